@@ -1,0 +1,35 @@
+/** Roles and the capabilities they give. */
+
+/** Who holds what: the columns are roles, a 1 gives the capability. */
+const table = {
+  //                 admin issuer auditor approver  reach
+  read: [1, 1, 1, 1, "tenant"],
+  "audit:read": [1, 1, 1, 0, "tenant"],
+  issue: [1, 1, 0, 0, "tenant"],
+  "ca:manage": [1, 0, 0, 0, "tenant"],
+  "approval:read": [1, 0, 1, 1, "tenant"],
+  "approval:approve": [1, 0, 0, 1, "tenant"],
+  "token:manage": [1, 0, 0, 0, "tenant"],
+  "webhook:manage": [1, 0, 0, 0, "tenant"],
+  "grant:manage": [1, 0, 0, 0, "tenant"],
+  "tenant:manage": [1, 0, 0, 0, "platform"],
+  "session:manage": [1, 0, 0, 0, "platform"],
+  "hsm:manage": [1, 0, 0, 0, "platform"],
+  "server:profile": [1, 0, 0, 0, "platform"],
+} as const satisfies Record<string, readonly [0 | 1, 0 | 1, 0 | 1, 0 | 1, "tenant" | "platform"]>;
+
+export const roles = ["admin", "issuer", "auditor", "approver"] as const;
+export type Role = (typeof roles)[number];
+
+export type Capability = keyof typeof table;
+export const capabilities = Object.keys(table) as readonly Capability[];
+
+/** Reads a role name, byte for byte; gives undefined for an unknown one. */
+export const parseRole = (text: string): Role | undefined => roles.find((role) => role === text);
+
+/** True when the role gives the capability; a `platform` capability counts only for a platform-wide role. */
+export function gives(role: Role, capability: Capability, scope: "platform" | "tenant"): boolean {
+  const row = table[capability];
+  if (scope === "tenant" && row[4] === "platform") return false;
+  return row[roles.indexOf(role)] === 1;
+}

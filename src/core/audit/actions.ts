@@ -1,0 +1,61 @@
+/** WHAT PKID RECORDS: the audit actions with the keys of their detail, in the order they are written. */
+
+import type { CaId, Serial, TenantId } from "#core/ids.ts";
+
+/** Columns: the detail keys. Target and target name are given by whoever appends the event. */
+export const actions = {
+  "auth.login_failed": ["method", "reason", "channel", "count"],
+  "token.create": ["scope", "roles", "tenant", "expires_at", "approval"],
+  "token.revoke": ["scope", "roles", "tenant", "expires_at", "approval"],
+  "cert.issue": [
+    ...["profile", "not_after", "ct", "requester", "protocol"],
+    ...["renewed_from", "validity_clamped", "approval", "reasons"],
+  ],
+  "cert.revoke": ["reason", "known", "previous", "protocol", "bulk_op"],
+  "cert.suspend": ["reason", "bulk_op"],
+  "cert.release": ["held_since"],
+  "cert.lint": ["profile", "findings"],
+  "cert.keycheck": ["profile", "findings"],
+  "cert.nameconstraint": ["profile", "findings"],
+  "ca.init_root": ["subject", "key_type", "serial", "approval"],
+  "ca.issue_intermediate": ["subject", "parent", "key_type", "serial", "approval"],
+  "crl.publish": ["number", "kind", "entries"],
+  "config.load": ["digest"],
+  "config.reload": ["digest", "restart_required"],
+} as const satisfies Record<string, readonly string[]>;
+
+export type Action = keyof typeof actions;
+export type Result = "success" | "error" | "denied";
+
+/** An event before it has a place in the chain: what happened, to what, by whom. */
+export interface EventDraft<A extends Action = Action> {
+  readonly action: A;
+  readonly result: Result;
+  readonly actor: string;
+  readonly actorName?: string | undefined;
+  readonly actorRoles?: string | undefined;
+  readonly tenant?: TenantId | undefined;
+  readonly caId?: CaId | undefined;
+  readonly serial?: Serial | undefined;
+  readonly target?: string | undefined;
+  readonly targetName?: string | undefined;
+  /** Values for the keys of the action's row; absent ones are left out of the text. */
+  readonly detail?: Readonly<Record<string, string | number | boolean | undefined>>;
+  readonly ip?: string | undefined;
+  readonly requestId?: string | undefined;
+}
+
+/**
+ * Writes detail values as `key=value` pairs in the table's order, one space between.
+ * A value outside `[A-Za-z0-9._:/@,+*-]+` becomes a JSON string.
+ */
+export function detailText(draft: Pick<EventDraft, "action" | "detail">): string {
+  const values = draft.detail ?? {};
+  return actions[draft.action]
+    .filter((key) => values[key] !== undefined)
+    .map((key) => `${key}=${detailValue(String(values[key]))}`)
+    .join(" ");
+}
+
+const detailValue = (text: string) =>
+  /^[A-Za-z0-9._:/@,+*-]+$/.test(text) ? text : JSON.stringify(text);

@@ -1,0 +1,61 @@
+/** The sign ledger: one entry before and one after every operation with a CA key, hash-chained. */
+
+import { chainedHash } from "./chain.ts";
+
+export type LedgerKind = "genesis" | "key" | "intent" | "outcome" | "count";
+export type KeyRole = "ca" | "ssh" | "responder" | "tsa" | "kek" | "ledger";
+export type SignPurpose =
+  | "certificate"
+  | "precertificate"
+  | "ca_certificate"
+  | "cross_certificate"
+  | "responder_certificate"
+  | "crl"
+  | "delta_crl"
+  | "ocsp"
+  | "csr"
+  | "ssh_certificate"
+  | "protocol_reply"
+  | "self_test";
+
+/** An entry as stored, shown and hashed; absent members are empty text (HTTP contract §10.1). */
+export interface LedgerEntry {
+  readonly number: number;
+  readonly timestamp: string;
+  readonly kind: LedgerKind;
+  readonly opId: string;
+  readonly provider: string;
+  readonly deviceSerial: string;
+  readonly keyLabel: string;
+  readonly signerFingerprint: string;
+  readonly role: KeyRole | "";
+  readonly operation: "sign" | "decrypt" | "generate" | "import" | "find" | "destroy" | "";
+  readonly algorithm: string;
+  /** 64 hex: SHA-256 of the exact octets to be signed. */
+  readonly digest: string;
+  readonly purpose: SignPurpose | "";
+  readonly caId: string;
+  readonly artifact: string;
+  readonly result: "success" | "error" | "unknown" | "";
+  readonly signatureSha256: string;
+  readonly error: string;
+  readonly count: string;
+  readonly total: string;
+  readonly prevHash: string;
+  readonly hash: string;
+}
+
+/** Everything the writer of an entry says; number, links and hash come from the ledger. */
+export type LedgerDraft = Partial<Omit<LedgerEntry, "number" | "prevHash" | "hash">> &
+  Pick<LedgerEntry, "timestamp" | "kind">;
+
+/** Lower hex SHA-256 over the canonical bytes of an entry (HTTP contract §10.1). */
+export function ledgerHash(entry: Omit<LedgerEntry, "hash">): string {
+  return chainedHash("pkid/ledger/1", entry.number, [
+    ...[entry.prevHash, entry.timestamp, entry.kind, entry.opId, entry.provider],
+    ...[entry.deviceSerial, entry.keyLabel, entry.signerFingerprint, entry.role],
+    ...[entry.operation, entry.algorithm, entry.digest, entry.purpose, entry.caId],
+    ...[entry.artifact, entry.result, entry.signatureSha256, entry.error],
+    ...[entry.count, entry.total],
+  ]);
+}

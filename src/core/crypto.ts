@@ -1,0 +1,61 @@
+/** The one door from core to the runtime's cryptography: digests, and verification with public keys. */
+
+import * as nodeCrypto from "node:crypto";
+
+export type HashName = "sha1" | "sha256" | "sha384" | "sha512";
+
+/** An incremental digest. */
+export const createHash = (name: HashName): nodeCrypto.Hash => nodeCrypto.createHash(name);
+
+/** One-shot digest of `bytes`. */
+export const digest = (name: HashName, bytes: Uint8Array): Uint8Array =>
+  new Bun.CryptoHasher(name).update(bytes).digest();
+
+/** One-shot SHA-256. */
+export const sha256 = (bytes: Uint8Array): Uint8Array => Bun.SHA256.hash(bytes) as Uint8Array;
+
+/** One-shot SHA-256 in lower hex. */
+export const sha256Hex = (bytes: Uint8Array): string => Bun.SHA256.hash(bytes, "hex");
+
+/** Compares two byte strings in constant time; strings of unequal length are unequal. */
+export function equalInConstantTime(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && nodeCrypto.timingSafeEqual(a, b);
+}
+
+/** A public key ready for verification. */
+export type VerificationKey = nodeCrypto.KeyObject;
+
+/** Imports a SubjectPublicKeyInfo (DER); throws when the runtime does not know the key type. */
+export const importPublicKey = (spki: Uint8Array): VerificationKey =>
+  nodeCrypto.createPublicKey({ key: Buffer.from(spki), format: "der", type: "spki" });
+
+/** What `verifySignature` needs to know besides the key. */
+export interface SignatureScheme {
+  /** Undefined for Ed25519 and ML-DSA, which take the message itself. */
+  readonly hash?: HashName | undefined;
+  readonly padding?: "pkcs1" | "pss" | undefined;
+}
+
+/** True when `signature` (as X.509 carries it: ECDSA in DER) by `key` covers `message`; never throws. */
+export function verifySignature(
+  key: VerificationKey,
+  scheme: SignatureScheme,
+  message: Uint8Array,
+  signature: Uint8Array,
+): boolean {
+  try {
+    return nodeCrypto.verify(scheme.hash ?? null, message, withPadding(key, scheme), signature);
+  } catch {
+    // A malformed signature or a key the scheme does not fit verifies nothing.
+    return false;
+  }
+}
+
+function withPadding(key: VerificationKey, scheme: SignatureScheme) {
+  if (scheme.padding !== "pss") return key;
+  return {
+    key,
+    padding: nodeCrypto.constants.RSA_PKCS1_PSS_PADDING,
+    saltLength: nodeCrypto.constants.RSA_PSS_SALTLEN_DIGEST,
+  };
+}

@@ -1,0 +1,46 @@
+/** Profiles: what a kind of certificate says and how long it lives. */
+
+import type { KeyUsage } from "#core/x509/extensions.ts";
+
+/** A profile as the server uses it; built-in or from the configuration. */
+export interface Profile {
+  readonly name: string;
+  readonly description: string;
+  readonly builtin: boolean;
+  readonly keyUsages: readonly KeyUsage[];
+  /** Words of `extendedKeyUsages` or dotted OIDs. */
+  readonly extKeyUsages: readonly string[];
+  readonly defaultValiditySeconds: number;
+  /** 0: only the caps of CA and policy apply. */
+  readonly maxValiditySeconds: number;
+  readonly lint: {
+    readonly disabled: boolean;
+    readonly mode: "enforce" | "warn";
+    readonly public: boolean;
+    readonly overrides: Readonly<Record<string, "enforce" | "warn">>;
+  };
+  readonly keyChecks: {
+    readonly disabled: boolean;
+    readonly mode: "enforce" | "warn";
+    readonly minRsaBits: number;
+  };
+  readonly policies:
+    | {
+        readonly oids: readonly string[];
+        readonly cps: string | undefined;
+        readonly critical: boolean;
+      }
+    | undefined;
+  /** The name policy of the profile; undefined lists admit any name of the kind. */
+  readonly names: {
+    readonly permittedDns: readonly string[] | undefined;
+    readonly permittedIps: readonly string[] | undefined;
+    readonly permittedEmails: readonly string[] | undefined;
+    readonly permittedUris: readonly string[] | undefined;
+    readonly allowWildcards: boolean;
+    readonly requireSan: boolean;
+  };
+  readonly mustStaple: boolean;
+  readonly allowMustStapleOverride: boolean;
+  readonly omitRevocationPointers: boolean;
+}

@@ -1,0 +1,199 @@
+/** Shapes of JSON bodies and query strings: strict reading with one named refusal each, and their JSON Schema. */
+
+import { type Problem, refuse } from "./problems.ts";
+
+/** Reads one member; `schema` describes it for /openapi.json. */
+export interface Field<T> {
+  readonly optional: boolean;
+  /** Taken when an optional member is absent. */
+  readonly fallback?: T;
+  readonly schema: Readonly<Record<string, unknown>>;
+  /** Gives the value, or throws the sentence of what is wrong as `WrongValue`. */
+  read(value: unknown): T;
+}
+
+export type Fields = Readonly<Record<string, Field<unknown>>>;
+export type Input<F extends Fields> = {
+  readonly [K in keyof F]: F[K] extends Field<infer T> ? T : never;
+};
+
+/** What a field throws: the reason a value is refused, as a short phrase. */
+export class WrongValue extends Error {}
+
+/** Text of `min`..`max` characters, optionally matching `pattern`. */
+export function text(
+  options: { min?: number; max?: number; pattern?: RegExp } = {},
+): Field<string> {
+  const { min = 0, max = 4096, pattern } = options;
+  const schema = {
+    ...{ type: "string", minLength: min, maxLength: max },
+    ...(pattern ? { pattern: pattern.source } : {}),
+  };
+  return field(schema, (value) => {
+    if (typeof value !== "string") throw new WrongValue("must be a string");
+    if (value.length < min) throw new WrongValue(`must have at least ${min} characters`);
+    if (value.length > max) throw new WrongValue(`must have at most ${max} characters`);
+    if (pattern && !pattern.test(value)) throw new WrongValue(`must match ${pattern.source}`);
+    return value;
+  });
+}
+
+/** A whole number within bounds. */
+export function integer(min: number, max: number): Field<number> {
+  return field({ type: "integer", minimum: min, maximum: max }, (value) => {
+    if (typeof value !== "number" || !Number.isSafeInteger(value)) {
+      throw new WrongValue("must be an integer");
+    }
+    if (value < min || value > max) throw new WrongValue(`must be within ${min}..${max}`);
+    return value;
+  });
+}
+
+/** `true` or `false`. */
+export function flag(): Field<boolean> {
+  return field({ type: "boolean" }, (value) => {
+    if (typeof value !== "boolean") throw new WrongValue("must be true or false");
+    return value;
+  });
+}
+
+/** One of the words given. */
+export function oneOf<const W extends string>(words: readonly W[]): Field<W> {
+  return field({ type: "string", enum: words }, (value) => {
+    const word = words.find((candidate) => candidate === value);
+    if (word === undefined) throw new WrongValue(`must be one of ${words.join(", ")}`);
+    return word;
+  });
+}
+
+/** A list of at most `max` items. */
+export function list<T>(item: Field<T>, min = 0, max = 100): Field<readonly T[]> {
+  return field({ type: "array", items: item.schema, minItems: min, maxItems: max }, (value) => {
+    if (!Array.isArray(value)) throw new WrongValue("must be a list");
+    if (value.length < min) throw new WrongValue(`must have at least ${min} items`);
+    if (value.length > max) throw new WrongValue(`must have at most ${max} items`);
+    return value.map((entry) => item.read(entry));
+  });
+}
+
+/** An object with exactly these members. */
+export function object<const F extends Fields>(fields: F): Field<Input<F>> {
+  return field(objectSchema(fields), (value) => readObject(fields, value, ""));
+}
+
+/** A value read by a function that throws a `Problem` or a `WrongValue`. */
+export function parsed<T>(
+  schema: Readonly<Record<string, unknown>>,
+  read: (text: string) => T,
+): Field<T> {
+  return field(schema, (value) => {
+    if (typeof value !== "string") throw new WrongValue("must be a string");
+    return read(value);
+  });
+}
+
+/** The member may be absent, and is then undefined. */
+export function optional<T>(inner: Field<T>): Field<T | undefined> {
+  return { optional: true, schema: inner.schema, read: inner.read };
+}
+
+/** The member may be absent, and is then `fallback`. */
+export function otherwise<T>(inner: Field<T>, fallback: T): Field<T> {
+  return {
+    optional: true,
+    fallback,
+    schema: { ...inner.schema, default: fallback },
+    read: inner.read,
+  };
+}
+
+/** Reads a JSON body. Refuses `unknown_field`, `missing_field`, `invalid_field`; `null` is a wrong type, not "absent". */
+export function readBody<const F extends Fields>(fields: F, body: unknown): Input<F> {
+  return readObject(fields, body, "");
+}
+
+/**
+ * Reads query parameters; numbers and booleans are given as text. Refuses `bad_query`, and `unknown_parameter` for a
+ * parameter that is not a member or is given twice.
+ */
+export function readQuery<const F extends Fields>(fields: F, query: URLSearchParams): Input<F> {
+  const out: Record<string, unknown> = {};
+  for (const parameter of new Set(query.keys())) {
+    if (!Object.hasOwn(fields, parameter)) throw refuse("unknown_parameter", { parameter });
+    if (query.getAll(parameter).length > 1) throw badQuery(parameter, "is given twice");
+  }
+  for (const [parameter, member] of Object.entries(fields)) {
+    const raw = query.get(parameter);
+    if (raw !== null) out[parameter] = readParameter(member, parameter, raw);
+    else if (member.optional) out[parameter] = member.fallback;
+    else throw badQuery(parameter, "is missing");
+  }
+  return out as Input<F>; // Every member was read by its own field.
+}
+
+/** JSON Schema of an object with these members. */
+export function objectSchema(fields: Fields): Readonly<Record<string, unknown>> {
+  const required = Object.keys(fields).filter((name) => fields[name]?.optional === false);
+  return {
+    type: "object",
+    properties: Object.fromEntries(Object.entries(fields).map(([name, f]) => [name, f.schema])),
+    ...(required.length > 0 ? { required } : {}),
+    additionalProperties: false,
+  };
+}
+
+function readObject<F extends Fields>(fields: F, value: unknown, path: string): Input<F> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw refuse("invalid_field", { field: path, reason: "must be an object" });
+  }
+  const members = value as Readonly<Record<string, unknown>>; // Checked to be a plain JSON object above.
+  for (const name of Object.keys(members)) {
+    if (!Object.hasOwn(fields, name)) throw refuse("unknown_field", { field: path + name });
+  }
+  const out: Record<string, unknown> = {};
+  for (const [name, member] of Object.entries(fields)) {
+    const given = Object.hasOwn(members, name) ? members[name] : undefined;
+    if (given !== undefined) out[name] = readMember(member, path + name, given);
+    else if (member.optional) out[name] = member.fallback;
+    else throw refuse("missing_field", { field: path + name });
+  }
+  return out as Input<F>; // Every member was read by its own field.
+}
+
+function readMember<T>(member: Field<T>, name: string, given: unknown): T {
+  try {
+    return member.read(given);
+  } catch (error) {
+    if (error instanceof WrongValue)
+      throw refuse("invalid_field", { field: name, reason: error.message });
+    throw error;
+  }
+}
+
+function readParameter<T>(member: Field<T>, parameter: string, raw: string): T {
+  try {
+    return member.read(fromText(member, raw));
+  } catch (error) {
+    if (error instanceof WrongValue) throw badQuery(parameter, error.message);
+    throw error;
+  }
+}
+
+function fromText(member: Field<unknown>, raw: string): unknown {
+  if (member.schema.type === "integer" && /^-?\d{1,15}$/.test(raw)) return Number(raw);
+  if (member.schema.type === "boolean" && (raw === "true" || raw === "false"))
+    return raw === "true";
+  return raw;
+}
+
+const badQuery = (parameter: string, reason: string): Problem =>
+  refuse("bad_query", { parameter, reason });
+
+const field = <T>(
+  schema: Readonly<Record<string, unknown>>,
+  read: (value: unknown) => T,
+): Field<T> => ({
+  optional: false,
+  schema,
+  read,
+});

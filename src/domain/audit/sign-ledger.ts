@@ -1,0 +1,98 @@
+/** Opens and closes sign-ledger entries: the only place where a ticket for a CA key is made. */
+
+import type { KeyRole, SignPurpose } from "#core/audit/ledger.ts";
+import { sha256Hex } from "#core/crypto.ts";
+import type { CaId } from "#core/ids.ts";
+import { type Instant, timestamp } from "#core/time.ts";
+import type { SignatureName } from "#core/x509/algorithms.ts";
+import { fingerprint } from "#core/x509/public-keys.ts";
+import type { HeldKey, KeyRef, SignTicket } from "#domain/keys.ts";
+import type { Unit } from "#domain/store.ts";
+
+/** What is going to be signed, with which key, for which artefact. */
+export interface SigningIntent {
+  readonly opId: string;
+  readonly key: KeyRef;
+  /** SubjectPublicKeyInfo of the key, DER. */
+  readonly spki: Uint8Array;
+  readonly deviceSerial: string;
+  readonly role: KeyRole;
+  readonly algorithm: SignatureName;
+  /** The octets to be signed. */
+  readonly message: Uint8Array;
+  readonly purpose: SignPurpose;
+  readonly caId: CaId | undefined;
+  /** Serial, or `<scope>#<crl number>`. */
+  readonly artifact: string;
+}
+
+/** Writes the intent inside the unit; the ticket may be used only after the unit has committed (KEY-5). */
+export async function openTicket(
+  tx: Unit,
+  intent: SigningIntent,
+  at: Instant,
+): Promise<SignTicket> {
+  const digest = sha256Hex(intent.message);
+  await tx.audit.appendLedger({
+    ...entryFacts(intent, digest),
+    kind: "intent",
+    timestamp: timestamp(at),
+  });
+  return ticket(intent, digest);
+}
+
+/** Writes the outcome inside the unit: the signature made, or the closed word for why there is none. */
+export async function closeTicket(
+  tx: Unit,
+  intent: SigningIntent,
+  outcome: { readonly signature: Uint8Array } | { readonly error: string },
+  at: Instant,
+): Promise<void> {
+  const facts = entryFacts(intent, sha256Hex(intent.message));
+  const result =
+    "signature" in outcome
+      ? { result: "success" as const, signatureSha256: sha256Hex(outcome.signature) }
+      : { result: "error" as const, error: outcome.error };
+  await tx.audit.appendLedger({ ...facts, ...result, kind: "outcome", timestamp: timestamp(at) });
+}
+
+/** Announces a key in the ledger before its first use (rule V9). */
+export async function announceKey(
+  tx: Unit,
+  held: HeldKey,
+  role: KeyRole,
+  operation: "generate" | "import" | "find" | "destroy",
+  at: Instant,
+): Promise<void> {
+  await tx.audit.appendLedger({
+    ...{ kind: "key", timestamp: timestamp(at), provider: held.ref.provider, role, operation },
+    ...{ deviceSerial: held.deviceSerial, keyLabel: held.ref.label },
+    signerFingerprint: fingerprint(held.spki),
+  });
+}
+
+/** A ticket for a key whose operations are counted, not listed: responder and TSA keys (KEY-5). */
+export function countedTicket(
+  intent: Omit<SigningIntent, "artifact" | "spki" | "deviceSerial" | "role"> & {
+    readonly role: "responder" | "tsa";
+  },
+): SignTicket {
+  return ticket(intent, sha256Hex(intent.message));
+}
+
+function ticket(
+  intent: Omit<SigningIntent, "artifact" | "spki" | "deviceSerial">,
+  digest: string,
+): SignTicket {
+  const { opId, key, role, algorithm, purpose, caId } = intent;
+  return { opId, key, role, algorithm, digest, purpose, caId, brand: "SignTicket" };
+}
+
+function entryFacts(intent: SigningIntent, digest: string) {
+  return {
+    ...{ opId: intent.opId, provider: intent.key.provider, deviceSerial: intent.deviceSerial },
+    ...{ keyLabel: intent.key.label, signerFingerprint: fingerprint(intent.spki) },
+    ...{ role: intent.role, operation: "sign" as const, algorithm: intent.algorithm, digest },
+    ...{ purpose: intent.purpose, caId: intent.caId ?? "", artifact: intent.artifact },
+  };
+}

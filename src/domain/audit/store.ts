@@ -1,0 +1,56 @@
+/** How events, the sign ledger and the access log are remembered. */
+
+import type { AuditEvent, ChainHead } from "#core/audit/chain.ts";
+import type { EventDraft } from "#core/audit/actions.ts";
+import type { LedgerDraft, LedgerEntry } from "#core/audit/ledger.ts";
+import type { CaId, Serial, TenantId } from "#core/ids.ts";
+import type { Instant } from "#core/time.ts";
+import type { Page } from "#domain/authorities/store.ts";
+
+export interface EventFilter {
+  readonly tenants: "platform" | readonly TenantId[];
+  /** Exact, or `<group>.*`. */
+  readonly action?: string | undefined;
+  readonly actor?: string | undefined;
+  readonly result?: string | undefined;
+  readonly caId?: CaId | undefined;
+  readonly serial?: Serial | undefined;
+  readonly requestId?: string | undefined;
+  readonly tenant?: TenantId | undefined;
+  readonly from?: Instant | undefined;
+  readonly to?: Instant | undefined;
+}
+
+export interface AuditReads {
+  /** Newest first; `beforeSeq` is the last row seen. */
+  events(filter: EventFilter, limit: number, beforeSeq?: number): Promise<Page<AuditEvent>>;
+  /** Oldest first from `afterSeq`, at most `limit`; for verify and projections. */
+  eventsAfter(afterSeq: number, limit: number): Promise<readonly AuditEvent[]>;
+  /** The stored head row, which must equal the last event. */
+  eventHead(): Promise<ChainHead>;
+  ledgerAfter(afterNumber: number, limit: number): Promise<readonly LedgerEntry[]>;
+  ledgerHead(): Promise<ChainHead>;
+  /** Intents without outcome, oldest first. */
+  openLedgerIntents(limit: number): Promise<readonly LedgerEntry[]>;
+}
+
+export interface AuditWrites {
+  /** Appends to the chain inside this unit; commits or vanishes with it. */
+  appendEvent(draft: EventDraft, at: Instant): Promise<AuditEvent>;
+  appendLedger(draft: LedgerDraft): Promise<LedgerEntry>;
+}
+
+/** One request, also an unauthenticated one. */
+export interface AccessLogRow {
+  readonly at: Instant;
+  readonly requestId: string;
+  readonly subject: string;
+  readonly method: string;
+  readonly route: string;
+  readonly path: string;
+  readonly status: number;
+  readonly durationMs: number;
+  readonly bytesOut: number;
+  readonly ip: string;
+  readonly userAgent: string;
+}

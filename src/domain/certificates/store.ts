@@ -1,0 +1,93 @@
+/** How certificates, and the intents that precede them, are remembered. */
+
+import type { SignPurpose } from "#core/audit/ledger.ts";
+import type { CaId, Serial, TenantId } from "#core/ids.ts";
+import type { Instant } from "#core/time.ts";
+import type { RevocationReason } from "#core/x509/reasons.ts";
+import type { Page, PageKey } from "#domain/authorities/store.ts";
+
+/** `expired` is computed from `good` when read, never stored. */
+export type StoredStatus = "good" | "revoked" | "held";
+export type CertificateStatus = StoredStatus | "expired";
+
+/** One certificate signed by a CA of this instance: leaf, CA, responder or serving certificate. */
+export interface CertificateRecord {
+  readonly id: string;
+  readonly caId: CaId;
+  readonly tenant: TenantId;
+  readonly serial: Serial;
+  /** What it is for: only `leaf` rows are inventory, the others are system certificates OCSP knows too. */
+  readonly kind: "leaf" | "ca" | "responder" | "serving";
+  readonly subject: string;
+  readonly commonName: string;
+  /** Texts like `dns:a.example`, `ip:192.0.2.1`, `email:a@b.example`, `uri:…`. */
+  readonly sans: readonly string[];
+  readonly profile: string;
+  readonly certificate: Uint8Array;
+  readonly notBefore: Instant;
+  readonly notAfter: Instant;
+  readonly status: StoredStatus;
+  readonly revokedAt: Instant | undefined;
+  readonly reason: RevocationReason | undefined;
+  readonly requestedBy: string;
+  readonly createdAt: Instant;
+  /** Lower hex SHA-256 of the SubjectPublicKeyInfo. */
+  readonly spkiSha256: string;
+  /** Empty, or `canary`, `serving-tls`. */
+  readonly marker: string;
+}
+
+/** A promise to sign: durable before the key is used. */
+export interface IntentRecord {
+  readonly opId: string;
+  readonly caId: CaId;
+  readonly serial: Serial;
+  readonly purpose: SignPurpose;
+  /** Lower hex SHA-256 of the TBS octets. */
+  readonly tbsDigest: string;
+  readonly requestedBy: string;
+  readonly createdAt: Instant;
+  readonly state: "intended" | "issued" | "abandoned" | "orphaned";
+}
+
+export interface CertificateFilter {
+  readonly caId: CaId;
+  readonly status?: CertificateStatus | undefined;
+  readonly profile?: string | undefined;
+  /** Substring of subject, common name or a SAN without case, or a whole serial. */
+  readonly text?: string | undefined;
+  readonly serialPrefix?: string | undefined;
+  readonly expiresBefore?: Instant | undefined;
+  readonly spkiSha256?: string | undefined;
+  readonly now: Instant;
+}
+
+export interface CertificateReads {
+  bySerial(ca: CaId, serial: Serial): Promise<CertificateRecord | undefined>;
+  /** Leaves only; newest first. `after` is the last row seen, so a page never shifts under the reader. */
+  page(filter: CertificateFilter, limit: number, after?: PageKey): Promise<Page<CertificateRecord>>;
+  /** Intents without certificate, newest first. */
+  orphans(ca: CaId, limit: number): Promise<readonly IntentRecord[]>;
+  /** True when the profile name occurs in the inventory. */
+  profileSeen(profile: string): Promise<boolean>;
+}
+
+export interface CertificateWrites {
+  /** Takes the serial for good; gives false when this CA key has used it before, also before a crash. */
+  intend(intent: IntentRecord): Promise<boolean>;
+  /** Stores the certificate and marks its intent `issued`; the intent must be `intended`. */
+  activate(opId: string, certificate: CertificateRecord): Promise<void>;
+  /** Marks an intent that led to nothing. */
+  settle(opId: string, state: "abandoned" | "orphaned"): Promise<void>;
+  /** The row under the writer's lock, for a state change in the same unit. */
+  lock(ca: CaId, serial: Serial): Promise<CertificateRecord | undefined>;
+  setStatus(
+    ca: CaId,
+    serial: Serial,
+    status: StoredStatus,
+    revokedAt: Instant | undefined,
+    reason: RevocationReason | undefined,
+  ): Promise<void>;
+  /** At start: every intent still `intended` becomes `orphaned`; gives them back. */
+  orphanOpenIntents(): Promise<readonly IntentRecord[]>;
+}

@@ -1,0 +1,82 @@
+/** Where private keys are held and used; the domain never sees one. */
+
+import type { LedgerDraft, KeyRole, SignPurpose } from "#core/audit/ledger.ts";
+import type { CaId } from "#core/ids.ts";
+import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
+
+export type ProviderName = "pkcs11" | "software";
+
+/** Names one private key; found by provider and id, the label is for people. */
+export interface KeyRef {
+  readonly provider: ProviderName;
+  readonly label: string;
+  /** Lower hex of the first 20 octets of SHA-256 over the SubjectPublicKeyInfo; CKA_ID on a token. */
+  readonly id: string;
+}
+
+/** A key as its provider holds it. */
+export interface HeldKey {
+  readonly ref: KeyRef;
+  readonly keyType: KeyType;
+  /** SubjectPublicKeyInfo, DER. */
+  readonly spki: Uint8Array;
+  /** Serial of the token, or `software:<key store id>`. */
+  readonly deviceSerial: string;
+}
+
+/**
+ * The licence to make exactly one signature over exactly these octets. For CA keys only the ledger makes one
+ * (`domain/audit/ledger.ts`), after the intent is durable; for counted keys (responder, TSA) `countedTicket` does.
+ */
+export interface SignTicket {
+  readonly opId: string;
+  readonly key: KeyRef;
+  readonly role: KeyRole;
+  readonly algorithm: SignatureName;
+  /** Lower hex SHA-256 of the octets to be signed. */
+  readonly digest: string;
+  readonly purpose: SignPurpose;
+  readonly caId: CaId | undefined;
+  readonly brand: "SignTicket";
+}
+
+/** What a provider can say about itself. */
+export interface ProviderFacts {
+  readonly provider: ProviderName;
+  readonly available: boolean;
+  readonly deviceSerial: string;
+  readonly manufacturer?: string;
+  readonly model?: string;
+  readonly keyTypes: readonly KeyType[];
+  /** A closed sentence without paths or labels, when not available. */
+  readonly error?: string;
+}
+
+/**
+ * The port. Every method refuses with `key_unavailable` when the provider does not answer, `overloaded` when the
+ * guard sheds, `key_type_unsupported` when the key cannot be made here. A missing key is never made anew.
+ */
+export interface Keys {
+  /** Makes a key: on a token private, sensitive, non-extractable, sign-only; proven by trying to extract it. */
+  generate(wanted: {
+    provider: ProviderName;
+    label: string;
+    keyType: KeyType;
+    role: KeyRole;
+  }): Promise<HeldKey>;
+  /** The key as the provider holds it now; refuses when absent or ambiguous. */
+  find(ref: KeyRef): Promise<HeldKey>;
+  /** Signs `message`, whose SHA-256 is `ticket.digest`; gives the value as X.509 carries it (ECDSA in DER). */
+  sign(ticket: SignTicket, message: Uint8Array): Promise<Uint8Array>;
+  /** Destroys the key for good; used for keys that never signed. */
+  destroy(ref: KeyRef): Promise<void>;
+  /** Ends within 3 s; refuses nothing, tells everything. */
+  facts(): Promise<readonly ProviderFacts[]>;
+  close(): Promise<void>;
+}
+
+/** A draft for the `key` entry that announces a key in the ledger. */
+export type KeyAnnouncement = Pick<
+  LedgerDraft,
+  "provider" | "deviceSerial" | "keyLabel" | "signerFingerprint" | "role" | "operation"
+>;

@@ -1,0 +1,69 @@
+/** How revocations and the CRLs that publish them are remembered. */
+
+import type { CaId, Serial } from "#core/ids.ts";
+import type { Instant } from "#core/time.ts";
+import type { RevocationReason } from "#core/x509/reasons.ts";
+
+/** One revoked or held serial of a CA, known to the inventory or not ("bare"). */
+export interface RevocationRecord {
+  readonly caId: CaId;
+  readonly serial: Serial;
+  readonly revokedAt: Instant;
+  readonly reason: RevocationReason;
+  /** False for a serial the inventory does not know. */
+  readonly known: boolean;
+  /** NotAfter of the certificate; undefined when unknown. */
+  readonly expiresAt: Instant | undefined;
+  /** Place in the one store-wide revocation sequence. */
+  readonly sequence: number;
+}
+
+/** A published CRL; bytes are DER. */
+export interface CrlRecord {
+  readonly caId: CaId;
+  /** `full` here; partitions have scopes of their own. */
+  readonly scope: string;
+  readonly number: number;
+  readonly thisUpdate: Instant;
+  readonly nextUpdate: Instant;
+  /** The revocation sequence it covers. */
+  readonly sequence: number;
+  readonly entries: number;
+  readonly der: Uint8Array;
+  /** Lower hex SHA-256 of the DER: its strong ETag. */
+  readonly sha256: string;
+}
+
+/** A delegated OCSP responder of one CA key. */
+export interface ResponderRecord {
+  readonly caId: CaId;
+  readonly serial: Serial;
+  readonly keyLabel: string;
+  readonly keyId: string;
+  readonly keyProvider: "pkcs11" | "software";
+  readonly certificate: Uint8Array;
+  readonly notBefore: Instant;
+  readonly notAfter: Instant;
+}
+
+export interface RevocationReads {
+  bySerial(ca: CaId, serial: Serial): Promise<RevocationRecord | undefined>;
+  /** Ascending by sequence, one page at a time; for building CRLs. */
+  entries(ca: CaId, limit: number, afterSequence: number): Promise<readonly RevocationRecord[]>;
+  /** The store-wide revocation sequence now; what OCSP caches are checked against. */
+  sequence(): Promise<number>;
+  latestCrl(ca: CaId, scope: string): Promise<CrlRecord | undefined>;
+  /** The newest responder of the CA key. */
+  responder(ca: CaId): Promise<ResponderRecord | undefined>;
+}
+
+export interface RevocationWrites {
+  /** Inserts or replaces the entry of its serial under the next sequence number, which it gives. */
+  put(entry: Omit<RevocationRecord, "sequence">): Promise<number>;
+  /** Removes the entry of a released serial, taking the next sequence number too. */
+  remove(ca: CaId, serial: Serial): Promise<number>;
+  /** Reserves the next CRL number of a scope for good. */
+  nextCrlNumber(ca: CaId, scope: string): Promise<number>;
+  publishCrl(crl: CrlRecord): Promise<void>;
+  putResponder(responder: ResponderRecord): Promise<void>;
+}

@@ -1,0 +1,54 @@
+/** The store: every fact pkid keeps, behind one unit of work. */
+
+import type { AuditEvent } from "#core/audit/chain.ts";
+import type { AccessReads, AccessWrites } from "#domain/access/store.ts";
+import type { AccessLogRow, AuditReads, AuditWrites } from "#domain/audit/store.ts";
+import type { CaReads, CaWrites } from "#domain/authorities/store.ts";
+import type { CertificateReads, CertificateWrites } from "#domain/certificates/store.ts";
+import type { RevocationReads, RevocationWrites } from "#domain/revocation/store.ts";
+
+/** What can be read outside a unit of work: the last committed state. */
+export interface Reads {
+  readonly cas: CaReads;
+  readonly certificates: CertificateReads;
+  readonly revocations: RevocationReads;
+  readonly access: AccessReads;
+  readonly audit: AuditReads;
+  readonly instance: InstanceReads;
+}
+
+/** What a unit of work can change; its reads see its own writes. */
+export interface Unit {
+  readonly cas: CaWrites;
+  readonly certificates: CertificateWrites;
+  readonly revocations: RevocationWrites;
+  readonly access: AccessWrites;
+  readonly audit: AuditWrites;
+  readonly instance: InstanceWrites;
+}
+
+/** Named texts of the instance itself: its id, the root password hash, the ledger id. */
+export interface InstanceReads {
+  value(name: string): Promise<string | undefined>;
+}
+export interface InstanceWrites {
+  setValue(name: string, value: string): Promise<void>;
+}
+
+export interface Store {
+  readonly dialect: "sqlite" | "postgres";
+  readonly read: Reads;
+  /**
+   * Runs the unit and commits it durably with others that wait (group commit); resolves only after the commit.
+   * A unit that throws is rolled back alone and the promise rejects with its error. No key, network or clock call
+   * inside. Refuses `storage_unavailable` when the database does not accept writes.
+   */
+  atomically<T>(unit: (tx: Unit) => Promise<T>): Promise<T>;
+  /** Calls back after commits that appended events, in order, also those of other processes; gives the unsubscribe. */
+  onEvents(listener: (events: readonly AuditEvent[]) => void): () => void;
+  /** Buffered and written lazily; a crash may lose the last second of it. */
+  logAccess(row: AccessLogRow): void;
+  /** Ends within 3 s; throws when the database does not answer. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,87 @@
+/** WHAT PKID CAN DO: every operation with its route, who may call it, whose tenant it concerns, and its gates. */
+
+import type { Capability } from "#core/access/roles.ts";
+
+/**
+ * How one operation is reached and guarded.
+ * - `needs`: `pub` looks at no credential, `any` wants an authenticated principal, else a capability.
+ * - `on`: what the capability must be held on: `ca` (the CA named in the path), `tenant` (the one the body names, else the
+ *   caller's), `platform`, or `any` scope (the answer is narrowed to the scopes where it is held).
+ * - `writes`: refusals after authentication are audited under the operation's name; foreign and absent ids look alike (403).
+ * - `suspendable`: refused while the tenant is suspended. `limit`: the rate and guard class.
+ * - `local`: exists only on the admin socket. `body`: largest accepted, when not the server's default.
+ */
+export interface Operation {
+  readonly route: string;
+  readonly needs: "pub" | "any" | Capability;
+  readonly on?: "ca" | "tenant" | "platform" | "any";
+  readonly writes?: true;
+  readonly suspendable?: true;
+  readonly limit?: "ocsp" | "crl" | "chain" | "admin" | "admin_sign" | "exempt";
+  readonly local?: true;
+}
+
+const read = { needs: "read", on: "ca" } as const;
+const issue = { needs: "issue", on: "ca", writes: true } as const;
+const manage = { needs: "ca:manage", on: "ca", writes: true } as const;
+
+// biome-ignore format: the table is read by column.
+export const operations = {
+  // health and description
+  "health.live":           { route: "GET /healthz",                                      needs: "pub", limit: "exempt" },
+  "health.live_api":       { route: "GET /api/health",                                   needs: "pub", limit: "exempt" },
+  "health.ready":          { route: "GET /readyz",                                       needs: "pub", limit: "exempt" },
+  "metrics.read":          { route: "GET /metrics",                                      needs: "pub", limit: "exempt" },
+  "openapi.read":          { route: "GET /openapi.json",                                 needs: "pub" },
+  "openapi.page":          { route: "GET /docs",                                         needs: "pub" },
+  "auth.config":           { route: "GET /api/auth/config",                              needs: "pub" },
+  "auth.me":               { route: "GET /api/me",                                       needs: "any" },
+
+  // certificate authorities
+  "ca.list":               { route: "GET /api/ca",                                       needs: "read", on: "any" },
+  "ca.show":               { route: "GET /api/ca/{id}",                                  ...read },
+  "ca.public_key":         { route: "GET /api/ca/{id}/public-key",                       ...read },
+  "ca.certificate":        { route: "GET /api/ca/{id}/certificate",                      needs: "pub", limit: "chain" },
+  "ca.chain":              { route: "GET /api/ca/{id}/chain",                            needs: "pub", limit: "chain" },
+  "ca.init_root":          { route: "POST /api/ca/init-root",                            needs: "ca:manage", on: "tenant", writes: true, suspendable: true, limit: "admin_sign" },
+  "ca.issue_intermediate": { route: "POST /api/ca/{id}/issue-intermediate",              ...manage, suspendable: true, limit: "admin_sign" },
+  "cert.orphans":          { route: "GET /api/ca/{id}/orphans",                          ...read },
+
+  // certificates
+  "profile.list":          { route: "GET /api/profiles",                                 needs: "any" },
+  "cert.issue":            { route: "POST /api/ca/{id}/issue",                           ...issue, suspendable: true, limit: "admin_sign" },
+  "cert.list":             { route: "GET /api/ca/{id}/certificates",                     ...read },
+  "cert.show":             { route: "GET /api/ca/{id}/certificates/{serial}",            ...read },
+
+  // revocation
+  "cert.revoke":           { route: "POST /api/ca/{id}/revoke",                          ...issue, limit: "exempt" },
+  "cert.suspend":          { route: "POST /api/ca/{id}/certificates/{serial}:suspend",   ...issue, limit: "exempt" },
+  "cert.release":          { route: "POST /api/ca/{id}/certificates/{serial}:release",   ...issue, limit: "exempt" },
+  "revocation.list":       { route: "GET /api/ca/{id}/revoked",                          ...read },
+  "crl.read":              { route: "GET /api/ca/{id}/crl",                              needs: "pub", limit: "crl" },
+  "crl.status":            { route: "GET /api/ca/{id}/crl/status",                       ...read },
+  "crl.publish":           { route: "POST /api/ca/{id}/crl:publish",                     ...manage, limit: "exempt" },
+  "ocsp.get":              { route: "GET /api/ca/{id}/ocsp/{request*}",                  needs: "pub", limit: "ocsp" },
+  "ocsp.post":             { route: "POST /api/ca/{id}/ocsp",                            needs: "pub", limit: "ocsp" },
+
+  // access
+  "token.list":            { route: "GET /api/tokens",                                   needs: "token:manage", on: "any" },
+  "token.create":          { route: "POST /api/tokens",                                  needs: "token:manage", on: "tenant", writes: true },
+  "token.revoke":          { route: "DELETE /api/tokens/{id}",                           needs: "any", writes: true },
+
+  // audit and keys
+  "event.list":            { route: "GET /api/events",                                   needs: "audit:read", on: "any" },
+  "event.verify":          { route: "GET /api/events/verify",                            needs: "audit:read", on: "platform" },
+  "hsm.info":              { route: "GET /api/hsm/info",                                 needs: "read", on: "any" },
+} as const satisfies Record<string, Operation>;
+
+export type OperationName = keyof typeof operations;
+
+/** The method and path pattern of an operation; `{name}` is a segment, `{name*}` the rest of the path. */
+export function routeOf(name: OperationName): { readonly method: string; readonly path: string } {
+  const [method = "", path = ""] = operations[name].route.split(" ");
+  return { method, path };
+}
+
+/** The row widened to all optional members. */
+export const operationOf = (name: OperationName): Operation => operations[name];
