@@ -56,6 +56,8 @@ export interface CaReads {
 export interface CaWrites {
   /** Refuses `already_exists` (`label`) when the label is taken. */
   insert(ca: CaRecord): Promise<void>;
+  /** Marks the CA certified by `parent` under this serial retired, unless it is; gives its id when there is one. */
+  retireSubject(parent: CaId, serial: Serial): Promise<CaId | undefined>;
 }
 
 /** Position of a row in a list ordered newest first, ties broken by id. */

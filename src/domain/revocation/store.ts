@@ -3,6 +3,7 @@
 import type { CaId, Serial } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
+import type { Page, PageKey } from "#domain/authorities/store.ts";
 
 /** One revoked or held serial of a CA, known to the inventory or not ("bare"). */
 export interface RevocationRecord {
@@ -34,6 +35,14 @@ export interface CrlRecord {
   readonly sha256: string;
 }
 
+export type CrlHead = Omit<CrlRecord, "der">;
+
+export interface RevocationFilter {
+  readonly caId: CaId;
+  /** Decimal digits the serial starts with. */
+  readonly serialPrefix?: string | undefined;
+}
+
 /** A delegated OCSP responder of one CA key. */
 export interface ResponderRecord {
   readonly caId: CaId;
@@ -46,13 +55,26 @@ export interface ResponderRecord {
   readonly notAfter: Instant;
 }
 
+/** What can be said of a serial: the revocation table goes before the inventory, intents are `unknown`. */
+export type Standing =
+  | { readonly status: "good" }
+  | { readonly status: "unknown" }
+  | { readonly status: "revoked"; readonly at: Instant; readonly reason: RevocationReason };
+
 export interface RevocationReads {
   bySerial(ca: CaId, serial: Serial): Promise<RevocationRecord | undefined>;
+  /** One light read that touches no DER; the OCSP responder asks it for every fresh answer. */
+  standing(ca: CaId, serial: Serial): Promise<Standing>;
+  /** Newest (highest sequence) first; `after` is `{ at: sequence, id: serial }` of the last row seen. */
+  page(filter: RevocationFilter, limit: number, after?: PageKey): Promise<Page<RevocationRecord>>;
   /** Ascending by sequence, one page at a time; for building CRLs. */
   entries(ca: CaId, limit: number, afterSequence: number): Promise<readonly RevocationRecord[]>;
   /** The store-wide revocation sequence now; what OCSP caches are checked against. */
   sequence(): Promise<number>;
+  /** The published CRL with the highest number, expired or not. */
   latestCrl(ca: CaId, scope: string): Promise<CrlRecord | undefined>;
+  /** The same without its bytes: what caches and the status page are checked against. */
+  crlHead(ca: CaId, scope: string): Promise<CrlHead | undefined>;
   /** The newest responder of the CA key. */
   responder(ca: CaId): Promise<ResponderRecord | undefined>;
 }
@@ -62,8 +84,15 @@ export interface RevocationWrites {
   put(entry: Omit<RevocationRecord, "sequence">): Promise<number>;
   /** Removes the entry of a released serial, taking the next sequence number too. */
   remove(ca: CaId, serial: Serial): Promise<number>;
-  /** Reserves the next CRL number of a scope for good. */
-  nextCrlNumber(ca: CaId, scope: string): Promise<number>;
+  /**
+   * Reserves the next CRL number of a scope for good, with a thisUpdate (whole second) that is `wanted`, or one second
+   * after the latest one reserved for the scope when that is later (CRL-1, CRL-2).
+   */
+  reserveCrl(
+    ca: CaId,
+    scope: string,
+    wanted: Instant,
+  ): Promise<{ readonly number: number; readonly thisUpdate: Instant }>;
   publishCrl(crl: CrlRecord): Promise<void>;
   putResponder(responder: ResponderRecord): Promise<void>;
 }
