@@ -71,6 +71,8 @@ export interface RevocationReads {
   entries(ca: CaId, limit: number, afterSequence: number): Promise<readonly RevocationRecord[]>;
   /** The store-wide revocation sequence now; what OCSP caches are checked against. */
   sequence(): Promise<number>;
+  /** The sequence number of the last put or remove under this CA, 0 when there was none. */
+  lastChange(ca: CaId): Promise<number>;
   /** The published CRL with the highest number, expired or not. */
   latestCrl(ca: CaId, scope: string): Promise<CrlRecord | undefined>;
   /** The same without its bytes: what caches and the status page are checked against. */
@@ -80,6 +82,8 @@ export interface RevocationReads {
 }
 
 export interface RevocationWrites {
+  /** The entry under the writer's lock; while the unit lasts nobody else inserts one for this serial either. */
+  lock(ca: CaId, serial: Serial): Promise<RevocationRecord | undefined>;
   /** Inserts or replaces the entry of its serial under the next sequence number, which it gives. */
   put(entry: Omit<RevocationRecord, "sequence">): Promise<number>;
   /** Removes the entry of a released serial, taking the next sequence number too. */
