@@ -1,0 +1,99 @@
+/** Collections: `limit`, the opaque `cursor`, and the list envelope (HTTP contract §1.4). */
+
+import { sha256 } from "#core/crypto.ts";
+import { refuse } from "#core/problems.ts";
+import { type Field, optional, otherwise, text, WrongValue } from "#core/shape.ts";
+import type { Authorized } from "#domain/access/call.ts";
+import type { Page, PageKey } from "#domain/authorities/store.ts";
+
+/** `limit` 1..500, above clamped; `cursor` as the last page gave it. */
+export const pageFields = {
+  limit: otherwise(limitField(), 100),
+  cursor: optional(text({ min: 1, max: 512 })),
+};
+
+/** What every collection answers. */
+export interface ListEnvelope {
+  readonly items: readonly unknown[];
+  readonly next_cursor: string;
+  readonly has_more: boolean;
+  readonly total: number;
+}
+
+type PagedCall = Pick<Authorized<never, never, never>, "reach"> & {
+  readonly query: { readonly limit: number; readonly cursor: string | undefined };
+};
+
+/**
+ * Loads and renders one page. `name`, `filters` and the caller's reach bind the cursor: with any other it is refused as
+ * `bad_cursor`. `filters` must hold everything that selects rows, path members included.
+ */
+export async function pageOf<T>(
+  name: string,
+  call: PagedCall,
+  filters: object,
+  render: (item: T) => unknown,
+  load: (limit: number, after: PageKey | undefined) => Promise<Page<T>>,
+): Promise<ListEnvelope> {
+  const binding = bindingOf(name, filters, call.reach);
+  const page = await load(call.query.limit, readCursor(call.query.cursor, binding));
+  return {
+    items: page.items.map(render),
+    next_cursor: page.next === undefined ? "" : writeCursor(page.next, binding),
+    has_more: page.next !== undefined,
+    total: page.total,
+  };
+}
+
+/** The same for lists ordered by one sequence number: the cursor holds the last one seen. */
+export async function sequencePageOf<T>(
+  name: string,
+  call: PagedCall,
+  filters: object,
+  render: (item: T) => unknown,
+  load: (limit: number, before: number | undefined) => Promise<Page<T>>,
+): Promise<ListEnvelope> {
+  return pageOf(name, call, filters, render, (limit, after) => load(limit, after?.at));
+}
+
+function bindingOf(name: string, filters: object, reach: PagedCall["reach"]): string {
+  const scopes = reach === "platform" ? reach : [...reach].sort();
+  const bound = JSON.stringify([name, filters, scopes]);
+  return Buffer.from(sha256(new TextEncoder().encode(bound)).subarray(0, 12)).toString("base64url");
+}
+
+function writeCursor(key: PageKey, binding: string): string {
+  return Buffer.from(JSON.stringify([key.at, key.id, binding])).toString("base64url");
+}
+
+function readCursor(cursor: string | undefined, binding: string): PageKey | undefined {
+  if (cursor === undefined) return undefined;
+  const [at, id, bound] = decoded(cursor);
+  if (bound !== binding || typeof at !== "number" || typeof id !== "string") {
+    throw refuse("bad_cursor");
+  }
+  return { at, id };
+}
+
+function decoded(cursor: string): readonly unknown[] {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(cursor, "base64url").toString("utf8"));
+    return Array.isArray(value) ? value : [];
+  } catch {
+    // Not a cursor of ours: the caller refuses it.
+    return [];
+  }
+}
+
+function limitField(): Field<number> {
+  return {
+    optional: false,
+    schema: { type: "integer", minimum: 1, maximum: 500 },
+    read: (value) => {
+      if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 1) {
+        throw new WrongValue("must be an integer from 1 to 500");
+      }
+      return Math.min(value, 500);
+    },
+  };
+}
