@@ -1,0 +1,105 @@
+/** Reads request bodies within their limit, and JSON strictly. */
+
+import { refuse } from "#core/problems.ts";
+
+/**
+ * The octets of the body, at most `bytesMax`. Refuses `body_too_large` by the announced length before a byte is
+ * read, and by counting when no length was announced.
+ */
+export async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array> {
+  refuseAnnounced(request, bytesMax);
+  if (request.body === null) return new Uint8Array(0);
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  const reader = request.body.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return join(parts, length);
+    length += value.byteLength;
+    if (length > bytesMax) {
+      await reader.cancel();
+      throw refuse("body_too_large", { limit_bytes: bytesMax });
+    }
+    parts.push(value);
+  }
+}
+
+/** Refuses `body_too_large` when Content-Length announces more than `bytesMax`. */
+export function refuseAnnounced(request: Request, bytesMax: number): void {
+  const announced = Number(request.headers.get("content-length") ?? "0");
+  if (announced > bytesMax) throw refuse("body_too_large", { limit_bytes: bytesMax });
+}
+
+/**
+ * The JSON value of the body, or undefined when the body is empty. Refuses `unsupported_media_type` unless a body
+ * comes as `application/json`, `malformed_json` for anything but one UTF-8 JSON text at most 32 levels deep (PRC-5).
+ */
+export async function readJson(request: Request, bytesMax: number): Promise<unknown> {
+  const octets = await readBytes(request, bytesMax);
+  if (octets.byteLength === 0) return undefined;
+  if (!isJson(request.headers.get("content-type"))) {
+    throw refuse("unsupported_media_type", { expected: "application/json" });
+  }
+  return parseJson(octets);
+}
+
+/** The value of one UTF-8 JSON text; refuses `malformed_json`, also when it nests deeper than 32 levels. */
+export function parseJson(octets: Uint8Array): unknown {
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(octets);
+  } catch {
+    throw refuse("malformed_json"); // Octets that are not UTF-8 are not JSON (RFC 8259 §8.1).
+  }
+  if (nestsDeeperThan(text, depthMax)) throw refuse("malformed_json");
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw refuse("malformed_json"); // The parser's own words would quote the body.
+  }
+}
+
+/** Counts brackets outside strings, so that a hostile depth is refused before anything recurses. */
+function nestsDeeperThan(text: string, levels: number): boolean {
+  let depth = 0;
+  let quoted = false;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (quoted) {
+      if (unit === backslash) at++;
+      else if (unit === quote) quoted = false;
+    } else if (unit === quote) quoted = true;
+    else if (unit === openBrace || unit === openBracket) {
+      depth++;
+      if (depth > levels) return true;
+    } else if (unit === closeBrace || unit === closeBracket) depth--;
+  }
+  return false;
+}
+
+function isJson(contentType: string | null): boolean {
+  const essence = (contentType ?? "").split(";", 1)[0]?.trim().toLowerCase();
+  return essence === "application/json";
+}
+
+function join(parts: readonly Uint8Array[], length: number): Uint8Array {
+  const [only, second] = parts;
+  if (only !== undefined && second === undefined) return only;
+  const octets = new Uint8Array(length);
+  let at = 0;
+  for (const part of parts) {
+    octets.set(part, at);
+    at += part.byteLength;
+  }
+  return octets;
+}
+
+/** Deepest nesting of objects and lists that is read. */
+const depthMax = 32;
+
+const quote = 0x22;
+const backslash = 0x5c;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;

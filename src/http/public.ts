@@ -1,0 +1,29 @@
+/** What a handler of a public operation is given and gives when it answers octets instead of JSON. */
+
+import type { Handler } from "#domain/access/call.ts";
+import type { OperationName, operations } from "#operations";
+
+/** One request of a `pub` operation; no credential has been looked at and none may be. */
+export interface PublicRequest {
+  readonly request: Request;
+  /** Percent-decoded once; the value of a `{name*}` is verbatim, raw slashes and escapes kept. */
+  readonly path: Readonly<Record<string, string>>;
+  /** The query without `?`, undecoded; empty when there is none. Parsed only by those who need it. */
+  readonly query: string;
+  /** Client address (HTTP contract §1.7). */
+  readonly ip: string;
+  readonly requestId: string;
+}
+
+/**
+ * Answers a `pub` operation. GET handlers also answer HEAD; the listener drops the body.
+ * A thrown `Problem` is rendered as the JSON error, anything else as `internal`.
+ */
+export type PublicHandler = (request: PublicRequest) => Response | Promise<Response>;
+
+/** One implementation per row: complete by type, and only `pub` rows may answer without the pipeline. */
+export type Handlers = {
+  readonly [Name in OperationName]: (typeof operations)[Name]["needs"] extends "pub"
+    ? Handler | PublicHandler
+    : Handler;
+};
