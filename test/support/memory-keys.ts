@@ -1,0 +1,74 @@
+/** A working key provider in memory: real keys and signatures by node:crypto, and switches that make it fail. */
+
+import { createHash, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+
+import { assert, refuse } from "#core/problems.ts";
+import { type KeyType, keyTypes, schemeOf } from "#core/x509/algorithms.ts";
+import type { HeldKey, KeyRef, Keys, SignTicket } from "#domain/keys.ts";
+
+/** The provider, what it was asked to sign, and a switch. */
+export interface MemoryKeys extends Keys {
+  /** Every ticket that led to a signature, in order. */
+  readonly signed: SignTicket[];
+  /** Asked before every signature; what it throws is what the caller sees. */
+  beforeSign: (ticket: SignTicket) => void | Promise<void>;
+  readonly held: Map<string, HeldKey>;
+}
+
+/** Opens an empty key store. */
+export function openMemoryKeys(): MemoryKeys {
+  const held = new Map<string, HeldKey>();
+  const secrets = new Map<string, KeyObject>();
+  const keys: MemoryKeys = {
+    signed: [],
+    held,
+    beforeSign: () => {},
+    generate: async ({ provider, label, keyType }) => {
+      const pair = generate(keyType);
+      const spki = new Uint8Array(pair.publicKey.export({ type: "spki", format: "der" }));
+      const id = createHash("sha256").update(spki).digest("hex").slice(0, 40);
+      const key = { ref: { provider, label, id }, keyType, spki, deviceSerial: "software:memory" };
+      for (const other of held.values()) assert(other.ref.label !== label, "a label is used once");
+      held.set(id, key);
+      secrets.set(id, pair.privateKey);
+      return key;
+    },
+    find: async (ref) => present(held, ref),
+    sign: async (ticket, message) => {
+      const key = present(held, ticket.key);
+      const digest = createHash("sha256").update(message).digest("hex");
+      assert(digest === ticket.digest, "a ticket signs exactly the octets it was made for");
+      await keys.beforeSign(ticket);
+      const secret = secrets.get(key.ref.id);
+      assert(secret !== undefined, "a held key has its secret");
+      keys.signed.push(ticket);
+      return new Uint8Array(sign(schemeOf(ticket.algorithm).hash ?? null, message, secret));
+    },
+    destroy: async (ref) => {
+      held.delete(ref.id);
+      secrets.delete(ref.id);
+    },
+    facts: async () => [
+      {
+        ...{ provider: "software", available: true, deviceSerial: "software:memory" },
+        keyTypes: (Object.keys(keyTypes) as KeyType[]).filter((type) => !type.startsWith("ml-")), // Keys of the table.
+      },
+    ],
+    close: async () => {},
+  };
+  return keys;
+}
+
+function present(held: ReadonlyMap<string, HeldKey>, ref: KeyRef): HeldKey {
+  const key = held.get(ref.id);
+  if (key === undefined) throw refuse("key_unavailable", { retry_after: 2 });
+  return key;
+}
+
+function generate(keyType: KeyType): { publicKey: KeyObject; privateKey: KeyObject } {
+  const [family, bits] = keyTypes[keyType];
+  if (family === "rsa") return generateKeyPairSync("rsa", { modulusLength: bits });
+  if (family === "ec") return generateKeyPairSync("ec", { namedCurve: `P-${bits}` });
+  if (family === "ed25519") return generateKeyPairSync("ed25519");
+  throw refuse("key_type_unsupported", { key_type: keyType });
+}

@@ -1,0 +1,188 @@
+/** What the memory store answers to reads: the same filters and orders every store must have. */
+
+import { parseSerial, type TenantId } from "#core/ids.ts";
+import type { EventFilter } from "#domain/audit/store.ts";
+import type { CaFilter } from "#domain/authorities/store.ts";
+import type { CertificateFilter, CertificateRecord } from "#domain/certificates/store.ts";
+import type { Reads } from "#domain/store.ts";
+import { headOf, type MemoryState, pageOf, serialKey } from "./memory-state.ts";
+
+/** Reads over the state. */
+export function memoryReads(state: MemoryState): Reads {
+  return {
+    cas: casReads(state),
+    certificates: certificateReads(state),
+    revocations: revocationReads(state),
+    access: accessReads(state),
+    audit: auditReads(state),
+    instance: { value: async (name) => state.values.get(name) },
+  };
+}
+
+function casReads(state: MemoryState): Reads["cas"] {
+  const all = () => [...state.cas.values()];
+  return {
+    byId: async (id) => state.cas.get(id),
+    byLabel: async (label) => all().find((ca) => ca.label === label),
+    page: async (filter, limit, after) =>
+      pageOf(
+        all().filter((ca) => !ca.internal && caMatches(filter, ca)),
+        (ca) => ({ at: ca.createdAt, id: ca.id }),
+        limit,
+        after,
+      ),
+    lineage: async (id) =>
+      all()
+        .filter((ca) => ca.lineage === id)
+        .sort((a, b) => a.createdAt - b.createdAt),
+    signing: async () => all().filter((ca) => ca.certificate !== undefined),
+  };
+}
+
+function caMatches(filter: CaFilter, ca: Parameters<typeof within>[1] & CaRow): boolean {
+  if (!within(filter.tenants, ca)) return false;
+  if (filter.tenant !== undefined && ca.tenant !== filter.tenant) return false;
+  if (filter.status !== undefined && ca.status !== filter.status) return false;
+  if (filter.parent !== undefined && ca.parent !== filter.parent) return false;
+  return filter.text === undefined || contains([ca.label, ca.subject], filter.text);
+}
+
+type CaRow = {
+  readonly label: string;
+  readonly subject: string;
+  readonly status: string;
+  readonly parent: string | undefined;
+};
+
+function certificateReads(state: MemoryState): Reads["certificates"] {
+  return {
+    bySerial: async (ca, serial) => state.certificates.get(serialKey(ca, serial)),
+    page: async (filter, limit, after) =>
+      pageOf(
+        [...state.certificates.values()].filter((row) => certificateMatches(filter, row)),
+        (row) => ({ at: row.createdAt, id: row.id }),
+        limit,
+        after,
+      ),
+    orphans: async (ca, limit) =>
+      [...state.intents.values()]
+        .filter((intent) => intent.caId === ca && intent.state === "orphaned")
+        .sort((a, b) => b.createdAt - a.createdAt)
+        .slice(0, limit),
+    profileSeen: async (profile) =>
+      [...state.certificates.values()].some((row) => row.profile === profile),
+  };
+}
+
+function certificateMatches(filter: CertificateFilter, row: CertificateRecord): boolean {
+  const { profile, text, serialPrefix, expiresBefore, spkiSha256 } = filter;
+  if (row.caId !== filter.caId || row.kind !== "leaf") return false;
+  if (profile !== undefined && row.profile !== profile) return false;
+  if (spkiSha256 !== undefined && row.spkiSha256 !== spkiSha256) return false;
+  if (expiresBefore !== undefined && row.notAfter >= expiresBefore) return false;
+  if (serialPrefix !== undefined && !startsWith(row.serial, serialPrefix)) return false;
+  if (text !== undefined && !spells(text, row)) return false;
+  if (filter.status === undefined) return true;
+  const expired = row.status === "good" && row.notAfter < filter.now;
+  return filter.status === (expired ? "expired" : row.status);
+}
+
+function spells(text: string, row: CertificateRecord): boolean {
+  if (contains([row.subject, row.commonName, ...row.sans], text)) return true;
+  try {
+    return parseSerial(text) === row.serial;
+  } catch {
+    return false; // Not a serial in any spelling.
+  }
+}
+
+const startsWith = (serial: string, prefix: string) =>
+  prefix.startsWith("0x")
+    ? BigInt(serial).toString(16).startsWith(prefix.slice(2).toLowerCase())
+    : serial.startsWith(prefix);
+
+function revocationReads(state: MemoryState): Reads["revocations"] {
+  return {
+    bySerial: async (ca, serial) => state.revocations.get(serialKey(ca, serial)),
+    entries: async (ca, limit, afterSequence) =>
+      [...state.revocations.values()]
+        .filter((row) => row.caId === ca && row.sequence > afterSequence)
+        .sort((a, b) => a.sequence - b.sequence)
+        .slice(0, limit),
+    sequence: async () => state.counters.get("revocation") ?? 0,
+    latestCrl: async (ca, scope) =>
+      [...state.crls.values()]
+        .filter((crl) => crl.caId === ca && crl.scope === scope)
+        .sort((a, b) => b.number - a.number)[0],
+    responder: async (ca) =>
+      [...state.responders.values()]
+        .filter((responder) => responder.caId === ca)
+        .sort((a, b) => b.notBefore - a.notBefore)[0],
+  };
+}
+
+function accessReads(state: MemoryState): Reads["access"] {
+  const all = () => [...state.tokens.values()];
+  return {
+    tokenByHash: async (hash) => all().find((token) => token.tokenHash === hash),
+    tokenById: async (id) => state.tokens.get(id),
+    tokens: async (tenants, tenant, limit, after) =>
+      pageOf(
+        all().filter(
+          (token) => within(tenants, token) && (tenant === undefined || token.tenant === tenant),
+        ),
+        (token) => ({ at: token.createdAt, id: token.id }),
+        limit,
+        after,
+      ),
+    activeTokens: async (now) =>
+      all().filter((token) => token.revokedAt === undefined && (token.expiresAt ?? now + 1) > now)
+        .length,
+    tenant: async (reference) =>
+      state.tenants.get(reference) ??
+      [...state.tenants.values()].find((tenant) => tenant.slug === reference),
+  };
+}
+
+function auditReads(state: MemoryState): Reads["audit"] {
+  return {
+    events: async (filter, limit, beforeSeq) => {
+      const all = [...state.events.values()].filter((event) => eventMatches(filter, event));
+      const after = beforeSeq === undefined ? undefined : { at: beforeSeq, id: "" };
+      return pageOf(all, (event) => ({ at: event.seq, id: "" }), limit, after);
+    },
+    eventsAfter: async (afterSeq, limit) =>
+      [...state.events.values()].slice(afterSeq, afterSeq + limit),
+    eventHead: async () => headOf(state.events),
+    ledgerAfter: async (afterNumber, limit) =>
+      [...state.ledger.values()].slice(afterNumber, afterNumber + limit),
+    ledgerHead: async () => headOf(state.ledger),
+    openLedgerIntents: async (limit) => {
+      const entries = [...state.ledger.values()];
+      const closed = new Set(entries.filter((e) => e.kind === "outcome").map((e) => e.opId));
+      return entries.filter((e) => e.kind === "intent" && !closed.has(e.opId)).slice(0, limit);
+    },
+  };
+}
+
+function eventMatches(filter: EventFilter, event: EventRow): boolean {
+  const { action, from, to } = filter;
+  if (filter.tenants !== "platform" && !filter.tenants.some((t) => t === event.tenant))
+    return false;
+  if (action?.endsWith(".*") && !event.action.startsWith(action.slice(0, -1))) return false;
+  if (action !== undefined && !action.endsWith(".*") && event.action !== action) return false;
+  if (from !== undefined && Date.parse(event.timestamp) < from) return false;
+  if (to !== undefined && Date.parse(event.timestamp) >= to) return false;
+  const names = ["actor", "result", "caId", "serial", "requestId", "tenant"] as const;
+  return names.every((name) => filter[name] === undefined || filter[name] === event[name]);
+}
+
+type EventRow = Parameters<MemoryState["events"]["set"]>[1];
+
+const within = (
+  tenants: "platform" | readonly TenantId[],
+  row: { readonly tenant: TenantId | undefined },
+): boolean => tenants === "platform" || (row.tenant !== undefined && tenants.includes(row.tenant));
+
+const contains = (texts: readonly string[], part: string) =>
+  texts.some((text) => text.toLowerCase().includes(part.toLowerCase()));

@@ -1,0 +1,52 @@
+/** The state of the memory store and how its rows are keyed and paged. */
+
+import { type AuditEvent, type ChainHead, genesis } from "#core/audit/chain.ts";
+import type { LedgerEntry } from "#core/audit/ledger.ts";
+import type { CaId, Serial } from "#core/ids.ts";
+import type { ApiTokenRecord, TenantRecord } from "#domain/access/store.ts";
+import type { CaRecord, Page, PageKey } from "#domain/authorities/store.ts";
+import type { CertificateRecord, IntentRecord } from "#domain/certificates/store.ts";
+import type { CrlRecord, ResponderRecord, RevocationRecord } from "#domain/revocation/store.ts";
+
+/** Everything the store knows; maps are keyed by the text a unique index would hold. */
+export interface MemoryState {
+  readonly cas: Map<string, CaRecord>;
+  readonly certificates: Map<string, CertificateRecord>;
+  readonly intents: Map<string, IntentRecord>;
+  readonly revocations: Map<string, RevocationRecord>;
+  readonly crls: Map<string, CrlRecord>;
+  readonly crlNumbers: Map<string, number>;
+  readonly responders: Map<string, ResponderRecord>;
+  readonly tokens: Map<string, ApiTokenRecord>;
+  readonly tenants: Map<string, TenantRecord>;
+  readonly events: Map<number, AuditEvent>;
+  readonly ledger: Map<number, LedgerEntry>;
+  readonly values: Map<string, string>;
+  readonly counters: Map<"revocation", number>;
+}
+
+/** Where a chain kept as number → link ends. */
+export function headOf(links: ReadonlyMap<number, { readonly hash: string }>): ChainHead {
+  const last = links.get(links.size);
+  return last === undefined ? genesis : { seq: links.size, hash: last.hash };
+}
+
+/** The key of a row that is unique per CA and serial. */
+export const serialKey = (ca: CaId, serial: Serial): string => `${ca}/${serial}`;
+
+/** One page of rows, newest first, ties broken by id. */
+export function pageOf<T>(
+  rows: Iterable<T>,
+  keyOf: (row: T) => PageKey,
+  limit: number,
+  after?: PageKey,
+): Page<T> {
+  const all = [...rows].sort((a, b) => order(keyOf(a), keyOf(b)));
+  const rest = after === undefined ? all : all.filter((row) => order(after, keyOf(row)) < 0);
+  const items = rest.slice(0, limit);
+  const last = items.at(-1);
+  const next = rest.length > limit && last !== undefined ? keyOf(last) : undefined;
+  return { items, next, total: all.length };
+}
+
+const order = (a: PageKey, b: PageKey) => b.at - a.at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0);

@@ -1,0 +1,259 @@
+/** A working store in memory: real units of work with rollback, real chains, nothing durable. */
+
+import { type AuditEvent, eventHash } from "#core/audit/chain.ts";
+import { detailText } from "#core/audit/actions.ts";
+import { type LedgerEntry, ledgerHash } from "#core/audit/ledger.ts";
+import { assert, refuse } from "#core/problems.ts";
+import { instant, timestamp } from "#core/time.ts";
+import type { TenantRecord } from "#domain/access/store.ts";
+import type { AccessLogRow } from "#domain/audit/store.ts";
+import type { IntentRecord } from "#domain/certificates/store.ts";
+import type { Store, Unit } from "#domain/store.ts";
+import { memoryReads } from "./memory-reads.ts";
+import { headOf, type MemoryState, serialKey } from "./memory-state.ts";
+
+/** The store, its state laid open to tests, and switches that make it fail. */
+export interface MemoryStore extends Store {
+  readonly state: MemoryState;
+  readonly accessLog: AccessLogRow[];
+  /** Asked before every write of a unit; what it throws fails the unit (e.g. for `audit.appendEvent`). */
+  beforeWrite: (operation: string) => void;
+}
+
+/** Opens an empty store. */
+export function openMemoryStore(): MemoryStore {
+  const state = emptyState();
+  const listeners = new Set<(events: readonly AuditEvent[]) => void>();
+  let last: Promise<unknown> = Promise.resolve();
+  const store: MemoryStore = {
+    dialect: "sqlite",
+    state,
+    accessLog: [],
+    beforeWrite: () => {},
+    read: memoryReads(state),
+    atomically: (unit) => {
+      const run = last.then(() => runUnit(state, unit, (name) => store.beforeWrite(name)));
+      last = run.then(
+        ({ events }) => {
+          if (events.length > 0) for (const listener of listeners) listener(events);
+        },
+        () => {}, // The caller sees the rejection; the next unit starts clean.
+      );
+      return run.then(({ result }) => result);
+    },
+    onEvents: (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    logAccess: (row) => {
+      store.accessLog.push(row);
+    },
+    ping: async () => {},
+    close: async () => {
+      await last;
+    },
+  };
+  return store;
+}
+
+async function runUnit<T>(
+  state: MemoryState,
+  unit: (tx: Unit) => Promise<T>,
+  beforeWrite: (operation: string) => void,
+): Promise<{ result: T; events: readonly AuditEvent[] }> {
+  const before = new Map(Object.entries(state).map(([name, map]) => [name, new Map(map)]));
+  const firstSeq = state.events.size;
+  try {
+    const result = await unit(unitOf(state, beforeWrite));
+    return { result, events: [...state.events.values()].slice(firstSeq) };
+  } catch (error) {
+    for (const [name, map] of Object.entries(state)) restore(map, before.get(name) ?? new Map());
+    throw error;
+  }
+}
+
+function restore(map: Map<unknown, unknown>, saved: ReadonlyMap<unknown, unknown>) {
+  map.clear();
+  for (const [key, value] of saved) map.set(key, value);
+}
+
+function unitOf(state: MemoryState, beforeWrite: (operation: string) => void): Unit {
+  return guarded(
+    {
+      cas: casWrites(state),
+      certificates: certificateWrites(state),
+      revocations: revocationWrites(state),
+      access: accessWrites(state),
+      audit: auditWrites(state),
+      instance: {
+        setValue: async (name, value) => {
+          state.values.set(name, value);
+        },
+      },
+    },
+    beforeWrite,
+  );
+}
+
+/** Calls the switch before each write, with `<group>.<method>`. */
+function guarded(unit: Unit, beforeWrite: (operation: string) => void): Unit {
+  const groups = Object.entries(unit).map(([group, methods]) => [
+    group,
+    new Proxy(methods, {
+      get: (target: object, name: string) => {
+        beforeWrite(`${group}.${name}`);
+        return Reflect.get(target, name);
+      },
+    }),
+  ]);
+  return Object.fromEntries(groups) as Unit; // The same groups, each behind a proxy of itself.
+}
+
+function casWrites(state: MemoryState): Unit["cas"] {
+  return {
+    insert: async (ca) => {
+      for (const other of state.cas.values()) {
+        if (other.label === ca.label) throw refuse("already_exists", { field: "label" });
+      }
+      assert(!state.cas.has(ca.id), "a CA id is used once");
+      state.cas.set(ca.id, ca);
+    },
+  };
+}
+
+function certificateWrites(state: MemoryState): Unit["certificates"] {
+  const setIntent = (opId: string, to: IntentRecord["state"]) => {
+    const intent = state.intents.get(opId);
+    assert(intent?.state === "intended", "an intent is settled once");
+    state.intents.set(opId, { ...intent, state: to });
+    return intent;
+  };
+  return {
+    intend: async (intent) => {
+      for (const other of state.intents.values()) {
+        if (other.caId === intent.caId && other.serial === intent.serial) return false;
+      }
+      if (state.certificates.has(serialKey(intent.caId, intent.serial))) return false;
+      state.intents.set(intent.opId, intent);
+      return true;
+    },
+    activate: async (opId, certificate) => {
+      const intent = setIntent(opId, "issued");
+      assert(intent.serial === certificate.serial, "a certificate has its intent's serial");
+      state.certificates.set(serialKey(certificate.caId, certificate.serial), certificate);
+    },
+    settle: async (opId, to) => {
+      setIntent(opId, to);
+    },
+    lock: async (ca, serial) => state.certificates.get(serialKey(ca, serial)),
+    setStatus: async (ca, serial, status, revokedAt, reason) => {
+      const row = state.certificates.get(serialKey(ca, serial));
+      assert(row !== undefined, "a status is set on a row that exists");
+      state.certificates.set(serialKey(ca, serial), { ...row, status, revokedAt, reason });
+    },
+    orphanOpenIntents: async () => {
+      const open = [...state.intents.values()].filter((intent) => intent.state === "intended");
+      return open.map((intent) => {
+        const orphan: IntentRecord = { ...intent, state: "orphaned" };
+        state.intents.set(intent.opId, orphan);
+        return orphan;
+      });
+    },
+  };
+}
+
+function revocationWrites(state: MemoryState): Unit["revocations"] {
+  const nextSequence = () => {
+    const sequence = (state.counters.get("revocation") ?? 0) + 1;
+    state.counters.set("revocation", sequence);
+    return sequence;
+  };
+  return {
+    put: async (entry) => {
+      const sequence = nextSequence();
+      state.revocations.set(serialKey(entry.caId, entry.serial), { ...entry, sequence });
+      return sequence;
+    },
+    remove: async (ca, serial) => {
+      state.revocations.delete(serialKey(ca, serial));
+      return nextSequence();
+    },
+    nextCrlNumber: async (ca, scope) => {
+      const number = (state.crlNumbers.get(`${ca}/${scope}`) ?? 0) + 1;
+      state.crlNumbers.set(`${ca}/${scope}`, number);
+      return number;
+    },
+    publishCrl: async (crl) => {
+      state.crls.set(`${crl.caId}/${crl.scope}/${crl.number}`, crl);
+    },
+    putResponder: async (responder) => {
+      state.responders.set(serialKey(responder.caId, responder.serial), responder);
+    },
+  };
+}
+
+function accessWrites(state: MemoryState): Unit["access"] {
+  return {
+    insertToken: async (token) => {
+      state.tokens.set(token.id, token);
+    },
+    revokeToken: async (id, at, by) => {
+      const token = state.tokens.get(id);
+      if (token === undefined || token.revokedAt !== undefined) return false;
+      state.tokens.set(id, { ...token, revokedAt: at, revokedBy: by });
+      return true;
+    },
+    touchToken: async (id, at, ip) => {
+      const token = state.tokens.get(id);
+      if (token) state.tokens.set(id, { ...token, lastUsedAt: at, lastUsedIp: ip });
+    },
+    ensureTenant: async (tenant) => {
+      if (!state.tenants.has(tenant.id)) state.tenants.set(tenant.id, tenant);
+    },
+  };
+}
+
+function auditWrites(state: MemoryState): Unit["audit"] {
+  return {
+    appendEvent: async (draft, at) => {
+      const head = headOf(state.events);
+      const unhashed = {
+        ...{ seq: head.seq + 1, id: crypto.randomUUID(), timestamp: timestamp(at) },
+        ...{ actor: draft.actor, actorName: draft.actorName ?? "" },
+        ...{ actorRoles: draft.actorRoles ?? "", action: draft.action, result: draft.result },
+        ...{ tenant: draft.tenant ?? "", caId: draft.caId ?? "", serial: draft.serial ?? "" },
+        ...{ target: draft.target ?? "", targetName: draft.targetName ?? "" },
+        ...{ detail: detailText(draft), ip: draft.ip ?? "", requestId: draft.requestId ?? "" },
+        prevHash: head.hash,
+      };
+      const event: AuditEvent = { ...unhashed, hash: eventHash(unhashed) };
+      state.events.set(event.seq, event);
+      return event;
+    },
+    appendLedger: async (draft) => {
+      const head = headOf(state.ledger);
+      const unhashed = { ...emptyEntry, ...draft, number: head.seq + 1, prevHash: head.hash };
+      const entry: LedgerEntry = { ...unhashed, hash: ledgerHash(unhashed) };
+      state.ledger.set(entry.number, entry);
+      return entry;
+    },
+  };
+}
+
+const emptyState = (): MemoryState => ({
+  ...{ cas: new Map(), certificates: new Map(), intents: new Map(), revocations: new Map() },
+  ...{ crls: new Map(), crlNumbers: new Map(), responders: new Map(), tokens: new Map() },
+  ...{ events: new Map(), ledger: new Map(), values: new Map(), counters: new Map() },
+  tenants: new Map([["default", { ...defaultRow }]]),
+});
+
+const defaultRow: TenantRecord = {
+  ...{ slug: "default", name: "default", status: "active", createdAt: instant(0) },
+  id: "default" as TenantRecord["id"], // The id every instance has.
+};
+
+const emptyEntry: Omit<LedgerEntry, "number" | "timestamp" | "kind" | "prevHash" | "hash"> = {
+  ...{ opId: "", provider: "", deviceSerial: "", keyLabel: "", signerFingerprint: "" },
+  ...{ role: "", operation: "", algorithm: "", digest: "", purpose: "", caId: "" },
+  ...{ artifact: "", result: "", signatureSha256: "", error: "", count: "", total: "" },
+};
