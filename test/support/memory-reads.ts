@@ -102,18 +102,34 @@ const startsWith = (serial: string, prefix: string) =>
     : serial.startsWith(prefix);
 
 function revocationReads(state: MemoryState): Reads["revocations"] {
+  const latest = (ca: string, scope: string) =>
+    [...state.crls.values()]
+      .filter((crl) => crl.caId === ca && crl.scope === scope)
+      .sort((a, b) => b.number - a.number)[0];
   return {
     bySerial: async (ca, serial) => state.revocations.get(serialKey(ca, serial)),
+    standing: async (ca, serial) => {
+      const row = state.revocations.get(serialKey(ca, serial));
+      if (row) return { status: "revoked", at: row.revokedAt, reason: row.reason };
+      return { status: state.certificates.has(serialKey(ca, serial)) ? "good" : "unknown" };
+    },
+    page: async ({ caId, serialPrefix = "" }, limit, after) =>
+      pageOf(
+        [...state.revocations.values()].filter(
+          (row) => row.caId === caId && row.serial.startsWith(serialPrefix),
+        ),
+        (row) => ({ at: row.sequence, id: row.serial }),
+        limit,
+        after,
+      ),
     entries: async (ca, limit, afterSequence) =>
       [...state.revocations.values()]
         .filter((row) => row.caId === ca && row.sequence > afterSequence)
         .sort((a, b) => a.sequence - b.sequence)
         .slice(0, limit),
     sequence: async () => state.counters.get("revocation") ?? 0,
-    latestCrl: async (ca, scope) =>
-      [...state.crls.values()]
-        .filter((crl) => crl.caId === ca && crl.scope === scope)
-        .sort((a, b) => b.number - a.number)[0],
+    latestCrl: async (ca, scope) => latest(ca, scope),
+    crlHead: async (ca, scope) => latest(ca, scope),
     responder: async (ca) =>
       [...state.responders.values()]
         .filter((responder) => responder.caId === ca)

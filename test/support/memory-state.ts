@@ -3,6 +3,7 @@
 import { type AuditEvent, type ChainHead, genesis } from "#core/audit/chain.ts";
 import type { LedgerEntry } from "#core/audit/ledger.ts";
 import type { CaId, Serial } from "#core/ids.ts";
+import type { Instant } from "#core/time.ts";
 import type { ApiTokenRecord, TenantRecord } from "#domain/access/store.ts";
 import type { CaRecord, Page, PageKey } from "#domain/authorities/store.ts";
 import type { CertificateRecord, IntentRecord } from "#domain/certificates/store.ts";
@@ -15,7 +16,7 @@ export interface MemoryState {
   readonly intents: Map<string, IntentRecord>;
   readonly revocations: Map<string, RevocationRecord>;
   readonly crls: Map<string, CrlRecord>;
-  readonly crlNumbers: Map<string, number>;
+  readonly crlReservations: Map<string, { readonly number: number; readonly thisUpdate: Instant }>;
   readonly responders: Map<string, ResponderRecord>;
   readonly tokens: Map<string, ApiTokenRecord>;
   readonly tenants: Map<string, TenantRecord>;

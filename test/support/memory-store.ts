@@ -4,7 +4,7 @@ import { type AuditEvent, eventHash } from "#core/audit/chain.ts";
 import { detailText } from "#core/audit/actions.ts";
 import { type LedgerEntry, ledgerHash } from "#core/audit/ledger.ts";
 import { assert, refuse } from "#core/problems.ts";
-import { instant, timestamp } from "#core/time.ts";
+import { instant, timestamp, wholeSecond } from "#core/time.ts";
 import type { TenantRecord } from "#domain/access/store.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
 import type { IntentRecord } from "#domain/certificates/store.ts";
@@ -118,6 +118,14 @@ function casWrites(state: MemoryState): Unit["cas"] {
       assert(!state.cas.has(ca.id), "a CA id is used once");
       state.cas.set(ca.id, ca);
     },
+    retireSubject: async (parent, serial) => {
+      for (const ca of state.cas.values()) {
+        if (ca.parent !== parent || ca.serial !== serial || ca.status === "retired") continue;
+        state.cas.set(ca.id, { ...ca, status: "retired" });
+        return ca.id;
+      }
+      return undefined;
+    },
   };
 }
 
@@ -178,10 +186,12 @@ function revocationWrites(state: MemoryState): Unit["revocations"] {
       state.revocations.delete(serialKey(ca, serial));
       return nextSequence();
     },
-    nextCrlNumber: async (ca, scope) => {
-      const number = (state.crlNumbers.get(`${ca}/${scope}`) ?? 0) + 1;
-      state.crlNumbers.set(`${ca}/${scope}`, number);
-      return number;
+    reserveCrl: async (ca, scope, wanted) => {
+      const latest = state.crlReservations.get(`${ca}/${scope}`) ?? { number: 0, thisUpdate: 0 };
+      const soonest = Math.max(wholeSecond(wanted), latest.thisUpdate + 1000);
+      const reserved = { number: latest.number + 1, thisUpdate: instant(soonest) };
+      state.crlReservations.set(`${ca}/${scope}`, reserved);
+      return reserved;
     },
     publishCrl: async (crl) => {
       state.crls.set(`${crl.caId}/${crl.scope}/${crl.number}`, crl);
@@ -242,7 +252,7 @@ function auditWrites(state: MemoryState): Unit["audit"] {
 
 const emptyState = (): MemoryState => ({
   ...{ cas: new Map(), certificates: new Map(), intents: new Map(), revocations: new Map() },
-  ...{ crls: new Map(), crlNumbers: new Map(), responders: new Map(), tokens: new Map() },
+  ...{ crls: new Map(), crlReservations: new Map(), responders: new Map(), tokens: new Map() },
   ...{ events: new Map(), ledger: new Map(), values: new Map(), counters: new Map() },
   tenants: new Map([["default", { ...defaultRow }]]),
 });
