@@ -128,6 +128,7 @@ function revocationReads(state: MemoryState): Reads["revocations"] {
         .sort((a, b) => a.sequence - b.sequence)
         .slice(0, limit),
     sequence: async () => state.counters.get("revocation") ?? 0,
+    lastChange: async (ca) => state.counters.get(ca) ?? 0,
     latestCrl: async (ca, scope) => latest(ca, scope),
     crlHead: async (ca, scope) => latest(ca, scope),
     responder: async (ca) =>

@@ -23,7 +23,8 @@ export interface MemoryState {
   readonly events: Map<number, AuditEvent>;
   readonly ledger: Map<number, LedgerEntry>;
   readonly values: Map<string, string>;
-  readonly counters: Map<"revocation", number>;
+  /** `revocation`: the store-wide sequence; a CA id: the sequence of its last change. */
+  readonly counters: Map<string, number>;
 }
 
 /** Where a chain kept as number → link ends. */

@@ -3,6 +3,7 @@
 import { type AuditEvent, eventHash } from "#core/audit/chain.ts";
 import { detailText } from "#core/audit/actions.ts";
 import { type LedgerEntry, ledgerHash } from "#core/audit/ledger.ts";
+import type { CaId } from "#core/ids.ts";
 import { assert, refuse } from "#core/problems.ts";
 import { instant, timestamp, wholeSecond } from "#core/time.ts";
 import type { TenantRecord } from "#domain/access/store.ts";
@@ -171,21 +172,23 @@ function certificateWrites(state: MemoryState): Unit["certificates"] {
 }
 
 function revocationWrites(state: MemoryState): Unit["revocations"] {
-  const nextSequence = () => {
+  const nextSequence = (ca: CaId) => {
     const sequence = (state.counters.get("revocation") ?? 0) + 1;
     state.counters.set("revocation", sequence);
+    state.counters.set(ca, sequence);
     return sequence;
   };
   return {
     put: async (entry) => {
-      const sequence = nextSequence();
+      const sequence = nextSequence(entry.caId);
       state.revocations.set(serialKey(entry.caId, entry.serial), { ...entry, sequence });
       return sequence;
     },
     remove: async (ca, serial) => {
       state.revocations.delete(serialKey(ca, serial));
-      return nextSequence();
+      return nextSequence(ca);
     },
+    lock: async (ca, serial) => state.revocations.get(serialKey(ca, serial)),
     reserveCrl: async (ca, scope, wanted) => {
       const latest = state.crlReservations.get(`${ca}/${scope}`) ?? { number: 0, thisUpdate: 0 };
       const soonest = Math.max(wholeSecond(wanted), latest.thisUpdate + 1000);
