@@ -1,10 +1,12 @@
 /** Collections: `limit`, the opaque `cursor`, and the list envelope (HTTP contract §1.4). */
 
 import { sha256 } from "#core/crypto.ts";
+import type { TenantId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 import { type Field, optional, otherwise, text, WrongValue } from "#core/shape.ts";
 import type { Authorized } from "#domain/access/call.ts";
 import type { Page, PageKey } from "#domain/authorities/store.ts";
+import type { Store } from "#domain/store.ts";
 
 /** `limit` 1..500, above clamped; `cursor` as the last page gave it. */
 export const pageFields = {
@@ -96,4 +98,18 @@ function limitField(): Field<number> {
       return Math.min(value, 500);
     },
   };
+}
+
+/** The tenant a `tenant` parameter names; foreign and absent ones are refused alike with `bad_query`. */
+export async function readableTenant(
+  store: Store,
+  named: string | undefined,
+  reach: PagedCall["reach"],
+): Promise<TenantId | undefined> {
+  if (named === undefined) return undefined;
+  const tenant = await store.read.access.tenant(named);
+  if (tenant === undefined || (reach !== "platform" && !reach.includes(tenant.id))) {
+    throw refuse("bad_query", { parameter: "tenant", reason: "names no tenant you may read" });
+  }
+  return tenant.id;
 }

@@ -1,0 +1,100 @@
+/** The audit chain in JSON: list and verify. */
+
+import type { AuditEvent } from "#core/audit/chain.ts";
+import { caId, parseSerial } from "#core/ids.ts";
+import { refuse } from "#core/problems.ts";
+import { oneOf, optional, parsed, text, WrongValue } from "#core/shape.ts";
+import { type Instant, parseTimestampOrDay } from "#core/time.ts";
+import { type Handler, handler, ok } from "#domain/access/call.ts";
+import type { EventFilter } from "#domain/audit/store.ts";
+import { verifyChain } from "#domain/audit/verify.ts";
+import type { Store } from "#domain/store.ts";
+import type { OperationName } from "#operations";
+import { pageFields, readableTenant, sequencePageOf } from "./pages.ts";
+
+/** Handlers for `event.*`. */
+export function auditHandlers(deps: { readonly store: Store }) {
+  return {
+    "event.list": eventList(deps.store),
+    "event.verify": handler({
+      summary: "Walk the whole audit chain and report the first broken link.",
+      run: async () => {
+        const verdict = await verifyChain(deps.store.read);
+        if (!verdict.valid) {
+          const { brokenAtSeq, reason } = verdict;
+          throw refuse("chain_broken", { valid: false, broken_at_seq: brokenAtSeq, reason });
+        }
+        const { events, headSeq, headHash } = verdict;
+        const head = { head_seq: headSeq, head_hash: headHash };
+        return ok({ valid: true, events, ...head, anchors_checked: 0 });
+      },
+    }),
+  } satisfies Partial<Record<OperationName, Handler>>;
+}
+
+function eventList(store: Store): Handler {
+  return handler({
+    summary: "Audit events, newest first.",
+    query: {
+      action: optional(text({ min: 1, max: 64, pattern: /^[a-z_]+(\.[a-z_]+)*(\.\*)?$/ })),
+      actor: optional(text({ max: 200 })),
+      result: optional(oneOf(["success", "error", "denied"])),
+      ca: optional(text({ max: 64 })),
+      serial: optional(parsed({ type: "string" }, parseSerial)),
+      request_id: optional(text({ max: 128 })),
+      tenant: optional(text({ max: 64 })),
+      from: optional(timeField()),
+      to: optional(timeField()),
+      ...pageFields,
+    },
+    run: async (call) => {
+      const { limit: _limit, cursor: _cursor, ca, tenant, request_id, ...filters } = call.query;
+      const filter: EventFilter = {
+        ...filters,
+        tenants: call.reach,
+        requestId: request_id,
+        caId: ca === undefined ? undefined : await readableCa(store, ca, call.reach),
+        tenant: await readableTenant(store, tenant, call.reach),
+      };
+      return ok(
+        await sequencePageOf("event.list", call, filter, eventJson, (limit, before) =>
+          store.read.audit.events(filter, limit, before),
+        ),
+      );
+    },
+  });
+}
+
+/** An event as the HTTP contract §5.2 shows it; empty members are left out. */
+export function eventJson(event: AuditEvent) {
+  const optionalMembers = {
+    ...{ actor_name: event.actorName, actor_roles: event.actorRoles },
+    ...{ tenant: event.tenant, target: event.target, target_name: event.targetName },
+    ...{ ca_id: event.caId, serial: event.serial, detail: event.detail, ip: event.ip },
+    request_id: event.requestId,
+  };
+  return {
+    ...{ seq: event.seq, id: event.id, timestamp: event.timestamp, actor: event.actor },
+    ...{ action: event.action, result: event.result },
+    ...Object.fromEntries(Object.entries(optionalMembers).filter(([, value]) => value !== "")),
+    ...{ prev_hash: event.prevHash, hash: event.hash },
+  };
+}
+
+/** Foreign and absent CAs answer alike: a filter value that names nothing readable is refused. */
+async function readableCa(store: Store, reference: string, reach: EventFilter["tenants"]) {
+  const { cas } = store.read;
+  const ca = (await cas.byId(caId(reference))) ?? (await cas.byLabel(reference));
+  if (ca === undefined || ca.internal || (reach !== "platform" && !reach.includes(ca.tenant))) {
+    throw refuse("bad_query", { parameter: "ca", reason: "names no CA you may read" });
+  }
+  return ca.id;
+}
+
+function timeField() {
+  return parsed<Instant>({ type: "string" }, (value) => {
+    const at = parseTimestampOrDay(value);
+    if (at === undefined) throw new WrongValue("must be an RFC 3339 time or a day");
+    return at;
+  });
+}
