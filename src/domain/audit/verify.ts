@@ -26,9 +26,7 @@ export async function verifyChain(read: Reads): Promise<ChainVerdict> {
     const page = await read.audit.eventsAfter(head.seq, pageSize);
     for (const event of page) {
       const reason = violation(head, event);
-      if (reason !== undefined) {
-        return { valid: false, brokenAtSeq: Math.min(event.seq, head.seq + 1), reason };
-      }
+      if (reason !== undefined) return { valid: false, brokenAtSeq: head.seq + 1, reason };
       head = { seq: event.seq, hash: event.hash };
       if (event.seq === stored.seq) storedHashAt = event.hash;
     }
