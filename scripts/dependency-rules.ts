@@ -1,0 +1,172 @@
+/** Checks who imports whom: the nine rules that keep callers, domain, ports, adapters and core apart. */
+
+import { dirname, join } from "node:path";
+import { type Import, importsOf } from "./lib/imports.ts";
+import { type Finding, type Parsed, parseTree, rendered } from "./lib/source-tree.ts";
+
+interface Layer {
+  /** Layers it may import besides itself. */
+  readonly layers: readonly string[];
+  /** Packages it may import; `@scope/*` is every package of the scope. */
+  readonly packages: readonly string[];
+  /** May it talk to the runtime (`node:…`, `bun`)? Everybody else has ports for that. */
+  readonly runtime: boolean;
+}
+
+const asn1 = ["asn1js", "pkijs", "@peculiar/*", "@noble/*"];
+
+/** WHO MAY IMPORT WHOM. `config/own` is the config layer without its loader: fields, sections, secrets. */
+// biome-ignore format: the table is read by column.
+const table: Readonly<Record<string, Layer>> = {
+  core:        { layers: [],                                                     packages: asn1,                        runtime: false },
+  operations:  { layers: ["core"],                                               packages: [],                          runtime: false },
+  domain:      { layers: ["core", "operations"],                                 packages: [],                          runtime: false },
+  config:      { layers: ["core"],                                               packages: [],                          runtime: true  },
+  http:        { layers: ["core", "operations", "domain"],                       packages: ["hono"],                    runtime: true  },
+  api:         { layers: ["core", "operations", "domain", "http"],               packages: [],                          runtime: false },
+  jobs:        { layers: ["core", "operations", "domain"],                       packages: [],                          runtime: false },
+  protocols:   { layers: ["core", "operations", "domain", "http"],               packages: ["hono", ...asn1],           runtime: false },
+  adapters:    { layers: ["core", "operations", "domain", "config"],             packages: [],                          runtime: true  },
+  cli:         { layers: ["core", "operations", "domain", "config", "app"],      packages: ["citty"],                   runtime: true  },
+  web:         { layers: ["core", "operations", "api"],                          packages: ["preact"],                  runtime: false },
+  main:        { layers: ["core", "cli", "app", "adapters/keys"],                packages: ["reflect-metadata"],        runtime: true  },
+};
+
+/** Packages that live in one adapter only. */
+// biome-ignore format: the table is read by column.
+const adapterPackages: Readonly<Record<string, readonly string[]>> = {
+  "adapters/db":        ["drizzle-orm"],
+  "adapters/keys":      ["pkcs11js", ...asn1],
+  "adapters/telemetry": ["prom-client"],
+};
+
+/** Files whose permissions differ from their layer's, each for one reason. */
+// biome-ignore format: the table is read by column.
+const exceptions: Readonly<Record<string, Partial<Layer>>> = {
+  "src/core/crypto.ts": { runtime: true },            // the one door from core to the runtime's cryptography
+};
+
+/** These import what they like: the composition root, and what is not part of the product. */
+const free = new Set(["app", "test", "scripts"]);
+
+/** `bun:sqlite` is SQL: it stays with the database adapter. */
+const sqlRuntime = "bun:sqlite";
+
+/** Applies every rule to the files; `aliases` is `"imports"` of package.json. */
+export function dependencyFindings(
+  files: readonly Parsed[],
+  aliases: Readonly<Record<string, string>>,
+): Finding[] {
+  const imports = files.flatMap((file) => importsOf(file, aliases));
+  return [...imports.flatMap(objections), ...cycles(imports)];
+}
+
+function objections(one: Import): Finding[] {
+  const sentences = [
+    ...layerObjection(one),
+    ...packageObjection(one),
+    ...runtimeObjection(one),
+    ...formObjection(one),
+  ];
+  return sentences.map((sentence) => ({ path: one.from, line: one.line, sentence }));
+}
+
+function layerObjection({ from, target, typeOnly }: Import): string[] {
+  if (target.kind !== "file") return [];
+  const mine = layerOf(from);
+  const theirs = layerOf(target.path);
+  if (mine === theirs || free.has(mine)) return [];
+  const allowed = permissionsOf(from).layers;
+  if (!allowed.includes(theirs) && !allowed.includes(theirs.split("/")[0] ?? "")) {
+    return [`${mine} may not import ${theirs} (${target.path}).`];
+  }
+  if (mine === "web" && theirs === "api" && !typeOnly) {
+    return [`web may import only types of api (${target.path}).`];
+  }
+  return [];
+}
+
+function packageObjection({ from, target }: Import): string[] {
+  if (target.kind !== "package" || free.has(layerOf(from))) return [];
+  const allowed = permissionsOf(from).packages;
+  const scope = `${target.name.split("/")[0]}/*`;
+  if (allowed.includes(target.name) || allowed.includes(scope)) return [];
+  return [`${layerOf(from)} may not import the package ${target.name}.`];
+}
+
+function runtimeObjection({ from, target, specifier }: Import): string[] {
+  if (target.kind !== "runtime" || free.has(layerOf(from))) return [];
+  if (specifier === sqlRuntime && layerOf(from) !== "adapters/db") {
+    return [`only adapters/db may import ${sqlRuntime}.`];
+  }
+  if (permissionsOf(from).runtime) return [];
+  return [`${layerOf(from)} may not import the runtime (${specifier}); it has ports for that.`];
+}
+
+function formObjection({ from, specifier, target, passesOn }: Import): string[] {
+  const found: string[] = [];
+  if (passesOn) found.push("a file exports only what it defines: no barrels.");
+  if (specifier.startsWith("..")) found.push(`"${specifier}" points up: start with its layer.`);
+  if (specifier.startsWith("./") && specifier.slice(2).includes("/")) {
+    found.push(`"${specifier}" is not a neighbour: start with its layer.`);
+  }
+  if (specifier.startsWith("#") && target.kind === "file" && sameFolder(from, target.path)) {
+    found.push(`"${specifier}" is a neighbour: write "./${target.path.split("/").at(-1)}".`);
+  }
+  return found.filter(() => !from.startsWith("scripts/") || passesOn);
+}
+
+// The files straight below src are each a layer of their own and are known by their alias.
+const sameFolder = (from: string, to: string): boolean =>
+  dirname(from) === dirname(to) && dirname(to) !== "src";
+
+/** Every import that closes a circle, once per circle. */
+function cycles(imports: readonly Import[]): Finding[] {
+  const outgoing = Map.groupBy(imports, (one) => one.from);
+  const settled = new Set<string>();
+  const found: Finding[] = [];
+  const follow = (path: string, trail: readonly string[]): void => {
+    if (settled.has(path)) return;
+    for (const one of outgoing.get(path) ?? []) {
+      if (one.target.kind !== "file") continue;
+      const start = [...trail, path].indexOf(one.target.path);
+      if (start < 0) follow(one.target.path, [...trail, path]);
+      else found.push(circle(one, [...trail, path].slice(start)));
+    }
+    settled.add(path);
+  };
+  for (const path of outgoing.keys()) follow(path, []);
+  return found;
+}
+
+const circle = (closing: Import, through: readonly string[]): Finding => ({
+  path: closing.from,
+  line: closing.line,
+  sentence: `imports go round in a circle: ${[...through, through[0]].join(" → ")}.`,
+});
+
+function permissionsOf(path: string): Layer {
+  const layer = layerOf(path);
+  const [folder = ""] = layer.split("/");
+  const base = table[folder] ?? { layers: [], packages: [], runtime: false };
+  return { ...base, packages: adapterPackages[layer] ?? base.packages, ...exceptions[path] };
+}
+
+/** The layer of a file: its folder, `adapters/db` and `protocols/acme` each for itself, `main` for src/main.ts. */
+function layerOf(path: string): string {
+  const [top = "", folder = "", inner = ""] = path.split("/");
+  if (top !== "src") return top;
+  if (folder !== "adapters" && folder !== "protocols") return folder.replace(/\.tsx?$/, "");
+  return `${folder}/${inner.replace(/\.tsx?$/, "")}`;
+}
+
+if (import.meta.main) {
+  const root = join(import.meta.dir, "..");
+  const { imports } = await Bun.file(join(root, "package.json")).json();
+  const folders = ["src", "web", "test", "scripts"];
+  const files = await parseTree(root, join(root, "scripts/tsconfig.json"), folders);
+  const findings = dependencyFindings(files, imports);
+  for (const finding of findings) console.error(rendered(finding));
+  console.log(`dependency rules: ${files.length} files, ${findings.length} findings`);
+  process.exit(findings.length === 0 ? 0 : 1);
+}

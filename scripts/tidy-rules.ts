@@ -1,0 +1,278 @@
+/** The rules of style that a machine can check on one parsed file: shape, names, comments and forbidden calls. */
+
+import {
+  isArrowFunction,
+  isAsExpression,
+  isCallExpression,
+  isClassDeclaration,
+  isDecorator,
+  isFunctionDeclaration,
+  isFunctionExpression,
+  isIdentifier,
+  isMethodDeclaration,
+  isNewExpression,
+  isPropertyAccessExpression,
+  isSetAccessorDeclaration,
+  isStringLiteral,
+  isVariableStatement,
+  type Node,
+  NodeFlags,
+  SyntaxKind,
+} from "typescript/unstable/ast";
+import { type Finding, lineOf, type Parsed, visit } from "./lib/source-tree.ts";
+
+type Rule = (file: Parsed) => Finding[];
+
+/** Every finding of every rule on these files. */
+export const tidyFindings = (files: readonly Parsed[]): Finding[] =>
+  files.flatMap((file) => rules.flatMap((rule) => rule(file)));
+
+/** The file says in its first line what it is for. */
+function opening(file: Parsed): Finding[] {
+  const text = file.text.replace(/^#!.*\n/, "");
+  const sentence = /^\/\*\*([\s\S]*?)\*\//
+    .exec(text)?.[1]
+    ?.replace(/\n\s*\*/g, "\n")
+    .trim();
+  if (sentence === undefined) return [at(file, 1, "the file does not open with a sentence.")];
+  if (!/^[A-Z`]/.test(sentence) || !/[.:)]$/.test(sentence)) {
+    return [at(file, 1, "the opening is not a sentence: capital, full stop.")];
+  }
+  return [];
+}
+
+function fileLength(file: Parsed): Finding[] {
+  const lines = file.text.trimEnd().split("\n").length;
+  const most = isTest(file) ? 600 : 400;
+  return lines <= most ? [] : [at(file, most, `the file has ${lines} lines; at most ${most}.`)];
+}
+
+/** A ceremony whose steps are numbered comments may be longer: splitting it would hide the order. */
+function functionLength(file: Parsed): Finding[] {
+  return collect(file, (node) => {
+    if (!isFunction(node) || groupsTests(node)) return undefined;
+    const first = lineOf(file, node);
+    const lines = file.ast.getLineAndCharacterOfPosition(node.getEnd()).line + 2 - first;
+    const numbered = /\/\/ 1\. [\s\S]*\/\/ 2\. [\s\S]*\/\/ 3\. /.test(node.getText(file.ast));
+    const most = numbered ? 120 : 60;
+    return lines > most ? `this function has ${lines} lines; at most ${most}.` : undefined;
+  });
+}
+
+/** No `let` and no empty collection at the top of a module, no setters, no inheritance, no decorators. */
+function state(file: Parsed): Finding[] {
+  if (!isProduct(file)) return [];
+  const top = file.ast.statements
+    .filter((statement) => isVariableStatement(statement))
+    .flatMap(({ declarationList }) => [...declarationList.declarations])
+    .filter(
+      ({ parent, initializer }) => (parent.flags & NodeFlags.Const) === 0 || grows(initializer),
+    )
+    .map((node) => at(file, lineOf(file, node), "this is module state: give it to a class."));
+  const forms = collect(file, (node) => {
+    if (isSetAccessorDeclaration(node)) return "a setter: pass the value in instead.";
+    if (isDecorator(node)) return "a decorator: say it in the code.";
+    if (!isClassDeclaration(node) || !node.heritageClauses) return undefined;
+    const inherits = node.heritageClauses.some((clause) =>
+      /^extends (?!Error\b)/.test(clause.getText(file.ast)),
+    );
+    return inherits ? "this class inherits; classes are composed." : undefined;
+  });
+  return [...top, ...forms];
+}
+
+function names(file: Parsed): Finding[] {
+  const stem =
+    file.path
+      .split("/")
+      .at(-1)
+      ?.replace(/\.(test\.)?tsx?$/, "") ?? "";
+  const found: Finding[] = [];
+  if (!/^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z]+)*$/.test(stem))
+    found.push(at(file, 1, "file names are kebab-case."));
+  if (meansNothing(stem)) found.push(at(file, 1, `"${stem}" says nothing about the file.`));
+  return [
+    ...found,
+    ...collect(file, (node) => {
+      const name = declaredName(node);
+      if (name === undefined) return undefined;
+      if (meansNothing(name)) return `"${name}" says nothing: use the word of the interface.`;
+      if (/^get[A-Z]/.test(name)) return `"${name}": name what it gives, without get.`;
+      if (/^is(Not|Non)[A-Z]/.test(name)) return `"${name}": say it positively.`;
+      return undefined;
+    }),
+  ];
+}
+
+/** Time, randomness, network and environment are ports in core and domain. */
+function calls(file: Parsed): Finding[] {
+  if (!/^src\/(core|domain|operations\.ts)/.test(file.path)) return [];
+  if (file.path === "src/core/crypto.ts") return [];
+  return collect(file, (node) => {
+    const banned = impure(node, file);
+    return banned && `${banned} is not for ${file.path.split("/")[1]}: it has a port.`;
+  });
+}
+
+function impure(node: Node, file: Parsed): string | undefined {
+  if (isNewExpression(node) && node.expression.getText(file.ast) === "Date") {
+    return node.arguments?.length ? undefined : "new Date()";
+  }
+  if (isCallExpression(node) && isIdentifier(node.expression)) {
+    return node.expression.text === "fetch" ? "fetch" : undefined;
+  }
+  if (!isPropertyAccessExpression(node) || !isIdentifier(node.expression)) return undefined;
+  const path = `${node.expression.text}.${node.name.text}`;
+  return /^(Date\.now|Math\.random|performance\.now|process\..*|Bun\..*|crypto\.(getRandomValues|randomUUID))$/.test(
+    path,
+  )
+    ? path
+    : undefined;
+}
+
+/** Inside a unit of work there is no key, network or clock: it holds the only writer. */
+function atomic(file: Parsed): Finding[] {
+  const found: Finding[] = [];
+  visit(file.ast, (node) => {
+    if (!isCallExpression(node) || !isPropertyAccessExpression(node.expression)) return;
+    if (node.expression.name.text !== "atomically") return;
+    for (const body of node.arguments) {
+      visit(body, (inner) => {
+        if (!isCallExpression(inner)) return;
+        const callee = inner.expression.getText(file.ast);
+        if (!/(^|[.#])(keys|clock|outbound|resolver|random|fetch)(\.|$)/.test(callee)) return;
+        if (/^tx\./.test(callee)) return;
+        found.push(at(file, lineOf(file, inner), `${callee} is called inside atomically.`));
+      });
+    }
+  });
+  return found;
+}
+
+/** `as` claims what the compiler cannot see, so a comment on its statement says why it is true. */
+function casts(file: Parsed): Finding[] {
+  if (!isProduct(file)) return [];
+  const lines = file.text.split("\n");
+  return collect(file, (node) => {
+    if (!isAsExpression(node) || node.type.getText(file.ast) === "const") return undefined;
+    const line = lineOf(file, node);
+    const last = file.ast.getLineAndCharacterOfPosition(node.getEnd()).line + 1;
+    const near = lines.slice(Math.max(0, line - 4), last);
+    return near.some((text) => /\/\/|\*\//.test(text))
+      ? undefined
+      : "`as` without a comment saying why it is true.";
+  });
+}
+
+function comments(file: Parsed): Finding[] {
+  const unfinished = /\b(TODO|FIXME|XXX)\b/;
+  if (ownWords.has(file.path)) return [];
+  return file.text
+    .split("\n")
+    .flatMap((text, index) =>
+      unfinished.test(text) ? [at(file, index + 1, "unfinished work does not merge.")] : [],
+    );
+}
+
+/** Exported functions and classes say what they take, give and refuse. */
+function docstrings(file: Parsed): Finding[] {
+  if (!/^src\//.test(file.path)) return [];
+  return file.ast.statements
+    .filter((node) => isFunctionDeclaration(node) || isClassDeclaration(node))
+    .filter((node) => node.modifiers?.some((one) => one.kind === SyntaxKind.ExportKeyword))
+    .filter((node) => !node.jsDoc?.length && !/^\/\*\*/.test(leading(file, node)))
+    .map((node) =>
+      at(file, lineOf(file, node), "an exported function or class without a docstring."),
+    );
+}
+
+/** A test says in a sentence what the system does. */
+function testNames(file: Parsed): Finding[] {
+  if (!isTest(file)) return [];
+  return collect(file, (node) => {
+    if (!isCallExpression(node) || !isIdentifier(node.expression)) return undefined;
+    const [name] = node.arguments;
+    if (node.expression.text !== "test" || !name || !isStringLiteral(name)) return undefined;
+    return name.text.split(" ").length < 3
+      ? `"${name.text}" is not a sentence about the system.`
+      : undefined;
+  });
+}
+
+const isTest = (file: Parsed): boolean => file.path.startsWith("test/");
+const isProduct = (file: Parsed): boolean => /^(src|web)\//.test(file.path);
+
+const isFunction = (node: Node): boolean =>
+  isFunctionDeclaration(node) ||
+  isFunctionExpression(node) ||
+  isArrowFunction(node) ||
+  isMethodDeclaration(node) ||
+  node.kind === SyntaxKind.Constructor;
+
+/** The body of `describe` is a table of contents, not a function. */
+const groupsTests = (node: Node): boolean =>
+  isCallExpression(node.parent) && /^describe\b/.test(node.parent.expression.getText());
+
+const grows = (initializer: Node | undefined): boolean =>
+  initializer !== undefined &&
+  /^(new (Weak)?(Map|Set)(<[^(]*>)?\(\)|\[\]|\{\})$/.test(initializer.getText());
+
+const meansNothing = (name: string): boolean =>
+  /^(data|info|manager|helpers?|utils?|process)$/i.test(name) ||
+  /(Manager|Helpers?|Utils?)$/.test(name);
+
+const declarations = new Set<SyntaxKind>([
+  SyntaxKind.VariableDeclaration,
+  SyntaxKind.Parameter,
+  SyntaxKind.FunctionDeclaration,
+  SyntaxKind.ClassDeclaration,
+  SyntaxKind.InterfaceDeclaration,
+  SyntaxKind.TypeAliasDeclaration,
+  SyntaxKind.MethodDeclaration,
+  SyntaxKind.MethodSignature,
+  SyntaxKind.PropertyDeclaration,
+  SyntaxKind.BindingElement,
+]);
+
+function declaredName(node: Node): string | undefined {
+  if (!declarations.has(node.kind)) return undefined;
+  // Every kind in the set is a declaration, and declarations have a name.
+  const name = (node as Node & { readonly name?: Node }).name;
+  return name && isIdentifier(name) ? name.text : undefined;
+}
+
+/** What stands between the previous statement and this one. */
+const leading = (file: Parsed, node: Node): string =>
+  file.text.slice(node.getFullStart(), node.getStart(file.ast)).trim();
+
+const at = (file: Parsed, line: number, sentence: string): Finding => ({
+  path: file.path,
+  line,
+  sentence,
+});
+
+function collect(file: Parsed, judge: (node: Node) => string | undefined): Finding[] {
+  const found: Finding[] = [];
+  visit(file.ast, (node) => {
+    const sentence = judge(node);
+    if (sentence) found.push(at(file, lineOf(file, node), sentence));
+  });
+  return found;
+}
+
+/** The files that have to spell the words they forbid. */
+const ownWords = new Set(["scripts/tidy-rules.ts", "test/tidy.test.ts"]);
+
+const rules: readonly Rule[] = [
+  opening,
+  fileLength,
+  functionLength,
+  state,
+  names,
+  calls,
+  atomic,
+  casts,
+  comments,
+  docstrings,
+  testNames,
+];
