@@ -149,19 +149,31 @@ function atomic(file: Parsed): Finding[] {
   return found;
 }
 
-/** `as` claims what the compiler cannot see, so a comment on its statement says why it is true. */
+/**
+ * `as` claims what the compiler cannot see, so a comment on its statement says why it is true. The one function that
+ * makes a branded value says it in its own docstring.
+ */
 function casts(file: Parsed): Finding[] {
   if (!isProduct(file)) return [];
   const lines = file.text.split("\n");
   return collect(file, (node) => {
     if (!isAsExpression(node) || node.type.getText(file.ast) === "const") return undefined;
+    if (brands(node.type.getText(file.ast), node)) return undefined;
     const line = lineOf(file, node);
     const last = file.ast.getLineAndCharacterOfPosition(node.getEnd()).line + 1;
     const near = lines.slice(Math.max(0, line - 4), last);
-    return near.some((text) => /\/\/|\*\//.test(text))
-      ? undefined
-      : "`as` without a comment saying why it is true.";
+    if (near.some((text) => /\/\/|\*\//.test(text))) return undefined;
+    return "`as` without a comment saying why it is true.";
   });
+}
+
+function brands(type: string, node: Node): boolean {
+  for (let outer = node.parent; outer.kind !== SyntaxKind.SourceFile; outer = outer.parent) {
+    if (isFunctionDeclaration(outer)) {
+      return outer.type?.getText() === type && (outer.jsDoc?.length ?? 0) > 0;
+    }
+  }
+  return false;
 }
 
 function comments(file: Parsed): Finding[] {
@@ -174,16 +186,14 @@ function comments(file: Parsed): Finding[] {
     );
 }
 
-/** Exported functions and classes say what they take, give and refuse. */
+/** Exported functions and classes say what they take, give and refuse; the opening sentence is the file's, not theirs. */
 function docstrings(file: Parsed): Finding[] {
-  if (!/^src\//.test(file.path)) return [];
+  if (!file.path.startsWith("src/")) return [];
   return file.ast.statements
     .filter((node) => isFunctionDeclaration(node) || isClassDeclaration(node))
     .filter((node) => node.modifiers?.some((one) => one.kind === SyntaxKind.ExportKeyword))
-    .filter((node) => !node.jsDoc?.length && !/^\/\*\*/.test(leading(file, node)))
-    .map((node) =>
-      at(file, lineOf(file, node), "an exported function or class without a docstring."),
-    );
+    .filter((node) => !(node.jsDoc ?? []).some((comment) => comment.pos > 0))
+    .map((node) => at(file, lineOf(file, node), "exported and without a docstring."));
 }
 
 /** A test says in a sentence what the system does. */
@@ -240,10 +250,6 @@ function declaredName(node: Node): string | undefined {
   const name = (node as Node & { readonly name?: Node }).name;
   return name && isIdentifier(name) ? name.text : undefined;
 }
-
-/** What stands between the previous statement and this one. */
-const leading = (file: Parsed, node: Node): string =>
-  file.text.slice(node.getFullStart(), node.getStart(file.ast)).trim();
 
 const at = (file: Parsed, line: number, sentence: string): Finding => ({
   path: file.path,

@@ -1,0 +1,75 @@
+/** Holds the style rules against small samples of what they must catch, and then against our own tree. */
+
+import { describe, expect, test } from "bun:test";
+import { rendered } from "#scripts/lib/source-tree.ts";
+import { tidyFindings } from "#scripts/tidy-rules.ts";
+import { parseOurs, parseSamples } from "#test/support/samples.ts";
+
+test("the tree keeps every style rule", async () => {
+  expect(tidyFindings(await parseOurs()).map(rendered)).toEqual([]);
+});
+
+describe("style refuses", () => {
+  // Columns: what, the file, its text below the opening, words of the finding.
+  // biome-ignore format: the table is read by column.
+  const refusals = [
+    ["a function of 61 lines",                   "src/core/a.ts",    `function a() {\n${"\n".repeat(59)}}`,                     "61 lines"],
+    ["a file of 401 lines",                      "src/core/a.ts",    `${"\n".repeat(399)}const a = 1;`,                        "401 lines"],
+    ["a variable at the top of a module",        "src/core/a.ts",    "let a = 1;",                                              "module state"],
+    ["a growing collection at the top",          "src/core/a.ts",    "const a = new Map<string, number>();",                    "module state"],
+    ["a setter",                                 "src/core/a.ts",    "class A { set b(value: number) {} }",                     "a setter"],
+    ["inheritance",                              "src/core/a.ts",    "class A extends B {}",                                    "inherits"],
+    ["a decorator",                              "src/core/a.ts",    "@b class A {}",                                           "decorator"],
+    ["a name that says nothing",                 "src/core/a.ts",    "const data = 1;",                                         '"data" says nothing'],
+    ["a parameter that says nothing",            "src/core/a.ts",    "const a = (info: string) => info;",                       '"info" says nothing'],
+    ["a class named after no duty",              "src/core/a.ts",    "class KeyManager {}",                                     '"KeyManager" says nothing'],
+    ["a file that says nothing",                 "src/core/utils.ts", "const a = 1;",                                           '"utils" says nothing'],
+    ["a file name in camel case",                "src/core/aB.ts",   "const a = 1;",                                            "kebab-case"],
+    ["a get",                                    "src/core/a.ts",    "const getKey = () => 1;",                                 "without get"],
+    ["a negative adjective",                     "src/core/a.ts",    "const isNotValid = true;",                                "positively"],
+    ["a clock in core",                          "src/core/a.ts",    "const a = () => Date.now();",                             "Date.now is not for core"],
+    ["a date of now in domain",                  "src/domain/a.ts",  "const a = () => new Date();",                             "new Date() is not for domain"],
+    ["chance in domain",                         "src/domain/a.ts",  "const a = () => Math.random();",                          "Math.random is not for domain"],
+    ["the network in domain",                    "src/domain/a.ts",  'const a = () => fetch("/");',                             "fetch is not for domain"],
+    ["the environment in domain",                "src/domain/a.ts",  "const a = () => process.env;",                            "process.env is not for domain"],
+    ["the runtime in core",                      "src/core/a.ts",    'const a = () => Bun.file("a");',                          "Bun.file is not for core"],
+    ["a signature inside a unit of work",        "src/domain/a.ts",  "store.atomically(async (tx) => { await deps.keys.sign(b); });", "inside atomically"],
+    ["a clock inside a unit of work",            "src/domain/a.ts",  "store.atomically(async (tx) => clock.now());",            "inside atomically"],
+    ["a claim about a type without a reason",    "src/core/a.ts",    "\n\n\nconst a = b as C;",                                 "`as` without"],
+    ["unfinished work",                          "src/core/a.ts",    "// TODO later",                                           "unfinished work"],
+    ["an exported function without a docstring", "src/core/a.ts",    "export function a() {}",                                  "without a docstring"],
+    ["a test without a sentence",                "test/a.test.ts",   'test("works", () => {});',                                "not a sentence"],
+  ] as const;
+  test.each(refusals)("%s", async (_what, path, text, words) => {
+    const findings = tidyFindings(await parseSamples({ [path]: `/** Says so. */\n${text}\n` }));
+    expect(findings.map(rendered).join("\n")).toContain(words);
+  });
+
+  test("a file without an opening sentence", async () => {
+    const files = await parseSamples({
+      "src/core/a.ts": "const a = 1;\n",
+      "src/core/b.ts": "/** lower case */\nconst a = 1;\n",
+    });
+    expect(tidyFindings(files)).toHaveLength(2);
+  });
+});
+
+describe("style accepts", () => {
+  // biome-ignore format: the table is read by column.
+  const accepted = [
+    ["a function of 60 lines",                "src/core/a.ts",      `function a() {\n${"\n".repeat(58)}}`],
+    ["a ceremony whose steps are numbered",   "src/core/a.ts",      `function a() {\n// 1. Load.\n// 2. Admit.\n// 3. Sign.\n${"\n".repeat(70)}}`],
+    ["a table at the top of a module",        "src/core/a.ts",      'const a = new Set(["b"]);'],
+    ["an error of its own",                   "src/core/a.ts",      "class Problem extends Error {}"],
+    ["a given instant",                       "src/core/a.ts",      "const a = (ms: number) => new Date(ms);"],
+    ["a clock outside core and domain",       "src/adapters/c.ts",  "const a = () => Date.now();"],
+    ["a claim about a type with its reason",  "src/core/a.ts",      "// The reader has checked it.\nconst a = b as C;"],
+    ["a constant",                            "src/core/a.ts",      "\n\n\n\nconst a = [1] as const;"],
+    ["the one function that makes a brand",   "src/core/a.ts",      "/** Reads. */\nfunction parse(t: string): A {\n\n\n\n\nreturn t as A;\n}"],
+    ["a write inside a unit of work",         "src/domain/a.ts",    "store.atomically(async (tx) => tx.audit.append(event));"],
+  ] as const;
+  test.each(accepted)("%s", async (_what, path, text) => {
+    const files = await parseSamples({ [path]: `/** Says so. */\n${text}\n` });
+    expect(tidyFindings(files).map(rendered)).toEqual([]);
+  });
+});
