@@ -1,0 +1,226 @@
+/** Changes the revocation state of one serial: one locked unit with its event, then what follows from it. */
+
+import { effectiveRoles } from "#core/access/principal.ts";
+import type { EventDraft } from "#core/audit/actions.ts";
+import type { CaId, Serial } from "#core/ids.ts";
+import { refuse, type Problem } from "#core/problems.ts";
+import { type Instant, timestamp } from "#core/time.ts";
+import type { RevocationReason } from "#core/x509/reasons.ts";
+import type { Origin } from "#domain/access/call.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import type { CertificateRecord, StoredStatus } from "#domain/certificates/store.ts";
+import type { Clock } from "#domain/ports.ts";
+import type { Store, Unit } from "#domain/store.ts";
+import type { RevocationRecord } from "./store.ts";
+import {
+  decide,
+  type RefusalWord,
+  type RevocationAction,
+  type RevocationState,
+  stateOf,
+} from "./transitions.ts";
+
+/** What is asked: certificateHold as reason is the same as suspending. */
+export interface RevocationRequest {
+  readonly ca: CaRecord;
+  readonly serial: Serial;
+  readonly origin: Origin;
+  /** True when the caller holds ca:manage on the CA; without it a CA certificate is refused `forbidden`. */
+  readonly mayManageCa: boolean;
+  /** `acme` or `cmp` when a device asked; written into the event. */
+  readonly protocol?: string | undefined;
+}
+
+/** What is true of the serial now, and whether this call made it so. */
+export interface RevocationResult {
+  readonly status: "revoked" | "already-revoked" | "held" | "already-held" | "released";
+  readonly serial: Serial;
+  readonly revokedAt: Instant | undefined;
+  readonly reason: RevocationReason | undefined;
+}
+
+/** A committed change, told to whoever has to publish it. */
+export interface RevocationChange {
+  readonly caId: CaId;
+  readonly serial: Serial;
+  readonly kind: CertificateRecord["kind"] | "bare";
+  readonly to: StoredStatus;
+  readonly reason: RevocationReason | undefined;
+  readonly at: Instant;
+}
+
+interface Deps {
+  readonly store: Pick<Store, "atomically">;
+  readonly clock: Clock;
+  /** False for profiles with `lint.public` (REV-4); an unknown profile may be held. */
+  readonly holdPermitted: (profile: string) => boolean;
+  /** Called after the commit; must return at once and never throw: the change is acknowledged whatever it does. */
+  readonly changed: (change: RevocationChange) => void;
+}
+
+/** Revoke, suspend and release, by the table of behaviour.md §8. */
+export class Revoker {
+  readonly #deps: Deps;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Revokes for good, or suspends when the reason is certificateHold; a serial nobody knows becomes a bare entry.
+   * Refuses `already_revoked`, `certificate_expired`, `hold_not_permitted`, `not_found`, `forbidden`.
+   */
+  async revoke(request: RevocationRequest, reason: RevocationReason): Promise<RevocationResult> {
+    if (reason === "certificateHold") return await this.suspend(request);
+    return await this.#apply(request, "revoke", reason);
+  }
+
+  /** Puts on hold. Refuses as `revoke` does. */
+  async suspend(request: RevocationRequest): Promise<RevocationResult> {
+    return await this.#apply(request, "suspend", "certificateHold");
+  }
+
+  /** Takes the hold off. Refuses `not_held`. */
+  async release(request: RevocationRequest): Promise<RevocationResult> {
+    return await this.#apply(request, "release", undefined);
+  }
+
+  async #apply(
+    request: RevocationRequest,
+    action: RevocationAction,
+    reason: RevocationReason | undefined,
+  ): Promise<RevocationResult> {
+    const now = this.#deps.clock.now();
+    const { result, change } = await this.#deps.store.atomically(async (tx) => {
+      const found = await lock(tx, request, now);
+      if (found.certificate?.kind === "ca" && !request.mayManageCa) {
+        throw refuse("forbidden", { capability: "ca:manage" });
+      }
+      const outcome = decide(found.state, action, this.#holdable(found.certificate));
+      if ("refused" in outcome) throw refusal(outcome.refused, found);
+      if ("unchanged" in outcome) return { result: first(request, outcome.unchanged, found) };
+      const change = changeOf(request, found, outcome.change, reason, now);
+      await write(tx, change, found);
+      await tx.audit.appendEvent(eventOf(request, change, found), now);
+      return { result: resultOf(change), change };
+    });
+    if (change !== undefined) this.#deps.changed(change);
+    return result;
+  }
+
+  #holdable(certificate: CertificateRecord | undefined): boolean {
+    if (certificate === undefined) return true;
+    if (certificate.kind === "ca" || certificate.kind === "responder") return false;
+    return this.#deps.holdPermitted(certificate.profile);
+  }
+}
+
+/** What the unit found under the lock. */
+interface Found {
+  readonly state: RevocationState;
+  readonly certificate: CertificateRecord | undefined;
+  readonly entry: RevocationRecord | undefined;
+}
+
+// The row lock is what makes concurrent calls on one serial a legal history (REV-5).
+async function lock(tx: Unit, request: RevocationRequest, now: Instant): Promise<Found> {
+  const certificate = await tx.certificates.lock(request.ca.id, request.serial);
+  const entry = await tx.revocations.lock(request.ca.id, request.serial);
+  return { certificate, entry, state: stateOf(certificate, entry, now) };
+}
+
+function refusal(word: RefusalWord, found: Found): Problem {
+  switch (word) {
+    case "already_revoked":
+      return refuse("already_revoked", {
+        revoked_at: found.entry && timestamp(found.entry.revokedAt),
+        reason: found.entry?.reason,
+      });
+    case "certificate_expired":
+      return refuse("certificate_expired", {
+        not_after: found.certificate && timestamp(found.certificate.notAfter),
+      });
+    case "not_held":
+      return refuse("not_held", { status: found.state });
+    case "hold_not_permitted":
+      return refuse("hold_not_permitted");
+    case "not_found":
+      return refuse("not_found");
+  }
+}
+
+function first(
+  request: RevocationRequest,
+  status: "already-revoked" | "already-held",
+  found: Found,
+): RevocationResult {
+  const { entry, certificate } = found;
+  const revokedAt = entry?.revokedAt ?? certificate?.revokedAt;
+  return {
+    status,
+    serial: request.serial,
+    revokedAt,
+    reason: entry?.reason ?? certificate?.reason,
+  };
+}
+
+function changeOf(
+  request: RevocationRequest,
+  found: Found,
+  to: StoredStatus,
+  reason: RevocationReason | undefined,
+  at: Instant,
+): RevocationChange {
+  const kind = found.certificate?.kind ?? "bare";
+  return { caId: request.ca.id, serial: request.serial, kind, to, reason, at };
+}
+
+async function write(tx: Unit, change: RevocationChange, found: Found): Promise<void> {
+  const { caId, serial, to, reason, at } = change;
+  if (to === "good" || reason === undefined) {
+    if (found.certificate !== undefined) {
+      await tx.certificates.setStatus(caId, serial, "good", undefined, undefined);
+    }
+    await tx.revocations.remove(caId, serial);
+    return;
+  }
+  const known = found.certificate !== undefined;
+  if (known) await tx.certificates.setStatus(caId, serial, to, at, reason);
+  const expiresAt = found.certificate?.notAfter;
+  await tx.revocations.put({ caId, serial, revokedAt: at, reason, known, expiresAt });
+  if (change.kind === "ca") await tx.cas.retireSubject(caId, serial);
+}
+
+function eventOf(request: RevocationRequest, change: RevocationChange, found: Found): EventDraft {
+  const { principal, ip, requestId } = request.origin;
+  const subject = {
+    ...{ result: "success" as const, actor: principal.subject, actorName: principal.name },
+    ...{ actorRoles: effectiveRoles(principal, request.ca.tenant), tenant: request.ca.tenant },
+    ...{ caId: change.caId, serial: change.serial, ip, requestId },
+    ...{ target: change.caId, targetName: change.serial },
+  };
+  const held = found.state === "held";
+  switch (change.to) {
+    case "revoked": {
+      const known = found.certificate === undefined ? false : undefined;
+      const previous = held ? "held" : undefined;
+      const detail = { reason: change.reason, known, previous, protocol: request.protocol };
+      return { ...subject, action: "cert.revoke", detail };
+    }
+    case "held":
+      return { ...subject, action: "cert.suspend", detail: { reason: change.reason } };
+    case "good": {
+      const since = found.entry?.revokedAt;
+      const detail = { held_since: since === undefined ? undefined : timestamp(since) };
+      return { ...subject, action: "cert.release", detail };
+    }
+  }
+}
+
+function resultOf(change: RevocationChange): RevocationResult {
+  const { serial, to, at, reason } = change;
+  if (to === "good") {
+    return { status: "released", serial, revokedAt: undefined, reason: undefined };
+  }
+  return { status: to, serial, revokedAt: at, reason };
+}

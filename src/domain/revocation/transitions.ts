@@ -1,0 +1,68 @@
+/** THE TRANSITIONS: what revoke, suspend and release do to a certificate in each state (behaviour.md §8). */
+
+import type { Instant } from "#core/time.ts";
+import type { CertificateRecord, StoredStatus } from "#domain/certificates/store.ts";
+import type { RevocationRecord } from "./store.ts";
+
+export type RevocationState = "good" | "held" | "revoked" | "expired" | "unknown";
+export type RevocationAction = "revoke" | "suspend" | "release";
+
+/** What a cell of the table says: change to a state, answer that it is so already, or refuse. */
+export type Outcome =
+  | { readonly change: StoredStatus }
+  | { readonly unchanged: "already-revoked" | "already-held" }
+  | { readonly refused: RefusalWord };
+
+export type RefusalWord =
+  | "already_revoked"
+  | "certificate_expired"
+  | "hold_not_permitted"
+  | "not_found"
+  | "not_held";
+
+const change = <S extends StoredStatus>(to: S) => ({ change: to });
+const already = <W extends "revoked" | "held">(word: W) => ({
+  unchanged: `already-${word}` as const,
+});
+const refused = <W extends RefusalWord>(word: W) => ({ refused: word });
+
+// biome-ignore format: the table is read by column.
+export const transitions = {
+  //         revoke              suspend                         release
+  good:    [change("revoked"),   change("held"),                 refused("not_held")],
+  held:    [change("revoked"),   already("held"),                change("good")],
+  revoked: [already("revoked"),  refused("already_revoked"),     refused("not_held")],
+  expired: [change("revoked"),   refused("certificate_expired"), refused("not_held")],
+  unknown: [change("revoked"),   refused("not_found"),           refused("not_held")],
+} as const satisfies Record<RevocationState, readonly [Outcome, Outcome, Outcome]>;
+
+/** The columns of the table. */
+export const columns = { revoke: 0, suspend: 1, release: 2 } as const satisfies Record<
+  RevocationAction,
+  number
+>;
+
+/**
+ * Decides one action. `holdable` is false for CA, cross and responder certificates and for certificates of public
+ * profiles (REV-4): suspending those is refused in every state, but what is already held stays so and is releasable.
+ */
+export function decide(
+  state: RevocationState,
+  action: RevocationAction,
+  holdable: boolean,
+): Outcome {
+  if (action === "suspend" && !holdable && state !== "held") return refused("hold_not_permitted");
+  return transitions[state][columns[action]];
+}
+
+/** The row of the table a certificate is in; `expired` is computed from good only, and notAfter is still inside. */
+export function stateOf(
+  certificate: Pick<CertificateRecord, "status" | "notAfter"> | undefined,
+  entry: Pick<RevocationRecord, "reason"> | undefined,
+  now: Instant,
+): RevocationState {
+  if (certificate !== undefined && certificate.status !== "good") return certificate.status;
+  if (certificate !== undefined) return now > certificate.notAfter ? "expired" : "good";
+  if (entry === undefined) return "unknown";
+  return entry.reason === "certificateHold" ? "held" : "revoked";
+}
