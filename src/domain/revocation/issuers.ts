@@ -1,0 +1,102 @@
+/** What a CA's certificate says about it as an issuer, read once per CA: subject, key id, certID hashes. */
+
+import { digest, type HashName } from "#core/crypto.ts";
+import type { CaId } from "#core/ids.ts";
+import { refuse } from "#core/problems.ts";
+import { extensionOf, parseCertificate } from "#core/x509/certificate.ts";
+import { parseSubjectKeyIdentifier, subjectKeyId } from "#core/x509/extensions.ts";
+import { commonName, type Name } from "#core/x509/names.ts";
+import type { CertId } from "#core/x509/ocsp.ts";
+import { subjectPublicKeyBits } from "#core/x509/public-keys.ts";
+import type { CaReads, CaRecord } from "#domain/authorities/store.ts";
+
+/** One CA as an issuer. */
+export interface Issuer {
+  readonly ca: CaRecord;
+  readonly subject: Name;
+  readonly commonName: string;
+  /** The SubjectKeyIdentifier, which authorityKeyIdentifier repeats byte for byte (EXT-2). */
+  readonly keyId: Uint8Array;
+}
+
+/** Reads the CA's certificate. Refuses `not_found` while the CA waits for one. */
+export function issuerOf(ca: CaRecord): Issuer {
+  if (ca.certificate === undefined) throw refuse("not_found");
+  const certificate = parseCertificate(ca.certificate);
+  const extension = extensionOf(certificate, subjectKeyIdentifierOid);
+  const keyId = extension
+    ? parseSubjectKeyIdentifier(extension.value)
+    : subjectKeyId(ca.spki, "sha1"); // RFC 5280 §4.2.1.2 method 1, for imported CAs without one.
+  return { ca, subject: certificate.subject, commonName: commonName(certificate.subject), keyId };
+}
+
+/** The keys a certID can name under one CA id: every member of its lineage with each hash pkid knows. */
+export class IssuerIndex {
+  readonly #cas: Pick<CaReads, "byId" | "lineage">;
+  readonly #lineages = new Map<CaId, Lineage>();
+
+  constructor(cas: Pick<CaReads, "byId" | "lineage">) {
+    this.#cas = cas;
+  }
+
+  /** The lineage a CA id belongs to; undefined for an id no CA has. */
+  async lineage(id: CaId): Promise<Lineage | undefined> {
+    const known = this.#lineages.get(id);
+    if (known !== undefined) return known;
+    const ca = await this.#cas.byId(id);
+    if (ca === undefined) return undefined;
+    const lineage = new Lineage(ca.lineage);
+    await lineage.load(this.#cas);
+    this.#lineages.set(id, lineage);
+    return lineage;
+  }
+
+  /** The member a certID names. A rollover may have added it just now, so an absent one is looked for again. */
+  async member(lineage: Lineage, certId: CertId): Promise<Issuer | undefined> {
+    const known = lineage.find(certId);
+    if (known !== undefined || certId.hash === undefined) return known;
+    await lineage.load(this.#cas);
+    return lineage.find(certId);
+  }
+}
+
+/** The members of a lineage by the hashes of their name and key. */
+export class Lineage {
+  readonly #id: CaId;
+  readonly #byHashes = new Map<string, Issuer>();
+  readonly #members = new Set<CaId>();
+
+  constructor(id: CaId) {
+    this.#id = id;
+  }
+
+  /** The member with this issuer name hash and issuer key hash. */
+  find(certId: Pick<CertId, "hash" | "issuerNameHash" | "issuerKeyHash">): Issuer | undefined {
+    if (certId.hash === undefined) return undefined;
+    return this.#byHashes.get(hashesKey(certId.hash, certId.issuerNameHash, certId.issuerKeyHash));
+  }
+
+  /** Reads the members that were not here yet. */
+  async load(cas: Pick<CaReads, "lineage">): Promise<void> {
+    for (const ca of await cas.lineage(this.#id)) {
+      if (ca.certificate === undefined || this.#members.has(ca.id)) continue;
+      const issuer = issuerOf(ca);
+      const key = subjectPublicKeyBits(ca.spki);
+      for (const hash of certIdHashes) {
+        const name = digest(hash, issuer.subject.der);
+        this.#byHashes.set(hashesKey(hash, name, digest(hash, key)), issuer);
+      }
+      this.#members.add(ca.id);
+    }
+  }
+}
+
+const hashesKey = (hash: HashName, name: Uint8Array, key: Uint8Array) =>
+  `${hash}${latin1(name)}${latin1(key)}`;
+
+/** One character per octet: a string key that costs no encoding. */
+export const latin1 = (octets: Uint8Array): string =>
+  Buffer.from(octets.buffer, octets.byteOffset, octets.byteLength).toString("latin1");
+
+const certIdHashes = ["sha1", "sha256", "sha384", "sha512"] as const;
+const subjectKeyIdentifierOid = "2.5.29.14";
