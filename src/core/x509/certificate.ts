@@ -1,10 +1,23 @@
 /** Certificates: encode the to-be-signed part, join it with a signature, and read them back (RFC 5280 §4.1). */
 
-import type { Serial } from "#core/ids.ts";
+import { type Cursor, DerError, openSequence } from "#core/asn1/cursor.ts";
+import {
+  bitString,
+  compareOctets,
+  explicit,
+  integer,
+  sequence,
+  time,
+  unsignedInteger,
+} from "#core/asn1/der.ts";
+import { contextual, contextualConstructed, tags } from "#core/asn1/tags.ts";
+import { type Serial, serialToBytes } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
+
+import { algorithmIdentifier, readAlgorithm } from "./algorithm-identifiers.ts";
 import type { SignatureName } from "./algorithms.ts";
-import type { Extension } from "./extensions.ts";
-import type { Name } from "./names.ts";
+import { encodeExtensions, type Extension, parseExtensions } from "./extensions.ts";
+import { type Name, parseName } from "./names.ts";
 
 export interface TbsCertificate {
   readonly serial: Serial;
@@ -22,6 +35,7 @@ export interface TbsCertificate {
 export interface ParsedCertificate {
   readonly der: Uint8Array;
   readonly tbs: Uint8Array;
+  /** 1, 2 or 3. */
   readonly version: number;
   readonly serial: Serial;
   readonly issuer: Name;
@@ -37,19 +51,86 @@ export interface ParsedCertificate {
 }
 
 /** DER of a v3 TBSCertificate; times from 2050 on are GeneralizedTime (§4.1.2.5). */
-export declare function encodeTbsCertificate(fields: TbsCertificate): Uint8Array;
+export function encodeTbsCertificate(fields: TbsCertificate): Uint8Array {
+  return sequence(
+    version3,
+    unsignedInteger(serialToBytes(fields.serial)),
+    algorithmIdentifier(fields.signature),
+    fields.issuer,
+    sequence(time(fields.notBefore), time(fields.notAfter)),
+    fields.subject,
+    fields.spki,
+    explicit(3, encodeExtensions(fields.extensions)),
+  );
+}
+
 /** SEQUENCE { tbs, AlgorithmIdentifier, BIT STRING }: certificate, CRL and CSR alike. */
-export declare function assembleSigned(
+export function assembleSigned(
   tbs: Uint8Array,
   algorithm: SignatureName,
   signature: Uint8Array,
-): Uint8Array;
-/** DER of an AlgorithmIdentifier of the table. */
-export declare function algorithmIdentifier(algorithm: SignatureName): Uint8Array;
-/** Reads a certificate; inner and outer algorithm must agree. Throws DerError. */
-export declare function parseCertificate(der: Uint8Array): ParsedCertificate;
+): Uint8Array {
+  return sequence(tbs, algorithmIdentifier(algorithm), bitString(signature));
+}
+
+/** Reads a certificate of version 1 to 3; inner and outer algorithm must agree. Throws DerError. */
+export function parseCertificate(der: Uint8Array): ParsedCertificate {
+  const signed = openSequence(der);
+  const tbs = signed.element(tags.sequence);
+  const outer = signed.element(tags.sequence);
+  const signature = signed.wholeBits();
+  signed.finish();
+  const fields = readTbs(openSequence(tbs));
+  if (compareOctets(fields.algorithm, outer) !== 0) {
+    throw new DerError("inner and outer signature algorithm differ");
+  }
+  const { algorithm, ...rest } = fields;
+  return { der, tbs, ...rest, ...readAlgorithm(algorithm), signature };
+}
+
 /** The first extension with this OID. */
-export declare function extensionOf(
+export function extensionOf(
   certificate: Pick<ParsedCertificate, "extensions">,
   oid: string,
-): Extension | undefined;
+): Extension | undefined {
+  return certificate.extensions.find((extension) => extension.oid === oid);
+}
+
+function readTbs(tbs: Cursor) {
+  const version = readVersion(tbs.enterOptional(contextualConstructed(0)));
+  const serial = tbs.serial();
+  const algorithm = tbs.element(tags.sequence);
+  const issuer = parseName(tbs.element(tags.sequence));
+  const validity = tbs.enter(tags.sequence);
+  const notBefore = validity.time();
+  const notAfter = validity.time();
+  validity.finish();
+  const subject = parseName(tbs.element(tags.sequence));
+  const spki = tbs.element(tags.sequence);
+  // RFC 5280 §4.1.2.8: unique identifiers are read over, and never written.
+  if (version > 1 && tbs.tag === contextual(1)) tbs.bits(contextual(1));
+  if (version > 1 && tbs.tag === contextual(2)) tbs.bits(contextual(2));
+  const extensions = version === 3 ? readExtensions(tbs) : [];
+  tbs.finish();
+  return { version, serial, algorithm, issuer, subject, notBefore, notAfter, spki, extensions };
+}
+
+function readVersion(version: Cursor | undefined): number {
+  if (version === undefined) return 1;
+  const number = version.small();
+  version.finish();
+  // X.690 §11.5: version 1 is the DEFAULT and not encoded.
+  if (number !== 1 && number !== 2) throw new DerError("the certificate has an unknown version");
+  return number + 1;
+}
+
+function readExtensions(tbs: Cursor): readonly Extension[] {
+  const holder = tbs.enterOptional(contextualConstructed(3));
+  if (holder === undefined) return [];
+  const extensions = parseExtensions(holder.element());
+  holder.finish();
+  if (extensions.length === 0) throw new DerError("the list of extensions is empty");
+  return extensions;
+}
+
+const version3 = explicit(0, integer(2));

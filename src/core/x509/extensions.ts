@@ -1,6 +1,26 @@
 /** Certificate and CRL extensions pkid makes and reads (RFC 5280 §4.2, §5.2). */
 
-import type { GeneralName } from "./general-names.ts";
+import { DerError, openSequence, readWhole } from "#core/asn1/cursor.ts";
+import {
+  booleanTrue,
+  element,
+  explicit,
+  ia5String,
+  implicit,
+  integer,
+  namedBits,
+  nullElement,
+  octetString,
+  oid,
+  sequence,
+} from "#core/asn1/der.ts";
+import { oids } from "#core/asn1/oids.ts";
+import { contextual, contextualConstructed, tags } from "#core/asn1/tags.ts";
+import { digest, sha256 } from "#core/crypto.ts";
+import { assert } from "#core/problems.ts";
+
+import { encodeGeneralName, encodeGeneralNames, type GeneralName } from "./general-names.ts";
+import { subjectPublicKeyBits } from "./public-keys.ts";
 
 /** One extension: dotted OID, criticality, and the DER inside the OCTET STRING. */
 export interface Extension {
@@ -33,57 +53,186 @@ export const extendedKeyUsages = {
   anyExtendedKeyUsage: "2.5.29.37.0",
 } as const;
 
-/** Subtrees by kind: DNS suffixes, CIDRs, e-mail domains or mailboxes, URI hosts, directory names (DER). */
-export interface Subtrees {
-  readonly dns: readonly string[];
-  readonly ip: readonly string[];
-  readonly email: readonly string[];
-  readonly uri: readonly string[];
-  readonly dirNames: readonly Uint8Array[];
-}
-export interface NameConstraints {
-  readonly permitted: Subtrees;
-  readonly excluded: Subtrees;
-}
 export interface PolicyOptions {
   readonly oids: readonly string[];
   readonly cps?: string | undefined;
 }
 
-export declare function basicConstraints(ca: boolean, pathLength: number | undefined): Extension;
-export declare function keyUsage(usages: readonly KeyUsage[]): Extension;
+export const basicConstraints = (ca: boolean, pathLength: number | undefined): Extension =>
+  critical(oids.basicConstraints, basicConstraintsValue(ca, pathLength));
+
+/** At least one usage (RFC 5280 §4.2.1.3); always critical. */
+export function keyUsage(usages: readonly KeyUsage[]): Extension {
+  assert(usages.length > 0, "a key usage extension names a usage");
+  return critical(oids.keyUsage, namedBits(usages.map((usage) => keyUsageBits[usage])));
+}
+
 /** `usages` are words of `extendedKeyUsages` or dotted OIDs; `critical` only for TSA. */
-export declare function extendedKeyUsage(usages: readonly string[], critical?: boolean): Extension;
+export function extendedKeyUsage(usages: readonly string[], isCritical = false): Extension {
+  const words: Readonly<Record<string, string | undefined>> = extendedKeyUsages;
+  const value = sequence(...usages.map((usage) => oid(words[usage] ?? usage)));
+  return { oid: oids.extKeyUsage, critical: isCritical, value };
+}
+
 /** RFC 7093 method 1 (leftmost 160 bits of SHA-256) or SHA-1, over the content of the subjectPublicKey BIT STRING. */
-export declare function subjectKeyId(spki: Uint8Array, method: "rfc7093" | "sha1"): Uint8Array;
-export declare function subjectKeyIdentifier(keyId: Uint8Array): Extension;
-export declare function authorityKeyIdentifier(keyId: Uint8Array): Extension;
-export declare function subjectAltName(names: readonly GeneralName[], critical: boolean): Extension;
-export declare function nameConstraints(value: NameConstraints, critical: boolean): Extension;
-export declare function certificatePolicies(value: PolicyOptions, critical: boolean): Extension;
-export declare function authorityInfoAccess(urls: {
+export function subjectKeyId(spki: Uint8Array, method: "rfc7093" | "sha1"): Uint8Array {
+  const bits = subjectPublicKeyBits(spki);
+  return method === "sha1" ? digest("sha1", bits) : sha256(bits).slice(0, 20);
+}
+
+export const subjectKeyIdentifier = (keyId: Uint8Array): Extension =>
+  plain(oids.subjectKeyIdentifier, octetString(keyId));
+
+/** keyIdentifier only: issuer and serial would tie the certificate to one certificate of the CA. */
+export const authorityKeyIdentifier = (keyId: Uint8Array): Extension =>
+  plain(oids.authorityKeyIdentifier, sequence(implicit(0, keyId)));
+
+/** Critical exactly when the subject is empty (RFC 5280 §4.2.1.6); the caller knows. */
+export const subjectAltName = (names: readonly GeneralName[], isCritical: boolean): Extension => ({
+  ...{ oid: oids.subjectAltName, critical: isCritical },
+  value: encodeGeneralNames(names),
+});
+
+export function certificatePolicies(value: PolicyOptions, isCritical: boolean): Extension {
+  const { cps } = value;
+  const qualifiers =
+    cps === undefined ? [] : [sequence(sequence(oid(oids.policyCps), ia5String(cps)))];
+  const policies = value.oids.map((policy) => sequence(oid(policy), ...qualifiers));
+  return { oid: oids.certificatePolicies, critical: isCritical, value: sequence(...policies) };
+}
+
+/** At least one of the two URLs (RFC 5280 §4.2.2.1). */
+export function authorityInfoAccess(urls: {
   readonly ocsp?: string | undefined;
   readonly caIssuers?: string | undefined;
-}): Extension;
-export declare function crlDistributionPoints(urls: readonly string[]): Extension;
+}): Extension {
+  const descriptions: Uint8Array[] = [];
+  if (urls.ocsp !== undefined) descriptions.push(accessDescription(oids.accessOcsp, urls.ocsp));
+  if (urls.caIssuers !== undefined) {
+    descriptions.push(accessDescription(oids.accessCaIssuers, urls.caIssuers));
+  }
+  assert(descriptions.length > 0, "an authority information access extension names a place");
+  return plain(oids.authorityInfoAccess, sequence(...descriptions));
+}
+
+/** One distribution point; several URLs are places of the same CRL (RFC 5280 §4.2.1.13). */
+export function crlDistributionPoints(urls: readonly string[]): Extension {
+  assert(urls.length > 0, "a distribution point names a place");
+  const names = urls.map((value) => encodeGeneralName({ kind: "uri", value }));
+  const fullName = element(contextualConstructed(0), ...names);
+  return plain(oids.crlDistributionPoints, sequence(sequence(explicit(0, fullName))));
+}
+
 /** TLS feature status_request (RFC 7633). */
-export declare function mustStaple(): Extension;
+export const mustStaple = (): Extension => plain(oids.tlsFeature, sequence(integer(5)));
+
 /** id-pkix-ocsp-nocheck (RFC 6960 §4.2.2.2.1). */
-export declare function ocspNoCheck(): Extension;
-export declare function crlNumber(number: number): Extension;
+export const ocspNoCheck = (): Extension => plain(oids.ocspNoCheck, nullElement());
+
+export const crlNumber = (number: number): Extension => plain(oids.crlNumber, integer(number));
 
 /** DER SEQUENCE OF Extension. */
-export declare function encodeExtensions(extensions: readonly Extension[]): Uint8Array;
+export const encodeExtensions = (extensions: readonly Extension[]): Uint8Array =>
+  sequence(...extensions.map(encodeExtension));
+
 /** Reads them in order; a repeated OID or a non-DER critical flag throws DerError. */
-export declare function parseExtensions(der: Uint8Array): readonly Extension[];
-export declare function parseBasicConstraints(value: Uint8Array): {
+export function parseExtensions(der: Uint8Array): readonly Extension[] {
+  const extensions: Extension[] = [];
+  const seen = new Set<string>();
+  const list = openSequence(der);
+  while (!list.finished) {
+    const extension = list.enter(tags.sequence);
+    const dotted = extension.oid();
+    const flagged = extension.tag === tags.boolean;
+    const isCritical = flagged && extension.boolean();
+    // X.690 §11.5: a DEFAULT value is not encoded.
+    if (flagged && !isCritical) throw new DerError("a critical flag of FALSE is encoded");
+    if (seen.has(dotted)) throw new DerError("an extension occurs twice");
+    seen.add(dotted);
+    extensions.push({ oid: dotted, critical: isCritical, value: extension.octetString() });
+    extension.finish();
+  }
+  return extensions;
+}
+
+export function parseBasicConstraints(value: Uint8Array): {
   readonly ca: boolean;
   readonly pathLength: number | undefined;
-};
-export declare function parseKeyUsage(value: Uint8Array): readonly KeyUsage[];
+} {
+  const constraints = openSequence(value);
+  const flagged = constraints.tag === tags.boolean;
+  const ca = flagged && constraints.boolean();
+  if (flagged && !ca) throw new DerError("a CA flag of FALSE is encoded");
+  const pathLength = constraints.tag === tags.integer ? constraints.small() : undefined;
+  constraints.finish();
+  return { ca, pathLength };
+}
+
+/** In the order of the bits; bits without a name and trailing zero bits throw DerError. */
+export function parseKeyUsage(value: Uint8Array): readonly KeyUsage[] {
+  const { octets, unused } = readWhole(value, (cursor) => cursor.bits());
+  const last = octets.at(-1);
+  const padded = last !== undefined && ((last >> unused) & 1) === 0;
+  if (padded) throw new DerError("a named bit list has trailing zero bits");
+  const usages: KeyUsage[] = [];
+  for (let bit = 0; bit < octets.length * 8 - unused; bit++) {
+    if (((octets[bit >> 3] ?? 0) & (0x80 >> (bit & 7))) === 0) continue;
+    const usage = usageNames[bit];
+    if (usage === undefined) throw new DerError("a key usage has no name");
+    usages.push(usage);
+  }
+  return usages;
+}
+
 /** Dotted OIDs. */
-export declare function parseExtendedKeyUsage(value: Uint8Array): readonly string[];
-export declare function parseNameConstraints(value: Uint8Array): NameConstraints;
+export function parseExtendedKeyUsage(value: Uint8Array): readonly string[] {
+  const usages: string[] = [];
+  const list = openSequence(value);
+  do usages.push(list.oid());
+  while (!list.finished);
+  return usages;
+}
+
 /** The keyIdentifier, or undefined when the extension has none. */
-export declare function parseAuthorityKeyIdentifier(value: Uint8Array): Uint8Array | undefined;
-export declare function parseSubjectKeyIdentifier(value: Uint8Array): Uint8Array;
+export function parseAuthorityKeyIdentifier(value: Uint8Array): Uint8Array | undefined {
+  const identifier = openSequence(value);
+  const keyId = identifier.tag === contextual(0) ? identifier.content(contextual(0)) : undefined;
+  if (identifier.tag === contextualConstructed(1)) identifier.element();
+  if (identifier.tag === contextual(2)) identifier.integer(contextual(2));
+  identifier.finish();
+  return keyId;
+}
+
+export const parseSubjectKeyIdentifier = (value: Uint8Array): Uint8Array =>
+  readWhole(value, (cursor) => cursor.octetString());
+
+function basicConstraintsValue(ca: boolean, pathLength: number | undefined): Uint8Array {
+  assert(ca || pathLength === undefined, "only a CA has a path length");
+  if (!ca) return sequence();
+  return pathLength === undefined
+    ? sequence(booleanTrue())
+    : sequence(booleanTrue(), integer(pathLength));
+}
+
+const accessDescription = (method: string, value: string): Uint8Array =>
+  sequence(oid(method), encodeGeneralName({ kind: "uri", value }));
+
+function encodeExtension(extension: Extension): Uint8Array {
+  const type = oid(extension.oid);
+  const value = octetString(extension.value);
+  return extension.critical ? sequence(type, booleanTrue(), value) : sequence(type, value);
+}
+
+const critical = (dotted: string, value: Uint8Array): Extension => ({
+  ...{ oid: dotted, critical: true },
+  value,
+});
+
+const plain = (dotted: string, value: Uint8Array): Extension => ({
+  ...{ oid: dotted, critical: false },
+  value,
+});
+
+const usageNames: readonly (KeyUsage | undefined)[] = Object.keys(keyUsageBits).map(
+  (name) => name as KeyUsage, // The keys of the table, which is written in the order of the bits.
+);

@@ -1,0 +1,49 @@
+/** PEM armour around DER (RFC 7468 §2), read strictly: one label, one block, nothing else but white space. */
+
+/** PEM text with lines of 64 characters and a final newline. */
+export function encodePem(label: string, der: Uint8Array): string {
+  const lines = der.toBase64().replace(/.{64}(?=.)/g, "$&\n");
+  return `-----BEGIN ${label}-----\n${lines}\n-----END ${label}-----\n`;
+}
+
+/** The DER of the single block in `text` if its label is among `labels`; undefined for anything else. */
+export function decodePem(text: string, labels: readonly string[]): Uint8Array | undefined {
+  const trimmed = text.trim();
+  for (const label of labels) {
+    const begin = `-----BEGIN ${label}-----`;
+    const end = `-----END ${label}-----`;
+    if (!trimmed.startsWith(begin) || !trimmed.endsWith(end)) continue;
+    if (trimmed.length < begin.length + end.length) return undefined;
+    return decodeBase64(trimmed.slice(begin.length, -end.length));
+  }
+  return undefined;
+}
+
+/** The DER of every block of `label` in `text`, in order; undefined when a block is broken or there are over `max`. */
+export function decodePemBlocks(
+  text: string,
+  label: string,
+  max: number,
+): readonly Uint8Array[] | undefined {
+  const begin = `-----BEGIN ${label}-----`;
+  const end = `-----END ${label}-----`;
+  const blocks: Uint8Array[] = [];
+  let at = text.indexOf(begin);
+  while (at >= 0) {
+    const stop = text.indexOf(end, at);
+    const block = stop < 0 ? undefined : decodeBase64(text.slice(at + begin.length, stop));
+    if (block === undefined || blocks.length === max) return undefined;
+    blocks.push(block);
+    at = text.indexOf(begin, stop);
+  }
+  return blocks;
+}
+
+function decodeBase64(text: string): Uint8Array | undefined {
+  try {
+    return Uint8Array.fromBase64(text, { lastChunkHandling: "strict" });
+  } catch {
+    // The runtime throws a SyntaxError for what is not base64: the block is unreadable, which undefined says.
+    return undefined;
+  }
+}

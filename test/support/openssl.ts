@@ -1,0 +1,31 @@
+/** Runs the openssl command line, the independent reader and writer the encodings are held against. */
+
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** Runs `openssl args…` with `input` on standard input; throws with its complaint unless it exits 0. */
+export function openssl(args: readonly string[], input?: Uint8Array | string): Buffer {
+  const run = spawnSync("openssl", args, { input, maxBuffer: 64 * 1024 * 1024 });
+  if (run.status !== 0) throw new Error(`openssl ${args.join(" ")}: ${run.stderr}`);
+  return run.stdout;
+}
+
+/** As `openssl`, with the output as text. */
+export const opensslText = (args: readonly string[], input?: Uint8Array | string): string =>
+  openssl(args, input).toString("utf8");
+
+/** A directory that `using` removes; `write` puts a file there and gives its path. */
+export function scratchDirectory() {
+  const path = mkdtempSync(join(tmpdir(), "pkid-x509-"));
+  return {
+    path,
+    write(name: string, content: Uint8Array | string): string {
+      const file = join(path, name);
+      writeFileSync(file, content);
+      return file;
+    },
+    [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }),
+  };
+}
