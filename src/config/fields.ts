@@ -1,0 +1,283 @@
+/** The fields a section is declared with: each takes a sentence and, when there is one, the default. */
+
+import { WrongValue } from "#core/shape.ts";
+
+import {
+  absoluteUrl,
+  type Kind,
+  hostAndPort,
+  oneWord,
+  type Place,
+  span,
+  textual,
+  truth,
+  whole,
+} from "./kinds.ts";
+import { hidden, Secret, type SecretSetting, type SecretSource } from "./secret.ts";
+import {
+  type Derived,
+  type Field,
+  isPlain,
+  type MaybeDerived,
+  type Members,
+  readMembers,
+  section,
+  type Values,
+  writeMembers,
+} from "./section.ts";
+
+/** The type of a value: possibly undefined when the field has no default, or one that may come to nothing. */
+type Filled<T, F> = [F] extends [undefined | MaybeDerived] ? T | undefined : T;
+
+/** A field of any kind. */
+export function field<T, F = undefined>(
+  sentence: string,
+  kind: Kind<T>,
+  fallback?: F,
+): Field<Filled<T, F>> {
+  const made: Field<T> = { node: "field", sentence, kind, fallback, reloadable: false };
+  // Without a default the loader gives undefined where nothing is set; `kind` itself never reads undefined.
+  return made as unknown as Field<Filled<T, F>>;
+}
+
+/** A switch. */
+export const flag = <F extends boolean | Derived | undefined = undefined>(
+  sentence: string,
+  fallback?: F,
+) => field(sentence, truth, fallback);
+
+/** A whole number, by default not negative. */
+export const count = <F extends number | Derived | undefined = undefined>(
+  sentence: string,
+  fallback?: F,
+  range: { min?: number; max?: number } = {},
+) => field(sentence, whole(range.min ?? 0, range.max ?? Number.MAX_SAFE_INTEGER), fallback);
+
+/** One word of a closed list. */
+export const word = <const W extends string, F extends W | Derived | undefined = undefined>(
+  sentence: string,
+  words: readonly W[],
+  fallback?: F,
+): Field<Filled<W, F>> => field(sentence, oneWord(words), fallback);
+
+/** Free text of one line. */
+export const text = <F extends string | Derived | undefined = undefined>(
+  sentence: string,
+  fallback?: F,
+) => field(sentence, textual("string", "text"), fallback);
+
+/** A file or directory; relative ones are relative to the working directory. */
+export const path = <F extends string | Derived | undefined = undefined>(
+  sentence: string,
+  fallback?: F,
+) => field(sentence, textual("path", "/etc/pkid/file"), fallback);
+
+/** A file that must exist and be readable at start (V-27). */
+export const existingFile = (sentence: string): Field<string | undefined> => ({
+  ...path(sentence),
+  mustExist: true,
+});
+
+/** The base of URLs: no query, no fragment, no user info, no final slash. */
+export const baseUrl = <F extends string | Derived | undefined = undefined>(
+  sentence: string,
+  fallback?: F,
+) => field(sentence, absoluteUrl("base"), fallback);
+
+/** A host with a port. */
+export const hostPort = <F extends string | Derived | undefined = undefined>(
+  sentence: string,
+  fallback?: F,
+) => field(sentence, hostAndPort, fallback);
+
+/** A span of time; the value is in seconds. */
+export const duration = <F extends string | Derived | undefined = undefined>(
+  sentence: string,
+  fallback?: F,
+) => field(sentence, span, fallback);
+
+/** A list of scalars. */
+export const list = <T, F extends readonly unknown[] | Derived | undefined = undefined>(
+  sentence: string,
+  item: Kind<T>,
+  fallback?: F,
+): Field<Filled<readonly T[], F>> => field(sentence, listKind(item), fallback);
+
+/** A mapping from names to values of one kind. */
+export const map = <T>(sentence: string, item: Kind<T>): Field<Readonly<Record<string, T>>> =>
+  field(sentence, mapKind(item), {});
+
+/** A list of objects with declared members; an item member without default may be absent. */
+export function items<const M extends Members>(
+  sentence: string,
+  members: M,
+): Field<readonly Values<M>[]> {
+  return { ...field(sentence, listKind(objectKind(members), "object"), []), members };
+}
+
+/** A secret: its value in place, or `<key>_source`. `show` prints what may be seen of a value in place. */
+export function secret<F extends string | Derived | undefined = undefined>(
+  sentence: string,
+  fallback?: F,
+  options: { show?: (value: string) => string; wrong?: (value: string) => string | undefined } = {},
+): Field<Filled<SecretSetting, F>> {
+  return { ...field(sentence, secretKind(options), fallback), source: sourceKind };
+}
+
+/** The same field, taken over by a reload (RLD-1). */
+export const reloadable = <T>(of: Field<T>): Field<T> => ({ ...of, reloadable: true });
+
+/** A list whose items are of one kind; from the environment comma separated or a JSON array. */
+export function listKind<T>(
+  item: Kind<T>,
+  shape: "scalar" | "object" = "scalar",
+): Kind<readonly T[]> {
+  return {
+    type: `${shape === "object" ? "object" : grouped(item.type)}[]`,
+    schema: { type: "array", items: item.schema, maxItems: itemsMax },
+    sample: shape === "object" ? [] : [item.sample],
+    fromText: (given) => {
+      if (shape === "object" || given.trimStart().startsWith("[")) return fromJson(given);
+      return given.trim() === "" ? [] : given.split(",").map((part) => item.fromText(part.trim()));
+    },
+    read: (raw, at) => {
+      if (!Array.isArray(raw)) throw new WrongValue("Must be a list.");
+      if (raw.length > itemsMax) throw new WrongValue(`Must have at most ${itemsMax} items.`);
+      return raw.flatMap((entry, index) =>
+        collected(item, entry, { ...at, path: `${at.path}[${index}]` }),
+      );
+    },
+    write: (values) => values.map((value) => item.write(value)),
+  };
+}
+
+/** A mapping whose values are of one kind; from the environment JSON. */
+export function mapKind<T>(item: Kind<T>): Kind<Readonly<Record<string, T>>> {
+  return {
+    type: `name → ${grouped(item.type)}`,
+    schema: { type: "object", additionalProperties: item.schema },
+    sample: {},
+    fromText: fromJson,
+    read: (raw, at) => {
+      if (!isPlain(raw)) throw new WrongValue("Must be a mapping of names to values.");
+      const pairs = Object.entries(raw);
+      if (pairs.length > itemsMax) throw new WrongValue(`Must have at most ${itemsMax} names.`);
+      const read = pairs.flatMap(([name, value]) =>
+        collected(item, value, { ...at, path: `${at.path}.${name}` }).map((of) => [name, of]),
+      );
+      return Object.fromEntries(read);
+    },
+    write: (values) =>
+      Object.fromEntries(Object.entries(values).map(([name, value]) => [name, item.write(value)])),
+  };
+}
+
+function objectKind<const M extends Members>(members: M): Kind<Values<M>> {
+  return {
+    type: "object",
+    schema: { type: "object" },
+    sample: {},
+    fromText: fromJson,
+    read: (raw, at) => readMembers(members, raw, at),
+    write: (value) => writeMembers(members, value),
+  };
+}
+
+function secretKind(options: {
+  show?: (value: string) => string;
+  wrong?: (value: string) => string | undefined;
+}): Kind<SecretSetting> {
+  return {
+    type: "secret",
+    schema: { type: "string", minLength: 1, writeOnly: true },
+    sample: hidden,
+    fromText: (given) => given,
+    read: (raw) => {
+      if (typeof raw !== "string") throw new WrongValue("Must be text; put it in quotes.");
+      if (raw.length === 0) throw new WrongValue("Must not be empty.");
+      if (raw.length > 65_536) throw new WrongValue("Must have at most 65536 characters.");
+      const sentence = options.wrong?.(raw);
+      if (sentence !== undefined) throw new WrongValue(sentence);
+      return { from: "value", value: new Secret(raw) };
+    },
+    write: (setting) => {
+      if (setting.from === "source") return sourceKind.write(setting);
+      return options.show ? options.show(setting.value.reveal()) : hidden;
+    },
+  };
+}
+
+const envSource = section("Environment variable", {
+  var: text("Name of the variable; it must exist and not be empty."),
+});
+const fileSource = section("File", {
+  path: text("Path of the file."),
+  allow_insecure_perms: flag("Accept a file that group or others can read.", false),
+});
+const sourceMembers = {
+  type: word("Where the secret comes from.", ["env", "file"]),
+  env: envSource,
+  file: fileSource,
+} as const satisfies Members;
+
+/** Reads `<key>_source`; the sub-object of the chosen type is required, any other is refused. */
+const sourceKind: Kind<unknown> = {
+  type: "source",
+  schema: {
+    type: "object",
+    required: ["type"],
+    properties: { type: { enum: ["env", "file"] }, env: {}, file: {} },
+    additionalProperties: false,
+  },
+  sample: { type: "file", file: { path: "/etc/pkid/secret" } },
+  fromText: fromJson,
+  read: (raw, at) => ({ from: "source", source: readSource(raw, at) }) satisfies SecretSetting,
+  write: (setting) => {
+    if (!isPlain(setting)) return hidden;
+    return setting.source;
+  },
+};
+
+function readSource(raw: unknown, at: Place): SecretSource {
+  const faultsBefore = at.faults.length;
+  const read = readMembers(sourceMembers, raw, at);
+  // A placeholder: a collected fault voids the whole result, so nobody sees this source.
+  const voided: SecretSource = { type: "env", env: { var: "" } };
+  if (at.faults.length > faultsBefore) return voided;
+  const other = read.type === "env" ? "file" : "env";
+  if (read.type === undefined) throw new WrongValue("Must have a type: env or file.");
+  if (isPlain(raw) && raw[other] !== undefined) {
+    throw new WrongValue(`A source of type ${read.type} takes no ${other} part.`);
+  }
+  if (read.type === "env") {
+    if (read.env.var === undefined) throw new WrongValue("A source of type env needs env.var.");
+    return { type: "env", env: { var: read.env.var } };
+  }
+  if (read.file.path === undefined) throw new WrongValue("A source of type file needs file.path.");
+  return { type: "file", file: { ...read.file, path: read.file.path } };
+}
+
+/** Reads one item, its fault collected under the item's own path. */
+function collected<T>(kind: Kind<T>, raw: unknown, at: Place): readonly T[] {
+  try {
+    return [kind.read(raw, at)];
+  } catch (error) {
+    if (!(error instanceof WrongValue)) throw error;
+    at.faults.push({ path: at.path, sentence: error.message });
+    return [];
+  }
+}
+
+/** JSON of an environment variable; text that is none is handed on for the kind to refuse. */
+function fromJson(given: string): unknown {
+  try {
+    return JSON.parse(given);
+  } catch {
+    return given; // The kind answers with its own sentence for text where a structure is due.
+  }
+}
+
+/** A type as it stands before `[]`: alternatives in parentheses. */
+const grouped = (type: string): string => (type.includes("|") ? `(${type})` : type);
+
+const itemsMax = 10_000;

@@ -1,0 +1,59 @@
+/** Checks the files that keys name: present, readable, and, for the serving certificate, a matching pair (V-2, V-27). */
+
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { accessSync, constants, readFileSync, statSync } from "node:fs";
+
+import type { Fault } from "./kinds.ts";
+import { type Config, configSchema } from "./schema.ts";
+import { leaves } from "./section.ts";
+import { valueAt } from "./show.ts";
+
+/** Every fault of the files named; opens only the serving certificate and its key. */
+export function fileFaults(config: Config): readonly Fault[] {
+  const faults: Fault[] = [];
+  for (const { path, field } of leaves(configSchema)) {
+    const file = valueAt(config, path);
+    if (!field.mustExist || typeof file !== "string") continue;
+    const sentence = wrongFile(file);
+    if (sentence !== undefined) faults.push({ path, sentence });
+  }
+  if (faults.length > 0) return faults;
+  return servingPairFaults(config.server);
+}
+
+function servingPairFaults(server: Config["server"]): readonly Fault[] {
+  if (server.tls_cert === undefined || server.tls_key === undefined) return [];
+  const certificate = attempt(() => new X509Certificate(textOf(server.tls_cert)));
+  if (!certificate) {
+    return [{ path: "server.tls_cert", sentence: "The file holds no PEM certificate." }];
+  }
+  const key = attempt(() => createPrivateKey(textOf(server.tls_key)));
+  if (!key) {
+    return [{ path: "server.tls_key", sentence: "The file holds no unencrypted PEM private key." }];
+  }
+  if (certificate.checkPrivateKey(key)) return [];
+  return [{ path: "server.tls_key", sentence: "The key does not belong to server.tls_cert." }];
+}
+
+function wrongFile(file: string): string | undefined {
+  try {
+    if (!statSync(file).isFile()) return `${file} is not a regular file.`;
+    accessSync(file, constants.R_OK);
+    return undefined;
+  } catch (error) {
+    const missing = error instanceof Error && "code" in error && error.code === "ENOENT";
+    return missing ? `${file} does not exist.` : `${file} cannot be read.`;
+  }
+}
+
+function textOf(file: string | undefined): string {
+  return file === undefined ? "" : readFileSync(file, "utf8");
+}
+
+function attempt<T>(make: () => T): T | undefined {
+  try {
+    return make();
+  } catch {
+    return undefined; // Every failure here means the same to the operator: the file is not what the key wants.
+  }
+}

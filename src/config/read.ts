@@ -1,0 +1,83 @@
+/** Finds the configuration file, reads it and the environment, and loads what they say (CFG-1). */
+
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+
+import { type Environment, variableOf } from "./environment.ts";
+import { fileFaults } from "./files.ts";
+import { type Loaded, loadConfig } from "./load.ts";
+
+/** Where to look: the environment, the value of `--config`, and raw values of keys by path from other flags. */
+export interface Surroundings {
+  readonly env: Environment;
+  readonly configFile?: string | undefined;
+  readonly flags?: Readonly<Record<string, unknown>>;
+}
+
+/** What was read, and from which file; undefined when there was none (CFG-6). */
+export interface Read {
+  readonly loaded: Loaded;
+  readonly fileName: string | undefined;
+}
+
+/**
+ * Reads the configuration of this machine. A file that was named
+ * and is missing is a fault; nothing is opened or created beyond files the configuration names.
+ */
+export function readConfig(from: Surroundings): Read {
+  const fileName = configFile(from);
+  if (fileName === undefined) return { loaded: loadFrom(from, undefined), fileName };
+  const text = readLimited(fileName);
+  if (typeof text === "string") {
+    return { loaded: loadFrom(from, { name: fileName, text }), fileName };
+  }
+  const faults = [{ path: fileName, sentence: text.message }];
+  return { loaded: { ok: false, faults, warnings: [] }, fileName };
+}
+
+function loadFrom(from: Surroundings, file: { name: string; text: string } | undefined): Loaded {
+  const loaded = loadConfig({
+    ...(file ? { file } : {}),
+    env: from.env,
+    flags: from.flags ?? {},
+    host: hostname(),
+    readFile: readSecretFile,
+  });
+  return loaded.ok ? withFiles(loaded) : loaded;
+}
+
+function withFiles(loaded: Extract<Loaded, { ok: true }>): Loaded {
+  const faults = fileFaults(loaded.config);
+  return faults.length === 0 ? loaded : { ok: false, faults, warnings: loaded.warnings };
+}
+
+/** The first of the five places that has a file; one named by flag or variable is taken whether it is there or not. */
+function configFile({ env, configFile: named, flags }: Surroundings): string | undefined {
+  const explicit = named ?? env.PKID_CONFIG;
+  if (explicit !== undefined) return explicit;
+  const dataDir = flags?.data_dir ?? env[variableOf("data_dir")] ?? "./pkid-data";
+  const places = ["./pkid.yaml", join(String(dataDir), "pkid.yaml"), "/etc/pkid/pkid.yaml"];
+  return places.find((place) => existsSync(place));
+}
+
+function readLimited(name: string): string | Error {
+  try {
+    if (statSync(name).size > fileBytesMax) return new Error("The file is larger than 1 MiB.");
+    return readFileSync(name, "utf8");
+  } catch (error) {
+    const missing = error instanceof Error && "code" in error && error.code === "ENOENT";
+    return new Error(missing ? "The file does not exist." : "The file cannot be read.");
+  }
+}
+
+/** Text of a file named by a `_FILE` variable, one trailing newline removed (ENV-3). */
+function readSecretFile(path: string): string {
+  const text = readLimited(path);
+  if (typeof text !== "string") throw text;
+  if (text.length > secretBytesMax) throw new Error("The file is larger than 64 KiB.");
+  return text.replace(/\r?\n$/, "");
+}
+
+const fileBytesMax = 1_048_576;
+const secretBytesMax = 65_536;

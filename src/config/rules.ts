@@ -1,0 +1,150 @@
+/** Startup validation across keys: the rows of the contract that need no file, token or database (V-2 to V-13). */
+
+import type { Environment } from "./environment.ts";
+import type { Fault } from "./kinds.ts";
+import type { Config } from "./schema.ts";
+import { own } from "./section.ts";
+import { postgresDefaults } from "./sections/database.ts";
+import { type ProfileSetting, profileOf } from "./sections/issuance.ts";
+
+/** Every fault of a configuration whose keys were all read; `isSet` tells a value from a default. */
+export function ruleFaults(
+  config: Config,
+  env: Environment,
+  isSet: (path: string) => boolean,
+): readonly Fault[] {
+  return [
+    ...servingFaults(config, env),
+    ...databaseFaults(config, isSet),
+    ...rootFaults(config),
+    ...keyFaults(config, isSet),
+    ...profileFaults(config),
+  ];
+}
+
+/** True when `PKID_ALLOW_INSECURE_HTTP` permits cleartext on the main port (ENV-5). */
+export const insecureHttpAllowed = (env: Environment): boolean =>
+  ["1", "true", "yes"].includes((env.PKID_ALLOW_INSECURE_HTTP ?? "").toLowerCase());
+
+/** V-2: how the main listener gets its certificate. */
+function servingFaults({ server }: Config, env: Environment): readonly Fault[] {
+  const { tls_cert, tls_key } = server;
+  const selfIssued = server.tls.self_issue.enabled;
+  const faults: Fault[] = [];
+  if ((tls_cert === undefined) !== (tls_key === undefined)) {
+    const path = tls_cert === undefined ? "server.tls_cert" : "server.tls_key";
+    faults.push(fault(path, "Both server.tls_cert and server.tls_key must be set, or none."));
+  }
+  if (tls_cert !== undefined && selfIssued) {
+    const sentence = "Must not be true together with server.tls_cert.";
+    faults.push(fault("server.tls.self_issue.enabled", sentence));
+  }
+  if (tls_cert === undefined && tls_key === undefined && !selfIssued && !insecureHttpAllowed(env)) {
+    const sentence =
+      "Without a certificate the port would speak cleartext; set server.tls_cert, or PKID_ALLOW_INSECURE_HTTP=1.";
+    faults.push(fault("server.tls.self_issue.enabled", sentence));
+  }
+  if (
+    selfIssued &&
+    server.tls.self_issue.dnsnames.length + server.tls.self_issue.ips.length === 0
+  ) {
+    faults.push(fault("server.tls.self_issue.dnsnames", "At least one name or address is needed."));
+  }
+  return [...faults, ...socketFaults(server.admin_socket)];
+}
+
+/** V-3: Linux limits the path of a Unix socket to 107 octets. */
+function socketFaults(socket: Config["server"]["admin_socket"]): readonly Fault[] {
+  if (!socket.enabled || Buffer.byteLength(socket.path) <= socketPathMax) return [];
+  const sentence = `The path of a Unix socket has at most ${socketPathMax} octets.`;
+  return [fault("server.admin_socket.path", sentence)];
+}
+
+/** V-5, without what opening the database shows. */
+function databaseFaults({ database }: Config, isSet: (path: string) => boolean): readonly Fault[] {
+  if (database.driver === "postgres") {
+    if (isSet("database.dsn")) return [];
+    return [fault("database.dsn", "PostgreSQL needs a database URL.")];
+  }
+  // A key that repeats its default changes nothing, so that what `config show` prints loads again.
+  return Object.entries(postgresDefaults)
+    .filter(([key, value]) => isSet(`database.${key}`) && own(database, key) !== value)
+    .map(([key]) => fault(`database.${key}`, "Has no meaning with sqlite; remove it."));
+}
+
+function rootFaults({ root_user }: Config): readonly Fault[] {
+  if (root_user.password === undefined || root_user.password_hash === undefined) return [];
+  return [fault("root_user.password_hash", "Only one of password and password_hash may be set.")];
+}
+
+/** V-11 and the master key of V-12, without what the token and the files show. */
+function keyFaults(
+  { key_provider, pkcs11 }: Config,
+  isSet: (path: string) => boolean,
+): readonly Fault[] {
+  const faults: Fault[] = [];
+  const chosen = { type: key_provider.type, ...prefixed("roles.", key_provider.roles) };
+  const wanting = Object.entries(chosen).find(([, provider]) => provider === "pkcs11");
+  if (wanting && pkcs11.module_path === undefined) {
+    const sentence = `Must be set, because key_provider.${wanting[0]} is pkcs11.`;
+    faults.push(fault("pkcs11.module_path", sentence));
+  }
+  const fields = [pkcs11.token_label, pkcs11.token_serial, pkcs11.token_manufacturer];
+  if (pkcs11.uri !== undefined && fields.some((given) => given !== undefined)) {
+    const sentence =
+      "Replaces token_label, token_serial and token_manufacturer; set one or the other.";
+    faults.push(fault("pkcs11.uri", sentence));
+  }
+  if (isSet(passphraseKey) && isSet("key_provider.software.master_key_file")) {
+    faults.push(fault(passphraseKey, "Only one of passphrase and master_key_file may be set."));
+  }
+  return faults;
+}
+
+/** V-13 and CFG-10. */
+function profileFaults({ profiles }: Config): readonly Fault[] {
+  const seen = new Map<string, string>();
+  return profiles.flatMap((setting, index) => {
+    const path = `profiles[${index}]`;
+    const faults = [...profileFaultsOf(setting, path)];
+    const name = setting.name ?? "";
+    const twin = seen.get(name.toLowerCase());
+    if (twin !== undefined) {
+      const sentence = `There is another profile ${twin}; names must differ in more than case.`;
+      faults.push(fault(`${path}.name`, sentence));
+    }
+    seen.set(name.toLowerCase(), name);
+    return faults;
+  });
+}
+
+function profileFaultsOf(setting: ProfileSetting, path: string): readonly Fault[] {
+  const faults: Fault[] = [];
+  if (setting.name === undefined) faults.push(fault(`${path}.name`, "Must be set."));
+  for (const key of ["default_validity", "max_validity"] as const) {
+    if (setting[key] !== undefined && setting[`${key}_days`] !== 0) {
+      faults.push(fault(`${path}.${key}`, `Only one of ${key} and ${key}_days may be set.`));
+    }
+  }
+  const { defaultValiditySeconds, maxValiditySeconds } = profileOf(setting);
+  if (maxValiditySeconds > 0 && defaultValiditySeconds > maxValiditySeconds) {
+    const key =
+      setting.default_validity === undefined ? "default_validity_days" : "default_validity";
+    faults.push(fault(`${path}.${key}`, "Must not be longer than the longest validity."));
+  }
+  if (setting.omit_revocation_pointers && !withinAWeek(maxValiditySeconds)) {
+    const sentence = "Needs a longest validity of at most 7 days.";
+    faults.push(fault(`${path}.omit_revocation_pointers`, sentence));
+  }
+  return faults;
+}
+
+const withinAWeek = (seconds: number): boolean => seconds > 0 && seconds <= 7 * 86_400;
+
+const prefixed = (prefix: string, of: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(of).map(([key, value]) => [prefix + key, value]));
+
+const fault = (path: string, sentence: string): Fault => ({ path, sentence });
+
+const socketPathMax = 107;
+const passphraseKey = "key_provider.software.passphrase";

@@ -1,0 +1,34 @@
+/** Renders the declaration as a JSON Schema for editors (CFG-9). */
+
+import { configSchema } from "./schema.ts";
+import type { JsonSchema } from "./kinds.ts";
+import { type Field, isDerived, type Members } from "./section.ts";
+
+/** JSON Schema (2020-12) of a configuration file. */
+export function configJsonSchema(): JsonSchema {
+  return {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    title: configSchema.title,
+    ...objectSchema(configSchema.members),
+  };
+}
+
+function objectSchema(members: Members): JsonSchema {
+  const properties: Record<string, unknown> = {};
+  for (const [key, member] of Object.entries(members)) {
+    if (member.node === "section") {
+      properties[key] = { title: member.title, ...objectSchema(member.members) };
+    } else {
+      properties[key] = fieldSchema(member);
+      if (member.source) properties[`${key}_source`] = member.source.schema;
+    }
+  }
+  return { type: "object", properties, additionalProperties: false };
+}
+
+function fieldSchema(field: Field<unknown>): JsonSchema {
+  const items = field.members ? { items: objectSchema(field.members) } : {};
+  const fallback =
+    field.fallback === undefined || isDerived(field.fallback) ? {} : { default: field.fallback };
+  return { description: field.sentence, ...field.kind.schema, ...items, ...fallback };
+}

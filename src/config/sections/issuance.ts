@@ -1,0 +1,138 @@
+/** Settings of issuance: what every certificate has in common, and the custom profiles. */
+
+import type { Profile } from "#core/policy/profile.ts";
+import { extendedKeyUsages, type KeyUsage, keyUsageBits } from "#core/x509/extensions.ts";
+
+import {
+  count,
+  duration,
+  field,
+  flag,
+  items,
+  list,
+  map,
+  reloadable,
+  text,
+  word,
+} from "../fields.ts";
+import { absoluteUrl, block, checkedText, label, objectId, oneWord, textual } from "../kinds.ts";
+import { section, type Values } from "../section.ts";
+
+/** The keys under `issuance`. */
+export const issuance = section("Issuance", {
+  backdate_seconds: count(
+    "Seconds notBefore lies before the signature, never more than 1/12 of the validity.",
+    300,
+    { max: 3600 },
+  ),
+  ski_method: word(
+    "How subject key identifiers of new keys are made.",
+    ["rfc7093", "sha1"],
+    "rfc7093",
+  ),
+  max_names: count("Subject alternative names per certificate.", 100, { min: 1, max: 1000 }),
+});
+
+const modes = ["enforce", "warn"] as const;
+// The table's keys are exactly the key usages.
+const usages = Object.keys(keyUsageBits) as readonly KeyUsage[];
+const extended = checkedText("usage name or OID", "serverAuth", (value) =>
+  Object.hasOwn(extendedKeyUsages, value) || dottedOid.test(value)
+    ? undefined
+    : `Must be a dotted OID or one of ${Object.keys(extendedKeyUsages).join(", ")}.`,
+);
+const suffix = textual("DNS suffix", "example.internal", {
+  pattern: /^\.?[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?$/,
+});
+
+const profileMembers = {
+  name: field("Name; a profile named like a built-in one replaces it.", label),
+  description: text("What the profile is for."),
+  key_usages: list("Key usages.", oneWord(usages), []),
+  ext_key_usages: list("Extended key usages, by name or OID.", extended, []),
+  default_validity_days: count(
+    "Validity in days when the request names none; 0 takes the longest allowed.",
+    0,
+  ),
+  max_validity_days: count(
+    "Longest validity in days; 0 leaves it to the caps of CA and policy.",
+    0,
+  ),
+  default_validity: duration("Validity when the request names none, instead of the day key."),
+  max_validity: duration("Longest validity, instead of the day key."),
+  lint: section("Lint", {
+    disabled: flag("Switch the lint gate off.", false),
+    mode: word("Refuse, or only report.", modes, "enforce"),
+    public: flag("Apply the rules of publicly trusted certificates.", false),
+    overrides: map("Mode by rule.", oneWord(modes)),
+  }),
+  key_checks: section("Key quality", {
+    disabled: flag("Switch the optional key checks off; the fixed ones stay.", false),
+    mode: word("Refuse, or only report.", modes, "enforce"),
+    min_rsa_bits: count("Smallest RSA modulus in bits.", 2048, { min: 2048, max: 16_384 }),
+  }),
+  policies: section("Certificate policies", {
+    oids: list("Policy OIDs.", objectId, []),
+    cps: field("URL of the certification practice statement.", absoluteUrl("any")),
+    critical: flag("Mark the extension critical.", false),
+  }),
+  names: section("Names the profile admits", {
+    permitted_dns: list("DNS suffixes; unset admits any.", suffix),
+    permitted_ips: list("Address blocks; unset admits any.", block),
+    permitted_emails: list("E-mail domains; unset admits any.", suffix),
+    permitted_uris: list(
+      "URI prefixes; unset admits any.",
+      textual("URI prefix", "spiffe://example.internal/"),
+    ),
+    allow_wildcards: flag("Admit wildcard DNS names.", true),
+    require_san: flag("Require at least one subject alternative name.", true),
+  }),
+  must_staple: flag("Ask clients to insist on a stapled OCSP answer.", false),
+  allow_must_staple_override: flag("Let a request switch must-staple on or off.", false),
+  omit_revocation_pointers: flag(
+    "Stamp no CRL and OCSP URLs; only up to 7 days of validity.",
+    false,
+  ),
+} as const;
+
+/** The key `profiles`. */
+export const profiles = reloadable(items("Custom profiles.", profileMembers));
+
+/** One entry of `profiles` as configured. */
+export type ProfileSetting = Values<typeof profileMembers>;
+
+/** The profile an entry stands for; the caller has validated it (V-13). */
+export function profileOf(setting: ProfileSetting): Profile {
+  const { lint, key_checks, policies, names } = setting;
+  return {
+    name: setting.name ?? "",
+    description: setting.description ?? "",
+    builtin: false,
+    keyUsages: setting.key_usages,
+    extKeyUsages: setting.ext_key_usages,
+    defaultValiditySeconds:
+      setting.default_validity ?? setting.default_validity_days * secondsPerDay,
+    maxValiditySeconds: setting.max_validity ?? setting.max_validity_days * secondsPerDay,
+    lint,
+    keyChecks: {
+      disabled: key_checks.disabled,
+      mode: key_checks.mode,
+      minRsaBits: key_checks.min_rsa_bits,
+    },
+    policies: policies.oids.length === 0 ? undefined : policies,
+    names: {
+      permittedDns: names.permitted_dns,
+      permittedIps: names.permitted_ips,
+      permittedEmails: names.permitted_emails,
+      permittedUris: names.permitted_uris,
+      allowWildcards: names.allow_wildcards,
+      requireSan: names.require_san,
+    },
+    mustStaple: setting.must_staple,
+    allowMustStapleOverride: setting.allow_must_staple_override,
+    omitRevocationPointers: setting.omit_revocation_pointers,
+  };
+}
+
+const secondsPerDay = 86_400;
+const dottedOid = /^[012](\.(0|[1-9]\d{0,38})){1,31}$/;

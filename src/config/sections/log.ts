@@ -1,0 +1,16 @@
+/** Settings of the log and the access log. */
+
+import { count, flag, word } from "../fields.ts";
+import { section } from "../section.ts";
+
+/** The keys under `log`. */
+export const log = section("Log", {
+  level: word("Least severe entry written.", ["debug", "info", "warn", "error"], "info"),
+  format: word("Form of an entry; on a terminal it is always text.", ["json", "text"], "json"),
+});
+
+/** The keys under `access_log`. */
+export const accessLog = section("Access log", {
+  enabled: flag("Record every request, also unauthenticated ones.", true),
+  retention_days: count("Days the access log is kept.", 30, { min: 1 }),
+});

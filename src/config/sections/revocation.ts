@@ -1,0 +1,39 @@
+/** Settings of CRLs and OCSP. */
+
+import { type KeyType, keyTypes } from "#core/x509/algorithms.ts";
+
+import { baseUrl, count, flag, word } from "../fields.ts";
+import { maybeDerived, section } from "../section.ts";
+
+/** The keys under `crl`. */
+export const crl = section("CRLs", {
+  base_url: baseUrl(
+    "Base of the CRL and CA-certificate URLs in certificates; may be http.",
+    maybeDerived("`server.public_url`", (of) => of("server.public_url")),
+  ),
+  base_validity_hours: count("Hours from thisUpdate to nextUpdate.", 168, { min: 2, max: 240 }),
+  refresh_after_revocation_seconds: count(
+    "Seconds after a revocation until the CRL is signed anew; at once for compromised keys.",
+    60,
+    { max: 86_400 },
+  ),
+});
+
+// The table's keys are exactly the key types.
+const types = Object.keys(keyTypes) as readonly KeyType[];
+
+/** The keys under `ocsp`. */
+export const ocsp = section("OCSP", {
+  nonce_enabled: flag("Echo the nonce of a request.", true),
+  nonce_max_age_seconds: count("Seconds an answer with a nonce stays valid.", 60, { min: 1 }),
+  delegated_validity_hours: count("Lifetime of a responder certificate in hours.", 168, {
+    min: 24,
+    max: 8760,
+  }),
+  delegated_key_type: word("Key type of responders.", types, "ecdsa-p256"),
+  validity_hours: count("Hours an answer without nonce stays valid.", 24, { min: 8, max: 240 }),
+  http_max_age_seconds: count(
+    "Seconds shared caches may keep an answer; 0 means until nextUpdate.",
+    0,
+  ),
+});

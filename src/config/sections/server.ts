@@ -1,0 +1,96 @@
+/** Settings of the listeners: addresses, TLS, limits on clients. */
+
+import {
+  count,
+  existingFile,
+  field,
+  baseUrl,
+  flag,
+  hostPort,
+  list,
+  path,
+  reloadable,
+  text,
+  word,
+} from "../fields.ts";
+import { address, block, dnsName, type Place, whole } from "../kinds.ts";
+import { derived, section } from "../section.ts";
+
+const selfIssue = section("Serving certificate issued by pkid itself", {
+  enabled: flag(
+    "Issue, store and rotate the serving certificate with an internal CA.",
+    derived("true without `server.tls_cert`", (of) => of("server.tls_cert") === undefined),
+  ),
+  common_name: text(
+    "Common name.",
+    derived("host name", (_, host) => host),
+  ),
+  dnsnames: list(
+    "DNS names.",
+    dnsName,
+    derived("host name, `localhost`", (_, host) => [...new Set([host, "localhost"])]),
+  ),
+  ips: list("IP addresses.", address, ["127.0.0.1", "::1"]),
+  validity_seconds: count("Lifetime in seconds; 0 takes the lifetime of the profile.", 0),
+});
+
+// The value 0 is read as the default it stands for, so that nobody behind the loader has to know.
+const seconds = whole(-1, 31_536_000);
+const cacheSeconds = {
+  ...seconds,
+  read: (raw: unknown, at: Place) => seconds.read(raw, at) || 3600,
+};
+
+/** The keys under `server`. */
+export const server = section("Listeners", {
+  host: text("Address the main listener binds to.", "0.0.0.0"),
+  port: count("Port of the main listener; 0 takes a free one.", 8443, { max: 65_535 }),
+  public_url: baseUrl(
+    "Base of the URLs this service is reached under from outside; without it no URL is stamped into certificates.",
+  ),
+  tls_cert: reloadable(existingFile("PEM file with the serving certificate and its path.")),
+  tls_key: reloadable(existingFile("PEM file with the key of the serving certificate.")),
+  tls: section("TLS of the main listener", {
+    min_version: word("Oldest TLS version spoken.", ["1.2", "1.3"], "1.2"),
+    self_issue: selfIssue,
+  }),
+  trusted_proxies: list(
+    "Address blocks of proxies whose X-Forwarded-For is believed; the rightmost address outside them is the client.",
+    block,
+    [],
+  ),
+  public_http: section("Cleartext listener for CRLs, OCSP and CA certificates", {
+    enabled: flag("Serve the public revocation endpoints without TLS, and nothing else.", false),
+    address: hostPort("Address of the cleartext listener.", "0.0.0.0:8080"),
+  }),
+  admin_socket: section("Local administration", {
+    enabled: flag("Listen on a Unix socket (mode 0600) for the command line.", true),
+    path: path(
+      "Path of the socket.",
+      derived("`<data_dir>/admin.sock`", (of) => `${of("data_dir")}/admin.sock`),
+    ),
+  }),
+  max_body_bytes: count("Largest request body in bytes; a larger one is answered 413.", 8_388_608, {
+    min: 1024,
+  }),
+  header_timeout_seconds: count("Seconds a client may take to send the headers.", 10, { min: 1 }),
+  body_timeout_seconds: count("Seconds a client may take to send the body.", 30, { min: 1 }),
+  request_timeout_seconds: count("Seconds a request may take altogether.", 60, { min: 1 }),
+  idle_timeout_seconds: count("Seconds an idle connection is kept.", 60, { min: 1, max: 255 }),
+  max_connections: count("Connections served at once; further ones wait.", 10_000, { min: 1 }),
+  shutdown_timeout_seconds: count(
+    "Seconds given to requests in flight when the server stops.",
+    30,
+    {
+      min: 1,
+    },
+  ),
+  ocsp_cache_ttl_seconds: field(
+    "Seconds a signed OCSP answer is kept; 0 means 3600, -1 switches the cache off.",
+    cacheSeconds,
+    0,
+  ),
+  ocsp_cache_entries: count("OCSP answers kept; the least recently used leaves first.", 100_000, {
+    min: 1,
+  }),
+});
