@@ -1,0 +1,167 @@
+/** A running pkid: the compiled binary (or the sources, when told so) on a data directory of its own. */
+
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+
+/** Configuration beside the harness's own, as YAML members. */
+export interface InstanceOptions {
+  /** Reused when given, so that a second start finds what the first one left. */
+  readonly home?: string;
+  /** Top-level YAML members; `server` members are merged into the harness's. */
+  readonly config?: Readonly<Record<string, unknown>>;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+const projectRoot = resolve(import.meta.dir, "..", "..");
+export const binary = process.env.PKID_BINARY ?? join(projectRoot, "dist", "pkid");
+
+/** Makes a private directory for one instance. */
+export const newHome = (): string => mkdtempSync(join(tmpdir(), "pkid-test-"));
+
+export class Instance {
+  private constructor(
+    readonly home: string,
+    private readonly child: Bun.Subprocess<"ignore", "pipe", "pipe">,
+    /** Base address of the TLS listener. */
+    readonly url: string,
+    /** Base address of the cleartext public listener, empty when off. */
+    readonly publicUrl: string,
+    readonly logs: readonly string[],
+    readonly output: () => string,
+    /** Milliseconds from spawn to the line that says ready. */
+    readonly readyMs: number,
+  ) {}
+
+  /** Starts and waits until the log says ready; throws with the log when the process ends first. */
+  static async start(options: InstanceOptions = {}): Promise<Instance> {
+    const home = options.home ?? newHome();
+    const configFile = writeConfig(home, options.config ?? {});
+    const started = performance.now();
+    const child = Bun.spawn([binary, "serve", "--config", configFile], {
+      ...{ cwd: home, stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+      env: { PATH: process.env.PATH ?? "", HOME: home, ...options.env },
+    });
+    const logs: string[] = [];
+    const out: string[] = [];
+    void collect(child.stdout, (line) => out.push(line));
+    const ready = await new Promise<Record<string, string>>((accept, reject) => {
+      void collect(child.stderr, (line) => {
+        logs.push(line);
+        const entry = parsed(line);
+        if (entry?.msg === "ready") accept(entry);
+      }).then(() => reject(new Error(`pkid ended before it was ready:\n${logs.join("\n")}`)));
+    });
+    const readyMs = performance.now() - started;
+    const output = () => out.join("\n");
+    const { url = "", public_url = "" } = ready;
+    return new Instance(home, child, url, public_url, logs, output, readyMs);
+  }
+
+  get dataDir(): string {
+    return join(this.home, "data");
+  }
+
+  get pid(): number {
+    return this.child.pid;
+  }
+
+  /** One JSON request as the local administrator; throws when the answer is not 2xx. */
+  async admin<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const response = await fetch(`http://localhost${path}`, {
+      ...{ method, unix: join(this.dataDir, "admin.sock") },
+      ...(body === undefined ? {} : jsonBody(body)),
+    });
+    const answer = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${answer}`);
+    return JSON.parse(answer);
+  }
+
+  /** One request over TLS, trusting the serving CA of this instance only. */
+  fetch(path: string, init: RequestInit = {}): Promise<Response> {
+    return fetch(`${this.url}${path}`, { ...init, tls: { ca: this.servingCa() } });
+  }
+
+  servingCa(): string {
+    return readFileSync(join(this.dataDir, "serving-ca.pem"), "utf8");
+  }
+
+  /** Runs a command of the same binary against this instance; `--data-dir` is added. */
+  async cli(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+    return runCli(this.home, args);
+  }
+
+  /** Asks to stop and waits; gives the exit code. */
+  async stop(): Promise<number> {
+    this.child.kill("SIGTERM");
+    return this.child.exited;
+  }
+
+  /** SIGKILL, as a power cut would. */
+  async kill(): Promise<void> {
+    this.child.kill("SIGKILL");
+    await this.child.exited;
+  }
+
+  /** Stops, and removes everything it wrote. */
+  async dispose(): Promise<void> {
+    if (this.child.exitCode === null) await this.stop();
+    rmSync(this.home, { recursive: true, force: true });
+  }
+}
+
+/** Runs one command of the binary with the configuration of `home`. */
+export async function runCli(
+  home: string,
+  args: readonly string[],
+  stdin = "",
+): Promise<{ code: number; stdout: string; stderr: string }> {
+  const child = Bun.spawn([binary, ...args, "--config", join(home, "pkid.yaml")], {
+    ...{ cwd: home, stdin: new TextEncoder().encode(stdin), stdout: "pipe", stderr: "pipe" },
+    env: { PATH: process.env.PATH ?? "", HOME: home },
+  });
+  const [stdout, stderr, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { code, stdout, stderr };
+}
+
+function writeConfig(home: string, extra: Readonly<Record<string, unknown>>): string {
+  const server = {
+    ...{ host: "127.0.0.1", port: 0 },
+    ...(extra.server as Readonly<Record<string, unknown>> | undefined), // YAML members by contract.
+  };
+  const config = {
+    ...{ data_dir: join(home, "data"), log: { level: "info", format: "json" } },
+    ...{ ...extra, server },
+  };
+  const file = join(home, "pkid.yaml");
+  writeFileSync(file, JSON.stringify(config, null, 2), { mode: 0o600 });
+  return file;
+}
+
+async function collect(stream: ReadableStream<Uint8Array>, take: (line: string) => void) {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of stream) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) take(line);
+  }
+}
+
+function parsed(line: string): Record<string, string> | undefined {
+  try {
+    return JSON.parse(line);
+  } catch {
+    // Not a log entry, e.g. a crash report of the runtime; it is kept for the error message.
+    return undefined;
+  }
+}
+
+const jsonBody = (body: unknown) => ({
+  body: JSON.stringify(body),
+  headers: { "content-type": "application/json" },
+});
