@@ -1,0 +1,12 @@
+/** The bare server of the floor: the same bytes for every request, nothing else. */
+
+const body = new Uint8Array(1600).fill(7);
+const headers = {
+  "content-type": "application/ocsp-response",
+  "cache-control": "public, max-age=86400, no-transform",
+};
+const server = Bun.serve({
+  ...{ hostname: "127.0.0.1", port: 0, development: false },
+  fetch: () => new Response(body, { headers }),
+});
+console.log(`http://127.0.0.1:${server.port}/`);

@@ -1,0 +1,57 @@
+/** The floors: what the machine gives without pkid, measured in the same run. */
+
+import { Database } from "bun:sqlite";
+import { generateKeyPairSync, randomBytes, sign } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { load } from "./load.ts";
+
+/** P-256 signatures per second on one thread. */
+export function rawSigning(seconds: number): number {
+  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const message = randomBytes(600);
+  return rate(seconds, () => sign("sha256", message, privateKey));
+}
+
+/** Single-row commits per second with synchronous=FULL. */
+export async function rawCommits(seconds: number): Promise<number> {
+  const folder = mkdtempSync(join(tmpdir(), "pkid-bench-"));
+  const db = new Database(join(folder, "floor.db"));
+  db.run("PRAGMA journal_mode=WAL");
+  db.run("PRAGMA synchronous=FULL");
+  db.run("CREATE TABLE t (id INTEGER PRIMARY KEY, v BLOB)");
+  const insert = db.prepare("INSERT INTO t (v) VALUES (?)");
+  const blob = randomBytes(1000);
+  const perSecond = rate(seconds, () => insert.run(blob));
+  db.close();
+  rmSync(folder, { recursive: true });
+  return perSecond;
+}
+
+/** Answers per second of a `Bun.serve` in a process of its own that always sends the same 1.6 kB. */
+export async function bareServer(seconds: number): Promise<number> {
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, "bare-server.ts")], {
+    ...{ stdin: "ignore", stdout: "pipe", stderr: "inherit" },
+  });
+  const reader = child.stdout.getReader();
+  const { value } = await reader.read();
+  const url = new TextDecoder().decode(value).trim();
+  await load({ url, connections: 32, seconds: 1 });
+  const result = await load({ url, connections: 32, seconds });
+  child.kill();
+  await child.exited;
+  return result.perSecond;
+}
+
+function rate(seconds: number, once: () => unknown): number {
+  for (let n = 0; n < 200; n++) once();
+  const started = performance.now();
+  let count = 0;
+  while (performance.now() - started < seconds * 1000) {
+    for (let n = 0; n < 50; n++) once();
+    count += 50;
+  }
+  return (count / (performance.now() - started)) * 1000;
+}

@@ -1,0 +1,44 @@
+/** OCSP loads: the same GET again and again, and a POST with a nonce that is never answered from a cache. */
+
+import { parseSerial } from "#core/ids.ts";
+import { parsePem } from "#core/asn1/pem.ts";
+import { parseCertificate } from "#core/x509/certificate.ts";
+import { encodeOcspRequest } from "#core/x509/ocsp.ts";
+import { type Load, load } from "./load.ts";
+
+export interface OcspTarget {
+  /** `…/api/ca/{id}/ocsp` on the cleartext public listener. */
+  readonly base: string;
+  /** The CA certificate, PEM. */
+  readonly issuer: string;
+  readonly serial: string;
+}
+
+/** GET without nonce: answered from the cache after the first. */
+export async function cachedGet(target: OcspTarget, seconds: number): Promise<Load> {
+  const request = Buffer.from(question(target)).toString("base64");
+  const url = `${target.base}/${encodeURIComponent(request)}`;
+  await load({ url, connections: 32, seconds: 1 });
+  return load({ url, connections: 32, seconds });
+}
+
+/** POST with a nonce: signed fresh every time. */
+export async function freshPost(target: OcspTarget, seconds: number): Promise<Load> {
+  const request = {
+    url: target.base,
+    method: "POST",
+    headers: { "content-type": "application/ocsp-request" },
+    body: question(target, new Uint8Array(32).fill(5)),
+    connections: 32,
+  };
+  await load({ ...request, seconds: 1 });
+  return load({ ...request, seconds });
+}
+
+function question(target: OcspTarget, nonce?: Uint8Array): Uint8Array {
+  const issuer = parseCertificate(parsePem(target.issuer, "CERTIFICATE"));
+  return encodeOcspRequest({
+    ...{ issuerName: issuer.subject.der, issuerSpki: issuer.spki, hash: "sha1", nonce },
+    serial: parseSerial(target.serial),
+  });
+}

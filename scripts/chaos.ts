@@ -1,0 +1,22 @@
+/** `bun run chaos`: the long crash test; SIGKILL at random moments under issuance and revocation. */
+
+import { chaos } from "#test/support/chaos.ts";
+import { createToken } from "#test/support/soft-token.ts";
+
+const option = (name: string, fallback: number): number =>
+  Number(process.argv.find((a) => a.startsWith(`--${name}=`))?.split("=")[1] ?? fallback);
+
+const kills = option("kills", 50);
+const clients = option("clients", 32);
+const token = process.argv.includes("--softhsm") ? await createToken() : undefined;
+console.log(`${kills} kills under ${clients} clients, ${token ? "SoftHSM" : "software"} keys`);
+const report = await chaos({
+  ...{ kills, clients, loadMsMax: option("load-ms", 1500), progress: (line) => console.log(line) },
+  ...(token === undefined ? {} : { options: { config: token.config, env: token.env } }),
+});
+token?.remove();
+console.log(`${report.issued} certificates and ${report.revoked} revocations acknowledged`);
+console.log(`${report.orphans} orphaned intents named`);
+for (const finding of report.broken) console.error(`BROKEN: ${finding}`);
+console.log(report.broken.length === 0 ? "every promise kept" : `${report.broken.length} broken`);
+process.exit(report.broken.length === 0 ? 0 : 1);

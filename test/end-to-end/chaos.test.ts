@@ -1,0 +1,12 @@
+/** Crash test, short mode; `bun run chaos` is the long one. */
+
+import { expect, test } from "bun:test";
+
+import { chaos } from "#test/support/chaos.ts";
+
+test("SIGKILL under 32 clients loses no certificate, no revocation and no link of the chain", async () => {
+  const report = await chaos({ kills: 4, clients: 32, loadMsMax: 600 });
+  expect(report.broken).toEqual([]);
+  expect(report.issued).toBeGreaterThan(0);
+  expect(report.revoked).toBeGreaterThan(0);
+}, 180_000);
