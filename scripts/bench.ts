@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { Instance } from "#test/support/instance.ts";
 import { createChain } from "#test/support/first-certificate.ts";
 import { createToken } from "#test/support/soft-token.ts";
-import { newCsr } from "#test/support/openssl.ts";
+import { newCsr } from "#test/support/relying-party.ts";
 import { bareServer, rawCommits, rawSigning } from "./bench/floors.ts";
 import { type Load, load } from "./bench/load.ts";
 import { bold, ratio, row } from "./bench/print.ts";

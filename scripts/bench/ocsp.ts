@@ -1,7 +1,7 @@
 /** OCSP loads: the same GET again and again, and a POST with a nonce that is never answered from a cache. */
 
 import { parseSerial } from "#core/ids.ts";
-import { parsePem } from "#core/asn1/pem.ts";
+import { decodePem } from "#core/asn1/pem.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { encodeOcspRequest } from "#core/x509/ocsp.ts";
 import { type Load, load } from "./load.ts";
@@ -36,7 +36,9 @@ export async function freshPost(target: OcspTarget, seconds: number): Promise<Lo
 }
 
 function question(target: OcspTarget, nonce?: Uint8Array): Uint8Array {
-  const issuer = parseCertificate(parsePem(target.issuer, "CERTIFICATE"));
+  const der = decodePem(target.issuer, ["CERTIFICATE"]);
+  if (der === undefined) throw new Error("the CA answered no certificate");
+  const issuer = parseCertificate(der);
   return encodeOcspRequest({
     ...{ issuerName: issuer.subject.der, issuerSpki: issuer.spki, hash: "sha1", nonce },
     serial: parseSerial(target.serial),

@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import { createChain } from "./first-certificate.ts";
 import { Instance, type InstanceOptions } from "./instance.ts";
-import { newCsr } from "./openssl.ts";
+import { newCsr } from "./relying-party.ts";
 
 export interface ChaosPlan {
   readonly kills: number;
