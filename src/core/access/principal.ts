@@ -29,7 +29,7 @@ export function reach(principal: Principal, capability: Capability): Reach {
   if (holdsPlatformWide(principal, capability)) return "platform";
   return Object.entries(principal.tenantRoles)
     .filter(([, held]) => held.some((role) => gives(role, capability, "tenant")))
-    .map(([tenant]) => tenant as TenantId);
+    .map(([tenant]) => tenant as TenantId); // Keys of tenantRoles are ids by its contract.
 }
 
 /** True when the capability is held on objects of this tenant; `undefined` means a platform object. */

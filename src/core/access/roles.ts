@@ -22,7 +22,8 @@ export const roles = ["admin", "issuer", "auditor", "approver"] as const;
 export type Role = (typeof roles)[number];
 
 export type Capability = keyof typeof table;
-export const capabilities = Object.keys(table) as readonly Capability[];
+/** Every capability there is. */
+export const capabilities = Object.keys(table) as readonly Capability[]; // Keys of the table.
 
 /** Reads a role name, byte for byte; gives undefined for an unknown one. */
 export const parseRole = (text: string): Role | undefined => roles.find((role) => role === text);

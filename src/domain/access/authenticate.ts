@@ -34,6 +34,7 @@ export interface AuthenticateDeps {
   readonly onLogin: (result: "success" | "error") => void;
 }
 
+/** Builds authentication from the root account and the token verifier. */
 export function authenticator(deps: AuthenticateDeps): Authenticate {
   const basic = new RootBasic(deps);
   return async (presented, ip, requestId) => {

@@ -181,6 +181,7 @@ async function recordDenial(
   if (action === undefined) return;
   const { principal } = origin;
   const tenant = principal.roles.length > 0 ? undefined : ownTenants(origin)[0];
+  const now = deps.clock.now();
   await deps.store.atomically(async (tx) => {
     await tx.audit.appendEvent(
       {
@@ -189,7 +190,7 @@ async function recordDenial(
         ...{ targetName: call.path.serial, ip: origin.ip, requestId: origin.requestId },
         detail: { reason: problem.code },
       },
-      deps.clock.now(),
+      now,
     );
   });
 }

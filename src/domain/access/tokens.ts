@@ -36,6 +36,7 @@ export interface TokenWish {
 /** The prefix that routes a bearer credential to token verification. */
 export const tokenPrefix = "pki_pat_";
 
+/** Everything that can happen to an API token. */
 export class ApiTokens {
   constructor(private readonly deps: TokenDeps) {}
 

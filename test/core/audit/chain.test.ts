@@ -113,11 +113,11 @@ test("a ledger entry hashes every member", () => {
 
 async function chainOf(length: number) {
   const store = openMemoryStore();
-  const clock = testClock();
+  const now = testClock().now();
   for (let n = 0; n < length; n++) {
     await store.atomically(async (tx) => {
       const actor = systemPrincipal("test").subject;
-      await tx.audit.appendEvent({ action: "config.load", result: "success", actor }, clock.now());
+      await tx.audit.appendEvent({ action: "config.load", result: "success", actor }, now);
     });
   }
   // Ids are random: pin them, so that two chains of one length are the same chain.
