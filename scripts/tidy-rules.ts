@@ -132,6 +132,7 @@ function impure(node: Node, file: Parsed): string | undefined {
 
 /** Inside a unit of work there is no key, network or clock: it holds the only writer. */
 function atomic(file: Parsed): Finding[] {
+  if (!isProduct(file)) return [];
   const found: Finding[] = [];
   visit(file.ast, (node) => {
     if (!isCallExpression(node) || !isPropertyAccessExpression(node.expression)) return;
