@@ -64,7 +64,7 @@ export class IssuerIndex {
 export class Lineage {
   readonly #id: CaId;
   readonly #byHashes = new Map<string, Issuer>();
-  readonly #members = new Set<CaId>();
+  readonly #members = new Map<CaId, Issuer>();
 
   constructor(id: CaId) {
     this.#id = id;
@@ -74,6 +74,11 @@ export class Lineage {
   find(certId: Pick<CertId, "hash" | "issuerNameHash" | "issuerKeyHash">): Issuer | undefined {
     if (certId.hash === undefined) return undefined;
     return this.#byHashes.get(hashesKey(certId.hash, certId.issuerNameHash, certId.issuerKeyHash));
+  }
+
+  /** The member of this id; undefined while it waits for its certificate. */
+  member(id: CaId): Issuer | undefined {
+    return this.#members.get(id);
   }
 
   /** Reads the members that were not here yet. */
@@ -86,7 +91,7 @@ export class Lineage {
         const name = digest(hash, issuer.subject.der);
         this.#byHashes.set(hashesKey(hash, name, digest(hash, key)), issuer);
       }
-      this.#members.add(ca.id);
+      this.#members.set(ca.id, issuer);
     }
   }
 }

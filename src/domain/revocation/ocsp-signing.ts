@@ -1,0 +1,86 @@
+/** Signs OCSP ResponseData: counted for responder keys, entered in the sign ledger for CA keys (KEY-5). */
+
+import { verifySignature } from "#core/crypto.ts";
+import type { Serial } from "#core/ids.ts";
+import { Problem, refuse } from "#core/problems.ts";
+import { schemeOf } from "#core/x509/algorithms.ts";
+import {
+  closeTicket,
+  countedTicket,
+  openTicket,
+  type SigningIntent,
+} from "#domain/audit/sign-ledger.ts";
+import type { Keys } from "#domain/keys.ts";
+import type { Clock, Random } from "#domain/ports.ts";
+import type { Store } from "#domain/store.ts";
+import type { OcspSigner } from "./responder.ts";
+
+interface Deps {
+  readonly store: Pick<Store, "atomically">;
+  readonly keys: Pick<Keys, "sign">;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** Makes the signatures of OCSP answers. */
+export class OcspSigning {
+  readonly #deps: Deps;
+  readonly #uses = new WeakMap<OcspSigner, number>();
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Signs `message` (DER of ResponseData); `serial` names the artefact when the CA key itself signs.
+   * Refuses `key_unavailable` also when the signature does not verify (KEY-4), `overloaded` when shed.
+   */
+  async sign(
+    signer: OcspSigner,
+    message: Uint8Array,
+    serial: Serial | undefined,
+  ): Promise<Uint8Array> {
+    const { key, algorithm, issuer } = signer;
+    const opId = this.#deps.random.uuid();
+    const intent = { opId, key, algorithm, message, purpose: "ocsp", caId: issuer.ca.id } as const;
+    if (signer.role === "ca") return await this.#signWithCa(signer, intent, serial ?? "");
+    const ticket = countedTicket({ ...intent, role: "responder" });
+    const signature = await this.#deps.keys.sign(ticket, message);
+    this.#check(signer, message, signature);
+    return signature;
+  }
+
+  async #signWithCa(
+    signer: OcspSigner,
+    fields: Omit<SigningIntent, "spki" | "deviceSerial" | "role" | "artifact">,
+    artifact: string,
+  ): Promise<Uint8Array> {
+    const { store, keys, clock } = this.#deps;
+    const { spki, deviceSerial } = signer.held;
+    const intent: SigningIntent = { ...fields, spki, deviceSerial, role: "ca", artifact };
+    const ticket = await store.atomically((tx) => openTicket(tx, intent, clock.now()));
+    try {
+      const signature = await keys.sign(ticket, intent.message);
+      this.#check(signer, intent.message, signature);
+      await store.atomically((tx) => closeTicket(tx, intent, { signature }, clock.now()));
+      return signature;
+    } catch (error) {
+      const word = error instanceof Problem ? error.code : "internal";
+      await store.atomically((tx) => closeTicket(tx, intent, { error: word }, clock.now()));
+      throw error;
+    }
+  }
+
+  /** Every answer is verified by those who ask; here the first of a key and one in 64 after (KEY-4). */
+  #check(signer: OcspSigner, message: Uint8Array, signature: Uint8Array): void {
+    const uses = this.#uses.get(signer) ?? 0;
+    this.#uses.set(signer, uses + 1);
+    if (uses % sampleEvery !== 0) return;
+    if (verifySignature(signer.verification, schemeOf(signer.algorithm), message, signature))
+      return;
+    this.#uses.set(signer, 0); // The next one is checked too.
+    throw refuse("key_unavailable", { retry_after: 5 }, "The key store made a wrong signature.");
+  }
+}
+
+const sampleEvery = 64;

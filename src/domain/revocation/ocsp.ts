@@ -1,0 +1,246 @@
+/** Answers OCSP requests in the order of behaviour.md §10, from a cache that no revocation can make wrong. */
+
+import type { CaId, Serial } from "#core/ids.ts";
+import { Problem } from "#core/problems.ts";
+import { addSeconds, type Instant, instant, wholeSecond } from "#core/time.ts";
+import {
+  type CertId,
+  encodeOcspError,
+  encodeOcspResponse,
+  encodeResponseData,
+  type OcspRequest,
+  type ocspStatus,
+  parseOcspRequest,
+  type SingleAnswer,
+} from "#core/x509/ocsp.ts";
+import type { Clock } from "#domain/ports.ts";
+import type { Store } from "#domain/store.ts";
+import { type Issuer, IssuerIndex, type Lineage, latin1 } from "./issuers.ts";
+import type { OcspSigning } from "./ocsp-signing.ts";
+import type { OcspSigner, Responders } from "./responder.ts";
+import type { Standing } from "./store.ts";
+
+export interface OcspSettings {
+  readonly nonceEnabled: boolean;
+  readonly nonceMaxAgeSeconds: number;
+  readonly validityHours: number;
+  /** `issuance.backdate_seconds`. */
+  readonly backdateSeconds: number;
+  /** Most answers kept in memory. */
+  readonly cacheMax: number;
+}
+
+export interface OcspDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly responders: Responders;
+  readonly signing: OcspSigning;
+  readonly settings: OcspSettings;
+  /** True for profiles with `lint.public`: their answers live `validityHours` also with a nonce (OCS-2). */
+  readonly publicProfile: (profile: string) => boolean;
+  /** Told every fault that is not a refusal; the asker learns internalError. */
+  readonly onFault: (error: unknown) => void;
+}
+
+/** One OCSPResponse. */
+export interface OcspAnswer {
+  readonly der: Uint8Array;
+  readonly status: keyof typeof ocspStatus;
+  /** Set when shared caches may keep it: no nonce, and nothing in it is unknown. */
+  readonly validity: { readonly thisUpdate: Instant; readonly nextUpdate: Instant } | undefined;
+  /** Seconds after which to ask again, when the guard shed the request. */
+  readonly retryAfter: number | undefined;
+}
+
+/** Why a kept answer is true: what was found, and the revocation sequence at which it was last looked at. */
+interface Basis {
+  readonly caId: CaId;
+  readonly serial: Serial;
+  readonly standing: Standing;
+  readonly signer: OcspSigner;
+  readonly keepUntil: Instant;
+  sequence: number;
+}
+
+/** The responder of every CA of the instance. */
+export class Ocsp {
+  readonly #deps: OcspDeps;
+  readonly #issuers: IssuerIndex;
+  readonly #cache = new Map<string, OcspAnswer>();
+  readonly #bases = new WeakMap<OcspAnswer, Basis>();
+
+  constructor(deps: OcspDeps) {
+    this.#deps = deps;
+    this.#issuers = new IssuerIndex(deps.store.read.cas);
+  }
+
+  /** The answer to the DER of an OCSPRequest asked under a CA id; never throws. */
+  async answer(id: CaId, der: Uint8Array): Promise<OcspAnswer> {
+    try {
+      const request = parseOcspRequest(der);
+      if (request === undefined) return errors.malformedRequest;
+      const lineage = await this.#issuers.lineage(id);
+      const own = lineage?.member(id);
+      if (lineage === undefined || own === undefined) return errors.unauthorized;
+      return await this.#answerFor({ id, own, lineage, request });
+    } catch (error) {
+      return this.#fault(error);
+    }
+  }
+
+  /**
+   * True while a given answer may be given again. Reads the store-wide revocation sequence, so that the first answer
+   * after an acknowledged change is right in every process (OCS-4); only when it has moved is the serial looked up.
+   */
+  async stillTrue(answer: OcspAnswer): Promise<boolean> {
+    const basis = this.#bases.get(answer);
+    if (basis === undefined || basis.keepUntil <= this.#deps.clock.now()) return false;
+    const { revocations } = this.#deps.store.read;
+    const sequence = await revocations.sequence();
+    if (sequence === basis.sequence) return true;
+    const standing = await revocations.standing(basis.caId, basis.serial);
+    if (!sameStanding(standing, basis.standing)) return false;
+    if (!(await this.#deps.responders.usable(basis.signer, sequence))) return false;
+    basis.sequence = sequence;
+    return true;
+  }
+
+  async #answerFor(asked: Asked): Promise<OcspAnswer> {
+    const nonce = this.#deps.settings.nonceEnabled ? asked.request.nonce : undefined;
+    const [certId, second] = asked.request.certIds;
+    const cacheable = nonce === undefined && certId !== undefined && second === undefined;
+    if (!cacheable) return (await this.#fresh(asked, nonce)).answer;
+    const key = `${asked.id}${latin1(certId.der)}`;
+    const kept = this.#cache.get(key);
+    if (kept !== undefined && (await this.stillTrue(kept))) {
+      this.#keep(key, kept);
+      return kept;
+    }
+    const { answer, basis } = await this.#fresh(asked, undefined);
+    if (basis === undefined) this.#cache.delete(key);
+    else {
+      this.#bases.set(answer, basis);
+      this.#keep(key, answer);
+    }
+    return answer;
+  }
+
+  /** Newest last: the first key of the map is the one used longest ago. */
+  #keep(key: string, answer: OcspAnswer): void {
+    this.#cache.delete(key);
+    this.#cache.set(key, answer);
+    const oldest = this.#cache.keys().next().value;
+    if (this.#cache.size > this.#deps.settings.cacheMax && oldest !== undefined) {
+      this.#cache.delete(oldest);
+    }
+  }
+
+  async #fresh(
+    asked: Asked,
+    nonce: Uint8Array | undefined,
+  ): Promise<{ answer: OcspAnswer; basis: Basis | undefined }> {
+    const { store, clock, responders, signing } = this.#deps;
+    // The sequence goes first: a change after it is seen as a later sequence, never missed.
+    const sequence = await store.read.revocations.sequence();
+    const { issuer, found } = await this.#lookUp(asked);
+    const signer = await responders.signer(issuer, sequence);
+    const now = clock.now();
+    const times = this.#times(now, nonce, found, signer);
+    const answers = found.map(({ certId, standing }): SingleAnswer => {
+      return { certId: certId.der, status: standing, ...times };
+    });
+    const fields = { responder: signer.name, producedAt: wholeSecond(now), answers, nonce };
+    const message = encodeResponseData(fields);
+    const signature = await signing.sign(signer, message, found[0]?.certId.serial);
+    const der = encodeOcspResponse(message, signer.algorithm, signature, signer.certificates);
+    const unknown = found.some(({ standing }) => standing.status === "unknown");
+    const validity = nonce === undefined && !unknown ? times : undefined;
+    const answer: OcspAnswer = { der, status: "successful", validity, retryAfter: undefined };
+    const serial = found[0]?.certId.serial;
+    const standing = found[0]?.standing;
+    if (validity === undefined || serial === undefined || standing === undefined) {
+      return { answer, basis: undefined };
+    }
+    const keepUntil = instant((now + times.nextUpdate) / 2);
+    return { answer, basis: { caId: issuer.ca.id, serial, standing, signer, keepUntil, sequence } };
+  }
+
+  /** The first entry that names a key of the lineage decides who signs; entries naming another are unknown. */
+  async #lookUp(asked: Asked): Promise<{ issuer: Issuer; found: readonly Found[] }> {
+    const { revocations } = this.#deps.store.read;
+    let decided: Issuer | undefined;
+    const found: Found[] = [];
+    for (const certId of asked.request.certIds) {
+      const issuer = await this.#issuers.member(asked.lineage, certId);
+      decided ??= issuer;
+      const answerable = issuer !== undefined && issuer === decided && certId.serial !== undefined;
+      const standing = answerable
+        ? await revocations.standing(issuer.ca.id, certId.serial)
+        : unknownStanding;
+      found.push({ certId, standing });
+    }
+    return { issuer: decided ?? asked.own, found };
+  }
+
+  /** nextUpdate never outlives the responder's certificate, without which the answer cannot be verified. */
+  #times(
+    now: Instant,
+    nonce: Uint8Array | undefined,
+    found: readonly Found[],
+    signer: OcspSigner,
+  ): { thisUpdate: Instant; nextUpdate: Instant } {
+    const { nonceMaxAgeSeconds, validityHours, backdateSeconds } = this.#deps.settings;
+    const short = nonce !== undefined && !found.some(({ standing }) => this.#isPublic(standing));
+    const seconds = short ? nonceMaxAgeSeconds : validityHours * 3600;
+    const nextUpdate = Math.min(addSeconds(wholeSecond(now), seconds), signer.notAfter);
+    return {
+      thisUpdate: wholeSecond(addSeconds(now, -backdateSeconds)),
+      nextUpdate: instant(nextUpdate),
+    };
+  }
+
+  #isPublic(standing: Standing): boolean {
+    if (standing.status === "unknown" || standing.profile === undefined) return false;
+    return this.#deps.publicProfile(standing.profile);
+  }
+
+  #fault(error: unknown): OcspAnswer {
+    if (error instanceof Problem && error.code === "overloaded") {
+      const retryAfter = Number(error.facts.retry_after ?? 2);
+      return { ...errors.tryLater, retryAfter };
+    }
+    if (error instanceof Problem && error.code === "key_unavailable") return errors.tryLater;
+    this.#deps.onFault(error);
+    return errors.internalError;
+  }
+}
+
+interface Asked {
+  readonly id: CaId;
+  /** The CA of that id, who signs when no entry names a key of the lineage. */
+  readonly own: Issuer;
+  readonly lineage: Lineage;
+  readonly request: OcspRequest;
+}
+
+interface Found {
+  readonly certId: CertId;
+  readonly standing: Standing;
+}
+
+function sameStanding(a: Standing, b: Standing): boolean {
+  if (a.status !== "revoked" || b.status !== "revoked") return a.status === b.status;
+  return a.at === b.at && a.reason === b.reason;
+}
+
+const unknownStanding: Standing = { status: "unknown" };
+
+const errorAnswer = (status: Exclude<keyof typeof ocspStatus, "successful">): OcspAnswer => ({
+  ...{ der: encodeOcspError(status), status, validity: undefined, retryAfter: undefined },
+});
+const errors = {
+  malformedRequest: errorAnswer("malformedRequest"),
+  unauthorized: errorAnswer("unauthorized"),
+  tryLater: errorAnswer("tryLater"),
+  internalError: errorAnswer("internalError"),
+};

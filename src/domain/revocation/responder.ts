@@ -1,0 +1,255 @@
+/** Delegated OCSP responders: one key and certificate per CA key, made at first use, renewed at half of their life. */
+
+import { importPublicKey, type VerificationKey } from "#core/crypto.ts";
+import type { CaId, Serial } from "#core/ids.ts";
+import { Problem, refuse } from "#core/problems.ts";
+import { addSeconds, type Instant, instant, wholeSecond } from "#core/time.ts";
+import { defaultSignature, type KeyType, type SignatureName } from "#core/x509/algorithms.ts";
+import { parseCertificate } from "#core/x509/certificate.ts";
+import {
+  authorityKeyIdentifier,
+  type Extension,
+  extendedKeyUsage,
+  keyUsage,
+  ocspNoCheck,
+  subjectKeyId,
+  subjectKeyIdentifier,
+} from "#core/x509/extensions.ts";
+import { encodeName, type Name } from "#core/x509/names.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import { announceKey } from "#domain/audit/sign-ledger.ts";
+import type { CertificateRecord } from "#domain/certificates/store.ts";
+import type { HeldKey, KeyRef, Keys, ProviderName } from "#domain/keys.ts";
+import type { Clock, Random } from "#domain/ports.ts";
+import type { Store, Unit } from "#domain/store.ts";
+import { type Issuer, issuerOf } from "./issuers.ts";
+import type { ResponderRecord } from "./store.ts";
+
+/** What signs the answers about one CA key; a prepared form of the responder, or of the CA itself. */
+export interface OcspSigner {
+  readonly issuer: Issuer;
+  readonly role: "responder" | "ca";
+  readonly key: KeyRef;
+  readonly held: HeldKey;
+  readonly algorithm: SignatureName;
+  readonly verification: VerificationKey;
+  /** DER of the name in the responder id. */
+  readonly name: Uint8Array;
+  /** What the response carries: the responder's certificate, or nothing when the CA signs itself. */
+  readonly certificates: readonly Uint8Array[];
+  readonly serial: Serial | undefined;
+  readonly notAfter: Instant;
+}
+
+/** What the issuance ceremony is asked for; `also` runs in the unit that stores the certificate. */
+export interface ResponderCertificateWanted {
+  readonly ca: CaRecord;
+  readonly subject: Name;
+  readonly spki: Uint8Array;
+  readonly notBefore: Instant;
+  readonly notAfter: Instant;
+  readonly extensions: readonly Extension[];
+  readonly also: (tx: Unit, certificate: CertificateRecord) => Promise<void>;
+}
+
+export interface ResponderSettings {
+  /** `ocsp.delegated`: false signs with the CA key itself. */
+  readonly delegated: boolean;
+  readonly validityHours: number;
+  readonly keyType: KeyType;
+  readonly backdateSeconds: number;
+  /** `key_provider.roles.responder`. */
+  readonly provider: ProviderName;
+}
+
+export interface ResponderDeps {
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly settings: ResponderSettings;
+  /** The ceremony of `domain/certificates`: serial, intent, ledger, signature, row of kind `responder`. */
+  readonly signCertificate: (wanted: ResponderCertificateWanted) => Promise<unknown>;
+  /** Told why a responder could not be renewed or replaced in the background. */
+  readonly onFailure: (ca: CaId, error: unknown) => void;
+}
+
+/** Finds, makes, renews and replaces responders. */
+export class Responders {
+  readonly #deps: ResponderDeps;
+  readonly #signers = new Map<CaId, OcspSigner>();
+  readonly #opening = new Map<CaId, Promise<OcspSigner>>();
+  /** The revocation sequence at which a signer was last known not to be revoked. */
+  readonly #checkedAt = new WeakMap<OcspSigner, number>();
+
+  constructor(deps: ResponderDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * The signer for answers about this CA key, valid now and not revoked at `sequence`; made when there is none.
+   * Refuses `key_unavailable` when it cannot be had: answers are never signed by the CA key instead (RSP-3).
+   */
+  async signer(issuer: Issuer, sequence: number): Promise<OcspSigner> {
+    const signer = this.#signers.get(issuer.ca.id);
+    if (signer !== undefined && (await this.usable(signer, sequence))) return signer;
+    const opening = this.#opening.get(issuer.ca.id);
+    if (opening !== undefined) return await opening;
+    const fresh = this.#open(issuer);
+    this.#opening.set(issuer.ca.id, fresh);
+    try {
+      const opened = await fresh;
+      this.#signers.set(issuer.ca.id, opened);
+      this.#checkedAt.set(opened, sequence);
+      return opened;
+    } finally {
+      this.#opening.delete(issuer.ca.id);
+    }
+  }
+
+  /** True while answers by this signer may be given out: not expired, and not revoked as of `sequence`. */
+  async usable(signer: OcspSigner, sequence: number): Promise<boolean> {
+    if (signer.notAfter <= this.#deps.clock.now()) return false;
+    if (signer.serial === undefined || this.#checkedAt.get(signer) === sequence) return true;
+    const { revocations } = this.#deps.store.read;
+    const standing = await revocations.standing(signer.issuer.ca.id, signer.serial);
+    if (standing.status !== "good") return false;
+    this.#checkedAt.set(signer, sequence);
+    return true;
+  }
+
+  /** Makes a new responder with a new key at once: the old certificate was revoked. Does not throw. */
+  async replace(id: CaId): Promise<void> {
+    try {
+      const ca = await this.#deps.store.read.cas.byId(id);
+      if (ca === undefined || !this.#deps.settings.delegated) return;
+      await this.#make(issuerOf(ca), undefined);
+    } catch (error) {
+      // The next answer tries again, and until then gives tryLater.
+      this.#deps.onFailure(id, error);
+    }
+    this.#signers.delete(id);
+  }
+
+  /** Renews every responder past half of its life, and takes up those another process has renewed. */
+  async renewals(): Promise<void> {
+    if (!this.#deps.settings.delegated) return;
+    const { store, clock } = this.#deps;
+    for (const ca of await store.read.cas.signing()) {
+      const responder = await store.read.revocations.responder(ca.id);
+      if (responder === undefined) continue;
+      if (this.#signers.get(ca.id)?.serial !== responder.serial) this.#signers.delete(ca.id);
+      const halfLife = (responder.notBefore + responder.notAfter) / 2;
+      if (clock.now() < halfLife || ca.notAfter === undefined || clock.now() > ca.notAfter)
+        continue;
+      try {
+        await this.#make(issuerOf(ca), responder);
+        this.#signers.delete(ca.id);
+      } catch (error) {
+        // One CA whose key is away must not keep the others from renewing.
+        this.#deps.onFailure(ca.id, error);
+      }
+    }
+  }
+
+  async #open(issuer: Issuer): Promise<OcspSigner> {
+    if (!this.#deps.settings.delegated) return await this.#caItself(issuer);
+    const { revocations } = this.#deps.store.read;
+    const found = await revocations.responder(issuer.ca.id);
+    if (found === undefined || found.notAfter <= this.#deps.clock.now()) {
+      return await this.#prepared(issuer, await this.#makeOrTryLater(issuer, found));
+    }
+    const { status } = await revocations.standing(issuer.ca.id, found.serial);
+    if (status === "good") return await this.#prepared(issuer, found);
+    return await this.#prepared(issuer, await this.#makeOrTryLater(issuer, undefined));
+  }
+
+  async #makeOrTryLater(issuer: Issuer, old: ResponderRecord | undefined) {
+    try {
+      return await this.#make(issuer, old);
+    } catch (error) {
+      if (error instanceof Problem) throw refuse("key_unavailable", { retry_after: 5 });
+      throw error;
+    }
+  }
+
+  /** A renewal keeps the key; a first or replaced responder gets a new one, destroyed when nothing comes of it. */
+  async #make(issuer: Issuer, old: ResponderRecord | undefined): Promise<ResponderRecord> {
+    const { keys, clock, random, settings, store } = this.#deps;
+    if (old !== undefined) return await this.#certify(issuer, await keys.find(keyRefOf(old)));
+    const suffix = random.uuid().slice(0, 8);
+    const held = await keys.generate({
+      ...{ provider: settings.provider, keyType: settings.keyType, role: "responder" },
+      label: `ocsp-${issuer.ca.id}-${suffix}`,
+    });
+    try {
+      await store.atomically((tx) => announceKey(tx, held, "responder", "generate", clock.now()));
+      return await this.#certify(issuer, held);
+    } catch (error) {
+      await keys.destroy(held.ref);
+      throw error;
+    }
+  }
+
+  async #certify(issuer: Issuer, held: HeldKey): Promise<ResponderRecord> {
+    const { ca } = issuer;
+    const { notBefore, notAfter } = this.#validity(ca);
+    let made: ResponderRecord | undefined;
+    await this.#deps.signCertificate({
+      ...{ ca, spki: held.spki, notBefore, notAfter },
+      subject: encodeName([{ type: "CN", value: `${issuer.commonName} OCSP Responder` }]),
+      extensions: [
+        keyUsage(["digitalSignature"]),
+        extendedKeyUsage(["OCSPSigning"]),
+        subjectKeyIdentifier(subjectKeyId(held.spki, "rfc7093")),
+        authorityKeyIdentifier(issuer.keyId),
+        ocspNoCheck(),
+      ],
+      also: async (tx, { serial, certificate }) => {
+        const { label: keyLabel, id: keyId, provider: keyProvider } = held.ref;
+        const key = { keyLabel, keyId, keyProvider };
+        made = { caId: ca.id, serial, ...key, certificate, notBefore, notAfter };
+        await tx.revocations.putResponder(made);
+      },
+    });
+    if (made === undefined) throw new Error("the ceremony stored no responder certificate");
+    return made;
+  }
+
+  #validity(ca: CaRecord): { notBefore: Instant; notAfter: Instant } {
+    const { validityHours, backdateSeconds } = this.#deps.settings;
+    const seconds = validityHours * 3600;
+    const backdate = Math.min(backdateSeconds, Math.floor(seconds / 12)); // PRO-1.
+    const notBefore = wholeSecond(addSeconds(this.#deps.clock.now(), -backdate));
+    const notAfter = addSeconds(notBefore, seconds - 1);
+    return { notBefore, notAfter: instant(Math.min(notAfter, ca.notAfter ?? notAfter)) };
+  }
+
+  async #prepared(issuer: Issuer, record: ResponderRecord): Promise<OcspSigner> {
+    const certificate = parseCertificate(record.certificate);
+    const held = await this.#deps.keys.find(keyRefOf(record));
+    if (!Buffer.from(held.spki).equals(certificate.spki)) throw refuse("key_unavailable");
+    return {
+      ...{ issuer, role: "responder", key: held.ref, held },
+      algorithm: defaultSignature(held.keyType),
+      verification: importPublicKey(held.spki),
+      ...{ name: certificate.subject.der, certificates: [record.certificate] },
+      ...{ serial: record.serial, notAfter: record.notAfter },
+    };
+  }
+
+  async #caItself(issuer: Issuer): Promise<OcspSigner> {
+    const { ca } = issuer;
+    const held = await this.#deps.keys.find(ca.key);
+    if (!Buffer.from(held.spki).equals(ca.spki)) throw refuse("key_unavailable");
+    return {
+      ...{ issuer, role: "ca", key: ca.key, held, algorithm: defaultSignature(ca.keyType) },
+      ...{ verification: importPublicKey(ca.spki), name: issuer.subject.der, certificates: [] },
+      ...{ serial: undefined, notAfter: ca.notAfter ?? instant(0) },
+    };
+  }
+}
+
+const keyRefOf = ({ keyProvider, keyLabel, keyId }: ResponderRecord): KeyRef => ({
+  ...{ provider: keyProvider, label: keyLabel, id: keyId },
+});
