@@ -23,8 +23,6 @@ export interface CrlSettings {
   /** `issuance.backdate_seconds`. */
   readonly backdateSeconds: number;
   readonly baseValidityHours: number;
-  readonly refreshAfterRevocationSeconds: number;
-  readonly keepExpired: boolean;
 }
 
 export interface CrlDeps {
@@ -133,7 +131,7 @@ export class CrlPublisher {
 
     // 1 read: the sequence goes first, so that the CRL never claims to cover a change it has not seen.
     const rows = store.read.revocations;
-    const listed = await listedEntries(rows, ca.id, scope, this.#deps.settings.keepExpired);
+    const listed = await listedEntries(rows, ca.id, scope);
 
     // 2 intend: number, octets and ledger entry in one durable unit, before the key is used (CRL-1, KEY-5).
     const planned = await store.atomically(async (tx) => {
@@ -221,12 +219,7 @@ interface Listed {
   readonly sequence: number;
 }
 
-async function listedEntries(
-  rows: RevocationReads,
-  ca: CaId,
-  scope: string,
-  keepExpired: boolean,
-): Promise<Listed> {
+async function listedEntries(rows: RevocationReads, ca: CaId, scope: string): Promise<Listed> {
   const sequence = await rows.sequence();
   const previous = await rows.crlHead(ca, scope);
   // A row that changes while the pages are read comes again further on; its last form counts.
@@ -235,7 +228,7 @@ async function listedEntries(
     const page = await rows.entries(ca, pageSize, after);
     for (const row of page) {
       after = row.sequence;
-      if (keepExpired || !departed(row, previous)) bySerial.set(row.serial, encodeCrlEntry(row));
+      if (!departed(row, previous)) bySerial.set(row.serial, encodeCrlEntry(row));
     }
     if (page.length < pageSize) return { entries: [...bySerial.values()], sequence };
   }

@@ -1,5 +1,6 @@
 /** What a CA's certificate says about it as an issuer, read once per CA: subject, key id, certID hashes. */
 
+import { oids } from "#core/asn1/oids.ts";
 import { digest, type HashName } from "#core/crypto.ts";
 import type { CaId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
@@ -23,7 +24,7 @@ export interface Issuer {
 export function issuerOf(ca: CaRecord): Issuer {
   if (ca.certificate === undefined) throw refuse("not_found");
   const certificate = parseCertificate(ca.certificate);
-  const extension = extensionOf(certificate, subjectKeyIdentifierOid);
+  const extension = extensionOf(certificate, oids.subjectKeyIdentifier);
   const keyId = extension
     ? parseSubjectKeyIdentifier(extension.value)
     : subjectKeyId(ca.spki, "sha1"); // RFC 5280 §4.2.1.2 method 1, for imported CAs without one.
@@ -104,4 +105,3 @@ export const latin1 = (octets: Uint8Array): string =>
   Buffer.from(octets.buffer, octets.byteOffset, octets.byteLength).toString("latin1");
 
 const certIdHashes = ["sha1", "sha256", "sha384", "sha512"] as const;
-const subjectKeyIdentifierOid = "2.5.29.14";

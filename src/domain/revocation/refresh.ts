@@ -15,6 +15,8 @@ interface Deps {
   readonly publisher: Pick<CrlPublisher, "publish" | "renewable">;
   /** `crl.refresh_after_revocation_seconds`. */
   readonly refreshAfterRevocationSeconds: number;
+  /** Asks for `afterRevocations` now. */
+  readonly wake: () => void;
   /** Told why a CRL could not be signed; it is tried again until it can. */
   readonly onFailure: (ca: CaId, error: unknown) => void;
 }
@@ -39,6 +41,7 @@ export class CrlRefresh {
     const wanted = urgent ? now : addSeconds(now, refreshAfterRevocationSeconds);
     const due = this.#due.get(change.caId);
     this.#due.set(change.caId, instant(Math.min(wanted, due ?? wanted)));
+    if (wanted <= now) this.#deps.wake();
   }
 
   /**

@@ -1,0 +1,136 @@
+/** Revocation in JSON: revoke, suspend, release, the list of revoked serials, and the state of the CRL. */
+
+import { holdsIn } from "#core/access/principal.ts";
+import { parseSerial } from "#core/ids.ts";
+import { assert } from "#core/problems.ts";
+import { optional, otherwise, parsed, text } from "#core/shape.ts";
+import { timestamp } from "#core/time.ts";
+import { parseReason, revocationReasons } from "#core/x509/reasons.ts";
+import { type Handler, handler, ok } from "#domain/access/call.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import type { Clock } from "#domain/ports.ts";
+import { type CrlPublisher, fullScope } from "#domain/revocation/crl.ts";
+import type { RevocationRequest, RevocationResult, Revoker } from "#domain/revocation/revoke.ts";
+import type { CrlHead, RevocationRecord } from "#domain/revocation/store.ts";
+import type { Store } from "#domain/store.ts";
+import type { OperationName } from "#operations";
+import { pageFields, pageOf } from "./pages.ts";
+
+interface Deps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly revoker: Revoker;
+  readonly publisher: CrlPublisher;
+}
+
+/** Handlers for `cert.revoke`, `cert.suspend`, `cert.release`, `revocation.list`, `crl.status`, `crl.publish`. */
+export function revocationHandlers(deps: Deps) {
+  const { revoker } = deps;
+  return {
+    "cert.revoke": handler({
+      summary: "Revoke a certificate, or suspend it with reason certificateHold.",
+      path: { id: text() },
+      body: { serial, reason },
+      run: async (call) => {
+        const request = requestOf(call, call.body.serial);
+        return ok(resultJson(await revoker.revoke(request, call.body.reason)));
+      },
+    }),
+    "cert.suspend": handler({
+      summary: "Put a certificate on hold.",
+      path: { id: text(), serial },
+      run: async (call) => ok(resultJson(await revoker.suspend(requestOf(call, call.path.serial)))),
+    }),
+    "cert.release": handler({
+      summary: "Take a certificate off hold.",
+      path: { id: text(), serial },
+      run: async (call) => ok(resultJson(await revoker.release(requestOf(call, call.path.serial)))),
+    }),
+    "revocation.list": revocationList(deps.store),
+    "crl.status": handler({
+      summary: "Number, times and size of the published CRL.",
+      path: { id: text() },
+      run: async (call) => {
+        const ca = caOf(call.ca);
+        const head = await deps.store.read.revocations.crlHead(ca.id, fullScope);
+        return ok(statusJson(ca, head, deps.clock));
+      },
+    }),
+    "crl.publish": handler({
+      summary: "Sign and publish the CRL now.",
+      path: { id: text() },
+      run: async (call) => {
+        const ca = caOf(call.ca);
+        const crl = await deps.publisher.publish(ca, call.origin);
+        return ok(statusJson(ca, crl, deps.clock));
+      },
+    }),
+  } satisfies Partial<Record<OperationName, Handler>>;
+}
+
+function revocationList(store: Store): Handler {
+  return handler({
+    summary: "Revoked and held serials, newest first.",
+    path: { id: text() },
+    query: {
+      serial_prefix: optional(text({ min: 1, max: 49, pattern: /^[0-9]+$/ })),
+      ...pageFields,
+    },
+    run: async (call) => {
+      const { revocations } = store.read;
+      const filter = { caId: caOf(call.ca).id, serialPrefix: call.query.serial_prefix };
+      return ok(
+        await pageOf("revocation.list", call, filter, recordJson, (limit, after) =>
+          revocations.page(filter, limit, after),
+        ),
+      );
+    },
+  });
+}
+
+type RevocationCall = Pick<RevocationRequest, "origin"> & { readonly ca: CaRecord | undefined };
+
+function requestOf(call: RevocationCall, serial: RevocationRequest["serial"]): RevocationRequest {
+  const ca = caOf(call.ca);
+  const mayManageCa = holdsIn(call.origin.principal, "ca:manage", ca.tenant);
+  return { ca, serial, origin: call.origin, mayManageCa };
+}
+
+function caOf(ca: CaRecord | undefined): CaRecord {
+  assert(ca !== undefined, "an operation on a CA is authorized for one");
+  return ca;
+}
+
+function resultJson(result: RevocationResult) {
+  const { status, serial, revokedAt, reason } = result;
+  if (revokedAt === undefined) return { status, serial };
+  return { status, serial, revoked_at: timestamp(revokedAt), reason };
+}
+
+const recordJson = (record: RevocationRecord) => ({
+  ...{ ca_id: record.caId, serial: record.serial, revoked_at: timestamp(record.revokedAt) },
+  ...{ revocation_reason: revocationReasons[record.reason], reason: record.reason },
+  ...{ known: record.known, revocation_seq: record.sequence },
+});
+
+function statusJson(ca: CaRecord, head: CrlHead | undefined, clock: Clock) {
+  const expired = head !== undefined && head.nextUpdate <= clock.now();
+  const base = head && {
+    ...{ number: head.number, this_update: timestamp(head.thisUpdate) },
+    ...{ next_update: timestamp(head.nextUpdate) },
+  };
+  return {
+    ...{ ca_id: ca.id, sharded: false, shard_count: 0 },
+    base: {
+      ...{ available: head !== undefined && !expired, ...base, expired },
+      revoked_count: head?.entries ?? 0,
+    },
+    delta: { same: true },
+  };
+}
+
+const serial = parsed({ type: "string" }, parseSerial);
+const reason = otherwise(
+  parsed({ type: "string", enum: Object.keys(revocationReasons) }, parseReason),
+  "unspecified",
+);

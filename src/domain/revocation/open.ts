@@ -1,0 +1,70 @@
+/** Puts the parts of revocation together: one change reaches ledger, CRL, responder and cache by one path. */
+
+import type { CaId } from "#core/ids.ts";
+import type { Keys } from "#domain/keys.ts";
+import type { Clock, Random } from "#domain/ports.ts";
+import type { Store } from "#domain/store.ts";
+import { CrlPublisher, type CrlSettings } from "./crl.ts";
+import { Ocsp, type OcspSettings } from "./ocsp.ts";
+import { OcspSigning } from "./ocsp-signing.ts";
+import { CrlRefresh } from "./refresh.ts";
+import { type ResponderDeps, Responders, type ResponderSettings } from "./responder.ts";
+import { type RevocationChange, Revoker } from "./revoke.ts";
+
+export interface RevocationDeps {
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly settings: {
+    readonly crl: CrlSettings & { readonly refreshAfterRevocationSeconds: number };
+    readonly ocsp: OcspSettings;
+    readonly responder: ResponderSettings;
+  };
+  /** True for profiles with `lint.public`: not holdable (REV-4), long-lived OCSP answers (OCS-2). */
+  readonly publicProfile: (profile: string) => boolean;
+  readonly signCertificate: ResponderDeps["signCertificate"];
+  /** Asks for `CrlRefresh.afterRevocations` now; where no schedule runs it may do nothing. */
+  readonly wake: () => void;
+  /** Told what failed in the background and will be tried again. */
+  readonly onFailure: (what: "crl" | "responder" | "ocsp", error: unknown, ca?: CaId) => void;
+}
+
+/** Everything revocation does. */
+export interface Revocation {
+  readonly revoker: Revoker;
+  readonly publisher: CrlPublisher;
+  readonly refresh: CrlRefresh;
+  readonly responders: Responders;
+  readonly ocsp: Ocsp;
+}
+
+/** Opens it; nothing is read or started yet. */
+export function openRevocation(deps: RevocationDeps): Revocation {
+  const { store, keys, clock, random, settings, publicProfile, onFailure } = deps;
+  const common = { store, keys, clock, random };
+  const publisher = new CrlPublisher({ ...common, settings: settings.crl });
+  const refresh = new CrlRefresh({
+    ...{ store, clock, publisher, wake: deps.wake },
+    refreshAfterRevocationSeconds: settings.crl.refreshAfterRevocationSeconds,
+    onFailure: (ca, error) => onFailure("crl", error, ca),
+  });
+  const responders = new Responders({
+    ...{ ...common, settings: settings.responder, signCertificate: deps.signCertificate },
+    onFailure: (ca, error) => onFailure("responder", error, ca),
+  });
+  const changed = (change: RevocationChange) => {
+    refresh.changed(change);
+    if (change.kind === "responder") void responders.replace(change.caId);
+  };
+  const revoker = new Revoker({
+    ...{ store, clock, changed },
+    holdPermitted: (profile) => !publicProfile(profile),
+  });
+  const ocsp = new Ocsp({
+    ...{ store, clock, responders, settings: settings.ocsp, publicProfile },
+    signing: new OcspSigning(common),
+    onFault: (error) => onFailure("ocsp", error),
+  });
+  return { revoker, publisher, refresh, responders, ocsp };
+}

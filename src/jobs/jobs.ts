@@ -1,0 +1,17 @@
+/** WHAT RUNS BY ITSELF: every job with its name, how often it runs, and what it does. */
+
+import type { CrlRefresh } from "#domain/revocation/refresh.ts";
+import type { Responders } from "#domain/revocation/responder.ts";
+import type { Job } from "./scheduler.ts";
+
+export interface JobDeps {
+  readonly crls: Pick<CrlRefresh, "afterRevocations" | "renewals">;
+  readonly responders: Pick<Responders, "renewals">;
+}
+
+/** The schedule. Columns: name, seconds between runs, work. */
+export const schedule = (deps: JobDeps): readonly Job[] => [
+  { name: "crl.after_revocation", everySeconds: 1, run: () => deps.crls.afterRevocations() },
+  { name: "crl.renew", everySeconds: 60, run: () => deps.crls.renewals() },
+  { name: "responder.renew", everySeconds: 300, run: () => deps.responders.renewals() },
+];

@@ -1,0 +1,90 @@
+/** Runs the schedule: each job by itself, never twice at once, with jitter, until it is stopped at a safe point. */
+
+/** One line of the schedule. */
+export interface Job {
+  readonly name: string;
+  /** Seconds from the end of one run to the start of the next. */
+  readonly everySeconds: number;
+  run(): Promise<void>;
+}
+
+/** Timers as the runtime has them; a test turns the hands itself. */
+export interface Timers {
+  /** Calls once after `seconds`; gives the cancellation. */
+  after(seconds: number, run: () => void): () => void;
+}
+
+interface Deps {
+  readonly jobs: readonly Job[];
+  readonly timers: Timers;
+  /** A number from 0 (inclusive) to 1 (exclusive). */
+  readonly jitter: () => number;
+  /** Told the outcome of every run; a failed run is tried again at its next time. */
+  readonly onRun: (job: string, error: unknown) => void;
+}
+
+/** The running schedule. */
+export class Scheduler {
+  readonly #deps: Deps;
+  readonly #pending = new Map<string, () => void>();
+  readonly #running = new Map<string, Promise<void>>();
+  readonly #again = new Set<string>();
+  #stopped = false;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** Starts every job after a share of its interval, so that replicas started together do not work together. */
+  start(): void {
+    for (const job of this.#deps.jobs) this.#wait(job, job.everySeconds * this.#deps.jitter());
+  }
+
+  /** Runs a job now; when it runs already, once more after that. Refuses an unknown name as a bug. */
+  trigger(name: string): void {
+    const job = this.#deps.jobs.find((candidate) => candidate.name === name);
+    if (job === undefined) throw new Error(`no such job: ${name}`);
+    if (this.#stopped) return;
+    if (this.#running.has(name)) this.#again.add(name);
+    else this.#begin(job);
+  }
+
+  /** Starts nothing more, and resolves when every running job has come to its end. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    for (const cancel of this.#pending.values()) cancel();
+    this.#pending.clear();
+    await Promise.all(this.#running.values());
+  }
+
+  #wait(job: Job, seconds: number): void {
+    if (this.#stopped) return;
+    this.#pending.set(
+      job.name,
+      this.#deps.timers.after(seconds, () => this.#begin(job)),
+    );
+  }
+
+  #begin(job: Job): void {
+    this.#pending.get(job.name)?.();
+    this.#pending.delete(job.name);
+    this.#running.set(job.name, this.#run(job));
+  }
+
+  async #run(job: Job): Promise<void> {
+    let failure: unknown;
+    try {
+      await job.run();
+    } catch (error) {
+      // A job that fails must not end the schedule; it is reported and comes again.
+      failure = error;
+    }
+    this.#running.delete(job.name);
+    this.#deps.onRun(job.name, failure);
+    if (this.#again.delete(job.name) && !this.#stopped) this.#begin(job);
+    else this.#wait(job, job.everySeconds * (1 + jitterShare * this.#deps.jitter()));
+  }
+}
+
+/** Up to a tenth more than the interval. */
+const jitterShare = 0.1;
