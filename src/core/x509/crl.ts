@@ -1,10 +1,26 @@
 /** Certificate revocation lists (RFC 5280 §5). */
 
-import type { Serial } from "#core/ids.ts";
+import { type Cursor, DerError, openSequence, readWhole } from "#core/asn1/cursor.ts";
+import {
+  compareOctets,
+  elementOf,
+  enumerated,
+  explicit,
+  integer,
+  sequence,
+  time,
+  unsignedInteger,
+} from "#core/asn1/der.ts";
+import { oids } from "#core/asn1/oids.ts";
+import { contextualConstructed, tags } from "#core/asn1/tags.ts";
+import { type Serial, serialToBytes } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
+
+import { algorithmIdentifier, readAlgorithm } from "./algorithm-identifiers.ts";
 import type { SignatureName } from "./algorithms.ts";
-import type { Extension } from "./extensions.ts";
-import type { RevocationReason } from "./reasons.ts";
+import { extensionOf } from "./certificate.ts";
+import { encodeExtensions, type Extension, parseCrlNumber, parseExtensions } from "./extensions.ts";
+import { type RevocationReason, revocationReasons } from "./reasons.ts";
 
 export interface CrlEntry {
   readonly serial: Serial;
@@ -37,8 +53,109 @@ export interface ParsedCrl {
 }
 
 /** DER of one revokedCertificates entry. */
-export declare function encodeCrlEntry(entry: CrlEntry): Uint8Array;
+export function encodeCrlEntry(entry: CrlEntry): Uint8Array {
+  const serial = unsignedInteger(serialToBytes(entry.serial));
+  const at = time(entry.revokedAt);
+  const extensions = reasonExtensions.get(entry.reason);
+  return extensions ? sequence(serial, at, extensions) : sequence(serial, at);
+}
+
 /** DER of a v2 TBSCertList; without entries the list is absent (§5.1.2.6). Join it with `assembleSigned`. */
-export declare function encodeTbsCertList(fields: TbsCertList): Uint8Array;
-/** Reads a CRL; throws DerError. */
-export declare function parseCrl(der: Uint8Array): ParsedCrl;
+export function encodeTbsCertList(fields: TbsCertList): Uint8Array {
+  const entries = fields.entries.length === 0 ? [] : [elementOf(tags.sequence, fields.entries)];
+  return sequence(
+    integer(1),
+    algorithmIdentifier(fields.signature),
+    fields.issuer,
+    time(fields.thisUpdate),
+    time(fields.nextUpdate),
+    ...entries,
+    explicit(0, encodeExtensions(fields.extensions)),
+  );
+}
+
+/**
+ * Reads a CRL of version 1 or 2; throws DerError, also for what changes the meaning of an entry: an indirect CRL or any
+ * other critical entry extension.
+ */
+export function parseCrl(der: Uint8Array): ParsedCrl {
+  const signed = openSequence(der);
+  const tbs = signed.element(tags.sequence);
+  const outer = signed.element(tags.sequence);
+  const signature = signed.wholeBits();
+  signed.finish();
+  const { algorithm, ...fields } = readTbs(openSequence(tbs));
+  if (compareOctets(algorithm, outer) !== 0) {
+    throw new DerError("inner and outer signature algorithm differ");
+  }
+  const numbered = extensionOf(fields, oids.crlNumber);
+  const number = numbered && parseCrlNumber(numbered.value);
+  const { signatureName } = readAlgorithm(algorithm);
+  return { der, tbs, ...fields, number, signatureName, signature };
+}
+
+function readTbs(tbs: Cursor) {
+  const versioned = tbs.tag === tags.integer;
+  if (versioned && tbs.small() !== 1) throw new DerError("the CRL has an unknown version");
+  const algorithm = tbs.element(tags.sequence);
+  const issuer = tbs.element(tags.sequence);
+  const thisUpdate = tbs.time();
+  const dated = tbs.tag === tags.utcTime || tbs.tag === tags.generalizedTime;
+  const nextUpdate = dated ? tbs.time() : undefined;
+  const list = tbs.enterOptional(tags.sequence);
+  const entries = list ? readEntries(list, versioned) : [];
+  const holder = versioned ? tbs.enterOptional(contextualConstructed(0)) : undefined;
+  const extensions = holder ? parseExtensions(holder.element()) : [];
+  holder?.finish();
+  tbs.finish();
+  return { algorithm, issuer, thisUpdate, nextUpdate, entries, extensions };
+}
+
+function readEntries(list: Cursor, extensible: boolean): readonly CrlEntry[] {
+  const entries: CrlEntry[] = [];
+  do {
+    const entry = list.enter(tags.sequence);
+    const serial = entry.serial();
+    const revokedAt = entry.time();
+    const extended = extensible && !entry.finished;
+    const reason = extended ? readReason(parseExtensions(entry.element())) : "unspecified";
+    entry.finish();
+    entries.push({ serial, revokedAt, reason });
+  } while (!list.finished);
+  return entries;
+}
+
+function readReason(extensions: readonly Extension[]): CrlEntry["reason"] {
+  for (const { oid, critical } of extensions) {
+    if (critical && oid !== oids.reasonCode)
+      throw new DerError("an entry has an unknown critical extension");
+  }
+  const coded = extensionOf({ extensions }, oids.reasonCode);
+  if (coded === undefined) return "unspecified";
+  const code = readWhole(coded.value, (cursor) => cursor.small(tags.enumerated));
+  const reason = reasonsByCode.get(code);
+  if (reason === undefined) throw new DerError("an entry has an unknown reason");
+  return reason;
+}
+
+/** §5.3.1: removeFromCRL belongs to delta CRLs alone, so the table of reasons does not have it. */
+const codes: ReadonlyMap<CrlEntry["reason"], number> = new Map<CrlEntry["reason"], number>([
+  ...Object.entries(revocationReasons).map(
+    ([reason, code]) => [reason as RevocationReason, code] as const, // A key of the table.
+  ),
+  ["removeFromCRL", 8],
+]);
+
+const reasonsByCode: ReadonlyMap<number, CrlEntry["reason"]> = new Map(
+  [...codes].map(([reason, code]) => [code, reason]),
+);
+
+/** crlEntryExtensions by reason, encoded once; `unspecified` has none (§5.3.1). */
+const reasonExtensions: ReadonlyMap<CrlEntry["reason"], Uint8Array> = new Map(
+  [...codes]
+    .filter(([reason]) => reason !== "unspecified")
+    .map(([reason, code]) => [
+      reason,
+      encodeExtensions([{ oid: oids.reasonCode, critical: false, value: enumerated(code) }]),
+    ]),
+);

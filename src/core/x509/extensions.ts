@@ -206,6 +206,18 @@ export function parseAuthorityKeyIdentifier(value: Uint8Array): Uint8Array | und
 export const parseSubjectKeyIdentifier = (value: Uint8Array): Uint8Array =>
   readWhole(value, (cursor) => cursor.octetString());
 
+/** Numbers of TLS extensions the holder promises to support (RFC 7633 §4). */
+export function parseTlsFeatures(value: Uint8Array): readonly number[] {
+  const features: number[] = [];
+  const list = openSequence(value);
+  do features.push(list.small());
+  while (!list.finished);
+  return features;
+}
+
+export const parseCrlNumber = (value: Uint8Array): number =>
+  readWhole(value, (cursor) => cursor.small());
+
 function basicConstraintsValue(ca: boolean, pathLength: number | undefined): Uint8Array {
   assert(ca || pathLength === undefined, "only a CA has a path length");
   if (!ca) return sequence();

@@ -1,10 +1,31 @@
 /** OCSP requests and responses (RFC 6960, RFC 9654). */
 
-import type { HashName } from "#core/crypto.ts";
-import type { Serial } from "#core/ids.ts";
+import { type Cursor, DerError, openSequence, readWhole } from "#core/asn1/cursor.ts";
+import {
+  bitString,
+  element,
+  elementOf,
+  enumerated,
+  explicit,
+  generalizedTime,
+  implicit,
+  octetString,
+  oid,
+  sequence,
+  unsignedInteger,
+} from "#core/asn1/der.ts";
+import { oids } from "#core/asn1/oids.ts";
+import { contextualConstructed, tags } from "#core/asn1/tags.ts";
+import { digest, type HashName } from "#core/crypto.ts";
+import { type Serial, serialFromBytes, serialToBytes } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
+
+import { algorithmIdentifier, hashIdentifier, readHash } from "./algorithm-identifiers.ts";
 import type { SignatureName } from "./algorithms.ts";
-import type { RevocationReason } from "./reasons.ts";
+import { extensionOf } from "./certificate.ts";
+import { encodeExtensions, type Extension, parseExtensions } from "./extensions.ts";
+import { subjectPublicKeyBits } from "./public-keys.ts";
+import { type RevocationReason, revocationReasons } from "./reasons.ts";
 
 /** One certificate asked about. */
 export interface CertId {
@@ -56,44 +77,167 @@ export const ocspStatus = {
 /**
  * Reads an OCSPRequest of at most 64 KiB and 1..32 entries. Gives undefined for everything the responder answers with
  * malformedRequest: not DER, no entry, nonce empty or over 128 octets, unknown critical extension.
+ * The requestor's name and signature are read over: answers are the same for everybody.
  */
-export declare function parseOcspRequest(der: Uint8Array): OcspRequest | undefined;
+export function parseOcspRequest(der: Uint8Array): OcspRequest | undefined {
+  if (der.length > octetsMax) return undefined;
+  try {
+    return readRequest(openSequence(der));
+  } catch (error) {
+    if (error instanceof DerError) return undefined;
+    throw error;
+  }
+}
+
 /** DER of ResponseData, the octets to be signed. */
-export declare function encodeResponseData(fields: ResponseFields): Uint8Array;
+export function encodeResponseData(fields: ResponseFields): Uint8Array {
+  const parts = [
+    explicit(1, fields.responder),
+    generalizedTime(fields.producedAt),
+    elementOf(tags.sequence, fields.answers.map(encodeSingle)),
+  ];
+  if (fields.nonce !== undefined) parts.push(explicit(1, nonceExtensions(fields.nonce)));
+  return elementOf(tags.sequence, parts);
+}
+
 /** DER of a successful OCSPResponse around a signed BasicOCSPResponse; `certificates` are DER. */
-export declare function encodeOcspResponse(
+export function encodeOcspResponse(
   responseData: Uint8Array,
   algorithm: SignatureName,
   signature: Uint8Array,
   certificates: readonly Uint8Array[],
-): Uint8Array;
+): Uint8Array {
+  const parts = [responseData, algorithmIdentifier(algorithm), bitString(signature)];
+  if (certificates.length > 0) parts.push(explicit(0, elementOf(tags.sequence, certificates)));
+  const basic = elementOf(tags.sequence, parts);
+  const responseBytes = sequence(oid(oids.ocspBasic), octetString(basic));
+  return sequence(enumerated(ocspStatus.successful), explicit(0, responseBytes));
+}
+
 /** DER of a response that carries only a status word (five octets). */
-export declare function encodeOcspError(
+export const encodeOcspError = (
   status: Exclude<keyof typeof ocspStatus, "successful">,
-): Uint8Array;
+): Uint8Array => sequence(enumerated(ocspStatus[status]));
+
 /** DER of a request for one serial with SHA-1 or SHA-256 hashes, as `pkid ocsp check` asks it. */
-export declare function encodeOcspRequest(question: {
+export function encodeOcspRequest(question: {
   readonly issuerName: Uint8Array;
   readonly issuerSpki: Uint8Array;
   readonly serial: Serial;
   readonly hash: "sha1" | "sha256";
   readonly nonce?: Uint8Array | undefined;
-}): Uint8Array;
-/** Reads a response; signature and freshness are the caller's to check. Throws DerError. */
-export declare function parseOcspResponse(der: Uint8Array): ParsedOcspResponse;
-
-export interface ParsedOcspResponse {
-  readonly status: keyof typeof ocspStatus;
-  readonly basic?: {
-    readonly tbs: Uint8Array;
-    readonly producedAt: Instant;
-    readonly answers: readonly (Omit<SingleAnswer, "nextUpdate"> & {
-      readonly nextUpdate: Instant | undefined;
-      readonly serial: Serial;
-    })[];
-    readonly nonce: Uint8Array | undefined;
-    readonly signatureName: SignatureName | undefined;
-    readonly signature: Uint8Array;
-    readonly certificates: readonly Uint8Array[];
-  };
+}): Uint8Array {
+  const { issuerName, issuerSpki, serial, hash, nonce } = question;
+  const certId = sequence(
+    hashIdentifier(hash),
+    octetString(digest(hash, issuerName)),
+    octetString(digest(hash, subjectPublicKeyBits(issuerSpki))),
+    unsignedInteger(serialToBytes(serial)),
+  );
+  const requests = sequence(sequence(certId));
+  const extensions = nonce === undefined ? [] : [explicit(2, nonceExtensions(nonce))];
+  return sequence(sequence(requests, ...extensions));
 }
+
+/** Reads a CertID with the octets it is made of; throws DerError. */
+export function readCertId(cursor: Cursor): CertId {
+  const der = cursor.element(tags.sequence);
+  const fields = openSequence(der);
+  const hash = readHash(fields.element(tags.sequence));
+  const issuerNameHash = fields.octetString();
+  const issuerKeyHash = fields.octetString();
+  const serial = issuableSerial(fields.integer());
+  fields.finish();
+  return { der, hash, issuerNameHash, issuerKeyHash, serial };
+}
+
+/** The octets of the nonce; throws DerError outside 1..128 (RFC 9654 §2.1). */
+export function readNonce(extensions: readonly Extension[]): Uint8Array | undefined {
+  const extension = extensionOf({ extensions }, oids.ocspNonce);
+  if (extension === undefined) return undefined;
+  const nonce = readWhole(extension.value, (cursor) => cursor.octetString());
+  if (nonce.length < 1 || nonce.length > 128) throw new DerError("a nonce has a wrong length");
+  return nonce;
+}
+
+function readRequest(request: Cursor): OcspRequest {
+  const tbs = request.enter(tags.sequence);
+  if (request.tag === contextualConstructed(0)) request.element();
+  request.finish();
+  readVersion(tbs.enterOptional(contextualConstructed(0)));
+  if (tbs.tag === contextualConstructed(1)) tbs.element();
+  const certIds = readEntries(tbs.enter(tags.sequence));
+  const extensions = readKnownExtensions(tbs.enterOptional(contextualConstructed(2)));
+  tbs.finish();
+  return { certIds, nonce: readNonce(extensions) };
+}
+
+// Version 1 is the DEFAULT, which DER leaves out; some clients write it, and nothing signed depends on it.
+function readVersion(version: Cursor | undefined): void {
+  if (version === undefined) return;
+  if (version.small() !== 0) throw new DerError("the request has an unknown version");
+  version.finish();
+}
+
+function readEntries(list: Cursor): readonly CertId[] {
+  const certIds: CertId[] = [];
+  do {
+    const entry = list.enter(tags.sequence);
+    certIds.push(readCertId(entry));
+    readKnownExtensions(entry.enterOptional(contextualConstructed(0)));
+    entry.finish();
+    if (certIds.length > entriesMax) throw new DerError("the request has too many entries");
+  } while (!list.finished);
+  return certIds;
+}
+
+function readKnownExtensions(holder: Cursor | undefined): readonly Extension[] {
+  if (holder === undefined) return [];
+  const extensions = parseExtensions(holder.element());
+  holder.finish();
+  const strange = extensions.some(({ oid: type, critical }) => critical && type !== oids.ocspNonce);
+  if (strange) throw new DerError("the request has an unknown critical extension");
+  return extensions;
+}
+
+function issuableSerial(content: Uint8Array): Serial | undefined {
+  const magnitude = content[0] === 0 ? content.subarray(1) : content;
+  const negative = (content[0] ?? 0) >= 0x80;
+  if (negative || magnitude.length === 0 || magnitude.length > 20) return undefined;
+  return serialFromBytes(magnitude);
+}
+
+function encodeSingle(answer: SingleAnswer): Uint8Array {
+  return sequence(
+    answer.certId,
+    encodeStatus(answer.status),
+    generalizedTime(answer.thisUpdate),
+    explicit(0, generalizedTime(answer.nextUpdate)),
+  );
+}
+
+function encodeStatus(status: SingleStatus): Uint8Array {
+  switch (status.status) {
+    case "good":
+      return implicit(0, noOctets);
+    case "unknown":
+      return implicit(2, noOctets);
+    case "revoked": {
+      const at = generalizedTime(status.at);
+      // RFC 5280 §5.3.1 wants `unspecified` left out; RFC 6960 §4.2.1 takes its reasons from there.
+      if (status.reason === "unspecified") return element(contextualConstructed(1), at);
+      const reason = explicit(0, enumerated(revocationReasons[status.reason]));
+      return element(contextualConstructed(1), at, reason);
+    }
+    default:
+      return status satisfies never;
+  }
+}
+
+/** The nonce is an OCTET STRING within the OCTET STRING of the extension (RFC 9654 §2.1). */
+const nonceExtensions = (nonce: Uint8Array): Uint8Array =>
+  encodeExtensions([{ oid: oids.ocspNonce, critical: false, value: octetString(nonce) }]);
+
+const octetsMax = 64 * 1024;
+const entriesMax = 32;
+const noOctets = new Uint8Array(0);

@@ -6,7 +6,7 @@ import { tags } from "#core/asn1/tags.ts";
 import { sha256, sha256Hex } from "#core/crypto.ts";
 import { refuse } from "#core/problems.ts";
 
-import type { KeyType } from "./algorithms.ts";
+import { type KeyType, type SignatureName, schemeOf } from "./algorithms.ts";
 
 /** A parsed public key; `keyType` is undefined for keys of a size or curve pkid does not make. */
 export type PublicKey = {
@@ -65,6 +65,23 @@ export function parseFingerprint(text: string): string {
 
 /** Lower hex of the first 20 octets of SHA-256 over the DER: `KeyRef.id`. */
 export const keyIdOf = (spki: Uint8Array): string => sha256Hex(spki).slice(0, 40);
+
+/** True when a key of this family, and for ML-DSA of this parameter set, can make the signature. */
+export function signatureFits(key: PublicKey, signature: SignatureName): boolean {
+  switch (key.family) {
+    case "rsa":
+      return schemeOf(signature).padding !== undefined;
+    case "ec":
+      return signature.startsWith("ecdsa-");
+    case "ed25519":
+    case "ml-dsa":
+      return signature === key.keyType;
+    case "unknown":
+      return false;
+    default:
+      return key satisfies never;
+  }
+}
 
 function openSpki(spki: Uint8Array): { readonly algorithm: Cursor; readonly bits: Uint8Array } {
   const outer = openSequence(spki);
