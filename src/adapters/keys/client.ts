@@ -1,0 +1,250 @@
+/** The server's side of a signer: keeps one running, asks it, and repeats once what a lost one left unanswered. */
+
+import { type ProblemCode, refuse } from "#core/problems.ts";
+import type { SignatureName } from "#core/x509/algorithms.ts";
+import type { HeldKey, KeyRef, Keys, ProviderFacts } from "#domain/keys.ts";
+
+import { type Call, Calls, send, unavailable } from "./calls.ts";
+import { frameKinds, jsonBody, readJson } from "./frames.ts";
+import { launchSigner, type Signer } from "./launch.ts";
+import {
+  type CallRequest,
+  LaunchFault,
+  readFault,
+  readHeldKey,
+  readRefusal,
+  signHead,
+  unforeseen,
+} from "./requests.ts";
+import type { KeyHooks, SignerConfiguration } from "./settings.ts";
+
+/** What a client needs. */
+export interface ClientDeps {
+  readonly configuration: SignerConfiguration;
+  readonly command: readonly string[];
+  readonly privateDir: string;
+  readonly operationTimeoutMs: number;
+  readonly hooks: KeyHooks;
+}
+
+/**
+ * `Keys` for one provider. Down means waiting for the next attempt: requests are refused at once. Stopped means
+ * for good: closed, or the token refused the PIN, which is never tried again by itself.
+ */
+export class SignerClient implements Keys {
+  readonly #deps: ClientDeps;
+  readonly #calls = new Calls();
+  readonly #heads = new Map<string, Uint8Array>();
+  #signer: Signer | undefined;
+  #state: "starting" | "serving" | "down" | "stopped" = "starting";
+  #facts: ProviderFacts;
+  /** Signers lost or not started since the last good answer. */
+  #losses = 0;
+  #sweep: Timer | undefined;
+  #relaunch: Timer | undefined;
+
+  constructor(deps: ClientDeps) {
+    this.#deps = deps;
+    const provider = deps.configuration.provider;
+    this.#facts = { provider, available: false, deviceSerial: "", keyTypes: [] };
+  }
+
+  /** Starts the first signer; throws its `configuration` fault, so that a wrong setting stops the start (V-11, V-12). */
+  async start(): Promise<void> {
+    const fault = await this.#launch();
+    if (fault?.kind === "configuration") {
+      this.#stop();
+      throw fault;
+    }
+  }
+
+  /** Process id of the running signer, for tests that kill it. */
+  get signerPid(): number | undefined {
+    return this.#signer?.pid;
+  }
+
+  async generate(wanted: Parameters<Keys["generate"]>[0]): Promise<HeldKey> {
+    const { label, keyType } = wanted;
+    // Never repeated: the first attempt may have made a key whose answer was lost.
+    const options = { repeatable: false, timeoutMs: generateTimeoutMs };
+    return readHeldKey(await this.#call({ operation: "generate", label, keyType }, options));
+  }
+
+  async find(key: KeyRef): Promise<HeldKey> {
+    return readHeldKey(await this.#call({ operation: "find", key }));
+  }
+
+  async sign(ticket: Parameters<Keys["sign"]>[0], message: Uint8Array): Promise<Uint8Array> {
+    const parts = [this.#head(ticket.key, ticket.algorithm), message];
+    return this.#ask(frameKinds.sign, parts, true, this.#deps.operationTimeoutMs);
+  }
+
+  async destroy(key: KeyRef): Promise<void> {
+    await this.#call({ operation: "destroy", key }, { repeatable: false });
+  }
+
+  async facts(): Promise<readonly ProviderFacts[]> {
+    const patience = Promise.withResolvers<ProviderFacts>();
+    const timer = setTimeout(() => patience.reject(unavailable()), factsTimeoutMs);
+    try {
+      const answer = this.#call({ operation: "facts" });
+      // Written by our own binary. A slow device is no reason to end its signer, so this is not a deadline.
+      this.#facts = (await Promise.race([answer, patience.promise])) as ProviderFacts;
+    } catch {
+      const error = this.#facts.error ?? "The key store does not answer.";
+      this.#facts = { ...this.#facts, available: false, error };
+    } finally {
+      clearTimeout(timer);
+    }
+    return [this.#facts];
+  }
+
+  async close(): Promise<void> {
+    this.#stop();
+  }
+
+  async #call(
+    request: CallRequest,
+    options: { readonly repeatable?: boolean; readonly timeoutMs?: number } = {},
+  ): Promise<unknown> {
+    const { repeatable = true, timeoutMs = this.#deps.operationTimeoutMs } = options;
+    return readJson(await this.#ask(frameKinds.call, [jsonBody(request)], repeatable, timeoutMs));
+  }
+
+  #ask(
+    kind: Call["kind"],
+    parts: readonly Uint8Array[],
+    repeatable: boolean,
+    timeoutMs: number,
+  ): Promise<Buffer> {
+    if (this.#state === "down" || this.#state === "stopped") return Promise.reject(unavailable());
+    return new Promise((resolve, reject) => {
+      const deadline = performance.now() + timeoutMs;
+      const call = { kind, parts, resolve, reject, timeoutMs, repeatable, deadline, sends: 0 };
+      const id = this.#calls.add(call);
+      if (this.#signer !== undefined) send(this.#signer.outbox, id, call);
+      this.#sweep ??= setTimeout(() => this.#sweepOverdue(), this.#sweepMs());
+    });
+  }
+
+  #answer(kind: number, id: number, body: Buffer): void {
+    if (kind === frameKinds.note) {
+      this.#deps.hooks.fault?.(body.toString("utf8"), { provider: this.#facts.provider });
+      return;
+    }
+    const call = this.#calls.take(id);
+    if (call === undefined) return;
+    // Any answer, even a refusal, shows a working signer.
+    this.#losses = 0;
+    if (kind === frameKinds.signature || kind === frameKinds.result) {
+      // A copy: the frame lies in the receive buffer, which a short signature must not keep alive.
+      call.resolve(Buffer.from(body));
+    } else if (kind === frameKinds.refused) {
+      const { code, facts, sentence } = readRefusal(body);
+      call.reject(refuse<ProblemCode>(code, facts, sentence));
+    } else call.reject(new Error(`signer fault: ${readFault(body).reason}`));
+  }
+
+  async #launch(): Promise<LaunchFault | undefined> {
+    this.#state = "starting";
+    const { configuration, command, privateDir } = this.#deps;
+    try {
+      const signer = await launchSigner({
+        ...{ configuration, command, privateDir },
+        answer: (kind, id, body) => this.#answer(kind, id, body),
+        lost: (reason) => this.#lost(reason),
+      });
+      this.#serve(signer);
+      return undefined;
+    } catch (fault) {
+      const known = fault instanceof LaunchFault ? fault : unforeseen(fault);
+      this.#notStarted(known);
+      return known;
+    }
+  }
+
+  #serve(signer: Signer): void {
+    if (this.#state === "stopped") {
+      signer.kill();
+      return;
+    }
+    this.#signer = signer;
+    this.#facts = signer.facts;
+    this.#state = "serving";
+    this.#calls.sendAll(signer.outbox);
+  }
+
+  #notStarted(fault: LaunchFault): void {
+    if (this.#state === "stopped") return;
+    this.#losses += 1;
+    this.#facts = { ...this.#facts, available: false, error: fault.message };
+    const { kind, reason } = fault;
+    this.#deps.hooks.fault?.(fault.message, { provider: this.#facts.provider, kind, reason });
+    this.#calls.refuseAll();
+    if (fault.kind === "operator") this.#state = "stopped";
+    else this.#down();
+  }
+
+  #lost(reason: string): void {
+    this.#signer = undefined;
+    this.#losses += 1;
+    const facts = { provider: this.#facts.provider, reason, in_flight: this.#calls.size };
+    this.#deps.hooks.fault?.("The signer was lost and is started again.", facts);
+    this.#calls.refuseUnrepeatable();
+    if (this.#losses <= lossesHealedAtOnce) void this.#launch();
+    else {
+      this.#calls.refuseAll();
+      this.#down();
+    }
+  }
+
+  /** The breaker: nothing is asked until the next attempt, whose distance doubles up to two seconds. */
+  #down(): void {
+    this.#state = "down";
+    const delay = Math.min(firstDelayMs * 2 ** (this.#losses - 1), longestDelayMs);
+    this.#relaunch = setTimeout(() => void this.#launch(), delay);
+  }
+
+  #stop(): void {
+    this.#state = "stopped";
+    clearTimeout(this.#relaunch);
+    clearTimeout(this.#sweep);
+    this.#signer?.kill();
+    this.#signer = undefined;
+    this.#calls.refuseAll();
+  }
+
+  #sweepOverdue(): void {
+    this.#sweep = undefined;
+    const overdue = this.#calls.refuseOverdue(performance.now());
+    if (overdue > 0 && this.#signer !== undefined) {
+      this.#signer.kill();
+      this.#lost("an operation did not end in time");
+    }
+    if (this.#calls.size > 0)
+      this.#sweep ??= setTimeout(() => this.#sweepOverdue(), this.#sweepMs());
+  }
+
+  #sweepMs(): number {
+    return Math.min(250, this.#deps.operationTimeoutMs / 4);
+  }
+
+  #head(key: KeyRef, algorithm: SignatureName): Uint8Array {
+    const name = `${key.id}/${algorithm}/${key.label}`;
+    const known = this.#heads.get(name);
+    if (known !== undefined) return known;
+    if (this.#heads.size >= headsMax) this.#heads.clear();
+    const head = signHead(key, algorithm);
+    this.#heads.set(name, head);
+    return head;
+  }
+}
+
+/** A crash or a stall now and then is healed while callers wait; the next one without a good answer is not. */
+const lossesHealedAtOnce = 2;
+const firstDelayMs = 100;
+const longestDelayMs = 2000;
+const factsTimeoutMs = 2500;
+/** RSA-4096 takes minutes on a smart card. */
+const generateTimeoutMs = 120_000;
+const headsMax = 4096;

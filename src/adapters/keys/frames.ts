@@ -1,0 +1,166 @@
+/** The wire between server and signer: length-prefixed binary frames, many to a write. */
+
+/** Kinds of frame; the answer to a request carries its id. */
+export const frameKinds = {
+  configure: 1,
+  call: 2,
+  sign: 3,
+  ready: 16,
+  result: 17,
+  signature: 18,
+  refused: 19,
+  fault: 20,
+  note: 21,
+} as const;
+
+export type FrameKind = (typeof frameKinds)[keyof typeof frameKinds];
+
+/** Longest frame either side accepts: room for a CRL with a million entries. */
+export const frameBytesMax = 64 * 1024 * 1024;
+
+/** Takes one whole frame; `body` is valid only until the call returns. */
+export type FrameHandler = (kind: number, id: number, body: Buffer) => void;
+
+/** Cuts a byte stream into frames. */
+export class FrameReader {
+  /** A frame of which only a part has arrived, in a buffer of its final size once that is known. */
+  #partial = Buffer.alloc(0);
+  #filled = 0;
+
+  /** Hands on every frame completed by `chunk`; throws when the peer announces an impossible length. */
+  push(chunk: Buffer, handle: FrameHandler): void {
+    let rest = chunk;
+    while (this.#filled > 0 && rest.length > 0) rest = this.#complete(rest, handle);
+    let offset = 0;
+    while (rest.length - offset >= headBytes) {
+      const end = offset + 4 + frameLength(rest, offset);
+      if (end > rest.length) break;
+      handle(rest.readUInt8(offset + 4), rest.readUInt32LE(offset + 5), body(rest, offset, end));
+      offset = end;
+    }
+    if (offset < rest.length) this.#keep(rest.subarray(offset));
+  }
+
+  /** Fills the partial frame from `chunk`; gives what is left of the chunk. */
+  #complete(chunk: Buffer, handle: FrameHandler): Buffer {
+    const wanted = this.#filled < headBytes ? headBytes : 4 + frameLength(this.#partial, 0);
+    const taken = Math.min(wanted - this.#filled, chunk.length);
+    chunk.copy(this.#partial, this.#filled, 0, taken);
+    this.#filled += taken;
+    if (this.#filled >= headBytes) this.#settle(handle);
+    return chunk.subarray(taken);
+  }
+
+  /** With the head complete: makes room for the whole frame, and hands it on when it is whole. */
+  #settle(handle: FrameHandler): void {
+    const total = 4 + frameLength(this.#partial, 0);
+    if (this.#partial.length < total) {
+      const roomy = Buffer.allocUnsafe(total);
+      this.#partial.copy(roomy, 0, 0, this.#filled);
+      this.#partial = roomy;
+    }
+    if (this.#filled < total) return;
+    const whole = this.#partial;
+    this.#filled = 0;
+    this.#partial = Buffer.alloc(0);
+    handle(whole.readUInt8(4), whole.readUInt32LE(5), body(whole, 0, total));
+  }
+
+  #keep(start: Buffer): void {
+    const known = start.length >= headBytes ? 4 + frameLength(start, 0) : headBytes;
+    this.#partial = Buffer.allocUnsafe(Math.max(known, headBytes));
+    start.copy(this.#partial);
+    this.#filled = start.length;
+  }
+}
+
+/** What a socket must offer: gives the octets taken, less than offered under backpressure, −1 when closed. */
+export interface FrameSink {
+  write(bytes: Buffer): number;
+}
+
+/** Collects frames and writes everything queued in the same tick in one call. */
+export class Outbox {
+  readonly #sink: FrameSink;
+  #buffer = Buffer.allocUnsafe(startBytes);
+  #length = 0;
+  #scheduled = false;
+  #blocked = false;
+
+  constructor(sink: FrameSink) {
+    this.#sink = sink;
+  }
+
+  /** Queues one frame; it leaves at the end of the current microtask queue, or with `flush`. */
+  add(kind: FrameKind, id: number, parts: readonly Uint8Array[]): void {
+    let bodyBytes = 0;
+    for (const part of parts) bodyBytes += part.length;
+    if (bodyBytes + 5 > frameBytesMax) throw new Error("a message is larger than a signer frame");
+    this.#reserve(headBytes + bodyBytes);
+    let at = this.#length;
+    this.#buffer.writeUInt32LE(bodyBytes + 5, at);
+    this.#buffer.writeUInt8(kind, at + 4);
+    this.#buffer.writeUInt32LE(id, at + 5);
+    at += headBytes;
+    for (const part of parts) {
+      this.#buffer.set(part, at);
+      at += part.length;
+    }
+    this.#length = at;
+    if (this.#scheduled || this.#blocked) return;
+    this.#scheduled = true;
+    queueMicrotask(() => this.flush());
+  }
+
+  /** Writes what is queued; what the socket does not take waits for `drained`. */
+  flush(): void {
+    this.#scheduled = false;
+    if (this.#blocked || this.#length === 0) return;
+    const written = this.#sink.write(this.#buffer.subarray(0, this.#length));
+    if (written < 0) {
+      this.#length = 0; // The peer is gone; whoever owns the socket hears of it by its close event.
+      return;
+    }
+    this.#buffer.copyWithin(0, written, this.#length);
+    this.#length -= written;
+    this.#blocked = this.#length > 0;
+    if (this.#length === 0 && this.#buffer.length > keptBytes) {
+      this.#buffer = Buffer.allocUnsafe(startBytes);
+    }
+  }
+
+  /** The socket takes bytes again. */
+  drained(): void {
+    this.#blocked = false;
+    this.flush();
+  }
+
+  #reserve(more: number): void {
+    const wanted = this.#length + more;
+    if (wanted <= this.#buffer.length) return;
+    const roomy = Buffer.allocUnsafe(Math.max(wanted, this.#buffer.length * 2));
+    this.#buffer.copy(roomy, 0, 0, this.#length);
+    this.#buffer = roomy;
+  }
+}
+
+/** Encodes a JSON body. */
+export const jsonBody = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value));
+
+/** Decodes a JSON body; the caller checks its shape. */
+export const readJson = (bytes: Buffer): unknown => JSON.parse(bytes.toString("utf8"));
+
+function frameLength(bytes: Buffer, offset: number): number {
+  const length = bytes.readUInt32LE(offset);
+  if (length < 5 || length > frameBytesMax) throw new Error("a signer frame has a wrong length");
+  return length;
+}
+
+const body = (bytes: Buffer, offset: number, end: number): Buffer =>
+  bytes.subarray(offset + headBytes, end);
+
+/** u32 length of the rest, u8 kind, u32 id. */
+const headBytes = 9;
+const startBytes = 64 * 1024;
+/** A buffer that grew beyond this for one large message is given back. */
+const keptBytes = 1024 * 1024;

@@ -1,0 +1,94 @@
+/** Bounds how many key operations are under way, lets a few wait, and sheds the rest. */
+
+import { refuse } from "#core/problems.ts";
+import type { Keys } from "#domain/keys.ts";
+
+import type { GuardSettings } from "./settings.ts";
+
+/** Wraps `keys`; what finds no place, or no turn in time, is refused with `overloaded`. */
+export function guarded(keys: Keys, settings: GuardSettings): Keys {
+  const turns = new Turns(settings);
+  return {
+    generate: (wanted) => turns.during(() => keys.generate(wanted)),
+    find: (ref) => turns.during(() => keys.find(ref)),
+    sign: (ticket, message) => turns.during(() => keys.sign(ticket, message)),
+    destroy: (ref) => turns.during(() => keys.destroy(ref)),
+    facts: () => keys.facts(),
+    close: () => keys.close(),
+  };
+}
+
+interface Waiting {
+  readonly start: () => void;
+  readonly shed: () => void;
+  readonly since: number;
+}
+
+/** First come, first served. One timer watches the whole queue, because its order is the order of expiry. */
+class Turns {
+  readonly #settings: GuardSettings;
+  readonly #queue: Waiting[] = [];
+  #first = 0;
+  #running = 0;
+  #timer: Timer | undefined;
+
+  constructor(settings: GuardSettings) {
+    this.#settings = settings;
+  }
+
+  async during<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#running >= this.#settings.maxInFlight) await this.#turn();
+    else this.#running += 1;
+    try {
+      return await work();
+    } finally {
+      this.#pass();
+    }
+  }
+
+  /** Resolves when a place was handed over. */
+  #turn(): Promise<void> {
+    if (this.#queue.length - this.#first >= this.#settings.maxQueue) throw overloaded();
+    return new Promise((resolve, reject) => {
+      const shed = () => reject(overloaded());
+      this.#queue.push({ start: resolve, shed, since: performance.now() });
+      this.#watch();
+    });
+  }
+
+  #pass(): void {
+    const next = this.#take();
+    if (next === undefined) this.#running -= 1;
+    else next.start();
+  }
+
+  #take(): Waiting | undefined {
+    const next = this.#queue[this.#first];
+    if (next === undefined) return undefined;
+    this.#first += 1;
+    if (this.#first === this.#queue.length || this.#first > 1024) {
+      this.#queue.splice(0, this.#first);
+      this.#first = 0;
+    }
+    return next;
+  }
+
+  #watch(): void {
+    const head = this.#queue[this.#first];
+    if (this.#timer !== undefined || head === undefined) return;
+    const left = head.since + this.#settings.acquireTimeoutMs - performance.now();
+    this.#timer = setTimeout(() => this.#expire(), Math.max(1, Math.ceil(left)));
+  }
+
+  #expire(): void {
+    this.#timer = undefined;
+    const oldest = performance.now() - this.#settings.acquireTimeoutMs;
+    for (let head = this.#queue[this.#first]; head !== undefined && head.since <= oldest; ) {
+      this.#take()?.shed();
+      head = this.#queue[this.#first];
+    }
+    this.#watch();
+  }
+}
+
+const overloaded = () => refuse("overloaded", { retry_after: 1 });

@@ -1,0 +1,32 @@
+/** Measures every key operation: what it was, how it ended, how long it took. */
+
+import { Problem } from "#core/problems.ts";
+import type { Keys } from "#domain/keys.ts";
+
+import type { KeyHooks, KeyOperation } from "./settings.ts";
+
+/** Wraps `keys`; `measured` hears `ok`, the code of the refusal, or `fault`. */
+export function measured(keys: Keys, hooks: KeyHooks): Keys {
+  const { measured: report } = hooks;
+  if (report === undefined) return keys;
+  const timed = async <T>(operation: KeyOperation, work: Promise<T>): Promise<T> => {
+    const started = performance.now();
+    let result = "ok";
+    try {
+      return await work;
+    } catch (fault) {
+      result = fault instanceof Problem ? fault.code : "fault";
+      throw fault;
+    } finally {
+      report(operation, result, (performance.now() - started) / 1000);
+    }
+  };
+  return {
+    generate: (wanted) => timed("generate", keys.generate(wanted)),
+    find: (ref) => timed("find", keys.find(ref)),
+    sign: (ticket, message) => timed("sign", keys.sign(ticket, message)),
+    destroy: (ref) => timed("destroy", keys.destroy(ref)),
+    facts: () => keys.facts(),
+    close: () => keys.close(),
+  };
+}

@@ -1,0 +1,123 @@
+/** What travels in the frames: sign requests in binary, everything else as JSON, faults by a closed word. */
+
+import { type ProblemCode, problems } from "#core/problems.ts";
+import { type KeyType, type SignatureName, signatures } from "#core/x509/algorithms.ts";
+import type { HeldKey, KeyRef } from "#domain/keys.ts";
+
+import { jsonBody, readJson } from "./frames.ts";
+
+/** A request that is rare enough for JSON. */
+export type CallRequest =
+  | { readonly operation: "generate"; readonly label: string; readonly keyType: KeyType }
+  | { readonly operation: "find"; readonly key: KeyRef }
+  | { readonly operation: "destroy"; readonly key: KeyRef }
+  | { readonly operation: "facts" };
+
+/** One signature wanted; `message` is a view that is valid only while the frame is handled. */
+export interface SignRequest {
+  readonly id: string;
+  readonly label: string;
+  readonly algorithm: SignatureName;
+  readonly message: Buffer;
+}
+
+/**
+ * Why a signer cannot serve. `configuration`: the settings are wrong (V-11, V-12). `operator`: the token refused
+ * the PIN or may not be tried again; never repeated by itself. `device`: it may come back.
+ */
+export type LaunchFaultKind = "configuration" | "operator" | "device";
+
+/** A signer that cannot serve, in a closed sentence that names no path, label or PIN. */
+export class LaunchFault extends Error {
+  override readonly name = "LaunchFault";
+  readonly kind: LaunchFaultKind;
+  /** For the log only. */
+  readonly reason: string;
+
+  constructor(kind: LaunchFaultKind, sentence: string, reason = "") {
+    super(sentence);
+    this.kind = kind;
+    this.reason = reason;
+  }
+}
+
+/** The process a token has to be opened in anew: thrown inside a signer, ends it (platform rule RESTART). */
+export class RestartNeeded extends Error {
+  override readonly name = "RestartNeeded";
+}
+
+/** Exit code of a signer that asks for its successor. */
+export const restartExitCode = 75;
+
+/** The head of a sign request; the same for every message, so callers keep it. */
+export function signHead(key: KeyRef, algorithm: SignatureName): Uint8Array {
+  const label = Buffer.from(key.label, "utf8");
+  const head = Buffer.alloc(1 + idBytes + 2 + label.length);
+  if (!/^[0-9a-f]{40}$/.test(key.id)) throw new Error("a key id is 40 hex digits");
+  head.writeUInt8(algorithmNames.indexOf(algorithm), 0);
+  head.write(key.id, 1, "hex");
+  head.writeUInt16LE(label.length, 1 + idBytes);
+  label.copy(head, 3 + idBytes);
+  return head;
+}
+
+/** Reads head and message of a sign request. */
+export function readSignRequest(body: Buffer): SignRequest {
+  const algorithm = algorithmNames[body.readUInt8(0)];
+  if (algorithm === undefined) throw new Error("a sign request names no known algorithm");
+  const messageAt = 3 + idBytes + body.readUInt16LE(1 + idBytes);
+  return {
+    id: body.toString("hex", 1, 1 + idBytes),
+    label: body.toString("utf8", 3 + idBytes, messageAt),
+    algorithm,
+    message: body.subarray(messageAt),
+  };
+}
+
+/** A refusal as it crosses the wire. */
+export interface RefusalBody {
+  readonly code: ProblemCode;
+  readonly facts: Readonly<Record<string, unknown>>;
+  readonly sentence: string;
+}
+
+/** Reads a refusal; a code this side does not know becomes `key_unavailable`. */
+export function readRefusal(body: Buffer): RefusalBody {
+  const value = readJson(body) as Partial<RefusalBody>; // Written by our own binary; checked below.
+  const code = value.code !== undefined && value.code in problems ? value.code : "key_unavailable";
+  return { code, facts: value.facts ?? {}, sentence: value.sentence ?? problems[code][1] };
+}
+
+/** A fault for the wire; one that is not foreseen keeps its words for the log. */
+export function faultBody(fault: unknown): Uint8Array {
+  const { kind, message, reason } = fault instanceof LaunchFault ? fault : unforeseen(fault);
+  return jsonBody({ kind, sentence: message, reason });
+}
+
+/** Reads a fault. */
+export function readFault(body: Buffer): LaunchFault {
+  // Written by faultBody.
+  const fault = readJson(body) as { kind: LaunchFaultKind; sentence: string; reason: string };
+  return new LaunchFault(fault.kind, fault.sentence, fault.reason);
+}
+
+/** Wraps what nobody foresaw. */
+export function unforeseen(fault: unknown): LaunchFault {
+  const reason = fault instanceof Error ? (fault.stack ?? fault.message) : String(fault);
+  return new LaunchFault("device", "The key store cannot be opened.", reason);
+}
+
+/** A held key with its octets as base64, for JSON. */
+export const heldKeyBody = (held: HeldKey): unknown => ({
+  ...held,
+  spki: Buffer.from(held.spki).toString("base64"),
+});
+
+/** Reads a held key. */
+export function readHeldKey(value: unknown): HeldKey {
+  const held = value as Omit<HeldKey, "spki"> & { spki: string }; // Written by heldKeyBody.
+  return { ...held, spki: Uint8Array.fromBase64(held.spki) };
+}
+
+const algorithmNames = Object.keys(signatures) as SignatureName[]; // The keys of the table.
+const idBytes = 20;

@@ -1,0 +1,24 @@
+/** Hands each key operation to the provider its reference names. */
+
+import { refuse } from "#core/problems.ts";
+import type { Keys, ProviderName } from "#domain/keys.ts";
+
+/** One `Keys` over several; a provider that is not configured refuses with `key_unavailable`. */
+export function routed(providers: Readonly<Partial<Record<ProviderName, Keys>>>): Keys {
+  const all = Object.values(providers);
+  const of = (name: ProviderName): Keys => {
+    const keys = providers[name];
+    if (keys === undefined) throw refuse("key_unavailable", { retry_after: 2 });
+    return keys;
+  };
+  return {
+    generate: async (wanted) => of(wanted.provider).generate(wanted),
+    find: async (ref) => of(ref.provider).find(ref),
+    sign: async (ticket, message) => of(ticket.key.provider).sign(ticket, message),
+    destroy: async (ref) => of(ref.provider).destroy(ref),
+    facts: async () => (await Promise.all(all.map((keys) => keys.facts()))).flat(),
+    close: async () => {
+      await Promise.all(all.map((keys) => keys.close()));
+    },
+  };
+}

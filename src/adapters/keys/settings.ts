@@ -1,0 +1,67 @@
+/** What the key adapter is told: where keys live, how they are unlocked, how much may be under way at once. */
+
+/** Where a PIN or passphrase comes from; it is resolved inside the signer and nowhere else. */
+export type SecretSource =
+  | { readonly type: "value"; readonly value: string }
+  | { readonly type: "env"; readonly name: string }
+  | {
+      readonly type: "file";
+      readonly path: string;
+      /** Accepts a file that group or others may read. */
+      readonly allowInsecurePermissions?: boolean | undefined;
+    };
+
+/** The sealed key files. */
+export interface SoftwareSettings {
+  readonly keystoreDir: string;
+  readonly masterKeyFile: string;
+  /** When set, the master key is derived from it (argon2id) and `masterKeyFile` is not touched. */
+  readonly passphraseSource?: SecretSource | undefined;
+}
+
+/** A PKCS#11 module and the one token in it; the three token fields together must match exactly one. */
+export interface Pkcs11Settings {
+  readonly modulePath: string;
+  readonly tokenLabel?: string | undefined;
+  readonly tokenSerial?: string | undefined;
+  readonly tokenManufacturer?: string | undefined;
+  readonly pinSource: SecretSource;
+  /** Most operations on the device at once: one worker with one session each. */
+  readonly sessions: number;
+  readonly operationTimeoutSeconds: number;
+  /** Reserved text some modules want at C_Initialize (NSS softokn). */
+  readonly libraryParameters?: string | undefined;
+}
+
+/** Limits of the guard. */
+export interface GuardSettings {
+  readonly maxInFlight: number;
+  readonly maxQueue: number;
+  readonly acquireTimeoutMs: number;
+}
+
+/** Everything `openKeys` needs. */
+export interface KeySettings {
+  readonly software: SoftwareSettings;
+  readonly pkcs11?: Pkcs11Settings | undefined;
+  /** Directory of mode 0700 on a file system that allows execution: the PKCS#11 addon is unpacked there. */
+  readonly privateDir: string;
+  readonly guard?: GuardSettings | undefined;
+  /** Command that starts a signer; without it, this binary in its other role. */
+  readonly signerCommand?: readonly string[] | undefined;
+}
+
+/** What one signer process serves: exactly one provider, so that a fault of one never stops the other. */
+export type SignerConfiguration =
+  | { readonly provider: "software"; readonly software: SoftwareSettings }
+  | { readonly provider: "pkcs11"; readonly pkcs11: Pkcs11Settings };
+
+/** Whom the adapter tells what it does. */
+export interface KeyHooks {
+  /** One finished operation: `sign`, `generate`, `find`, `destroy`; `ok` or the code it was refused with. */
+  readonly measured?: (operation: KeyOperation, result: string, seconds: number) => void;
+  /** A fault for the log: a closed sentence without PINs, paths or labels, and facts about it. */
+  readonly fault?: (sentence: string, facts: Readonly<Record<string, string | number>>) => void;
+}
+
+export type KeyOperation = "sign" | "generate" | "find" | "destroy";

@@ -1,0 +1,76 @@
+/** The signer process: the only one that holds private keys, knows the PIN and loads a PKCS#11 module. */
+
+import { FrameReader, frameKinds, jsonBody, type Outbox, readJson } from "../frames.ts";
+import { faultBody, restartExitCode } from "../requests.ts";
+import type { SignerConfiguration } from "../settings.ts";
+import { openSoftwareProvider } from "../software/provider.ts";
+import { openStream } from "../stream.ts";
+import { forbidDumps } from "./no-dumps.ts";
+import type { SigningProvider } from "./provider.ts";
+import { SignerService } from "./serve.ts";
+
+/** What the binary knows and a module inside it cannot. */
+export interface SignerDeps {
+  /** URL of the main module, which runs `runSignerWorker` when it finds itself in a worker. */
+  readonly workerUrl: string;
+}
+
+/**
+ * Serves the process that started this one over the inherited socket, file descriptor 3, until that closes.
+ * The first frame is the configuration; the answer is `ready`, or the fault that keeps it from serving.
+ */
+export async function runSigner(deps: SignerDeps): Promise<void> {
+  forbidDumps();
+  // A terminal sends its interrupt to the whole group; the server stops first and then closes the socket.
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
+  const reader = new FrameReader();
+  let service: SignerService | undefined;
+  let opening = false;
+  const received = (chunk: Buffer, answers: Outbox) =>
+    reader.push(chunk, (kind, id, body) => {
+      if (service !== undefined) service.handle(kind, id, body);
+      else if (!opening && kind === frameKinds.configure) {
+        opening = true;
+        // Written by our own binary over an inherited socket.
+        const configuration = readJson(body) as SignerConfiguration;
+        void open(configuration, answers, deps).then((opened) => {
+          service = opened;
+        });
+      }
+    });
+  await openStream(inheritedSocket, { received, closed: () => process.exit(0) });
+}
+
+async function open(
+  configuration: SignerConfiguration,
+  outbox: Outbox,
+  deps: SignerDeps,
+): Promise<SignerService | undefined> {
+  const restart = () => {
+    outbox.flush();
+    process.exit(restartExitCode);
+  };
+  try {
+    const provider = await openProvider(configuration, deps, restart);
+    outbox.add(frameKinds.ready, 0, [jsonBody(provider.facts())]);
+    return new SignerService({ provider, outbox, restart });
+  } catch (fault) {
+    outbox.add(frameKinds.fault, 0, [faultBody(fault)]);
+    outbox.flush();
+    // The server closes the socket when it has read why; until then the words must not be lost.
+    return undefined;
+  }
+}
+
+async function openProvider(
+  configuration: SignerConfiguration,
+  deps: SignerDeps,
+  restart: (reason: string) => void,
+): Promise<SigningProvider> {
+  if (configuration.provider === "software") return openSoftwareProvider(configuration.software);
+  const { openPkcs11Provider } = await import("../pkcs11/provider.ts");
+  return openPkcs11Provider(configuration.pkcs11, { workerUrl: deps.workerUrl, restart });
+}
+
+/** The first descriptor after the standard three; the server makes it with a socket pair. */
+const inheritedSocket = 3;

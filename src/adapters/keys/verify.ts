@@ -1,0 +1,87 @@
+/** Verifies signatures against the pinned public key before anybody else sees them (KEY-4). */
+
+import { verify } from "node:crypto";
+
+import { importPublicKey, type VerificationKey, verifySignature } from "#core/crypto.ts";
+import { refuse } from "#core/problems.ts";
+import { type KeyType, type SignatureName, schemeOf } from "#core/x509/algorithms.ts";
+import type { KeyRef, Keys, SignTicket } from "#domain/keys.ts";
+
+import { keyIdFor } from "./key-id.ts";
+import type { KeyHooks } from "./settings.ts";
+
+interface Pinned {
+  readonly key: VerificationKey;
+  readonly keyType: KeyType;
+  /** OCSP signatures made since start. */
+  sampled: number;
+}
+
+/**
+ * Wraps `keys`. The pin is the key id itself: the digest of the public key, kept in our store. OCSP answers are
+ * checked at the first use of a key and one in 64 after, everything else always. A mismatch is a fault of the
+ * provider: it is reported and refused with `key_unavailable`.
+ */
+export function verified(keys: Keys, hooks: KeyHooks): Keys {
+  const pins = new Map<string, Pinned>();
+  const pin = async (ref: KeyRef): Promise<Pinned> => {
+    const known = pins.get(ref.id);
+    if (known !== undefined) return known;
+    const { spki, keyType } = await keys.find(ref);
+    if (keyIdFor(spki) !== ref.id)
+      throw mismatch(hooks, "The provider holds another key by this id.");
+    if (pins.size >= pinsMax) pins.clear();
+    const fresh = { key: importPublicKey(spki), keyType, sampled: 0 };
+    pins.set(ref.id, fresh);
+    return fresh;
+  };
+  return {
+    generate: (wanted) => keys.generate(wanted),
+    find: (ref) => keys.find(ref),
+    sign: async (ticket, message) => {
+      const pinned = pins.get(ticket.key.id) ?? (await pin(ticket.key));
+      const signature = await keys.sign(ticket, message);
+      if (!due(ticket, pinned) || (await covers(pinned, ticket.algorithm, message, signature))) {
+        return signature;
+      }
+      throw mismatch(hooks, "A signature does not verify with its pinned public key.");
+    },
+    destroy: (ref) => {
+      pins.delete(ref.id);
+      return keys.destroy(ref);
+    },
+    facts: () => keys.facts(),
+    close: () => keys.close(),
+  };
+}
+
+function due(ticket: SignTicket, pinned: Pinned): boolean {
+  if (ticket.purpose !== "ocsp") return true;
+  pinned.sampled += 1;
+  return pinned.sampled % sampleEvery === 1;
+}
+
+/** P-384, P-521 and ML-DSA-87 take up to a millisecond to verify: too long for the thread that serves requests. */
+async function covers(
+  { key, keyType }: Pinned,
+  algorithm: SignatureName,
+  message: Uint8Array,
+  signature: Uint8Array,
+): Promise<boolean> {
+  const scheme = schemeOf(algorithm);
+  if (!slow.has(keyType)) return verifySignature(key, scheme, message, signature);
+  return new Promise((resolve) => {
+    verify(scheme.hash ?? null, message, key, signature, (fault, good) =>
+      resolve(fault === null && good),
+    );
+  });
+}
+
+function mismatch(hooks: KeyHooks, sentence: string): Error {
+  hooks.fault?.(sentence, {});
+  return refuse("key_unavailable", { retry_after: 2 });
+}
+
+const slow: ReadonlySet<KeyType> = new Set<KeyType>(["ecdsa-p384", "ecdsa-p521", "ml-dsa-87"]);
+const sampleEvery = 64;
+const pinsMax = 4096;

@@ -1,0 +1,25 @@
+/** The key contract, kept by sealed files behind a real signer process. */
+
+import { openKeys } from "#adapters/keys/open.ts";
+import { newKeyStore } from "#test/support/keystore.ts";
+
+import { keysContract } from "./keys.suite.ts";
+
+const settings = newKeyStore();
+
+keysContract("sealed files", {
+  provider: "software",
+  keyTypes: [
+    "ecdsa-p256",
+    "ecdsa-p384",
+    "ecdsa-p521",
+    "rsa-2048",
+    "rsa-3072",
+    "ed25519",
+    "ml-dsa-44",
+    "ml-dsa-65",
+    "ml-dsa-87",
+  ],
+  open: () => openKeys(settings),
+  durable: true,
+});

@@ -1,0 +1,132 @@
+/** What every provider of keys must do, whatever holds them. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+
+import { defaultSignature, type KeyType, type SignatureName } from "#core/x509/algorithms.ts";
+import type { HeldKey, Keys, ProviderName } from "#domain/keys.ts";
+import { opensslVerifies, ticketFor, verifies } from "#test/support/signing.ts";
+
+/** One provider under test. */
+export interface KeysUnderTest {
+  readonly provider: ProviderName;
+  /** Key types it must be able to use. */
+  readonly keyTypes: readonly KeyType[];
+  /** Opens the same key store; called again after a close when `durable`. */
+  readonly open: () => Promise<Keys>;
+  /** Makes a key the provider will find; most simply ask `generate`. */
+  readonly provide?: (label: string, keyType: KeyType) => Promise<HeldKey>;
+  /** True when keys outlive a close. */
+  readonly durable: boolean;
+}
+
+/** Declares the suite for one provider. */
+export function keysContract(name: string, subject: KeysUnderTest): void {
+  describe(`Keys by ${name}`, () => {
+    let keys: Keys;
+    const made = new Map<KeyType, HeldKey>();
+    const make = (label: string, keyType: KeyType) =>
+      subject.provide?.(label, keyType) ??
+      keys.generate({ provider: subject.provider, label, keyType, role: "ca" });
+    const one = (keyType: KeyType): HeldKey => {
+      const held = made.get(keyType);
+      if (held === undefined) throw new Error("made by an earlier test");
+      return held;
+    };
+    const fastType = subject.keyTypes[0] ?? "ecdsa-p256";
+
+    beforeAll(async () => {
+      keys = await subject.open();
+      for (const keyType of subject.keyTypes)
+        made.set(keyType, await make(`ca ${keyType}`, keyType));
+    }, 60_000);
+    afterAll(() => keys.close());
+
+    for (const keyType of subject.keyTypes) {
+      for (const algorithm of algorithmsOf(keyType)) {
+        test(`a ${keyType} key signs with ${algorithm}`, async () => {
+          const held = one(keyType);
+          const message = Buffer.from(`signed with ${algorithm}`);
+          const signature = await keys.sign(ticketFor(held, algorithm, message), message);
+          expect(verifies(held, algorithm, message, signature)).toBe(true);
+          if (keyType.startsWith("ml-")) return; // The installed openssl does not know it.
+          expect(opensslVerifies(held, algorithm, message, signature)).toBe(true);
+          expect(opensslVerifies(held, algorithm, Buffer.from("other"), signature)).toBe(false);
+        });
+      }
+    }
+
+    test("the facts name the provider, its device and what it can hold", async () => {
+      const facts = (await keys.facts()).find((each) => each.provider === subject.provider);
+      expect(facts).toMatchObject({ available: true, deviceSerial: one(fastType).deviceSerial });
+      expect(facts?.keyTypes).toEqual(expect.arrayContaining([...subject.keyTypes]));
+    });
+
+    test("a key is found as it was made", async () => {
+      expect(await keys.find(one(fastType).ref)).toEqual(one(fastType));
+    });
+
+    test("a missing key is refused and not made anew", async () => {
+      const ref = { ...one(fastType).ref, id: "00".repeat(20) };
+      const message = Buffer.from("for nobody");
+      const ticket = { ...ticketFor(one(fastType), "ecdsa-sha256", message), key: ref };
+      const refusal = expect.objectContaining({ code: "key_unavailable" });
+      for (let round = 0; round < 2; round += 1) {
+        await expect(keys.find(ref)).rejects.toEqual(refusal);
+        await expect(keys.sign({ ...ticket, opId: `absent ${round}` }, message)).rejects.toEqual(
+          refusal,
+        );
+      }
+    });
+
+    test("a signature over other octets than the ticket's is not made", async () => {
+      const ticket = ticketFor(one(fastType), defaultSignature(fastType), Buffer.from("these"));
+      await expect(keys.sign(ticket, Buffer.from("those"))).rejects.toThrow(
+        "exactly the octets it was made for",
+      );
+    });
+
+    test("a ticket makes one signature", async () => {
+      const message = Buffer.from("once");
+      const ticket = ticketFor(one(fastType), defaultSignature(fastType), message);
+      await keys.sign(ticket, message);
+      await expect(keys.sign(ticket, message)).rejects.toThrow("used once");
+    });
+
+    test("32 signatures at once are each over their own octets", async () => {
+      const held = one(fastType);
+      const algorithm = defaultSignature(fastType);
+      const messages = Array.from({ length: 32 }, (_, index) => Buffer.from(`message ${index}`));
+      const signatures = await Promise.all(
+        messages.map((message) => keys.sign(ticketFor(held, algorithm, message), message)),
+      );
+      const good = messages.map((message, index) =>
+        verifies(held, algorithm, message, signatures[index] ?? new Uint8Array()),
+      );
+      expect(good).toEqual(messages.map(() => true));
+    });
+
+    test("a destroyed key is gone", async () => {
+      const held = await make("short-lived", fastType);
+      await keys.destroy(held.ref);
+      await expect(keys.find(held.ref)).rejects.toMatchObject({ code: "key_unavailable" });
+    });
+
+    if (!subject.durable) return;
+
+    test("keys are found again after a restart, and sign", async () => {
+      await keys.close();
+      keys = await subject.open();
+      const held = one(fastType);
+      expect(await keys.find(held.ref)).toEqual(held);
+      const message = Buffer.from("after the restart");
+      const algorithm = defaultSignature(fastType);
+      const signature = await keys.sign(ticketFor(held, algorithm, message), message);
+      expect(verifies(held, algorithm, message, signature)).toBe(true);
+    });
+  });
+}
+
+function algorithmsOf(keyType: KeyType): readonly SignatureName[] {
+  if (keyType.startsWith("rsa-")) return ["rsa-pkcs1-sha256", "rsa-pkcs1-sha512", "rsa-pss-sha256"];
+  return [defaultSignature(keyType)];
+}

@@ -1,0 +1,63 @@
+/** Builders for key tests: tickets, messages, and verification by two independent implementations. */
+
+import { constants, createHash, createPublicKey, randomUUID, verify } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { type SignatureName, schemeOf } from "#core/x509/algorithms.ts";
+import type { HeldKey, SignTicket } from "#domain/keys.ts";
+
+/** A ticket for one signature over `message`. */
+export function ticketFor(
+  held: HeldKey,
+  algorithm: SignatureName,
+  message: Uint8Array,
+  changes: Partial<SignTicket> = {},
+): SignTicket {
+  return {
+    ...{ opId: randomUUID(), key: held.ref, role: "ca", algorithm, purpose: "certificate" },
+    ...{ digest: createHash("sha256").update(message).digest("hex"), caId: undefined },
+    ...{ brand: "SignTicket", ...changes },
+  };
+}
+
+/** Verification by the runtime. */
+export function verifies(
+  held: HeldKey,
+  algorithm: SignatureName,
+  message: Uint8Array,
+  signature: Uint8Array,
+): boolean {
+  const { hash, padding } = schemeOf(algorithm);
+  const key = createPublicKey({ key: Buffer.from(held.spki), format: "der", type: "spki" });
+  const pss = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 };
+  const saltLength = hash === "sha384" ? 48 : hash === "sha512" ? 64 : 32;
+  const parameters = padding === "pss" ? { key, ...pss, saltLength } : key;
+  return verify(hash ?? null, message, parameters, signature);
+}
+
+/** Verification by the openssl command. */
+export function opensslVerifies(
+  held: HeldKey,
+  algorithm: SignatureName,
+  message: Uint8Array,
+  signature: Uint8Array,
+): boolean {
+  const directory = mkdtempSync(join(tmpdir(), "pkid-openssl-"));
+  const file = (name: string, content: Uint8Array | string) => {
+    writeFileSync(join(directory, name), content);
+    return join(directory, name);
+  };
+  const key = createPublicKey({ key: Buffer.from(held.spki), format: "der", type: "spki" });
+  const pem = file("key.pem", key.export({ format: "pem", type: "spki" }).toString());
+  const { hash, padding } = schemeOf(algorithm);
+  const digest = hash === undefined ? ["-rawin"] : ["-rawin", "-digest", hash];
+  const pss =
+    padding === "pss" ? ["-pkeyopt", "rsa_padding_mode:pss", "-pkeyopt", "rsa_pss_saltlen:-1"] : [];
+  const files = ["-in", file("message", message), "-sigfile", file("signature", signature)];
+  const command = ["openssl", "pkeyutl", "-verify", "-pubin", "-inkey", pem, ...digest];
+  const run = Bun.spawnSync([...command, ...pss, ...files]);
+  rmSync(directory, { recursive: true });
+  return run.exitCode === 0;
+}
