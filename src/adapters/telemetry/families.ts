@@ -1,0 +1,151 @@
+/** Holds the numbers of each metric as plain numbers, so that counting costs a map look-up and rendering waits for a scrape. */
+
+import { type Metric, Registry } from "prom-client";
+
+import {
+  type LabelsOf,
+  type MetricName,
+  type MetricRow,
+  metricOf,
+  metricTable,
+  type NamesOf,
+} from "./metrics.ts";
+
+/** The metrics of one process. Label values are checked by type; nothing here can fail a request. */
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #families = new Map<MetricName, Family>();
+  readonly #collectors: (() => void | Promise<void>)[] = [];
+
+  constructor() {
+    for (const name of Object.keys(metricTable) as MetricName[]) {
+      const family = new Family(name, metricOf(name)); // The table's own keys.
+      this.#families.set(name, family);
+      // The registry asks a metric only for its name and for `get()`, which a family answers in the library's form.
+      this.#registry.registerMetric(family as unknown as Metric);
+    }
+  }
+
+  /** Adds to a counter. */
+  count<N extends NamesOf<"counter">>(name: N, labels: LabelsOf<N>, by = 1): void {
+    this.#family(name).series(labels as Labels).value += by;
+  }
+
+  /** Sets a gauge, or a counter that someone else counts. */
+  set<N extends NamesOf<"gauge" | "counter">>(name: N, labels: LabelsOf<N>, value: number): void {
+    this.#family(name).series(labels as Labels).value = value;
+  }
+
+  /** Adds one observation to a histogram. */
+  observe<N extends NamesOf<"histogram">>(name: N, labels: LabelsOf<N>, seconds: number): void {
+    this.#family(name).observe(labels as Labels, seconds);
+  }
+
+  /** Makes a series of a metric whose labels are not all closed exist with value 0. */
+  prepare<N extends MetricName>(name: N, labels: LabelsOf<N>): void {
+    this.#family(name).series(labels as Labels);
+  }
+
+  /** Runs before every scrape, to set what is read and not counted. One that fails leaves its metric as it was. */
+  beforeScrape(collect: () => void | Promise<void>): void {
+    this.#collectors.push(collect);
+  }
+
+  /** The text exposition format (version 0.0.4). */
+  async exposition(): Promise<{ readonly type: string; readonly text: string }> {
+    await Promise.allSettled(this.#collectors.map(async (collect) => collect()));
+    return { type: this.#registry.contentType, text: await this.#registry.metrics() };
+  }
+
+  #family(name: MetricName): Family {
+    const family = this.#families.get(name);
+    if (family === undefined) throw new Error(`no metric ${name}`); // The table has every name.
+    return family;
+  }
+}
+
+/** Label values by name: what `LabelsOf` of every row is, though no type can say so for all rows at once. */
+type Labels = Readonly<Record<string, string>>;
+
+/** One series: a value, or for a histogram its sum and the observations per bucket. */
+interface Series {
+  readonly labels: Labels;
+  value: number;
+  readonly counts: number[];
+}
+
+/** All series of one metric, in the form the registry renders. */
+class Family {
+  readonly name: MetricName;
+  readonly #row: MetricRow;
+  readonly #labelNames: readonly string[];
+  readonly #series = new Map<string, Series>();
+
+  /** Series of closed label sets exist from the start with value 0. */
+  constructor(name: MetricName, row: MetricRow) {
+    this.name = name;
+    this.#row = row;
+    this.#labelNames = Object.keys(row.labels);
+    for (const labels of combinations(row.labels)) this.series(labels);
+  }
+
+  series(given: Labels): Series {
+    let key = "";
+    for (const name of this.#labelNames) key += `${given[name]} `;
+    const known = this.#series.get(key);
+    if (known !== undefined) return known;
+    const labels = Object.fromEntries(this.#labelNames.map((name) => [name, given[name] ?? ""]));
+    const buckets = this.#row.buckets?.length ?? -1;
+    const fresh = { labels, value: 0, counts: new Array<number>(buckets + 1).fill(0) };
+    this.#series.set(key, fresh);
+    return fresh;
+  }
+
+  observe(labels: Labels, seconds: number): void {
+    const series = this.series(labels);
+    const bounds = this.#row.buckets ?? [];
+    let at = 0;
+    while (at < bounds.length && seconds > (bounds[at] ?? 0)) at++;
+    series.counts[at] = (series.counts[at] ?? 0) + 1;
+    series.value += seconds;
+  }
+
+  get() {
+    const { type, help } = this.#row;
+    const values = [...this.#series.values()].flatMap((series) =>
+      type === "histogram" ? histogramValues(this.name, this.#row, series) : [plainValue(series)],
+    );
+    return { name: this.name, help, type, values, aggregator: "sum" };
+  }
+}
+
+/** One line of the exposition; without a name of its own it goes by the metric's. */
+interface Sample {
+  readonly metricName?: string;
+  readonly labels: Labels;
+  readonly value: number;
+}
+
+const plainValue = ({ labels, value }: Series): Sample => ({ labels, value });
+
+function histogramValues(name: string, row: MetricRow, { labels, value, counts }: Series) {
+  let total = 0;
+  const bounds = [...(row.buckets ?? []).map(String), "+Inf"];
+  const samples: Sample[] = bounds.map((le, at) => {
+    total += counts[at] ?? 0;
+    return { metricName: `${name}_bucket`, labels: { ...labels, le }, value: total };
+  });
+  samples.push({ metricName: `${name}_sum`, labels, value });
+  samples.push({ metricName: `${name}_count`, labels, value: total });
+  return samples;
+}
+
+/** Every combination of closed label values; none when a label is open. */
+function combinations(labels: MetricRow["labels"]): readonly Record<string, string>[] {
+  let all: Record<string, string>[] = [{}];
+  for (const [name, values] of Object.entries(labels)) {
+    if (typeof values === "string") return [];
+    all = all.flatMap((head) => values.map((value) => ({ ...head, [name]: value })));
+  }
+  return all;
+}

@@ -1,0 +1,37 @@
+/** Counts what audit events say: metrics of issuance, revocation and tokens are a projection, never a second record. */
+
+import type { Result } from "#core/audit/actions.ts";
+import type { AuditEvent } from "#core/audit/chain.ts";
+
+import type { Metrics } from "./families.ts";
+
+/** Counts committed events; to be given to `Store.onEvents`. */
+export function eventCounters(metrics: Metrics): (events: readonly AuditEvent[]) => void {
+  return (events) => {
+    for (const event of events) countEvent(metrics, event);
+  };
+}
+
+function countEvent(metrics: Metrics, event: AuditEvent): void {
+  const result = event.result as Result; // Written by us from the closed list, and hashed into the chain.
+  const token = tokenOperations.get(event.action);
+  if (token !== undefined) {
+    metrics.count("pki_auth_token_operations_total", { operation: token, result });
+  }
+  const certificate = certificateOperation(event);
+  if (certificate !== undefined) {
+    metrics.count("pki_certificates_total", { operation: certificate, result });
+  }
+}
+
+/** Suspensions and releases are counted nowhere, and a repeated revocation is no event (HTTP contract §11). */
+function certificateOperation(event: AuditEvent): "issue" | "renew" | "revoke" | undefined {
+  if (event.action === "cert.revoke") return "revoke";
+  if (event.action !== "cert.issue") return undefined;
+  return /(^| )renewed_from=/.test(event.detail) ? "renew" : "issue";
+}
+
+const tokenOperations: ReadonlyMap<string, "create" | "revoke"> = new Map([
+  ["token.create", "create"],
+  ["token.revoke", "revoke"],
+]);

@@ -1,0 +1,133 @@
+/** Health, readiness and metrics: what a load balancer and a scraper ask, without a credential. */
+
+import type { Answer } from "#domain/access/call.ts";
+import { handler } from "#domain/access/call.ts";
+import type { Keys } from "#domain/keys.ts";
+import type { Store } from "#domain/store.ts";
+import type { Handlers, PublicHandler } from "#http/public.ts";
+
+export interface Build {
+  readonly version: string;
+  readonly commit?: string;
+  readonly runtime: string;
+}
+
+export interface HealthDeps {
+  readonly store: Pick<Store, "ping">;
+  readonly keys: Pick<Keys, "facts">;
+  readonly build: Build;
+  /** True from the start of the drain. */
+  readonly draining: () => boolean;
+  readonly exposition: () => Promise<{ readonly type: string; readonly text: string }>;
+}
+
+/** One component of `/readyz`. */
+export interface Component {
+  readonly status: "up" | "down" | "skipped" | "leader" | "follower";
+  readonly detail?: string;
+  readonly error?: string;
+}
+
+export interface Components {
+  readonly database: Component;
+  readonly hsm: Component;
+  readonly leadership: Component;
+}
+
+/** Asks database and key provider whether they work; many askers share one round of probes. */
+export class Probes {
+  readonly #deps: Pick<HealthDeps, "store" | "keys">;
+  #latest: { readonly at: number; readonly components: Promise<Components> } | undefined;
+
+  constructor(deps: Pick<HealthDeps, "store" | "keys">) {
+    this.#deps = deps;
+  }
+
+  /** Ends within 3 s; an answer younger than a second is given again, so that asking is no load. */
+  components(): Promise<Components> {
+    const now = performance.now();
+    if (this.#latest === undefined || now - this.#latest.at > sharedMs) {
+      this.#latest = { at: now, components: this.#probe() };
+    }
+    return this.#latest.components;
+  }
+
+  async #probe(): Promise<Components> {
+    const [database, hsm] = await Promise.all([
+      within(this.#database(), databaseDown),
+      within(this.#keys(), keysDown),
+    ]);
+    return { database, hsm, leadership: { status: "leader", detail: "single process" } };
+  }
+
+  async #database(): Promise<Component> {
+    await this.#deps.store.ping();
+    return { status: "up" };
+  }
+
+  async #keys(): Promise<Component> {
+    const providers = await this.#deps.keys.facts();
+    if (providers.length === 0) return { status: "skipped" };
+    const detail = providers.map(({ provider }) => provider).join(", ");
+    const down = providers.find(({ available }) => !available);
+    if (down === undefined) return { status: "up", detail };
+    return { ...keysDown, detail, ...(down.error === undefined ? {} : { error: down.error }) };
+  }
+}
+
+/** The handlers of the health rows. */
+export function healthHandlers(
+  deps: HealthDeps,
+  probes: Probes,
+): Pick<Handlers, "health.live" | "health.live_api" | "health.ready" | "metrics.read"> {
+  const live = handler({
+    summary: "Says that the process serves HTTP; asks no dependency.",
+    run: async () => ({ status: 200, body: { status: "ok", build: deps.build } }),
+  });
+  return {
+    "health.live": live,
+    "health.live_api": live,
+    "health.ready": handler({
+      summary: "Says whether database and key provider are healthy.",
+      run: async () => readiness(await probes.components(), deps.draining()),
+    }),
+    "metrics.read": metricsRead(deps),
+  };
+}
+
+/** Leadership is told and never decides; a draining server is not ready whatever its components are. */
+function readiness(components: Components, draining: boolean): Answer {
+  const down = components.database.status === "down" || components.hsm.status === "down";
+  const ready = !down && !draining;
+  return {
+    status: ready ? 200 : 503,
+    body: { status: ready ? "ready" : "not_ready", components },
+    ...(ready ? {} : { headers: { "retry-after": "5" } }),
+  };
+}
+
+function metricsRead(deps: Pick<HealthDeps, "exposition">): PublicHandler {
+  return async () => {
+    const { type, text } = await deps.exposition();
+    const length = String(Buffer.byteLength(text));
+    const headers = { "content-type": type, "cache-control": "no-store", "content-length": length };
+    return new Response(text, { headers });
+  };
+}
+
+/** The probe's answer, or `down` when it fails or takes longer than 3 s; its own words stay inside. */
+async function within(probe: Promise<Component>, down: Component): Promise<Component> {
+  let timer: Timer | undefined;
+  const late = new Promise<Component>((resolve) => {
+    timer = setTimeout(() => resolve(down), probeMsMax);
+  });
+  const settled = probe.catch(() => down); // A failed probe is an answer, not an error.
+  const component = await Promise.race([settled, late]);
+  clearTimeout(timer);
+  return component;
+}
+
+const databaseDown: Component = { status: "down", error: "The database does not answer." };
+const keysDown: Component = { status: "down", error: "The key provider does not answer." };
+const probeMsMax = 3_000;
+const sharedMs = 1_000;

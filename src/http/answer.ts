@@ -1,0 +1,96 @@
+/** Turns answers and refusals into responses, with the headers every answer carries. */
+
+import { Problem, type ProblemCode } from "#core/problems.ts";
+import type { Answer, RawAnswer } from "#domain/access/call.ts";
+
+import type { Exchange } from "./exchange.ts";
+
+/** A response with the length of its body, which a `Response` does not tell. */
+export interface Sized {
+  readonly response: Response;
+  readonly bytes: number;
+}
+
+/** Renders what a handler answered; HEAD is left to the listener, which drops the body. */
+export function renderAnswer(exchange: Exchange, answer: Answer | RawAnswer): Sized {
+  if ("raw" in answer) return sized(answer.raw, exchange, answer.status, { ...answer.headers });
+  const text = JSON.stringify(answer.body);
+  return sized(text, exchange, answer.status, { ...jsonHeaders, ...answer.headers });
+}
+
+/**
+ * Renders a refusal as `{error, code, request_id, …facts}` (HTTP contract §1.3). Anything that is not a `Problem`
+ * becomes `internal`: no exception text leaves the server; the caller logs it under the request id.
+ */
+export function renderProblem(
+  exchange: Exchange,
+  thrown: unknown,
+): Sized & { readonly bug: boolean } {
+  const problem = thrown instanceof Problem ? thrown : undefined;
+  const code: ProblemCode = problem?.code ?? "internal";
+  const facts: Record<string, unknown> = { ...problem?.facts };
+  const headers: Record<string, string> = { ...jsonHeaders };
+  if ("retry_after" in facts) {
+    facts.retry_after = Math.max(1, Math.ceil(Number(facts.retry_after)) || 1);
+    headers["retry-after"] = String(facts.retry_after);
+  }
+  if (problem?.status === 401) Object.assign(headers, challenge(exchange.request));
+  if (Array.isArray(facts.allow)) headers.allow = facts.allow.join(", ");
+  // Bytes of a body that nobody will read may still be under way; the connection cannot be used again.
+  if (code === "body_too_large") headers.connection = "close";
+  const error = problem?.message ?? "internal error";
+  const text = JSON.stringify({ error, code, request_id: exchange.requestId, ...facts });
+  const rendered = sized(text, exchange, problem?.status ?? 500, headers);
+  return { ...rendered, bug: problem === undefined };
+}
+
+/** Adds what every answer carries to the response of a public handler; its own headers win. */
+export function dressed(exchange: Exchange, response: Response): Sized {
+  const { headers } = response;
+  headers.set("x-request-id", exchange.requestId);
+  if (!isDer(headers.get("content-type"))) {
+    for (const [name, value] of commonHeaders) if (!headers.has(name)) headers.set(name, value);
+    if (exchange.secure) headers.set("strict-transport-security", transportSecurity);
+  }
+  return { response, bytes: Number(headers.get("content-length") ?? "0") };
+}
+
+function sized(
+  body: string | Uint8Array,
+  exchange: Exchange,
+  status: number,
+  headers: Record<string, string>,
+): Sized {
+  const bytes = typeof body === "string" ? Buffer.byteLength(body) : body.byteLength;
+  headers["content-length"] = String(bytes);
+  // The DOM types want an ArrayBuffer of its own; Bun sends any view of octets.
+  const response = new Response(body as string | Uint8Array<ArrayBuffer>, { status, headers });
+  return dressed(exchange, response);
+}
+
+/** RFC 9110 §11.6.1; withheld from the console, where a browser would open its own password window. */
+function challenge(request: Request): Record<string, string> {
+  if (request.headers.get("x-requested-with") === "pkid-console") return {};
+  return { "www-authenticate": 'Basic realm="pkid", charset="UTF-8", Bearer realm="pkid"' };
+}
+
+/** DER goes to relying parties that read no browser header. */
+const isDer = (contentType: string | null): boolean =>
+  contentType?.startsWith("application/") === true &&
+  !contentType.startsWith("application/json") &&
+  !contentType.startsWith("application/x-pem-file");
+
+const jsonHeaders: Readonly<Record<string, string>> = {
+  "content-type": "application/json",
+  "cache-control": "no-store",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+};
+
+const commonHeaders: readonly (readonly [string, string])[] = [
+  ["x-content-type-options", "nosniff"],
+  ["referrer-policy", "no-referrer"],
+  ["cross-origin-opener-policy", "same-origin"],
+  ["cross-origin-resource-policy", "same-origin"],
+];
+
+const transportSecurity = "max-age=31536000";

@@ -1,0 +1,48 @@
+/** One request under way, and who is told when it is over. */
+
+import type { OperationName } from "#operations";
+
+/** Which door a request came through; it decides what is reachable and who a caller without credential is. */
+export type Side = "main" | "local" | "public";
+
+/** One request with everything that was worked out about it before its operation ran. */
+export interface Exchange {
+  readonly request: Request;
+  readonly side: Side;
+  /** Over TLS, so that Strict-Transport-Security means something. */
+  readonly secure: boolean;
+  /** Undecoded, without query. */
+  readonly path: string;
+  /** Undecoded, without `?`. */
+  readonly query: string;
+  /** Client address (HTTP contract §1.7); empty on the admin socket. */
+  readonly ip: string;
+  readonly requestId: string;
+  /** Milliseconds of a clock that only moves forward. */
+  readonly begun: number;
+  /** The route pattern as mounted, or `unmatched`. */
+  route: string;
+  /** Subject of the authenticated principal, else empty. */
+  subject: string;
+}
+
+/** How an exchange ended. */
+export interface Outcome {
+  readonly status: number;
+  readonly bytesOut: number;
+  readonly durationMs: number;
+}
+
+/** Told of every request; called on the hot path, so implementations only count and buffer. */
+export interface Observer {
+  began(): void;
+  ended(exchange: Exchange, outcome: Outcome): void;
+}
+
+/** A row of the operations table found for a path. */
+export interface Match {
+  readonly operation: OperationName;
+  /** The route pattern as mounted. */
+  readonly route: string;
+  readonly path: Readonly<Record<string, string>>;
+}

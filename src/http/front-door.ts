@@ -1,0 +1,223 @@
+/** Takes every request from arrival to answer: id and address, operation, credential, pipeline, headers, observation. */
+
+import { refuse } from "#core/problems.ts";
+import type { Call, Handler, Origin } from "#domain/access/call.ts";
+import type { Authenticate } from "#domain/access/authenticate.ts";
+import type { Perform } from "#domain/access/perform.ts";
+import type { Log, Random } from "#domain/ports.ts";
+import { operationOf } from "#operations";
+
+import { dressed, renderAnswer, renderProblem, type Sized } from "./answer.ts";
+import { readJson, refuseAnnounced } from "./body.ts";
+import { presentedBy } from "./credentials.ts";
+import type { Exchange, Match, Observer, Side } from "./exchange.ts";
+import { hotMatch } from "./hot.ts";
+import type { Handlers, PublicHandler } from "./public.ts";
+import { ClientAddresses, requestIdOf, splitUrl } from "./request.ts";
+import { reachable, Routes } from "./router.ts";
+
+export interface FrontDoorDeps {
+  readonly handlers: Handlers;
+  readonly perform: Perform;
+  readonly authenticate: Authenticate;
+  readonly observer: Observer;
+  readonly log: Log;
+  readonly random: Pick<Random, "uuid">;
+  /** `server.trusted_proxies`. */
+  readonly trustedProxies: readonly string[];
+  /** `server.max_body_bytes`. */
+  readonly bodyBytesMax: number;
+  /** Name of the user this process runs as: who a caller on the admin socket is. */
+  readonly osUser: string;
+  /** Files outside the operations table; undefined for a path that is not one. */
+  readonly console?: ConsolePages;
+}
+
+/** Serves the console: GET and HEAD only, on the main door only. */
+export interface ConsolePages {
+  /** The pattern its answers are counted under. */
+  readonly route: string;
+  serve(request: Request, path: string): Response | undefined;
+}
+
+/** A request as a listener hands it over. */
+export interface Arrival {
+  readonly side: Side;
+  readonly secure: boolean;
+  /** Address of the socket peer, empty on a Unix socket. */
+  readonly peer: string;
+}
+
+export class FrontDoor {
+  readonly #deps: FrontDoorDeps;
+  readonly #addresses: ClientAddresses;
+  readonly #routes: Readonly<Record<Side, Routes>>;
+  #running = 0;
+  #draining = false;
+  #idle: (() => void) | undefined;
+
+  constructor(deps: FrontDoorDeps) {
+    this.#deps = deps;
+    this.#addresses = new ClientAddresses(deps.trustedProxies);
+    this.#routes = {
+      main: new Routes(reachable("main")),
+      local: new Routes(reachable("local")),
+      public: new Routes(reachable("public")),
+    };
+  }
+
+  /** Answers; never rejects. Synchronous when the handler of a hot row is. */
+  handle(request: Request, arrival: Arrival): Response | Promise<Response> {
+    this.#running++;
+    this.#deps.observer.began();
+    const exchange = this.#open(request, arrival);
+    const hot = this.#draining ? undefined : hotMatch(request.method, exchange.path);
+    const handler = hot === undefined ? undefined : this.#deps.handlers[hot.operation];
+    if (hot !== undefined && typeof handler === "function") {
+      return this.#answerPublic(exchange, hot, handler);
+    }
+    return this.#answer(exchange).then(
+      (sized) => this.#close(exchange, sized),
+      (thrown) => this.#close(exchange, this.#refused(exchange, thrown)),
+    );
+  }
+
+  /** True from the start of the drain: readiness says so (PRC-2). */
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  /** From now on new requests are refused; resolves when the running ones have been answered, or after the time. */
+  async drain(timeoutMs: number): Promise<void> {
+    this.#draining = true;
+    if (this.#running === 0) return;
+    const idle = new Promise<void>((resolve) => {
+      this.#idle = resolve;
+    });
+    let timer: Timer | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, timeoutMs);
+    });
+    await Promise.race([idle, late]);
+    clearTimeout(timer);
+  }
+
+  #open(request: Request, arrival: Arrival): Exchange {
+    const { path, query } = splitUrl(request.url);
+    const { headers } = request;
+    const { side, secure, peer } = arrival;
+    const requestId = requestIdOf(headers, () => this.#deps.random.uuid());
+    const ip = side === "local" ? "" : this.#addresses.of(peer, headers);
+    const begun = performance.now();
+    const route = unmatched;
+    return { request, side, secure, path, query, ip, requestId, begun, route, subject: "" };
+  }
+
+  #answerPublic(
+    exchange: Exchange,
+    match: Match,
+    handler: PublicHandler,
+  ): Response | Promise<Response> {
+    try {
+      const response = runPublic(exchange, match, handler);
+      if (response instanceof Response) return this.#close(exchange, dressed(exchange, response));
+      return response.then(
+        (answer) => this.#close(exchange, dressed(exchange, answer)),
+        (thrown) => this.#close(exchange, this.#refused(exchange, thrown)),
+      );
+    } catch (thrown) {
+      return this.#close(exchange, this.#refused(exchange, thrown));
+    }
+  }
+
+  async #answer(exchange: Exchange): Promise<Sized> {
+    if (this.#draining && exchange.path !== readinessPath) {
+      throw refuse("shutting_down", { retry_after: 5 });
+    }
+    const { request, side, path } = exchange;
+    const found = this.#routes[side].find(request.method, path);
+    if (found.kind === "nothing") return this.#page(exchange);
+    if (found.kind === "method") throw refuse("method_not_allowed", { allow: found.allow });
+    exchange.route = found.match.route;
+    refuseAnnounced(request, this.#deps.bodyBytesMax);
+    const handler = this.#deps.handlers[found.match.operation];
+    if (typeof handler === "function") {
+      return dressed(exchange, await runPublic(exchange, found.match, handler));
+    }
+    const call = await this.#call(exchange, found.match, handler);
+    return renderAnswer(exchange, await this.#deps.perform(call, handler));
+  }
+
+  #page(exchange: Exchange): Sized {
+    const pages = exchange.side === "main" ? this.#deps.console : undefined;
+    const response = pages?.serve(exchange.request, exchange.path);
+    if (pages === undefined || response === undefined) throw refuse("not_found");
+    exchange.route = pages.route;
+    if (!["GET", "HEAD"].includes(exchange.request.method)) {
+      throw refuse("method_not_allowed", { allow: ["GET", "HEAD"] });
+    }
+    return dressed(exchange, response);
+  }
+
+  async #call(exchange: Exchange, match: Match, handler: Handler): Promise<Call> {
+    const { request } = exchange;
+    const query = new URLSearchParams(exchange.query);
+    const open = operationOf(match.operation).needs === "pub";
+    if (open) {
+      // Public rows ignore parameters they do not know (HTTP contract §1.2).
+      for (const name of [...query.keys()]) {
+        if (!Object.hasOwn(handler.query, name)) query.delete(name);
+      }
+    }
+    return {
+      operation: match.operation,
+      origin: open ? undefined : await this.#origin(exchange),
+      path: match.path,
+      query,
+      body: () => readJson(request, this.#deps.bodyBytesMax),
+    };
+  }
+
+  async #origin(exchange: Exchange): Promise<Origin | undefined> {
+    const { ip, requestId } = exchange;
+    const presented = presentedBy(exchange, this.#deps.osUser);
+    const principal = await this.#deps.authenticate(presented, ip, requestId);
+    if (principal === undefined) return undefined;
+    exchange.subject = principal.subject;
+    return { principal, ip, requestId };
+  }
+
+  #refused(exchange: Exchange, thrown: unknown): Sized {
+    const refused = renderProblem(exchange, thrown);
+    if (refused.bug) {
+      const stack = thrown instanceof Error ? thrown.stack : String(thrown);
+      const facts = { request_id: exchange.requestId, route: exchange.route, stack };
+      this.#deps.log.write("error", "request_failed", facts);
+    }
+    return refused;
+  }
+
+  #close(exchange: Exchange, { response, bytes }: Sized): Response {
+    if (this.#draining) response.headers.set("connection", "close");
+    this.#running--;
+    if (this.#running === 0) this.#idle?.();
+    const bytesOut = exchange.request.method === "HEAD" ? 0 : bytes;
+    const durationMs = performance.now() - exchange.begun;
+    this.#deps.observer.ended(exchange, { status: response.status, bytesOut, durationMs });
+    return response;
+  }
+}
+
+function runPublic(
+  exchange: Exchange,
+  match: Match,
+  handler: PublicHandler,
+): Response | Promise<Response> {
+  exchange.route = match.route;
+  const { request, query, ip, requestId } = exchange;
+  return handler({ request, path: match.path, query, ip, requestId });
+}
+
+const unmatched = "unmatched";
+/** The one path that answers while the server drains, to say so. */
+const readinessPath = "/readyz";

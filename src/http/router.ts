@@ -1,0 +1,132 @@
+/** Finds the operation for a method and a path; what can be found is compiled from the operations table alone. */
+
+import { RegExpRouter } from "hono/router/reg-exp-router";
+import { SmartRouter } from "hono/router/smart-router";
+import { TrieRouter } from "hono/router/trie-router";
+
+import { type OperationName, operationOf, operations, routeOf } from "#operations";
+
+import type { Match, Side } from "./exchange.ts";
+
+/** What a method and a path lead to. */
+export type Found =
+  | { readonly kind: "operation"; readonly match: Match }
+  | { readonly kind: "method"; readonly allow: readonly string[] }
+  | { readonly kind: "nothing" };
+
+/** The rows that can be reached through a door. */
+export function reachable(side: Side): readonly OperationName[] {
+  const names = Object.keys(operations) as OperationName[]; // The table's own keys.
+  return names.filter((name) => {
+    const row = operationOf(name);
+    if (side === "local") return true;
+    if (side === "main") return row.local !== true;
+    return row.needs === "pub" && servedInCleartext.some((limit) => limit === row.limit);
+  });
+}
+
+/**
+ * The routes of one door. Paths are exact, case-sensitive and without trailing slash; HEAD is served wherever GET is.
+ * A pattern with more literal octets wins, so `{serial}:suspend` is seen before `{serial}`.
+ */
+export class Routes {
+  readonly #router = new SmartRouter<Target>({ routers: [new RegExpRouter(), new TrieRouter()] });
+
+  constructor(names: readonly OperationName[]) {
+    const targets = new Map<string, Target>();
+    for (const name of names) {
+      const { method, path } = routeOf(name);
+      const target = targets.get(path) ?? compile(path);
+      target.methods.set(method, name);
+      targets.set(path, target);
+    }
+    for (const target of [...targets.values()].sort((a, b) => b.literals - a.literals)) {
+      this.#router.add("ALL", target.mounted, target);
+    }
+  }
+
+  /** `path` is undecoded and without query; `OPTIONS`, `TRACE` and the like are methods nobody allows. */
+  find(method: string, path: string): Found {
+    const target = this.#router.match("ALL", path)[0][0]?.[0];
+    const values = target?.pattern.exec(path)?.slice(1);
+    if (target === undefined || values === undefined) return { kind: "nothing" };
+    const operation = target.methods.get(method === "HEAD" ? "GET" : method);
+    if (operation === undefined) return { kind: "method", allow: allowed(target) };
+    const decoded = decodeAll(target, values);
+    if (decoded === undefined) return { kind: "nothing" };
+    return { kind: "operation", match: { operation, route: target.route, path: decoded } };
+  }
+}
+
+/** One path pattern and the operations behind it. */
+interface Target {
+  readonly route: string;
+  /** The pattern in the router's language. */
+  readonly mounted: string;
+  /** Takes the parameters out of a path, verbatim. */
+  readonly pattern: RegExp;
+  readonly names: readonly string[];
+  readonly literals: number;
+  readonly methods: Map<string, OperationName>;
+}
+
+function compile(route: string): Target {
+  const segments = route.slice(1).split("/").map(compileSegment);
+  return {
+    route,
+    mounted: `/${segments.map((segment) => segment.mounted).join("/")}`,
+    pattern: new RegExp(`^/${segments.map((segment) => segment.source).join("/")}$`),
+    names: segments.flatMap((segment) => (segment.name === undefined ? [] : [segment.name])),
+    literals: route.replace(/\{[^}]*\}/g, "").length,
+    methods: new Map(),
+  };
+}
+
+/**
+ * A literal colon would begin a parameter in the router's language, so a segment that holds one is mounted as a
+ * parameter constrained to exactly that text; greedy matching splits `{serial}:suspend` at the last colon.
+ */
+function compileSegment(segment: string, index: number) {
+  const [, before = "", name, rest, after = ""] =
+    /^([^{]*)(?:\{([a-z_]+)(\*)?\}(.*))?$/.exec(segment) ?? [];
+  const value = rest === undefined ? "[^/]+" : ".+";
+  if (name === undefined) {
+    const literal = escaped(segment);
+    const mounted = segment.includes(":") ? `:literal${index}{${literal}}` : segment;
+    return { mounted, source: literal, name };
+  }
+  const source = `${escaped(before)}(${value})${escaped(after)}`;
+  const constraint = `${escaped(before)}${value}${escaped(after)}`;
+  const plain = before === "" && after === "" && rest === undefined;
+  return { mounted: plain ? `:${name}` : `:${name}{${constraint}}`, source, name };
+}
+
+/** Decoded once; a rest of path stays verbatim. Undefined when an escape is not UTF-8: no record has such a name. */
+function decodeAll(target: Target, values: readonly string[]) {
+  const path: Record<string, string> = {};
+  for (const [index, name] of target.names.entries()) {
+    const raw = values[index] ?? "";
+    const value = target.route.includes(`{${name}*}`) ? raw : decodeOnce(raw);
+    if (value === undefined) return undefined;
+    path[name] = value;
+  }
+  return path;
+}
+
+/** Percent-decodes once; gives undefined for what cannot be decoded. */
+export function decodeOnce(raw: string): string | undefined {
+  if (!raw.includes("%")) return raw;
+  try {
+    return decodeURIComponent(raw);
+  } catch {
+    return undefined; // Malformed escapes name nothing.
+  }
+}
+
+const allowed = (target: Target): readonly string[] =>
+  [...target.methods.keys()].flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]));
+
+const escaped = (literal: string): string => literal.replace(/[.*+?^$()|[\]\\]/g, "\\$&");
+
+/** Limit classes of what relying parties fetch without TLS (configuration `server.public_http`). */
+const servedInCleartext = ["ocsp", "crl", "chain"] as const;
