@@ -1,0 +1,123 @@
+/** A whole server around handlers that do nothing: every row of the table is filled by a stub. */
+
+import type { Principal } from "#core/access/principal.ts";
+import { refuse } from "#core/problems.ts";
+import { instant } from "#core/time.ts";
+import type { Authenticate } from "#domain/access/authenticate.ts";
+import { handler } from "#domain/access/call.ts";
+import type { Perform } from "#domain/access/perform.ts";
+import type { AccessLogRow } from "#domain/audit/store.ts";
+import type { LogLevel } from "#domain/ports.ts";
+import { type OperationName, operationOf, operations } from "#operations";
+
+import { accessLog } from "#http/access-log.ts";
+import { FrontDoor, type FrontDoorDeps } from "#http/front-door.ts";
+import { Listeners, type ListenerOptions } from "#http/listener.ts";
+import type { Handlers, PublicHandler } from "#http/public.ts";
+
+/** A running stub with everything it was told and said. */
+export interface StubServer {
+  readonly listeners: Listeners;
+  readonly front: FrontDoor;
+  readonly origin: string;
+  readonly rows: AccessLogRow[];
+  readonly lines: { level: LogLevel; message: string; facts: Readonly<Record<string, unknown>> }[];
+  stop(): Promise<void>;
+}
+
+/** Opens a cleartext server on loopback unless `options` says otherwise; `handlers` replace single stubs. */
+export async function startStub(
+  options: Partial<ListenerOptions> = {},
+  deps: Partial<Omit<FrontDoorDeps, "handlers">> & { readonly handlers?: Partial<Handlers> } = {},
+): Promise<StubServer> {
+  const rows: AccessLogRow[] = [];
+  const lines: StubServer["lines"] = [];
+  const log = {
+    write: (level: LogLevel, message: string, facts: Readonly<Record<string, unknown>> = {}) => {
+      lines.push({ level, message, facts });
+    },
+  };
+  const observer = accessLog({
+    ...{ log, clock: { now: () => instant(0) }, logAccess: (row) => rows.push(row) },
+    counters: { began: () => undefined, ended: () => undefined },
+  });
+  const front = new FrontDoor({
+    ...{ perform: stubPerform, authenticate: stubAuthenticate, observer, log },
+    random: { uuid: () => crypto.randomUUID() },
+    ...{ trustedProxies: [], bodyBytesMax: 65_536, osUser: "tester" },
+    ...deps,
+    handlers: { ...stubHandlers(), ...deps.handlers },
+  });
+  const listeners = await Listeners.open(front, {
+    ...{ host: "127.0.0.1", port: 0, tls: undefined, tlsMinVersion: "1.2", insecureAllowed: true },
+    ...{ publicHttp: undefined, adminSocket: undefined, idleTimeoutSeconds: 30 },
+    ...options,
+  });
+  const scheme = options.tls === undefined ? "http" : "https";
+  const origin = `${scheme}://127.0.0.1:${listeners.addresses.main}`;
+  return { listeners, front, origin, rows, lines, stop: () => listeners.close(0) };
+}
+
+/** Every row answers its own name, path members, origin and body. */
+function stubHandlers(): Handlers {
+  const names = Object.keys(operations) as OperationName[]; // The table's own keys.
+  const stubs = names.map((name) => [name, stubHandler(name)] as const);
+  return Object.fromEntries(stubs) as Handlers; // One stub per row of the table.
+}
+
+function stubHandler(name: OperationName) {
+  if (derRows.includes(name)) return derStub;
+  return handler({
+    summary: `Stub of ${name}.`,
+    run: async () => ({ status: 200, body: { operation: name } }),
+  });
+}
+
+/** Asks for a principal where the row does, reads the body of a POST, and tells what it was given. */
+const stubPerform: Perform = async (call) => {
+  const row = operationOf(call.operation);
+  if (row.needs !== "pub" && call.origin === undefined) throw refuse("unauthenticated");
+  const body = row.route.startsWith("POST") ? await call.body() : undefined;
+  const { operation, path, origin } = call;
+  const subject = origin?.principal.subject ?? null;
+  return {
+    status: 200,
+    body: { operation, path, subject, ip: origin?.ip ?? null, body, query: `${call.query}` },
+  };
+};
+
+/** `root:secret` and `pki_pat_good` are known. */
+const stubAuthenticate: Authenticate = async (presented) => {
+  switch (presented.kind) {
+    case "none":
+      return undefined;
+    case "local":
+      return principal(`local:${presented.user}`, "local");
+    case "basic":
+      if (presented.name !== "root" || presented.password !== "secret") {
+        throw refuse("invalid_credentials");
+      }
+      return principal("root", "basic");
+    case "token":
+      if (presented.secret !== "pki_pat_good") throw refuse("invalid_token");
+      return principal("token:1", "token");
+    default:
+      throw refuse("invalid_token");
+  }
+};
+
+const principal = (subject: string, mechanism: Principal["mechanism"]): Principal => ({
+  ...{ subject, person: subject, isRoot: false, roles: ["admin"], tenantRoles: {}, groups: [] },
+  mechanism,
+});
+
+const derStub: PublicHandler = ({ path }) => {
+  const octets = Buffer.from(`der of ${path.id} ${path.request ?? ""}`);
+  const headers = {
+    "content-type": "application/ocsp-response",
+    "content-length": String(octets.byteLength),
+  };
+  return new Response(octets, { headers });
+};
+
+const derRows: readonly OperationName[] = ["ocsp.get", "ocsp.post", "crl.read"];
