@@ -24,7 +24,7 @@ describe("the declaration (CFG-9, ENV-1)", () => {
   });
 
   test("the JSON Schema is the one people reviewed", () => {
-    expectGolden("config-schema.txt", `${JSON.stringify(configJsonSchema(), null, 2)}\n`);
+    expectGolden("config-schema.json", `${JSON.stringify(configJsonSchema(), null, 2)}\n`);
   });
 
   test("the example files are the ones people reviewed", () => {
