@@ -3,14 +3,12 @@
 import { desc } from "drizzle-orm";
 
 import { eventHash, genesis } from "#core/audit/chain.ts";
-import { type LedgerDraft, ledgerHash } from "#core/audit/ledger.ts";
+import { ledgerHash } from "#core/audit/ledger.ts";
 import { defaultTenant } from "#core/ids.ts";
-import { timestamp } from "#core/time.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import { accessWrites } from "./access.ts";
 import { entry, event, storedHeads } from "./audit.ts";
 import { StoreUnfit } from "./faults.ts";
-import type { Journal } from "./journal.ts";
 import type { Session } from "./session.ts";
 
 export interface StoreDependencies {
@@ -18,28 +16,16 @@ export interface StoreDependencies {
   readonly random: Random;
   /** Told of what no caller can be told: a lost batch, a failing listener, lost access log rows. */
   readonly onFault?: (sentence: string, error: unknown) => void;
-  /** What entry 1 of a new sign ledger says beside its kind and time (HTTP contract §10.1). */
-  readonly ledgerGenesis?: Omit<LedgerDraft, "kind" | "timestamp">;
 }
 
-/** Fills a database whose tables were just made: the head row, ledger entry 1, the built-in tenant. */
-export async function fillEmpty(
-  writer: Session,
-  journal: Journal,
-  deps: StoreDependencies,
-): Promise<void> {
+/** Fills a database whose tables were just made: the head row and the built-in tenant; the ledger begins with its key. */
+export async function fillEmpty(writer: Session, deps: StoreDependencies): Promise<void> {
   const empty = {
     ...{ eventSeq: genesis.seq, eventHash: genesis.hash, revocationSequence: 0 },
     ...{ ledgerNumber: genesis.seq, ledgerHash: genesis.hash },
   };
   await writer.db.insert(writer.t.heads).values({ id: 1, ...empty });
   const now = deps.clock.now();
-  journal.begin(empty);
-  await journal.appendLedger({
-    ...(deps.ledgerGenesis ?? { provider: "software", role: "ledger" }),
-    ...{ kind: "genesis", timestamp: timestamp(now) },
-  });
-  await journal.flush();
   const { ensureTenant } = accessWrites(writer);
   const builtIn = { id: defaultTenant, slug: "default", name: "default" };
   await ensureTenant({ ...builtIn, status: "active", createdAt: now });

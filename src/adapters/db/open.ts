@@ -47,7 +47,7 @@ async function started(
   try {
     const uuid = () => deps.random.uuid();
     const journal = new Journal({ session: engine.writer, owner, uuid });
-    await migrate(() => fillEmpty(engine.writer, journal, deps));
+    await migrate(() => fillEmpty(engine.writer, deps));
     await verifyHeads(engine.reader);
     const { eventSeq: seen } = await storedHeads(engine.reader);
     const schemaVersion = (await appliedMigrations(engine.reader)).length;
