@@ -14,17 +14,9 @@ import {
   reloadable,
   text,
   word,
-} from "#config/fields.ts";
-import {
-  absoluteUrl,
-  block,
-  checkedText,
-  label,
-  objectId,
-  oneWord,
-  textual,
-} from "#config/kinds.ts";
-import { section, type Values } from "#config/section.ts";
+} from "../fields.ts";
+import { absoluteUrl, block, checkedText, label, objectId, oneWord, textual } from "../kinds.ts";
+import { section, type Values } from "../section.ts";
 
 /** The keys under `issuance`. */
 export const issuance = section("Issuance", {

@@ -1,6 +1,6 @@
 /** Opens and closes sign-ledger entries: the only place where a ticket for a CA key is made. */
 
-import type { KeyRole, SignPurpose } from "#core/audit/ledger.ts";
+import type { KeyRole, LedgerEntry, SignPurpose } from "#core/audit/ledger.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import type { CaId } from "#core/ids.ts";
 import { type Instant, timestamp } from "#core/time.ts";
@@ -54,6 +54,13 @@ export async function closeTicket(
       ? { result: "success" as const, signatureSha256: sha256Hex(outcome.signature) }
       : { result: "error" as const, error: outcome.error };
   await tx.audit.appendLedger({ ...facts, ...result, kind: "outcome", timestamp: timestamp(at) });
+}
+
+/** Closes an intent whose outcome a crash lost (KEY-7); its artefact is treated as possibly existing. */
+export async function closeUnknown(tx: Unit, intent: LedgerEntry, at: Instant): Promise<void> {
+  const { number: _number, prevHash: _prevHash, hash: _hash, ...facts } = intent;
+  const outcome = { kind: "outcome", result: "unknown", timestamp: timestamp(at) } as const;
+  await tx.audit.appendLedger({ ...facts, ...outcome });
 }
 
 /** Announces a key in the ledger before its first use (rule V9). */

@@ -1,0 +1,145 @@
+/** Decides what a requested certificate would say, and every reason against it that names, profile and limits give. */
+
+import type { Problem } from "#core/problems.ts";
+import { refuse } from "#core/problems.ts";
+import { type Instant, secondsPerDay } from "#core/time.ts";
+import type { CertificationRequest } from "#core/x509/csr.ts";
+import { type PublicKey, parsePublicKey } from "#core/x509/public-keys.ts";
+import { DerError } from "#core/asn1/cursor.ts";
+
+import { leafExtensions, usagesFor } from "./certificate-extensions.ts";
+import { namesOf, type RequestedNames } from "./names.ts";
+import type { IssuanceSettings, Issuer, Objection, Plan } from "./plan.ts";
+import type { Profile } from "./profile.ts";
+import { placeValidity } from "./validity.ts";
+
+/** What a caller asks for; the CSR is parsed and its signature verified. */
+export interface LeafRequest {
+  readonly csr: Pick<
+    CertificationRequest,
+    "subject" | "sans" | "unsupportedNames" | "mustStaple" | "spki"
+  >;
+  readonly validitySeconds: number | undefined;
+  /** Undefined: as the profile says. */
+  readonly mustStaple: boolean | undefined;
+  /** Protocols have a validity above the limits shortened; people, JSON and the CLI are refused (PRO-2). */
+  readonly caller: "interactive" | "protocol";
+}
+
+export type Admission =
+  | { readonly readable: false; readonly refusal: Problem }
+  /** The plan is complete also where it is objected to, so that all gates can report together. */
+  | { readonly readable: true; readonly plan: Plan; readonly objections: readonly Objection[] };
+
+/** Plans a leaf. */
+export function admit(
+  request: LeafRequest,
+  profile: Profile,
+  issuer: Issuer,
+  settings: IssuanceSettings,
+  now: Instant,
+): Admission {
+  const names = namesOf(request.csr);
+  if ("refusal" in names) return { readable: false, refusal: names.refusal };
+  const publicKey = publicKeyOf(request.csr.spki);
+  if (publicKey === undefined) {
+    return { readable: false, refusal: refuse("bad_csr", { reason: "public_key" }) };
+  }
+  const keyUsages = usagesFor(profile.keyUsages, publicKey.family);
+  const staple = stapleWish(request, profile);
+  const validity = leafValidity(request, profile, issuer, settings, now);
+  const emptySubject = names.subject.attributes.length === 0;
+  const extensions = leafExtensions({
+    ...{ profile, keyUsages, spki: publicKey.spki, skiMethod: settings.skiMethod },
+    ...{ repeated: issuer.repeated, sans: names.sans, emptySubject, mustStaple: staple.wanted },
+  });
+  const objections = [
+    nameObjection(names, profile, settings),
+    usageObjection(profile, keyUsages.length, publicKey),
+    staple.objection,
+    validity.objection,
+  ].filter((objection) => objection !== undefined);
+  const plan: Plan = {
+    ...{ kind: "leaf", profile: profile.name, subject: names.subject, sans: names.sans, publicKey },
+    ...{ notBefore: validity.notBefore, notAfter: validity.notAfter, clamped: validity.clamped },
+    ...{ keyUsages, extKeyUsages: profile.extKeyUsages, mustStaple: staple.wanted, extensions },
+  };
+  return { readable: true, plan, objections };
+}
+
+function publicKeyOf(spki: Uint8Array): PublicKey | undefined {
+  try {
+    return parsePublicKey(spki);
+  } catch (error) {
+    if (error instanceof DerError) return undefined;
+    throw error;
+  }
+}
+
+function leafValidity(
+  request: LeafRequest,
+  profile: Profile,
+  issuer: Issuer,
+  settings: IssuanceSettings,
+  now: Instant,
+) {
+  const { defaultValiditySeconds, maxValiditySeconds } = profile;
+  return placeValidity(
+    {
+      requestedSeconds: request.validitySeconds,
+      defaultSeconds: defaultValiditySeconds || maxValiditySeconds || fallbackSeconds,
+      profileMaxSeconds: maxValiditySeconds,
+      policyMaxSeconds: settings.maxCertValidityDays * secondsPerDay,
+      issuer,
+      backdateSeconds: settings.backdateSeconds,
+      shorten: request.caller === "protocol",
+    },
+    now,
+  );
+}
+
+/** The request's own word counts where the profile lets it; a CSR's TLS feature alone is never refused (PRO-4). */
+function stapleWish(
+  request: LeafRequest,
+  profile: Profile,
+): { readonly wanted: boolean; readonly objection: Objection | undefined } {
+  const { mustStaple, allowMustStapleOverride } = profile;
+  if (allowMustStapleOverride) {
+    const wanted = request.mustStaple ?? (mustStaple || request.csr.mustStaple);
+    return { wanted, objection: undefined };
+  }
+  const contradicts = request.mustStaple !== undefined && request.mustStaple !== mustStaple;
+  return {
+    wanted: mustStaple,
+    objection: contradicts
+      ? { gate: "must_staple", reason: "the profile does not let requests decide" }
+      : undefined,
+  };
+}
+
+function nameObjection(
+  names: RequestedNames,
+  profile: Profile,
+  settings: IssuanceSettings,
+): Objection | undefined {
+  if (names.sans.length > settings.maxNames) {
+    return { gate: "names", reason: `more than ${settings.maxNames} names` };
+  }
+  if (profile.names.requireSan && names.sans.length === 0) {
+    return { gate: "names", reason: "the profile wants a subject alternative name" };
+  }
+  return undefined;
+}
+
+function usageObjection(profile: Profile, usable: number, key: PublicKey): Objection | undefined {
+  if (usable > 0 || profile.keyUsages.length === 0) return undefined;
+  return {
+    gate: "certificate_policy",
+    reason: "the key can serve none of the profile's usages",
+    code: "key_usage_unsuitable",
+    facts: { key_type: key.keyType ?? key.family },
+  };
+}
+
+/** A configured profile may name neither default nor maximum; only the caps bind it then. */
+const fallbackSeconds = 365 * secondsPerDay;

@@ -1,0 +1,171 @@
+/** THE GATES: every check between a plan and a signature, one row each; only they make what the signer accepts. */
+
+import type { Serial } from "#core/ids.ts";
+import { Problem, type ProblemCode } from "#core/problems.ts";
+import type { Instant } from "#core/time.ts";
+import { encodeTbsCertificate } from "#core/x509/certificate.ts";
+
+import { checkKey, strictKeyChecks } from "./key-quality.ts";
+import { type Finding, lintUnsigned, strictLint } from "./lint.ts";
+import { type NameViolation, pathViolations, profileViolations } from "./name-constraints.ts";
+import type { Issuer, Objection, Plan } from "./plan.ts";
+import type { Profile } from "./profile.ts";
+
+/** A plan with the serial drawn for it, before anybody has cleared it. */
+export interface Candidate {
+  readonly plan: Plan;
+  readonly objections: readonly Objection[];
+  readonly issuer: Issuer;
+  /** Undefined for CA and responder certificates: nothing is relaxed for them. */
+  readonly profile: Profile | undefined;
+  readonly serial: Serial;
+  readonly now: Instant;
+}
+
+/** What a gate says. */
+export interface GateReport {
+  readonly name: GateName;
+  readonly status: "pass" | "fail" | "warn";
+  readonly reason?: string;
+  readonly findings?: readonly Finding[];
+}
+
+declare const cleared: unique symbol;
+
+/** Octets that passed every gate: the only thing the signer accepts, and only `clear` makes one. */
+export interface ClearedPlan {
+  readonly [cleared]: true;
+  readonly plan: Plan;
+  readonly issuer: Issuer;
+  readonly serial: Serial;
+  /** The to-be-signed certificate exactly as it was linted. */
+  readonly tbs: Uint8Array;
+  readonly gates: readonly GateReport[];
+}
+
+export type Clearance =
+  | { readonly cleared: true; readonly plan: ClearedPlan }
+  | {
+      readonly cleared: false;
+      readonly refusal: Problem;
+      readonly gates: readonly GateReport[];
+    };
+
+interface GateRow {
+  readonly name: GateName;
+  readonly clause: string;
+  readonly run: (checked: Checked) => Omit<GateReport, "name">;
+}
+
+interface Checked extends Candidate {
+  readonly tbs: Uint8Array;
+}
+
+export type GateName =
+  | "names"
+  | "certificate_policy"
+  | "must_staple"
+  | "lint"
+  | "name_constraints"
+  | "keycheck"
+  | "validity";
+
+// biome-ignore format: the table is read by column.
+export const gates: readonly GateRow[] = [
+  { name: "names",              clause: "PRO-4, PRO-5",          run: objectionsOf("names") },
+  { name: "certificate_policy", clause: "EXT-1",                 run: objectionsOf("certificate_policy") },
+  { name: "must_staple",        clause: "PRO-4",                 run: objectionsOf("must_staple") },
+  { name: "lint",               clause: "behaviour.md §6.1",     run: lint },
+  { name: "name_constraints",   clause: "RFC 5280 §4.2.1.10",    run: nameConstraints },
+  { name: "keycheck",           clause: "behaviour.md §6.2",     run: keyCheck },
+  { name: "validity",           clause: "PRO-2",                 run: objectionsOf("validity") },
+];
+
+/** Runs every gate; all report together, and one that throws has refused. */
+export function clear(candidate: Candidate): Clearance {
+  const tbs = encodeTbs(candidate);
+  const checked = { ...candidate, tbs };
+  const reports = gates.map((gate) => ({ name: gate.name, ...judgement(gate, checked) }));
+  const failed = reports.filter(({ status }) => status === "fail");
+  if (failed.length > 0) {
+    return { cleared: false, refusal: refusalFor(candidate, reports, failed), gates: reports };
+  }
+  const { plan, issuer, serial } = candidate;
+  // The brand exists only in the types: this is the one place that may claim it.
+  return {
+    cleared: true,
+    plan: { plan, issuer, serial, tbs, gates: reports } as unknown as ClearedPlan,
+  };
+}
+
+function encodeTbs({ plan, issuer, serial }: Candidate): Uint8Array {
+  return encodeTbsCertificate({
+    ...{ serial, signature: issuer.signature, issuer: issuer.subject },
+    ...{ notBefore: plan.notBefore, notAfter: plan.notAfter, subject: plan.subject.der },
+    ...{ spki: plan.publicKey.spki, extensions: plan.extensions },
+  });
+}
+
+function judgement(gate: GateRow, checked: Checked): Omit<GateReport, "name"> {
+  try {
+    return gate.run(checked);
+  } catch {
+    // Whatever kept it from deciding, a gate that cannot decide has refused.
+    return { status: "fail", reason: "the gate could not decide" };
+  }
+}
+
+function objectionsOf(gate: Objection["gate"]): GateRow["run"] {
+  return ({ objections }) => {
+    const objection = objections.find((candidate) => candidate.gate === gate);
+    return objection === undefined ? passed : { status: "fail", reason: objection.reason };
+  };
+}
+
+function lint({ plan, issuer, profile, tbs, now }: Checked) {
+  const settings = profile?.lint ?? strictLint;
+  const context = {
+    ...{ kind: plan.kind, issuer, now, public: settings.public },
+    maxValiditySeconds: profile?.maxValiditySeconds ?? 0,
+  };
+  return reportOf(lintUnsigned(tbs, issuer.signature, context, settings));
+}
+
+function keyCheck({ plan, profile }: Checked) {
+  return reportOf(checkKey(plan.publicKey, profile?.keyChecks ?? strictKeyChecks));
+}
+
+function nameConstraints({ plan, issuer, profile }: Checked): Omit<GateReport, "name"> {
+  const violations: readonly NameViolation[] = [
+    // RFC 5280 §6.1.4: a self-issued root is bound by nobody.
+    ...(plan.kind === "root" ? [] : pathViolations(plan, issuer.constraints)),
+    ...(profile === undefined ? [] : profileViolations(plan, profile.names)),
+  ];
+  if (violations.length === 0) return passed;
+  const findings = violations.map(({ name, why }) => ({
+    ...{ code: "name_not_allowed", mode: "error" as const, clause: "RFC 5280 4.2.1.10" },
+    description: `${name}: ${why}`,
+  }));
+  return { status: "fail", findings };
+}
+
+function reportOf(findings: readonly Finding[]): Omit<GateReport, "name"> {
+  if (findings.length === 0) return passed;
+  const refuses = findings.some(({ mode }) => mode === "error");
+  return { status: refuses ? "fail" : "warn", findings };
+}
+
+/** The code of the only gate that refused when it has one, else `gate_refused` with what every gate said. */
+function refusalFor(
+  { objections }: Candidate,
+  reports: readonly GateReport[],
+  failed: readonly GateReport[],
+): Problem {
+  const [only] = failed;
+  const objection =
+    failed.length === 1 ? objections.find(({ gate }) => gate === only?.name) : undefined;
+  const code: ProblemCode = objection?.code ?? "gate_refused";
+  return new Problem(code, objection?.code ? (objection.facts ?? {}) : { gates: reports });
+}
+
+const passed = { status: "pass" } as const;

@@ -1,0 +1,95 @@
+/** Key checks: what makes a public key unfit to be certified, one row per check (behaviour.md §6.2). */
+
+import type { PublicKey } from "#core/x509/public-keys.ts";
+
+import type { Profile } from "./profile.ts";
+import type { Finding } from "./lint.ts";
+import { hasSmallFactor, isPerfectPower } from "./key-factors.ts";
+import { ed25519PointFault, ecPointFault } from "./key-points.ts";
+
+export interface KeyRule {
+  readonly id: string;
+  /** True for checks no profile can relax. */
+  readonly fixed: boolean;
+  readonly clause: string;
+  /** What is wrong with the key, or undefined. */
+  readonly check: (key: PublicKey, settings: Profile["keyChecks"]) => string | undefined;
+}
+
+// biome-ignore format: the table is read by column.
+export const keyRules: readonly KeyRule[] = [
+  { id: "small_modulus", fixed: true, clause: "NIST SP 800-57 5.6.1", check: smallModulus },
+  { id: "even_modulus",  fixed: true, clause: "RFC 8017 3.1",         check: evenModulus },
+  { id: "weak_exponent", fixed: true, clause: "BR 6.1.6",             check: weakExponent },
+  { id: "small_factor",  fixed: true, clause: "NIST SP 800-89 5.3.3", check: smallFactor },
+  { id: "ec_curve",      fixed: true, clause: "BR 6.1.5",             check: ecCurve },
+  { id: "ec_point",      fixed: true, clause: "NIST SP 800-56A 5.6.2.3", check: ecPoint },
+  { id: "ed25519_point", fixed: true, clause: "RFC 8032 5.1.3",       check: ed25519Point },
+  { id: "unknown_key",   fixed: true, clause: "BR 6.1.5",             check: unknownKey },
+];
+
+/** Every fault of the key; a finding of mode `error` refuses. */
+export function checkKey(key: PublicKey, settings: Profile["keyChecks"]): readonly Finding[] {
+  const findings: Finding[] = [];
+  for (const rule of keyRules) {
+    if (settings.disabled && !rule.fixed) continue;
+    const description = rule.check(key, settings);
+    if (description === undefined) continue;
+    const mode = rule.fixed || settings.mode === "enforce" ? "error" : "warn";
+    findings.push({ code: rule.id, mode, clause: rule.clause, description });
+  }
+  return findings;
+}
+
+/** The checks as CA and responder keys meet them: nothing relaxed. */
+export const strictKeyChecks: Profile["keyChecks"] = {
+  ...{ disabled: false, mode: "enforce", minRsaBits: 2048 },
+};
+
+function smallModulus(key: PublicKey, { minRsaBits }: Profile["keyChecks"]) {
+  const least = Math.max(2048, minRsaBits);
+  return key.family === "rsa" && key.bits < least
+    ? `the RSA modulus has ${key.bits} bits, fewer than ${least}`
+    : undefined;
+}
+
+function evenModulus(key: PublicKey) {
+  return key.family === "rsa" && key.modulus % 2n === 0n ? "the RSA modulus is even" : undefined;
+}
+
+function weakExponent(key: PublicKey) {
+  if (key.family !== "rsa") return undefined;
+  const { exponent } = key;
+  if (exponent % 2n === 0n) return "the RSA exponent is even";
+  if (exponent < 65_537n) return "the RSA exponent is smaller than 65537";
+  return exponent >= 1n << 256n ? "the RSA exponent has more than 256 bits" : undefined;
+}
+
+function smallFactor(key: PublicKey) {
+  // A giant modulus would make this slow; real ones end far below.
+  if (key.family !== "rsa" || key.modulus % 2n === 0n || key.modulus < 3n) return undefined;
+  if (key.bits > bitsMax) return `the RSA modulus has more than ${bitsMax} bits`;
+  if (hasSmallFactor(key.modulus)) return "a prime below 10,000 divides the RSA modulus";
+  return isPerfectPower(key.modulus) ? "the RSA modulus is a power" : undefined;
+}
+
+function ecCurve(key: PublicKey) {
+  return key.family === "ec" && !["P-256", "P-384", "P-521"].includes(key.curve)
+    ? "the curve is none of P-256, P-384 and P-521"
+    : undefined;
+}
+
+function ecPoint(key: PublicKey) {
+  return key.family === "ec" ? ecPointFault(key.curve, key.point) : undefined;
+}
+
+function ed25519Point(key: PublicKey) {
+  return key.family === "ed25519" ? ed25519PointFault(key.point) : undefined;
+}
+
+/** A key whose kind is not known cannot be checked, and so is refused. */
+function unknownKey(key: PublicKey) {
+  return key.family === "unknown" ? `keys of algorithm ${key.oid} are not certified` : undefined;
+}
+
+const bitsMax = 8192;

@@ -1,0 +1,83 @@
+/** A plan: everything a certificate will say but its serial, with the issuer it is planned for. */
+
+import type { CaId } from "#core/ids.ts";
+import type { ProblemCode } from "#core/problems.ts";
+import type { Instant } from "#core/time.ts";
+import type { SignatureName } from "#core/x509/algorithms.ts";
+import type { Extension, KeyUsage } from "#core/x509/extensions.ts";
+import type { GeneralName } from "#core/x509/general-names.ts";
+import type { NameConstraints } from "#core/x509/name-constraints.ts";
+import type { Name } from "#core/x509/names.ts";
+import type { PublicKey } from "#core/x509/public-keys.ts";
+
+/** What a certificate is, which decides the extensions it has and the rules it must meet (behaviour.md §4). */
+export type PlanKind = "root" | "intermediate" | "leaf" | "responder";
+
+/** What shortened a validity. */
+export type ValidityLimit = "profile" | "policy" | "ca";
+
+export interface Plan {
+  readonly kind: PlanKind;
+  /** Name of the profile; empty for CA and responder certificates. */
+  readonly profile: string;
+  readonly subject: Name;
+  readonly sans: readonly GeneralName[];
+  readonly publicKey: PublicKey;
+  readonly notBefore: Instant;
+  /** Inclusive. */
+  readonly notAfter: Instant;
+  readonly clamped: ValidityLimit | undefined;
+  readonly keyUsages: readonly KeyUsage[];
+  readonly extKeyUsages: readonly string[];
+  readonly mustStaple: boolean;
+  readonly extensions: readonly Extension[];
+}
+
+/** A signing CA as far as planning and the gates must know it; a root is its own issuer. */
+export interface Issuer {
+  readonly id: CaId;
+  /** DER of the CA's subject. */
+  readonly subject: Uint8Array;
+  /** The CA's subject key identifier. */
+  readonly keyId: Uint8Array;
+  /** Lower hex SHA-256 of the CA's SubjectPublicKeyInfo. */
+  readonly spkiSha256: string;
+  readonly signature: SignatureName;
+  readonly notBefore: Instant;
+  readonly notAfter: Instant;
+  /** Undefined: no limit. */
+  readonly maxPathLength: number | undefined;
+  /** Name constraints of every certificate on the path to the root, the CA's own first. */
+  readonly constraints: readonly NameConstraints[];
+  /** Extensions every certificate of this CA repeats, encoded once. */
+  readonly repeated: RepeatedExtensions;
+}
+
+/** Pointer extensions are absent without a URL base. */
+export interface RepeatedExtensions {
+  readonly authorityKeyIdentifier: Extension;
+  /** OCSP and caIssuers. */
+  readonly authorityInfoAccess: Extension | undefined;
+  /** caIssuers alone, for profiles without revocation pointers (EXT-4). */
+  readonly caIssuersOnly: Extension | undefined;
+  readonly crlDistributionPoints: Extension | undefined;
+}
+
+/** What the instance's settings say about issuance. */
+export interface IssuanceSettings {
+  readonly backdateSeconds: number;
+  readonly skiMethod: "rfc7093" | "sha1";
+  /** Subject alternative names per certificate, at most. */
+  readonly maxNames: number;
+  /** `policy.max_cert_validity_days`; 0: no cap. */
+  readonly maxCertValidityDays: number;
+}
+
+/** One reason against a plan, said by the gate it belongs to. */
+export interface Objection {
+  readonly gate: "names" | "certificate_policy" | "must_staple" | "validity";
+  readonly reason: string;
+  /** The refusal's own code when this is the only gate that objects. */
+  readonly code?: ProblemCode;
+  readonly facts?: Readonly<Record<string, unknown>>;
+}

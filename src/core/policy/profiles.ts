@@ -1,0 +1,100 @@
+/** The profiles in force: the built-in ones, replaced by configured ones of the same name. */
+
+import { refuse } from "#core/problems.ts";
+import { secondsPerDay } from "#core/time.ts";
+import type { KeyUsage } from "#core/x509/extensions.ts";
+
+import type { Profile } from "./profile.ts";
+
+/** The profile used when a request names none. */
+export const defaultProfile = "server";
+
+/** A set of profiles by name; a reload makes a new set and replaces the old one as a whole. */
+export class ProfileSet {
+  private readonly byName: ReadonlyMap<string, Profile>;
+
+  /** `configured` replaces built-in profiles of the same name and adds the others. */
+  constructor(configured: readonly Profile[] = []) {
+    this.byName = new Map([...builtins, ...configured].map((profile) => [profile.name, profile]));
+  }
+
+  /** The profile of exactly this name. Refuses `unknown_profile`. */
+  named(name: string): Profile {
+    const profile = this.byName.get(name);
+    if (profile === undefined) throw refuse("unknown_profile", { profile: name });
+    return profile;
+  }
+
+  has(name: string): boolean {
+    return this.byName.has(name);
+  }
+
+  /** All of them, by name. */
+  sorted(): readonly Profile[] {
+    return [...this.byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+}
+
+/** The profile as GET /api/profiles shows it; seconds are exact, days rounded up (PRO-6). */
+export function profileJson(profile: Profile) {
+  const { policies } = profile;
+  return {
+    name: profile.name,
+    description: profile.description,
+    builtin: profile.builtin,
+    key_usages: profile.keyUsages,
+    ext_key_usages: profile.extKeyUsages,
+    default_validity_days: daysRoundedUp(profile.defaultValiditySeconds),
+    default_validity_seconds: profile.defaultValiditySeconds,
+    max_validity_days: daysRoundedUp(profile.maxValiditySeconds),
+    max_validity_seconds: profile.maxValiditySeconds,
+    is_ca: false,
+    lint: profile.lint,
+    key_checks: {
+      disabled: profile.keyChecks.disabled,
+      mode: profile.keyChecks.mode,
+      min_rsa_bits: profile.keyChecks.minRsaBits,
+    },
+    ...(policies && {
+      policies: {
+        oids: policies.oids,
+        ...(policies.cps === undefined ? {} : { cps: policies.cps }),
+        critical: policies.critical,
+      },
+    }),
+    must_staple: profile.mustStaple,
+    allow_must_staple_override: profile.allowMustStapleOverride,
+    algorithm: "classical",
+    require_approval: false,
+  };
+}
+
+/** Whole days that hold this many seconds; 0 only for 0. */
+export const daysRoundedUp = (seconds: number): number => Math.ceil(seconds / secondsPerDay);
+
+// biome-ignore format: the table is read by column.
+const rows = [
+  // name, key usages, extended key usages, days by default, days at most, description
+  ["server",        ["digitalSignature", "keyEncipherment"], ["serverAuth"],               397, 397, "TLS servers."],
+  ["client",        ["digitalSignature"],                    ["clientAuth"],               365, 730, "TLS clients."],
+  ["server-client", ["digitalSignature", "keyEncipherment"], ["serverAuth", "clientAuth"], 397, 397, "TLS servers that are also clients."],
+] as const satisfies readonly (readonly [
+  string, readonly KeyUsage[], readonly string[], number, number, string,
+])[];
+
+const builtins: readonly Profile[] = rows.map(
+  ([name, keyUsages, extKeyUsages, defaultDays, maxDays, description]) => ({
+    ...{ name, description, builtin: true, keyUsages, extKeyUsages },
+    defaultValiditySeconds: defaultDays * secondsPerDay,
+    maxValiditySeconds: maxDays * secondsPerDay,
+    lint: { disabled: false, mode: "enforce", public: false, overrides: {} },
+    keyChecks: { disabled: false, mode: "enforce", minRsaBits: 2048 },
+    policies: undefined,
+    // A common name without a SAN is enough for the built-in profiles (HTTP contract §4.5).
+    names: {
+      ...{ permittedDns: undefined, permittedIps: undefined, permittedEmails: undefined },
+      ...{ permittedUris: undefined, allowWildcards: true, requireSan: false },
+    },
+    ...{ mustStaple: false, allowMustStapleOverride: false, omitRevocationPointers: false },
+  }),
+);

@@ -1,0 +1,269 @@
+/** Creates CAs: a key in the provider, announced in the ledger, and a certificate through the ceremony. */
+
+import { caId, type TenantId } from "#core/ids.ts";
+import type { Action } from "#core/audit/actions.ts";
+import { caExtensions, repeatedExtensions } from "#core/policy/certificate-extensions.ts";
+import { pathViolations, unpermittedSubtrees } from "#core/policy/name-constraints.ts";
+import type { IssuanceSettings, Issuer, Plan } from "#core/policy/plan.ts";
+import { placeValidity, type Validity } from "#core/policy/validity.ts";
+import { Problem, refuse } from "#core/problems.ts";
+import { type Instant, secondsPerDay } from "#core/time.ts";
+import { defaultSignature, type KeyType } from "#core/x509/algorithms.ts";
+import { subjectKeyId } from "#core/x509/extensions.ts";
+import type { NameConstraints } from "#core/x509/name-constraints.ts";
+import { encodeName, type Name, type NameAttribute, nameText } from "#core/x509/names.ts";
+import { parsePublicKey, spkiSha256 } from "#core/x509/public-keys.ts";
+import type { Origin } from "#domain/access/call.ts";
+import { announceKey } from "#domain/audit/sign-ledger.ts";
+import type { Ceremony } from "#domain/certificates/ceremony.ts";
+import { aboutCa, refusingGates } from "#domain/certificates/events.ts";
+import type { HeldKey, Keys, ProviderName } from "#domain/keys.ts";
+import type { Clock, Random } from "#domain/ports.ts";
+import type { Store } from "#domain/store.ts";
+import { activeMember } from "./resolve.ts";
+import type { CaSigner, CaSigners } from "./signers.ts";
+import type { CaRecord } from "./store.ts";
+
+/** What a new CA shall be. */
+export interface CaWish {
+  readonly label: string;
+  readonly subject: readonly NameAttribute[];
+  readonly keyType: KeyType;
+  /** Undefined takes the default, shortened to the parent's life; a number above that is refused. */
+  readonly validityDays: number | undefined;
+  readonly maxPathLength: number | undefined;
+  readonly nameConstraints: (NameConstraints & { readonly critical: boolean }) | undefined;
+  readonly policies: PolicyWish | undefined;
+}
+
+interface PolicyWish {
+  readonly oids: readonly string[];
+  readonly cps: string | undefined;
+  readonly critical: boolean;
+}
+
+export interface AuthoritiesDeps {
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly signers: CaSigners;
+  readonly ceremony: Ceremony;
+  /** `key_provider` of CA keys. */
+  readonly provider: ProviderName;
+  readonly urlBase: string | undefined;
+  readonly settings: Pick<IssuanceSettings, "backdateSeconds" | "skiMethod">;
+}
+
+/** Who asks for what kind of CA, once it is known that it may be. */
+interface Creation {
+  readonly origin: Origin;
+  readonly wish: CaWish;
+  readonly tenant: TenantId;
+  readonly action: Extract<Action, "ca.init_root" | "ca.issue_intermediate">;
+  /** Undefined for a root, which certifies itself. */
+  readonly parent: CaSigner | undefined;
+  readonly maxPathLength: number | undefined;
+  readonly subject: Name;
+  readonly validity: Validity;
+  readonly now: Instant;
+  readonly provider: ProviderName;
+  readonly internal: boolean;
+}
+
+export class Authorities {
+  readonly #deps: AuthoritiesDeps;
+
+  constructor(deps: AuthoritiesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Refuses `already_exists`, `key_type_unsupported`, `gate_refused`, `key_unavailable`. */
+  async initRoot(
+    origin: Origin,
+    tenant: TenantId,
+    wish: CaWish,
+    special: { readonly provider?: ProviderName; readonly internal?: boolean } = {},
+  ): Promise<CaRecord> {
+    const now = this.#deps.clock.now();
+    await this.#labelFree(wish.label);
+    return await this.#create({
+      ...{ origin, wish, tenant, action: "ca.init_root", parent: undefined, now },
+      ...{ maxPathLength: wish.maxPathLength, subject: encodeName(wish.subject) },
+      validity: this.#validity(wish, rootDays, undefined, now),
+      ...{ provider: special.provider ?? this.#deps.provider, internal: special.internal ?? false },
+    });
+  }
+
+  /** Refuses also `ca_not_active`, `ca_constraint` and `validity_exceeds_limit`, all before a key is made. */
+  async issueIntermediate(origin: Origin, parentCa: CaRecord, wish: CaWish): Promise<CaRecord> {
+    const { store, signers, clock, provider } = this.#deps;
+    const now = clock.now();
+    const parent = await signers.signer(await activeMember(store.read.cas, parentCa), now);
+    await this.#labelFree(wish.label);
+    const subject = encodeName(wish.subject);
+    const maxPathLength = pathLengthBelow(parent.issuer, wish.maxPathLength);
+    refuseForbiddenNames(parent.issuer, wish, subject);
+    const validity = this.#validity(wish, intermediateDays, parent.issuer, now);
+    if (validity.objection) {
+      throw refuse("validity_exceeds_limit", validity.objection.facts ?? {});
+    }
+    return await this.#create({
+      ...{ origin, wish, tenant: parentCa.tenant, action: "ca.issue_intermediate", parent, now },
+      ...{ maxPathLength, subject, validity, provider, internal: false },
+    });
+  }
+
+  async #labelFree(label: string): Promise<void> {
+    const taken = await this.#deps.store.read.cas.byLabel(label);
+    if (taken !== undefined) throw refuse("already_exists", { field: "label" });
+  }
+
+  #validity(wish: CaWish, defaultDays: number, issuer: Issuer | undefined, now: Instant) {
+    const requestedSeconds =
+      wish.validityDays === undefined ? undefined : wish.validityDays * secondsPerDay;
+    return placeValidity(
+      {
+        ...{ requestedSeconds, defaultSeconds: defaultDays * secondsPerDay, issuer },
+        ...{ profileMaxSeconds: 0, policyMaxSeconds: 0, shorten: false },
+        backdateSeconds: this.#deps.settings.backdateSeconds,
+      },
+      now,
+    );
+  }
+
+  async #create(creation: Creation): Promise<CaRecord> {
+    const { keys, random } = this.#deps;
+    const { wish, provider } = creation;
+    const id = caId(random.uuid());
+    // Label and id together: a repeat after a failure never meets the key of the first attempt.
+    const label = `${wish.label.replace(/[^A-Za-z0-9._-]/g, "-")}-${id}`;
+    const held = await keys.generate({ provider, label, keyType: wish.keyType, role: "ca" });
+    await this.#announce(held, "generate");
+    return await this.#certify(creation, id, held);
+  }
+
+  async #certify(creation: Creation, id: CaRecord["id"], held: HeldKey): Promise<CaRecord> {
+    const { ceremony } = this.#deps;
+    const { wish, tenant, now, action } = creation;
+    const signer = creation.parent ?? this.#itself(creation, id, held);
+    let record: CaRecord | undefined;
+    try {
+      await ceremony.certify({
+        ...{ signer, plan: this.#plan(creation, held), objections: [], profile: undefined },
+        ...{ kind: "ca", purpose: "ca_certificate", tenant, now, marker: "" },
+        requestedBy: creation.origin.principal.subject,
+        // Before the row: a root's certificate is recorded under the root itself.
+        before: async (tx, { certificate, serial }) => {
+          record = { ...caRecord(creation, id, held), certificate, serial };
+          await tx.cas.insert(record);
+        },
+        ...creationEvents(creation, { id, tenant, label: wish.label }, action),
+      });
+    } catch (error) {
+      // Only what the gates refused has certainly not been signed with or certified.
+      if (error instanceof Problem && error.code === "gate_refused") await this.#discard(held);
+      throw error;
+    }
+    if (record === undefined) throw new Error("the ceremony ended without the record of its CA");
+    return record;
+  }
+
+  /** A root before it has a certificate: everything an issuer must be is known from the plan. */
+  #itself(creation: Creation, id: CaRecord["id"], held: HeldKey): CaSigner {
+    const { validity, subject, wish } = creation;
+    const keyId = this.#keyId(held);
+    const issuer: Issuer = {
+      ...{ id, subject: subject.der, keyId, spkiSha256: spkiSha256(held.spki) },
+      ...{ signature: defaultSignature(held.keyType), constraints: [] },
+      ...{ notBefore: validity.notBefore, notAfter: validity.notAfter },
+      maxPathLength: creation.maxPathLength,
+      repeated: repeatedExtensions({ id, keyId, urlBase: undefined }),
+    };
+    const ca = { id, tenant: creation.tenant, label: wish.label };
+    return { ca, issuer, held, intermediates: [] };
+  }
+
+  #plan(creation: Creation, held: HeldKey): Plan {
+    const { parent, wish, subject, validity, maxPathLength } = creation;
+    return {
+      ...{ kind: parent ? "intermediate" : "root", profile: "", subject, sans: [] },
+      ...{ publicKey: parsePublicKey(held.spki), clamped: validity.clamped, extKeyUsages: [] },
+      ...{ notBefore: validity.notBefore, notAfter: validity.notAfter, mustStaple: false },
+      keyUsages: ["digitalSignature", "keyCertSign", "cRLSign"],
+      extensions: caExtensions({
+        ...{ keyId: this.#keyId(held), maxPathLength, policies: wish.policies },
+        ...{ nameConstraints: wish.nameConstraints, repeated: parent?.issuer.repeated },
+      }),
+    };
+  }
+
+  #keyId(held: HeldKey): Uint8Array {
+    return subjectKeyId(held.spki, this.#deps.settings.skiMethod);
+  }
+
+  async #announce(held: HeldKey, operation: "generate" | "destroy"): Promise<void> {
+    const { store, clock } = this.#deps;
+    const at = clock.now();
+    await store.atomically((tx) => announceKey(tx, held, "ca", operation, at));
+  }
+
+  async #discard(held: HeldKey): Promise<void> {
+    await this.#deps.keys.destroy(held.ref);
+    await this.#announce(held, "destroy");
+  }
+}
+
+/** RFC 5280 §4.2.1.9: a subordinate's path length is smaller than its parent's, which it inherits when it names none. */
+function pathLengthBelow(parent: Issuer, wanted: number | undefined): number | undefined {
+  if (parent.maxPathLength === undefined) return wanted;
+  const most = parent.maxPathLength - 1;
+  if (most < 0 || (wanted ?? most) > most) throw refuse("ca_constraint", { reason: "path_length" });
+  return wanted ?? most;
+}
+
+function refuseForbiddenNames(parent: Issuer, wish: CaWish, subject: Name): void {
+  const claimed = wish.nameConstraints;
+  const forbidden =
+    pathViolations({ subject, sans: [] }, parent.constraints).length > 0 ||
+    (claimed !== undefined && unpermittedSubtrees(claimed, parent.constraints).length > 0);
+  if (forbidden) throw refuse("ca_constraint", { reason: "name_constraints" });
+}
+
+function caRecord(creation: Creation, id: CaRecord["id"], held: HeldKey) {
+  const { wish, tenant, parent, validity, maxPathLength, now, internal, subject } = creation;
+  return {
+    ...{ id, tenant, label: wish.label, parent: parent?.ca.id, lineage: id },
+    ...{ status: "active" as const, key: held.ref, keyType: held.keyType, spki: held.spki },
+    ...{ subject: nameText(subject), notBefore: validity.notBefore, notAfter: validity.notAfter },
+    ...{ maxPathLength, createdAt: now, internal },
+  };
+}
+
+function creationEvents(creation: Creation, ca: CaSigner["ca"], action: Creation["action"]) {
+  const { origin, wish, parent, subject } = creation;
+  const detail = {
+    ...{ subject: nameText(subject), parent: parent?.ca.id, key_type: wish.keyType },
+  };
+  const about = { action, ...aboutCa(origin, ca), targetName: wish.label };
+  // A CA that was not created has no id to be found under.
+  const nothing = { ...about, caId: parent?.ca.id, target: parent?.ca.id };
+  return {
+    issued: ({ serial }: { serial: CaRecord["serial"] }) => [
+      { ...about, result: "success" as const, serial, detail: { ...detail, serial } },
+    ],
+    refused: (_refusal: Problem, gates: Parameters<typeof refusingGates>[0]) => [
+      {
+        ...nothing,
+        result: "denied" as const,
+        detail: { ...detail, reason: refusingGates(gates) },
+      },
+    ],
+    failed: (error: string) => [
+      { ...nothing, result: "error" as const, detail: { ...detail, reason: error } },
+    ],
+  };
+}
+
+const rootDays = 3650;
+const intermediateDays = 1825;

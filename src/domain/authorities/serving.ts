@@ -1,0 +1,122 @@
+/** The internal serving CA, and the certificate pkid itself serves TLS with (CFG-11). */
+
+import { admit } from "#core/policy/admit.ts";
+import type { IssuanceSettings } from "#core/policy/plan.ts";
+import type { ProfileSet } from "#core/policy/profiles.ts";
+import { systemPrincipal } from "#core/access/principal.ts";
+import { defaultTenant } from "#core/ids.ts";
+import { refuse } from "#core/problems.ts";
+import { canonicalDnsName, ipText, parseIpAddress } from "#core/x509/addresses.ts";
+import type { GeneralName } from "#core/x509/general-names.ts";
+import { encodeName } from "#core/x509/names.ts";
+import type { Origin } from "#domain/access/call.ts";
+import type { Ceremony } from "#domain/certificates/ceremony.ts";
+import { leafEvents } from "#domain/certificates/issue.ts";
+import type { CertificateRecord } from "#domain/certificates/store.ts";
+import type { Clock } from "#domain/ports.ts";
+import type { Store } from "#domain/store.ts";
+import { certificatePem, pemBundle } from "./bundle.ts";
+import type { Authorities } from "./create.ts";
+import { activeMember } from "./resolve.ts";
+import type { CaSigners } from "./signers.ts";
+import type { CaRecord } from "./store.ts";
+
+export interface ServingDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly authorities: Authorities;
+  readonly signers: CaSigners;
+  readonly ceremony: Ceremony;
+  readonly profiles: () => ProfileSet;
+  readonly settings: IssuanceSettings;
+}
+
+/** What the serving certificate shall say; the key stays with the caller. */
+export interface ServingWish {
+  /** SubjectPublicKeyInfo, DER. */
+  readonly spki: Uint8Array;
+  readonly commonName: string;
+  readonly dnsNames: readonly string[];
+  readonly ips: readonly string[];
+  readonly profile: string;
+  /** Undefined: as the profile says. */
+  readonly validitySeconds: number | undefined;
+}
+
+export interface ServingCertificate {
+  readonly record: CertificateRecord;
+  /** Leaf, then intermediates: what the listener presents. */
+  readonly chainPem: string;
+  /** What clients trust. */
+  readonly caPem: string;
+}
+
+export class Serving {
+  readonly #deps: ServingDeps;
+
+  constructor(deps: ServingDeps) {
+    this.#deps = deps;
+  }
+
+  /** The internal CA, made at first use: software-held, P-256, ten years, path length 0, never listed. */
+  async internalCa(): Promise<CaRecord> {
+    const found = await this.#deps.store.read.cas.byLabel(label);
+    if (found !== undefined) return found;
+    return await this.#deps.authorities.initRoot(
+      origin,
+      defaultTenant,
+      {
+        ...{ label, subject: [{ type: "CN", value: "pkid internal serving CA" }] },
+        ...{ keyType: "ecdsa-p256", validityDays: tenYears, maxPathLength: 0 },
+        ...{ nameConstraints: undefined, policies: undefined },
+      },
+      { provider: "software", internal: true },
+    );
+  }
+
+  /**
+   * Certifies the serving key under `ca`, through every gate. Refuses as issuance does; names that are none are
+   * `unprocessable`. A renewal is the same call again, with the same key or a new one.
+   */
+  async certify(ca: CaRecord, wish: ServingWish): Promise<ServingCertificate> {
+    const { store, clock, signers, ceremony, profiles, settings } = this.#deps;
+    const now = clock.now();
+    const signer = await signers.signer(await activeMember(store.read.cas, ca), now);
+    const profile = profiles().named(wish.profile);
+    const csr = {
+      ...{ subject: encodeName([{ type: "CN", value: wish.commonName }]), spki: wish.spki },
+      ...{ sans: namesOf(wish), unsupportedNames: [], mustStaple: false },
+    };
+    const { validitySeconds } = wish;
+    const request = { csr, validitySeconds, mustStaple: undefined, caller: "protocol" as const };
+    const admission = admit(request, profile, signer.issuer, settings, now);
+    if (!admission.readable) throw admission.refusal;
+    const { plan, objections } = admission;
+    const record = await ceremony.certify({
+      ...{ signer, plan, objections, profile, now, kind: "serving", marker: "serving-tls" },
+      ...{ purpose: "certificate", tenant: ca.tenant, requestedBy: origin.principal.subject },
+      ...leafEvents(origin, signer, profile.name, plan.clamped),
+    });
+    const chainPem = pemBundle([record.certificate, ...signer.intermediates]);
+    return { record, chainPem, caPem: certificatePem(ca.certificate ?? new Uint8Array()) };
+  }
+}
+
+function namesOf({ dnsNames, ips }: ServingWish): readonly GeneralName[] {
+  const dns = dnsNames.map((text) => canonicalDnsName(text) ?? unusable(text));
+  const addresses = ips.map((text) => ipText(parseIpAddress(text) ?? unusable(text)));
+  return [
+    ...dns.map((value): GeneralName => ({ kind: "dns", value })),
+    ...addresses.map((value): GeneralName => ({ kind: "ip", value })),
+  ];
+}
+
+function unusable(text: string): never {
+  throw refuse("unprocessable", { reason: `${text} is not a name a certificate can carry` });
+}
+
+const origin: Origin = { principal: systemPrincipal("serving"), ip: "", requestId: "" };
+
+/** A blank cannot occur in a label callers choose, so nobody can take this one. */
+const label = "pkid internal serving";
+const tenYears = 3652;

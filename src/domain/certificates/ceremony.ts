@@ -1,0 +1,186 @@
+/** The signing ceremony every certificate goes through: clear, intend, sign, commit. */
+
+import type { EventDraft } from "#core/audit/actions.ts";
+import type { SignPurpose } from "#core/audit/ledger.ts";
+import { sha256Hex } from "#core/crypto.ts";
+import { generalNameText } from "#core/x509/general-names.ts";
+import { commonName, nameText } from "#core/x509/names.ts";
+import { spkiSha256 } from "#core/x509/public-keys.ts";
+import { assembleSigned } from "#core/x509/certificate.ts";
+import type { TenantId } from "#core/ids.ts";
+import { type ClearedPlan, clear, type GateReport } from "#core/policy/gates.ts";
+import type { Objection, Plan } from "#core/policy/plan.ts";
+import type { Profile } from "#core/policy/profile.ts";
+import { assert, Problem } from "#core/problems.ts";
+import type { Instant } from "#core/time.ts";
+import { closeTicket, openTicket, type SigningIntent } from "#domain/audit/sign-ledger.ts";
+import type { CaSigner } from "#domain/authorities/signers.ts";
+import type { Keys, SignTicket } from "#domain/keys.ts";
+import type { Clock, Random } from "#domain/ports.ts";
+import type { Store, Unit } from "#domain/store.ts";
+import { drawSerial } from "./serials.ts";
+import type { CertificateRecord } from "./store.ts";
+
+/** What is to be certified, by whom, and what else its unit writes. */
+export interface SigningOrder {
+  readonly signer: CaSigner;
+  readonly plan: Plan;
+  readonly objections: readonly Objection[];
+  /** Undefined for CA and responder certificates, for which nothing is relaxed. */
+  readonly profile: Profile | undefined;
+  readonly kind: CertificateRecord["kind"];
+  readonly purpose: SignPurpose;
+  readonly tenant: TenantId;
+  readonly requestedBy: string;
+  readonly marker: string;
+  readonly now: Instant;
+  /** Written in the committing unit before the certificate's row: the record of a new CA. */
+  readonly before?: (tx: Unit, certificate: CertificateRecord) => Promise<void>;
+  /** Written in it after the row. */
+  readonly after?: (tx: Unit, certificate: CertificateRecord) => Promise<void>;
+  /** Events of the committing unit. */
+  readonly issued: (certificate: CertificateRecord, gates: readonly GateReport[]) => EventDrafts;
+  /** Events when gates refuse; nothing else happens then. */
+  readonly refused: (refusal: Problem, gates: readonly GateReport[]) => EventDrafts;
+  /** Events when the key provider fails. */
+  readonly failed: (error: string) => EventDrafts;
+}
+
+type EventDrafts = readonly EventDraft[];
+
+export interface CeremonyDeps {
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** A promise that is durable: from here on the key may be used, once, over exactly these octets. */
+interface Promised {
+  readonly cleared: ClearedPlan;
+  readonly intent: SigningIntent;
+  readonly ticket: SignTicket;
+}
+
+export class Ceremony {
+  readonly #deps: CeremonyDeps;
+
+  constructor(deps: CeremonyDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Certifies the order. Refuses what a gate refuses, before any private-key operation and with its denied events;
+   * `key_unavailable` and the like when the provider fails, with the intent abandoned.
+   */
+  async certify(order: SigningOrder): Promise<CertificateRecord> {
+    const promised = await this.#clearAndIntend(order);
+    const signature = await this.#sign(order, promised);
+    return await this.#commit(order, promised, signature);
+  }
+
+  /** A serial that was used before, which the store alone knows for sure, is drawn anew (REC-1). */
+  async #clearAndIntend(order: SigningOrder): Promise<Promised> {
+    for (let draw = 0; draw < drawsMax; draw++) {
+      const cleared = await this.#clear(order);
+      const promised = await this.#intend(order, cleared);
+      if (promised !== undefined) return promised;
+    }
+    throw new Error("three serials in a row were taken: the random source is broken");
+  }
+
+  async #clear(order: SigningOrder): Promise<ClearedPlan> {
+    const { plan, objections, profile, now } = order;
+    const serial = drawSerial(this.#deps.random);
+    const { issuer } = order.signer;
+    const clearance = clear({ plan, objections, profile, now, issuer, serial });
+    if (clearance.cleared) return clearance.plan;
+    const { refusal, gates } = clearance;
+    await this.#append(order.refused(refusal, gates), now);
+    throw refusal;
+  }
+
+  /** One durable unit before the key is used: the intent with its serial, and the ledger entry. */
+  async #intend(order: SigningOrder, cleared: ClearedPlan): Promise<Promised | undefined> {
+    const { signer, purpose, requestedBy, now } = order;
+    const { serial, tbs, issuer } = cleared;
+    const opId = this.#deps.random.uuid();
+    const intent: SigningIntent = {
+      ...{ opId, key: signer.held.ref, spki: signer.held.spki, role: "ca", purpose },
+      ...{ deviceSerial: signer.held.deviceSerial, algorithm: issuer.signature, message: tbs },
+      ...{ caId: issuer.id, artifact: serial },
+    };
+    return await this.#deps.store.atomically(async (tx) => {
+      const taken = !(await tx.certificates.intend({
+        ...{ opId, caId: issuer.id, serial, purpose, tbsDigest: sha256Hex(tbs) },
+        ...{ requestedBy, createdAt: now, state: "intended" },
+      }));
+      return taken ? undefined : { cleared, intent, ticket: await openTicket(tx, intent, now) };
+    });
+  }
+
+  /** Outside any unit. The Keys port verifies what it gives back; what was signed is what was intended. */
+  async #sign(order: SigningOrder, promised: Promised): Promise<Uint8Array> {
+    const { cleared, ticket } = promised;
+    try {
+      const signature = await this.#deps.keys.sign(ticket, cleared.tbs);
+      assert(sha256Hex(cleared.tbs) === ticket.digest, "the signed octets are the intended ones");
+      return signature;
+    } catch (error) {
+      await this.#abandon(order, promised, error instanceof Problem ? error.code : "internal");
+      throw error;
+    }
+  }
+
+  async #abandon(order: SigningOrder, { intent }: Promised, error: string): Promise<void> {
+    const at = this.#deps.clock.now();
+    await this.#deps.store.atomically(async (tx) => {
+      await closeTicket(tx, intent, { error }, at);
+      await tx.certificates.settle(intent.opId, "abandoned");
+      for (const draft of order.failed(error)) await tx.audit.appendEvent(draft, at);
+    });
+  }
+
+  /** One unit: the certificate, its intent settled, the ledger closed, the event. Only then may anybody see it. */
+  async #commit(
+    order: SigningOrder,
+    { cleared, intent }: Promised,
+    signature: Uint8Array,
+  ): Promise<CertificateRecord> {
+    const certificate = this.#recordOf(order, cleared, signature);
+    const at = this.#deps.clock.now();
+    await this.#deps.store.atomically(async (tx) => {
+      await order.before?.(tx, certificate);
+      await tx.certificates.activate(intent.opId, certificate);
+      await order.after?.(tx, certificate);
+      await closeTicket(tx, intent, { signature }, at);
+      for (const draft of order.issued(certificate, cleared.gates)) {
+        await tx.audit.appendEvent(draft, at);
+      }
+    });
+    return certificate;
+  }
+
+  #recordOf(order: SigningOrder, cleared: ClearedPlan, signature: Uint8Array): CertificateRecord {
+    const { plan, issuer, serial, tbs } = cleared;
+    return {
+      ...{ id: this.#deps.random.uuid(), caId: issuer.id, tenant: order.tenant, serial },
+      ...{ kind: order.kind, subject: nameText(plan.subject) },
+      ...{ commonName: commonName(plan.subject), sans: plan.sans.map(generalNameText) },
+      ...{ profile: plan.profile, certificate: assembleSigned(tbs, issuer.signature, signature) },
+      ...{ notBefore: plan.notBefore, notAfter: plan.notAfter, status: "good" },
+      ...{ revokedAt: undefined, reason: undefined, requestedBy: order.requestedBy },
+      ...{ createdAt: order.now, spkiSha256: spkiSha256(plan.publicKey.spki) },
+      marker: order.marker,
+    };
+  }
+
+  async #append(drafts: EventDrafts, at: Instant): Promise<void> {
+    if (drafts.length === 0) return;
+    await this.#deps.store.atomically(async (tx) => {
+      for (const draft of drafts) await tx.audit.appendEvent(draft, at);
+    });
+  }
+}
+
+const drawsMax = 3;

@@ -1,0 +1,52 @@
+/** The audit events of issuance: who, for which CA, and what the gates said. */
+
+import { effectiveRoles } from "#core/access/principal.ts";
+import type { Action, EventDraft } from "#core/audit/actions.ts";
+import type { Serial } from "#core/ids.ts";
+import type { GateName, GateReport } from "#core/policy/gates.ts";
+import type { Origin } from "#domain/access/call.ts";
+import type { CaSigner } from "#domain/authorities/signers.ts";
+
+/** The members every event about a CA has; the serial once there is one. */
+export function aboutCa(origin: Origin, ca: CaSigner["ca"], serial?: Serial) {
+  const { principal } = origin;
+  return {
+    ...{ actor: principal.subject, actorName: principal.name },
+    ...{ actorRoles: effectiveRoles(principal, ca.tenant), tenant: ca.tenant, caId: ca.id },
+    ...{ serial, target: ca.id, ip: origin.ip, requestId: origin.requestId },
+  };
+}
+
+/** One event for each gate of §5.4 that refused (`denied`) or only warned (`success`). */
+export function gateEvents(
+  origin: Origin,
+  ca: CaSigner["ca"],
+  profile: string,
+  gates: readonly GateReport[],
+): readonly EventDraft[] {
+  return gates.flatMap(({ name, status, findings = [] }) => {
+    const action = actionsOfGates[name];
+    if (action === undefined || status === "pass") return [];
+    const codes = [...new Set(findings.map(({ code }) => code))].join(",");
+    return [
+      {
+        ...{ action, result: status === "fail" ? ("denied" as const) : ("success" as const) },
+        ...aboutCa(origin, ca),
+        detail: { profile: profile || undefined, findings: codes || undefined },
+      },
+    ];
+  });
+}
+
+/** The names of the gates that refused, as `reasons` of a denied event. */
+export const refusingGates = (gates: readonly GateReport[]): string =>
+  gates
+    .filter(({ status }) => status === "fail")
+    .map(({ name }) => name)
+    .join(",");
+
+const actionsOfGates: Partial<Record<GateName, Action>> = {
+  lint: "cert.lint",
+  keycheck: "cert.keycheck",
+  name_constraints: "cert.nameconstraint",
+};

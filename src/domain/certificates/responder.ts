@@ -1,0 +1,48 @@
+/** Certificates of OCSP responders, through the same ceremony as every other (RFC 6960 §4.2.2.2). */
+
+import type { Plan } from "#core/policy/plan.ts";
+import type { Instant } from "#core/time.ts";
+import type { Extension } from "#core/x509/extensions.ts";
+import type { Name } from "#core/x509/names.ts";
+import { parsePublicKey } from "#core/x509/public-keys.ts";
+import type { CaSigners } from "#domain/authorities/signers.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import type { Clock } from "#domain/ports.ts";
+import type { Unit } from "#domain/store.ts";
+import type { Ceremony } from "./ceremony.ts";
+import type { CertificateRecord } from "./store.ts";
+
+/** What the responder wants certified; `also` runs in the unit that stores the certificate. */
+export interface ResponderWish {
+  readonly ca: CaRecord;
+  readonly subject: Name;
+  readonly spki: Uint8Array;
+  readonly notBefore: Instant;
+  readonly notAfter: Instant;
+  readonly extensions: readonly Extension[];
+  readonly also: (tx: Unit, certificate: CertificateRecord) => Promise<void>;
+}
+
+/**
+ * Certifies a responder key. The ledger lists it; no event does, for the inventory of leaves is unchanged. Refuses
+ * `ca_not_active`, `gate_refused`, `key_unavailable`.
+ */
+export async function certifyResponder(
+  deps: { readonly signers: CaSigners; readonly ceremony: Ceremony; readonly clock: Clock },
+  wish: ResponderWish,
+): Promise<CertificateRecord> {
+  const now = deps.clock.now();
+  const signer = await deps.signers.signer(wish.ca, now);
+  const plan: Plan = {
+    ...{ kind: "responder", profile: "", subject: wish.subject, sans: [], clamped: undefined },
+    ...{ publicKey: parsePublicKey(wish.spki), notBefore: wish.notBefore, notAfter: wish.notAfter },
+    ...{ keyUsages: ["digitalSignature"], extKeyUsages: ["OCSPSigning"], mustStaple: false },
+    extensions: wish.extensions,
+  };
+  return await deps.ceremony.certify({
+    ...{ signer, plan, objections: [], profile: undefined, now, marker: "" },
+    ...{ kind: "responder", purpose: "responder_certificate", tenant: wish.ca.tenant },
+    ...{ requestedBy: "system:ocsp", after: wish.also },
+    ...{ issued: () => [], refused: () => [], failed: () => [] },
+  });
+}

@@ -1,0 +1,133 @@
+/** A CA in memory, ready to issue: every part real but the store and the key provider. */
+
+import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+
+import { element, explicit, integer, oid, sequence, setOf } from "#core/asn1/der.ts";
+import { oids } from "#core/asn1/oids.ts";
+import { encodePem } from "#core/asn1/pem.ts";
+import { defaultTenant } from "#core/ids.ts";
+import type { Profile } from "#core/policy/profile.ts";
+import { ProfileSet } from "#core/policy/profiles.ts";
+import { defaultSignature, type KeyType, keyTypes, schemeOf } from "#core/x509/algorithms.ts";
+import { assembleSigned } from "#core/x509/certificate.ts";
+import { encodeExtensions, type Extension, subjectAltName } from "#core/x509/extensions.ts";
+import type { GeneralName } from "#core/x509/general-names.ts";
+import { encodeName, type NameAttribute } from "#core/x509/names.ts";
+import type { Origin } from "#domain/access/call.ts";
+import { Authorities, type CaWish } from "#domain/authorities/create.ts";
+import { Serving } from "#domain/authorities/serving.ts";
+import { CaSigners } from "#domain/authorities/signers.ts";
+import { Ceremony } from "#domain/certificates/ceremony.ts";
+import { Issuance, type IssueWish } from "#domain/certificates/issue.ts";
+import type { Random } from "#domain/ports.ts";
+import { openMemoryKeys } from "./memory-keys.ts";
+import { openMemoryStore } from "./memory-store.ts";
+import { seededRandom, testClock } from "./ports.ts";
+
+export interface WorldOptions {
+  readonly urlBase?: string;
+  readonly profiles?: readonly Profile[];
+  readonly random?: Random;
+  readonly maxNames?: number;
+  readonly maxCertValidityDays?: number;
+}
+
+/** All parts of issuance, wired as the application wires them. */
+export function issuanceWorld(options: WorldOptions = {}) {
+  const store = openMemoryStore();
+  const keys = openMemoryKeys();
+  const clock = testClock();
+  const random = options.random ?? seededRandom();
+  const { urlBase } = options;
+  const settings = {
+    ...{ backdateSeconds: 300, skiMethod: "rfc7093" as const },
+    ...{ maxNames: options.maxNames ?? 100, maxCertValidityDays: options.maxCertValidityDays ?? 0 },
+  };
+  const profileSet = new ProfileSet(options.profiles);
+  const profiles = () => profileSet;
+  const signers = new CaSigners({ cas: store.read.cas, keys, urlBase });
+  const ceremony = new Ceremony({ store, keys, clock, random });
+  const shared = { store, keys, clock, random, signers, ceremony, profiles, settings };
+  const authorities = new Authorities({ ...shared, provider: "software", urlBase });
+  const issuance = new Issuance(shared);
+  const serving = new Serving({ ...shared, authorities });
+  return { ...shared, authorities, issuance, serving };
+}
+
+export type World = ReturnType<typeof issuanceWorld>;
+
+/** The root account, calling from one address. */
+export const rootOrigin: Origin = {
+  principal: {
+    ...{ subject: "root", person: "root", name: "root", isRoot: true, roles: ["admin"] },
+    ...{ tenantRoles: {}, groups: [], mechanism: "basic" },
+  },
+  ip: "192.0.2.7",
+  requestId: "request-1",
+};
+
+/** A wish for a CA that mentions only what matters. */
+export function caWish(wish: Partial<CaWish> = {}): CaWish {
+  const label = wish.label ?? "root";
+  return {
+    ...{ label, subject: [{ type: "CN", value: `Test ${label}` }], keyType: "ecdsa-p256" },
+    ...{ validityDays: undefined, maxPathLength: undefined, nameConstraints: undefined },
+    ...{ policies: undefined, ...wish },
+  };
+}
+
+/** A root in the world. */
+export const initRoot = (world: World, wish: Partial<CaWish> = {}) =>
+  world.authorities.initRoot(rootOrigin, defaultTenant, caWish(wish));
+
+/** A wish for a leaf that mentions only what matters. */
+export const leafWish = (wish: Partial<IssueWish> = {}): IssueWish => ({
+  ...{ csr: wish.csr ?? csr(), profile: "server", validityDays: undefined },
+  ...{ mustStaple: undefined, caller: "interactive", ...wish },
+});
+
+export interface CsrOptions {
+  readonly subject?: readonly NameAttribute[];
+  readonly dns?: readonly string[];
+  readonly sans?: readonly GeneralName[];
+  readonly extensions?: readonly Extension[];
+  readonly keyType?: KeyType;
+  readonly key?: { readonly publicKey: KeyObject; readonly privateKey: KeyObject };
+  /** Signs with another key than the one inside. */
+  readonly stolen?: boolean;
+}
+
+/** PEM of a certification request with a fresh key. */
+export function csr(options: CsrOptions = {}): string {
+  const keyType = options.keyType ?? "ecdsa-p256";
+  const key = options.key ?? newKey(keyType);
+  const names = options.sans ?? (options.dns ?? ["a.example"]).map(dnsName);
+  const extensions = [
+    ...(names.length > 0 ? [subjectAltName(names, false)] : []),
+    ...(options.extensions ?? []),
+  ];
+  const requested = sequence(oid(oids.extensionRequest), setOf([encodeExtensions(extensions)]));
+  const request = sequence(
+    integer(0),
+    encodeName(options.subject ?? [{ type: "CN", value: "a.example" }]).der,
+    spkiOf(key.publicKey),
+    extensions.length > 0 ? explicit(0, requested) : element(0xa0),
+  );
+  const algorithm = defaultSignature(keyType);
+  const signer = options.stolen ? newKey(keyType) : key;
+  const signature = sign(schemeOf(algorithm).hash ?? null, request, signer.privateKey);
+  return encodePem("CERTIFICATE REQUEST", assembleSigned(request, algorithm, signature));
+}
+
+export const dnsName = (value: string): GeneralName => ({ kind: "dns", value });
+
+/** A key pair of a type of the table. */
+export function newKey(keyType: KeyType): { publicKey: KeyObject; privateKey: KeyObject } {
+  const [family, bits] = keyTypes[keyType];
+  if (family === "rsa") return generateKeyPairSync("rsa", { modulusLength: bits });
+  if (family === "ec") return generateKeyPairSync("ec", { namedCurve: `P-${bits}` });
+  return generateKeyPairSync("ed25519");
+}
+
+export const spkiOf = (key: KeyObject): Uint8Array =>
+  new Uint8Array(key.export({ type: "spki", format: "der" }));
