@@ -59,7 +59,9 @@ export const productionPreset: Preset = {
 
 /** The file: every key with its sentence, those of the preset set, all others commented with their default or a sample. */
 export function exampleFile(preset: Preset): string {
-  const lines = ["# pkid configuration. Every key is optional; a commented one shows its default."];
+  const lines = [
+    "# pkid configuration. Every key is optional; a commented one shows its default or a sample.",
+  ];
   for (const [key, member] of Object.entries(configSchema.members)) {
     lines.push("");
     if (member.node === "section") lines.push(...sectionLines(member, key, "", preset));

@@ -4,8 +4,8 @@ import type { Environment } from "./environment.ts";
 import type { Fault } from "./kinds.ts";
 import type { Config } from "./schema.ts";
 import { own } from "./section.ts";
-import { postgresDefaults } from "./sections/database.ts";
-import { type ProfileSetting, profileOf } from "./sections/issuance.ts";
+import { postgresDefaults } from "#config/sections/database.ts";
+import { type ProfileSetting, profileOf } from "#config/sections/issuance.ts";
 
 /** Every fault of a configuration whose keys were all read; `isSet` tells a value from a default. */
 export function ruleFaults(

@@ -2,14 +2,14 @@
 
 import { path } from "./fields.ts";
 import { section, type Values } from "./section.ts";
-import { auth, policy, rbac, rootUser } from "./sections/access.ts";
-import { database } from "./sections/database.ts";
-import { issuance, profiles } from "./sections/issuance.ts";
-import { keyProvider, pkcs11 } from "./sections/keys.ts";
-import { rateLimit } from "./sections/limits.ts";
-import { accessLog, log } from "./sections/log.ts";
-import { crl, ocsp } from "./sections/revocation.ts";
-import { server } from "./sections/server.ts";
+import { auth, policy, rbac, rootUser } from "#config/sections/access.ts";
+import { database } from "#config/sections/database.ts";
+import { issuance, profiles } from "#config/sections/issuance.ts";
+import { keyProvider, pkcs11 } from "#config/sections/keys.ts";
+import { rateLimit } from "#config/sections/limits.ts";
+import { accessLog, log } from "#config/sections/log.ts";
+import { crl, ocsp } from "#config/sections/revocation.ts";
+import { server } from "#config/sections/server.ts";
 
 /** The root of the declaration; loading, reference, example, schema and redaction are derived from it (CFG-9). */
 export const configSchema = section("pkid configuration", {

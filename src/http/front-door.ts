@@ -48,6 +48,7 @@ export interface Arrival {
   readonly peer: string;
 }
 
+/** The one way in, whichever listener a request came through. */
 export class FrontDoor {
   readonly #deps: FrontDoorDeps;
   readonly #addresses: ClientAddresses;
@@ -85,6 +86,11 @@ export class FrontDoor {
   /** True from the start of the drain: readiness says so (PRC-2). */
   get draining(): boolean {
     return this.#draining;
+  }
+
+  /** Requests being answered now. */
+  get running(): number {
+    return this.#running;
   }
 
   /** From now on new requests are refused; resolves when the running ones have been answered, or after the time. */

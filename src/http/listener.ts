@@ -1,7 +1,7 @@
 /** The one file that knows how octets arrive: TLS listener, cleartext listener for relying parties, admin socket. */
 
 import { chmodSync, lstatSync, unlinkSync } from "node:fs";
-import { connect } from "node:net";
+import { connect, createServer } from "node:net";
 
 import type { Arrival, FrontDoor } from "./front-door.ts";
 
@@ -180,11 +180,16 @@ const tlsOptions = (tls: TlsMaterial, minVersion: "1.2" | "1.3") => ({
  * The port to listen on, proven free. A shared port would also be shared with a stranger of the same user, who then
  * answered half of our requests.
  */
-async function freePort(host: string, wanted: number): Promise<number> {
-  const probe = Bun.listen({ hostname: host, port: wanted, socket: { data() {} } });
-  const { port } = probe;
-  probe.stop(true);
-  return port;
+function freePort(host: string, wanted: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once("error", reject);
+    probe.listen(wanted, host, () => {
+      const address = probe.address();
+      const port = typeof address === "object" ? address?.port : undefined;
+      probe.close(() => resolve(port ?? wanted));
+    });
+  });
 }
 
 /** Unlinks a socket nobody answers on; refuses to touch anything that is not a socket. */

@@ -18,8 +18,9 @@ export class Metrics {
   readonly #collectors: (() => void | Promise<void>)[] = [];
 
   constructor() {
+    // The table's own keys.
     for (const name of Object.keys(metricTable) as MetricName[]) {
-      const family = new Family(name, metricOf(name)); // The table's own keys.
+      const family = new Family(name, metricOf(name));
       this.#families.set(name, family);
       // The registry asks a metric only for its name and for `get()`, which a family answers in the library's form.
       this.#registry.registerMetric(family as unknown as Metric);

@@ -2,9 +2,9 @@
 
 import { roles } from "#core/access/roles.ts";
 
-import { count, flag, listKind, map, reloadable, secret, text } from "../fields.ts";
-import { oneWord } from "../kinds.ts";
-import { section } from "../section.ts";
+import { count, flag, listKind, map, reloadable, secret, text } from "#config/fields.ts";
+import { oneWord } from "#config/kinds.ts";
+import { section } from "#config/section.ts";
 
 /** The keys under `root_user`. */
 export const rootUser = section("Root user", {

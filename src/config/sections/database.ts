@@ -1,7 +1,7 @@
 /** Settings of the database. */
 
-import { count, secret, word } from "../fields.ts";
-import { derived, section } from "../section.ts";
+import { count, secret, word } from "#config/fields.ts";
+import { derived, section } from "#config/section.ts";
 
 /** Keys that only PostgreSQL knows, with their defaults. */
 export const postgresDefaults = {

@@ -14,9 +14,17 @@ import {
   reloadable,
   text,
   word,
-} from "../fields.ts";
-import { absoluteUrl, block, checkedText, label, objectId, oneWord, textual } from "../kinds.ts";
-import { section, type Values } from "../section.ts";
+} from "#config/fields.ts";
+import {
+  absoluteUrl,
+  block,
+  checkedText,
+  label,
+  objectId,
+  oneWord,
+  textual,
+} from "#config/kinds.ts";
+import { section, type Values } from "#config/section.ts";
 
 /** The keys under `issuance`. */
 export const issuance = section("Issuance", {

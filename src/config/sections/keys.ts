@@ -1,7 +1,7 @@
 /** Settings of private keys: the provider, its software store, and the PKCS#11 token. */
 
-import { count, existingFile, path, secret, text, word } from "../fields.ts";
-import { derived, maybeDerived, section } from "../section.ts";
+import { count, existingFile, path, secret, text, word } from "#config/fields.ts";
+import { derived, maybeDerived, section } from "#config/section.ts";
 
 const providers = ["pkcs11", "software"] as const;
 const sameAsType = derived("as `key_provider.type`", (of) => of("key_provider.type"));

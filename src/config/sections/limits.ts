@@ -1,7 +1,7 @@
 /** Settings of load limits: how many signing operations run and wait at once. */
 
-import { count, flag, reloadable } from "../fields.ts";
-import { section } from "../section.ts";
+import { count, flag, reloadable } from "#config/fields.ts";
+import { section } from "#config/section.ts";
 
 /** Operations in flight at once: as configured, else one per session of the token. */
 export const signingLimit = (configured: number, sessions: number): number =>

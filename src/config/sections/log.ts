@@ -1,7 +1,7 @@
 /** Settings of the log and the access log. */
 
-import { count, flag, word } from "../fields.ts";
-import { section } from "../section.ts";
+import { count, flag, word } from "#config/fields.ts";
+import { section } from "#config/section.ts";
 
 /** The keys under `log`. */
 export const log = section("Log", {

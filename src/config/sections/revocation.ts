@@ -2,8 +2,8 @@
 
 import { type KeyType, keyTypes } from "#core/x509/algorithms.ts";
 
-import { baseUrl, count, flag, word } from "../fields.ts";
-import { maybeDerived, section } from "../section.ts";
+import { baseUrl, count, flag, word } from "#config/fields.ts";
+import { maybeDerived, section } from "#config/section.ts";
 
 /** The keys under `crl`. */
 export const crl = section("CRLs", {
@@ -19,8 +19,10 @@ export const crl = section("CRLs", {
   ),
 });
 
-// The table's keys are exactly the key types.
-const types = Object.keys(keyTypes) as readonly KeyType[];
+// The table's keys are exactly the key types; relying parties do not verify OCSP answers by ML-DSA yet.
+const types = (Object.keys(keyTypes) as readonly KeyType[]).filter(
+  (type) => keyTypes[type][0] !== "ml-dsa",
+);
 
 /** The keys under `ocsp`. */
 export const ocsp = section("OCSP", {

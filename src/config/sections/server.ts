@@ -12,9 +12,9 @@ import {
   reloadable,
   text,
   word,
-} from "../fields.ts";
-import { address, block, dnsName, type Place, whole } from "../kinds.ts";
-import { derived, section } from "../section.ts";
+} from "#config/fields.ts";
+import { address, block, dnsName, type Place, whole } from "#config/kinds.ts";
+import { derived, section } from "#config/section.ts";
 
 const selfIssue = section("Serving certificate issued by pkid itself", {
   enabled: flag(

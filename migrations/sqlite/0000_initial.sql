@@ -1,0 +1,238 @@
+CREATE TABLE `access_log` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`at` integer NOT NULL,
+	`request_id` text NOT NULL,
+	`subject` text NOT NULL,
+	`method` text NOT NULL,
+	`route` text NOT NULL,
+	`path` text NOT NULL,
+	`status` integer NOT NULL,
+	`duration_ms` integer NOT NULL,
+	`bytes_out` integer NOT NULL,
+	`ip` text NOT NULL,
+	`user_agent` text NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `access_log_time` ON `access_log` (`at`);--> statement-breakpoint
+CREATE TABLE `cas` (
+	`id` text PRIMARY KEY NOT NULL,
+	`tenant` text NOT NULL,
+	`label` text NOT NULL,
+	`parent` text,
+	`lineage` text NOT NULL,
+	`status` text NOT NULL,
+	`key_provider` text NOT NULL,
+	`key_label` text NOT NULL,
+	`key_id` text NOT NULL,
+	`key_type` text NOT NULL,
+	`spki` blob NOT NULL,
+	`certificate` blob,
+	`serial` text,
+	`subject` text NOT NULL,
+	`not_before` integer,
+	`not_after` integer,
+	`max_path_length` integer,
+	`created_at` integer NOT NULL,
+	`internal` integer NOT NULL,
+	`search` text NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `cas_label` ON `cas` (`label`);--> statement-breakpoint
+CREATE INDEX `cas_paging` ON `cas` (`created_at`,`id`);--> statement-breakpoint
+CREATE INDEX `cas_lineage` ON `cas` (`lineage`);--> statement-breakpoint
+CREATE INDEX `cas_parent` ON `cas` (`parent`,`serial`);--> statement-breakpoint
+CREATE TABLE `certificates` (
+	`id` text PRIMARY KEY NOT NULL,
+	`ca_id` text NOT NULL,
+	`tenant` text NOT NULL,
+	`serial` text NOT NULL,
+	`serial_hex` text NOT NULL,
+	`kind` text NOT NULL,
+	`subject` text NOT NULL,
+	`common_name` text NOT NULL,
+	`sans` text NOT NULL,
+	`search` text NOT NULL,
+	`profile` text NOT NULL,
+	`certificate` blob NOT NULL,
+	`not_before` integer NOT NULL,
+	`not_after` integer NOT NULL,
+	`status` text NOT NULL,
+	`revoked_at` integer,
+	`reason` text,
+	`requested_by` text NOT NULL,
+	`created_at` integer NOT NULL,
+	`spki_sha256` text NOT NULL,
+	`marker` text NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `certificates_serial` ON `certificates` (`ca_id`,`serial`);--> statement-breakpoint
+CREATE INDEX `certificates_paging` ON `certificates` (`ca_id`,`kind`,`created_at`,`id`);--> statement-breakpoint
+CREATE INDEX `certificates_profile` ON `certificates` (`profile`,`ca_id`);--> statement-breakpoint
+CREATE INDEX `certificates_expiry` ON `certificates` (`not_after`);--> statement-breakpoint
+CREATE INDEX `certificates_key` ON `certificates` (`spki_sha256`);--> statement-breakpoint
+CREATE TABLE `crl_reservations` (
+	`ca_id` text NOT NULL,
+	`scope` text NOT NULL,
+	`number` integer NOT NULL,
+	`this_update` integer NOT NULL,
+	PRIMARY KEY(`ca_id`, `scope`)
+);
+--> statement-breakpoint
+CREATE TABLE `crls` (
+	`ca_id` text NOT NULL,
+	`scope` text NOT NULL,
+	`number` integer NOT NULL,
+	`this_update` integer NOT NULL,
+	`next_update` integer NOT NULL,
+	`sequence` integer NOT NULL,
+	`entries` integer NOT NULL,
+	`der` blob NOT NULL,
+	`sha256` text NOT NULL,
+	PRIMARY KEY(`ca_id`, `scope`, `number`)
+);
+--> statement-breakpoint
+CREATE TABLE `events` (
+	`seq` integer PRIMARY KEY NOT NULL,
+	`id` text NOT NULL,
+	`timestamp` text NOT NULL,
+	`actor` text NOT NULL,
+	`actor_name` text NOT NULL,
+	`actor_roles` text NOT NULL,
+	`action` text NOT NULL,
+	`result` text NOT NULL,
+	`tenant` text NOT NULL,
+	`ca_id` text NOT NULL,
+	`serial` text NOT NULL,
+	`target` text NOT NULL,
+	`target_name` text NOT NULL,
+	`detail` text NOT NULL,
+	`ip` text NOT NULL,
+	`request_id` text NOT NULL,
+	`prev_hash` text NOT NULL,
+	`hash` text NOT NULL,
+	`at` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `events_action` ON `events` (`action`);--> statement-breakpoint
+CREATE INDEX `events_actor` ON `events` (`actor`);--> statement-breakpoint
+CREATE INDEX `events_certificate` ON `events` (`ca_id`,`serial`);--> statement-breakpoint
+CREATE INDEX `events_time` ON `events` (`at`);--> statement-breakpoint
+CREATE TABLE `heads` (
+	`id` integer PRIMARY KEY NOT NULL,
+	`event_seq` integer NOT NULL,
+	`event_hash` text NOT NULL,
+	`ledger_number` integer NOT NULL,
+	`ledger_hash` text NOT NULL,
+	`revocation_sequence` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `instance` (
+	`name` text PRIMARY KEY NOT NULL,
+	`value` text NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `intents` (
+	`op_id` text PRIMARY KEY NOT NULL,
+	`ca_id` text NOT NULL,
+	`serial` text NOT NULL,
+	`purpose` text NOT NULL,
+	`tbs_digest` text NOT NULL,
+	`requested_by` text NOT NULL,
+	`created_at` integer NOT NULL,
+	`state` text NOT NULL,
+	`owner` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `intents_serial` ON `intents` (`ca_id`,`serial`);--> statement-breakpoint
+CREATE INDEX `intents_unsettled` ON `intents` (`state`,`ca_id`) WHERE state in ('intended', 'orphaned');--> statement-breakpoint
+CREATE TABLE `ledger` (
+	`number` integer PRIMARY KEY NOT NULL,
+	`timestamp` text NOT NULL,
+	`kind` text NOT NULL,
+	`op_id` text NOT NULL,
+	`provider` text NOT NULL,
+	`device_serial` text NOT NULL,
+	`key_label` text NOT NULL,
+	`signer_fingerprint` text NOT NULL,
+	`role` text NOT NULL,
+	`operation` text NOT NULL,
+	`algorithm` text NOT NULL,
+	`digest` text NOT NULL,
+	`purpose` text NOT NULL,
+	`ca_id` text NOT NULL,
+	`artifact` text NOT NULL,
+	`result` text NOT NULL,
+	`signature_sha256` text NOT NULL,
+	`error` text NOT NULL,
+	`count` text NOT NULL,
+	`total` text NOT NULL,
+	`prev_hash` text NOT NULL,
+	`hash` text NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `open_intents` (
+	`op_id` text PRIMARY KEY NOT NULL,
+	`number` integer NOT NULL,
+	`owner` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `responders` (
+	`ca_id` text NOT NULL,
+	`serial` text NOT NULL,
+	`key_label` text NOT NULL,
+	`key_id` text NOT NULL,
+	`key_provider` text NOT NULL,
+	`certificate` blob NOT NULL,
+	`not_before` integer NOT NULL,
+	`not_after` integer NOT NULL,
+	PRIMARY KEY(`ca_id`, `serial`)
+);
+--> statement-breakpoint
+CREATE TABLE `revocation_changes` (
+	`ca_id` text PRIMARY KEY NOT NULL,
+	`sequence` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `revocations` (
+	`ca_id` text NOT NULL,
+	`serial` text NOT NULL,
+	`revoked_at` integer NOT NULL,
+	`reason` text NOT NULL,
+	`known` integer NOT NULL,
+	`expires_at` integer,
+	`sequence` integer NOT NULL,
+	PRIMARY KEY(`ca_id`, `serial`)
+);
+--> statement-breakpoint
+CREATE INDEX `revocations_sequence` ON `revocations` (`ca_id`,`sequence`);--> statement-breakpoint
+CREATE TABLE `tenants` (
+	`id` text PRIMARY KEY NOT NULL,
+	`slug` text NOT NULL,
+	`name` text NOT NULL,
+	`status` text NOT NULL,
+	`created_at` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `tenants_slug` ON `tenants` (`slug`);--> statement-breakpoint
+CREATE TABLE `api_tokens` (
+	`id` text PRIMARY KEY NOT NULL,
+	`name` text NOT NULL,
+	`description` text NOT NULL,
+	`prefix` text NOT NULL,
+	`token_hash` text NOT NULL,
+	`roles` text NOT NULL,
+	`scope` text NOT NULL,
+	`tenant` text,
+	`created_by` text NOT NULL,
+	`created_by_name` text NOT NULL,
+	`person` text NOT NULL,
+	`created_at` integer NOT NULL,
+	`expires_at` integer,
+	`last_used_at` integer,
+	`last_used_ip` text NOT NULL,
+	`revoked_at` integer,
+	`revoked_by` text NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `api_tokens_hash` ON `api_tokens` (`token_hash`);--> statement-breakpoint
+CREATE INDEX `api_tokens_paging` ON `api_tokens` (`created_at`,`id`);

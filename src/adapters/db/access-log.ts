@@ -1,0 +1,56 @@
+/** The access log: rows are buffered and written at most a second later; when the database stalls, the oldest go. */
+
+import type { AccessLogRow } from "#domain/audit/store.ts";
+import { bulkInserter, type Session } from "./session.ts";
+
+export class AccessLog {
+  readonly #insert: (rows: readonly AccessLogRow[]) => Promise<void>;
+  readonly #run: (unit: () => Promise<void>) => Promise<void>;
+  readonly #onFault: (sentence: string, error: unknown) => void;
+  #rows: AccessLogRow[] = [];
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #writing: Promise<void> = Promise.resolve();
+  dropped = 0;
+
+  constructor(deps: {
+    writer: Session;
+    run: (unit: () => Promise<void>) => Promise<void>;
+    onFault: (sentence: string, error: unknown) => void;
+  }) {
+    this.#insert = bulkInserter(deps.writer, deps.writer.t.accessLog);
+    this.#run = deps.run;
+    this.#onFault = deps.onFault;
+  }
+
+  add(row: AccessLogRow): void {
+    if (this.#rows.length >= bufferedMax) {
+      this.#rows.shift();
+      this.dropped += 1;
+    }
+    this.#rows.push({ ...row, durationMs: Math.round(row.durationMs) });
+    this.#timer ??= setTimeout(() => this.#write(), lagMilliseconds);
+    this.#timer.unref();
+  }
+
+  /** Writes what is buffered and waits for it. */
+  async flush(): Promise<void> {
+    this.#write();
+    await this.#writing;
+  }
+
+  #write(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const rows = this.#rows;
+    this.#rows = [];
+    if (rows.length === 0) return;
+    this.#writing = this.#run(() => this.#insert(rows)).catch((error) => {
+      // Lazily written by contract: the loss is counted, and requests go on.
+      this.dropped += rows.length;
+      this.#onFault("access log rows were lost", error);
+    });
+  }
+}
+
+const bufferedMax = 10_000;
+const lagMilliseconds = 500;

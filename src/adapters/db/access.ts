@@ -1,0 +1,88 @@
+/** API tokens and tenants in the database. */
+
+import { and, desc, eq, gt, isNull, or, sql } from "drizzle-orm";
+
+import type {
+  AccessReads,
+  AccessWrites,
+  ApiTokenRecord,
+  TenantRecord,
+} from "#domain/access/store.ts";
+import { within } from "./cas.ts";
+import { counted, inserter, olderThan, pageOf, type Session } from "./session.ts";
+
+export function accessReads({ db, t }: Session): AccessReads {
+  const byHash = db
+    .select()
+    .from(t.tokens)
+    .where(eq(t.tokens.tokenHash, sql.placeholder("hash")))
+    .prepare();
+  return {
+    tokenByHash: async (hash) => first(await byHash.execute({ hash })),
+    tokenById: async (id) => first(await db.select().from(t.tokens).where(eq(t.tokens.id, id))),
+    tokens: async (tenants, tenant, limit, after) => {
+      const { createdAt, id } = t.tokens;
+      const named = tenant === undefined ? undefined : eq(t.tokens.tenant, tenant);
+      const where = and(within(t.tokens.tenant, tenants), named);
+      const found = await db
+        .select()
+        .from(t.tokens)
+        .where(and(where, olderThan(createdAt, id, after)))
+        .orderBy(desc(createdAt), desc(id))
+        .limit(limit + 1);
+      const [sum] = await db.select({ total: counted }).from(t.tokens).where(where);
+      const keyOf = (token: ApiTokenRecord) => ({ at: token.createdAt, id: token.id });
+      return pageOf(found.map(record), limit, sum?.total ?? 0, keyOf);
+    },
+    activeTokens: async (now) => {
+      const alive = or(isNull(t.tokens.expiresAt), gt(t.tokens.expiresAt, now));
+      const active = and(isNull(t.tokens.revokedAt), alive);
+      const [sum] = await db.select({ total: counted }).from(t.tokens).where(active);
+      return sum?.total ?? 0;
+    },
+    tenant: async (reference) => {
+      const named = or(eq(t.tenants.id, reference), eq(t.tenants.slug, reference));
+      const rows = await db.select().from(t.tenants).where(named).limit(2);
+      const row = rows.find(({ id }) => id === reference) ?? rows[0];
+      return row as TenantRecord | undefined; // Only `ensureTenant` fills the table.
+    },
+  };
+}
+
+export function accessWrites(session: Session): AccessWrites {
+  const { db, t } = session;
+  const insertToken = inserter(session, t.tokens);
+  const insertTenant = inserter(session, t.tenants, "skip");
+  return {
+    insertToken: async (token) => {
+      await insertToken(token);
+    },
+    revokeToken: async (id, at, by) => {
+      const revoked = await db
+        .update(t.tokens)
+        .set({ revokedAt: at, revokedBy: by })
+        .where(and(eq(t.tokens.id, id), isNull(t.tokens.revokedAt)))
+        .returning({ id: t.tokens.id });
+      return revoked.length === 1;
+    },
+    touchToken: async (id, at, ip) => {
+      await db.update(t.tokens).set({ lastUsedAt: at, lastUsedIp: ip }).where(eq(t.tokens.id, id));
+    },
+    ensureTenant: async (tenant) => {
+      await insertTenant(tenant);
+    },
+  };
+}
+
+const first = (rows: readonly Row[]): ApiTokenRecord | undefined => rows[0] && record(rows[0]);
+
+type Row = Session["t"]["tokens"]["$inferSelect"];
+
+/** Only `insertToken` fills the table, so its texts are the closed words the record's types name. */
+function record(row: Row): ApiTokenRecord {
+  return {
+    ...row,
+    ...{ tenant: row.tenant ?? undefined, expiresAt: row.expiresAt ?? undefined },
+    ...{ lastUsedAt: row.lastUsedAt ?? undefined, revokedAt: row.revokedAt ?? undefined },
+  } as ApiTokenRecord; // See above.
+}

@@ -1,0 +1,118 @@
+/** Certificate authorities in the database. */
+
+import { and, asc, desc, eq, inArray, isNotNull, ne, type SQL, sql } from "drizzle-orm";
+
+import { caId, type TenantId } from "#core/ids.ts";
+import { refuse } from "#core/problems.ts";
+import type { CaFilter, CaReads, CaRecord, CaWrites } from "#domain/authorities/store.ts";
+import { contains, counted, inserter, olderThan, pageOf, type Session } from "./session.ts";
+
+export function caReads(session: Session): CaReads {
+  const { db, t } = session;
+  const byId = db
+    .select()
+    .from(t.cas)
+    .where(eq(t.cas.id, sql.placeholder("id")))
+    .prepare();
+  return {
+    byId: async (id) => first(await byId.execute({ id })),
+    byLabel: async (label) => first(await db.select().from(t.cas).where(eq(t.cas.label, label))),
+    page: async (filter, limit, after) => {
+      const where = matching(session, filter);
+      const found = await db
+        .select()
+        .from(t.cas)
+        .where(and(where, olderThan(t.cas.createdAt, t.cas.id, after)))
+        .orderBy(desc(t.cas.createdAt), desc(t.cas.id))
+        .limit(limit + 1);
+      const [sum] = await db.select({ total: counted }).from(t.cas).where(where);
+      const keyOf = (ca: CaRecord) => ({ at: ca.createdAt, id: ca.id });
+      return pageOf(found.map(record), limit, sum?.total ?? 0, keyOf);
+    },
+    lineage: async (id) => {
+      const members = db.select().from(t.cas).where(eq(t.cas.lineage, id));
+      return (await members.orderBy(asc(t.cas.createdAt), asc(t.cas.id))).map(record);
+    },
+    signing: () => signing(session),
+  };
+}
+
+export function caWrites(session: Session): CaWrites {
+  const { db, t } = session;
+  const insert = inserter(session, t.cas, "skip");
+  return {
+    insert: async (ca) => {
+      const { key, ...facts } = ca;
+      const search = `${ca.label}\n${ca.subject}`.toLowerCase();
+      const row = { keyProvider: key.provider, keyLabel: key.label, keyId: key.id, search };
+      // The id is fresh from the CSPRNG, so the one index that can collide is the label's.
+      if ((await insert({ ...facts, ...row })) === 0) {
+        throw refuse("already_exists", { field: "label" });
+      }
+    },
+    retireSubject: async (parent, serial) => {
+      const certified = and(eq(t.cas.parent, parent), eq(t.cas.serial, serial));
+      const retired = await db
+        .update(t.cas)
+        .set({ status: "retired" })
+        .where(and(certified, ne(t.cas.status, "retired")))
+        .returning({ id: t.cas.id });
+      const [row] = retired;
+      return row && caId(row.id);
+    },
+  };
+}
+
+/** Rows whose tenant is within reach; nothing at all for an empty reach. */
+export function within(
+  column: Parameters<typeof inArray>[0],
+  tenants: "platform" | readonly TenantId[],
+): SQL | undefined {
+  if (tenants === "platform") return undefined;
+  return tenants.length === 0 ? sql`1 = 0` : inArray(column, [...tenants]);
+}
+
+function matching({ t }: Session, filter: CaFilter): SQL | undefined {
+  return and(
+    eq(t.cas.internal, false),
+    within(t.cas.tenant, filter.tenants),
+    filter.tenant === undefined ? undefined : eq(t.cas.tenant, filter.tenant),
+    filter.status === undefined ? undefined : eq(t.cas.status, filter.status),
+    filter.parent === undefined ? undefined : eq(t.cas.parent, filter.parent),
+    filter.text === undefined ? undefined : contains(t.cas.search, filter.text),
+  );
+}
+
+async function signing({ db, t }: Session): Promise<readonly CaRecord[]> {
+  const all: CaRecord[] = [];
+  for (let after: { at: number; id: string } | undefined; ; ) {
+    const page = await db
+      .select()
+      .from(t.cas)
+      .where(and(isNotNull(t.cas.certificate), olderThan(t.cas.createdAt, t.cas.id, after)))
+      .orderBy(desc(t.cas.createdAt), desc(t.cas.id))
+      .limit(pageRows);
+    all.push(...page.map(record));
+    const last = page.at(-1);
+    if (last === undefined || page.length < pageRows) return all;
+    after = { at: last.createdAt, id: last.id };
+  }
+}
+
+type Row = Session["t"]["cas"]["$inferSelect"];
+
+const first = (rows: readonly Row[]): CaRecord | undefined => rows[0] && record(rows[0]);
+
+/** Only `caWrites` fills the table, so its texts are the closed words the record's types name. */
+function record(row: Row): CaRecord {
+  const { keyProvider, keyLabel, keyId, search: _search, ...facts } = row;
+  return {
+    ...facts,
+    ...{ parent: row.parent ?? undefined, certificate: row.certificate ?? undefined },
+    ...{ serial: row.serial ?? undefined, maxPathLength: row.maxPathLength ?? undefined },
+    ...{ notBefore: row.notBefore ?? undefined, notAfter: row.notAfter ?? undefined },
+    key: { provider: keyProvider, label: keyLabel, id: keyId },
+  } as CaRecord; // See above.
+}
+
+const pageRows = 1000;

@@ -1,0 +1,29 @@
+/** What a dialect must be able to do for the store above it: two sessions, and one transaction of many units. */
+
+import type { Heads } from "./journal.ts";
+import type { Session } from "./session.ts";
+
+export interface Engine {
+  readonly dialect: "sqlite" | "postgres";
+  /** Sees the last committed state; never part of a transaction. */
+  readonly reader: Session;
+  /** The one connection that writes; used only between `begin` and `commit` or `rollback`. */
+  readonly writer: Session;
+  /** Starts a transaction that holds the head row, and gives that row as committed. */
+  begin(): Promise<Readonly<Heads>>;
+  /** May be sent ahead of its answer: a failure shows at the next statement or at the commit. */
+  savepoint(): void;
+  release(): void;
+  /** Undoes everything since `savepoint`, which is gone then; throws when the transaction itself is gone. */
+  rollbackToSavepoint(): void | Promise<void>;
+  /** Durable when it returns; `heads` are what the head row now says. */
+  commit(heads: Readonly<Heads>): Promise<void>;
+  /** Ends the transaction whatever its state; never throws. */
+  rollback(): Promise<void>;
+  /** The revocation sequence as last committed by anyone. */
+  revocationSequence(): Promise<number>;
+  /** Calls back when another process may have appended events, up to `seq` when it is known; never on SQLite. */
+  listen(wake: (seq?: number) => void): Promise<void>;
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}

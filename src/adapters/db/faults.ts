@@ -1,0 +1,86 @@
+/** Tells a database that cannot serve from a bug in what it was asked, and why a store will not open. */
+
+import { type Problem, refuse } from "#core/problems.ts";
+
+/** Why a store was not opened (V-6, V-28, V-29, file permissions); a start-up failure, never an answer to a request. */
+export class StoreUnfit extends Error {
+  override readonly name = "StoreUnfit";
+  readonly reason: UnfitReason;
+
+  constructor(reason: UnfitReason, sentence: string) {
+    super(sentence);
+    this.reason = reason;
+  }
+}
+
+export type UnfitReason =
+  | "unreachable"
+  | "unsafe_settings"
+  | "schema_newer"
+  | "schema_altered"
+  | "migration_pending"
+  | "copy_failed"
+  | "head_mismatch";
+
+/** The refusal for a database that does not serve now; the driver's error stays its cause, for the log only. */
+export function storageUnavailable(cause: unknown): Problem {
+  const problem = refuse("storage_unavailable", { retry_after: 2 });
+  problem.cause = rootCause(cause);
+  return problem;
+}
+
+/** What a caller should see of an error: the refusal when the database is at fault, else the error itself unwrapped. */
+export function translated(error: unknown): unknown {
+  return isStorageFault(error) ? storageUnavailable(error) : unwrapped(error);
+}
+
+/** True when the database is full, broken, read-only, locked or gone, so that trying later may succeed. */
+export function isStorageFault(error: unknown): boolean {
+  const { code, errno } = codes(rootCause(error));
+  if (code === "ERR_POSTGRES_SERVER_ERROR") {
+    return postgresClasses.some((prefix) => errno.startsWith(prefix));
+  }
+  return faultCodes.some((prefix) => code.startsWith(prefix));
+}
+
+/** True when a unique index refused a row; both dialects' spellings. */
+export function isUniqueViolation(error: unknown): boolean {
+  const { code, errno } = codes(rootCause(error));
+  if (code === "ERR_POSTGRES_SERVER_ERROR") return errno === "23505";
+  return code === "SQLITE_CONSTRAINT_UNIQUE" || code === "SQLITE_CONSTRAINT_PRIMARYKEY";
+}
+
+/** True when a table does not exist, on PostgreSQL. */
+export const isMissingTable = (error: unknown): boolean =>
+  codes(rootCause(error)).errno === "42P01";
+
+/** The query builder wraps every driver error and puts the values into its message, which must not reach a log. */
+function unwrapped(error: unknown): unknown {
+  const wrapped = error instanceof Error && error.message.startsWith("Failed query:");
+  return wrapped ? (error.cause ?? error) : error;
+}
+
+function rootCause(error: unknown): unknown {
+  let at = error;
+  for (let depth = 0; depth < 8; depth++) {
+    if (!(at instanceof Error) || at.cause === undefined) return at;
+    at = at.cause;
+  }
+  return at;
+}
+
+function codes(error: unknown): { readonly code: string; readonly errno: string } {
+  if (typeof error !== "object" || error === null) return { code: "", errno: "" };
+  const code = "code" in error ? String(error.code) : "";
+  return { code, errno: "errno" in error ? String(error.errno) : "" };
+}
+
+// Every client-side PostgreSQL error is a lost or refused connection, but the server's own answers.
+const faultCodes = [
+  ...["SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_BUSY"],
+  ...["SQLITE_LOCKED", "SQLITE_NOMEM", "SQLITE_PROTOCOL", "SQLITE_CORRUPT", "SQLITE_NOTADB"],
+  ...["ERR_POSTGRES_", "ECONNREFUSED", "ECONNRESET", "EPIPE", "ENOENT", "ETIMEDOUT"],
+];
+
+// SQLSTATE: connection, transaction rollback, resources, lock not available, operator, system, read only, internal.
+const postgresClasses = ["08", "40", "53", "55", "57", "58", "25006", "XX"];

@@ -1,0 +1,80 @@
+/** Tells listeners of committed events, in order and each once, whichever process appended them. */
+
+import type { AuditEvent } from "#core/audit/chain.ts";
+
+export type EventListener = (events: readonly AuditEvent[]) => void;
+
+export class Feed {
+  readonly #read: (afterSeq: number, limit: number) => Promise<readonly AuditEvent[]>;
+  readonly #onFault: (sentence: string, error: unknown) => void;
+  readonly #listeners = new Set<EventListener>();
+  #seen: number;
+  #pumping = false;
+  #again = false;
+
+  constructor(deps: {
+    seen: number;
+    read: (afterSeq: number, limit: number) => Promise<readonly AuditEvent[]>;
+    onFault: (sentence: string, error: unknown) => void;
+  }) {
+    this.#seen = deps.seen;
+    this.#read = deps.read;
+    this.#onFault = deps.onFault;
+  }
+
+  /** Gives the unsubscribe. */
+  subscribe(listener: EventListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Takes the events of a batch just committed here. */
+  committed(events: readonly AuditEvent[]): void {
+    const [first] = events;
+    if (first === undefined) return;
+    // Another process appended before us, or a read is under way: the rows are read in order instead.
+    if (this.#pumping || first.seq !== this.#seen + 1) this.wake();
+    else this.#deliver(events);
+  }
+
+  /** Reads and delivers whatever lies behind the last event seen, unless `seq` has been seen already. */
+  wake(seq?: number): void {
+    if (seq !== undefined && seq <= this.#seen) return;
+    this.#again = true;
+    if (this.#pumping) return;
+    this.#pumping = true;
+    this.#pump().catch((error) => {
+      // The next commit or notification starts over from the last event delivered.
+      this.#onFault("events could not be read for the feed", error);
+    });
+  }
+
+  async #pump(): Promise<void> {
+    try {
+      while (this.#again) {
+        this.#again = false;
+        const page = await this.#read(this.#seen, pageRows);
+        if (page.length === pageRows) this.#again = true;
+        this.#deliver(page);
+      }
+    } finally {
+      this.#pumping = false;
+    }
+  }
+
+  #deliver(events: readonly AuditEvent[]): void {
+    const last = events.at(-1);
+    if (last === undefined) return;
+    this.#seen = last.seq;
+    for (const listener of this.#listeners) {
+      try {
+        listener(events);
+      } catch (error) {
+        // The events are committed: a listener's bug must not reach whoever appended them.
+        this.#onFault("a listener of the event feed failed", error);
+      }
+    }
+  }
+}
+
+const pageRows = 500;

@@ -1,0 +1,81 @@
+/** Column kits: the same words for SQLite's and PostgreSQL's column types, so that one table definition serves both. */
+
+import {
+  bigint,
+  bigserial,
+  boolean,
+  customType as pgCustom,
+  index as pgIndex,
+  primaryKey as pgPrimaryKey,
+  pgTable,
+  text as pgText,
+  uniqueIndex as pgUnique,
+} from "drizzle-orm/pg-core";
+import {
+  customType,
+  index,
+  integer,
+  primaryKey,
+  sqliteTable,
+  text,
+  uniqueIndex,
+} from "drizzle-orm/sqlite-core";
+
+/** SQLite: integers hold booleans and instants, JSON is text. */
+export const sqliteKit = {
+  table: sqliteTable,
+  text: (name: string) => text(name),
+  /** Whole numbers up to 2^53: counters, and instants in epoch milliseconds. */
+  int: (name: string) => integer(name, { mode: "number" }),
+  bool: (name: string) => integer(name, { mode: "boolean" }),
+  bytes: customType<{ data: Uint8Array; driverData: Uint8Array }>({
+    dataType: () => "blob",
+    fromDriver: plainBytes,
+  }),
+  texts: customType<{ data: readonly string[]; driverData: string }>({
+    dataType: () => "text",
+    toDriver: (list) => JSON.stringify(list),
+    fromDriver: readTexts,
+  }),
+  /** A primary key the database counts up by itself. */
+  rowNumber: (name: string) =>
+    integer(name, { mode: "number" }).primaryKey({ autoIncrement: true }),
+  index,
+  unique: uniqueIndex,
+  primaryKey,
+};
+
+export type Kit = typeof sqliteKit;
+
+/**
+ * PostgreSQL in SQLite's types. The assertion is true for what the repositories use: both dialects build the same
+ * statements and map the same JavaScript values, which the contract suite proves on both.
+ */
+export const postgresKit = {
+  table: pgTable,
+  text: (name: string) => pgText(name),
+  int: (name: string) => bigint(name, { mode: "number" }),
+  bool: (name: string) => boolean(name),
+  bytes: pgCustom<{ data: Uint8Array; driverData: Uint8Array }>({
+    dataType: () => "bytea",
+    fromDriver: plainBytes,
+  }),
+  texts: pgCustom<{ data: readonly string[]; driverData: string }>({
+    dataType: () => "text",
+    toDriver: (list) => JSON.stringify(list),
+    fromDriver: readTexts,
+  }),
+  rowNumber: (name: string) => bigserial(name, { mode: "number" }).primaryKey(),
+  index: pgIndex,
+  unique: pgUnique,
+  primaryKey: pgPrimaryKey,
+} as unknown as Kit;
+
+/** Drivers give Buffers; the rest of pkid knows only Uint8Array. */
+function plainBytes(bytes: Uint8Array): Uint8Array {
+  return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+function readTexts(text: string): readonly string[] {
+  return JSON.parse(text) as readonly string[]; // Written by `toDriver` of the same column.
+}

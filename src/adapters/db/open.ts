@@ -1,0 +1,66 @@
+/** Opens the store: connect, bring the schema up to date or refuse, verify where the chains end. */
+
+import type { Store } from "#domain/store.ts";
+import { storedHeads } from "./audit.ts";
+import type { Engine } from "./engine.ts";
+import { fillEmpty, type StoreDependencies, verifyHeads } from "./heads.ts";
+import { Journal } from "./journal.ts";
+import { appliedMigrations } from "./migrations.ts";
+import { PostgresEngine, type PostgresOptions } from "./postgres.ts";
+import { migratePostgres } from "./postgres-migrate.ts";
+import { openSqlite, type SqliteOptions } from "./sqlite.ts";
+import { migrateSqlite } from "./sqlite-migrate.ts";
+import { type Administration, storeOver } from "./store.ts";
+
+export type StoreOptions = SqliteOptions | PostgresOptions;
+
+/**
+ * Gives the open store. Throws `StoreUnfit` for what makes start-up fail: settings that could lose a commit (V-6),
+ * a schema that is newer or needs `pkid migrate` (V-28), a head that is not where its chain ends (V-29).
+ */
+export async function openStore(
+  options: StoreOptions,
+  deps: StoreDependencies,
+): Promise<Store & Administration> {
+  const owner = ownerNumber(deps.random.bytes(4));
+  return options.driver === "sqlite"
+    ? openOnSqlite(options, owner, deps)
+    : openOnPostgres(options, owner, deps);
+}
+
+async function openOnSqlite(options: SqliteOptions, owner: number, deps: StoreDependencies) {
+  const engine = openSqlite(options);
+  return started(engine, owner, deps, (fill) => migrateSqlite(engine, options, fill));
+}
+
+async function openOnPostgres(options: PostgresOptions, owner: number, deps: StoreDependencies) {
+  const engine = new PostgresEngine(options, owner);
+  return started(engine, owner, deps, (fill) => migratePostgres(engine, options.migrate, fill));
+}
+
+async function started(
+  engine: Engine,
+  owner: number,
+  deps: StoreDependencies,
+  migrate: (fill: () => Promise<void>) => Promise<void>,
+): Promise<Store & Administration> {
+  try {
+    const uuid = () => deps.random.uuid();
+    const journal = new Journal({ session: engine.writer, owner, uuid });
+    await migrate(() => fillEmpty(engine.writer, deps));
+    await verifyHeads(engine.reader);
+    const { eventSeq: seen } = await storedHeads(engine.reader);
+    const schemaVersion = (await appliedMigrations(engine.reader)).length;
+    const onFault = deps.onFault ?? (() => {});
+    return await storeOver({ engine, journal, owner, seen, schemaVersion, onFault });
+  } catch (error) {
+    await engine.close();
+    throw error;
+  }
+}
+
+/** 1..2^31−1: what both halves of a PostgreSQL advisory lock can hold; 0 is the lock of migrations. */
+function ownerNumber(random: Uint8Array): number {
+  const drawn = new DataView(random.buffer, random.byteOffset, 4).getUint32(0) & 0x7fffffff;
+  return drawn === 0 ? 1 : drawn;
+}

@@ -1,0 +1,121 @@
+/** The group-commit queue: waiting units run in one transaction, each under its own savepoint, and resolve after the one commit. */
+
+import { type Problem, refuse } from "#core/problems.ts";
+import type { AuditEvent } from "#core/audit/chain.ts";
+import type { Engine } from "./engine.ts";
+import { isStorageFault, storageUnavailable, translated } from "./faults.ts";
+import type { Journal } from "./journal.ts";
+
+/** A unit that waits, and how its caller is answered. */
+interface Waiting {
+  readonly unit: () => Promise<unknown>;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** A unit that ran: what to tell its caller once the batch has committed. */
+type Outcome = { readonly value: unknown } | { readonly error: unknown };
+
+export class GroupCommit {
+  readonly #engine: Engine;
+  readonly #journal: Journal;
+  readonly #committed: (events: readonly AuditEvent[]) => void;
+  readonly #onFault: (sentence: string, error: unknown) => void;
+  #waiting: Waiting[] = [];
+  #running: Promise<void> | undefined;
+  #closed = false;
+
+  /** `committed` is told the events of every batch, in order, before its callers are. */
+  constructor(deps: {
+    engine: Engine;
+    journal: Journal;
+    committed: (events: readonly AuditEvent[]) => void;
+    onFault: (sentence: string, error: unknown) => void;
+  }) {
+    this.#engine = deps.engine;
+    this.#journal = deps.journal;
+    this.#committed = deps.committed;
+    this.#onFault = deps.onFault;
+  }
+
+  /** Resolves after the commit; rejects with the unit's own error, or `storage_unavailable` for the whole batch. */
+  run<T>(unit: () => Promise<T>): Promise<T> {
+    if (this.#closed) return Promise.reject(refuse("shutting_down", { retry_after: 2 }));
+    if (this.#waiting.length >= waitingMax) {
+      return Promise.reject(refuse("overloaded", { retry_after: 1 }));
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    // `resolve` is only ever called with what this very unit gave.
+    this.#waiting.push({ unit, resolve: resolve as (value: unknown) => void, reject });
+    this.#running ??= this.#drain();
+    return promise;
+  }
+
+  /** Runs what waits, takes nothing new, and resolves when the last batch has ended. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#running;
+  }
+
+  async #drain(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      // One turn of the event loop lets every request that has already arrived join the batch.
+      await new Promise((resume) => setImmediate(resume));
+      await this.#runBatch(this.#waiting.splice(0, batchMax));
+    }
+    this.#running = undefined;
+  }
+
+  async #runBatch(batch: readonly Waiting[]): Promise<void> {
+    const outcomes: Outcome[] = [];
+    try {
+      this.#journal.begin(await this.#engine.begin());
+      for (const { unit } of batch) outcomes.push(await this.#runUnit(unit));
+      await this.#journal.flush();
+      await this.#engine.commit(this.#journal.heads);
+    } catch (error) {
+      this.#onFault("a batch of writes was rolled back", error);
+      await this.#engine.rollback();
+      rejectAll(batch, outcomes, storageUnavailable(error));
+      return;
+    }
+    this.#committed(this.#journal.events);
+    for (const [index, { resolve, reject }] of batch.entries()) {
+      const outcome = outcomes[index];
+      if (outcome && "value" in outcome) resolve(outcome.value);
+      else reject(outcome?.error);
+    }
+  }
+
+  /** Gives what the unit gave or threw; throws only what ends the whole batch. */
+  async #runUnit(unit: () => Promise<unknown>): Promise<Outcome> {
+    const mark = this.#journal.mark();
+    this.#engine.savepoint();
+    try {
+      const value = await unit();
+      this.#engine.release();
+      return { value };
+    } catch (error) {
+      // A full or broken database may have ended the transaction by itself: nothing in this batch is safe then.
+      if (isStorageFault(error)) throw error;
+      await this.#engine.rollbackToSavepoint();
+      this.#journal.restore(mark);
+      return { error: translated(error) };
+    }
+  }
+}
+
+/** Units that failed on their own learn their own reason; to all others the database is unavailable. */
+function rejectAll(
+  batch: readonly Waiting[],
+  outcomes: readonly Outcome[],
+  refusal: Problem,
+): void {
+  for (const [index, { reject }] of batch.entries()) {
+    const outcome = outcomes[index];
+    reject(outcome && "error" in outcome ? outcome.error : refusal);
+  }
+}
+
+const batchMax = 256;
+const waitingMax = 65_536;

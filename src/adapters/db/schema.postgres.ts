@@ -1,0 +1,23 @@
+/** The tables of PostgreSQL, each by name, as drizzle-kit reads them to write migrations. */
+
+import { postgresKit } from "./kit.ts";
+import { defineTables } from "./schema.ts";
+
+export const {
+  cas,
+  instance,
+  intents,
+  certificates,
+  revocations,
+  revocationChanges,
+  crlReservations,
+  crls,
+  responders,
+  tokens,
+  tenants,
+  events,
+  ledger,
+  openIntents,
+  heads,
+  accessLog,
+} = defineTables(postgresKit);

@@ -1,0 +1,113 @@
+/** One connection as the repositories use it: typed queries for what is rare, flat inserts for what is hot. */
+
+import { type Column, getTableColumns, type SQL, sql } from "drizzle-orm";
+import type { BaseSQLiteDatabase, SQLiteTable } from "drizzle-orm/sqlite-core";
+
+import type { Page, PageKey } from "#domain/authorities/store.ts";
+import type { Tables } from "./schema.ts";
+
+export type Value = string | number | boolean | Uint8Array | null;
+
+/** The query builder in SQLite's types; PostgreSQL's is asserted to them (`kit.ts` says why that holds). */
+export type Db = BaseSQLiteDatabase<"async", unknown>;
+
+export interface Session {
+  readonly dialect: "sqlite" | "postgres";
+  readonly t: Tables;
+  readonly db: Db;
+  /** Runs one statement with positional values and gives the number of rows it changed. */
+  run(text: string, values: readonly Value[]): number | Promise<number>;
+}
+
+/** `?` or `$1`: how the dialect writes its positional values. */
+export const placeholder = (session: Pick<Session, "dialect">, position: number): string =>
+  session.dialect === "sqlite" ? "?" : `$${position}`;
+
+/**
+ * Compiles the insert of one row once; gives the number of rows inserted. With `"skip"` a row that
+ * collides with a unique index is left out without an error, which would poison a PostgreSQL transaction.
+ */
+export function inserter<T extends SQLiteTable>(
+  session: Session,
+  table: T,
+  onConflict: "fail" | "skip" = "fail",
+): (row: T["$inferInsert"]) => number | Promise<number> {
+  const columns = writtenColumns(table);
+  const names = columns.map(([, column]) => `"${column.name}"`).join(", ");
+  const marks = columns.map((_, index) => placeholder(session, index + 1)).join(", ");
+  const tail = onConflict === "skip" ? " on conflict do nothing" : "";
+  const text = `insert into "${tableName(table)}" (${names}) values (${marks})${tail}`;
+  return (row) => session.run(text, driverValues(columns, row));
+}
+
+/** Compiles the insert of many rows whose columns are all text, numbers or flags. */
+export function bulkInserter<T extends SQLiteTable>(
+  session: Session,
+  table: T,
+): (rows: readonly T["$inferInsert"][]) => Promise<void> {
+  if (session.dialect === "sqlite") {
+    const insert = inserter(session, table);
+    return async (rows) => {
+      for (const row of rows) await insert(row);
+    };
+  }
+  // One parameter whatever the number of rows, so that the server keeps one plan.
+  const columns = writtenColumns(table);
+  const name = tableName(table);
+  const names = columns.map(([, column]) => `"${column.name}"`).join(", ");
+  const text = `insert into "${name}" (${names}) select ${names} from json_populate_recordset(null::"${name}", $1::text::json)`;
+  return async (rows) => {
+    if (rows.length === 0) return;
+    const named = rows.map((row) => {
+      const values = driverValues(columns, row);
+      return Object.fromEntries(columns.map(([, column], at) => [column.name, values[at]]));
+    });
+    await session.run(text, [JSON.stringify(named)]);
+  };
+}
+
+/** Rows older than `after` in a list ordered newest first, ties broken by id. */
+export function olderThan(at: Column, id: Column, after: PageKey | undefined): SQL | undefined {
+  return after === undefined ? undefined : sql`(${at}, ${id}) < (${after.at}, ${after.id})`;
+}
+
+/** Makes a page of `limit + 1` rows read: the one too many tells that there is a next page. */
+export function pageOf<T>(
+  rows: readonly T[],
+  limit: number,
+  total: number,
+  keyOf: (row: T) => PageKey,
+): Page<T> {
+  const items = rows.slice(0, limit);
+  const last = items.at(-1);
+  return { items, total, next: rows.length > limit && last ? keyOf(last) : undefined };
+}
+
+/** `count(*)` as a number; PostgreSQL's driver gives text. */
+export const counted = sql<number>`count(*)`.mapWith(Number);
+
+/** Text that starts with, or contains, `part` literally; both sides are in lower case already. */
+export const startsWith = (column: Column, part: string): SQL =>
+  sql`${column} like ${`${literal(part)}%`} escape '!'`;
+export const contains = (column: Column, part: string): SQL =>
+  sql`${column} like ${`%${literal(part.toLowerCase())}%`} escape '!'`;
+
+const literal = (part: string) => part.replaceAll(/[%_!]/g, "!$&");
+
+/** The columns an insert names: those the database does not count up by itself. */
+const writtenColumns = (table: SQLiteTable): readonly [string, Column][] =>
+  Object.entries<Column>(getTableColumns(table)).filter(([, column]) => !column.hasDefault);
+
+const tableName = (table: SQLiteTable): string => String(Reflect.get(table, nameSymbol));
+const nameSymbol = Symbol.for("drizzle:Name");
+
+function driverValues(
+  columns: readonly [string, Column][],
+  row: Readonly<Record<string, unknown>>,
+): Value[] {
+  return columns.map(([key, column]) => {
+    const value = row[key];
+    if (value === undefined || value === null) return null;
+    return column.mapToDriverValue(value) as Value; // Each column type maps to what drivers bind.
+  });
+}

@@ -1,0 +1,104 @@
+/** The store over one engine: reads of the committed state, units of work, the event feed, the access log. */
+
+import type { AuditEvent } from "#core/audit/chain.ts";
+import type { AccessLogRow } from "#domain/audit/store.ts";
+import type { Reads, Store, Unit } from "#domain/store.ts";
+import { accessReads, accessWrites } from "./access.ts";
+import { AccessLog } from "./access-log.ts";
+import { auditReads } from "./audit.ts";
+import { caReads, caWrites } from "./cas.ts";
+import { certificateReads, certificateWrites } from "./certificates.ts";
+import type { Engine } from "./engine.ts";
+import { translated } from "./faults.ts";
+import { Feed } from "./feed.ts";
+import { instanceReads, instanceWrites } from "./instance.ts";
+import type { Journal } from "./journal.ts";
+import { GroupCommit } from "./queue.ts";
+import { revocationReads, revocationWrites } from "./revocations.ts";
+
+/** What only start-up, preflight and metrics ask of a store. */
+export interface Administration {
+  /** The number of migrations the database has had. */
+  readonly schemaVersion: number;
+  /** Access log rows that were never written, since the start. */
+  droppedAccessRows(): number;
+}
+
+export interface StoreDeps {
+  readonly engine: Engine;
+  readonly journal: Journal;
+  /** This store's number among the replicas. */
+  readonly owner: number;
+  /** The last event committed before this store looked. */
+  readonly seen: number;
+  readonly schemaVersion: number;
+  readonly onFault: (sentence: string, error: unknown) => void;
+}
+
+/** Puts the parts together; the engine is open, migrated and verified. */
+export async function storeOver(deps: StoreDeps): Promise<Store & Administration> {
+  const { engine, journal, onFault } = deps;
+  const read = readsOf(engine, deps.owner);
+  const feed = new Feed({ seen: deps.seen, read: read.audit.eventsAfter, onFault });
+  const committed = (events: readonly AuditEvent[]) => feed.committed(events);
+  const queue = new GroupCommit({ engine, journal, committed, onFault });
+  const run = (unit: () => Promise<void>) => queue.run(unit);
+  const accessLog = new AccessLog({ writer: engine.writer, run, onFault });
+  const unit = unitOf(deps);
+  await engine.listen((seq) => feed.wake(seq));
+  return {
+    ...{ dialect: engine.dialect, read, schemaVersion: deps.schemaVersion },
+    atomically: (work) => queue.run(() => work(unit)),
+    onEvents: (listener) => feed.subscribe(listener),
+    logAccess: (row: AccessLogRow) => accessLog.add(row),
+    droppedAccessRows: () => accessLog.dropped,
+    ping: () => guarded(() => engine.ping())(),
+    close: async () => {
+      await accessLog.flush();
+      await queue.close();
+      await engine.close();
+    },
+  };
+}
+
+function readsOf(engine: Engine, owner: number): Reads {
+  const { reader } = engine;
+  const sequence = () => engine.revocationSequence();
+  return {
+    cas: guardedMethods(caReads(reader)),
+    certificates: guardedMethods(certificateReads(reader)),
+    revocations: guardedMethods(revocationReads(reader, sequence)),
+    access: guardedMethods(accessReads(reader)),
+    audit: guardedMethods(auditReads(reader, owner)),
+    instance: guardedMethods(instanceReads(reader)),
+  };
+}
+
+function unitOf({ engine: { writer }, journal, owner }: StoreDeps): Unit {
+  return {
+    cas: caWrites(writer),
+    certificates: certificateWrites(writer, owner),
+    revocations: revocationWrites(writer, () => journal.nextRevocation()),
+    access: accessWrites(writer),
+    audit: journal,
+    instance: instanceWrites(writer),
+  };
+}
+
+/** The same methods, refusing `storage_unavailable` when the database is at fault. */
+function guardedMethods<T extends object>(reads: T): T {
+  const methods = Object.entries(reads).map(([name, method]) => [name, guarded(method)]);
+  return Object.fromEntries(methods) as T; // The same names, each with the same signature.
+}
+
+function guarded<A extends unknown[], R>(
+  method: (...given: A) => Promise<R>,
+): (...given: A) => Promise<R> {
+  return async (...given) => {
+    try {
+      return await method(...given);
+    } catch (error) {
+      throw translated(error);
+    }
+  };
+}

@@ -1,0 +1,111 @@
+/** Turns the configuration into the plain settings each part asks for; nothing else knows both. */
+
+import { describeSource, resolveSecret, SecretUnavailable } from "#adapters/secret-sources.ts";
+import type { StoreOptions } from "#adapters/db/open.ts";
+import type {
+  GuardSettings,
+  KeySettings,
+  Pkcs11Settings,
+  SecretSource as KeySecret,
+} from "#adapters/keys/settings.ts";
+import { signingLimit } from "#config/sections/limits.ts";
+import type { Config } from "#config/schema.ts";
+import type { SecretSetting } from "#config/secret.ts";
+import type { ProviderName } from "#domain/keys.ts";
+
+/** A configured secret in clear; undefined when it is not set. Throws `SecretUnavailable` when its source fails. */
+export function revealed(setting: SecretSetting | undefined): string | undefined {
+  return setting === undefined ? undefined : resolveSecret(setting, process.env).reveal();
+}
+
+/** Where the store is and how it is reached. */
+export function storeOptions(config: Config, migrate: boolean): StoreOptions {
+  const { database } = config;
+  const dsn = revealed(database.dsn) ?? "";
+  if (database.driver === "sqlite") {
+    return { driver: "sqlite", path: dsn, busyTimeoutMs: database.busy_timeout_ms };
+  }
+  return {
+    ...{ driver: "postgres", dsn, migrate },
+    maxOpenConns: database.max_open_conns,
+    connMaxIdleTimeSeconds: database.conn_max_idle_time_seconds,
+    connMaxLifetimeSeconds: database.conn_max_lifetime_seconds,
+  };
+}
+
+/** Which provider holds the keys of each role. */
+export const keyRoles = (config: Config): { ca: ProviderName; responder: ProviderName } =>
+  config.key_provider.roles;
+
+/** What the key adapter is told; PIN and passphrase go as sources, to be read in the signer. */
+export function keySettings(config: Config, privateDir: string): KeySettings {
+  const { software } = config.key_provider;
+  const roles = Object.values(keyRoles(config));
+  return {
+    software: {
+      keystoreDir: software.keystore_dir,
+      masterKeyFile: software.master_key_file ?? "",
+      passphraseSource: keySecret(software.passphrase),
+    },
+    pkcs11: roles.includes("pkcs11") ? pkcs11Settings(config) : undefined,
+    privateDir,
+    guard: guardSettings(config),
+  };
+}
+
+/** The guard on signing operations; off means generous limits, never none. */
+function guardSettings(config: Config): GuardSettings | undefined {
+  const { enabled, max_in_flight, max_queue, acquire_timeout_ms } = config.rate_limit.concurrency;
+  if (!enabled) return undefined;
+  return {
+    maxInFlight: signingLimit(max_in_flight, config.pkcs11.session_pool_size),
+    maxQueue: max_queue,
+    acquireTimeoutMs: acquire_timeout_ms,
+  };
+}
+
+function pkcs11Settings(config: Config): Pkcs11Settings {
+  const { pkcs11 } = config;
+  const uri = tokenOfUri(revealed(pkcs11.uri));
+  const pinSource = keySecret(pkcs11.pin);
+  if (pkcs11.module_path === undefined || pinSource === undefined) {
+    throw new SecretUnavailable("pkcs11.module_path and pkcs11.pin (or pin_source) must be set.");
+  }
+  return {
+    modulePath: pkcs11.module_path,
+    tokenLabel: uri.token ?? pkcs11.token_label,
+    tokenSerial: uri.serial ?? pkcs11.token_serial,
+    tokenManufacturer: uri.manufacturer ?? pkcs11.token_manufacturer,
+    pinSource,
+    sessions: pkcs11.session_pool_size,
+    operationTimeoutSeconds: pkcs11.operation_timeout_seconds,
+  };
+}
+
+/** The token attributes of an RFC 7512 URI, percent-decoded. */
+function tokenOfUri(uri: string | undefined): Readonly<Record<string, string>> {
+  const attributes = (uri ?? "").replace(/^pkcs11:/, "").split("?")[0] ?? "";
+  const pairs = attributes.split(";").filter((pair) => pair.includes("="));
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const at = pair.indexOf("=");
+      return [pair.slice(0, at), decodeURIComponent(pair.slice(at + 1))];
+    }),
+  );
+}
+
+function keySecret(setting: SecretSetting | undefined): KeySecret | undefined {
+  if (setting === undefined) return undefined;
+  if (setting.from === "value") return { type: "value", value: setting.value.reveal() };
+  const { source } = setting;
+  switch (source.type) {
+    case "env":
+      return { type: "env", name: source.env.var };
+    case "file": {
+      const { path, allow_insecure_perms } = source.file;
+      return { type: "file", path, allowInsecurePermissions: allow_insecure_perms };
+    }
+    default:
+      throw new SecretUnavailable(`${describeSource(source)} cannot unlock keys.`);
+  }
+}

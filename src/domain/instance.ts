@@ -1,0 +1,98 @@
+/** What an instance is before it has any CA: its ids, its default tenant, the first ledger entry, the root password. */
+
+import { defaultTenant } from "#core/ids.ts";
+import { assert } from "#core/problems.ts";
+import { timestamp } from "#core/time.ts";
+import { fingerprint } from "#core/x509/public-keys.ts";
+import type { Keys } from "./keys.ts";
+import type { Clock, Random } from "./ports.ts";
+import type { Store } from "./store.ts";
+
+export interface InstanceDeps {
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** argon2id at rest; slow on purpose. */
+  readonly hashPassword: (password: string) => Promise<string>;
+}
+
+/** What the configuration says about root; neither given means: make one up. */
+export interface RootSettings {
+  readonly password: string | undefined;
+  readonly passwordHash: string | undefined;
+}
+
+export interface PreparedInstance {
+  readonly id: string;
+  readonly rootPasswordHash: string;
+  /** The password made up at this very start; shown once and stored only as a hash. */
+  readonly freshRootPassword: string | undefined;
+}
+
+/** Creates at the first start what every later one finds; running it again changes nothing. */
+export async function prepareInstance(
+  deps: InstanceDeps,
+  root: RootSettings,
+): Promise<PreparedInstance> {
+  await beginLedger(deps);
+  const { store, random, clock } = deps;
+  const id = (await store.read.instance.value("instance_id")) ?? random.uuid();
+  const password = await rootPassword(deps, root);
+  const createdAt = clock.now();
+  await store.atomically(async (tx) => {
+    await tx.instance.setValue("instance_id", id);
+    if (password.stored) await tx.instance.setValue("root_password_hash", password.hash);
+    await tx.access.ensureTenant({
+      ...{ id: defaultTenant, slug: "default", name: "Default", status: "active", createdAt },
+    });
+  });
+  return { id, rootPasswordHash: password.hash, freshRootPassword: password.fresh };
+}
+
+/**
+ * The genesis entry names the ledger key, which is pinned out of band (HTTP contract §10.2). The key is software-held
+ * and sealed, never a CA key. A crash between key and entry leaves an unused key and a ledger that begins anew.
+ */
+async function beginLedger({ store, keys, clock, random }: InstanceDeps): Promise<void> {
+  if ((await store.read.audit.ledgerHead()).seq > 0) return;
+  const ledgerId = random.uuid();
+  const label = `ledger-${ledgerId}`;
+  const held = await keys.generate({
+    ...{ provider: "software", label, keyType: "ed25519", role: "ledger" },
+  });
+  const now = clock.now();
+  await store.atomically(async (tx) => {
+    const entry = await tx.audit.appendLedger({
+      ...{ kind: "genesis", timestamp: timestamp(now), provider: held.ref.provider },
+      ...{ deviceSerial: held.deviceSerial, keyLabel: label, role: "ledger" },
+      signerFingerprint: fingerprint(held.spki),
+    });
+    assert(entry.number === 1, "the genesis is the first entry of the ledger");
+    await tx.instance.setValue("ledger_id", ledgerId);
+    await tx.instance.setValue("ledger_key_id", held.ref.id);
+  });
+}
+
+async function rootPassword(deps: InstanceDeps, root: RootSettings) {
+  if (root.passwordHash !== undefined) return { hash: root.passwordHash, stored: false };
+  if (root.password !== undefined) {
+    return { hash: await deps.hashPassword(root.password), stored: false };
+  }
+  const kept = await deps.store.read.instance.value("root_password_hash");
+  if (kept !== undefined) return { hash: kept, stored: false };
+  const fresh = readable(deps.random.bytes(20));
+  return { hash: await deps.hashPassword(fresh), stored: true, fresh };
+}
+
+/** 160 bits in groups of four letters and digits that are hard to confuse. */
+function readable(bytes: Uint8Array): string {
+  const alphabet = "abcdefghjkmnpqrstuvwxyz23456789ABCDEFGHJKLMNPQRSTUVWXYZ";
+  let value = BigInt(`0x${bytes.toHex()}`);
+  let text = "";
+  for (let n = 0; n < 28; n++) {
+    text += alphabet[Number(value % BigInt(alphabet.length))];
+    value /= BigInt(alphabet.length);
+  }
+  return text.match(/.{4}/g)?.join("-") ?? text;
+}

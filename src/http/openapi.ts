@@ -1,0 +1,114 @@
+/** Describes the API in OpenAPI 3.1, generated from the operations and the shapes of their handlers. */
+
+import { type ProblemCode, problems } from "#core/problems.ts";
+import { type Fields, objectSchema } from "#core/shape.ts";
+import type { Handler } from "#domain/access/call.ts";
+import { type OperationName, operationOf, operations, routeOf } from "#operations";
+
+import type { Handlers } from "./public.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** One operation with everything the description says about it. */
+export interface Described {
+  readonly name: OperationName;
+  readonly method: string;
+  readonly path: string;
+  readonly needs: string;
+  readonly summary: string;
+}
+
+/** The operations served on the main listener, in the order of the table. */
+export function describedOperations(handlers: Handlers): readonly Described[] {
+  const names = Object.keys(operations) as OperationName[]; // The table's own keys.
+  return names
+    .filter((name) => operationOf(name).local !== true)
+    .map((name) => {
+      const shape = handlers[name];
+      const summary = typeof shape === "function" ? publicSummary(name) : shape.summary;
+      return { name, ...routeOf(name), needs: operationOf(name).needs, summary };
+    });
+}
+
+/** The OpenAPI 3.1 document of the handlers served. */
+export function openapiDocument(handlers: Handlers, version: string): Json {
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const described of describedOperations(handlers)) {
+    const path = described.path.replace("*}", "}");
+    const item = paths[path] ?? {};
+    item[described.method.toLowerCase()] = operationObject(described, handlers[described.name]);
+    paths[path] = item;
+  }
+  return {
+    openapi: "3.1.0",
+    info: { title: "pkid", version, description: "A certificate authority appliance." },
+    paths,
+    components: { securitySchemes, schemas: { Problem: problemSchema() } },
+  };
+}
+
+function operationObject(described: Described, shape: Handlers[OperationName]): Json {
+  const json = typeof shape === "function" ? undefined : shape;
+  const open = described.needs === "pub";
+  return {
+    operationId: described.name,
+    summary: described.summary,
+    tags: [described.name.split(".")[0]],
+    ...(open ? { security: [] } : { security: [{ basic: [] }, { token: [] }] }),
+    "x-needs": described.needs,
+    parameters: [...pathParameters(described.path, json), ...queryParameters(json)],
+    ...(json?.body === undefined ? {} : { requestBody: requestBody(json, json.body) }),
+    responses: {
+      "2XX": { description: "The operation succeeded.", ...jsonContent(json) },
+      default: {
+        description: "The operation was refused; nothing changed.",
+        content: { "application/json": { schema: { $ref: "#/components/schemas/Problem" } } },
+      },
+    },
+  };
+}
+
+function pathParameters(path: string, json: Handler | undefined): readonly Json[] {
+  return [...path.matchAll(/\{([a-z_]+)\*?\}/g)].map(([, name = ""]) => ({
+    ...{ name, in: "path", required: true },
+    schema: json?.path[name]?.schema ?? { type: "string" },
+  }));
+}
+
+function queryParameters(json: Handler | undefined): readonly Json[] {
+  return Object.entries(json?.query ?? {}).map(([name, field]) => ({
+    ...{ name, in: "query", required: !field.optional },
+    schema: field.schema,
+  }));
+}
+
+const requestBody = (json: Handler, body: Fields): Json => ({
+  required: !json.emptyBody,
+  content: { "application/json": { schema: objectSchema(body) } },
+});
+
+/** Public octet answers name their own media types; everything else is JSON. */
+const jsonContent = (json: Handler | undefined): Json =>
+  json === undefined ? {} : { content: { "application/json": {} } };
+
+function problemSchema(): Json {
+  return {
+    type: "object",
+    required: ["error", "code", "request_id"],
+    properties: {
+      error: { type: "string", description: "One plain sentence." },
+      code: { type: "string", enum: Object.keys(problems) as ProblemCode[] }, // The table's keys.
+      request_id: { type: "string" },
+    },
+    additionalProperties: { description: "Facts of the code." },
+  };
+}
+
+/** What a row without shapes is: its name says it in words. */
+const publicSummary = (name: OperationName): string =>
+  `${name.replace(".", ": ").replaceAll("_", " ")}.`;
+
+const securitySchemes: Json = {
+  basic: { type: "http", scheme: "basic" },
+  token: { type: "http", scheme: "bearer", description: "An API token, `pki_pat_…`." },
+};

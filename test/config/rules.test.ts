@@ -1,0 +1,147 @@
+/** Startup validation across keys and of the files that keys name. */
+
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { faultLine } from "#config/load.ts";
+import { readConfig } from "#config/read.ts";
+import { loadText } from "#test/support/config.ts";
+
+const tls = "server: { tls_cert: c.pem, tls_key: k.pem, tls: { self_issue: { enabled: true } } }";
+const bare = "server: { tls: { self_issue: { enabled: false } } }";
+const pg = "database: { driver: postgres";
+const url = "dsn: 'postgres://u:p@h/db'";
+
+// biome-ignore format: the table is read by column.
+const refusals = [
+  ["V-2", "server: { tls_cert: c.pem }", "server.tls_key: Both server.tls_cert and server.tls_key must be set, or none."],
+  ["V-2", tls, "server.tls.self_issue.enabled: Must not be true together with server.tls_cert."],
+  ["V-2", bare, "server.tls.self_issue.enabled: Without a certificate the port would speak cleartext; set server.tls_cert, or PKID_ALLOW_INSECURE_HTTP=1."],
+  ["V-3", `data_dir: /${"d".repeat(96)}`, "server.admin_socket.path: The path of a Unix socket has at most 107 octets."],
+  ["V-5", "database: { max_open_conns: 5 }", "database.max_open_conns: Has no meaning with sqlite; remove it."],
+  ["V-5", `${pg} }`, "database.dsn: PostgreSQL needs a database URL."],
+  ["V-11", "key_provider: { type: pkcs11 }", "pkcs11.module_path: Must be set, because key_provider.type is pkcs11."],
+  ["V-11", "key_provider: { roles: { responder: pkcs11 } }", "pkcs11.module_path: Must be set, because key_provider.roles.responder is pkcs11."],
+  ["V-11", "pkcs11: { uri: 'pkcs11:token=a', token_label: a }", "pkcs11.uri: Replaces token_label, token_serial and token_manufacturer; set one or the other."],
+  ["V-12", "key_provider: { software: { passphrase: x, master_key_file: /k } }", "key_provider.software.passphrase: Only one of passphrase and master_key_file may be set."],
+  ["V-13", "profiles: [{ name: a, default_validity_days: 2, max_validity_days: 1 }]", "profiles[0].default_validity_days: Must not be longer than the longest validity."],
+  ["V-13", "profiles: [{ name: a, default_validity: 25h, max_validity_days: 1 }]", "profiles[0].default_validity: Must not be longer than the longest validity."],
+  ["V-13", "profiles: [{ name: a, max_validity: 1d, max_validity_days: 1 }]", "profiles[0].max_validity: Only one of max_validity and max_validity_days may be set."],
+  ["V-13", "profiles: [{ name: a, omit_revocation_pointers: true, max_validity_days: 8 }]", "profiles[0].omit_revocation_pointers: Needs a longest validity of at most 7 days."],
+  ["V-13", "profiles: [{ name: a, omit_revocation_pointers: true }]", "profiles[0].omit_revocation_pointers: Needs a longest validity of at most 7 days."],
+  ["CFG-10", "profiles: [{ name: a }, { name: A }]", "profiles[1].name: There is another profile a; names must differ in more than case."],
+  ["V-1", "profiles: [{}]", "profiles[0].name: Must be set."],
+  ["V-1", "root_user: { password: a, password_hash: '$argon2id$v=19$x' }", "root_user.password_hash: Only one of password and password_hash may be set."],
+] as const;
+
+describe("a start is refused", () => {
+  test.each(refusals)("%s: %s", (_id, text, sentence) => {
+    const result = loadText(text);
+    expect(result.ok ? [] : result.faults.map(faultLine)).toEqual([`config: ${sentence}`]);
+  });
+});
+
+// biome-ignore format: the table is read by column.
+const accepted = [
+  ["cleartext when the variable allows it", bare, { PKID_ALLOW_INSECURE_HTTP: "yes" }],
+  ["a postgres database with its keys", `${pg}, ${url}, max_open_conns: 5 }`, {}],
+  ["a postgres database whose URL has a source", `${pg}, dsn_source: { type: env, env: { var: D } } }`, {}],
+  ["a passphrase instead of the key file", "key_provider: { software: { passphrase: x } }", {}],
+  ["a default validity equal to the longest", "profiles: [{ name: a, default_validity: 24h, max_validity_days: 1 }]", {}],
+  ["no revocation pointers for seven days", "profiles: [{ name: a, omit_revocation_pointers: true, max_validity: 168h }]", {}],
+] as const;
+
+describe("a start is accepted", () => {
+  test.each(accepted)("with %s", (_what, text, env) => {
+    const result = loadText(text, env);
+    expect(result.ok ? [] : result.faults.map(faultLine)).toEqual([]);
+  });
+});
+
+describe("files (CFG-1, V-2, V-27)", () => {
+  test("a configuration file that was named must exist", () => {
+    const file = join(directory(), "missing.yaml");
+    expect(faults({ configFile: file })).toEqual([`config: ${file}: The file does not exist.`]);
+    expect(faults({ env: { PKID_CONFIG: file } })).toEqual([
+      `config: ${file}: The file does not exist.`,
+    ]);
+  });
+
+  test("the flag wins over the variable, and the data directory is looked into last", () => {
+    const home = directory();
+    const [one, two] = [join(home, "one.yaml"), join(home, "two.yaml")];
+    for (const file of [one, two, join(home, "pkid.yaml")]) writeFileSync(file, "");
+    const env = { PKID_CONFIG: two, PKID_DATA_DIR: home };
+    expect(readConfig({ env, configFile: one }).fileName).toBe(one);
+    expect(readConfig({ env }).fileName).toBe(two);
+    expect(readConfig({ env: { PKID_DATA_DIR: home } }).fileName).toBe(join(home, "pkid.yaml"));
+    const flags = { data_dir: home };
+    expect(readConfig({ env: {}, flags }).fileName).toBe(join(home, "pkid.yaml"));
+  });
+
+  test("nothing is created while validating", () => {
+    const home = join(directory(), "absent");
+    expect(readConfig({ env: { PKID_DATA_DIR: home } }).loaded.ok).toBe(true);
+    expect(Bun.spawnSync(["ls", home]).exitCode).not.toBe(0);
+  });
+
+  test("a serving pair must exist, be readable as PEM, and match", async () => {
+    const home = directory();
+    const [one, two] = [await pair(home, "one"), await pair(home, "two")];
+    const env = (cert: string, key: string) => ({
+      PKID_DATA_DIR: home,
+      PKID_SERVER_TLS_CERT: cert,
+      PKID_SERVER_TLS_KEY: key,
+    });
+    expect(faults({ env: env(one.cert, one.key) })).toEqual([]);
+    expect(faults({ env: env(one.cert, two.key) })).toEqual([
+      "config: server.tls_key: The key does not belong to server.tls_cert.",
+    ]);
+    expect(faults({ env: env(one.key, one.key) })).toEqual([
+      "config: server.tls_cert: The file holds no PEM certificate.",
+    ]);
+    expect(faults({ env: env(one.cert, one.cert) })).toEqual([
+      "config: server.tls_key: The file holds no unencrypted PEM private key.",
+    ]);
+    expect(faults({ env: env(`${home}/none`, home) })).toEqual([
+      `config: server.tls_cert: ${home}/none does not exist.`,
+      `config: server.tls_key: ${home} is not a regular file.`,
+    ]);
+  });
+
+  test("a _FILE variable gives the text without its final newline, at most 64 KiB", () => {
+    const file = join(directory(), "secret");
+    const env = { PKID_ROOT_USER_PASSWORD_FILE: file };
+    writeFileSync(file, "geheim\n");
+    const { loaded } = readConfig({ env });
+    const password = loaded.ok ? loaded.config.root_user.password : undefined;
+    expect(password?.from === "value" && password.value.reveal()).toBe("geheim");
+    writeFileSync(file, "x".repeat(65_537));
+    expect(faults({ env })).toEqual([
+      "config: root_user.password: PKID_ROOT_USER_PASSWORD_FILE: The file is larger than 64 KiB.",
+    ]);
+    writeFileSync(file, "\n");
+    expect(faults({ env })).toEqual(["config: root_user.password: Must not be empty."]);
+  });
+});
+
+function faults(from: Partial<Parameters<typeof readConfig>[0]>): string[] {
+  const { loaded } = readConfig({ env: {}, ...from });
+  return loaded.ok ? [] : loaded.faults.map(faultLine);
+}
+
+async function pair(home: string, name: string): Promise<{ cert: string; key: string }> {
+  const [cert, key] = [join(home, `${name}.crt`), join(home, `${name}.key`)];
+  const made = Bun.spawn(
+    `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=${name} -keyout ${key} -out ${cert}`.split(
+      " ",
+    ),
+    { stderr: "ignore" },
+  );
+  expect(await made.exited).toBe(0);
+  return { cert, key };
+}
+
+const directory = (): string => mkdtempSync(join(tmpdir(), "pkid-config-"));

@@ -1,0 +1,292 @@
+/** OCSP answers: the order of their rules, the cache nobody may notice, and openssl as the relying party. */
+
+import { afterAll, beforeEach, expect, test } from "bun:test";
+
+import { encodePem } from "#core/asn1/pem.ts";
+import { caId, parseSerial, type Serial } from "#core/ids.ts";
+import { refuse } from "#core/problems.ts";
+import { addSeconds } from "#core/time.ts";
+import type { KeyType } from "#core/x509/algorithms.ts";
+import { parseCertificate } from "#core/x509/certificate.ts";
+import { encodeOcspRequest, parseOcspRequest } from "#core/x509/ocsp.ts";
+import { parseOcspResponse } from "#core/x509/ocsp-responses.ts";
+import { sequence } from "#core/asn1/der.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import type { RevocationReason } from "#core/x509/reasons.ts";
+import { scratchDirectory } from "#test/support/openssl.ts";
+import { openssl } from "#test/support/relying-party.ts";
+import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
+
+const bench = scratchDirectory();
+afterAll(() => bench[Symbol.dispose]());
+
+let small: SmallCa;
+beforeEach(async () => {
+  small = await smallCa();
+});
+
+interface Question {
+  readonly ca?: CaRecord;
+  readonly hash?: "sha1" | "sha256";
+  readonly nonce?: Uint8Array;
+}
+
+function questionOf(serial: Serial, { ca = small.ca, hash = "sha1", nonce }: Question = {}) {
+  const certificate = parseCertificate(ca.certificate ?? new Uint8Array(0));
+  const issuer = { issuerName: certificate.subject.der, issuerSpki: certificate.spki };
+  return encodeOcspRequest({ ...issuer, serial, hash, nonce });
+}
+
+const ask = async (serial: Serial, question?: Question) =>
+  await small.ocsp.answer(small.ca.id, questionOf(serial, question));
+
+async function statusOf(serial: Serial, question?: Question) {
+  const answer = await ask(serial, question);
+  return parseOcspResponse(answer.der).basic?.answers[0]?.status;
+}
+
+const asked = (serial: Serial) => ({
+  ...{ ca: small.ca, serial, origin: rootOrigin, mayManageCa: true },
+});
+const revoke = (serial: Serial, reason: RevocationReason = "superseded") =>
+  small.revoker.revoke(asked(serial), reason);
+const responses = () => small.keys.signed.filter(({ purpose }) => purpose === "ocsp").length;
+const someSerial = parseSerial("123456789");
+
+test("good, revoked, held and unknown are told apart", async () => {
+  const [good, revoked, held] = [await small.issue(), await small.issue(), await small.issue()];
+  await revoke(revoked.serial, "keyCompromise");
+  await small.revoker.suspend(asked(held.serial));
+  const at = small.clock.at;
+  expect(await statusOf(good.serial)).toEqual({ status: "good" });
+  expect(await statusOf(revoked.serial)).toEqual({
+    status: "revoked",
+    at,
+    reason: "keyCompromise",
+  });
+  expect(await statusOf(held.serial)).toEqual({ status: "revoked", at, reason: "certificateHold" });
+  expect(await statusOf(someSerial)).toEqual({ status: "unknown" });
+});
+
+test("revoked goes before good, also for bare entries and expired certificates", async () => {
+  const { serial } = await small.issue({ validitySeconds: 10 });
+  small.clock.advance(60);
+  expect(await statusOf(serial)).toEqual({ status: "good" });
+  await revoke(serial);
+  await revoke(someSerial);
+  expect((await statusOf(serial))?.status).toBe("revoked");
+  expect((await statusOf(someSerial))?.status).toBe("revoked");
+});
+
+test("an intended certificate is unknown, and good from the moment it is issued", async () => {
+  const intent = { opId: "op", caId: small.ca.id, serial: someSerial, requestedBy: "root" };
+  const rest = { purpose: "certificate", tbsDigest: "", createdAt: small.clock.at } as const;
+  await small.store.atomically((tx) =>
+    tx.certificates.intend({ ...intent, ...rest, state: "intended" }),
+  );
+  expect(await statusOf(someSerial)).toEqual({ status: "unknown" });
+  const other = await small.issue();
+  expect(await statusOf(other.serial)).toEqual({ status: "good" });
+});
+
+test("what is not a request is malformed, before the CA is looked at", async () => {
+  const nothing = await small.ocsp.answer(caId("none"), new Uint8Array(0));
+  expect(nothing.status).toBe("malformedRequest");
+  const unknown = await small.ocsp.answer(caId("none"), questionOf(someSerial));
+  expect([unknown.status, [...unknown.der]]).toEqual(["unauthorized", [0x30, 3, 10, 1, 6]]);
+});
+
+test("a certID naming another issuer is answered unknown", async () => {
+  const { serial } = await small.issue();
+  const other = await small.addCa();
+  expect(await statusOf(serial, { ca: other })).toEqual({ status: "unknown" });
+});
+
+test("the first entry that names a key of the lineage decides who signs", async () => {
+  const successor = await small.addCa({ lineage: small.ca });
+  const [old, young] = [await small.issue(), await small.issue({ ca: successor })];
+  const joined = await small.ocsp.answer(
+    small.ca.id,
+    joinRequests(questionOf(young.serial, { ca: successor }), questionOf(old.serial)),
+  );
+  const basic = parseOcspResponse(joined.der).basic;
+  expect(basic?.answers.map(({ status }) => status.status)).toEqual(["good", "unknown"]);
+  const responder = parseCertificate(basic?.certificates[0] ?? new Uint8Array(0));
+  expect(small.store.state.responders.has(`${successor.id}/${responder.serial}`)).toBe(true);
+});
+
+test("a lineage member added after the first answer is found", async () => {
+  await ask(someSerial);
+  const successor = await small.addCa({ lineage: small.ca });
+  const { serial } = await small.issue({ ca: successor });
+  expect(await statusOf(serial, { ca: successor })).toEqual({ status: "good" });
+});
+
+test("several entries are answered in order with the certIDs as asked", async () => {
+  const [one, two] = [await small.issue(), await small.issue()];
+  const request = joinRequests(questionOf(one.serial), questionOf(two.serial, { hash: "sha256" }));
+  const { der } = await small.ocsp.answer(small.ca.id, request);
+  const given = parseOcspResponse(der).basic?.answers.map(({ certId }) => certId);
+  expect(given).toEqual(parseOcspRequest(request)?.certIds.map((certId) => certId.der));
+});
+
+test("an answer is signed once and kept, but never for another hash", async () => {
+  const { serial } = await small.issue();
+  const first = await ask(serial);
+  expect(await ask(serial)).toBe(first);
+  expect(responses()).toBe(1);
+  await ask(serial, { hash: "sha256" });
+  expect(responses()).toBe(2);
+});
+
+test("the first answer after the acknowledgement says revoked, from a warm cache too", async () => {
+  const { serial } = await small.issue();
+  const other = await small.issue();
+  const kept = await ask(other.serial);
+  expect(await statusOf(serial)).toEqual({ status: "good" });
+  await revoke(serial);
+  expect((await statusOf(serial))?.status).toBe("revoked");
+  expect(await ask(other.serial)).toBe(kept);
+  expect(await small.ocsp.stillTrue(kept)).toBe(true);
+});
+
+test("a release shows at once", async () => {
+  const { serial } = await small.issue();
+  await small.revoker.suspend(asked(serial));
+  expect((await statusOf(serial))?.status).toBe("revoked");
+  await small.revoker.release(asked(serial));
+  expect((await statusOf(serial))?.status).toBe("good");
+});
+
+test("a revocation while an answer is being signed is not hidden by keeping it", async () => {
+  const { serial } = await small.issue();
+  small.keys.beforeSign = async (ticket) => {
+    if (ticket.purpose !== "ocsp") return;
+    small.keys.beforeSign = () => {};
+    await revoke(serial);
+  };
+  await ask(serial);
+  expect((await statusOf(serial))?.status).toBe("revoked");
+});
+
+test("unknown is never kept", async () => {
+  const answer = await ask(someSerial);
+  expect([answer.validity, await small.ocsp.stillTrue(answer)]).toEqual([undefined, false]);
+  await ask(someSerial);
+  expect(responses()).toBe(2);
+});
+
+test("RFC 9654: the nonce is echoed, signed fresh, short-lived and not kept", async () => {
+  const { serial } = await small.issue();
+  const nonce = new Uint8Array(32).fill(7);
+  const answer = await ask(serial, { nonce });
+  const basic = parseOcspResponse(answer.der).basic;
+  expect(basic?.nonce).toEqual(nonce);
+  expect(basic?.answers[0]?.nextUpdate).toBe(addSeconds(small.clock.at, 60));
+  expect(answer.validity).toBeUndefined();
+  await ask(serial, { nonce });
+  expect(responses()).toBe(2);
+});
+
+test("a nonce is ignored when it is switched off", async () => {
+  small = await smallCa({ ocsp: { nonceEnabled: false } });
+  const { serial } = await small.issue();
+  const answer = await ask(serial, { nonce: new Uint8Array(8) });
+  expect(parseOcspResponse(answer.der).basic?.nonce).toBeUndefined();
+  expect(answer.validity).toBeDefined();
+});
+
+test("times are backdated and end before the responder does", async () => {
+  small = await smallCa({ responder: { validityHours: 24 } });
+  const { serial } = await small.issue();
+  const { validity } = await ask(serial);
+  expect(validity?.thisUpdate).toBe(addSeconds(small.clock.at, -300));
+  expect(validity?.nextUpdate).toBe(addSeconds(small.clock.at, 24 * 3600 - 301));
+});
+
+test("the cache is bounded", async () => {
+  small = await smallCa({ ocsp: { cacheMax: 2 } });
+  const rows = [await small.issue(), await small.issue(), await small.issue()];
+  for (const { serial } of [...rows, ...rows]) await ask(serial);
+  expect(responses()).toBe(6);
+});
+
+test("a key store that is away is tryLater, a shed request says when, a fault internalError", async () => {
+  const { serial } = await small.issue();
+  small.keys.beforeSign = () => {
+    throw refuse("key_unavailable", { retry_after: 2 });
+  };
+  expect((await ask(serial)).status).toBe("tryLater");
+  small.keys.beforeSign = ({ purpose }) => {
+    if (purpose === "ocsp") throw refuse("overloaded", { retry_after: 2 });
+  };
+  expect(await ask(serial)).toMatchObject({ status: "tryLater", retryAfter: 2 });
+  small.keys.beforeSign = ({ purpose }) => {
+    if (purpose === "ocsp") throw new Error("a bug");
+  };
+  expect((await ask(serial)).status).toBe("internalError");
+  expect(small.failures).toHaveLength(1);
+});
+
+test("a wrong signature is not handed out", async () => {
+  const { serial } = await small.issue();
+  const { sign } = small.keys;
+  small.keys.sign = async (ticket, message) => {
+    const signature = await sign(ticket, message);
+    if (ticket.purpose === "ocsp") signature[20] = (signature[20] ?? 0) ^ 1;
+    return signature;
+  };
+  expect((await ask(serial)).status).toBe("tryLater");
+});
+
+for (const keyType of ["ecdsa-p256", "rsa-2048", "ed25519"] as const satisfies KeyType[]) {
+  test(`openssl accepts the answers of a CA with ${keyType}`, async () => {
+    small = await smallCa({ keyType });
+    const { serial } = await small.issue();
+    await revoke(someSerial);
+    expect(await opensslVerdict(serial, "-sha1")).toContain("good");
+    expect(await opensslVerdict(someSerial, "-sha256")).toContain("revoked");
+    expect(await opensslVerdict(someSerial, "-sha512")).toContain("superseded");
+  });
+}
+
+test("openssl accepts answers signed by the CA itself, which the ledger lists", async () => {
+  small = await smallCa({ responder: { delegated: false } });
+  const { serial } = await small.issue();
+  expect(await opensslVerdict(serial, "-sha384")).toContain("good");
+  expect([...small.store.state.ledger.values()]).toMatchObject([
+    { kind: "intent", purpose: "ocsp", artifact: serial, role: "ca" },
+    { kind: "outcome", purpose: "ocsp", result: "success" },
+  ]);
+});
+
+/** Lets openssl make the question and judge the answer, nonce included. */
+async function opensslVerdict(serial: Serial, hash: string): Promise<string> {
+  const ca = bench.write(
+    "ca.pem",
+    encodePem("CERTIFICATE", small.ca.certificate ?? new Uint8Array(0)),
+  );
+  const request = bench.write("request.der", "");
+  const question = ["ocsp", hash, "-issuer", ca, "-serial", serial];
+  await openssl([...question, "-reqout", request]);
+  const { der } = await small.ocsp.answer(small.ca.id, await Bun.file(request).bytes());
+  const response = bench.write("response.der", der);
+  const at = String(small.clock.at / 1000);
+  const judge = ["-reqin", request, "-respin", response, "-CAfile", ca];
+  const others = ["-verify_other", ca, "-attime", at];
+  const { text } = await openssl(["ocsp", ...judge, ...others], {
+    mustPass: false,
+  });
+  expect(text).toContain("Response verify OK");
+  expect(text).not.toContain("nonce");
+  const shown = await openssl(["ocsp", "-respin", response, "-noverify", "-resp_text"], {
+    mustPass: false,
+  });
+  return shown.text;
+}
+
+/** One request with the entries of two. */
+function joinRequests(one: Uint8Array, two: Uint8Array): Uint8Array {
+  const entries = [one, two].flatMap((der) => parseOcspRequest(der)?.certIds ?? []);
+  return sequence(sequence(sequence(...entries.map(({ der }) => sequence(der)))));
+}

@@ -1,0 +1,123 @@
+/** Delegated responders: what their certificate says, when they are renewed, and what replaces a revoked one. */
+
+import { beforeEach, expect, test } from "bun:test";
+
+import { Problem, refuse } from "#core/problems.ts";
+import { addSeconds } from "#core/time.ts";
+import { parseCertificate } from "#core/x509/certificate.ts";
+import { nameText } from "#core/x509/names.ts";
+import { encodeOcspRequest } from "#core/x509/ocsp.ts";
+import { type Issuer, issuerOf } from "#domain/revocation/issuers.ts";
+import type { ResponderRecord } from "#domain/revocation/store.ts";
+import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
+
+let small: SmallCa;
+let issuer: Issuer;
+beforeEach(async () => {
+  small = await smallCa();
+  issuer = issuerOf(small.ca);
+});
+
+const newest = () => small.store.read.revocations.responder(small.ca.id);
+const signer = async () =>
+  await small.responders.signer(issuer, await small.store.read.revocations.sequence());
+
+async function stored(): Promise<ResponderRecord> {
+  const responder = await newest();
+  if (responder === undefined) throw new Error("no responder is stored");
+  return responder;
+}
+
+test("callers at once share one new responder, known to OCSP and announced in the ledger", async () => {
+  const [one, two] = await Promise.all([signer(), signer()]);
+  expect(one).toBe(two);
+  expect(small.store.state.responders.size).toBe(1);
+  const { serial } = await stored();
+  expect(await small.store.read.revocations.standing(small.ca.id, serial)).toMatchObject({
+    status: "good",
+  });
+  const entries = [...small.store.state.ledger.values()];
+  expect(entries.map(({ kind, purpose }) => `${kind} ${purpose}`)).toEqual([
+    ...["key ", "intent responder_certificate", "outcome responder_certificate"],
+  ]);
+});
+
+test("the certificate has the extensions of a responder and no pointers", async () => {
+  await signer();
+  const { certificate } = await stored();
+  const parsed = parseCertificate(certificate);
+  expect(nameText(parsed.subject)).toBe(`CN=${issuer.commonName} OCSP Responder`);
+  expect(parsed.extensions.map(({ oid, critical }) => `${oid} ${critical}`)).toEqual([
+    ...["2.5.29.15 true", "2.5.29.37 false", "2.5.29.14 false", "2.5.29.35 false"],
+    "1.3.6.1.5.5.7.48.1.5 false",
+  ]);
+  expect(parsed.notBefore).toBe(addSeconds(small.clock.at, -300));
+  expect(parsed.notAfter).toBe(addSeconds(small.clock.at, 168 * 3600 - 301));
+});
+
+test("a responder is renewed with its key at half of its life, and not before", async () => {
+  await signer();
+  const first = await stored();
+  small.clock.advance(83 * 3600);
+  await small.responders.renewals();
+  expect((await stored()).serial).toBe(first.serial);
+  small.clock.advance(3600);
+  await small.responders.renewals();
+  const second = await stored();
+  expect([second.keyId, second.serial === first.serial]).toEqual([first.keyId, false]);
+  expect((await signer()).serial).toBe(second.serial);
+});
+
+test("a failed renewal keeps the old responder and is reported", async () => {
+  await signer();
+  const first = await stored();
+  small.clock.advance(100 * 3600);
+  small.keys.beforeSign = () => {
+    throw refuse("key_unavailable", { retry_after: 2 });
+  };
+  await small.responders.renewals();
+  expect(small.failures).toHaveLength(1);
+  expect((await signer()).serial).toBe(first.serial);
+});
+
+test("an expired responder that cannot be renewed is no signer, and the CA key does not stand in", async () => {
+  await signer();
+  small.clock.advance(168 * 3600);
+  small.keys.beforeSign = () => {
+    throw refuse("key_unavailable", { retry_after: 2 });
+  };
+  const refused = await signer().catch((error) => error);
+  expect(refused).toBeInstanceOf(Problem);
+  expect(refused.code).toBe("key_unavailable");
+});
+
+test("a revoked responder is replaced at once, with another key", async () => {
+  await signer();
+  const first = await stored();
+  const request = { ca: small.ca, serial: first.serial, origin: rootOrigin, mayManageCa: false };
+  await small.revoker.revoke(request, "keyCompromise");
+  const next = await signer();
+  expect([next.serial === first.serial, next.key.id === first.keyId]).toEqual([false, false]);
+});
+
+test("an answer by a revoked responder is not given again", async () => {
+  const { serial } = await small.issue();
+
+  const question = { issuerName: issuer.subject.der, issuerSpki: small.ca.spki, serial };
+  const der = encodeOcspRequest({ ...question, hash: "sha1" });
+  const kept = await small.ocsp.answer(small.ca.id, der);
+  expect(await small.ocsp.stillTrue(kept)).toBe(true);
+  const responder = await stored();
+  const request = { ca: small.ca, serial: responder.serial, origin: rootOrigin };
+  await small.revoker.revoke({ ...request, mayManageCa: false }, "superseded");
+  expect(await small.ocsp.stillTrue(kept)).toBe(false);
+  expect(await small.ocsp.answer(small.ca.id, der)).not.toBe(kept);
+});
+
+test("a key that got no certificate is destroyed", async () => {
+  small.keys.beforeSign = () => {
+    throw refuse("key_unavailable", { retry_after: 2 });
+  };
+  await signer().catch(() => {});
+  expect(small.keys.held.size).toBe(1);
+});

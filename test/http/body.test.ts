@@ -1,0 +1,69 @@
+/** JSON bodies: what is accepted is exactly what the platform's parser accepts, within 32 levels and UTF-8. */
+
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+
+import { parseJson, readBytes } from "#http/body.ts";
+
+const octets = (text: string) => new TextEncoder().encode(text);
+
+describe("parseJson", () => {
+  test("gives back every value that was written, when it nests no deeper than 32", () => {
+    fc.assert(
+      fc.property(
+        fc.jsonValue({ maxDepth: 20 }),
+        fc.integer({ min: 0, max: 4 }),
+        (value, space) => {
+          const text = JSON.stringify(value, undefined, space);
+          expect(parseJson(octets(text))).toEqual(JSON.parse(text));
+        },
+      ),
+    );
+  });
+
+  test("refuses malformed_json or gives a value for any octets, and never anything else", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
+        try {
+          parseJson(bytes);
+        } catch (refusal) {
+          expect(refusal).toMatchObject({ code: "malformed_json" });
+        }
+      }),
+    );
+  });
+
+  test("32 levels are read, 33 are not, whatever brackets stand in strings", () => {
+    const nested = (levels: number) => `${"[".repeat(levels)}${"]".repeat(levels)}`;
+    expect(parseJson(octets(nested(32)))).toBeArray();
+    expect(() => parseJson(octets(nested(33)))).toThrow("not valid JSON");
+    expect(() => parseJson(octets('{"a":'.repeat(100_000)))).toThrow("not valid JSON");
+    expect(parseJson(octets(`["${"[{".repeat(50)}","\\"${"[".repeat(50)}"]`))).toHaveLength(2);
+  });
+});
+
+describe("readBytes", () => {
+  const streamed = (parts: readonly string[]) =>
+    new Request("http://h/", {
+      method: "POST",
+      body: new ReadableStream({
+        start(controller) {
+          for (const part of parts) controller.enqueue(octets(part));
+          controller.close();
+        },
+      }),
+    });
+
+  test("joins what arrives in parts, up to the limit", async () => {
+    expect(await readBytes(streamed(["ab", "", "c"]), 3)).toEqual(octets("abc"));
+    expect(await readBytes(new Request("http://h/"), 0)).toEqual(new Uint8Array(0));
+  });
+
+  test("refuses one octet more, however it is cut", async () => {
+    for (const parts of [["abcd"], ["abc", "d"], ["a", "b", "c", "d"]]) {
+      await expect(readBytes(streamed(parts), 3)).rejects.toMatchObject({
+        ...{ code: "body_too_large", facts: { limit_bytes: 3 } },
+      });
+    }
+  });
+});

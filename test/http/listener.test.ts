@@ -1,0 +1,246 @@
+/** The listeners: TLS floor, rotation, admin socket, cleartext door, drain. */
+
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "bun:test";
+
+import type { TlsMaterial } from "#http/listener.ts";
+
+import { rawExchange } from "#test/support/raw-http.ts";
+import { startStub, type StubServer } from "#test/support/stub-server.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "listener-"));
+const running: StubServer[] = [];
+afterAll(async () => {
+  await Promise.all(running.map((server) => server.stop()));
+  rmSync(folder, { recursive: true });
+});
+
+const start: typeof startStub = async (options, deps) => {
+  const server = await startStub(options, deps);
+  running.push(server);
+  return server;
+};
+
+/** A self-signed P-256 certificate for localhost, made by openssl. */
+function certificate(name: string): TlsMaterial {
+  const [key, pem] = [join(folder, `${name}.key`), join(folder, `${name}.pem`)];
+  execFileSync(
+    "openssl",
+    [
+      ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"],
+      ...["-keyout", key, "-out", pem, "-days", "2", "-subj", `/CN=${name}`],
+      ...["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"],
+    ],
+    { stdio: "ignore" },
+  );
+  return { certificate: readFileSync(pem, "utf8"), key: readFileSync(key, "utf8") };
+}
+
+/** What openssl says after a handshake with the options given; asynchronous, for the server is in this process. */
+async function handshake(port: number, ...options: readonly string[]): Promise<string> {
+  const cipher = ["-cipher", "DEFAULT@SECLEVEL=0"];
+  const command = ["openssl", "s_client", "-connect", `127.0.0.1:${port}`, ...cipher, ...options];
+  const client = Bun.spawn(command, { stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  return (await new Response(client.stdout).text()) + (await new Response(client.stderr).text());
+}
+
+/** The subject of the certificate a new connection is shown. */
+const shownSubject = async (port: number) =>
+  /subject=CN = (\S+)/.exec(await handshake(port, "-tls1_3"))?.[1];
+
+describe("TLS", () => {
+  test("1.2 and 1.3 are spoken, 1.1 is not", async () => {
+    const { listeners } = await start({ tls: certificate("floor") });
+    const port = listeners.addresses.main;
+    expect(await handshake(port, "-tls1_2")).toMatch(/Protocol *: *TLSv1\.2/);
+    expect(await handshake(port, "-tls1_3")).toContain("New, TLSv1.3");
+    // The alert shows that it was the server who refused.
+    expect(await handshake(port, "-tls1_1")).toContain("alert protocol version");
+  });
+
+  test("with 1.3 as minimum 1.2 is not spoken", async () => {
+    const { listeners } = await start({ tls: certificate("floor3"), tlsMinVersion: "1.3" });
+    const port = listeners.addresses.main;
+    expect(await handshake(port, "-tls1_3")).toContain("New, TLSv1.3");
+    expect(await handshake(port, "-tls1_2")).toContain("Cipher is (NONE)");
+  });
+
+  test("answers over TLS demand it for a year", async () => {
+    const tls = certificate("hsts");
+    const { origin } = await start({ tls });
+    const { headers } = await fetch(`${origin}/healthz`, { tls: { ca: tls.certificate } });
+    expect(headers.get("strict-transport-security")).toBe("max-age=31536000");
+  });
+
+  test("without TLS and without leave to go without nothing opens", async () => {
+    const adminSocket = join(folder, "refused.sock");
+    await expect(start({ insecureAllowed: false, adminSocket })).rejects.toThrow("TLS");
+    expect(existsSync(adminSocket)).toBe(false);
+  });
+
+  test("a certificate is rotated while a request is running, which still finishes", async () => {
+    let release = () => {};
+    const waiting = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const slow = async () => {
+      await waiting;
+      return { status: 200 as const, body: { slow: true } };
+    };
+    const server = await start(
+      { tls: certificate("first") },
+      {
+        handlers: {},
+        perform: async (call) => (call.query.has("slow") ? slow() : { status: 200, body: {} }),
+      },
+    );
+    const port = server.listeners.addresses.main;
+    const tls = { rejectUnauthorized: false };
+    const pending = fetch(`${server.origin}/api/profiles?slow`, { tls });
+    while (server.front.running === 0) await Bun.sleep(1);
+    expect(await shownSubject(port)).toBe("first");
+    server.listeners.rotate(certificate("second"));
+    expect(await shownSubject(port)).toBe("second");
+    for (let i = 0; i < 20; i++) {
+      const answer = await fetch(`${server.origin}/healthz`, { tls, keepalive: false });
+      expect(answer.status).toBe(200);
+    }
+    release();
+    expect((await pending).status).toBe(200);
+  });
+});
+
+describe("ports", () => {
+  test("a port somebody else listens on is refused, not shared", async () => {
+    const other = createServer().listen(0, "127.0.0.1");
+    await new Promise((resolve) => other.once("listening", resolve));
+    const address = other.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    await expect(start({ port })).rejects.toThrow("EADDRINUSE");
+    const first = await start();
+    await expect(start({ port: first.listeners.addresses.main })).rejects.toThrow("EADDRINUSE");
+    await new Promise((resolve) => other.close(resolve));
+  });
+
+  test("the cleartext door serves what relying parties fetch and nothing else", async () => {
+    const publicHttp = { host: "127.0.0.1", port: 0 };
+    const { listeners } = await start({ publicHttp });
+    const ask = async (path: string, method = "GET") => {
+      const answer = await fetch(`http://127.0.0.1:${listeners.addresses.public}${path}`, {
+        ...{ method, headers: { authorization: `Basic ${btoa("root:wrong")}` } },
+      });
+      return answer.status;
+    };
+    for (const path of ["/api/ca/1/crl", "/api/ca/1/ocsp/MEQ", "/api/ca/1/chain"]) {
+      expect([path, await ask(path)]).toEqual([path, 200]);
+    }
+    for (const path of ["/api/ca", "/healthz", "/metrics", "/", "/console/", "/api/tokens"]) {
+      expect([path, await ask(path)]).toEqual([path, 404]);
+    }
+    expect(await ask("/api/ca/1/crl:publish", "POST")).toBe(404);
+  });
+});
+
+describe("the admin socket", () => {
+  const get = (head: string) => `GET /api/me HTTP/1.1\r\nHost: local\r\n${head}\r\n`;
+
+  test("has mode 0600 and makes its caller the local user", async () => {
+    const adminSocket = join(folder, "admin.sock");
+    const server = await start({ adminSocket });
+    expect(statSync(adminSocket).mode & 0o777).toBe(0o600);
+    const answer = await rawExchange(adminSocket, get("X-Forwarded-For: 9.9.9.9\r\n"));
+    expect(answer).toContain('"subject":"local:tester","ip":""');
+    await server.stop();
+    expect(existsSync(adminSocket)).toBe(false);
+  });
+
+  test("believes a credential more than the socket", async () => {
+    const adminSocket = join(folder, "credential.sock");
+    await start({ adminSocket });
+    const good = await rawExchange(adminSocket, get("Authorization: Bearer pki_pat_good\r\n"));
+    expect(good).toContain('"subject":"token:1"');
+    const bad = await rawExchange(adminSocket, get("Authorization: Token x\r\n"));
+    expect(bad).toStartWith("HTTP/1.1 401");
+  });
+
+  test("a stale socket is replaced, a living one and another file are not", async () => {
+    const adminSocket = join(folder, "stale.sock");
+    const crashed = Bun.spawnSync([
+      ...[process.execPath, "-e"],
+      `Bun.serve({unix:${JSON.stringify(adminSocket)},fetch(){}});process.kill(process.pid,"SIGKILL")`,
+    ]);
+    expect(crashed.success).toBe(false);
+    expect(existsSync(adminSocket)).toBe(true);
+    await start({ adminSocket });
+    await expect(start({ adminSocket })).rejects.toThrow("another server answers");
+    const file = join(folder, "file.sock");
+    writeFileSync(file, "");
+    await expect(start({ adminSocket: file })).rejects.toThrow("another file");
+    await expect(start({ adminSocket: join(folder, "x".repeat(100)) })).rejects.toThrow("too long");
+  });
+});
+
+describe("the drain", () => {
+  test("new requests are refused while a running one finishes, and readiness still answers", async () => {
+    let release = () => {};
+    const waiting = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const server = await start(
+      {},
+      {
+        perform: async (call) => {
+          if (call.operation === "profile.list") await waiting;
+          return { status: 200, body: {} };
+        },
+      },
+    );
+    const pending = fetch(`${server.origin}/api/profiles`);
+    await fetch(`${server.origin}/healthz`);
+    const closed = server.listeners.close(60_000);
+    const refused = await fetch(`${server.origin}/healthz`);
+    expect(refused.status).toBe(503);
+    expect(refused.headers.get("retry-after")).toBe("5");
+    expect(await refused.json()).toMatchObject({ code: "shutting_down", retry_after: 5 });
+    expect((await fetch(`${server.origin}/api/ca/1/ocsp/MEQ`)).status).toBe(503);
+    expect((await fetch(`${server.origin}/readyz`)).status).toBe(200);
+    release();
+    expect((await pending).status).toBe(200);
+    await closed;
+    await expect(fetch(`${server.origin}/healthz`)).rejects.toThrow();
+  });
+
+  test("a request that never ends does not hold the process past its time", async () => {
+    const server = await start({}, { perform: () => new Promise(() => {}) });
+    const pending = fetch(`${server.origin}/healthz`).then(
+      () => "answered",
+      () => "cut",
+    );
+    while (server.front.running === 0) await Bun.sleep(1);
+    await server.listeners.close(20);
+    expect(await pending).toBe("cut");
+  });
+});
+
+describe("the client address", () => {
+  const forwardedFor = async (trustedProxies: readonly string[], forwarded: string) => {
+    const server = await start({}, { trustedProxies });
+    await fetch(`${server.origin}/healthz`, { headers: { "x-forwarded-for": forwarded } });
+    return server.rows[0]?.ip;
+  };
+
+  test("is the socket's when the peer is no trusted proxy", async () => {
+    expect(await forwardedFor([], "9.9.9.9")).toBe("127.0.0.1");
+    expect(await forwardedFor(["10.0.0.0/8"], "9.9.9.9")).toBe("127.0.0.1");
+  });
+
+  test("is the rightmost forwarded address outside the list behind a trusted one", async () => {
+    expect(await forwardedFor(["127.0.0.0/8", "10.0.0.0/8"], "6.6.6.6, 9.9.9.9, 10.1.2.3")).toBe(
+      "9.9.9.9",
+    );
+  });
+});

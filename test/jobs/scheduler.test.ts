@@ -1,0 +1,113 @@
+/** The scheduler: no job twice at once, failures survived, stopping at a safe point. */
+
+import { beforeEach, expect, test } from "bun:test";
+
+import { schedule } from "#jobs/jobs.ts";
+import { type Job, Scheduler } from "#jobs/scheduler.ts";
+
+let waiting: { seconds: number; run: () => void; cancelled: boolean }[];
+let runs: string[];
+beforeEach(() => {
+  waiting = [];
+  runs = [];
+});
+
+const timers = {
+  after: (seconds: number, run: () => void) => {
+    const timer = { seconds, run, cancelled: false };
+    waiting.push(timer);
+    return () => {
+      timer.cancelled = true;
+    };
+  },
+};
+const turn = async () => {
+  for (const timer of waiting.splice(0)) if (!timer.cancelled) timer.run();
+  await settled();
+};
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+const schedulerOf = (job: Pick<Job, "run">, jitter = 0.5) =>
+  new Scheduler({
+    ...{ jobs: [{ name: "job", everySeconds: 10, run: job.run }], timers, jitter: () => jitter },
+    onRun: (name, error) => runs.push(error === undefined ? name : `${name} failed`),
+  });
+
+test("a job starts after a share of its interval and comes again after it with jitter", async () => {
+  schedulerOf({ run: async () => {} }).start();
+  expect(waiting.map(({ seconds }) => seconds)).toEqual([5]);
+  await turn();
+  expect(runs).toEqual(["job"]);
+  expect(waiting.map(({ seconds }) => seconds)).toEqual([10.5]);
+});
+
+test("a job that fails is reported and comes again", async () => {
+  const scheduler = schedulerOf({
+    run: async () => {
+      throw new Error("no");
+    },
+  });
+  scheduler.start();
+  await turn();
+  await turn();
+  expect(runs).toEqual(["job failed", "job failed"]);
+});
+
+test("a trigger during a run is one more run after it, never a second beside it", async () => {
+  let [started, atOnce, most] = [0, 0, 0];
+  const gates: (() => void)[] = [];
+  const scheduler = schedulerOf({
+    run: async () => {
+      started++;
+      atOnce++;
+      most = Math.max(most, atOnce);
+      await new Promise<void>((resolve) => gates.push(resolve));
+      atOnce--;
+    },
+  });
+  scheduler.trigger("job");
+  scheduler.trigger("job");
+  scheduler.trigger("job");
+  for (let round = 0; round < 3; round++) {
+    gates.shift()?.();
+    await settled();
+  }
+  expect([started, most]).toEqual([2, 1]);
+});
+
+test("stopping waits for what runs and starts nothing more", async () => {
+  let finish = () => {};
+  let started = 0;
+  const scheduler = schedulerOf({
+    run: () => {
+      started++;
+      return new Promise<void>((resolve) => {
+        finish = resolve;
+      });
+    },
+  });
+  scheduler.trigger("job");
+  scheduler.trigger("job");
+  let stopped = false;
+  const stop = scheduler.stop().then(() => {
+    stopped = true;
+  });
+  await settled();
+  expect(stopped).toBe(false);
+  finish();
+  await stop;
+  await turn();
+  scheduler.trigger("job");
+  expect([started, waiting.length]).toEqual([1, 0]);
+});
+
+test("the schedule calls each of its jobs", async () => {
+  const called: string[] = [];
+  const work = (name: string) => async () => {
+    called.push(name);
+  };
+  const crls = { afterRevocations: work("after"), renewals: work("crls") };
+  const jobs = schedule({ crls, responders: { renewals: work("responders") } });
+  for (const job of jobs) await job.run();
+  expect(called).toEqual(["after", "crls", "responders"]);
+  expect(new Set(jobs.map(({ name }) => name)).size).toBe(jobs.length);
+});

@@ -1,0 +1,87 @@
+/** What the operations the console uses answer, in the words of the HTTP contract. */
+
+import type { eventJson } from "#api/audit.ts";
+import type { ListEnvelope } from "#api/pages.ts";
+
+/** One page of a collection. */
+export interface Listed<Item> extends ListEnvelope {
+  readonly items: readonly Item[];
+}
+
+export interface Liveness {
+  readonly status: string;
+  readonly build: { readonly version: string; readonly commit?: string; readonly runtime: string };
+}
+
+export interface Readiness {
+  readonly status: "ready" | "not_ready";
+  readonly components: Readonly<Record<string, Component>>;
+}
+
+export interface Component {
+  readonly status: string;
+  readonly detail?: string;
+  readonly error?: string;
+}
+
+export interface Caller {
+  readonly sub: string;
+  readonly name?: string;
+  readonly roles: readonly string[];
+}
+
+export interface Ca {
+  readonly id: string;
+  readonly label: string;
+  readonly parent_id?: string;
+  readonly key_type: string;
+  readonly provider: string;
+  readonly public_key_fingerprint: string;
+  readonly subject?: unknown;
+  readonly serial?: string;
+  readonly not_before?: string;
+  readonly not_after?: string;
+  readonly status: string;
+}
+
+export interface IssuedCertificate {
+  readonly id: string;
+  readonly serial: string;
+  readonly subject: string;
+  readonly sans: readonly string[];
+  readonly profile: string;
+  readonly not_after: string;
+  readonly status: "good" | "revoked" | "held" | "expired";
+  readonly reason?: string;
+}
+
+export interface CrlStatus {
+  readonly base: {
+    readonly available: boolean;
+    readonly number?: string;
+    readonly this_update?: string;
+    readonly next_update?: string;
+    readonly revoked_count: number;
+  };
+}
+
+/** One audit event; members that are empty are absent. */
+export type Event = ReturnType<typeof eventJson> & {
+  readonly actor_name?: string;
+  readonly target?: string;
+  readonly target_name?: string;
+  readonly serial?: string;
+  readonly detail?: string;
+};
+
+/** Operation by operation: what is answered. An operation that is not here cannot be asked by the console. */
+export interface Answers {
+  "health.live": Liveness;
+  "health.ready": Readiness;
+  "auth.me": Caller;
+  "ca.list": Listed<Ca>;
+  "ca.show": Ca;
+  "crl.status": CrlStatus;
+  "cert.list": Listed<IssuedCertificate>;
+  "event.list": Listed<Event>;
+}

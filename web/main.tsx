@@ -1,0 +1,7 @@
+/** Starts the console: one page, whose state is the address and, in memory only, the caller's token. */
+
+import { render } from "preact";
+import { App } from "./app.tsx";
+
+const mount = document.getElementById("console");
+if (mount !== null) render(<App />, mount);

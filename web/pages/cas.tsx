@@ -1,0 +1,46 @@
+/** The certificate authorities the caller may read, newest first. */
+
+import type { Ca } from "#web/answers.ts";
+import { addressOf } from "#web/api.ts";
+import { hashOf } from "#web/routes.ts";
+import { Pages } from "#web/ui/asked.tsx";
+import { type Column, Status, Table, Time } from "#web/ui/table.tsx";
+
+/** Needs the capability `read`; the server narrows the list to where it is held. */
+export function CasPage({ token }: { readonly token: string | undefined }) {
+  return (
+    <>
+      <h1>Certificate authorities</h1>
+      <Pages name="ca.list" token={token}>
+        {({ items }) => (
+          <Table
+            caption="Certificates, chains and CRLs are public; relying parties fetch them from these addresses."
+            empty="No certificate authority yet: make one with pkid ca init-root."
+            columns={columns}
+            rows={items}
+            keyOf={({ id }) => id}
+          />
+        )}
+      </Pages>
+    </>
+  );
+}
+
+const columns: readonly Column<Ca>[] = [
+  { name: "Label", cell: ({ id, label }) => <a href={hashOf({ page: "ca", id })}>{label}</a> },
+  { name: "Status", cell: ({ status }) => <Status word={status} /> },
+  { name: "Kind", cell: ({ parent_id }) => (parent_id === undefined ? "root" : "intermediate") },
+  { name: "Key", cell: ({ key_type, provider }) => `${key_type} (${provider})` },
+  { name: "Expires", cell: ({ not_after }) => <Time at={not_after} /> },
+  { name: "Public", cell: ({ id }) => <PublicLinks id={id} /> },
+];
+
+function PublicLinks({ id }: { readonly id: string }) {
+  return (
+    <>
+      <a href={addressOf("ca.certificate", { path: { id } })}>certificate</a>{" "}
+      <a href={addressOf("ca.chain", { path: { id } })}>chain</a>{" "}
+      <a href={addressOf("crl.read", { path: { id } })}>CRL</a>
+    </>
+  );
+}
