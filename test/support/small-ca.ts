@@ -17,9 +17,10 @@ import type { Origin } from "#domain/access/call.ts";
 import { closeTicket, openTicket, type SigningIntent } from "#domain/audit/sign-ledger.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { SignTicket } from "#domain/keys.ts";
+import type { ResponderWish } from "#domain/certificates/responder.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import { openRevocation, type Revocation, type RevocationDeps } from "#domain/revocation/open.ts";
-import type { ResponderCertificateWanted } from "#domain/revocation/responder.ts";
+
 import { type MemoryKeys, openMemoryKeys } from "./memory-keys.ts";
 import { type MemoryStore, openMemoryStore } from "./memory-store.ts";
 import { seededRandom, type TestClock, testClock } from "./ports.ts";
@@ -169,7 +170,7 @@ function memoryCeremony(
   drawSerial: () => Serial,
   uuid: () => string,
 ) {
-  return async (wanted: ResponderCertificateWanted): Promise<void> => {
+  return async (wanted: ResponderWish): Promise<void> => {
     const { ca, subject, spki, notBefore, notAfter, extensions } = wanted;
     const [serial, opId, algorithm] = [drawSerial(), uuid(), defaultSignature(ca.keyType)];
     const issuer = encodeName([{ type: "CN", value: ca.subject.slice(3) }]).der;

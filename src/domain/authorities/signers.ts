@@ -41,6 +41,11 @@ export class CaSigners {
   /** The signer of an active CA. Refuses `ca_not_active` for any other or an expired one, `key_unavailable` without key. */
   async signer(ca: CaRecord, now: Instant): Promise<CaSigner> {
     if (ca.status !== "active") throw refuse("ca_not_active", { status: ca.status });
+    return await this.unexpired(ca, now);
+  }
+
+  /** The same also for superseded and retired CAs, which certify responders until their own notAfter (CRL-14). */
+  async unexpired(ca: CaRecord, now: Instant): Promise<CaSigner> {
     if (ca.notAfter === undefined || ca.notAfter < now) {
       throw refuse("ca_not_active", { status: "expired" });
     }

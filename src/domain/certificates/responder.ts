@@ -24,7 +24,7 @@ export interface ResponderWish {
 }
 
 /**
- * Certifies a responder key. The ledger lists it; no event does, for the inventory of leaves is unchanged. Refuses
+ * Certifies a responder key, also for a superseded or retired CA, whose certificates still need answers. The ledger lists it; no event does, for the inventory of leaves is unchanged. Refuses
  * `ca_not_active`, `gate_refused`, `key_unavailable`.
  */
 export async function certifyResponder(
@@ -32,7 +32,7 @@ export async function certifyResponder(
   wish: ResponderWish,
 ): Promise<CertificateRecord> {
   const now = deps.clock.now();
-  const signer = await deps.signers.signer(wish.ca, now);
+  const signer = await deps.signers.unexpired(wish.ca, now);
   const plan: Plan = {
     ...{ kind: "responder", profile: "", subject: wish.subject, sans: [], clamped: undefined },
     ...{ publicKey: parsePublicKey(wish.spki), notBefore: wish.notBefore, notAfter: wish.notAfter },

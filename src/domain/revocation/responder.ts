@@ -1,6 +1,5 @@
 /** Delegated OCSP responders: one key and certificate per CA key, made at first use, renewed at half of their life. */
 
-import { importPublicKey, type VerificationKey } from "#core/crypto.ts";
 import type { CaId, Serial } from "#core/ids.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { addSeconds, type Instant, instant, wholeSecond } from "#core/time.ts";
@@ -8,20 +7,19 @@ import { defaultSignature, type KeyType, type SignatureName } from "#core/x509/a
 import { parseCertificate } from "#core/x509/certificate.ts";
 import {
   authorityKeyIdentifier,
-  type Extension,
   extendedKeyUsage,
   keyUsage,
   ocspNoCheck,
   subjectKeyId,
   subjectKeyIdentifier,
 } from "#core/x509/extensions.ts";
-import { encodeName, type Name } from "#core/x509/names.ts";
+import { encodeName } from "#core/x509/names.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { announceKey } from "#domain/audit/sign-ledger.ts";
-import type { CertificateRecord } from "#domain/certificates/store.ts";
+import type { ResponderWish } from "#domain/certificates/responder.ts";
 import type { HeldKey, KeyRef, Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
-import type { Store, Unit } from "#domain/store.ts";
+import type { Store } from "#domain/store.ts";
 import { type Issuer, issuerOf } from "./issuers.ts";
 import type { ResponderRecord } from "./store.ts";
 
@@ -32,24 +30,12 @@ export interface OcspSigner {
   readonly key: KeyRef;
   readonly held: HeldKey;
   readonly algorithm: SignatureName;
-  readonly verification: VerificationKey;
   /** DER of the name in the responder id. */
   readonly name: Uint8Array;
   /** What the response carries: the responder's certificate, or nothing when the CA signs itself. */
   readonly certificates: readonly Uint8Array[];
   readonly serial: Serial | undefined;
   readonly notAfter: Instant;
-}
-
-/** What the issuance ceremony is asked for; `also` runs in the unit that stores the certificate. */
-export interface ResponderCertificateWanted {
-  readonly ca: CaRecord;
-  readonly subject: Name;
-  readonly spki: Uint8Array;
-  readonly notBefore: Instant;
-  readonly notAfter: Instant;
-  readonly extensions: readonly Extension[];
-  readonly also: (tx: Unit, certificate: CertificateRecord) => Promise<void>;
 }
 
 export interface ResponderSettings {
@@ -69,7 +55,7 @@ export interface ResponderDeps {
   readonly random: Random;
   readonly settings: ResponderSettings;
   /** The ceremony of `domain/certificates`: serial, intent, ledger, signature, row of kind `responder`. */
-  readonly signCertificate: (wanted: ResponderCertificateWanted) => Promise<unknown>;
+  readonly signCertificate: (wish: ResponderWish) => Promise<unknown>;
   /** Told why a responder could not be renewed or replaced in the background. */
   readonly onFailure: (ca: CaId, error: unknown) => void;
 }
@@ -232,7 +218,6 @@ export class Responders {
     return {
       ...{ issuer, role: "responder", key: held.ref, held },
       algorithm: defaultSignature(held.keyType),
-      verification: importPublicKey(held.spki),
       ...{ name: certificate.subject.der, certificates: [record.certificate] },
       ...{ serial: record.serial, notAfter: record.notAfter },
     };
@@ -244,7 +229,7 @@ export class Responders {
     if (!Buffer.from(held.spki).equals(ca.spki)) throw refuse("key_unavailable");
     return {
       ...{ issuer, role: "ca", key: ca.key, held, algorithm: defaultSignature(ca.keyType) },
-      ...{ verification: importPublicKey(ca.spki), name: issuer.subject.der, certificates: [] },
+      ...{ name: issuer.subject.der, certificates: [] },
       ...{ serial: undefined, notAfter: ca.notAfter ?? instant(0) },
     };
   }

@@ -115,19 +115,6 @@ test("a number is never used twice, also when signing fails", async () => {
   expect((await small.publisher.current(small.ca)).number).toBe(2);
 });
 
-test("a wrong signature is not published", async () => {
-  const { sign } = small.keys;
-  small.keys.sign = async (ticket, message) => {
-    const signature = await sign(ticket, message);
-    signature[20] = (signature[20] ?? 0) ^ 1;
-    return signature;
-  };
-  const published = small.publisher.publish(small.ca, rootOrigin);
-  expect(await published.catch((error) => error.code)).toBe("key_unavailable");
-  expect(await small.store.read.revocations.crlHead(small.ca.id, "full")).toBeUndefined();
-  expect(ledger()[1]).toMatchObject({ result: "error" });
-});
-
 test("a CRL past nextUpdate is never served", async () => {
   await small.publisher.current(small.ca);
   small.clock.advance(168 * 3600);
