@@ -1,0 +1,158 @@
+/** What every key operation passes on its way: the guard, single use, verification, measures. */
+
+import { describe, expect, test } from "bun:test";
+
+import { guarded } from "#adapters/keys/guard.ts";
+import { measured } from "#adapters/keys/measure.ts";
+import { routed } from "#adapters/keys/route.ts";
+import { verified } from "#adapters/keys/verify.ts";
+import type { HeldKey, Keys, SignTicket } from "#domain/keys.ts";
+import { type MemoryKeys, openMemoryKeys } from "#test/support/memory-keys.ts";
+import { ticketFor } from "#test/support/signing.ts";
+
+const message = Buffer.from("to be signed");
+const ca = { provider: "software", label: "ca", keyType: "ecdsa-p256", role: "ca" } as const;
+
+describe("the guard", () => {
+  const slowKeys = async () => {
+    const keys = openMemoryKeys();
+    const held = await keys.generate(ca);
+    const gates: (() => void)[] = [];
+    let running = 0;
+    let most = 0;
+    keys.beforeSign = async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise<void>((open) => gates.push(open));
+      running -= 1;
+    };
+    return { keys, held, gates, most: () => most };
+  };
+  const settings = { maxInFlight: 2, maxQueue: 1, acquireTimeoutMs: 60_000 };
+
+  test("lets no more through than it may, in order, and sheds what finds no place", async () => {
+    const { keys, held, gates, most } = await slowKeys();
+    const guard = guarded(keys, settings);
+    const work = [1, 2, 3].map(() => sign(guard, held));
+    await expect(sign(guard, held)).rejects.toMatchObject({ code: "overloaded" });
+    for (let opened = 0; opened < 3; ) {
+      await Bun.sleep(0);
+      if (gates[opened] === undefined) continue;
+      gates[opened]?.();
+      opened += 1;
+    }
+    await Promise.all(work);
+    expect(most()).toBe(2);
+  });
+
+  test("sheds what has waited too long, and the place stays usable", async () => {
+    const { keys, held, gates } = await slowKeys();
+    const guard = guarded(keys, { maxInFlight: 1, maxQueue: 9, acquireTimeoutMs: 5 });
+    const running = sign(guard, held);
+    await expect(sign(guard, held)).rejects.toMatchObject({ code: "overloaded" });
+    gates[0]?.();
+    await running;
+    keys.beforeSign = () => {};
+    await sign(guard, held);
+  });
+
+  test("a failed operation gives its place back", async () => {
+    const { keys, held } = await slowKeys();
+    keys.beforeSign = () => {
+      throw new Error("broken");
+    };
+    const guard = guarded(keys, { maxInFlight: 1, maxQueue: 0, acquireTimeoutMs: 5 });
+    for (let round = 0; round < 3; round += 1) {
+      await expect(sign(guard, held)).rejects.toThrow("broken");
+    }
+  });
+});
+
+describe("KEY-4: signatures are verified against the pinned public key", () => {
+  const cheating = async () => {
+    const keys: MemoryKeys = openMemoryKeys();
+    const held = await keys.generate(ca);
+    let bad = false;
+    const faults: string[] = [];
+    const device: Keys = {
+      ...keys,
+      sign: async (ticket, octets) => {
+        const signature = await keys.sign(ticket, octets);
+        if (bad) signature.set([signature.at(-1) === 0 ? 1 : 0], signature.length - 1);
+        return signature;
+      },
+    };
+    const turnBad = () => {
+      bad = true;
+    };
+    return { device, held, faults, turnBad };
+  };
+  const hooks = (faults: string[]) => ({ fault: (sentence: string) => void faults.push(sentence) });
+
+  test("a wrong one never leaves, and is reported", async () => {
+    const { device, held, faults, turnBad } = await cheating();
+    const keys = verified(device, hooks(faults));
+    await sign(keys, held);
+    turnBad();
+    await expect(sign(keys, held)).rejects.toMatchObject({ code: "key_unavailable" });
+    expect(faults).toEqual(["A signature does not verify with its pinned public key."]);
+  });
+
+  test("OCSP signatures: the first of a key and one in 64 after", async () => {
+    const { device, held, faults, turnBad } = await cheating();
+    const keys = verified(device, hooks(faults));
+    turnBad();
+    const refused: number[] = [];
+    for (let count = 1; count <= 130; count += 1) {
+      await sign(keys, held, { purpose: "ocsp" }).catch(() => refused.push(count));
+    }
+    expect(refused).toEqual([1, 65, 129]);
+  });
+
+  test("a provider that holds another key by this id is refused", async () => {
+    const { device, held, faults } = await cheating();
+    const other = await openMemoryKeys().generate(ca);
+    const swapped: Keys = { ...device, find: async () => ({ ...other, ref: held.ref }) };
+    const keys = verified(swapped, hooks(faults));
+    await expect(sign(keys, held)).rejects.toMatchObject({ code: "key_unavailable" });
+    expect(faults).toEqual(["The provider holds another key by this id."]);
+  });
+});
+
+describe("measures", () => {
+  test("name the operation and how it ended", async () => {
+    const heard: string[] = [];
+    const memory = openMemoryKeys();
+    const keys = measured(memory, {
+      measured: (operation, result, seconds) => {
+        expect(seconds).toBeGreaterThanOrEqual(0);
+        heard.push(`${operation} ${result}`);
+      },
+    });
+    const held = await keys.generate(ca);
+    await sign(keys, held);
+    memory.beforeSign = () => {
+      throw new Error("broken");
+    };
+    await expect(sign(keys, held)).rejects.toThrow("broken");
+    await keys.destroy(held.ref);
+    await expect(keys.find(held.ref)).rejects.toMatchObject({ code: "key_unavailable" });
+    expect(heard).toEqual([
+      ...["generate ok", "sign ok", "sign fault", "destroy ok"],
+      "find key_unavailable",
+    ]);
+  });
+});
+
+describe("the route", () => {
+  test("a provider that is not configured is unavailable", async () => {
+    const keys = routed({ software: openMemoryKeys() });
+    const held = await keys.generate(ca);
+    const ref = { ...held.ref, provider: "pkcs11" } as const;
+    await expect(keys.find(ref)).rejects.toMatchObject({ code: "key_unavailable" });
+    expect(await keys.find(held.ref)).toEqual(held);
+  });
+});
+
+const sign = (keys: Keys, held: HeldKey, changes: Partial<SignTicket> = {}) =>
+  keys.sign(ticketFor(held, "ecdsa-sha256", message, changes), message);

@@ -1,0 +1,92 @@
+/** The wire between server and signer: whatever the cuts, the same frames arrive. */
+
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+
+import { FrameReader, frameBytesMax, frameKinds, Outbox } from "#adapters/keys/frames.ts";
+
+const bodies = fc.array(fc.uint8Array({ maxLength: 300 }), { minLength: 1, maxLength: 20 });
+
+test("frames arrive whole and in order, wherever the stream is cut", () => {
+  fc.assert(
+    fc.property(
+      bodies,
+      fc.array(fc.integer({ min: 1, max: 97 }), { minLength: 1 }),
+      (sent, cuts) => {
+        const stream = encoded(sent);
+        const reader = new FrameReader();
+        const received: Uint8Array[] = [];
+        for (let at = 0, turn = 0; at < stream.length; turn += 1) {
+          const end = Math.min(stream.length, at + (cuts[turn % cuts.length] ?? 1));
+          reader.push(stream.subarray(at, end), (kind, id, body) => {
+            expect([kind, id]).toEqual([frameKinds.sign, received.length]);
+            received.push(new Uint8Array(body));
+          });
+          at = end;
+        }
+        expect(received).toEqual(sent.map((body) => new Uint8Array(body)));
+      },
+    ),
+  );
+});
+
+test("a frame longer than the limit, or shorter than its head, is refused at once", () => {
+  for (const length of [0, 4, frameBytesMax + 1, 0xffff_ffff]) {
+    const head = Buffer.alloc(9);
+    head.writeUInt32LE(length);
+    expect(() => new FrameReader().push(head, () => {})).toThrow("wrong length");
+  }
+});
+
+test("what a full socket did not take is sent when it drains, in order and once", () => {
+  fc.assert(
+    fc.property(bodies, fc.integer({ min: 0, max: 50 }), (sent, room) => {
+      const taken: Buffer[] = [];
+      let open = false;
+      const sink = {
+        write: (bytes: Buffer) => {
+          const part = Buffer.from(bytes.subarray(0, open ? bytes.length : room));
+          taken.push(part);
+          return part.length;
+        },
+      };
+      const outbox = new Outbox(sink);
+      sent.forEach((body, id) => {
+        outbox.add(frameKinds.sign, id, [body]);
+        if (id % 2 === 0) outbox.flush();
+      });
+      open = true;
+      outbox.drained();
+      outbox.flush();
+      expect(Buffer.concat(taken).equals(encoded(sent))).toBe(true);
+    }),
+  );
+});
+
+test("everything queued in one tick leaves in one write", async () => {
+  let writes = 0;
+  const outbox = new Outbox({
+    write: (bytes) => {
+      writes += 1;
+      return bytes.length;
+    },
+  });
+  for (let id = 0; id < 100; id += 1) outbox.add(frameKinds.sign, id, [Buffer.alloc(1000)]);
+  await Promise.resolve();
+  expect(writes).toBe(1);
+});
+
+function encoded(sent: readonly Uint8Array[]): Buffer {
+  const written: Buffer[] = [];
+  const outbox = new Outbox({
+    write: (bytes) => {
+      written.push(Buffer.from(bytes));
+      return bytes.length;
+    },
+  });
+  sent.forEach((body, id) => {
+    outbox.add(frameKinds.sign, id, [body]);
+  });
+  outbox.flush();
+  return Buffer.concat(written);
+}
