@@ -1,5 +1,6 @@
 /** The main module of a signer in tests: the binary's signer role and nothing else. */
 
-import { runSigner } from "#adapters/keys/signer/main.ts";
+import { runSigner, runSignerWorker } from "#adapters/keys/signer/main.ts";
 
-await runSigner({ workerUrl: import.meta.url });
+if (Bun.isMainThread) await runSigner({ workerUrl: import.meta.url });
+else await runSignerWorker();

@@ -7,7 +7,7 @@ import { refuse } from "#core/problems.ts";
 import { type KeyType, type SignatureName, schemeOf } from "#core/x509/algorithms.ts";
 import type { KeyRef, Keys, SignTicket } from "#domain/keys.ts";
 
-import { keyIdFor } from "./key-id.ts";
+import { keyIdOf } from "#core/x509/public-keys.ts";
 import type { KeyHooks } from "./settings.ts";
 
 interface Pinned {
@@ -28,7 +28,7 @@ export function verified(keys: Keys, hooks: KeyHooks): Keys {
     const known = pins.get(ref.id);
     if (known !== undefined) return known;
     const { spki, keyType } = await keys.find(ref);
-    if (keyIdFor(spki) !== ref.id)
+    if (keyIdOf(spki) !== ref.id)
       throw mismatch(hooks, "The provider holds another key by this id.");
     if (pins.size >= pinsMax) pins.clear();
     const fresh = { key: importPublicKey(spki), keyType, sampled: 0 };

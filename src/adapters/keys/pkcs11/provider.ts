@@ -1,13 +1,115 @@
-/** The PKCS#11 provider, inside the signer. */
+/** The PKCS#11 provider, inside the signer: the main thread holds the login, the workers do the work. */
 
-import { LaunchFault } from "../requests.ts";
+import { Problem, refuse } from "#core/problems.ts";
+import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
+import type { HeldKey, ProviderFacts } from "#domain/keys.ts";
+
+import { RestartNeeded } from "../requests.ts";
 import type { Pkcs11Settings } from "../settings.ts";
-import type { SigningProvider } from "../signer/provider.ts";
+import type { LocalRef, SigningProvider } from "../signer/provider.ts";
+import type { Outcome, RestartWish } from "./jobs.ts";
+import { WorkerPool } from "./pool.ts";
+import { openToken, type Token } from "./token.ts";
 
-/** Opens it. */
-export async function openPkcs11Provider(
-  _settings: Pkcs11Settings,
-  _deps: { readonly workerUrl: string; readonly restart: (reason: string) => void },
-): Promise<SigningProvider> {
-  throw new LaunchFault("configuration", "This build has no PKCS#11 addon.");
+/** What the provider needs from the process it lives in. */
+export interface Pkcs11Deps {
+  readonly workerUrl: string;
+  readonly restart: (reason: string) => void;
+  /** A sentence for the server's log. */
+  readonly note: (sentence: string) => void;
 }
+
+/** Opens the token and its workers; throws a `LaunchFault`. */
+export async function openPkcs11Provider(
+  settings: Pkcs11Settings,
+  deps: Pkcs11Deps,
+): Promise<SigningProvider> {
+  // Initialise and log in first, alone: modules crash when threads do it at once.
+  const token = openToken(settings);
+  const pool = await WorkerPool.start({
+    ...{ workerUrl: deps.workerUrl, count: settings.sessions, broken: deps.restart },
+    start: { modulePath: settings.modulePath, slot: token.slot, serial: token.serial },
+  });
+  return new Pkcs11Provider(token, pool, deps);
+}
+
+class Pkcs11Provider implements SigningProvider {
+  readonly #token: Token;
+  readonly #pool: WorkerPool;
+  readonly #deps: Pkcs11Deps;
+  readonly #since = performance.now();
+
+  constructor(token: Token, pool: WorkerPool, deps: Pkcs11Deps) {
+    this.#token = token;
+    this.#pool = pool;
+    this.#deps = deps;
+  }
+
+  facts(): ProviderFacts {
+    const { serial: deviceSerial, manufacturer, model, keyTypes } = this.#token;
+    if (!this.#token.alive()) throw new RestartNeeded("the token does not answer");
+    return { provider: "pkcs11", available: true, deviceSerial, manufacturer, model, keyTypes };
+  }
+
+  async generate(label: string, keyType: KeyType): Promise<HeldKey> {
+    if (!this.#token.keyTypes.includes(keyType)) {
+      throw refuse("key_type_unsupported", { key_type: keyType });
+    }
+    return this.#held(await this.#pool.run({ operation: "generate", label, keyType }));
+  }
+
+  async find(ref: LocalRef): Promise<HeldKey> {
+    return this.#held(await this.#pool.run({ operation: "find", ref }));
+  }
+
+  async sign(ref: LocalRef, algorithm: SignatureName, message: Buffer): Promise<Uint8Array> {
+    // The queue may hold the work longer than the frame it came in.
+    const copy = new Uint8Array(message);
+    const work = { operation: "sign", ref, algorithm, message: copy } as const;
+    const outcome = await this.#pool.run(work);
+    if (outcome.status === "signed") return outcome.signature;
+    throw this.#failure(outcome);
+  }
+
+  async destroy(ref: LocalRef): Promise<void> {
+    const outcome = await this.#pool.run({ operation: "destroy", ref });
+    if (outcome.status !== "done") throw this.#failure(outcome);
+  }
+
+  #held(outcome: Outcome): HeldKey {
+    if (outcome.status === "held") return outcome.held;
+    throw this.#failure(outcome);
+  }
+
+  #failure(outcome: Outcome): Error {
+    if (outcome.status === "refused") {
+      const { code, facts, sentence } = outcome.refusal;
+      if (outcome.note !== "") this.#deps.note(`The token refused an operation: ${outcome.note}.`);
+      const problem = new Problem(code, facts);
+      problem.message = sentence;
+      return problem;
+    }
+    if (outcome.status === "restart") return this.#restartOrRefuse(outcome.wish, outcome.reason);
+    return new Error(outcome.status === "fault" ? outcome.reason : "a worker answered amiss");
+  }
+
+  /**
+   * A fresh process heals what the module has got wrong. One that is itself fresh proves that it does not, so a
+   * single bad key cannot keep the signer restarting; unless the token has stopped answering altogether.
+   */
+  #restartOrRefuse(wish: RestartWish, reason: string): Error {
+    const age = performance.now() - this.#since;
+    if (age >= provenAfterMs[wish] || !this.#token.alive()) return new RestartNeeded(reason);
+    if (wish !== "key absent") {
+      this.#deps.note(`The token failed an operation right after a restart: ${reason}.`);
+    }
+    return refuse("key_unavailable", { retry_after: 2 });
+  }
+}
+
+/** How old a process must be before such a failure ends it. A key never seen is most likely just not there. */
+const provenAfterMs: Readonly<Record<RestartWish, number>> = {
+  device: 5_000,
+  "key vanished": 5_000,
+  "key absent": 60_000,
+};

@@ -15,6 +15,12 @@ export interface SignerDeps {
   readonly workerUrl: string;
 }
 
+/** Runs in a worker thread of a signer, until the process ends. */
+export async function runSignerWorker(): Promise<void> {
+  const worker = await import("../pkcs11/worker.ts");
+  worker.runSignerWorker();
+}
+
 /**
  * Serves the process that started this one over the inherited socket, file descriptor 3, until that closes.
  * The first frame is the configuration; the answer is `ready`, or the fault that keeps it from serving.
@@ -51,7 +57,7 @@ async function open(
     process.exit(restartExitCode);
   };
   try {
-    const provider = await openProvider(configuration, deps, restart);
+    const provider = await openProvider(configuration, outbox, { ...deps, restart });
     outbox.add(frameKinds.ready, 0, [jsonBody(provider.facts())]);
     return new SignerService({ provider, outbox, restart });
   } catch (fault) {
@@ -64,12 +70,14 @@ async function open(
 
 async function openProvider(
   configuration: SignerConfiguration,
-  deps: SignerDeps,
-  restart: (reason: string) => void,
+  outbox: Outbox,
+  { workerUrl, restart }: SignerDeps & { readonly restart: (reason: string) => void },
 ): Promise<SigningProvider> {
   if (configuration.provider === "software") return openSoftwareProvider(configuration.software);
   const { openPkcs11Provider } = await import("../pkcs11/provider.ts");
-  return openPkcs11Provider(configuration.pkcs11, { workerUrl: deps.workerUrl, restart });
+  const note = (sentence: string) =>
+    outbox.add(frameKinds.note, 0, [Buffer.from(sentence, "utf8")]);
+  return openPkcs11Provider(configuration.pkcs11, { workerUrl, restart, note });
 }
 
 /** The first descriptor after the standard three; the server makes it with a socket pair. */

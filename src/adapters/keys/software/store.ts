@@ -8,7 +8,7 @@ import { refuse } from "#core/problems.ts";
 import { type KeyType, parseKeyType } from "#core/x509/algorithms.ts";
 import type { HeldKey } from "#domain/keys.ts";
 
-import { keyIdFor } from "../key-id.ts";
+import { keyIdOf } from "#core/x509/public-keys.ts";
 import type { SoftwareSettings } from "../settings.ts";
 import type { LocalRef } from "../signer/provider.ts";
 import { createDurably, privateDirectory, readSmall, removeDurably } from "./files.ts";
@@ -42,7 +42,7 @@ export class SealedKeys {
   add(label: string, keyType: KeyType, secret: KeyObject): OpenKey {
     if (this.#labels().has(label)) throw refuse("already_exists", { field: "label" });
     const spki = spkiOf(secret);
-    const id = keyIdFor(spki);
+    const id = keyIdOf(spki);
     const content = secret.export({ format: "der", type: "pkcs8" });
     const sealed = seal(this.#masterKey.require(), this.#context(id, label, keyType), content);
     content.fill(0);
@@ -61,7 +61,7 @@ export class SealedKeys {
     const secret = createPrivateKey({ key: content, format: "der", type: "pkcs8" });
     content.fill(0);
     const spki = spkiOf(secret);
-    if (keyIdFor(spki) !== ref.id) throw absent();
+    if (keyIdOf(spki) !== ref.id) throw absent();
     return { held: this.#held(ref.id, file.label, file.keyType, spki), secret };
   }
 

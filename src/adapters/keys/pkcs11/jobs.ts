@@ -1,0 +1,42 @@
+/** What the main thread of a signer and its workers say to each other. */
+
+import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
+import type { HeldKey } from "#domain/keys.ts";
+
+import type { RefusalBody } from "../requests.ts";
+import type { LocalRef } from "../signer/provider.ts";
+
+/** What a worker is started with; the login is the process's, so no worker ever knows the PIN. */
+export interface WorkerStart {
+  readonly modulePath: string;
+  readonly slot: Uint8Array;
+  readonly serial: string;
+}
+
+export type Work =
+  | {
+      readonly operation: "sign";
+      readonly ref: LocalRef;
+      readonly algorithm: SignatureName;
+      readonly message: Uint8Array;
+    }
+  | { readonly operation: "generate"; readonly label: string; readonly keyType: KeyType }
+  | { readonly operation: "find"; readonly ref: LocalRef }
+  | { readonly operation: "destroy"; readonly ref: LocalRef };
+
+/** Why a fresh process is wanted: how sure the worker is decides how readily it is granted. */
+export type RestartWish = "device" | "key vanished" | "key absent";
+
+export type Outcome =
+  | { readonly status: "signed"; readonly signature: Uint8Array }
+  | { readonly status: "held"; readonly held: HeldKey }
+  | { readonly status: "done" }
+  | { readonly status: "refused"; readonly refusal: RefusalBody; readonly note: string }
+  | { readonly status: "restart"; readonly wish: RestartWish; readonly reason: string }
+  | { readonly status: "fault"; readonly reason: string };
+
+/** One message from a worker: it is ready, it cannot be, or here are the outcomes in the order of the work. */
+export type WorkerSays =
+  | { readonly says: "ready" }
+  | { readonly says: "failed"; readonly reason: string }
+  | { readonly says: "done"; readonly outcomes: readonly Outcome[]; readonly elapsedMs: number };

@@ -1,0 +1,175 @@
+/** One worker's session on the token: finds keys, signs, and heals what a new session can heal. */
+
+import { refuse } from "#core/problems.ts";
+import type { SignatureName } from "#core/x509/algorithms.ts";
+import type { HeldKey } from "#domain/keys.ts";
+
+import { checkFits } from "../fits.ts";
+import { keyIdOf } from "#core/x509/public-keys.ts";
+import { RestartNeeded } from "../requests.ts";
+import type { LocalRef } from "../signer/provider.ts";
+import { cka, ckf, ckoPrivate, ckoPublic } from "./ck.ts";
+import { tokenSignature } from "./mechanisms.ts";
+import type { Handle, P11, Template } from "./module.ts";
+import { readPublicHalf } from "./public-half.ts";
+import { returnValueOf } from "./rv.ts";
+
+/** A key on the token, found. */
+export interface TokenKey {
+  readonly held: HeldKey;
+  readonly privateKey: Handle;
+  readonly publicKey: Handle | undefined;
+}
+
+/** Says that a key this session has used is gone: only a fresh process can tell whether for good. */
+export class KeyVanished extends RestartNeeded {}
+/** Says that a key never seen is not there. */
+export class KeyAbsent extends RestartNeeded {}
+
+/** A session and the handles found through it, which live no longer than it does. */
+export class TokenSession {
+  readonly #p11: P11;
+  readonly #slot: Handle;
+  readonly #serial: string;
+  readonly #output = Buffer.alloc(signatureBytesMax);
+  readonly #found = new Map<string, TokenKey>();
+  /** Keys this process has used; survives the session. */
+  readonly #seen = new Set<string>();
+  #session: Handle;
+
+  constructor(p11: P11, slot: Handle, serial: string) {
+    this.#p11 = p11;
+    this.#slot = slot;
+    this.#serial = serial;
+    this.#session = p11.C_OpenSession(slot, ckf.serialSession);
+  }
+
+  /** The key as the token holds it now: exactly one private object of this id and label (KEY-2). */
+  find(ref: LocalRef): HeldKey {
+    return this.#healing(() => {
+      this.#found.delete(nameOf(ref));
+      return this.#key(ref).held;
+    });
+  }
+
+  /** One signature, as X.509 carries it. */
+  sign(ref: LocalRef, algorithm: SignatureName, message: Uint8Array): Uint8Array {
+    return this.#healing(() => {
+      const { held, privateKey } = this.#key(ref);
+      checkFits(held.keyType, algorithm);
+      const { mechanism, input, finish } = tokenSignature(held.keyType, algorithm, message);
+      this.#p11.C_SignInit(this.#session, mechanism, privateKey);
+      return finish(this.#p11.C_Sign(this.#session, input, this.#output));
+    });
+  }
+
+  /** Runs `work` on a read-write session of its own, closed afterwards; not repeated. */
+  writing<T>(work: (session: Handle) => T): T {
+    const session = this.#p11.C_OpenSession(this.#slot, ckf.serialSession | ckf.rwSession);
+    try {
+      return work(session);
+    } finally {
+      this.#closeQuietly(session);
+    }
+  }
+
+  /** Destroys both halves of a key. */
+  destroy(ref: LocalRef): void {
+    this.#healing(() => {
+      const { privateKey, publicKey } = this.#key(ref);
+      this.writing((session) => {
+        this.#p11.C_DestroyObject(session, privateKey);
+        if (publicKey !== undefined) this.#p11.C_DestroyObject(session, publicKey);
+      });
+      this.#found.delete(nameOf(ref));
+      this.#seen.delete(nameOf(ref));
+    });
+  }
+
+  /** A session-class fault is met with a new session, at growing distance, because an instant one often fails too. */
+  #healing<T>(work: () => T): T {
+    for (const pause of pausesMs) {
+      try {
+        return work();
+      } catch (fault) {
+        const rv = returnValueOf(fault);
+        if (rv?.action !== "session" && rv?.action !== "busy") throw fault;
+        Bun.sleepSync(pause);
+        if (rv.action === "session") this.#reopen();
+      }
+    }
+    return work();
+  }
+
+  #reopen(): void {
+    this.#found.clear();
+    this.#closeQuietly(this.#session);
+    this.#session = this.#p11.C_OpenSession(this.#slot, ckf.serialSession);
+  }
+
+  #closeQuietly(session: Handle): void {
+    try {
+      this.#p11.C_CloseSession(session);
+    } catch {
+      // Closing is all we wanted: a session the token has forgotten is closed.
+    }
+  }
+
+  #key(ref: LocalRef): TokenKey {
+    const name = nameOf(ref);
+    const known = this.#found.get(name);
+    if (known !== undefined) return known;
+    const key = this.#search(ref);
+    if (this.#found.size >= foundMax) this.#found.clear();
+    this.#found.set(name, key);
+    this.#seen.add(name);
+    return key;
+  }
+
+  #search(ref: LocalRef): TokenKey {
+    const named = [
+      { type: cka.id, value: Buffer.from(ref.id, "hex") },
+      { type: cka.label, value: ref.label },
+    ];
+    const privates = this.#objects([{ type: cka.class, value: ckoPrivate }, ...named]);
+    const [privateKey] = privates;
+    if (privateKey === undefined) throw this.#missing(ref);
+    const publics = this.#objects([{ type: cka.class, value: ckoPublic }, ...named]);
+    // Two objects of one name: which one would sign is chance, so neither does.
+    if (privates.length > 1 || publics.length > 1)
+      throw refuse("key_unavailable", { retry_after: 2 });
+    const [publicKey] = publics;
+    const half = readPublicHalf(this.#p11, this.#session, publicKey ?? privateKey);
+    if (half === undefined || keyIdOf(half.spki) !== ref.id) {
+      throw refuse("key_unavailable", { retry_after: 2 });
+    }
+    const found = { provider: "pkcs11", label: ref.label, id: ref.id } as const;
+    const held = { ref: found, ...half, deviceSerial: this.#serial };
+    return { held, privateKey, publicKey };
+  }
+
+  #missing(ref: LocalRef): RestartNeeded {
+    return this.#seen.has(nameOf(ref)) ? new KeyVanished() : new KeyAbsent();
+  }
+
+  #objects(template: Template): Handle[] {
+    return findObjects(this.#p11, this.#session, template, 2);
+  }
+}
+
+/** At most `most` objects that fit the template. */
+export function findObjects(p11: P11, session: Handle, template: Template, most: number): Handle[] {
+  p11.C_FindObjectsInit(session, template);
+  try {
+    return p11.C_FindObjects(session, most);
+  } finally {
+    p11.C_FindObjectsFinal(session);
+  }
+}
+
+const nameOf = (ref: LocalRef): string => `${ref.id}/${ref.label}`;
+
+const pausesMs = [10, 50, 200];
+/** RSA-4096 gives 512 octets; room for modules that insist on more. */
+const signatureBytesMax = 2048;
+const foundMax = 4096;

@@ -1,0 +1,140 @@
+/** Opens the one configured token: initialise, select, log in once, and keep a session so that the login lasts. */
+
+import type { KeyType } from "#core/x509/algorithms.ts";
+
+import { LaunchFault } from "../requests.ts";
+import type { Pkcs11Settings } from "../settings.ts";
+import { resolveSecret } from "../signer/secret.ts";
+import { ckf, ckm, ckuUser } from "./ck.ts";
+import { type Handle, loadModule, type P11 } from "./module.ts";
+import { returnValueOf } from "./rv.ts";
+
+/** An open token, held by the main thread of the signer. */
+export interface Token {
+  readonly slot: Handle;
+  readonly serial: string;
+  readonly manufacturer: string;
+  readonly model: string;
+  readonly keyTypes: readonly KeyType[];
+  /** True while the module still answers for the token and the login stands. */
+  alive(): boolean;
+}
+
+/**
+ * Opens the token. Throws `configuration` when the module or the selection is wrong, `operator` when the PIN is,
+ * `device` otherwise. The PIN is read, used once and forgotten.
+ */
+export function openToken(settings: Pkcs11Settings): Token {
+  const p11 = loadModule(settings.modulePath);
+  return calling("The PKCS#11 module failed to open its token.", () => {
+    initialize(p11, settings);
+    const slot = selectSlot(p11, settings);
+    const found = p11.C_GetTokenInfo(slot);
+    const sentinel = p11.C_OpenSession(slot, ckf.serialSession);
+    logIn(p11, sentinel, found.flags, settings);
+    return {
+      slot,
+      serial: found.serialNumber.trim(),
+      manufacturer: found.manufacturerID.trim(),
+      model: found.model.trim(),
+      keyTypes: keyTypesOf(p11, slot),
+      alive: () => isAlive(p11, slot, sentinel),
+    };
+  });
+}
+
+function initialize(p11: P11, { libraryParameters }: Pkcs11Settings): void {
+  const flags = ckf.osLockingOk;
+  if (libraryParameters === undefined) p11.C_Initialize({ flags });
+  // The copy pkcs11js makes is one octet short; a final blank is what it may lose.
+  else p11.C_Initialize({ flags, libraryParameters: `${libraryParameters} ` });
+}
+
+/** V-11: exactly one. By label, serial and manufacturer, never by slot number, which changes on re-insertion. */
+function selectSlot(p11: P11, settings: Pkcs11Settings): Handle {
+  const { tokenLabel, tokenSerial, tokenManufacturer } = settings;
+  const matching = p11.C_GetSlotList(true).filter((slot) => {
+    const { label, serialNumber, manufacturerID } = p11.C_GetTokenInfo(slot);
+    return (
+      matches(tokenLabel, label) &&
+      matches(tokenSerial, serialNumber) &&
+      matches(tokenManufacturer, manufacturerID)
+    );
+  });
+  const [slot, ...others] = matching;
+  if (slot === undefined) throw new LaunchFault("configuration", "No token matches the settings.");
+  if (others.length > 0) {
+    throw new LaunchFault("configuration", "More than one token matches the settings.");
+  }
+  return slot;
+}
+
+/** Token texts are padded with blanks. */
+const matches = (wanted: string | undefined, found: string): boolean =>
+  wanted === undefined || wanted.trim() === found.trim();
+
+function logIn(p11: P11, session: Handle, flags: number, settings: Pkcs11Settings): void {
+  if ((flags & ckf.loginRequired) === 0) return;
+  if ((flags & ckf.userPinLocked) !== 0) throw pinFault("The token's PIN is locked.");
+  // One wrong guess more would lock the token; only a person may decide to risk that.
+  if ((flags & ckf.userPinFinalTry) !== 0) throw pinFault("The token allows one last PIN attempt.");
+  try {
+    p11.C_Login(session, ckuUser, resolveSecret(settings.pinSource, "PIN"));
+  } catch (fault) {
+    const rv = returnValueOf(fault);
+    if (rv?.action === "benign") return;
+    if (rv?.action === "operator") throw pinFault("The token refused the PIN.", rv.name);
+    throw fault;
+  }
+}
+
+const pinFault = (sentence: string, reason = "") => new LaunchFault("operator", sentence, reason);
+
+/** What the token can make and use, by its own list: a capability is probed, never assumed. */
+function keyTypesOf(p11: P11, slot: Handle): KeyType[] {
+  const listed = new Set(p11.C_GetMechanismList(slot));
+  const has = (...wanted: number[]) => wanted.every((mechanism) => listed.has(mechanism));
+  const sizes = (mechanism: number, names: readonly (readonly [KeyType, number])[]): KeyType[] => {
+    const { minKeySize, maxKeySize } = p11.C_GetMechanismInfo(slot, mechanism);
+    return names
+      .filter(([, bits]) => minKeySize <= bits && bits <= maxKeySize)
+      .map(([name]) => name);
+  };
+  return [
+    ...(has(ckm.ecKeyPairGen, ckm.ecdsa) ? sizes(ckm.ecKeyPairGen, ecSizes) : []),
+    ...(has(ckm.rsaKeyPairGen, ckm.rsaPkcs) ? sizes(ckm.rsaKeyPairGen, rsaSizes) : []),
+    ...(has(ckm.edwardsKeyPairGen, ckm.eddsa) ? (["ed25519"] as const) : []),
+  ];
+}
+
+function isAlive(p11: P11, slot: Handle, sentinel: Handle): boolean {
+  try {
+    p11.C_GetTokenInfo(slot);
+    p11.C_GetSessionInfo(sentinel);
+    return true;
+  } catch {
+    return false; // Whatever the number: a token that cannot say who it is does not answer.
+  }
+}
+
+/** Turns errors of the module into launch faults. */
+function calling<T>(sentence: string, work: () => T): T {
+  try {
+    return work();
+  } catch (fault) {
+    if (fault instanceof LaunchFault) throw fault;
+    const reason = returnValueOf(fault)?.name ?? String(fault);
+    throw new LaunchFault("device", sentence, reason);
+  }
+}
+
+const ecSizes = [
+  ["ecdsa-p256", 256],
+  ["ecdsa-p384", 384],
+  ["ecdsa-p521", 521],
+] as const;
+const rsaSizes = [
+  ["rsa-2048", 2048],
+  ["rsa-3072", 3072],
+  ["rsa-4096", 4096],
+] as const;

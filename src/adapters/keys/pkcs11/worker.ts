@@ -1,0 +1,91 @@
+/** A worker of the signer: one thread, one session, one operation at a time, all calls synchronous. */
+
+import { parentPort, workerData } from "node:worker_threads";
+
+import { Problem, problems } from "#core/problems.ts";
+
+import { RestartNeeded } from "../requests.ts";
+import type { Outcome, WorkerSays, WorkerStart, Work } from "./jobs.ts";
+import { generateOnToken } from "./keygen.ts";
+import { loadModule, type P11 } from "./module.ts";
+import { returnValueOf } from "./rv.ts";
+import { KeyAbsent, KeyVanished, TokenSession } from "./session.ts";
+
+/** Runs in a worker thread until the process ends; the main thread has initialised the module and logged in. */
+export function runSignerWorker(): void {
+  const port = parentPort;
+  if (port === null) throw new Error("a signer worker runs in a worker thread");
+  const say = (message: WorkerSays) => port.postMessage(message);
+  const start = workerData as WorkerStart; // Given by the pool.
+  try {
+    const p11 = loadModule(start.modulePath);
+    const session = new TokenSession(p11, Buffer.from(start.slot), start.serial);
+    port.on("message", (batch: readonly Work[]) => {
+      const started = performance.now();
+      const outcomes = batch.map((work) => outcomeOf(p11, session, start.serial, work));
+      say({ says: "done", outcomes, elapsedMs: performance.now() - started });
+    });
+    say({ says: "ready" });
+  } catch (fault) {
+    say({ says: "failed", reason: returnValueOf(fault)?.name ?? String(fault) });
+  }
+}
+
+function outcomeOf(p11: P11, session: TokenSession, serial: string, work: Work): Outcome {
+  try {
+    return attempt(p11, session, serial, work);
+  } catch (fault) {
+    return failureOf(fault);
+  }
+}
+
+function attempt(p11: P11, session: TokenSession, serial: string, work: Work): Outcome {
+  switch (work.operation) {
+    case "sign": {
+      const signature = session.sign(work.ref, work.algorithm, work.message);
+      // Posting a view posts the whole buffer behind it, so the signature gets one of its own.
+      return { status: "signed", signature: new Uint8Array(signature) };
+    }
+    case "find":
+      return { status: "held", held: session.find(work.ref) };
+    case "destroy":
+      session.destroy(work.ref);
+      return { status: "done" };
+    case "generate": {
+      const { label, keyType } = work;
+      const held = session.writing((writable) =>
+        generateOnToken(p11, writable, { label, keyType, serial }),
+      );
+      return { status: "held", held };
+    }
+    default:
+      return work satisfies never;
+  }
+}
+
+function failureOf(fault: unknown): Outcome {
+  if (fault instanceof Problem) {
+    const { code, facts, message } = fault;
+    return { status: "refused", refusal: { code, facts, sentence: message }, note: "" };
+  }
+  if (fault instanceof RestartNeeded) return { status: "restart", ...wishOf(fault) };
+  const rv = returnValueOf(fault);
+  if (rv === undefined) {
+    const reason = fault instanceof Error ? (fault.stack ?? fault.message) : String(fault);
+    return { status: "fault", reason };
+  }
+  // Session faults come here only after three attempts.
+  if (rv.action === "restart" || rv.action === "session") {
+    return { status: "restart", wish: "device", reason: rv.name };
+  }
+  const [, sentence] = problems.key_unavailable;
+  const refusal = { code: "key_unavailable", facts: { retry_after: 2 }, sentence } as const;
+  return { status: "refused", refusal, note: rv.name };
+}
+
+function wishOf(fault: RestartNeeded) {
+  if (fault instanceof KeyVanished)
+    return { wish: "key vanished", reason: "key vanished" } as const;
+  if (fault instanceof KeyAbsent) return { wish: "key absent", reason: "key absent" } as const;
+  return { wish: "device", reason: fault.message } as const;
+}

@@ -1,0 +1,20 @@
+/** The key contract, kept by a SoftHSM token behind a real signer process. */
+
+import { describe } from "bun:test";
+
+import { openKeys } from "#adapters/keys/open.ts";
+import { newKeyStore } from "#test/support/keystore.ts";
+import { newSoftHsm, softHsmModule } from "#test/support/softhsm.ts";
+
+import { keysContract } from "./keys.suite.ts";
+
+if (softHsmModule === undefined) describe.todo("Keys by SoftHSM: it is not installed here");
+else {
+  const settings = { ...newKeyStore(), pkcs11: newSoftHsm().settings };
+  keysContract("SoftHSM", {
+    provider: "pkcs11",
+    keyTypes: ["ecdsa-p256", "ecdsa-p384", "ecdsa-p521", "rsa-2048", "rsa-3072", "ed25519"],
+    open: () => openKeys(settings, { fault: (...words) => console.error(...words) }),
+    durable: true,
+  });
+}
