@@ -5,9 +5,9 @@ import { verify } from "node:crypto";
 import { importPublicKey, type VerificationKey, verifySignature } from "#core/crypto.ts";
 import { refuse } from "#core/problems.ts";
 import { type KeyType, type SignatureName, schemeOf } from "#core/x509/algorithms.ts";
+import { keyIdOf } from "#core/x509/public-keys.ts";
 import type { KeyRef, Keys, SignTicket } from "#domain/keys.ts";
 
-import { keyIdOf } from "#core/x509/public-keys.ts";
 import type { KeyHooks } from "./settings.ts";
 
 interface Pinned {

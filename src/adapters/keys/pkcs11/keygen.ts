@@ -4,9 +4,9 @@ import { createPublicKey, randomBytes, verify } from "node:crypto";
 
 import { refuse } from "#core/problems.ts";
 import { defaultSignature, type KeyType, keyTypes, schemeOf } from "#core/x509/algorithms.ts";
+import { keyIdOf } from "#core/x509/public-keys.ts";
 import type { HeldKey } from "#domain/keys.ts";
 
-import { keyIdOf } from "#core/x509/public-keys.ts";
 import { cka, ckk, ckm, ckoPrivate, ckoPublic } from "./ck.ts";
 import { waysOut } from "./extraction.ts";
 import { tokenSignature } from "./mechanisms.ts";

@@ -2,10 +2,10 @@
 
 import { refuse } from "#core/problems.ts";
 import type { SignatureName } from "#core/x509/algorithms.ts";
+import { keyIdOf } from "#core/x509/public-keys.ts";
 import type { HeldKey } from "#domain/keys.ts";
 
 import { checkFits } from "../fits.ts";
-import { keyIdOf } from "#core/x509/public-keys.ts";
 import { RestartNeeded } from "../requests.ts";
 import type { LocalRef } from "../signer/provider.ts";
 import { cka, ckf, ckoPrivate, ckoPublic } from "./ck.ts";

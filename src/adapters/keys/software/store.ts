@@ -6,9 +6,9 @@ import { join } from "node:path";
 
 import { refuse } from "#core/problems.ts";
 import { type KeyType, parseKeyType } from "#core/x509/algorithms.ts";
+import { keyIdOf } from "#core/x509/public-keys.ts";
 import type { HeldKey } from "#domain/keys.ts";
 
-import { keyIdOf } from "#core/x509/public-keys.ts";
 import type { SoftwareSettings } from "../settings.ts";
 import type { LocalRef } from "../signer/provider.ts";
 import { createDurably, privateDirectory, readSmall, removeDurably } from "./files.ts";
