@@ -3,6 +3,7 @@
 import type { AccessLogRow } from "#domain/audit/store.ts";
 import { bulkInserter, type Session } from "./session.ts";
 
+/** The buffer and its lazy writer; `dropped` counts the rows that never reached the table. */
 export class AccessLog {
   readonly #insert: (rows: readonly AccessLogRow[]) => Promise<void>;
   readonly #run: (unit: () => Promise<void>) => Promise<void>;

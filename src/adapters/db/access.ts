@@ -11,6 +11,7 @@ import type {
 import { within } from "./cas.ts";
 import { counted, inserter, olderThan, pageOf, type Session } from "./session.ts";
 
+/** Tokens and tenants as last committed; lists newest first. */
 export function accessReads({ db, t }: Session): AccessReads {
   const byHash = db
     .select()
@@ -49,6 +50,7 @@ export function accessReads({ db, t }: Session): AccessReads {
   };
 }
 
+/** Token and tenant writes of a unit on the writing session. */
 export function accessWrites(session: Session): AccessWrites {
   const { db, t } = session;
   const insertToken = inserter(session, t.tokens);

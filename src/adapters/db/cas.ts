@@ -7,6 +7,7 @@ import { refuse } from "#core/problems.ts";
 import type { CaFilter, CaReads, CaRecord, CaWrites } from "#domain/authorities/store.ts";
 import { contains, counted, inserter, olderThan, pageOf, type Session } from "./session.ts";
 
+/** CAs as last committed; lists newest first, without internal ones. */
 export function caReads(session: Session): CaReads {
   const { db, t } = session;
   const byId = db
@@ -37,6 +38,7 @@ export function caReads(session: Session): CaReads {
   };
 }
 
+/** CA writes of a unit; refuses `already_exists` (`label`) without poisoning the transaction. */
 export function caWrites(session: Session): CaWrites {
   const { db, t } = session;
   const insert = inserter(session, t.cas, "skip");

@@ -23,6 +23,7 @@ import {
   startsWith,
 } from "./session.ts";
 
+/** Certificates and orphaned intents as last committed. */
 export function certificateReads(session: Session): CertificateReads {
   const { db, t } = session;
   const { createdAt, id, caId, profile } = t.certificates;

@@ -4,6 +4,7 @@ import type { AuditEvent } from "#core/audit/chain.ts";
 
 export type EventListener = (events: readonly AuditEvent[]) => void;
 
+/** The listeners, and the last event they were told of; gaps are filled by reading. */
 export class Feed {
   readonly #read: (afterSeq: number, limit: number) => Promise<readonly AuditEvent[]>;
   readonly #onFault: (sentence: string, error: unknown) => void;

@@ -5,6 +5,7 @@ import { eq } from "drizzle-orm";
 import type { InstanceReads, InstanceWrites } from "#domain/store.ts";
 import type { Session } from "./session.ts";
 
+/** Instance values as last committed. */
 export function instanceReads({ db, t }: Session): InstanceReads {
   return {
     value: async (name) => {
@@ -14,6 +15,7 @@ export function instanceReads({ db, t }: Session): InstanceReads {
   };
 }
 
+/** Instance value writes of a unit; a name that exists is overwritten. */
 export function instanceWrites({ db, t }: Session): InstanceWrites {
   return {
     setValue: async (name, value) => {

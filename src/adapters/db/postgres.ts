@@ -24,6 +24,7 @@ export interface PostgresOptions {
   readonly migrate: boolean;
 }
 
+/** The engine on PostgreSQL 13 or later; `connect` refuses a server that could lose an acknowledged commit (V-6). */
 export class PostgresEngine implements Engine {
   readonly dialect = "postgres";
   readonly reader: Session;

@@ -16,6 +16,7 @@ interface Waiting {
 /** A unit that ran: what to tell its caller once the batch has committed. */
 type Outcome = { readonly value: unknown } | { readonly error: unknown };
 
+/** Bounded: at most 256 units share a commit; beyond 65,536 waiting ones new units are refused as `overloaded`. */
 export class GroupCommit {
   readonly #engine: Engine;
   readonly #journal: Journal;

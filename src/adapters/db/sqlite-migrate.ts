@@ -23,11 +23,12 @@ export async function migrateSqlite(
   engine: SqliteEngine,
   options: SqliteOptions,
   fill: () => Promise<void>,
+  known: readonly Migration[] = embeddedMigrations("sqlite"),
 ): Promise<void> {
   const { database, writer } = engine;
   if (!options.readOnly) await ensureRecord(writer);
   const applied = await appliedMigrations(writer);
-  const pending = pendingMigrations(embeddedMigrations("sqlite"), applied);
+  const pending = pendingMigrations(known, applied);
   if (pending.length === 0) return;
   if (options.readOnly) throw migrationPending(pending);
   if (applied.length > 0) copyBefore(database, options.path, applied.length);

@@ -1,0 +1,85 @@
+/** Databases a test can open, close, reopen, write into from another process, and tamper with. */
+
+import { Database } from "bun:sqlite";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import type { StoreDependencies } from "#adapters/db/heads.ts";
+import { openStore } from "#adapters/db/open.ts";
+import type { Administration } from "#adapters/db/store.ts";
+import { systemClock, systemRandom } from "#adapters/system.ts";
+import type { Store } from "#domain/store.ts";
+import type { PostgresServer } from "./postgres.ts";
+
+/** One database, empty until it is first opened. */
+export interface DatabaseUnderTest {
+  readonly target: string;
+  open(deps?: Partial<StoreDependencies>): Promise<Store & Administration>;
+  /** Runs one statement behind the store's back. */
+  tamper(text: string): Promise<void>;
+}
+
+export const postgresLimits = {
+  ...{ maxOpenConns: 5, connMaxLifetimeSeconds: 1800, connMaxIdleTimeSeconds: 300 },
+};
+
+/** A SQLite file in a folder of its own. */
+export function sqliteDatabase(): DatabaseUnderTest {
+  const target = join(mkdtempSync(join(tmpdir(), "pkid-sqlite-")), "pkid.db");
+  return {
+    target,
+    open: (deps) =>
+      openStore({ driver: "sqlite", path: target, busyTimeoutMs: 5000 }, dependencies(deps)),
+    tamper: async (text) => {
+      const database = new Database(target);
+      database.run(text);
+      database.close();
+    },
+  };
+}
+
+/** A database on the server; migrated when it is opened. */
+export async function postgresDatabase(server: PostgresServer): Promise<DatabaseUnderTest> {
+  const target = await server.createDatabase();
+  const options = { driver: "postgres", dsn: target, ...postgresLimits, migrate: true } as const;
+  return {
+    target,
+    open: (deps) => openStore(options, dependencies(deps)),
+    tamper: async (text) => {
+      await server.query(target, text);
+    },
+  };
+}
+
+/** Starts a process that issues without pause; `said` grows with its acknowledgements. */
+export function startWriter(target: string, workers: number, prefix: readonly string[] = []) {
+  const script = join(import.meta.dir, "store-writer.ts");
+  const child = Bun.spawn([...prefix, process.execPath, script, target, String(workers)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const said: string[] = [];
+  const drained = (async () => {
+    let rest = "";
+    const decoder = new TextDecoder();
+    for await (const chunk of child.stdout) {
+      const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+      rest = lines.pop() ?? "";
+      said.push(...lines);
+    }
+  })();
+  return {
+    said,
+    pid: child.pid,
+    kill: async () => {
+      child.kill("SIGKILL");
+      await child.exited;
+      await drained;
+    },
+  };
+}
+
+const dependencies = (deps: Partial<StoreDependencies> = {}): StoreDependencies => ({
+  ...{ clock: systemClock, random: systemRandom },
+  ...deps,
+});
