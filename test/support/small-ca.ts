@@ -77,9 +77,9 @@ export async function smallCa(
   const revocation = openRevocation({
     ...{ store, keys, clock, random, signCertificate: ceremony },
     settings: {
-      crl: { ...defaults.crl, ...options.crl },
-      ocsp: { ...defaults.ocsp, ...options.ocsp },
-      responder: { ...defaults.responder, ...options.responder },
+      crl: { ...revocationDefaults.crl, ...options.crl },
+      ocsp: { ...revocationDefaults.ocsp, ...options.ocsp },
+      responder: { ...revocationDefaults.responder, ...options.responder },
     },
     publicProfile: (profile) => profile === "public",
     wake: () => {
@@ -200,7 +200,8 @@ function memoryCeremony(
   };
 }
 
-const defaults: Settings = {
+/** The defaults of the configuration. */
+export const revocationDefaults: Settings = {
   crl: { backdateSeconds: 300, baseValidityHours: 168, refreshAfterRevocationSeconds: 60 },
   ocsp: {
     ...{ nonceEnabled: true, nonceMaxAgeSeconds: 60, validityHours: 24, backdateSeconds: 300 },

@@ -154,10 +154,11 @@ export class CrlPublisher {
     const { tbs, head } = planned.draft;
     const der = assembleSigned(tbs, planned.intent.algorithm, signature);
     const crl: CrlRecord = { ...head, der, sha256: sha256Hex(der) };
+    const published = clock.now();
     await store.atomically(async (tx) => {
-      await closeTicket(tx, planned.intent, { signature }, clock.now());
+      await closeTicket(tx, planned.intent, { signature }, published);
       await tx.revocations.publishCrl(crl);
-      await tx.audit.appendEvent(publishEvent(ca, by, crl), clock.now());
+      await tx.audit.appendEvent(publishEvent(ca, by, crl), published);
     });
     return crl;
   }
@@ -191,8 +192,8 @@ export class CrlPublisher {
       return await this.#deps.keys.sign(ticket, intent.message);
     } catch (error) {
       const word = error instanceof Problem ? error.code : "internal";
-      const { store, clock } = this.#deps;
-      await store.atomically((tx) => closeTicket(tx, intent, { error: word }, clock.now()));
+      const at = this.#deps.clock.now();
+      await this.#deps.store.atomically((tx) => closeTicket(tx, intent, { error: word }, at));
       throw error;
     }
   }

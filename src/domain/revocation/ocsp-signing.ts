@@ -53,14 +53,17 @@ export class OcspSigning {
     const { store, keys, clock } = this.#deps;
     const { spki, deviceSerial } = signer.held;
     const intent: SigningIntent = { ...fields, spki, deviceSerial, role: "ca", artifact };
-    const ticket = await store.atomically((tx) => openTicket(tx, intent, clock.now()));
+    const begun = clock.now();
+    const ticket = await store.atomically((tx) => openTicket(tx, intent, begun));
     try {
       const signature = await keys.sign(ticket, intent.message);
-      await store.atomically((tx) => closeTicket(tx, intent, { signature }, clock.now()));
+      const ended = clock.now();
+      await store.atomically((tx) => closeTicket(tx, intent, { signature }, ended));
       return signature;
     } catch (error) {
       const word = error instanceof Problem ? error.code : "internal";
-      await store.atomically((tx) => closeTicket(tx, intent, { error: word }, clock.now()));
+      const ended = clock.now();
+      await store.atomically((tx) => closeTicket(tx, intent, { error: word }, ended));
       throw error;
     }
   }

@@ -169,7 +169,8 @@ export class Responders {
       label: `ocsp-${issuer.ca.id}-${suffix}`,
     });
     try {
-      await store.atomically((tx) => announceKey(tx, held, "responder", "generate", clock.now()));
+      const at = clock.now();
+      await store.atomically((tx) => announceKey(tx, held, "responder", "generate", at));
       return await this.#certify(issuer, held);
     } catch (error) {
       await keys.destroy(held.ref);
