@@ -26,6 +26,28 @@ export function cacheable(request: Request, artefact: Artefact, now: Instant): R
   return new Response(artefact.body as string | Uint8Array<ArrayBuffer>, { headers });
 }
 
+/**
+ * The same for a certificate or bundle, which has no times of its own: an ETag, and a fixed number of seconds in caches.
+ */
+export function cacheableFor(
+  request: Request,
+  maxAgeSeconds: number,
+  artefact: Pick<Artefact, "body" | "contentType" | "sha256" | "disposition">,
+): Response {
+  const { body, contentType, sha256, disposition } = artefact;
+  const headers: Record<string, string> = {
+    ...{ "cache-control": `public, max-age=${maxAgeSeconds}`, etag: `"${sha256}"` },
+  };
+  if (namesTag(request.headers.get("if-none-match"), sha256)) {
+    return new Response(null, { status: 304, headers });
+  }
+  headers["content-type"] = contentType;
+  headers["content-length"] = String(Buffer.byteLength(body));
+  if (disposition !== undefined) headers["content-disposition"] = disposition;
+  // As in `cacheable`: Bun sends any view of octets.
+  return new Response(body as string | Uint8Array<ArrayBuffer>, { headers });
+}
+
 /** Seconds from now to `expires`, within 0 and `maxAgeSeconds`. */
 export function maxAge(
   artefact: Pick<Artefact, "expires" | "maxAgeSeconds">,
@@ -38,12 +60,16 @@ export function maxAge(
 /** If-None-Match goes before If-Modified-Since, which it switches off (RFC 9110 §13.2.2). */
 function unchanged(headers: Headers, artefact: Artefact): boolean {
   const tags = headers.get("if-none-match");
-  if (tags !== null) return tags.trim() === "*" || tags.includes(`"${artefact.sha256}"`);
+  if (tags !== null) return namesTag(tags, artefact.sha256);
   const since = headers.get("if-modified-since");
   if (since === null) return false;
   const at = Date.parse(since);
   return !Number.isNaN(at) && artefact.lastModified <= at;
 }
+
+/** Weak comparison: a `W/` before the tag changes nothing. */
+const namesTag = (tags: string | null, sha256: string): boolean =>
+  tags !== null && (tags.trim() === "*" || tags.includes(`"${sha256}"`));
 
 function headersOf(artefact: Artefact, now: Instant): Record<string, string> {
   return {

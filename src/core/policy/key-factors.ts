@@ -27,19 +27,10 @@ export function isPerfectPower(n: bigint): boolean {
 }
 
 function looksLikePower(n: bigint, k: number): boolean {
-  return witnessesFor(k).every((q) => {
+  return (witnesses.get(k) ?? []).every((q) => {
     const residue = Number(n % BigInt(q));
     return residue === 0 || powerModulo(residue, (q - 1) / k, q) === 1;
   });
-}
-
-/** Primes q ≡ 1 (mod k), where only one residue in k is a k-th power; k = 2 wants more of them. */
-function witnessesFor(k: number): readonly number[] {
-  const known = witnesses.get(k);
-  if (known !== undefined) return known;
-  const found = smallPrimes.filter((q) => q > 2 && q % k === 1).slice(0, k < 5 ? 12 : 4);
-  witnesses.set(k, found);
-  return found;
 }
 
 function powerModulo(base: number, exponent: number, modulus: number): number {
@@ -83,7 +74,13 @@ function chunks<T>(items: readonly T[], size: number): readonly (readonly T[])[]
 }
 
 const smallPrimes = primesBelow(10_000);
-const witnesses = new Map<number, readonly number[]>();
+
+/** For each k, primes q ≡ 1 (mod k), where only one residue in k is a k-th power; small k want more of them. */
+const witnesses: ReadonlyMap<number, readonly number[]> = new Map(
+  smallPrimes
+    .filter((k) => k < 640)
+    .map((k) => [k, smallPrimes.filter((q) => q > 2 && q % k === 1).slice(0, k < 5 ? 12 : 4)]),
+);
 
 /** Three primes below 10,000 multiply to less than 2^53, so their remainder is an exact number. */
 const groups = chunks(chunks(smallPrimes.slice(1), 3), 25).map((members) => {

@@ -5,11 +5,11 @@ import type { SignatureName } from "#core/x509/algorithms.ts";
 import { assembleSigned } from "#core/x509/certificate.ts";
 
 import type { Profile } from "./profile.ts";
-import { fieldRules } from "./lint/fields.ts";
-import { type LintContext, type Linted, layOpen } from "./lint/linted.ts";
-import { nameRules } from "./lint/names.ts";
-import type { LintRule } from "./lint/rule.ts";
-import { usageRules } from "./lint/usages.ts";
+import { fieldRules } from "#core/policy/lint/fields.ts";
+import { type LintContext, type Linted, layOpen } from "#core/policy/lint/linted.ts";
+import { nameRules } from "#core/policy/lint/names.ts";
+import type { LintRule } from "#core/policy/lint/rule.ts";
+import { usageRules } from "#core/policy/lint/usages.ts";
 
 /** One thing a gate found; `error` refuses, `warn` is only reported. */
 export interface Finding {

@@ -71,6 +71,7 @@ interface Creation {
   readonly internal: boolean;
 }
 
+/** Makes CAs. */
 export class Authorities {
   readonly #deps: AuthoritiesDeps;
 

@@ -51,6 +51,7 @@ export interface ServingCertificate {
   readonly caPem: string;
 }
 
+/** Makes the internal CA and certifies the key pkid serves TLS with. */
 export class Serving {
   readonly #deps: ServingDeps;
 

@@ -30,6 +30,7 @@ export interface CaSignersDeps {
   readonly urlBase: string | undefined;
 }
 
+/** The CAs that have signed since the start, ready to sign again. */
 export class CaSigners {
   readonly #deps: CaSignersDeps;
   readonly #ready = new Map<CaId, CaSigner>();

@@ -62,6 +62,7 @@ interface Promised {
   readonly ticket: SignTicket;
 }
 
+/** The one place where a certificate is signed. */
 export class Ceremony {
   readonly #deps: CeremonyDeps;
 

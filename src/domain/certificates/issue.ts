@@ -50,6 +50,7 @@ export interface IssuanceDeps {
   readonly settings: IssuanceSettings;
 }
 
+/** Issues leaves. */
 export class Issuance {
   readonly #deps: IssuanceDeps;
 

@@ -17,7 +17,7 @@ import {
 import { type GeneralName, parseGeneralNames } from "#core/x509/general-names.ts";
 import { type PublicKey, parsePublicKey } from "#core/x509/public-keys.ts";
 
-import type { Issuer, PlanKind } from "../plan.ts";
+import type { Issuer, PlanKind } from "#core/policy/plan.ts";
 
 /** What the rules hold the certificate against. */
 export interface LintContext {

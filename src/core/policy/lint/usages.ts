@@ -3,7 +3,7 @@
 import { oids } from "#core/asn1/oids.ts";
 import { extendedKeyUsages, type KeyUsage } from "#core/x509/extensions.ts";
 
-import { usagesFor } from "../certificate-extensions.ts";
+import { usagesFor } from "#core/policy/certificate-extensions.ts";
 import type { Linted } from "./linted.ts";
 import { type LintRule, sameOctets } from "./rule.ts";
 

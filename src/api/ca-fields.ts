@@ -1,0 +1,146 @@
+/** What the body of a request for a new CA may hold. */
+
+import { parseCidr } from "#core/x509/name-constraints.ts";
+import { isOid } from "#core/asn1/oid-octets.ts";
+import { refuse } from "#core/problems.ts";
+import {
+  flag,
+  type Input,
+  integer,
+  list,
+  object,
+  oneOf,
+  optional,
+  otherwise,
+  parsed,
+  text,
+  WrongValue,
+} from "#core/shape.ts";
+import { type KeyType, keyTypes, parseKeyType } from "#core/x509/algorithms.ts";
+import type { NameConstraints, Subtrees } from "#core/x509/name-constraints.ts";
+import { encodeName, type NameAttribute } from "#core/x509/names.ts";
+import type { CaWish } from "#domain/authorities/create.ts";
+
+const subjectFields = {
+  cn: text({ min: 1, max: 64 }),
+  o: optional(text({ min: 1, max: 64 })),
+  ou: optional(text({ min: 1, max: 64 })),
+  c: optional(text({ min: 2, max: 2, pattern: /^[A-Z]{2}$/ })),
+  st: optional(text({ min: 1, max: 128 })),
+  l: optional(text({ min: 1, max: 128 })),
+};
+
+const subtreeFields = {
+  dns: otherwise(list(text({ max: 253, pattern: /^\.?[A-Za-z0-9_.-]*$/ })), []),
+  ip: otherwise(list(cidrField()), []),
+  email: otherwise(list(text({ min: 1, max: 254, pattern: /^[\x21-\x7e]+$/ })), []),
+  uri: otherwise(list(text({ min: 1, max: 253, pattern: /^\.?[A-Za-z0-9_.-]+$/ })), []),
+  dir_names: otherwise(list(object(subjectFieldsAllOptional())), []),
+};
+
+const constraintFields = {
+  permitted: optional(object(subtreeFields)),
+  excluded: optional(object(subtreeFields)),
+  critical: otherwise(flag(), true),
+};
+
+const policyFields = {
+  oids: list(oidField(), 1, 20),
+  cps: optional(text({ min: 1, max: 500, pattern: /^https?:\/\/[\x21-\x7e]+$/ })),
+  critical: otherwise(flag(), false),
+};
+
+/** The members of `POST …/issue-intermediate`, and with `tenant_id` those of `init-root`. */
+export const caFields = {
+  label: text({ min: 1, max: 64, pattern: /^[A-Za-z0-9._-]+$/ }),
+  subject: object(subjectFields),
+  key_type: keyTypeField(),
+  algorithm: otherwise(oneOf(["classical", "pqc", "hybrid"]), "classical"),
+  validity_days: optional(integer(1, 36_500)),
+  max_path_len: optional(integer(0, 16)),
+  name_constraints: optional(object(constraintFields)),
+  policies: optional(object(policyFields)),
+};
+
+/** The wish the members express. Refuses `key_type_unsupported` for what cannot be made yet. */
+export function wishOf(body: Input<typeof caFields>): CaWish {
+  if (body.algorithm !== "classical") {
+    throw refuse("key_type_unsupported", { key_type: body.key_type });
+  }
+  return {
+    label: body.label,
+    subject: subjectOf(body.subject),
+    keyType: body.key_type,
+    validityDays: body.validity_days,
+    maxPathLength: body.max_path_len,
+    nameConstraints: constraintsOf(body.name_constraints),
+    policies: body.policies,
+  };
+}
+
+/** Most general attribute first, as directories order them. */
+function subjectOf(
+  subject: {
+    readonly [K in keyof typeof subjectFields]: string | undefined;
+  },
+): readonly NameAttribute[] {
+  const members = [
+    ["C", subject.c],
+    ["ST", subject.st],
+    ["L", subject.l],
+    ["O", subject.o],
+    ["OU", subject.ou],
+    ["CN", subject.cn],
+  ] as const;
+  return members.flatMap(([type, value]) => (value === undefined ? [] : [{ type, value }]));
+}
+
+function constraintsOf(given: Input<typeof constraintFields> | undefined) {
+  if (given === undefined) return undefined;
+  const constraints: NameConstraints & { readonly critical: boolean } = {
+    ...{ permitted: subtreesOf(given.permitted), excluded: subtreesOf(given.excluded) },
+    critical: given.critical,
+  };
+  const all = [...Object.values(constraints.permitted), ...Object.values(constraints.excluded)];
+  if (all.every((trees) => trees.length === 0)) {
+    throw refuse("invalid_field", { field: "name_constraints", reason: "constrains nothing" });
+  }
+  return constraints;
+}
+
+function subtreesOf(given: Input<typeof subtreeFields> | undefined): Subtrees {
+  if (given === undefined) return { dns: [], ip: [], email: [], uri: [], dirNames: [] };
+  const { dns, ip, email, uri, dir_names } = given;
+  const dirNames = dir_names.map((name) => encodeName(subjectOf(name)).der);
+  return { dns: dns.map((name) => name.toLowerCase()), ip, email, uri, dirNames };
+}
+
+function subjectFieldsAllOptional() {
+  const { cn, ...rest } = subjectFields;
+  return { cn: optional(cn), ...rest };
+}
+
+function keyTypeField() {
+  return parsed<KeyType>({ type: "string", enum: Object.keys(keyTypes) }, (value) => {
+    const known = parseKeyType(value);
+    if (known !== undefined) return known;
+    if (/^slh-dsa-sha2-(128|192|256)s$/.test(value)) {
+      throw refuse("key_type_unsupported", { key_type: value });
+    }
+    throw new WrongValue("must be a key type");
+  });
+}
+
+function cidrField() {
+  return parsed<string>({ type: "string" }, (value) => {
+    if (parseCidr(value) === undefined) throw new WrongValue("must be an address range");
+    return value;
+  });
+}
+
+function oidField() {
+  return parsed<string>({ type: "string" }, (value) => {
+    if (!isOid(value)) throw new WrongValue("must be a dotted object identifier");
+    return value;
+  });
+}

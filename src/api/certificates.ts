@@ -1,0 +1,204 @@
+/** Issuance and the inventory in JSON. */
+
+import { parseSerial } from "#core/ids.ts";
+import { defaultProfile, type ProfileSet } from "#core/policy/profiles.ts";
+import { assert, refuse } from "#core/problems.ts";
+import {
+  flag,
+  integer,
+  oneOf,
+  optional,
+  otherwise,
+  parsed,
+  text,
+  WrongValue,
+} from "#core/shape.ts";
+import { type Instant, parseTimestampOrDay, timestamp } from "#core/time.ts";
+import { parseCertificate } from "#core/x509/certificate.ts";
+import { fingerprint, parseFingerprint } from "#core/x509/public-keys.ts";
+import { revocationReasons } from "#core/x509/reasons.ts";
+import { type Authorized, created, type Handler, handler, ok } from "#domain/access/call.ts";
+import { certificatePem, pemBundle } from "#domain/authorities/bundle.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import { holdsIn } from "#core/access/principal.ts";
+import type { Issuance, Issued } from "#domain/certificates/issue.ts";
+import type {
+  CertificateFilter,
+  CertificateRecord,
+  IntentRecord,
+} from "#domain/certificates/store.ts";
+import type { Clock } from "#domain/ports.ts";
+import type { Store } from "#domain/store.ts";
+import type { OperationName } from "#operations";
+import { pageFields, pageOf } from "./pages.ts";
+
+interface Deps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly issuance: Issuance;
+  readonly profiles: () => ProfileSet;
+}
+
+/** Handlers for `cert.issue`, `cert.list`, `cert.show`, `cert.orphans`. */
+export function certificateHandlers(deps: Deps) {
+  const { store, clock, issuance } = deps;
+  return {
+    "cert.issue": handler({
+      summary: "Issue a certificate for a certification request.",
+      path: { id: text() },
+      body: issueFields,
+      run: async (call) => {
+        const ca = presentCa(call.ca);
+        const { csr, profile, validity_days: validityDays, must_staple: mustStaple } = call.body;
+        const wish = { csr, profile, validityDays, mustStaple, caller: "interactive" as const };
+        const issued = await issuance.issue(call.origin, ca, wish);
+        const location = `/api/ca/${issued.caId}/certificates/${issued.serial}`;
+        return created(issuedJson(issued), location);
+      },
+    }),
+    "cert.list": certificateList(deps),
+    "cert.show": handler({
+      summary: "One certificate of the inventory.",
+      path: { id: text(), serial: parsed({ type: "string" }, parseSerial) },
+      run: async (call) => {
+        const ca = presentCa(call.ca);
+        const record = await store.read.certificates.bySerial(ca.id, call.path.serial);
+        // Certificates of CAs and responders are no inventory (contract §4.6 lists leaves).
+        if (record === undefined || !inventoried(record)) throw refuse("not_found");
+        return ok(certificateJson(record, clock.now()));
+      },
+    }),
+    "cert.orphans": handler({
+      summary: "Serials that were promised and never became a certificate.",
+      path: { id: text() },
+      run: async (call) => {
+        const ca = presentCa(call.ca);
+        const orphans = await store.read.certificates.orphans(ca.id, orphansMax);
+        const items = orphans.map(orphanJson);
+        return ok({ items, next_cursor: "", has_more: false, total: items.length });
+      },
+    }),
+  } satisfies Partial<Record<OperationName, Handler>>;
+}
+
+const issueFields = {
+  csr: text({ min: 1, max: 131_072 }),
+  profile: otherwise(text({ min: 1, max: 100 }), defaultProfile),
+  validity_days: optional(integer(1, 36_500)),
+  must_staple: optional(flag()),
+};
+
+const listFields = {
+  status: optional(oneOf(["good", "valid", "revoked", "held", "expired"])),
+  profile: optional(text({ min: 1, max: 100 })),
+  q: optional(text({ min: 1, max: 200 })),
+  serial_prefix: optional(text({ min: 1, max: 50, pattern: /^(\d+|0[xX][0-9a-fA-F]+)$/ })),
+  expires_before: optional(timeField()),
+  public_key_sha256: optional(parsed({ type: "string" }, parseFingerprint)),
+  ...pageFields,
+};
+
+function certificateList(deps: Deps): Handler {
+  const { store, clock } = deps;
+  return handler({
+    summary: "Certificates of a CA, newest first.",
+    path: { id: text() },
+    query: listFields,
+    run: async (call) => {
+      const ca = presentCa(call.ca);
+      refuseKeySearch(call, ca);
+      const { status, profile, q, serial_prefix, expires_before, public_key_sha256 } = call.query;
+      if (profile !== undefined) await refuseUnknownProfile(deps, profile);
+      const filters = {
+        ...{ caId: ca.id, profile, text: q, serialPrefix: serial_prefix?.toLowerCase() },
+        ...{ expiresBefore: expires_before, spkiSha256: public_key_sha256 },
+        status: status === "valid" ? "good" : status,
+      } satisfies Omit<CertificateFilter, "now">;
+      const now = clock.now();
+      // The cursor is bound to what the caller asked for, not to the moment of asking.
+      return ok(
+        await pageOf(
+          "cert.list",
+          call,
+          filters,
+          (record: CertificateRecord) => certificateJson(record, now),
+          (limit, after) => store.read.certificates.page({ ...filters, now }, limit, after),
+        ),
+      );
+    },
+  });
+}
+
+/** Searching by key crosses subjects, so it wants `audit:read` on the CA as well (contract §4.6). */
+function refuseKeySearch(
+  call: Pick<Authorized<never, never, never>, "origin"> & {
+    readonly query: { readonly public_key_sha256: string | undefined };
+  },
+  ca: CaRecord,
+): void {
+  if (call.query.public_key_sha256 === undefined) return;
+  if (holdsIn(call.origin.principal, "audit:read", ca.tenant)) return;
+  throw refuse("forbidden", { capability: "audit:read" });
+}
+
+async function refuseUnknownProfile({ store, profiles }: Deps, profile: string): Promise<void> {
+  if (profiles().has(profile) || (await store.read.certificates.profileSeen(profile))) return;
+  throw refuse("bad_query", { parameter: "profile", reason: "names no profile" });
+}
+
+/** Issued of the HTTP contract §4.5: the chain is the leaf and every intermediate, never the root. */
+function issuedJson(issued: Issued) {
+  const { record, clamped } = issued;
+  return {
+    certificate: certificatePem(issued.certificate),
+    chain: pemBundle([issued.certificate, ...issued.intermediates]),
+    serial: issued.serial,
+    ca_id: issued.caId,
+    profile: record.profile,
+    not_before: timestamp(record.notBefore),
+    not_after: timestamp(record.notAfter),
+    ...(clamped === undefined ? {} : { validity_clamped: clamped }),
+  };
+}
+
+/** IssuedCertificate of the HTTP contract §4.6; `expired` is computed and only from good. */
+function certificateJson(record: CertificateRecord, now: Instant) {
+  const { status, revokedAt, reason, marker } = record;
+  return {
+    ...{ id: record.id, ca_id: record.caId, serial: record.serial, subject: record.subject },
+    ...{ common_name: record.commonName, sans: record.sans, profile: record.profile },
+    certificate: certificatePem(record.certificate),
+    ...{ not_before: timestamp(record.notBefore), not_after: timestamp(record.notAfter) },
+    status: status === "good" && record.notAfter < now ? "expired" : status,
+    superseded: false,
+    ...(revokedAt === undefined ? {} : { revoked_at: timestamp(revokedAt) }),
+    ...(reason === undefined ? {} : { revocation_reason: revocationReasons[reason], reason }),
+    ...{ requested_by: record.requestedBy, created_at: timestamp(record.createdAt) },
+    ...{ ct_status: "none", sct_count: 0 },
+    ...(marker === "" ? {} : { marker }),
+    public_key_fingerprint: fingerprint(parseCertificate(record.certificate).spki),
+  };
+}
+
+function orphanJson({ serial, createdAt, purpose, state, requestedBy }: IntentRecord) {
+  const created_at = timestamp(createdAt);
+  return { serial, created_at, purpose, state, requested_by: requestedBy };
+}
+
+const inventoried = ({ kind }: CertificateRecord) => kind === "leaf" || kind === "serving";
+
+function timeField() {
+  return parsed<Instant>({ type: "string" }, (value) => {
+    const at = parseTimestampOrDay(value);
+    if (at === undefined) throw new WrongValue("must be an RFC 3339 time or a day");
+    return at;
+  });
+}
+
+function presentCa(ca: CaRecord | undefined): CaRecord {
+  assert(ca !== undefined, "an operation on a CA has one");
+  return ca;
+}
+
+/** What is answered at most; preflight counts them all. */
+const orphansMax = 500;

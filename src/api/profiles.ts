@@ -1,0 +1,18 @@
+/** The profiles in force, in JSON. */
+
+import { type ProfileSet, profileJson } from "#core/policy/profiles.ts";
+import { type Handler, handler, ok } from "#domain/access/call.ts";
+import type { OperationName } from "#operations";
+
+/** The handler for `profile.list`: sorted by name, always whole, in the list envelope. */
+export function profileHandlers(deps: { readonly profiles: () => ProfileSet }) {
+  return {
+    "profile.list": handler({
+      summary: "The certificate profiles in force.",
+      run: async () => {
+        const items = deps.profiles().sorted().map(profileJson);
+        return ok({ items, next_cursor: "", has_more: false, total: items.length });
+      },
+    }),
+  } satisfies Partial<Record<OperationName, Handler>>;
+}
