@@ -106,8 +106,12 @@ test("the schedule calls each of its jobs", async () => {
     called.push(name);
   };
   const crls = { afterRevocations: work("after"), renewals: work("crls") };
-  const jobs = schedule({ crls, responders: { renewals: work("responders") } });
+  const jobs = schedule({
+    crls,
+    serving: { renewals: work("serving") },
+    responders: { renewals: work("responders") },
+  });
   for (const job of jobs) await job.run();
-  expect(called).toEqual(["after", "crls", "responders"]);
+  expect(called).toEqual(["after", "crls", "responders", "serving"]);
   expect(new Set(jobs.map(({ name }) => name)).size).toBe(jobs.length);
 });

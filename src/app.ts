@@ -1,0 +1,205 @@
+/** THE COMPOSITION ROOT: configuration → adapters → domain → callers; server, shell and tests open the same one. */
+
+import { mkdirSync } from "node:fs";
+import { userInfo } from "node:os";
+import { join } from "node:path";
+
+import { holdDirectory } from "#adapters/data-directory.ts";
+import { openStore } from "#adapters/db/open.ts";
+import { openKeys } from "#adapters/keys/open.ts";
+import { Passwords } from "#adapters/passwords.ts";
+import { ServingFiles } from "#adapters/serving-files.ts";
+import { systemClock, systemRandom } from "#adapters/system.ts";
+import { Metrics } from "#adapters/telemetry/families.ts";
+import { eventCounters } from "#adapters/telemetry/projections.ts";
+import { requestCounters } from "#adapters/telemetry/request-counters.ts";
+import { observeComponents, observeResources } from "#adapters/telemetry/resources.ts";
+import { Probes } from "#api/health.ts";
+import type { Config } from "#config/schema.ts";
+import { authenticator } from "#domain/access/authenticate.ts";
+import { pipeline } from "#domain/access/perform.ts";
+import { ApiTokens } from "#domain/access/tokens.ts";
+import { reconcileIntents } from "#domain/certificates/reconcile.ts";
+import { type PreparedInstance, prepareInstance } from "#domain/instance.ts";
+import type { Keys } from "#domain/keys.ts";
+import type { Log } from "#domain/ports.ts";
+import type { Store } from "#domain/store.ts";
+import { accessLog } from "#http/access-log.ts";
+import { consolePages } from "#http/console.ts";
+import { FrontDoor } from "#http/front-door.ts";
+import { type Build, handlersOf } from "./app/handlers.ts";
+import { describe, domainParts, type Parts } from "./app/parts.ts";
+import { type Running, type Schedules, startRunning } from "./app/running.ts";
+import { keyRoles, keySettings, revealed, storeOptions } from "./app/settings.ts";
+
+export interface AppOptions {
+  readonly config: Config;
+  readonly build: Build;
+  readonly log: Log;
+  /** True when pending PostgreSQL migrations may be applied. */
+  readonly migrate?: boolean;
+}
+
+/** An open instance: everything but listeners and schedule, until `serve`. */
+export interface App {
+  /** One request as the local administrator, through the same front door as every other. */
+  fetch(request: Request): Promise<Response>;
+  /** Opens the listeners and starts the schedule. */
+  serve(options: ServeOptions): Promise<Running>;
+  /** Made up at this very start, to be shown once. */
+  readonly freshRootPassword: string | undefined;
+  close(): Promise<void>;
+}
+
+export interface ServeOptions {
+  /** `PKID_ALLOW_INSECURE_HTTP` without an explicit `self_issue.enabled`. */
+  readonly cleartext: boolean;
+  /** Digest of the effective configuration, secrets excluded. */
+  readonly digest: string;
+  /** Loads the configuration again, for SIGHUP; throws when it is not valid. */
+  readonly reread: () => Config;
+}
+
+/**
+ * Opens an instance in the order of behaviour.md PRC-1: data directory and its lock, database, keys, what the first
+ * start creates, what a crash left open. Throws what kept it from opening; then nothing stays open.
+ */
+export async function openApp(options: AppOptions): Promise<App> {
+  const { config, log } = options;
+  const closing: (() => unknown)[] = [];
+  const close = async () => {
+    for (const end of closing.reverse()) await end();
+    closing.length = 0;
+  };
+  try {
+    const directory = holdDirectory(config.data_dir);
+    closing.push(() => directory.release());
+    const metrics = new Metrics();
+    const store = await openStore(storeOptions(config, options.migrate ?? false), {
+      ...{ clock: systemClock, random: systemRandom },
+      onFault: (sentence, error) => log.write("error", sentence, { error: describe(error) }),
+    });
+    closing.push(() => store.close());
+    const keys = await openInstanceKeys(config, metrics, log);
+    closing.push(() => keys.close());
+    const passwords = new Passwords();
+    const instance = await prepareInstance(
+      {
+        ...{ store, keys, clock: systemClock, random: systemRandom },
+        hashPassword: (password) => passwords.hash(password),
+      },
+      rootSettings(config),
+    );
+    const orphans = await reconcileIntents(store, systemClock);
+    if (orphans.length > 0) log.write("warn", "intents_orphaned", { count: orphans.length });
+    return compose({ ...options, store, keys, metrics, passwords, instance, close });
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+interface Opened extends AppOptions {
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly metrics: Metrics;
+  readonly passwords: Passwords;
+  readonly instance: PreparedInstance;
+  readonly close: () => Promise<void>;
+}
+
+function compose(opened: Opened): App {
+  const { config, log, store, keys, metrics, instance } = opened;
+  const clock = systemClock;
+  const random = systemRandom;
+  const schedules: Schedules = { wake: () => {} };
+  const parts = domainParts({ config, store, keys, clock, random, log }, () => schedules.wake());
+  store.onEvents(eventCounters(metrics));
+  observeStore(store, metrics);
+  const probes = new Probes({ store, keys });
+  observeComponents(metrics, () => probes.components());
+  const stopObserving = observeResources(metrics);
+  const front = frontDoor(opened, parts, probes);
+  return {
+    fetch: async (request) => front.handle(request, { side: "local", secure: false, peer: "" }),
+    freshRootPassword: instance.freshRootPassword,
+    serve: (options) =>
+      startRunning({
+        ...{ ...options, config, store, parts, front, schedules, clock, log },
+        files: new ServingFiles(config.data_dir),
+      }),
+    close: async () => {
+      stopObserving();
+      await opened.close();
+    },
+  };
+}
+
+function frontDoor(opened: Opened, parts: Parts, probes: Probes): FrontDoor {
+  const { config, build, log, store, keys, metrics, passwords, instance } = opened;
+  const clock = systemClock;
+  const tokens = new ApiTokens({
+    ...{ store, clock, random: systemRandom },
+    maxLifetimeDays: config.auth.api_tokens.max_lifetime_days,
+    onVerified: (result) => metrics.count("pki_auth_token_verifications_total", { result }),
+  });
+  const authenticate = authenticator({
+    ...{ store, clock, tokens },
+    root: {
+      username: config.root_user.username,
+      passwordHash: instance.rootPasswordHash,
+      basicAllowed: config.policy.allow_root_basic_auth,
+    },
+    checkPassword: (password, hash) => passwords.check(password, hash),
+    onLogin: (result) => metrics.count("pki_auth_logins_total", { method: "password", result }),
+  });
+  const perform = pipeline({
+    ...{ store, clock },
+    onDecision: (action, allowed) => {
+      const decision = allowed ? "allow" : "deny";
+      metrics.count("pki_authz_decisions_total", { action, decision });
+    },
+  });
+  const front: FrontDoor = new FrontDoor({
+    ...{ perform, authenticate, log, random: systemRandom, console: consolePages() },
+    handlers: handlersOf({
+      ...{ config, build, store, keys, clock, tokens, parts, probes, metrics },
+      ...{ roles: keyRoles(config), draining: () => front.draining },
+    }),
+    observer: accessLog({
+      ...{ clock, log, counters: requestCounters(metrics) },
+      ...(config.access_log.enabled ? { logAccess: (row) => store.logAccess(row) } : {}),
+    }),
+    trustedProxies: config.server.trusted_proxies,
+    bodyBytesMax: config.server.max_body_bytes,
+    osUser: userInfo().username,
+  });
+  return front;
+}
+
+async function openInstanceKeys(config: Config, metrics: Metrics, log: Log): Promise<Keys> {
+  // Beside the keys and not under /tmp: the PKCS#11 addon is unpacked there and must be executable.
+  const privateDir = join(config.data_dir, "private");
+  mkdirSync(privateDir, { recursive: true, mode: 0o700 });
+  return openKeys(keySettings(config, privateDir), {
+    measured: (operation, outcome, seconds) => {
+      if (operation === "destroy") return;
+      const result = outcome === "ok" ? "success" : "error";
+      metrics.count("pki_hsm_operations_total", { operation, result });
+      metrics.observe("pki_hsm_operation_duration_seconds", { operation }, seconds);
+    },
+    fault: (sentence, facts) => log.write("error", "key_provider_fault", { sentence, ...facts }),
+  });
+}
+
+function observeStore(store: Store, metrics: Metrics): void {
+  metrics.beforeScrape(async () => {
+    const active = await store.read.access.activeTokens(systemClock.now());
+    metrics.set("pki_auth_tokens_active", {}, active);
+  });
+}
+
+const rootSettings = ({ root_user }: Config) => ({
+  password: revealed(root_user.password),
+  passwordHash: revealed(root_user.password_hash),
+});

@@ -1,0 +1,71 @@
+/** Every row of the operations table with its handler: a row without one does not compile. */
+
+import type { Metrics } from "#adapters/telemetry/families.ts";
+import { accessHandlers } from "#api/access.ts";
+import { auditHandlers } from "#api/audit.ts";
+import { authorityHandlers } from "#api/authorities.ts";
+import { certificateHandlers } from "#api/certificates.ts";
+import { type Build as HealthBuild, healthHandlers, type Probes } from "#api/health.ts";
+import { keyHandlers } from "#api/keys.ts";
+import { profileHandlers } from "#api/profiles.ts";
+import { revocationHandlers } from "#api/revocations.ts";
+import type { Config } from "#config/schema.ts";
+import type { ApiTokens } from "#domain/access/tokens.ts";
+import type { Keys, ProviderName } from "#domain/keys.ts";
+import type { Clock } from "#domain/ports.ts";
+import type { Store } from "#domain/store.ts";
+import { descriptionHandlers } from "#http/docs.ts";
+import type { Handlers } from "#http/public.ts";
+import { crlRead } from "#protocols/crl.ts";
+import { ocspHandlers } from "#protocols/ocsp.ts";
+import type { Parts } from "./parts.ts";
+
+export type Build = HealthBuild;
+
+export interface HandlerGround {
+  readonly config: Config;
+  readonly build: Build;
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly clock: Clock;
+  readonly tokens: ApiTokens;
+  readonly parts: Parts;
+  readonly probes: Probes;
+  readonly metrics: Metrics;
+  readonly roles: { readonly ca: ProviderName; readonly responder: ProviderName };
+  readonly draining: () => boolean;
+}
+
+/** The complete set. */
+export function handlersOf(ground: HandlerGround): Handlers {
+  const { config, build, store, keys, clock, tokens, parts, probes, metrics } = ground;
+  const { revoker, publisher, ocsp } = parts.revocation;
+  const answers = ocspHandlers({
+    ...{ ocsp, clock, httpMaxAgeSeconds: config.ocsp.http_max_age_seconds },
+    pathsMax: config.server.ocsp_cache_ttl_seconds < 0 ? 0 : config.server.ocsp_cache_entries,
+  });
+  const { authorities, issuance, profiles } = parts;
+  const handlers: Handlers = {
+    ...descriptionHandlers(() => handlers, build.version),
+    ...healthHandlers(
+      {
+        ...{ store, keys, build, draining: ground.draining },
+        exposition: () => metrics.exposition(),
+      },
+      probes,
+    ),
+    ...accessHandlers({ store, clock, tokens }),
+    ...auditHandlers({ store }),
+    ...keyHandlers({
+      ...{ store, keys, roles: ground.roles, poolSize: config.pkcs11.session_pool_size },
+    }),
+    ...authorityHandlers({ store, authorities }),
+    ...profileHandlers({ profiles }),
+    ...certificateHandlers({ store, clock, issuance, profiles }),
+    ...revocationHandlers({ store, clock, revoker, publisher }),
+    "crl.read": crlRead({ store, clock, publisher, httpMaxAgeSeconds: 0 }),
+    "ocsp.get": answers.get,
+    "ocsp.post": answers.post,
+  };
+  return handlers;
+}

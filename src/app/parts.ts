@@ -1,0 +1,99 @@
+/** The domain of one instance, put together from a store, keys and settings; every caller gets this and no other. */
+
+import type { Config } from "#config/schema.ts";
+import { profileOf } from "#config/sections/issuance.ts";
+import { ProfileSet } from "#core/policy/profiles.ts";
+import { Authorities } from "#domain/authorities/create.ts";
+import { Serving } from "#domain/authorities/serving.ts";
+import { CaSigners } from "#domain/authorities/signers.ts";
+import { Ceremony } from "#domain/certificates/ceremony.ts";
+import { Issuance } from "#domain/certificates/issue.ts";
+import { certifyResponder } from "#domain/certificates/responder.ts";
+import type { Keys } from "#domain/keys.ts";
+import type { Clock, Log, Random } from "#domain/ports.ts";
+import { openRevocation, type Revocation } from "#domain/revocation/open.ts";
+import type { Store } from "#domain/store.ts";
+import { keyRoles } from "./settings.ts";
+
+export interface Ground {
+  readonly config: Config;
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+export interface Parts {
+  readonly authorities: Authorities;
+  readonly issuance: Issuance;
+  readonly serving: Serving;
+  readonly revocation: Revocation;
+  /** The set in force. */
+  readonly profiles: () => ProfileSet;
+  /** Replaces the set as a whole; requests in flight keep the one they began with. */
+  readonly reloadProfiles: (config: Config) => void;
+}
+
+/** Builds the domain. `wake` asks the schedule for the CRL job that follows a revocation. */
+export function domainParts(ground: Ground, wake: () => void): Parts {
+  const { config, store, keys, clock, random, log } = ground;
+  let inForce = new ProfileSet(config.profiles.map(profileOf));
+  const profiles = () => inForce;
+  const settings = issuanceSettings(config);
+  const urlBase = config.crl.base_url;
+  const signers = new CaSigners({ cas: store.read.cas, keys, urlBase });
+  const ceremony = new Ceremony({ store, keys, clock, random });
+  const authorities = new Authorities({
+    ...{ store, keys, clock, random, signers, ceremony, urlBase, settings },
+    provider: keyRoles(config).ca,
+  });
+  const common = { store, clock, signers, ceremony, profiles, settings };
+  const revocation = openRevocation({
+    ...{ store, keys, clock, random, wake, settings: revocationSettings(config) },
+    publicProfile: (name) => inForce.has(name) && inForce.named(name).lint.public,
+    signCertificate: (wanted) => certifyResponder({ signers, ceremony, clock }, wanted),
+    onFailure: (what, error, ca) =>
+      log.write("error", `${what}_failed`, { ca_id: ca, error: describe(error) }),
+  });
+  return {
+    ...{ authorities, revocation, profiles, issuance: new Issuance(common) },
+    serving: new Serving({ ...common, authorities }),
+    reloadProfiles: (next) => {
+      inForce = new ProfileSet(next.profiles.map(profileOf));
+    },
+  };
+}
+
+function issuanceSettings(config: Config) {
+  const { issuance, policy } = config;
+  return {
+    ...{ backdateSeconds: issuance.backdate_seconds, skiMethod: issuance.ski_method },
+    ...{ maxNames: issuance.max_names, maxCertValidityDays: policy.max_cert_validity_days },
+  };
+}
+
+function revocationSettings({ crl, ocsp, issuance, server, ...config }: Config) {
+  const backdateSeconds = issuance.backdate_seconds;
+  return {
+    crl: {
+      ...{ backdateSeconds, baseValidityHours: crl.base_validity_hours },
+      refreshAfterRevocationSeconds: crl.refresh_after_revocation_seconds,
+    },
+    ocsp: {
+      ...{ backdateSeconds, nonceEnabled: ocsp.nonce_enabled },
+      nonceMaxAgeSeconds: ocsp.nonce_max_age_seconds,
+      validityHours: ocsp.validity_hours,
+      cacheMax: server.ocsp_cache_ttl_seconds < 0 ? 0 : server.ocsp_cache_entries,
+    },
+    responder: {
+      ...{ backdateSeconds, delegated: true, keyType: ocsp.delegated_key_type },
+      validityHours: ocsp.delegated_validity_hours,
+      provider: config.key_provider.roles.responder,
+    },
+  };
+}
+
+/** The stack for the log; nothing of it reaches a caller. */
+export const describe = (error: unknown): string =>
+  error instanceof Error ? (error.stack ?? error.message) : String(error);

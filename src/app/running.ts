@@ -1,0 +1,174 @@
+/** A serving instance: listeners, schedule, reload, and the way it stops. */
+
+import { systemPrincipal } from "#core/access/principal.ts";
+import { sha256Hex } from "#core/crypto.ts";
+import type { ServingFiles } from "#adapters/serving-files.ts";
+import { reload } from "#config/reload.ts";
+import type { Config } from "#config/schema.ts";
+import type { Clock, Log } from "#domain/ports.ts";
+import type { Store } from "#domain/store.ts";
+import type { FrontDoor } from "#http/front-door.ts";
+import { Listeners } from "#http/listener.ts";
+import { schedule } from "#jobs/jobs.ts";
+import { Scheduler } from "#jobs/scheduler.ts";
+import { describe, type Parts } from "./parts.ts";
+import { servingMaterial } from "./serving.ts";
+
+/** Lets what was composed before the schedule existed wake it. */
+export interface Schedules {
+  wake: () => void;
+}
+
+export interface RunningDeps {
+  readonly config: Config;
+  readonly store: Store;
+  readonly parts: Parts;
+  readonly front: FrontDoor;
+  readonly schedules: Schedules;
+  readonly files: ServingFiles;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly cleartext: boolean;
+  /** Digest of the effective configuration, secrets excluded (CFG-8). */
+  readonly digest: string;
+  readonly reread: () => Config;
+}
+
+export interface Running {
+  /** Base address of the main listener, as a local client reaches it. */
+  readonly url: string;
+  /** Base address of the cleartext public listener, empty when off. */
+  readonly publicUrl: string;
+  /** Re-reads configuration and certificate (SIGHUP, RLD-1 to RLD-3); never throws. */
+  reload(): Promise<void>;
+  /** Drains and stops listeners and jobs (PRC-2). */
+  stop(): Promise<void>;
+}
+
+/** Opens listeners, starts jobs, and records the start; resolves when the instance is ready. */
+export async function startRunning(deps: RunningDeps): Promise<Running> {
+  const server = new Server(deps);
+  await server.start();
+  return server;
+}
+
+class Server implements Running {
+  readonly #deps: RunningDeps;
+  readonly #scheduler: Scheduler;
+  #config: Config;
+  #listeners: Listeners | undefined;
+  #shown: string | undefined;
+
+  constructor(deps: RunningDeps) {
+    this.#deps = deps;
+    this.#config = deps.config;
+    const { refresh, responders } = deps.parts.revocation;
+    this.#scheduler = new Scheduler({
+      jobs: schedule({ crls: refresh, responders, serving: { renewals: () => this.#rotate() } }),
+      timers: { after },
+      jitter: Math.random,
+      onRun: (job, error) => {
+        if (error !== undefined)
+          deps.log.write("error", "job_failed", { job, error: describe(error) });
+      },
+    });
+    deps.schedules.wake = () => this.#scheduler.trigger("crl.after_revocation");
+  }
+
+  get url(): string {
+    const { host } = this.#config.server;
+    const name = host === "0.0.0.0" || host === "::" ? "localhost" : host;
+    const scheme = this.#shown === undefined ? "http" : "https";
+    return `${scheme}://${name}:${this.#listeners?.addresses.main}`;
+  }
+
+  get publicUrl(): string {
+    const port = this.#listeners?.addresses.public;
+    if (port === undefined) return "";
+    const host = splitAddress(this.#config.server.public_http.address).host;
+    return `http://${host === "0.0.0.0" ? "localhost" : host}:${port}`;
+  }
+
+  async start(): Promise<void> {
+    const { config, front, cleartext } = this.#deps;
+    const { server } = config;
+    const tls = await servingMaterial(this.#servingDeps(), server, cleartext);
+    this.#shown = tls?.certificate;
+    this.#listeners = await Listeners.open(front, {
+      ...{ host: server.host, port: server.port, tls, insecureAllowed: cleartext },
+      tlsMinVersion: server.tls.min_version,
+      publicHttp: server.public_http.enabled ? splitAddress(server.public_http.address) : undefined,
+      adminSocket: server.admin_socket.enabled ? server.admin_socket.path : undefined,
+      idleTimeoutSeconds: server.idle_timeout_seconds,
+    });
+    await this.#record("config.load", { digest: this.#deps.digest });
+    this.#scheduler.start();
+  }
+
+  async reload(): Promise<void> {
+    const { log } = this.#deps;
+    try {
+      const { config, reloaded, restartRequired } = reload(this.#config, this.#deps.reread());
+      this.#config = config;
+      this.#deps.parts.reloadProfiles(config);
+      await this.#rotate();
+      const restart_required = restartRequired.join(",") || undefined;
+      log.write("info", "config_reloaded", { reloaded, restart_required });
+      await this.#record("config.reload", { digest: digestOf(config), restart_required });
+    } catch (error) {
+      // RLD-3: nothing changed and the process keeps serving; the log says what is wrong.
+      log.write("error", "config_reload_failed", { error: describe(error) });
+      await this.#record("config.reload", {}, "error");
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.#listeners?.close(this.#config.server.shutdown_timeout_seconds * 1000);
+    await this.#scheduler.stop();
+  }
+
+  /** Shows another certificate when there is one: renewed by pkid, or replaced by the operator. */
+  async #rotate(): Promise<void> {
+    const { cleartext, log } = this.#deps;
+    const tls = await servingMaterial(this.#servingDeps(), this.#config.server, cleartext);
+    if (tls === undefined || tls.certificate === this.#shown) return;
+    this.#listeners?.rotate(tls);
+    this.#shown = tls.certificate;
+    log.write("info", "serving_certificate_rotated");
+  }
+
+  #servingDeps() {
+    const { parts, files, clock } = this.#deps;
+    return { serving: parts.serving, files, clock };
+  }
+
+  async #record(
+    action: "config.load" | "config.reload",
+    detail: Readonly<Record<string, string | undefined>>,
+    result: "success" | "error" = "success",
+  ): Promise<void> {
+    const { subject } = systemPrincipal("config");
+    const now = this.#deps.clock.now();
+    await this.#deps.store.atomically(async (tx) => {
+      const draft = { action, result, actor: subject, actorRoles: "system", detail };
+      await tx.audit.appendEvent(draft, now);
+    });
+  }
+}
+
+/** Secrets print as `***`, so the digest tells nothing of them (CFG-8). */
+const digestOf = (config: Config): string =>
+  sha256Hex(new TextEncoder().encode(JSON.stringify(config)));
+
+function splitAddress(address: string): { readonly host: string; readonly port: number } {
+  const at = address.lastIndexOf(":");
+  return {
+    host: address.slice(0, at).replace(/^\[|\]$/g, ""),
+    port: Number(address.slice(at + 1)),
+  };
+}
+
+function after(seconds: number, run: () => void): () => void {
+  const timer = setTimeout(run, seconds * 1000);
+  return () => clearTimeout(timer);
+}

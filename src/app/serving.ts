@@ -1,0 +1,81 @@
+/** The certificate the main listener shows: the operator's files, or one pkid issues and renews for itself. */
+
+import { X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
+
+import { belongTogether, newServingKey, type ServingFiles } from "#adapters/serving-files.ts";
+import type { Config } from "#config/schema.ts";
+import { refuse } from "#core/problems.ts";
+import type { Serving, ServingWish } from "#domain/authorities/serving.ts";
+import type { Clock } from "#domain/ports.ts";
+import type { TlsMaterial } from "#http/listener.ts";
+
+export interface ServingCertificateDeps {
+  readonly serving: Serving;
+  readonly files: ServingFiles;
+  readonly clock: Clock;
+}
+
+/**
+ * What to serve with. Undefined when the configuration asks for cleartext. An own certificate is made when there is
+ * none, when two thirds of its life are over, or when it lacks a configured name (CFG-11).
+ */
+export async function servingMaterial(
+  deps: ServingCertificateDeps,
+  config: Config["server"],
+  cleartext: boolean,
+): Promise<TlsMaterial | undefined> {
+  if (config.tls_cert !== undefined && config.tls_key !== undefined) {
+    return configured(config.tls_cert, config.tls_key);
+  }
+  if (cleartext) return undefined;
+  const kept = deps.files.read();
+  if (kept !== undefined && stillGood(kept.certificate, config, deps.clock)) return kept;
+  return issue(deps, config);
+}
+
+function configured(certificateFile: string, keyFile: string): TlsMaterial {
+  const certificate = readFileSync(certificateFile, "utf8");
+  const key = readFileSync(keyFile, "utf8");
+  if (!belongTogether(key, certificate)) {
+    const reason = "server.tls_cert and server.tls_key do not belong together";
+    throw refuse("unprocessable", { reason }, `${reason}.`);
+  }
+  return { certificate, key };
+}
+
+async function issue(
+  { serving, files }: ServingCertificateDeps,
+  config: Config["server"],
+): Promise<TlsMaterial> {
+  const { key, spki } = newServingKey();
+  const issued = await serving.certify(await serving.internalCa(), wishOf(config, spki));
+  const material = { key, certificate: issued.chainPem };
+  files.write(material);
+  files.writeCa(issued.caPem);
+  return material;
+}
+
+function wishOf(config: Config["server"], spki: Uint8Array): ServingWish {
+  const own = config.tls.self_issue;
+  const host = config.public_url === undefined ? [] : [new URL(config.public_url).hostname];
+  const names = [...new Set([...own.dnsnames, ...host.filter((name) => !isAddress(name))])];
+  return {
+    ...{ spki, commonName: own.common_name, dnsNames: names, ips: own.ips, profile: "server" },
+    validitySeconds: own.validity_seconds === 0 ? undefined : own.validity_seconds,
+  };
+}
+
+function stillGood(pem: string, config: Config["server"], clock: Clock): boolean {
+  const certificate = new X509Certificate(pem);
+  const from = certificate.validFromDate.getTime();
+  const until = certificate.validToDate.getTime();
+  if (until - clock.now() <= (until - from) / 3) return false;
+  const wish = wishOf(config, new Uint8Array());
+  return (
+    wish.dnsNames.every((name) => certificate.checkHost(name) !== undefined) &&
+    wish.ips.every((ip) => certificate.checkIP(ip) !== undefined)
+  );
+}
+
+const isAddress = (host: string) => /^[\d.]+$|^\[/.test(host);
