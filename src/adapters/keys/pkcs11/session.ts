@@ -35,13 +35,14 @@ export class TokenSession {
   readonly #found = new Map<string, TokenKey>();
   /** Keys this process has used; survives the session. */
   readonly #seen = new Set<string>();
-  #session: Handle;
+  /** Opened when needed: the last one may have been closed by the token. */
+  #session: Handle | undefined;
 
   constructor(p11: P11, slot: Handle, serial: string) {
     this.#p11 = p11;
     this.#slot = slot;
     this.#serial = serial;
-    this.#session = p11.C_OpenSession(slot, ckf.serialSession);
+    this.#current();
   }
 
   /** The key as the token holds it now: exactly one private object of this id and label (KEY-2). */
@@ -58,8 +59,8 @@ export class TokenSession {
       const { held, privateKey } = this.#key(ref);
       checkFits(held.keyType, algorithm);
       const { mechanism, input, finish } = tokenSignature(held.keyType, algorithm, message);
-      this.#p11.C_SignInit(this.#session, mechanism, privateKey);
-      return finish(this.#p11.C_Sign(this.#session, input, this.#output));
+      this.#p11.C_SignInit(this.#current(), mechanism, privateKey);
+      return finish(this.#p11.C_Sign(this.#current(), input, this.#output));
     });
   }
 
@@ -86,25 +87,30 @@ export class TokenSession {
     });
   }
 
-  /** A session-class fault is met with a new session, at growing distance, because an instant one often fails too. */
+  /** A passing fault is met with a new session, at growing distance, because an instant one often fails too. */
   #healing<T>(work: () => T): T {
     for (const pause of pausesMs) {
       try {
         return work();
       } catch (fault) {
-        const rv = returnValueOf(fault);
-        if (rv?.action !== "session" && rv?.action !== "busy") throw fault;
+        const action = returnValueOf(fault)?.action;
+        if (action !== "session" && action !== "busy") throw fault;
         Bun.sleepSync(pause);
-        if (rv.action === "session") this.#reopen();
+        this.#leave();
       }
     }
     return work();
   }
 
-  #reopen(): void {
+  #current(): Handle {
+    this.#session ??= this.#p11.C_OpenSession(this.#slot, ckf.serialSession);
+    return this.#session;
+  }
+
+  #leave(): void {
     this.#found.clear();
-    this.#closeQuietly(this.#session);
-    this.#session = this.#p11.C_OpenSession(this.#slot, ckf.serialSession);
+    if (this.#session !== undefined) this.#closeQuietly(this.#session);
+    this.#session = undefined;
   }
 
   #closeQuietly(session: Handle): void {
@@ -139,7 +145,7 @@ export class TokenSession {
     if (privates.length > 1 || publics.length > 1)
       throw refuse("key_unavailable", { retry_after: 2 });
     const [publicKey] = publics;
-    const half = readPublicHalf(this.#p11, this.#session, publicKey ?? privateKey);
+    const half = readPublicHalf(this.#p11, this.#current(), publicKey ?? privateKey);
     if (half === undefined || keyIdOf(half.spki) !== ref.id) {
       throw refuse("key_unavailable", { retry_after: 2 });
     }
@@ -153,7 +159,7 @@ export class TokenSession {
   }
 
   #objects(template: Template): Handle[] {
-    return findObjects(this.#p11, this.#session, template, 2);
+    return findObjects(this.#p11, this.#current(), template, 2);
   }
 }
 

@@ -1,0 +1,236 @@
+/** What happens to callers when a token misbehaves: SoftHSM, pulled out, and behind a module that fails on demand. */
+
+import { afterEach, describe, expect, test } from "bun:test";
+import { chmodSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { SignerClient } from "#adapters/keys/client.ts";
+import type { Pkcs11Settings } from "#adapters/keys/settings.ts";
+import type { HeldKey } from "#domain/keys.ts";
+import { newFaultyModule } from "#test/support/faulty-module.ts";
+import { newKeyStore, signerCommand } from "#test/support/keystore.ts";
+import { ticketFor, verifies } from "#test/support/signing.ts";
+import { initToken, newSoftHsm, softHsmModule } from "#test/support/softhsm.ts";
+
+const opened: SignerClient[] = [];
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((client) => client.close()));
+});
+
+if (softHsmModule === undefined) describe.todo("tokens: SoftHSM is not installed here");
+else declareAll(softHsmModule);
+
+function declareAll(module: string): void {
+  describe("a token that fails", () => {
+    const faulty = newFaultyModule(module);
+    const withKey = () => clientWithKey(newSoftHsm({ modulePath: faulty.path }).settings);
+
+    // Columns: return value, how often, whether the signer survives it.
+    for (const [name, rv, times, survives] of [
+      ["CKR_SESSION_HANDLE_INVALID", 0xb3, 1, true],
+      ["CKR_OBJECT_HANDLE_INVALID, three times", 0x82, 3, true],
+      ["CKR_OPERATION_NOT_INITIALIZED", 0x91, 2, true],
+      ["CKR_DEVICE_MEMORY", 0x31, 2, true],
+    ] as const) {
+      test(`${name}: healed where it happened, the caller sees a signature`, async () => {
+        const { client, held } = await withKey();
+        const pid = client.signerPid;
+        faulty.fail(rv, times);
+        expect(await signs(client, held)).toBe(true);
+        expect(client.signerPid === pid).toBe(survives);
+      });
+    }
+
+    test("CKR_DEVICE_ERROR that stays is refused; the signer goes on and heals with the token", async () => {
+      const { client, held, faults } = await withKey();
+      faulty.fail(0x30, 1000);
+      await expect(signs(client, held)).rejects.toMatchObject({ code: "key_unavailable" });
+      expect(faults.join()).toContain("CKR_DEVICE_ERROR");
+      faulty.fail(0, 0);
+      expect(await signs(client, held)).toBe(true);
+    });
+
+    test("a session fault that stays becomes a refusal, not a wait", async () => {
+      const { client, held } = await withKey();
+      faulty.fail(0xb3, 1000);
+      await expect(signs(client, held)).rejects.toMatchObject({ code: "key_unavailable" });
+      faulty.fail(0, 0);
+      expect(await signs(client, held)).toBe(true);
+    });
+
+    test("a stalled C_Sign is refused after the deadline, and the next caller served", async () => {
+      const { settings } = newSoftHsm({ modulePath: faulty.path });
+      const { client, held } = await clientWithKey({ ...settings, operationTimeoutSeconds: 2 });
+      const pid = client.signerPid;
+      faulty.fail(0, 1, 60_000);
+      await expect(signs(client, held)).rejects.toMatchObject({ code: "key_unavailable" });
+      expect(await signs(client, held)).toBe(true);
+      expect(client.signerPid).not.toBe(pid);
+    });
+  });
+
+  describe("a token that vanishes", () => {
+    test("is unavailable while it is away, and serves again by itself, with no new key", async () => {
+      const token = newSoftHsm();
+      const { client, held } = await clientWithKey(token.settings);
+      token.pull();
+      await expect(client.find(held.ref)).rejects.toMatchObject({ code: "key_unavailable" });
+      await expect(signs(client, held)).rejects.toMatchObject({ code: "key_unavailable" });
+      expect((await client.facts())[0]).toMatchObject({ available: false });
+      token.plugIn();
+      expect(await eventually(() => signs(client, held))).toBe(true);
+      expect(await client.find(held.ref)).toEqual(held);
+    });
+
+    test("a signer killed with signatures in flight answers them all", async () => {
+      const { client, held } = await clientWithKey(newSoftHsm().settings, "rsa-4096");
+      const messages = Array.from({ length: 32 }, (_, index) => Buffer.from(`message ${index}`));
+      const signing = messages.map((message) =>
+        client.sign(ticketFor(held, "rsa-pkcs1-sha512", message), message),
+      );
+      await Bun.sleep(20);
+      process.kill(client.signerPid ?? 0, "SIGKILL");
+      const signatures = await Promise.all(signing);
+      const good = messages.filter((message, index) =>
+        verifies(held, "rsa-pkcs1-sha512", message, signatures[index] ?? new Uint8Array()),
+      );
+      expect(good.length).toBe(32);
+    }, 30_000);
+  });
+
+  describe("the PIN", () => {
+    test("a wrong one is tried once and never again", async () => {
+      const { settings } = newSoftHsm();
+      const { client, faults } = clientFor({ ...settings, pinSource: value("wrong-pin") });
+      await client.start();
+      for (let round = 0; round < 3; round += 1) {
+        const wanted = {
+          provider: "pkcs11",
+          label: "x",
+          keyType: "ecdsa-p256",
+          role: "ca",
+        } as const;
+        await expect(client.generate(wanted)).rejects.toMatchObject({ code: "key_unavailable" });
+      }
+      await Bun.sleep(500);
+      expect(faults).toEqual(["The token refused the PIN. CKR_PIN_INCORRECT"]);
+      expect((await client.facts())[0]).toMatchObject({ error: "The token refused the PIN." });
+    });
+
+    test("V-11: a file readable by others is refused, unless that is allowed", async () => {
+      const path = join(mkdtempSync(join(tmpdir(), "pkid-pin-")), "pin");
+      const token = newSoftHsm();
+      writeFileSync(path, `${token.pin}\n`);
+      chmodSync(path, 0o644);
+      const refused = { ...token.settings, pinSource: { type: "file", path } as const };
+      await expect(clientFor(refused).client.start()).rejects.toMatchObject({
+        kind: "configuration",
+        message: "The file with the PIN is open to others.",
+      });
+      const pinSource = { type: "file", path, allowInsecurePermissions: true } as const;
+      const { client } = clientFor({ ...token.settings, pinSource });
+      await client.start();
+      expect((await client.facts())[0]).toMatchObject({ available: true });
+    });
+
+    test("an environment variable reaches the signer", async () => {
+      const token = newSoftHsm();
+      process.env.PKID_TEST_PIN = token.pin;
+      const pinSource = { type: "env", name: "PKID_TEST_PIN" } as const;
+      const { client } = clientFor({ ...token.settings, pinSource });
+      await client.start();
+      expect((await client.facts())[0]).toMatchObject({ available: true });
+    });
+  });
+
+  describe("V-11: the token", () => {
+    test("must exist", async () => {
+      const { client } = clientFor({ ...newSoftHsm().settings, tokenLabel: "another" });
+      await expect(client.start()).rejects.toMatchObject({
+        kind: "configuration",
+        message: "No token matches the settings.",
+      });
+    });
+
+    test("must be the only one that matches", async () => {
+      const token = newSoftHsm();
+      initToken("pkid test", token.configurationFile);
+      await expect(clientFor(token.settings).client.start()).rejects.toMatchObject({
+        kind: "configuration",
+        message: "More than one token matches the settings.",
+      });
+    });
+
+    test("needs a module that loads", async () => {
+      const { client } = clientFor({ ...newSoftHsm().settings, modulePath: "/nonexistent.so" });
+      await expect(client.start()).rejects.toMatchObject({
+        kind: "configuration",
+        message: "The PKCS#11 module cannot be loaded.",
+      });
+    });
+  });
+
+  describe("KEY-2: a key on a token", () => {
+    test("a label is taken once", async () => {
+      const { client } = await clientWithKey(newSoftHsm().settings);
+      const wanted = {
+        provider: "pkcs11",
+        label: "ca",
+        keyType: "ecdsa-p256",
+        role: "ca",
+      } as const;
+      await expect(client.generate(wanted)).rejects.toMatchObject({ code: "already_exists" });
+    });
+
+    test("a type the token cannot make is refused", async () => {
+      const { client } = await clientWithKey(newSoftHsm().settings);
+      const wanted = { provider: "pkcs11", label: "pq", keyType: "ml-dsa-65", role: "ca" } as const;
+      await expect(client.generate(wanted)).rejects.toMatchObject({ code: "key_type_unsupported" });
+    });
+
+    test("is not found under another label", async () => {
+      const { client, held } = await clientWithKey(newSoftHsm().settings);
+      const refusal = client.find({ ...held.ref, label: "other" });
+      await expect(refusal).rejects.toMatchObject({ code: "key_unavailable" });
+    });
+  });
+}
+
+async function clientWithKey(settings: Pkcs11Settings, keyType: HeldKey["keyType"] = "ecdsa-p256") {
+  const { client, faults } = clientFor(settings);
+  await client.start();
+  const held = await client.generate({ provider: "pkcs11", label: "ca", keyType, role: "ca" });
+  return { client, held, faults };
+}
+
+function clientFor(pkcs11: Pkcs11Settings) {
+  const faults: string[] = [];
+  const fault = (sentence: string, { reason = "" }: Readonly<Record<string, string | number>>) =>
+    void faults.push(`${sentence} ${reason}`.trim());
+  const client = new SignerClient({
+    configuration: { provider: "pkcs11", pkcs11 },
+    command: signerCommand,
+    privateDir: newKeyStore().privateDir,
+    operationTimeoutMs: pkcs11.operationTimeoutSeconds * 1000,
+    hooks: { fault },
+  });
+  opened.push(client);
+  return { client, faults };
+}
+
+async function signs(client: SignerClient, held: HeldKey): Promise<boolean> {
+  const message = Buffer.from("anything");
+  const signature = await client.sign(ticketFor(held, "ecdsa-sha256", message), message);
+  return verifies(held, "ecdsa-sha256", message, signature);
+}
+
+async function eventually(attempt: () => Promise<boolean>): Promise<boolean> {
+  for (let round = 0; round < 100; round += 1) {
+    if (await attempt().catch(() => false)) return true;
+    await Bun.sleep(100);
+  }
+  return false;
+}
+
+const value = (text: string) => ({ type: "value", value: text }) as const;

@@ -1,0 +1,35 @@
+/** The key contract, kept by an NSS token for keys that are there; pkid makes none on it. */
+
+import { describe, expect, test } from "bun:test";
+
+import { openKeys } from "#adapters/keys/open.ts";
+import { newKeyStore } from "#test/support/keystore.ts";
+import { newNss, nssModule } from "#test/support/nss.ts";
+
+import { keysContract } from "./keys.suite.ts";
+
+if (nssModule === undefined) describe.todo("Keys by NSS softokn: it is not installed here");
+else {
+  const nss = newNss();
+  const settings = { ...newKeyStore(), pkcs11: nss.settings };
+  keysContract("NSS softokn", {
+    provider: "pkcs11",
+    keyTypes: ["ecdsa-p256", "ecdsa-p384", "rsa-2048"],
+    open: () => openKeys(settings),
+    provide: nss.provide,
+    durable: true,
+  });
+
+  test("KEY-2: on a token that gives new keys away none is made", async () => {
+    const token = newNss();
+    const keys = await openKeys({ ...newKeyStore(), pkcs11: token.settings });
+    for (const keyType of ["ecdsa-p256", "rsa-2048"] as const) {
+      const wanted = { provider: "pkcs11", label: "ca", keyType, role: "ca" } as const;
+      const refusal = keys.generate(wanted);
+      await expect(refusal).rejects.toMatchObject({ code: "not_supported" });
+      await expect(refusal).rejects.toThrow(/it was destroyed/);
+    }
+    await keys.close();
+    expect(token.privateKeys()).toBe(0);
+  });
+}

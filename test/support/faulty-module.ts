@@ -1,0 +1,28 @@
+/** Puts a faulty PKCS#11 module in front of a good one. */
+
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** The module, and a way to make its next signatures fail. */
+export interface FaultyModule {
+  readonly path: string;
+  /** The next `times` signatures take `delayMs` longer and then give `rv`, or succeed when that is 0. */
+  fail(rv: number, times: number, delayMs?: number): void;
+}
+
+/** Compiles it in front of the module at `real`. */
+export function newFaultyModule(real: string): FaultyModule {
+  const directory = mkdtempSync(join(tmpdir(), "pkid-faulty-"));
+  const path = join(directory, "faulty.so");
+  const control = join(directory, "control");
+  const source = join(import.meta.dir, "faulty-module.c");
+  const built = Bun.spawnSync([
+    ...["gcc", "-shared", "-fPIC", "-O1", `-DCONTROL="${control}"`, `-DREAL="${real}"`],
+    ...[source, "-o", path, "-ldl", "-lpthread"],
+  ]);
+  if (built.exitCode !== 0) throw new Error(built.stderr.toString());
+  const fail = (rv: number, times: number, delayMs = 0) =>
+    writeFileSync(control, `${rv.toString(16)} ${times} ${delayMs}`);
+  return { path, fail };
+}
