@@ -1,7 +1,7 @@
 /** Runs the openssl command line, the independent reader and writer the encodings are held against. */
 
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -16,7 +16,7 @@ export function openssl(args: readonly string[], input?: Uint8Array | string): B
 export const opensslText = (args: readonly string[], input?: Uint8Array | string): string =>
   openssl(args, input).toString("utf8");
 
-/** A directory that `using` removes; `write` puts a file there and gives its path. */
+/** A directory that `using` removes; `write` puts a file there and gives its path, `read` reads one. */
 export function scratchDirectory() {
   const path = mkdtempSync(join(tmpdir(), "pkid-x509-"));
   return {
@@ -26,6 +26,7 @@ export function scratchDirectory() {
       writeFileSync(file, content);
       return file;
     },
+    read: (name: string): Buffer => readFileSync(join(path, name)),
     [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }),
   };
 }

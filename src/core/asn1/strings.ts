@@ -14,6 +14,7 @@ export type TextTag =
   | typeof tags.universalString
   | typeof tags.bmpString;
 
+/** True for the tag of a string type that `decodeText` reads. */
 export function isTextTag(tag: number | undefined): tag is TextTag {
   return tag !== undefined && textTags.has(tag);
 }

@@ -38,9 +38,11 @@ export function canonicalDnsName(text: string): string | undefined {
 }
 
 function asciiLabel(label: string): string | undefined {
+  // The URL parser applies UTS 46, but would also take ports, paths, escapes and tabs for what they are in a URL.
+  if (!wordOrForeign.test(label)) return undefined;
   try {
-    // The URL parser applies UTS 46; only a result that is still one label is taken, never an address or a longer name.
     const { hostname } = new URL(`http://${label}`);
+    // Only a result that is still one label is taken, never an address or a longer name.
     return /^[a-z0-9_-]*[a-z_-][a-z0-9_-]*$/.test(hostname) ? hostname : undefined;
   } catch {
     // Not convertible: the caller says what that means.
@@ -99,6 +101,7 @@ function longestZeros(groups: readonly number[]): readonly [start: number, lengt
 }
 
 const nameMax = 1024;
+const wordOrForeign = /^[A-Za-z0-9_\u0080-\u{10ffff}-]+$/u;
 const visibleAscii = /^[\x21-\x7e]+$/;
 // RFC 3490 §3.1: these are full stops in an internationalised name.
 const labelSeparators = /[.\u3002\uff0e\uff61]/;

@@ -19,7 +19,7 @@ import { parsePublicKey, signatureFits } from "./public-keys.ts";
 export interface CertificationRequest {
   readonly der: Uint8Array;
   /** CertificationRequestInfo, the octets the signature covers. */
-  readonly info: Uint8Array;
+  readonly tbs: Uint8Array;
   readonly subject: Name;
   readonly spki: Uint8Array;
   readonly sans: readonly GeneralName[];
@@ -56,11 +56,11 @@ export function parseCsr(input: string | Uint8Array): CertificationRequest {
  * the key; SHA-1 and MD5 have no row there.
  */
 export function csrSignatureValid(request: CertificationRequest): boolean {
-  const { signatureName, spki, info, signature } = request;
+  const { signatureName, spki, tbs, signature } = request;
   if (signatureName === undefined) return false;
   try {
     if (!signatureFits(parsePublicKey(spki), signatureName)) return false;
-    return verifySignature(importPublicKey(spki), schemeOf(signatureName), info, signature);
+    return verifySignature(importPublicKey(spki), schemeOf(signatureName), tbs, signature);
   } catch {
     // A key that cannot be read or imported, such as a point off its curve, has signed nothing.
     return false;
@@ -76,20 +76,20 @@ function derOf(input: string | Uint8Array): Uint8Array | undefined {
 
 function readRequest(der: Uint8Array): CertificationRequest {
   const signed = openSequence(der);
-  const info = signed.element(tags.sequence);
+  const tbs = signed.element(tags.sequence);
   const algorithm = signed.element(tags.sequence);
   const signature = signed.wholeBits();
   signed.finish();
   const { signatureName } = readAlgorithm(algorithm);
-  return { der, info, ...readInfo(openSequence(info)), signatureName, signature };
+  return { der, tbs, ...readTbs(openSequence(tbs)), signatureName, signature };
 }
 
-function readInfo(info: Cursor) {
-  if (info.small() !== 0) throw badCsr("unsupported_version");
-  const subject = parseName(info.element(tags.sequence));
-  const spki = info.element(tags.sequence);
-  const { extensions, challengePassword } = readAttributes(info.enter(contextualConstructed(0)));
-  info.finish();
+function readTbs(tbs: Cursor) {
+  if (tbs.small() !== 0) throw badCsr("unsupported_version");
+  const subject = parseName(tbs.element(tags.sequence));
+  const spki = tbs.element(tags.sequence);
+  const { extensions, challengePassword } = readAttributes(tbs.enter(contextualConstructed(0)));
+  tbs.finish();
   const names = extensionOf({ extensions }, oids.subjectAltName);
   const features = extensionOf({ extensions }, oids.tlsFeature);
   const { names: sans, unsupported } = names ? parseGeneralNames(names.value) : noNames;

@@ -93,6 +93,7 @@ export const subjectAltName = (names: readonly GeneralName[], isCritical: boolea
   value: encodeGeneralNames(names),
 });
 
+/** Policy OIDs, each with the CPS pointer when there is one (RFC 5280 §4.2.1.4); the pointer is ASCII. */
 export function certificatePolicies(value: PolicyOptions, isCritical: boolean): Extension {
   const { cps } = value;
   const qualifiers =
@@ -155,6 +156,7 @@ export function parseExtensions(der: Uint8Array): readonly Extension[] {
   return extensions;
 }
 
+/** Throws DerError for a flag of FALSE that is written out, and for a path length that is no count. */
 export function parseBasicConstraints(value: Uint8Array): {
   readonly ca: boolean;
   readonly pathLength: number | undefined;

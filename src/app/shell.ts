@@ -1,0 +1,128 @@
+/** The process around the command line: its outputs, its signals, and the server it may become. */
+
+import { writeFileSync } from "node:fs";
+import { userInfo } from "node:os";
+import { join } from "node:path";
+
+import { newestSchema } from "#adapters/db/migration-state.ts";
+import { systemClock } from "#adapters/system.ts";
+import { ProcessLog } from "#adapters/telemetry/log.ts";
+import { runCli } from "#cli/cli.ts";
+import type { CliDeps, ServeRequest } from "#cli/command.ts";
+import type { Io } from "#cli/io.ts";
+import type { Config } from "#config/schema.ts";
+import { type App, openApp } from "../app.ts";
+import { migrate } from "./migration.ts";
+import { describe } from "./parts.ts";
+import type { Running } from "./running.ts";
+import { build } from "./version.ts";
+
+/** Runs one command line of this process and gives its exit code. */
+export function runShell(argv: readonly string[]): Promise<number> {
+  return runCli(argv, processIo, deps);
+}
+
+const deps: CliDeps = {
+  open: async (config) => {
+    const app = await openApp({ config, build, log: logFor(config, "warn") });
+    return { fetch: (request) => app.fetch(request), close: () => app.close() };
+  },
+  serve: serveUntilStopped,
+  migrate,
+  version: {
+    ...{ version: build.version, commit: build.commit ?? "", runtime: build.runtime },
+    schema_version: newestSchema(),
+  },
+  osUser: userInfo().username,
+};
+
+/** Serves until SIGTERM or SIGINT; a second signal exits at once (PRC-2). */
+async function serveUntilStopped(request: ServeRequest): Promise<number> {
+  const { config } = request;
+  const log = logFor(config, config.log.level);
+  for (const warning of request.warnings) log.write("warn", "config_warning", { warning });
+  const app = await openApp({ config, build, log, migrate: request.migrate });
+  const running = await app.serve({
+    cleartext: cleartextAllowed(config),
+    digest: request.digest,
+    reread: () => {
+      const again = request.reread();
+      if ("config" in again) return again.config;
+      throw new Error(again.faults.join("\n"));
+    },
+  });
+  announce(app, running, config);
+  log.write("info", "ready", {
+    ...{ url: running.url, public_url: running.publicUrl, data_dir: config.data_dir },
+    ...{ version: build.version, config_digest: request.digest, config_file: request.fileName },
+  });
+  await untilStopped(running, (error) => log.write("error", "crash", { error: describe(error) }));
+  log.write("info", "stopping");
+  await running.stop();
+  await app.close();
+  log.write("info", "stopped");
+  log.flush();
+  return 0;
+}
+
+/** The first-start password goes to the terminal once; without one to a file, and the log never sees it (CFG-6). */
+function announce(app: App, running: Running, config: Config): void {
+  const { freshRootPassword } = app;
+  const { username } = config.root_user;
+  if (process.stdout.isTTY) {
+    console.log(`\n  console        ${running.url}/console/`);
+    console.log(`  data directory ${config.data_dir}`);
+    if (freshRootPassword !== undefined) {
+      console.log(`  ${username} password  ${freshRootPassword}   (shown once)`);
+    }
+    console.log("");
+    return;
+  }
+  if (freshRootPassword === undefined) return;
+  const file = join(config.data_dir, "root-password");
+  writeFileSync(file, `${freshRootPassword}\n`, { mode: 0o600 });
+  console.log(`console ${running.url}/console/, password of ${username} in ${file}`);
+}
+
+function untilStopped(running: Running, onCrash: (error: unknown) => void): Promise<void> {
+  return new Promise((resolve) => {
+    let asked = false;
+    const stop = () => {
+      if (asked) process.exit(130);
+      asked = true;
+      resolve();
+    };
+    process.on("SIGTERM", stop);
+    process.on("SIGINT", stop);
+    process.on("SIGHUP", () => void running.reload());
+    // A bug must not take down what relying parties depend on; it is logged with its stack.
+    process.on("uncaughtException", onCrash);
+    process.on("unhandledRejection", onCrash);
+  });
+}
+
+/** ENV-5: cleartext only when asked for by name, and nothing in the configuration asks for TLS. */
+function cleartextAllowed({ server }: Config): boolean {
+  const asked = ["1", "true", "yes"].includes(process.env.PKID_ALLOW_INSECURE_HTTP ?? "");
+  return asked && server.tls_cert === undefined;
+}
+
+function logFor({ log }: Config, level: Config["log"]["level"]): ProcessLog {
+  return new ProcessLog({
+    ...{ level, clock: systemClock, write: (text: string) => process.stderr.write(text) },
+    format: process.stderr.isTTY ? "text" : log.format,
+  });
+}
+
+const processIo: Io = {
+  stdout: {
+    write: (text) => void process.stdout.write(text),
+    isTerminal: process.stdout.isTTY === true,
+  },
+  stderr: {
+    write: (text) => void process.stderr.write(text),
+    isTerminal: process.stderr.isTTY === true,
+  },
+  env: process.env,
+  stdin: () => Bun.stdin.bytes(),
+};

@@ -1,0 +1,121 @@
+/** Calls operations of the table over whichever way a command runs, and turns error answers into refusals. */
+
+import { type OperationName, routeOf } from "#operations";
+
+import { Failure, Refusal } from "./failure.ts";
+import type { Reach, RequestBody } from "./reach.ts";
+import { type Row, rowOf, rowsAt, textAt } from "./rows.ts";
+
+/** What an operation is asked with; absent query members are left out. */
+export interface Question {
+  readonly path?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string | number | undefined>>;
+  /** JSON members; undefined ones are left out. */
+  readonly body?: Readonly<Record<string, unknown>>;
+}
+
+export class Client {
+  readonly #reach: () => Promise<Reach>;
+  #open: Promise<Reach> | undefined;
+
+  /** `reach` is opened on the first call only, so that help and usage errors need no instance. */
+  constructor(reach: () => Promise<Reach>) {
+    this.#reach = reach;
+  }
+
+  /** The answer as a JSON object. Throws `Refusal` for an error answer and `Failure` for a parked operation. */
+  async ask(name: OperationName, question: Question = {}): Promise<Row> {
+    const response = await this.#send(name, question);
+    return rowOf(await jsonOf(response));
+  }
+
+  /** The answer as octets, for certificates, bundles and CRLs. */
+  async fetch(name: OperationName, question: Question = {}): Promise<Uint8Array> {
+    return new Uint8Array(await (await this.#send(name, question)).arrayBuffer());
+  }
+
+  /** Posts octets to a path of the instance, as devices do. */
+  async post(name: OperationName, path: Record<string, string>, body: RequestBody) {
+    const { method, path: pattern } = routeOf(name);
+    const reach = await this.#reached();
+    return accepted(await reach.send(method, filled(pattern, path), body));
+  }
+
+  /** One page, or with `all` every page in one envelope. */
+  async list(name: OperationName, question: Question, all: boolean): Promise<Row> {
+    const first = await this.ask(name, question);
+    if (!all) return first;
+    const items = [...rowsAt(first, "items")];
+    let cursor = textAt(first, "next_cursor");
+    for (let page = 1; cursor !== "" && page < pagesMax; page++) {
+      const query = { ...question.query, cursor };
+      const next = await this.ask(name, { ...question, query });
+      items.push(...rowsAt(next, "items"));
+      cursor = textAt(next, "next_cursor");
+    }
+    return { ...first, items, next_cursor: cursor, has_more: cursor !== "" };
+  }
+
+  async close(): Promise<void> {
+    const open = this.#open;
+    this.#open = undefined;
+    if (open !== undefined) await (await open).close();
+  }
+
+  async #send(name: OperationName, question: Question): Promise<Response> {
+    const { method, path } = routeOf(name);
+    const reach = await this.#reached();
+    const target = filled(path, question.path ?? {}) + search(question.query ?? {});
+    const body =
+      question.body === undefined
+        ? undefined
+        : { type: "application/json", content: JSON.stringify(question.body) };
+    return accepted(await reach.send(method, target, body));
+  }
+
+  #reached(): Promise<Reach> {
+    this.#open ??= this.#reach();
+    return this.#open;
+  }
+}
+
+async function accepted(response: Response): Promise<Response> {
+  if (response.status === 202) {
+    const approval = textAt(rowOf(await jsonOf(response)), "approval_id");
+    const sentence = `The operation waits for approval ${approval}.`;
+    throw new Failure(sentence, "approval_pending", { approval_id: approval });
+  }
+  if (response.ok) return response;
+  const body = rowOf(await jsonOf(response));
+  if (typeof body.error !== "string") {
+    throw new Failure(`The server answered ${response.status}.`, "unreachable");
+  }
+  throw new Refusal(body);
+}
+
+async function jsonOf(response: Response): Promise<unknown> {
+  const text = await response.text();
+  try {
+    return JSON.parse(text);
+  } catch {
+    const sentence = `The server answered ${response.status} with something that is not JSON.`;
+    throw new Failure(sentence, "unreachable");
+  }
+}
+
+/** The path of a pattern: `{name}` replaced by its percent-encoded value. */
+function filled(pattern: string, path: Readonly<Record<string, string>>): string {
+  return pattern.replace(/\{([a-z_]+)\*?\}/g, (_, name) => encodeURIComponent(path[name] ?? ""));
+}
+
+function search(query: Readonly<Record<string, string | number | undefined>>): string {
+  const params = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) params.set(name, String(value));
+  }
+  const text = params.toString();
+  return text === "" ? "" : `?${text}`;
+}
+
+/** Bounds `--all`: 10,000 pages of 500. */
+const pagesMax = 10_000;

@@ -1,0 +1,99 @@
+/** What a command is: its words, what it takes, and what it does with an instance. */
+
+import type { Config } from "#config/schema.ts";
+
+import type { Client } from "./client.ts";
+import type { Flags, Given, Globals } from "./flags.ts";
+import type { Io } from "./io.ts";
+import type { LocalApp } from "./reach.ts";
+
+/** What `main.ts` lends the command line: everything that needs the composition root. */
+export interface CliDeps {
+  /** Opens the application under the lock of its data directory; throws an Error whose message names who holds it. */
+  readonly open: (config: Config) => Promise<LocalApp>;
+  /** Serves until told to stop; gives the exit code. */
+  readonly serve: (request: ServeRequest) => Promise<number>;
+  /** Brings the database schema up to the binary, or says what that would do. */
+  readonly migrate: (config: Config, mode: MigrationMode) => Promise<MigrationReport>;
+  readonly version: VersionFacts;
+  /** Name of the user this process runs as. */
+  readonly osUser: string;
+}
+
+/** A start of the server: the configuration, and how to read it again for a reload. */
+export interface ServeRequest {
+  readonly config: Config;
+  readonly fileName: string | undefined;
+  readonly warnings: readonly string[];
+  /** Lower hex SHA-256 of the effective values. */
+  readonly digest: string;
+  readonly migrate: boolean;
+  /** The configuration as it is now, or the lines that say what is wrong with it (RLD-1, RLD-3). */
+  readonly reread: () => { readonly config: Config } | { readonly faults: readonly string[] };
+}
+
+export type MigrationMode = "apply" | "status" | "dry-run";
+export interface MigrationReport {
+  readonly driver: string;
+  readonly current: number;
+  readonly newest: number;
+  /** Names of migrations not yet applied, or applied by this run. */
+  readonly migrations: readonly string[];
+  /** The verified copy made first, on sqlite. */
+  readonly copy?: string;
+}
+export interface VersionFacts {
+  readonly version: string;
+  readonly commit: string;
+  readonly runtime: string;
+  readonly schema_version: number;
+}
+
+/** A command line that was read, and all a command may use. */
+export interface Invocation<F extends Flags> {
+  readonly flags: Given<F>;
+  readonly globals: Globals;
+  /** The words after the command, as declared by `takes`. */
+  readonly words: readonly string[];
+  readonly io: Io;
+  readonly deps: CliDeps;
+  readonly client: Client;
+  /** Prints the result: the document with `--json`, else `human`. */
+  print(document: unknown, human: string): void;
+  /** Prints a sentence on stderr unless `--quiet`. */
+  note(sentence: string): void;
+}
+
+/** One command, its types erased: `run` gives the exit code, or undefined for 0. */
+export interface Command {
+  readonly summary: string;
+  /** Names of its words, all required. */
+  readonly takes: readonly string[];
+  readonly flags: Flags;
+  /** True for commands without public route: with `--url` they are a usage error (CLI-4). */
+  readonly local: boolean;
+  run(invocation: Invocation<Flags>): Promise<number | undefined>;
+}
+
+/** The commands of one noun by verb; a noun without verbs is its own command. */
+export type Noun =
+  | Command
+  | { readonly summary: string; readonly verbs: Readonly<Record<string, Command>> };
+
+/** Declares a command; its `run` sees the exact types of its flags. */
+export function command<const F extends Flags = Record<never, never>>(of: {
+  readonly summary: string;
+  readonly takes?: readonly string[];
+  readonly flags?: F;
+  readonly local?: true;
+  readonly run: (invocation: Invocation<F>) => Promise<number | undefined>;
+}): Command {
+  return {
+    summary: of.summary,
+    takes: of.takes ?? [],
+    flags: of.flags ?? {},
+    local: of.local ?? false,
+    // The frame reads the flags with exactly this declaration before it runs the command.
+    run: of.run as unknown as Command["run"],
+  };
+}

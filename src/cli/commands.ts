@@ -1,0 +1,34 @@
+/** WHAT THE SHELL CAN ASK FOR: every noun with its verbs. */
+
+import type { Noun } from "./command.ts";
+import { auditVerbs } from "#cli/commands/audit.ts";
+import { caVerbs } from "#cli/commands/ca.ts";
+import { certVerbs } from "#cli/commands/cert.ts";
+import { configVerbs } from "#cli/commands/config.ts";
+import { crlVerbs } from "#cli/commands/crl.ts";
+import { hsmVerbs } from "#cli/commands/hsm.ts";
+import { init } from "#cli/commands/init.ts";
+import { migrate } from "#cli/commands/migrate.ts";
+import { ocspVerbs } from "#cli/commands/ocsp.ts";
+import { profileVerbs } from "#cli/commands/profile.ts";
+import { quickstart } from "#cli/commands/quickstart.ts";
+import { revokeVerbs } from "#cli/commands/revoke.ts";
+import { serve } from "#cli/commands/serve.ts";
+import { tokenVerbs } from "#cli/commands/token.ts";
+
+export const nouns: Readonly<Record<string, Noun>> = {
+  quickstart,
+  init,
+  serve,
+  config: { summary: "Check, show and describe the configuration.", verbs: configVerbs },
+  migrate,
+  ca: { summary: "Certificate authorities.", verbs: caVerbs },
+  profile: { summary: "Certificate profiles.", verbs: profileVerbs },
+  cert: { summary: "Certificates.", verbs: certVerbs },
+  revoke: { summary: "Revoke, suspend and release certificates.", verbs: revokeVerbs },
+  crl: { summary: "Certificate revocation lists.", verbs: crlVerbs },
+  ocsp: { summary: "Online certificate status.", verbs: ocspVerbs },
+  token: { summary: "API tokens.", verbs: tokenVerbs },
+  audit: { summary: "The audit chain.", verbs: auditVerbs },
+  hsm: { summary: "The key store.", verbs: hsmVerbs },
+};

@@ -1,0 +1,33 @@
+/** `pkid migrate`: brings the database schema up to the binary. */
+
+import { command, type MigrationReport } from "#cli/command.ts";
+import { UsageError } from "#cli/failure.ts";
+import { toggle } from "#cli/flags.ts";
+import { loadedConfig } from "#cli/open-reach.ts";
+
+export const migrate = command({
+  summary: "Bring the database schema up to the binary; sqlite gets a verified copy first.",
+  local: true,
+  flags: {
+    status: toggle("Only tell the schema version and what is pending."),
+    "dry-run": toggle("Only tell what would be applied."),
+  },
+  run: async ({ flags, globals, io, deps, print }) => {
+    if (flags.status && flags["dry-run"]) {
+      throw new UsageError("Only one of --status and --dry-run may be given.");
+    }
+    const { config } = loadedConfig(globals, io);
+    const mode = flags.status ? "status" : flags["dry-run"] ? "dry-run" : "apply";
+    const report = await deps.migrate(config, mode);
+    print(report, human(report, mode === "apply" ? "applied" : "pending"));
+    return 0;
+  },
+});
+
+function human(report: MigrationReport, word: string): string {
+  const { driver, current, newest, migrations, copy } = report;
+  const lines = [`${driver}: schema ${current} of ${newest}`];
+  for (const name of migrations) lines.push(`${word}: ${name}`);
+  if (copy !== undefined) lines.push(`copy: ${copy}`);
+  return `${lines.join("\n")}\n`;
+}

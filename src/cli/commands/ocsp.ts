@@ -1,0 +1,84 @@
+/** `pkid ocsp`: asks a responder and judges its answer. */
+
+import { parseSerial, type Serial } from "#core/ids.ts";
+import { Problem } from "#core/problems.ts";
+import { instant, timestamp } from "#core/time.ts";
+import { encodeOcspRequest } from "#core/x509/ocsp.ts";
+
+import { type Command, command, type Invocation } from "#cli/command.ts";
+import { Failure, UsageError } from "#cli/failure.ts";
+import { type Flags, required, toggle, value } from "#cli/flags.ts";
+import { issuerFrom, judgeAnswer, type Verdict } from "#cli/ocsp-verdict.ts";
+import { caIdOf } from "#cli/references.ts";
+import { postTo } from "#cli/reach.ts";
+import { facts } from "#cli/rows.ts";
+
+export const ocspVerbs: Readonly<Record<string, Command>> = {
+  check: command({
+    summary:
+      "Ask for the status of a certificate and verify signature and freshness of the answer.",
+    takes: ["serial"],
+    flags: {
+      ca: required("CA, by id or label.", "<ca>"),
+      url: value("Address of another responder instead of this instance.", "<url>"),
+      nonce: toggle("Send a nonce and insist on it."),
+    },
+    run: async (invocation) => {
+      const { words, flags, client, print } = invocation;
+      const id = await caIdOf(client, flags.ca);
+      const serial = serialOf(words[0] ?? "");
+      const about = { id, serial, nonce: flags.nonce, url: flags.url };
+      const verdict = await checkStatus(invocation, about);
+      print(verdictJson(verdict), facts(verdictJson(verdict), shown));
+      if (verdict.trusted) return 0;
+      throw new Failure(`The answer cannot be trusted: ${verdict.fault}`, "ocsp_untrusted");
+    },
+  }),
+};
+
+/** Asks this instance, or the responder at `url`, about one serial and judges the answer. */
+export async function checkStatus(
+  { client }: Pick<Invocation<Flags>, "client">,
+  about: { id: string; serial: Serial; nonce: boolean; url?: string | undefined },
+): Promise<Verdict> {
+  const { id, serial } = about;
+  const issuer = issuerFrom(await client.fetch("ca.certificate", { path: { id } }));
+  const nonce = about.nonce ? crypto.getRandomValues(new Uint8Array(32)) : undefined;
+  const request = encodeOcspRequest({
+    ...{ issuerName: issuer.subject.der, issuerSpki: issuer.spki, serial, nonce },
+    // RFC 5019 §2.1.1 and RFC 9654: SHA-1 here names a key, it protects nothing, and every responder knows it.
+    hash: "sha1",
+  });
+  const body = { type: "application/ocsp-request", content: request };
+  const response =
+    about.url === undefined
+      ? await client.post("ocsp.post", { id }, body)
+      : await postTo(about.url, body);
+  const answer = new Uint8Array(await response.arrayBuffer());
+  return judgeAnswer(answer, { issuer, serial, nonce, now: instant(Date.now()) });
+}
+
+export const verdictJson = (verdict: Verdict) => ({
+  status: verdict.status,
+  trusted: verdict.trusted,
+  ...(verdict.fault === undefined ? {} : { fault: verdict.fault }),
+  ...(verdict.reason === undefined ? {} : { reason: verdict.reason }),
+  ...(verdict.revokedAt === undefined ? {} : { revoked_at: timestamp(verdict.revokedAt) }),
+  ...(verdict.thisUpdate === undefined ? {} : { this_update: timestamp(verdict.thisUpdate) }),
+  ...(verdict.nextUpdate === undefined ? {} : { next_update: timestamp(verdict.nextUpdate) }),
+  ...(verdict.responder === undefined ? {} : { responder: verdict.responder }),
+  nonce: verdict.nonce,
+});
+
+function serialOf(text: string) {
+  try {
+    return parseSerial(text);
+  } catch (error) {
+    if (error instanceof Problem) throw new UsageError(`${text} is not a certificate serial.`);
+    throw error;
+  }
+}
+
+const shown = [
+  ...["status", "reason", "revoked_at", "this_update", "next_update", "responder", "nonce"],
+];

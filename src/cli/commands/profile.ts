@@ -1,0 +1,34 @@
+/** `pkid profile`: the profiles as the server uses them. */
+
+import { nearest } from "#config/nearest.ts";
+
+import { type Command, command } from "#cli/command.ts";
+import { Failure } from "#cli/failure.ts";
+import { columns, facts, rowsAt, textAt } from "#cli/rows.ts";
+
+export const profileVerbs: Readonly<Record<string, Command>> = {
+  list: command({
+    summary: "List built-in and custom profiles.",
+    run: async ({ client, print }) => {
+      const list = await client.ask("profile.list");
+      const keys = ["name", "builtin", "default_validity_days", "max_validity_days", "description"];
+      print(list, columns(rowsAt(list, "items"), keys));
+      return 0;
+    },
+  }),
+  show: command({
+    summary: "Show one profile.",
+    takes: ["name"],
+    run: async ({ words: [name = ""], client, print }) => {
+      const profiles = rowsAt(await client.ask("profile.list"), "items");
+      const found = profiles.find((profile) => textAt(profile, "name") === name);
+      if (!found) {
+        const names = profiles.map((profile) => textAt(profile, "name"));
+        const hint = `Did you mean ${nearest(name, names)}?`;
+        throw new Failure(`There is no profile ${name}. ${hint}`, "unknown_profile");
+      }
+      print(found, facts(found, Object.keys(found)));
+      return 0;
+    },
+  }),
+};

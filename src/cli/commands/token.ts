@@ -1,0 +1,64 @@
+/** `pkid token`: mints, lists and revokes API tokens. */
+
+import { type Command, command } from "#cli/command.ts";
+import { UsageError } from "#cli/failure.ts";
+import { many, number, required, toggle, value, valueOr } from "#cli/flags.ts";
+import { columns, rowsAt, textAt } from "#cli/rows.ts";
+
+export const tokenVerbs: Readonly<Record<string, Command>> = {
+  create: command({
+    summary: "Mint a token; its secret is printed once, on stdout.",
+    flags: {
+      name: required("Name, 1 to 100 characters.", "<name>"),
+      roles: many("Roles: admin, issuer, auditor, approver.", "<role>"),
+      scope: valueOr("tenant or platform.", "<scope>", "tenant"),
+      tenant: value("Tenant the token belongs to, by id or slug.", "<tenant>"),
+      "expires-at": value("Time or day it ends.", "<time>"),
+      "expires-in-days": number("Days it lives.", "<days>"),
+      description: value("What it is for.", "<text>"),
+    },
+    run: async ({ flags, client, print, note }) => {
+      if (flags.roles.length === 0) throw new UsageError("--roles <role> is required.");
+      const token = await client.ask("token.create", {
+        body: {
+          ...{ name: flags.name, roles: flags.roles, scope: flags.scope },
+          ...{ tenant_id: flags.tenant, description: flags.description },
+          expires_at: wholeTime(flags["expires-at"]),
+          expires_in_days: flags["expires-in-days"],
+        },
+      });
+      print(token, `${textAt(token, "secret")}\n`);
+      note(`Token ${textAt(token, "id")}; the secret is not shown again.`);
+      return 0;
+    },
+  }),
+  list: command({
+    summary: "List the tokens you may manage, newest first.",
+    flags: {
+      tenant: value("Only those of one tenant.", "<tenant>"),
+      limit: number("Rows per page.", "<n>"),
+      cursor: value("Where the last page ended.", "<cursor>"),
+      all: toggle("Follow every page."),
+    },
+    run: async ({ flags, client, print }) => {
+      const { all, ...query } = flags;
+      const list = await client.list("token.list", { query }, all);
+      const keys = ["id", "name", "roles", "scope", "created_by", "expires_at", "revoked"];
+      print(list, columns(rowsAt(list, "items"), keys));
+      return 0;
+    },
+  }),
+  revoke: command({
+    summary: "Revoke a token at once.",
+    takes: ["id"],
+    run: async ({ words: [id = ""], client, print }) => {
+      const result = await client.ask("token.revoke", { path: { id } });
+      print(result, `${textAt(result, "status")}\n`);
+      return 0;
+    },
+  }),
+};
+
+/** A day as the midnight it starts with, in UTC; anything else as given (CLI-5). */
+const wholeTime = (given: string | undefined): string | undefined =>
+  given !== undefined && /^\d{4}-\d{2}-\d{2}$/.test(given) ? `${given}T00:00:00Z` : given;

@@ -1,0 +1,30 @@
+/** How a command ends without its result: refused or failed (exit 1), or used wrongly (exit 2). */
+
+/** Something the caller asked for did not happen; `facts` are what a machine reads beside the sentence. */
+export class Failure extends Error {
+  override readonly name = "Failure";
+  readonly code: string;
+  readonly facts: Readonly<Record<string, unknown>>;
+
+  constructor(sentence: string, code = "failed", facts: Readonly<Record<string, unknown>> = {}) {
+    super(sentence);
+    this.code = code;
+    this.facts = facts;
+  }
+}
+
+/** The command line itself is wrong: unknown command or flag, missing argument, flags that exclude each other. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+/** An error answer of the server, kept whole for `--json`. */
+export class Refusal extends Error {
+  override readonly name = "Refusal";
+  readonly body: Readonly<Record<string, unknown>>;
+
+  constructor(body: Readonly<Record<string, unknown>>) {
+    super(String(body.error ?? "The server refused."));
+    this.body = body;
+  }
+}

@@ -1,0 +1,60 @@
+/** What a command may touch of the shell that called it: two outputs, standard input, files named by arguments. */
+
+import { readFileSync, writeFileSync } from "node:fs";
+
+import { Failure } from "./failure.ts";
+
+/** One output; a terminal may be given colour, a pipe never. */
+export interface Output {
+  write(content: string | Uint8Array): void;
+  readonly isTerminal: boolean;
+}
+
+/** The shell around a command; tests hold one that only remembers. */
+export interface Io {
+  readonly stdout: Output;
+  readonly stderr: Output;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The whole of standard input, as octets. */
+  stdin(): Promise<Uint8Array>;
+}
+
+/** The octets of a file argument; `-` is standard input. Fails for a file that cannot be read or is over 4 MiB. */
+export async function readArgument(io: Io, file: string): Promise<Uint8Array> {
+  const octets = file === "-" ? await io.stdin() : readFile(file);
+  if (octets.length > bytesMax) throw new Failure(`${file} is larger than 4 MiB.`);
+  return octets;
+}
+
+/** Text of a file argument, with the limits of `readArgument`. */
+export const readTextArgument = async (io: Io, file: string): Promise<string> =>
+  new TextDecoder().decode(await readArgument(io, file));
+
+/** Writes a result to a file, or to standard output for `-` and when none is named. */
+export function writeResult(io: Io, out: string | undefined, result: string | Uint8Array): void {
+  if (out === undefined || out === "-") {
+    io.stdout.write(result);
+  } else writeFile(out, result, 0o644);
+}
+
+/** Writes a file with this mode. Fails when it cannot. */
+export function writeFile(file: string, content: string | Uint8Array, mode: number): void {
+  try {
+    writeFileSync(file, content, { mode });
+  } catch (error) {
+    throw new Failure(`${file} cannot be written: ${errorCode(error)}.`);
+  }
+}
+
+function readFile(file: string): Uint8Array {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new Failure(`${file} cannot be read: ${errorCode(error)}.`);
+  }
+}
+
+const errorCode = (error: unknown): string =>
+  error instanceof Error && "code" in error ? String(error.code) : "unknown";
+
+const bytesMax = 4_194_304;

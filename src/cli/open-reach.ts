@@ -1,0 +1,80 @@
+/** Chooses the way a command runs from flags, environment and what is running here. */
+
+import { WrongValue } from "#core/shape.ts";
+import { span } from "#config/kinds.ts";
+import { faultLine, type Loaded } from "#config/load.ts";
+import { type Read, readConfig } from "#config/read.ts";
+
+import type { CliDeps } from "./command.ts";
+import { Failure, UsageError } from "./failure.ts";
+import type { Globals } from "./flags.ts";
+import { type Io, readTextArgument } from "./io.ts";
+import { processReach, type Reach, remoteReach, socketReach } from "./reach.ts";
+
+/** Opens the way: remote with `--url` or PKID_URL unless the command is local, else the socket, else this process. */
+export async function openReach(
+  globals: Globals,
+  io: Io,
+  deps: CliDeps,
+  localOnly: boolean,
+): Promise<Reach> {
+  const timeoutMs = timeoutOf(globals);
+  const url = globals.url ?? (localOnly ? undefined : io.env.PKID_URL);
+  if (url !== undefined) {
+    const token = await tokenOf(globals, io);
+    return remoteReach({ url: checkedUrl(url), token, caFile: globals["ca-file"], timeoutMs });
+  }
+  const { config } = loadedConfig(globals, io);
+  const running = await socketReach(config, timeoutMs);
+  return running ?? (await processReach(() => deps.open(config), deps.osUser));
+}
+
+/** The configuration of this machine as flags and environment choose it; fails with every fault, one line each. */
+export function loadedConfig(
+  globals: Globals,
+  io: Io,
+  flags: Readonly<Record<string, unknown>> = {},
+): Extract<Loaded, { ok: true }> & { readonly fileName: string | undefined } {
+  const { loaded, fileName } = readHere(globals, io, flags);
+  if (loaded.ok) return { ...loaded, fileName };
+  const lines = loaded.faults.map((fault) => `${faultLine(fault)}\n`).join("");
+  throw new Failure(lines, "config", { faults: loaded.faults });
+}
+
+/** Reads the configuration without judging it. */
+export function readHere(
+  globals: Globals,
+  io: Io,
+  flags: Readonly<Record<string, unknown>> = {},
+): Read {
+  const dataDir = globals["data-dir"];
+  return readConfig({
+    env: io.env,
+    configFile: globals.config,
+    flags: dataDir === undefined ? flags : { ...flags, data_dir: dataDir },
+  });
+}
+
+/** A token must not travel in clear text: only https, or http to this machine. */
+function checkedUrl(url: string): string {
+  if (!URL.canParse(url)) throw new UsageError(`${url} is not a URL.`);
+  const { protocol, hostname } = new URL(url);
+  const here = ["localhost", "127.0.0.1", "[::1]"].includes(hostname);
+  if (protocol === "https:" || (protocol === "http:" && here)) return url;
+  throw new UsageError("The server's address must be https, or http on this machine.");
+}
+
+async function tokenOf(globals: Globals, io: Io): Promise<string | undefined> {
+  const given = globals.token ?? io.env.PKID_TOKEN;
+  if (given !== "-") return given === "" ? undefined : given;
+  return (await readTextArgument(io, "-")).trim();
+}
+
+function timeoutOf(globals: Globals): number {
+  try {
+    return span.read(globals.timeout, { path: "", faults: [] }) * 1000;
+  } catch (error) {
+    if (error instanceof WrongValue) throw new UsageError(`--timeout: ${error.message}`);
+    throw error;
+  }
+}

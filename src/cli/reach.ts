@@ -1,0 +1,126 @@
+/** Where a command runs: a remote server, the running server of this data directory, or this process (cli.md §1). */
+
+import { existsSync, readFileSync } from "node:fs";
+
+import type { Config } from "#config/schema.ts";
+
+import { Failure, UsageError } from "./failure.ts";
+
+/** The application opened in this process under the lock of its data directory. */
+export interface LocalApp {
+  fetch(request: Request, origin: { readonly local: string }): Promise<Response>;
+  close(): Promise<void>;
+}
+
+/** One way to an instance; requests go to rows of the operations table, whichever way. */
+export interface Reach {
+  readonly way: "remote" | "socket" | "process";
+  /** `path` starts with a slash and may carry a query. */
+  send(method: string, path: string, body?: RequestBody): Promise<Response>;
+  close(): Promise<void>;
+}
+export interface RequestBody {
+  readonly type: string;
+  readonly content: string | Uint8Array;
+}
+
+/** A remote server, with the token as credential when there is one. Refuses addresses that would show it in clear text. */
+export function remoteReach(of: {
+  readonly url: string;
+  readonly token: string | undefined;
+  readonly caFile: string | undefined;
+  readonly timeoutMs: number;
+}): Reach {
+  const ca = of.caFile === undefined ? undefined : trusted(of.caFile);
+  const headers: Record<string, string> =
+    of.token === undefined ? {} : { authorization: `Token ${of.token}` };
+  const base = of.url.replace(/\/+$/, "");
+  return {
+    way: "remote",
+    send: (method, path, body) =>
+      reaching(base, () =>
+        fetch(base + path, {
+          ...request(method, body, headers, of.timeoutMs),
+          ...(ca === undefined ? {} : { tls: { ca } }),
+        }),
+      ),
+    close: async () => undefined,
+  };
+}
+
+/** The admin socket of a running server; undefined when nobody answers there. */
+export async function socketReach(config: Config, timeoutMs: number): Promise<Reach | undefined> {
+  const { enabled, path: unix } = config.server.admin_socket;
+  if (!enabled || !existsSync(unix)) return undefined;
+  const send: Reach["send"] = (method, path, body) =>
+    reaching(unix, () =>
+      fetch(`http://localhost${path}`, { ...request(method, body, {}, timeoutMs), unix }),
+    );
+  try {
+    await (
+      await fetch("http://localhost/healthz", { unix, signal: AbortSignal.timeout(timeoutMs) })
+    ).text();
+  } catch {
+    return undefined; // A socket nobody listens on is what a killed server leaves; the lock decides who may go on.
+  }
+  return { way: "socket", send, close: async () => undefined };
+}
+
+/** The application in this process; it is opened now and closed by `close`. */
+export async function processReach(open: () => Promise<LocalApp>, osUser: string): Promise<Reach> {
+  const app = await open();
+  return {
+    way: "process",
+    send: (method, path, body) => {
+      const init = {
+        method,
+        ...(body === undefined ? {} : payload(body)),
+      };
+      return app.fetch(new Request(`http://localhost${path}`, init), { local: osUser });
+    },
+    close: () => app.close(),
+  };
+}
+
+/** Posts to an address outside any instance, as a relying party would. */
+export async function postTo(url: string, body: RequestBody): Promise<Response> {
+  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) {
+    throw new UsageError(`${url} is not an http or https address.`);
+  }
+  const response = await reaching(url, () => fetch(url, request("POST", body, {}, 30_000)));
+  if (response.ok) return response;
+  throw new Failure(`${url} answered ${response.status}.`, "unreachable");
+}
+
+function request(
+  method: string,
+  body: RequestBody | undefined,
+  headers: Record<string, string>,
+  timeoutMs: number,
+) {
+  const content = body === undefined ? { headers } : payload(body, headers);
+  // A redirect would carry the token to an address nobody named.
+  return { method, ...content, redirect: "error" as const, signal: AbortSignal.timeout(timeoutMs) };
+}
+
+const payload = (body: RequestBody, headers: Record<string, string> = {}) => ({
+  body: typeof body.content === "string" ? body.content : new Uint8Array(body.content),
+  headers: { ...headers, "content-type": body.type },
+});
+
+async function reaching(where: string, send: () => Promise<Response>): Promise<Response> {
+  try {
+    return await send();
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Failure(`${where} cannot be reached: ${why.replace(/\.$/, "")}.`, "unreachable");
+  }
+}
+
+function trusted(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    throw new Failure(`${file} cannot be read.`);
+  }
+}

@@ -1,0 +1,28 @@
+/** Turns what people write for a CA into the id the paths want. */
+
+import { nearest } from "#config/nearest.ts";
+
+import type { Client } from "./client.ts";
+import { Failure } from "./failure.ts";
+import { type Row, rowsAt, textAt } from "./rows.ts";
+
+/** The id of the CA with this id or label; a label that matches nothing fails and names the nearest one (CLI-5). */
+export async function caIdOf(client: Client, reference: string): Promise<string> {
+  if (uuid.test(reference)) return reference.toLowerCase();
+  const cas = rowsAt(await client.list("ca.list", { query: { limit: 500 } }, true), "items");
+  const found = cas.find((ca) => textAt(ca, "label") === reference);
+  if (found) return textAt(found, "id");
+  const close = nearest(
+    reference,
+    cas.map((ca) => textAt(ca, "label")),
+  );
+  const hint = close === undefined ? "There is no CA yet." : `Did you mean ${close}?`;
+  throw new Failure(`There is no CA ${reference}. ${hint}`, "not_found");
+}
+
+/** The record of the CA with this id or label. */
+export async function caOf(client: Client, reference: string): Promise<Row> {
+  return client.ask("ca.show", { path: { id: await caIdOf(client, reference) } });
+}
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;

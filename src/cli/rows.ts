@@ -1,0 +1,75 @@
+/** Reads answers of the server without trusting their shape, and lays rows out for people. */
+
+/** A JSON object as answered. */
+export type Row = Readonly<Record<string, unknown>>;
+
+/** The value as an object; empty when it is none. */
+export function rowOf(value: unknown): Row {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return {};
+  return value as Row; // Checked above to be an object that is no list.
+}
+
+/** The member as a list of objects; empty when it is none. */
+export function rowsAt(row: Row, key: string): readonly Row[] {
+  const value = row[key];
+  return Array.isArray(value) ? value.map(rowOf) : [];
+}
+
+/** The member as text: lists joined by commas, absent values empty. */
+export function textAt(row: Row, key: string): string {
+  const value = row[key];
+  if (value === undefined || value === null) return "";
+  if (Array.isArray(value)) return value.map(String).join(",");
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+/** Aligned columns under a header; the last column is not padded. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lines = [
+    head.map((title) => title.toUpperCase()),
+    ...rows.map((row) => row.map(printable)),
+  ];
+  const widths = head.map((_, column) =>
+    Math.max(...lines.map((line) => Bun.stringWidth(line[column] ?? ""))),
+  );
+  return lines
+    .map((line) => {
+      const cells = line.map((cell, column) =>
+        column === line.length - 1 ? cell : padded(cell, widths[column] ?? 0),
+      );
+      return `${cells.join("  ").trimEnd()}\n`;
+    })
+    .join("");
+}
+
+/** The named members of rows as a table; the header is the member's name. */
+export function columns(rows: readonly Row[], keys: readonly string[]): string {
+  const head = keys.map((key) => key.replaceAll("_", " "));
+  return table(
+    head,
+    rows.map((row) => keys.map((key) => shortTime(textAt(row, key)) || "-")),
+  );
+}
+
+/** One `name: value` line per member that has a value. */
+export function facts(row: Row, keys: readonly string[]): string {
+  const present = keys.filter((key) => textAt(row, key) !== "");
+  const width = Math.max(0, ...present.map((key) => key.length));
+  return present
+    .map((key) => {
+      const name = `${key.replaceAll("_", " ")}:`.padEnd(width + 2);
+      return `${name}${printable(shortTime(textAt(row, key)))}\n`;
+    })
+    .join("");
+}
+
+/** Control characters replaced, so that a name in a certificate cannot drive the terminal. */
+export const printable = (text: string): string =>
+  text.replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, "\ufffd");
+
+const padded = (text: string, width: number): string =>
+  text + " ".repeat(Math.max(0, width - Bun.stringWidth(text)));
+
+/** A timestamp of the wire in whole seconds; any other text as it is. */
+const shortTime = (text: string): string =>
+  text.replace(/^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})\.\d{6}Z$/, "$1Z");
