@@ -27,10 +27,10 @@ import type { Store } from "#domain/store.ts";
 import { accessLog } from "#http/access-log.ts";
 import { consolePages } from "#http/console.ts";
 import { FrontDoor } from "#http/front-door.ts";
-import { type Build, handlersOf } from "./app/handlers.ts";
-import { describe, domainParts, type Parts } from "./app/parts.ts";
-import { type Running, type Schedules, startRunning } from "./app/running.ts";
-import { keyRoles, keySettings, revealed, storeOptions } from "./app/settings.ts";
+import { type Build, handlersOf } from "#app/handlers.ts";
+import { describe, domainParts, type Parts } from "#app/parts.ts";
+import { type Running, type Schedules, startRunning } from "#app/running.ts";
+import { keyRoles, keySettings, revealed, storeOptions } from "#app/settings.ts";
 
 export interface AppOptions {
   readonly config: Config;

@@ -9,7 +9,7 @@ if (!Bun.isMainThread) {
   const { runSigner } = await import("#adapters/keys/signer/main.ts");
   await runSigner({ workerUrl: import.meta.url });
 } else {
-  const { runShell } = await import("./app/shell.ts");
+  const { runShell } = await import("#app/shell.ts");
   process.exitCode = await runShell(process.argv.slice(2));
   // What a command leaves open must not keep the shell waiting.
   process.exit();

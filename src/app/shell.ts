@@ -11,7 +11,7 @@ import { runCli } from "#cli/cli.ts";
 import type { CliDeps, ServeRequest } from "#cli/command.ts";
 import type { Io } from "#cli/io.ts";
 import type { Config } from "#config/schema.ts";
-import { type App, openApp } from "../app.ts";
+import { type App, openApp } from "#app";
 import { migrate } from "./migration.ts";
 import { describe } from "./parts.ts";
 import type { Running } from "./running.ts";
