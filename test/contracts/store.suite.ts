@@ -295,18 +295,16 @@ function revocations(given: Given): void {
     await store.atomically((tx) => make.intend(tx, intent));
     expect(await standing(row.serial)).toEqual({ status: "unknown" });
     await store.atomically((tx) => make.activate(tx, intent, row));
-    expect(await standing(row.serial)).toEqual({ status: "good" });
+    expect(await standing(row.serial)).toEqual({ status: "good", profile: row.profile });
     const entries = [
       make.revocation({ caId: home, serial: row.serial }),
       make.revocation({ caId: home, known: false, expiresAt: undefined }),
     ];
     for (const entry of entries) await store.atomically((tx) => tx.revocations.put(entry));
-    for (const { serial } of entries) {
-      expect(await standing(serial)).toEqual({
-        status: "revoked",
-        at: noon,
-        reason: "keyCompromise",
-      });
+    const revoked = { status: "revoked", at: noon, reason: "keyCompromise" } as const;
+    for (const { serial, known } of entries) {
+      const profile = known ? row.profile : undefined;
+      expect(await standing(serial)).toEqual({ ...revoked, profile });
     }
   });
 

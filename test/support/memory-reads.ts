@@ -110,8 +110,9 @@ function revocationReads(state: MemoryState): Reads["revocations"] {
     bySerial: async (ca, serial) => state.revocations.get(serialKey(ca, serial)),
     standing: async (ca, serial) => {
       const row = state.revocations.get(serialKey(ca, serial));
-      if (row) return { status: "revoked", at: row.revokedAt, reason: row.reason };
-      return { status: state.certificates.has(serialKey(ca, serial)) ? "good" : "unknown" };
+      const profile = state.certificates.get(serialKey(ca, serial))?.profile;
+      if (row) return { status: "revoked", at: row.revokedAt, reason: row.reason, profile };
+      return profile === undefined ? { status: "unknown" } : { status: "good", profile };
     },
     page: async ({ caId, serialPrefix = "" }, limit, after) =>
       pageOf(

@@ -178,6 +178,12 @@ function postgresSession(client: () => SQL): Session {
       const result: { readonly count: number } = await client().unsafe(text, given);
       return result.count;
     },
+    row: async (text: string, values: readonly Value[]) => {
+      const rows: readonly (readonly unknown[])[] = await client()
+        .unsafe(text, [...values])
+        .values();
+      return rows[0];
+    },
   };
 }
 

@@ -13,7 +13,15 @@ import type {
   RevocationRecord,
   RevocationWrites,
 } from "#domain/revocation/store.ts";
-import { counted, inserter, olderThan, pageOf, type Session, startsWith } from "./session.ts";
+import {
+  counted,
+  inserter,
+  olderThan,
+  pageOf,
+  placeholder,
+  type Session,
+  startsWith,
+} from "./session.ts";
 
 /** `sequence` reads the store-wide revocation sequence as last committed by anyone. */
 export function revocationReads(
@@ -24,7 +32,7 @@ export function revocationReads(
   const r = t.revocations;
   return {
     bySerial: preparedBySerial(session),
-    standing: preparedStanding(session),
+    standing: standingOf(session),
     page: async (filter, limit, after) => {
       const where = matching(session, filter);
       const found = await db
@@ -161,25 +169,21 @@ function preparedBySerial({ db, t }: Session): RevocationReads["bySerial"] {
   };
 }
 
-function preparedStanding({ db, t }: Session): RevocationReads["standing"] {
-  const { revokedAt, reason } = t.revocations;
-  const revoked = db
-    .select({ revokedAt, reason })
-    .from(t.revocations)
-    .where(and(...namedSerial(t.revocations)))
-    .prepare();
-  const issued = db
-    .select({ kind: t.certificates.kind })
-    .from(t.certificates)
-    .where(and(...namedSerial(t.certificates)))
-    .prepare();
+/** One statement sees one state of both tables: between a hold and its release there is no third answer. */
+function standingOf(session: Session): RevocationReads["standing"] {
+  const text = `select r.revoked_at, r.reason, c.profile from
+(select cast(${placeholder(session, 1)} as text) as ca, cast(${placeholder(session, 2)} as text) as serial) q
+left join certificates c on c.ca_id = q.ca and c.serial = q.serial
+left join revocations r on r.ca_id = q.ca and r.serial = q.serial`;
   return async (ca, serial) => {
-    // The inventory is asked first: a certificate revoked between the two reads is then seen as revoked.
-    const [known] = await issued.execute({ ca, serial });
-    const [row] = await revoked.execute({ ca, serial });
-    if (row === undefined) return { status: known === undefined ? "unknown" : "good" };
-    const { at, reason: why } = { at: instant(row.revokedAt), reason: row.reason };
-    return { status: "revoked", at, reason: why as RevocationRecord["reason"] }; // As `record`.
+    const found = session.row(text, [ca, serial]);
+    const [at, reason, named] = (found instanceof Promise ? await found : found) ?? [];
+    const profile = typeof named === "string" ? named : undefined;
+    if (at === null || at === undefined) {
+      return profile === undefined ? { status: "unknown" } : { status: "good", profile };
+    }
+    const why = reason as RevocationRecord["reason"]; // Only `put` fills the table.
+    return { status: "revoked", at: instant(Number(at)), reason: why, profile };
   };
 }
 

@@ -17,6 +17,11 @@ export interface Session {
   readonly db: Db;
   /** Runs one statement with positional values and gives the number of rows it changed. */
   run(text: string, values: readonly Value[]): number | Promise<number>;
+  /** The first row of one query as positional values, for reads too hot for the query builder. */
+  row(
+    text: string,
+    values: readonly Value[],
+  ): readonly unknown[] | undefined | Promise<readonly unknown[] | undefined>;
 }
 
 /** `?` or `$1`: how the dialect writes its positional values. */

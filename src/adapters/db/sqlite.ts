@@ -95,6 +95,7 @@ export function sqliteSession(database: Database): Session {
   return {
     ...{ dialect: "sqlite", t: tables, db },
     run: (text: string, values: readonly Value[]) => compiled(text).run(...values).changes,
+    row: (text: string, values: readonly Value[]) => compiled(text).values(...values)[0],
   };
 }
 

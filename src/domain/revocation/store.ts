@@ -57,14 +57,14 @@ export interface ResponderRecord {
 
 /** What can be said of a serial: the revocation table goes before the inventory, intents are `unknown`. */
 export type Standing =
-  | { readonly status: "good"; readonly profile?: string | undefined }
+  | { readonly status: "good"; readonly profile: string }
   | { readonly status: "unknown" }
   | {
       readonly status: "revoked";
       readonly at: Instant;
       readonly reason: RevocationReason;
       /** The profile of the certificate, when the inventory knows it. */
-      readonly profile?: string | undefined;
+      readonly profile: string | undefined;
     };
 
 export interface RevocationReads {

@@ -188,6 +188,13 @@ test("RFC 9654: the nonce is echoed, signed fresh, short-lived and not kept", as
   expect(responses()).toBe(2);
 });
 
+test("BR 4.9.10: an answer about a public certificate lives long, with a nonce too", async () => {
+  const { serial } = await small.issue({ profile: "public" });
+  const answer = await ask(serial, { nonce: new Uint8Array(16) });
+  const nextUpdate = parseOcspResponse(answer.der).basic?.answers[0]?.nextUpdate;
+  expect(nextUpdate).toBe(addSeconds(small.clock.at, 24 * 3600));
+});
+
 test("a nonce is ignored when it is switched off", async () => {
   small = await smallCa({ ocsp: { nonceEnabled: false } });
   const { serial } = await small.issue();
