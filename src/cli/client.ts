@@ -14,6 +14,7 @@ export interface Question {
   readonly body?: Readonly<Record<string, unknown>>;
 }
 
+/** One way to an instance for one command; it is opened by the first request and closed with the command. */
 export class Client {
   readonly #reach: () => Promise<Reach>;
   #open: Promise<Reach> | undefined;

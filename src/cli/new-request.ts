@@ -18,12 +18,12 @@ export function newRequest(name: string): { readonly key: string; readonly csr: 
   const spki = publicKey.export({ format: "der", type: "spki" });
   const san = subjectAltName([{ kind: isIP(name) === 0 ? "dns" : "ip", value: name }], false);
   const requested = sequence(oid(oids.extensionRequest), setOf([encodeExtensions([san])]));
-  const info = sequence(
+  const asked = sequence(
     ...[integer(0), encodeName([{ type: "CN", value: name }]).der, new Uint8Array(spki)],
     element(contextualConstructed(0), requested),
   );
-  const signature = sign("sha256", info, privateKey);
-  const der = assembleSigned(info, "ecdsa-sha256", new Uint8Array(signature));
+  const signature = sign("sha256", asked, privateKey);
+  const der = assembleSigned(asked, "ecdsa-sha256", new Uint8Array(signature));
   return {
     key: String(privateKey.export({ format: "pem", type: "pkcs8" })),
     csr: encodePem("CERTIFICATE REQUEST", der),

@@ -1,0 +1,127 @@
+/** The three ways to an instance: remote, admin socket, this process (cli.md §1). */
+
+import { expect, test } from "bun:test";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { shell } from "#test/support/shell.ts";
+
+test("a remote server gets the token and nothing runs here", async () => {
+  const seen: string[] = [];
+  using server = recording(seen);
+  const url = `http://127.0.0.1:${server.port}/`;
+  const byFlag = await shell(["ca", "list", "--url", url, "--token", "pki_pat_a"]);
+  const byVariable = await shell(["ca", "list"], {
+    env: { PKID_URL: url, PKID_TOKEN: "pki_pat_b" },
+  });
+  const byStdin = await shell(["ca", "list", "--url", url, "--token", "-"], {
+    stdin: "pki_pat_c\n",
+  });
+  const without = await shell(["ca", "list", "--url", url]);
+  expect([byFlag, byVariable, byStdin, without].map(({ code, asked }) => [code, asked])).toEqual([
+    ...([
+      [0, []],
+      [0, []],
+      [0, []],
+      [0, []],
+    ] as never[]),
+  ]);
+  expect(seen).toEqual([
+    "/api/ca Token pki_pat_a",
+    "/api/ca Token pki_pat_b",
+    "/api/ca Token pki_pat_c",
+    "/api/ca null",
+  ]);
+});
+
+test("PKID_URL does not move a local command to another machine", async () => {
+  const env = { PKID_URL: "https://pki.test" };
+  const argv = ["crl", "publish", "--ca", "3e3d1b5c-0f2a-4a54-9d6e-2f1f5b7a9c10"];
+  const { code, asked } = await shell(argv, { env });
+  expect(code).toBe(0);
+  expect(asked.map(({ actor }) => actor)).toEqual(["operator"]);
+});
+
+test("a redirect is not followed, because it would carry the token along", async () => {
+  using server = Bun.serve({
+    ...{ hostname: "127.0.0.1", port: 0 },
+    fetch: () => Response.redirect("http://127.0.0.1:1/elsewhere"),
+  });
+  const url = `http://127.0.0.1:${server.port}`;
+  const { code, stderr } = await shell(["ca", "list", "--url", url, "--token", "pki_pat_a"]);
+  expect(code).toBe(1);
+  expect(stderr).not.toContain("pki_pat_a");
+});
+
+test("a server that cannot be reached is exit 1 with its address", async () => {
+  const server = recording([]);
+  const url = `http://127.0.0.1:${server.port}`;
+  await server.stop(true);
+  const { code, stdout, stderr } = await shell(["ca", "list", "--url", url, "--json"]);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+  expect(JSON.parse(stderr)).toMatchObject({ code: "unreachable" });
+});
+
+test("TLS trusts --ca-file and nothing else", async () => {
+  const home = mkdtempSync(join(tmpdir(), "pkid-tls-"));
+  const [cert, key] = [join(home, "cert.pem"), join(home, "key.pem")];
+  const line = `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=localhost -addext subjectAltName=DNS:localhost -keyout ${key} -out ${cert}`;
+  expect(await Bun.spawn(line.split(" "), { stderr: "ignore" }).exited).toBe(0);
+  using server = Bun.serve({
+    ...{ hostname: "127.0.0.1", port: 0, tls: { cert: Bun.file(cert), key: Bun.file(key) } },
+    fetch: () => Response.json({ items: [] }),
+  });
+  const argv = ["ca", "list", "--url", `https://localhost:${server.port}`];
+  expect((await shell(argv)).code).toBe(1);
+  expect((await shell([...argv, "--ca-file", cert])).code).toBe(0);
+  expect(await shell([...argv, "--ca-file", "/none"])).toMatchObject({ code: 1 });
+});
+
+test("a running server is asked over its admin socket", async () => {
+  const home = mkdtempSync(join(tmpdir(), "pkid-sock-"));
+  const seen: string[] = [];
+  using _server = Bun.serve({
+    unix: join(home, "admin.sock"),
+    fetch: (request) => {
+      seen.push(`${request.method} ${new URL(request.url).pathname}`);
+      return Response.json({ items: [] });
+    },
+  });
+  const { code, asked } = await shell(["ca", "list"], { env: { PKID_DATA_DIR: home } });
+  expect({ code, asked }).toEqual({ code: 0, asked: [] });
+  expect(seen).toEqual(["GET /healthz", "GET /api/ca"]);
+});
+
+test("a socket nobody answers on leaves it to the lock", async () => {
+  const home = mkdtempSync(join(tmpdir(), "pkid-dead-"));
+  writeFileSync(join(home, "admin.sock"), "");
+  const env = { PKID_DATA_DIR: home };
+  expect((await shell(["ca", "list"], { env })).asked).toHaveLength(1);
+  const open = async () => {
+    throw new Error(`${home} is in use by process 4711.`);
+  };
+  const locked = await shell(["ca", "list"], { env, deps: { open } });
+  expect(locked).toMatchObject({ code: 1, stdout: "" });
+  expect(locked.stderr).toBe(`error: ${home} is in use by process 4711.\n`);
+});
+
+test("the application of this process is closed also when the command fails", async () => {
+  let closed = 0;
+  const open = async () => ({
+    fetch: async () => new Response("", { status: 500 }),
+    close: async () => void closed++,
+  });
+  expect((await shell(["ca", "list"], { deps: { open } })).code).toBe(1);
+  expect(closed).toBe(1);
+});
+
+function recording(seen: string[]) {
+  return Bun.serve({
+    ...{ hostname: "127.0.0.1", port: 0 },
+    fetch: (request) => {
+      seen.push(`${new URL(request.url).pathname} ${request.headers.get("authorization")}`);
+      return Response.json({ items: [] });
+    },
+  });
+}

@@ -1,0 +1,89 @@
+/** A shell that only remembers: runs command lines against an application that answers what a test says. */
+
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { runCli } from "#cli/cli.ts";
+import type { CliDeps } from "#cli/command.ts";
+
+/** One request a command made. */
+export interface Asked {
+  readonly method: string;
+  readonly path: string;
+  readonly body: unknown;
+  readonly actor: string;
+}
+
+/** How a command line ended. */
+export interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly asked: readonly Asked[];
+}
+
+export type Answers = (asked: Asked) => Response | unknown;
+
+/** A running instance of nothing: every request is answered by `answers`, JSON unless it gives a Response. */
+export async function shell(
+  argv: readonly string[],
+  options: {
+    answers?: Answers;
+    env?: Readonly<Record<string, string>>;
+    stdin?: string;
+    deps?: Partial<CliDeps>;
+  } = {},
+): Promise<Ended> {
+  const asked: Asked[] = [];
+  const [out, err]: [string[], string[]] = [[], []];
+  const output = (lines: string[]) => ({
+    isTerminal: false,
+    write: (content: string | Uint8Array) =>
+      void lines.push(
+        typeof content === "string" ? content : Buffer.from(content).toString("latin1"),
+      ),
+  });
+  const io = {
+    ...{ stdout: output(out), stderr: output(err) },
+    env: { PKID_DATA_DIR: mkdtempSync(join(tmpdir(), "pkid-shell-")), ...options.env },
+    stdin: async () => new TextEncoder().encode(options.stdin ?? ""),
+  };
+  const code = await runCli(argv, io, {
+    ...idle,
+    open: async () => ({
+      fetch: async (request, { local }) => {
+        const url = new URL(request.url);
+        const text = await request.text();
+        const one = {
+          ...{ method: request.method, path: url.pathname + url.search, actor: local },
+          body: text === "" ? undefined : parsed(text),
+        };
+        asked.push(one);
+        const answer = options.answers?.(one) ?? {};
+        return answer instanceof Response ? answer : Response.json(answer);
+      },
+      close: async () => undefined,
+    }),
+    ...options.deps,
+  });
+  return { code, stdout: out.join(""), stderr: err.join(""), asked };
+}
+
+const idle: CliDeps = {
+  open: async () => {
+    throw new Error("nothing to open");
+  },
+  serve: async () => 0,
+  migrate: async () => ({ driver: "sqlite", current: 1, newest: 1, migrations: [] }),
+  version: { version: "1.2.3", commit: "abc", runtime: "bun 1", schema_version: 7 },
+  osUser: "operator",
+};
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text; // OCSP requests are no JSON.
+  }
+}
