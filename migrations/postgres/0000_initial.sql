@@ -37,7 +37,7 @@ CREATE TABLE "cas" (
 );
 --> statement-breakpoint
 CREATE TABLE "certificates" (
-	"id" text PRIMARY KEY NOT NULL,
+	"id" text NOT NULL,
 	"ca_id" text NOT NULL,
 	"tenant" text NOT NULL,
 	"serial" text NOT NULL,
@@ -57,7 +57,8 @@ CREATE TABLE "certificates" (
 	"requested_by" text NOT NULL,
 	"created_at" bigint NOT NULL,
 	"spki_sha256" text NOT NULL,
-	"marker" text NOT NULL
+	"marker" text NOT NULL,
+	CONSTRAINT "certificates_ca_id_serial_pk" PRIMARY KEY("ca_id","serial")
 );
 --> statement-breakpoint
 CREATE TABLE "crl_reservations" (
@@ -118,7 +119,7 @@ CREATE TABLE "instance" (
 );
 --> statement-breakpoint
 CREATE TABLE "intents" (
-	"op_id" text PRIMARY KEY NOT NULL,
+	"op_id" text NOT NULL,
 	"ca_id" text NOT NULL,
 	"serial" text NOT NULL,
 	"purpose" text NOT NULL,
@@ -126,7 +127,8 @@ CREATE TABLE "intents" (
 	"requested_by" text NOT NULL,
 	"created_at" bigint NOT NULL,
 	"state" text NOT NULL,
-	"owner" bigint NOT NULL
+	"owner" bigint NOT NULL,
+	CONSTRAINT "intents_ca_id_serial_pk" PRIMARY KEY("ca_id","serial")
 );
 --> statement-breakpoint
 CREATE TABLE "ledger" (
@@ -155,8 +157,8 @@ CREATE TABLE "ledger" (
 );
 --> statement-breakpoint
 CREATE TABLE "open_intents" (
-	"op_id" text PRIMARY KEY NOT NULL,
-	"number" bigint NOT NULL,
+	"number" bigint PRIMARY KEY NOT NULL,
+	"op_id" text NOT NULL,
 	"owner" bigint NOT NULL
 );
 --> statement-breakpoint
@@ -221,7 +223,6 @@ CREATE UNIQUE INDEX "cas_label" ON "cas" USING btree ("label");--> statement-bre
 CREATE INDEX "cas_paging" ON "cas" USING btree ("created_at","id");--> statement-breakpoint
 CREATE INDEX "cas_lineage" ON "cas" USING btree ("lineage");--> statement-breakpoint
 CREATE INDEX "cas_parent" ON "cas" USING btree ("parent","serial");--> statement-breakpoint
-CREATE UNIQUE INDEX "certificates_serial" ON "certificates" USING btree ("ca_id","serial");--> statement-breakpoint
 CREATE INDEX "certificates_paging" ON "certificates" USING btree ("ca_id","kind","created_at","id");--> statement-breakpoint
 CREATE INDEX "certificates_profile" ON "certificates" USING btree ("profile","ca_id");--> statement-breakpoint
 CREATE INDEX "certificates_expiry" ON "certificates" USING btree ("not_after");--> statement-breakpoint
@@ -230,8 +231,8 @@ CREATE INDEX "events_action" ON "events" USING btree ("action");--> statement-br
 CREATE INDEX "events_actor" ON "events" USING btree ("actor");--> statement-breakpoint
 CREATE INDEX "events_certificate" ON "events" USING btree ("ca_id","serial");--> statement-breakpoint
 CREATE INDEX "events_time" ON "events" USING btree ("at");--> statement-breakpoint
-CREATE UNIQUE INDEX "intents_serial" ON "intents" USING btree ("ca_id","serial");--> statement-breakpoint
-CREATE INDEX "intents_unsettled" ON "intents" USING btree ("state","ca_id") WHERE state in ('intended', 'orphaned');--> statement-breakpoint
+CREATE UNIQUE INDEX "intents_intended" ON "intents" USING btree ("op_id") WHERE state = 'intended';--> statement-breakpoint
+CREATE INDEX "intents_orphaned" ON "intents" USING btree ("ca_id","created_at") WHERE state = 'orphaned';--> statement-breakpoint
 CREATE INDEX "revocations_sequence" ON "revocations" USING btree ("ca_id","sequence");--> statement-breakpoint
 CREATE UNIQUE INDEX "tenants_slug" ON "tenants" USING btree ("slug");--> statement-breakpoint
 CREATE UNIQUE INDEX "api_tokens_hash" ON "api_tokens" USING btree ("token_hash");--> statement-breakpoint

@@ -42,7 +42,7 @@ CREATE INDEX `cas_paging` ON `cas` (`created_at`,`id`);--> statement-breakpoint
 CREATE INDEX `cas_lineage` ON `cas` (`lineage`);--> statement-breakpoint
 CREATE INDEX `cas_parent` ON `cas` (`parent`,`serial`);--> statement-breakpoint
 CREATE TABLE `certificates` (
-	`id` text PRIMARY KEY NOT NULL,
+	`id` text NOT NULL,
 	`ca_id` text NOT NULL,
 	`tenant` text NOT NULL,
 	`serial` text NOT NULL,
@@ -62,10 +62,10 @@ CREATE TABLE `certificates` (
 	`requested_by` text NOT NULL,
 	`created_at` integer NOT NULL,
 	`spki_sha256` text NOT NULL,
-	`marker` text NOT NULL
+	`marker` text NOT NULL,
+	PRIMARY KEY(`ca_id`, `serial`)
 );
 --> statement-breakpoint
-CREATE UNIQUE INDEX `certificates_serial` ON `certificates` (`ca_id`,`serial`);--> statement-breakpoint
 CREATE INDEX `certificates_paging` ON `certificates` (`ca_id`,`kind`,`created_at`,`id`);--> statement-breakpoint
 CREATE INDEX `certificates_profile` ON `certificates` (`profile`,`ca_id`);--> statement-breakpoint
 CREATE INDEX `certificates_expiry` ON `certificates` (`not_after`);--> statement-breakpoint
@@ -132,7 +132,7 @@ CREATE TABLE `instance` (
 );
 --> statement-breakpoint
 CREATE TABLE `intents` (
-	`op_id` text PRIMARY KEY NOT NULL,
+	`op_id` text NOT NULL,
 	`ca_id` text NOT NULL,
 	`serial` text NOT NULL,
 	`purpose` text NOT NULL,
@@ -140,11 +140,12 @@ CREATE TABLE `intents` (
 	`requested_by` text NOT NULL,
 	`created_at` integer NOT NULL,
 	`state` text NOT NULL,
-	`owner` integer NOT NULL
+	`owner` integer NOT NULL,
+	PRIMARY KEY(`ca_id`, `serial`)
 );
 --> statement-breakpoint
-CREATE UNIQUE INDEX `intents_serial` ON `intents` (`ca_id`,`serial`);--> statement-breakpoint
-CREATE INDEX `intents_unsettled` ON `intents` (`state`,`ca_id`) WHERE state in ('intended', 'orphaned');--> statement-breakpoint
+CREATE UNIQUE INDEX `intents_intended` ON `intents` (`op_id`) WHERE state = 'intended';--> statement-breakpoint
+CREATE INDEX `intents_orphaned` ON `intents` (`ca_id`,`created_at`) WHERE state = 'orphaned';--> statement-breakpoint
 CREATE TABLE `ledger` (
 	`number` integer PRIMARY KEY NOT NULL,
 	`timestamp` text NOT NULL,
@@ -171,8 +172,8 @@ CREATE TABLE `ledger` (
 );
 --> statement-breakpoint
 CREATE TABLE `open_intents` (
-	`op_id` text PRIMARY KEY NOT NULL,
-	`number` integer NOT NULL,
+	`number` integer PRIMARY KEY NOT NULL,
+	`op_id` text NOT NULL,
 	`owner` integer NOT NULL
 );
 --> statement-breakpoint

@@ -63,8 +63,7 @@ function concurrency({ create, open }: Given): void {
     const events = await wholeChain(store);
     expect(events.map(({ requestId }) => requestId).sort()).toEqual(kept.sort());
     const entries = await wholeLedger(store);
-    expect(entries).toHaveLength(kept.length + 1);
-    expect(entries[0]?.kind).toBe("genesis");
+    expect(entries).toHaveLength(kept.length);
   });
 
   test("a unit sees its own writes under the writer's lock", async () => {
@@ -147,9 +146,9 @@ function tampering({ create, open }: Given): void {
     ["the head row names another hash", "update heads set event_hash = ledger_hash"],
     ["the last event is gone", "delete from events where seq = 2"],
     ["the last event was edited", "update events set actor = 'nobody' where seq = 2"],
-    ["the ledger's tail is gone", "delete from ledger where number > 2"],
-    ["the ledger's last entry was edited", "update ledger set result = 'error' where number = 5"],
-    ["the ledger's head row is behind", "update heads set ledger_number = 4"],
+    ["the ledger's tail is gone", "delete from ledger where number > 1"],
+    ["the ledger's last entry was edited", "update ledger set result = 'error' where number = 4"],
+    ["the ledger's head row is behind", "update heads set ledger_number = 3"],
   ] as const) {
     test(`V-29: a store does not open when ${what}`, async () => {
       const database = await create();

@@ -89,12 +89,22 @@ export class Journal implements AuditWrites {
 
   async appendEvent(draft: EventDraft, at: Instant): Promise<AuditEvent> {
     const unhashed = {
-      ...{ seq: this.#heads.eventSeq + 1, id: this.#uuid(), timestamp: timestamp(at) },
-      ...{ actor: draft.actor, actorName: draft.actorName ?? "" },
-      ...{ actorRoles: draft.actorRoles ?? "", action: draft.action, result: draft.result },
-      ...{ tenant: draft.tenant ?? "", caId: draft.caId ?? "", serial: draft.serial ?? "" },
-      ...{ target: draft.target ?? "", targetName: draft.targetName ?? "" },
-      ...{ detail: detailText(draft), ip: draft.ip ?? "", requestId: draft.requestId ?? "" },
+      seq: this.#heads.eventSeq + 1,
+      id: this.#uuid(),
+      timestamp: timestamp(at),
+      actor: draft.actor,
+      actorName: draft.actorName ?? "",
+      actorRoles: draft.actorRoles ?? "",
+      action: draft.action,
+      result: draft.result,
+      tenant: draft.tenant ?? "",
+      caId: draft.caId ?? "",
+      serial: draft.serial ?? "",
+      target: draft.target ?? "",
+      targetName: draft.targetName ?? "",
+      detail: detailText(draft),
+      ip: draft.ip ?? "",
+      requestId: draft.requestId ?? "",
       prevHash: this.#heads.eventHash,
     };
     assertStorable(unhashed);
@@ -153,12 +163,8 @@ export class Journal implements AuditWrites {
     }
     const rows = [...opened].map(([opId, number]) => ({ opId, number, owner: this.#owner }));
     await this.#insertOpen(rows);
-    if (closed.length === 0) return;
-    if (this.#session.dialect === "postgres") {
-      await this.#session.run(deleteOpenTogether, [JSON.stringify(closed)]);
-      return;
-    }
-    for (const opId of closed) await this.#session.run(deleteOpenOne, [opId]);
+    if (closed.length > 0)
+      await this.#session.run(deleteOpen[this.#session.dialect], [JSON.stringify(closed)]);
   }
 
   async #moveHeads(): Promise<void> {
@@ -171,11 +177,8 @@ export class Journal implements AuditWrites {
 }
 
 /** PostgreSQL's text holds no NUL, and a batch must not fail for one unit's text at its flush. */
-function assertStorable(texts: Readonly<Record<string, unknown>>): void {
-  for (const name in texts) {
-    const text = texts[name];
-    if (typeof text === "string") assert(!text.includes("\0"), `${name} holds no NUL`);
-  }
+function assertStorable(texts: Readonly<Record<string, string | number>>): void {
+  assert(!Object.values(texts).join("").includes("\0"), "no text of an event or entry holds a NUL");
 }
 
 type EventRow = AuditEvent & { readonly at: number };
@@ -188,9 +191,12 @@ const headColumns = [
   "ledger_hash",
   "revocation_sequence",
 ];
-const deleteOpenOne = "delete from open_intents where op_id = ?";
-const deleteOpenTogether =
-  "delete from open_intents where op_id in (select json_array_elements_text($1::text::json))";
+// Never more than what is being signed at the moment, so the table needs no index over the ids.
+const deleteOpen = {
+  sqlite: "delete from open_intents where op_id in (select value from json_each(?))",
+  postgres:
+    "delete from open_intents where op_id in (select json_array_elements_text($1::text::json))",
+};
 
 const emptyEntry: Omit<LedgerEntry, "number" | "timestamp" | "kind" | "prevHash" | "hash"> = {
   ...{ opId: "", provider: "", deviceSerial: "", keyLabel: "", signerFingerprint: "" },

@@ -99,9 +99,12 @@ export const contains = (column: Column, part: string): SQL =>
 
 const literal = (part: string) => part.replaceAll(/[%_!]/g, "!$&");
 
-/** The columns an insert names: those the database does not count up by itself. */
+/** The columns an insert names: all but the row number that the kit's `rowNumber` lets the database count. */
 const writtenColumns = (table: SQLiteTable): readonly [string, Column][] =>
-  Object.entries<Column>(getTableColumns(table)).filter(([, column]) => !column.hasDefault);
+  Object.entries<Column>(getTableColumns(table)).filter(([, column]) => {
+    const type = column.getSQLType();
+    return type !== "bigserial" && !("autoIncrement" in column && column.autoIncrement === true);
+  });
 
 const tableName = (table: SQLiteTable): string => String(Reflect.get(table, nameSymbol));
 const nameSymbol = Symbol.for("drizzle:Name");

@@ -117,6 +117,9 @@ function openFile({ path, busyTimeoutMs, readOnly }: SqliteOptions, forReading: 
     if (!readOnly) {
       database.run("pragma journal_mode = wal");
       database.run("pragma synchronous = full");
+      // 32 MB of log between checkpoints: pages written many times reach the file once.
+      database.run("pragma wal_autocheckpoint = 8000");
+      database.run("pragma journal_size_limit = 67108864");
     }
     if (forReading) database.run("pragma query_only = on");
     assertSettings(database);

@@ -1,6 +1,6 @@
 /** The audit chain: canonical bytes of an event, its hash, and the walk that finds the first broken link. */
 
-import { createHash } from "#core/crypto.ts";
+import { sha256Hex } from "#core/crypto.ts";
 
 /** An event with its place in the chain; texts are exactly what is stored and hashed. */
 export interface AuditEvent {
@@ -49,19 +49,18 @@ export function eventHash(event: Omit<AuditEvent, "hash" | "requestId">): string
  * as unsigned 32-bit big-endian length and UTF-8 octets. Audit chain and sign ledger share this form.
  */
 export function chainedHash(label: string, number: number, texts: readonly string[]): string {
-  const hash = createHash("sha256");
-  const head = Buffer.alloc(label.length + 9);
-  head.write(label, 0, "latin1");
-  head.writeBigUInt64BE(BigInt(number), label.length + 1);
-  hash.update(head);
-  const parts: Buffer[] = [];
+  // A UTF-16 unit takes at most three octets of UTF-8.
+  const room = texts.reduce((sum, text) => sum + 4 + 3 * text.length, label.length + 9);
+  const octets = Buffer.allocUnsafe(room);
+  let end = octets.write(label, 0, "latin1");
+  end = octets.writeUInt8(0, end);
+  end = octets.writeBigUInt64BE(BigInt(number), end);
   for (const text of texts) {
-    const octets = Buffer.from(text, "utf8");
-    const length = Buffer.alloc(4);
-    length.writeUInt32BE(octets.length);
-    parts.push(length, octets);
+    const length = octets.write(text, end + 4, "utf8");
+    octets.writeUInt32BE(length, end);
+    end += 4 + length;
   }
-  return hash.update(Buffer.concat(parts)).digest("hex");
+  return sha256Hex(octets.subarray(0, end));
 }
 
 /** What is wrong with `event` as the successor of `head`, or undefined when it links and recomputes. */
