@@ -224,9 +224,9 @@ CREATE INDEX "cas_paging" ON "cas" USING btree ("created_at","id");--> statement
 CREATE INDEX "cas_lineage" ON "cas" USING btree ("lineage");--> statement-breakpoint
 CREATE INDEX "cas_parent" ON "cas" USING btree ("parent","serial");--> statement-breakpoint
 CREATE INDEX "certificates_paging" ON "certificates" USING btree ("ca_id","kind","created_at","id");--> statement-breakpoint
-CREATE INDEX "certificates_profile" ON "certificates" USING btree ("profile","ca_id");--> statement-breakpoint
+CREATE INDEX "certificates_profile" ON "certificates" USING btree ("profile","ca_id","kind","created_at","id");--> statement-breakpoint
 CREATE INDEX "certificates_expiry" ON "certificates" USING btree ("not_after");--> statement-breakpoint
-CREATE INDEX "certificates_key" ON "certificates" USING btree ("spki_sha256");--> statement-breakpoint
+CREATE INDEX "certificates_key" ON "certificates" USING btree ("spki_sha256","ca_id","kind","created_at","id");--> statement-breakpoint
 CREATE INDEX "events_action" ON "events" USING btree ("action");--> statement-breakpoint
 CREATE INDEX "events_actor" ON "events" USING btree ("actor");--> statement-breakpoint
 CREATE INDEX "events_certificate" ON "events" USING btree ("ca_id","serial");--> statement-breakpoint

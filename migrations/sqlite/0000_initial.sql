@@ -67,9 +67,9 @@ CREATE TABLE `certificates` (
 );
 --> statement-breakpoint
 CREATE INDEX `certificates_paging` ON `certificates` (`ca_id`,`kind`,`created_at`,`id`);--> statement-breakpoint
-CREATE INDEX `certificates_profile` ON `certificates` (`profile`,`ca_id`);--> statement-breakpoint
+CREATE INDEX `certificates_profile` ON `certificates` (`profile`,`ca_id`,`kind`,`created_at`,`id`);--> statement-breakpoint
 CREATE INDEX `certificates_expiry` ON `certificates` (`not_after`);--> statement-breakpoint
-CREATE INDEX `certificates_key` ON `certificates` (`spki_sha256`);--> statement-breakpoint
+CREATE INDEX `certificates_key` ON `certificates` (`spki_sha256`,`ca_id`,`kind`,`created_at`,`id`);--> statement-breakpoint
 CREATE TABLE `crl_reservations` (
 	`ca_id` text NOT NULL,
 	`scope` text NOT NULL,

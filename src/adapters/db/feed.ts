@@ -12,6 +12,7 @@ export class Feed {
   #seen: number;
   #pumping = false;
   #again = false;
+  #stopped = false;
 
   constructor(deps: {
     seen: number;
@@ -38,21 +39,26 @@ export class Feed {
     else this.#deliver(events);
   }
 
+  /** Reads and delivers nothing more; the database is about to be closed. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
   /** Reads and delivers whatever lies behind the last event seen, unless `seq` has been seen already. */
   wake(seq?: number): void {
-    if (seq !== undefined && seq <= this.#seen) return;
+    if (this.#stopped || (seq !== undefined && seq <= this.#seen)) return;
     this.#again = true;
     if (this.#pumping) return;
     this.#pumping = true;
     this.#pump().catch((error) => {
       // The next commit or notification starts over from the last event delivered.
-      this.#onFault("events could not be read for the feed", error);
+      if (!this.#stopped) this.#onFault("events could not be read for the feed", error);
     });
   }
 
   async #pump(): Promise<void> {
     try {
-      while (this.#again) {
+      while (this.#again && !this.#stopped) {
         this.#again = false;
         const page = await this.#read(this.#seen, pageRows);
         if (page.length === pageRows) this.#again = true;

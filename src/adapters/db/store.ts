@@ -56,6 +56,7 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
     close: async () => {
       await accessLog.flush();
       await queue.close();
+      feed.stop();
       await engine.close();
     },
   };
