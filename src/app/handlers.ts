@@ -42,7 +42,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
   const { revoker, publisher, ocsp } = parts.revocation;
   const answers = ocspHandlers({
     ...{ ocsp, clock, httpMaxAgeSeconds: config.ocsp.http_max_age_seconds },
-    pathsMax: config.server.ocsp_cache_ttl_seconds < 0 ? 0 : config.server.ocsp_cache_entries,
+    pathsMax: config.server.ocsp_cache_entries,
   });
   const { authorities, issuance, profiles } = parts;
   const handlers: Handlers = {

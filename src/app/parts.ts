@@ -84,7 +84,8 @@ function revocationSettings({ crl, ocsp, issuance, server, ...config }: Config) 
       ...{ backdateSeconds, nonceEnabled: ocsp.nonce_enabled },
       nonceMaxAgeSeconds: ocsp.nonce_max_age_seconds,
       validityHours: ocsp.validity_hours,
-      cacheMax: server.ocsp_cache_ttl_seconds < 0 ? 0 : server.ocsp_cache_entries,
+      cacheSeconds: cacheSeconds(server.ocsp_cache_ttl_seconds),
+      cacheMax: server.ocsp_cache_entries,
     },
     responder: {
       ...{ backdateSeconds, delegated: true, keyType: ocsp.delegated_key_type },
@@ -93,6 +94,9 @@ function revocationSettings({ crl, ocsp, issuance, server, ...config }: Config) 
     },
   };
 }
+
+/** 0 means the default, below it no cache. */
+const cacheSeconds = (setting: number): number => (setting === 0 ? 3600 : Math.max(0, setting));
 
 /** The stack for the log; nothing of it reaches a caller. */
 export const describe = (error: unknown): string =>

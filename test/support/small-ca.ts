@@ -205,7 +205,7 @@ export const revocationDefaults: Settings = {
   crl: { backdateSeconds: 300, baseValidityHours: 168, refreshAfterRevocationSeconds: 60 },
   ocsp: {
     ...{ nonceEnabled: true, nonceMaxAgeSeconds: 60, validityHours: 24, backdateSeconds: 300 },
-    cacheMax: 1000,
+    ...{ cacheSeconds: 3600, cacheMax: 1000 },
   },
   responder: {
     ...{ delegated: true, validityHours: 168, keyType: "ecdsa-p256", backdateSeconds: 300 },

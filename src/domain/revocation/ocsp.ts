@@ -26,6 +26,8 @@ export interface OcspSettings {
   readonly validityHours: number;
   /** `issuance.backdate_seconds`. */
   readonly backdateSeconds: number;
+  /** Seconds an answer is kept; 0 keeps none. */
+  readonly cacheSeconds: number;
   /** Most answers kept in memory. */
   readonly cacheMax: number;
 }
@@ -161,7 +163,8 @@ export class Ocsp {
     if (validity === undefined || serial === undefined || standing === undefined) {
       return { answer, basis: undefined };
     }
-    const keepUntil = instant((now + times.nextUpdate) / 2);
+    const kept = addSeconds(now, this.#deps.settings.cacheSeconds);
+    const keepUntil = instant(Math.min(kept, times.nextUpdate));
     return { answer, basis: { caId: issuer.ca.id, serial, standing, signer, keepUntil, sequence } };
   }
 

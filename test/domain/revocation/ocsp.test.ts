@@ -211,6 +211,18 @@ test("times are backdated and end before the responder does", async () => {
   expect(validity?.nextUpdate).toBe(addSeconds(small.clock.at, 24 * 3600 - 301));
 });
 
+test("an answer is kept for its time and no longer, or not at all", async () => {
+  const { serial } = await small.issue();
+  const kept = await ask(serial);
+  small.clock.advance(3599);
+  expect(await ask(serial)).toBe(kept);
+  small.clock.advance(1);
+  expect(await ask(serial)).not.toBe(kept);
+  small = await smallCa({ ocsp: { cacheSeconds: 0 } });
+  const uncached = await small.issue();
+  expect(await small.ocsp.stillTrue(await ask(uncached.serial))).toBe(false);
+});
+
 test("the cache is bounded", async () => {
   small = await smallCa({ ocsp: { cacheMax: 2 } });
   const rows = [await small.issue(), await small.issue(), await small.issue()];
