@@ -1,4 +1,4 @@
-# Debian packages, installed when they are missing and it is permitted: by root, and not with PKID_NO_INSTALL set.
+# Debian packages, installed when they are missing and it is permitted: by root, and not with NO_PACKAGES set.
 
 # need_command <command> <package> <what is lost without it>: gives 1 when the command stays missing.
 need_command() {
@@ -11,7 +11,7 @@ need_command() {
 
 # Gives 1 when it is not permitted or does not work; the caller says what that costs.
 install_packages() {
-  if [ "$(id -u)" != 0 ] || [ -n "${PKID_NO_INSTALL:-}" ] || ! command -v apt-get >/dev/null; then return 1; fi
+  if [ "$(id -u)" != 0 ] || [ -n "${NO_PACKAGES:-}" ] || ! command -v apt-get >/dev/null; then return 1; fi
   echo "installing Debian packages: $*" >&2
   apt_get install "$@" || { apt_get update && apt_get install "$@"; }
 }
