@@ -53,7 +53,7 @@ export class SignerClient implements Keys {
   async start(): Promise<void> {
     const fault = await this.#launch();
     if (fault?.kind === "configuration") {
-      this.#stop();
+      await this.#stop();
       throw fault;
     }
   }
@@ -100,7 +100,7 @@ export class SignerClient implements Keys {
   }
 
   async close(): Promise<void> {
-    this.#stop();
+    await this.#stop();
   }
 
   async #call(
@@ -177,9 +177,12 @@ export class SignerClient implements Keys {
   #notStarted(fault: LaunchFault): void {
     if (this.#state === "stopped") return;
     this.#losses += 1;
-    this.#facts = { ...this.#facts, available: false, error: fault.message };
-    const { kind, reason } = fault;
-    this.#deps.hooks.fault?.(fault.message, { provider: this.#facts.provider, kind, reason });
+    const { kind, message, reason } = fault;
+    // One report for one trouble, however many attempts it outlasts.
+    if (this.#facts.error !== message) {
+      this.#deps.hooks.fault?.(message, { provider: this.#facts.provider, kind, reason });
+    }
+    this.#facts = { ...this.#facts, available: false, error: message };
     this.#calls.refuseAll();
     if (fault.kind === "operator") this.#state = "stopped";
     else this.#down();
@@ -205,13 +208,14 @@ export class SignerClient implements Keys {
     this.#relaunch = setTimeout(() => void this.#launch(), delay);
   }
 
-  #stop(): void {
+  async #stop(): Promise<void> {
     this.#state = "stopped";
     clearTimeout(this.#relaunch);
     clearTimeout(this.#sweep);
-    this.#signer?.kill();
+    const signer = this.#signer;
     this.#signer = undefined;
     this.#calls.refuseAll();
+    await signer?.end();
   }
 
   #sweepOverdue(): void {

@@ -75,8 +75,9 @@ class Turns {
 
   #watch(): void {
     const head = this.#queue[this.#first];
-    if (this.#timer !== undefined || head === undefined) return;
-    const left = head.since + this.#settings.acquireTimeoutMs - performance.now();
+    const { acquireTimeoutMs } = this.#settings;
+    if (this.#timer !== undefined || head === undefined || acquireTimeoutMs === 0) return;
+    const left = head.since + acquireTimeoutMs - performance.now();
     this.#timer = setTimeout(() => this.#expire(), Math.max(1, Math.ceil(left)));
   }
 

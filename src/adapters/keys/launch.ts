@@ -24,6 +24,8 @@ export interface Signer {
   readonly pid: number;
   /** Ends the process at once; `lost` is not called any more. */
   kill(): void;
+  /** Lets the process end by itself, and ends it when it does not. */
+  end(): Promise<void>;
 }
 
 /** What a launch needs. */
@@ -55,7 +57,8 @@ class Launch {
   readonly #reader = new FrameReader();
   readonly #ready = Promise.withResolvers<ProviderFacts>();
   #state: "starting" | "serving" | "over" = "starting";
-  #end: () => void = () => {};
+  #closeStream: () => void = () => {};
+  #killProcess: () => void = () => {};
 
   constructor(deps: LaunchDeps) {
     this.#deps = deps;
@@ -68,16 +71,16 @@ class Launch {
     const child = Bun.spawn([...command], {
       stdio: ["ignore", "ignore", "inherit", "socket-fd"],
       env: environment(configuration, privateDir),
-      cwd: privateDir,
       onExit: (_child, code, signal) => this.#over(`signer ended (${signal ?? code})`),
     });
-    this.#end = () => child.kill("SIGKILL");
+    this.#killProcess = () => child.kill("SIGKILL");
     const timer = setTimeout(() => this.#over("signer was not ready in time"), readyTimeoutMs);
     try {
       const outbox = await this.#connect(child.stdio[3] ?? -1);
       outbox.add(frameKinds.configure, 0, [jsonBody(configuration)]);
       const facts = await this.#ready.promise;
-      return { outbox, facts, pid: child.pid, kill: () => this.#kill() };
+      const end = () => this.#endGently(child.exited);
+      return { outbox, facts, pid: child.pid, kill: () => this.#kill(), end };
     } finally {
       clearTimeout(timer);
     }
@@ -88,11 +91,7 @@ class Launch {
       received: (chunk) => this.#read(chunk),
       closed: () => this.#over("signer closed its stream"),
     });
-    const end = this.#end;
-    this.#end = () => {
-      end();
-      stream.end();
-    };
+    this.#closeStream = () => stream.end();
     return stream.outbox;
   }
 
@@ -132,7 +131,16 @@ class Launch {
 
   #kill(): void {
     this.#state = "over";
-    this.#end();
+    this.#killProcess();
+    this.#closeStream();
+  }
+
+  async #endGently(exited: Promise<number>): Promise<void> {
+    this.#state = "over";
+    this.#closeStream();
+    const patience = setTimeout(this.#killProcess, endTimeoutMs);
+    await exited;
+    clearTimeout(patience);
   }
 }
 
@@ -158,3 +166,4 @@ function secretNames(configuration: SignerConfiguration): string[] {
 /** Where modules look for their own configuration; none of them carries a secret of ours. */
 const passedOn = ["SOFTHSM2_CONF", "PATH", "HOME", "LANG"];
 const readyTimeoutMs = 30_000;
+const endTimeoutMs = 2000;

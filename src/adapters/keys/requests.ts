@@ -41,9 +41,18 @@ export class LaunchFault extends Error {
   }
 }
 
-/** The process a token has to be opened in anew: thrown inside a signer, ends it (platform rule RESTART). */
+/** Why a fresh process is wanted: how sure the worker is decides how readily it is granted. */
+export type RestartWish = "device" | "key vanished" | "key absent";
+
+/** Says that the token has to be opened anew, by a fresh process: thrown inside a signer, it ends it. */
 export class RestartNeeded extends Error {
   override readonly name = "RestartNeeded";
+  readonly wish: RestartWish;
+
+  constructor(reason: string, wish: RestartWish = "device") {
+    super(reason);
+    this.wish = wish;
+  }
 }
 
 /** Exit code of a signer that asks for its successor. */

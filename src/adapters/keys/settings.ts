@@ -37,6 +37,7 @@ export interface Pkcs11Settings {
 export interface GuardSettings {
   readonly maxInFlight: number;
   readonly maxQueue: number;
+  /** How long an operation may wait for its turn; 0 is as long as it takes. */
   readonly acquireTimeoutMs: number;
 }
 

@@ -56,6 +56,18 @@ describe("the guard", () => {
     await sign(guard, held);
   });
 
+  test("with a waiting time of 0 it waits as long as it takes", async () => {
+    const { keys, held, gates } = await slowKeys();
+    const guard = guarded(keys, { maxInFlight: 1, maxQueue: 9, acquireTimeoutMs: 0 });
+    const work = [sign(guard, held), sign(guard, held)];
+    await Bun.sleep(20);
+    gates[0]?.();
+    await work[0];
+    keys.beforeSign = () => {};
+    gates[1]?.();
+    await Promise.all(work);
+  });
+
   test("a failed operation gives its place back", async () => {
     const { keys, held } = await slowKeys();
     keys.beforeSign = () => {

@@ -2,9 +2,8 @@
 
 import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
 import type { HeldKey } from "#domain/keys.ts";
-
-import type { RefusalBody } from "../requests.ts";
-import type { LocalRef } from "../signer/provider.ts";
+import type { RefusalBody, RestartWish } from "#adapters/keys/requests.ts";
+import type { LocalRef } from "#adapters/keys/signer/provider.ts";
 
 /** What a worker is started with; the login is the process's, so no worker ever knows the PIN. */
 export interface WorkerStart {
@@ -23,9 +22,6 @@ export type Work =
   | { readonly operation: "generate"; readonly label: string; readonly keyType: KeyType }
   | { readonly operation: "find"; readonly ref: LocalRef }
   | { readonly operation: "destroy"; readonly ref: LocalRef };
-
-/** Why a fresh process is wanted: how sure the worker is decides how readily it is granted. */
-export type RestartWish = "device" | "key vanished" | "key absent";
 
 export type Outcome =
   | { readonly status: "signed"; readonly signature: Uint8Array }

@@ -2,20 +2,23 @@
 
 import type * as Pkcs11js from "pkcs11js";
 
-import { LaunchFault } from "../requests.ts";
+import { LaunchFault } from "#adapters/keys/requests.ts";
 
 /** A loaded module; all calls are synchronous, because the asynchronous ones of pkcs11js sign freed memory. */
 export type P11 = Pkcs11js.PKCS11;
-export type { Handle, Mechanism, Template } from "pkcs11js";
-
+/** A slot, session or object, as the module names it. */
+export type Handle = Pkcs11js.Handle;
+/** A mechanism with its parameter. */
+export type Mechanism = Pkcs11js.Mechanism;
+/** Attributes wanted or given. */
+export type Template = Pkcs11js.Template;
 /**
  * Loads the module into this thread. Throws a `configuration` fault when the build has no addon or the module
- * cannot be loaded. The result is kept for the life of the thread: collecting it would unload the module.
+ * cannot be loaded. Whoever has the result keeps it as long as the thread lives: collecting it unloads the module.
  */
 export function loadModule(path: string): P11 {
   const { PKCS11 } = addon();
   const p11 = new PKCS11();
-  loaded.push(p11);
   try {
     p11.load(path);
   } catch (fault) {
@@ -35,5 +38,3 @@ function addon(): typeof Pkcs11js {
     throw new LaunchFault("configuration", "This build has no PKCS#11 support.", reason);
   }
 }
-
-const loaded: P11[] = [];

@@ -2,7 +2,8 @@
 
 import { Worker } from "node:worker_threads";
 
-import { LaunchFault } from "../requests.ts";
+import { LaunchFault } from "#adapters/keys/requests.ts";
+
 import type { Outcome, WorkerSays, WorkerStart, Work } from "./jobs.ts";
 
 interface Job {

@@ -3,11 +3,11 @@
 import { Problem, refuse } from "#core/problems.ts";
 import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
 import type { HeldKey, ProviderFacts } from "#domain/keys.ts";
+import { RestartNeeded, type RestartWish } from "#adapters/keys/requests.ts";
+import type { Pkcs11Settings } from "#adapters/keys/settings.ts";
+import type { LocalRef, SigningProvider } from "#adapters/keys/signer/provider.ts";
 
-import { RestartNeeded } from "../requests.ts";
-import type { Pkcs11Settings } from "../settings.ts";
-import type { LocalRef, SigningProvider } from "../signer/provider.ts";
-import type { Outcome, RestartWish } from "./jobs.ts";
+import type { Outcome } from "./jobs.ts";
 import { WorkerPool } from "./pool.ts";
 import { openToken, type Token } from "./token.ts";
 

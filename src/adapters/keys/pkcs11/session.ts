@@ -4,10 +4,10 @@ import { refuse } from "#core/problems.ts";
 import type { SignatureName } from "#core/x509/algorithms.ts";
 import { keyIdOf } from "#core/x509/public-keys.ts";
 import type { HeldKey } from "#domain/keys.ts";
+import { checkFits } from "#adapters/keys/fits.ts";
+import { RestartNeeded } from "#adapters/keys/requests.ts";
+import type { LocalRef } from "#adapters/keys/signer/provider.ts";
 
-import { checkFits } from "../fits.ts";
-import { RestartNeeded } from "../requests.ts";
-import type { LocalRef } from "../signer/provider.ts";
 import { cka, ckf, ckoPrivate, ckoPublic } from "./ck.ts";
 import { tokenSignature } from "./mechanisms.ts";
 import type { Handle, P11, Template } from "./module.ts";
@@ -20,11 +20,6 @@ export interface TokenKey {
   readonly privateKey: Handle;
   readonly publicKey: Handle | undefined;
 }
-
-/** Says that a key this session has used is gone: only a fresh process can tell whether for good. */
-export class KeyVanished extends RestartNeeded {}
-/** Says that a key never seen is not there. */
-export class KeyAbsent extends RestartNeeded {}
 
 /** A session and the handles found through it, which live no longer than it does. */
 export class TokenSession {
@@ -155,7 +150,9 @@ export class TokenSession {
   }
 
   #missing(ref: LocalRef): RestartNeeded {
-    return this.#seen.has(nameOf(ref)) ? new KeyVanished() : new KeyAbsent();
+    // A key this process has used and now cannot see may be there for a fresh one; a key never seen hardly.
+    const wish = this.#seen.has(nameOf(ref)) ? "key vanished" : "key absent";
+    return new RestartNeeded(wish, wish);
   }
 
   #objects(template: Template): Handle[] {

@@ -1,10 +1,10 @@
 /** Opens the one configured token: initialise, select, log in once, and keep a session so that the login lasts. */
 
 import type { KeyType } from "#core/x509/algorithms.ts";
+import { LaunchFault } from "#adapters/keys/requests.ts";
+import type { Pkcs11Settings } from "#adapters/keys/settings.ts";
+import { resolveSecret } from "#adapters/keys/signer/secret.ts";
 
-import { LaunchFault } from "../requests.ts";
-import type { Pkcs11Settings } from "../settings.ts";
-import { resolveSecret } from "../signer/secret.ts";
 import { ckf, ckm, ckuUser } from "./ck.ts";
 import { type Handle, loadModule, type P11 } from "./module.ts";
 import { returnValueOf } from "./rv.ts";

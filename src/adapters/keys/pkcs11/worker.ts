@@ -3,13 +3,13 @@
 import { parentPort, workerData } from "node:worker_threads";
 
 import { Problem, problems } from "#core/problems.ts";
+import { RestartNeeded } from "#adapters/keys/requests.ts";
 
-import { RestartNeeded } from "../requests.ts";
 import type { Outcome, WorkerSays, WorkerStart, Work } from "./jobs.ts";
 import { generateOnToken } from "./keygen.ts";
 import { loadModule, type P11 } from "./module.ts";
 import { returnValueOf } from "./rv.ts";
-import { KeyAbsent, KeyVanished, TokenSession } from "./session.ts";
+import { TokenSession } from "./session.ts";
 
 /** Runs in a worker thread until the process ends; the main thread has initialised the module and logged in. */
 export function runSignerWorker(): void {
@@ -68,7 +68,9 @@ function failureOf(fault: unknown): Outcome {
     const { code, facts, message } = fault;
     return { status: "refused", refusal: { code, facts, sentence: message }, note: "" };
   }
-  if (fault instanceof RestartNeeded) return { status: "restart", ...wishOf(fault) };
+  if (fault instanceof RestartNeeded) {
+    return { status: "restart", wish: fault.wish, reason: fault.message };
+  }
   const rv = returnValueOf(fault);
   if (rv === undefined) {
     const reason = fault instanceof Error ? (fault.stack ?? fault.message) : String(fault);
@@ -81,11 +83,4 @@ function failureOf(fault: unknown): Outcome {
   const [, sentence] = problems.key_unavailable;
   const refusal = { code: "key_unavailable", facts: { retry_after: 2 }, sentence } as const;
   return { status: "refused", refusal, note: rv.name };
-}
-
-function wishOf(fault: RestartNeeded) {
-  if (fault instanceof KeyVanished)
-    return { wish: "key vanished", reason: "key vanished" } as const;
-  if (fault instanceof KeyAbsent) return { wish: "key absent", reason: "key absent" } as const;
-  return { wish: "device", reason: fault.message } as const;
 }

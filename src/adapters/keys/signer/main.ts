@@ -1,10 +1,11 @@
 /** The signer process: the only one that holds private keys, knows the PIN and loads a PKCS#11 module. */
 
-import { FrameReader, frameKinds, jsonBody, type Outbox, readJson } from "../frames.ts";
-import { faultBody, restartExitCode } from "../requests.ts";
-import type { SignerConfiguration } from "../settings.ts";
-import { openSoftwareProvider } from "../software/provider.ts";
-import { openStream } from "../stream.ts";
+import { FrameReader, frameKinds, jsonBody, type Outbox, readJson } from "#adapters/keys/frames.ts";
+import { faultBody, restartExitCode } from "#adapters/keys/requests.ts";
+import type { SignerConfiguration } from "#adapters/keys/settings.ts";
+import { openSoftwareProvider } from "#adapters/keys/software/provider.ts";
+import { openStream } from "#adapters/keys/stream.ts";
+
 import { forbidDumps } from "./no-dumps.ts";
 import type { SigningProvider } from "./provider.ts";
 import { SignerService } from "./serve.ts";
@@ -17,7 +18,7 @@ export interface SignerDeps {
 
 /** Runs in a worker thread of a signer, until the process ends. */
 export async function runSignerWorker(): Promise<void> {
-  const worker = await import("../pkcs11/worker.ts");
+  const worker = await import("#adapters/keys/pkcs11/worker.ts");
   worker.runSignerWorker();
 }
 
@@ -74,7 +75,7 @@ async function openProvider(
   { workerUrl, restart }: SignerDeps & { readonly restart: (reason: string) => void },
 ): Promise<SigningProvider> {
   if (configuration.provider === "software") return openSoftwareProvider(configuration.software);
-  const { openPkcs11Provider } = await import("../pkcs11/provider.ts");
+  const { openPkcs11Provider } = await import("#adapters/keys/pkcs11/provider.ts");
   const note = (sentence: string) =>
     outbox.add(frameKinds.note, 0, [Buffer.from(sentence, "utf8")]);
   return openPkcs11Provider(configuration.pkcs11, { workerUrl, restart, note });

@@ -2,8 +2,8 @@
 
 import { readFileSync, statSync } from "node:fs";
 
-import { LaunchFault } from "../requests.ts";
-import type { SecretSource } from "../settings.ts";
+import { LaunchFault } from "#adapters/keys/requests.ts";
+import type { SecretSource } from "#adapters/keys/settings.ts";
 
 /**
  * The secret, without a final line end. Throws a `configuration` fault when it is absent, empty, longer than

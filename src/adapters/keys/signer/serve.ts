@@ -1,8 +1,13 @@
 /** Answers the requests of one server, inside the signer process. */
 
 import { Problem } from "#core/problems.ts";
-
-import { type FrameKind, frameKinds, jsonBody, type Outbox, readJson } from "../frames.ts";
+import {
+  type FrameKind,
+  frameKinds,
+  jsonBody,
+  type Outbox,
+  readJson,
+} from "#adapters/keys/frames.ts";
 import {
   type CallRequest,
   faultBody,
@@ -10,7 +15,8 @@ import {
   readSignRequest,
   type RefusalBody,
   RestartNeeded,
-} from "../requests.ts";
+} from "#adapters/keys/requests.ts";
+
 import type { SigningProvider } from "./provider.ts";
 
 /** Serves one provider over one outbox. */

@@ -15,7 +15,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 
-import { LaunchFault } from "../requests.ts";
+import { LaunchFault } from "#adapters/keys/requests.ts";
 
 /** Makes the directory 0700 when it is absent; refuses one that group or others may enter. */
 export function privateDirectory(path: string): void {

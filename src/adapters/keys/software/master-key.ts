@@ -4,9 +4,10 @@ import { argon2Sync, randomBytes } from "node:crypto";
 import { lstatSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-import { LaunchFault } from "../requests.ts";
-import type { SoftwareSettings } from "../settings.ts";
-import { resolveSecret } from "../signer/secret.ts";
+import { LaunchFault } from "#adapters/keys/requests.ts";
+import type { SoftwareSettings } from "#adapters/keys/settings.ts";
+import { resolveSecret } from "#adapters/keys/signer/secret.ts";
+
 import { createDurably, readSmall } from "./files.ts";
 import { seal, unseal } from "./seal.ts";
 

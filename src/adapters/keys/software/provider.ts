@@ -12,10 +12,10 @@ import { promisify } from "node:util";
 import { refuse } from "#core/problems.ts";
 import { type KeyType, keyTypes, type SignatureName, schemeOf } from "#core/x509/algorithms.ts";
 import type { HeldKey, ProviderFacts } from "#domain/keys.ts";
+import { checkFits } from "#adapters/keys/fits.ts";
+import type { SoftwareSettings } from "#adapters/keys/settings.ts";
+import type { LocalRef, SigningProvider } from "#adapters/keys/signer/provider.ts";
 
-import { checkFits } from "../fits.ts";
-import type { SoftwareSettings } from "../settings.ts";
-import type { LocalRef, SigningProvider } from "../signer/provider.ts";
 import { type OpenKey, SealedKeys } from "./store.ts";
 
 /** Opens the key store; throws a `configuration` fault when it may not be used (V-12). */

@@ -8,9 +8,9 @@ import { refuse } from "#core/problems.ts";
 import { type KeyType, parseKeyType } from "#core/x509/algorithms.ts";
 import { keyIdOf } from "#core/x509/public-keys.ts";
 import type { HeldKey } from "#domain/keys.ts";
+import type { SoftwareSettings } from "#adapters/keys/settings.ts";
+import type { LocalRef } from "#adapters/keys/signer/provider.ts";
 
-import type { SoftwareSettings } from "../settings.ts";
-import type { LocalRef } from "../signer/provider.ts";
 import { createDurably, privateDirectory, readSmall, removeDurably } from "./files.ts";
 import { MasterKey } from "./master-key.ts";
 import { seal, unseal } from "./seal.ts";

@@ -144,8 +144,8 @@ function declareAll(module: string): void {
     });
   });
 
-  describe("V-11: the token", () => {
-    test("must exist", async () => {
+  describe("V-11", () => {
+    test("a selection that fits no token stops the start", async () => {
       const { client } = clientFor({ ...newSoftHsm().settings, tokenLabel: "another" });
       await expect(client.start()).rejects.toMatchObject({
         kind: "configuration",
@@ -153,7 +153,7 @@ function declareAll(module: string): void {
       });
     });
 
-    test("must be the only one that matches", async () => {
+    test("a selection that fits two tokens stops the start", async () => {
       const token = newSoftHsm();
       initToken("pkid test", token.configurationFile);
       await expect(clientFor(token.settings).client.start()).rejects.toMatchObject({
@@ -162,7 +162,7 @@ function declareAll(module: string): void {
       });
     });
 
-    test("needs a module that loads", async () => {
+    test("a module that does not load stops the start", async () => {
       const { client } = clientFor({ ...newSoftHsm().settings, modulePath: "/nonexistent.so" });
       await expect(client.start()).rejects.toMatchObject({
         kind: "configuration",
