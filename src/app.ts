@@ -1,7 +1,6 @@
 /** THE COMPOSITION ROOT: configuration → adapters → domain → callers; server, shell and tests open the same one. */
 
 import { mkdirSync } from "node:fs";
-import { userInfo } from "node:os";
 import { join } from "node:path";
 
 import { holdDirectory } from "#adapters/data-directory.ts";
@@ -9,7 +8,7 @@ import { openStore } from "#adapters/db/open.ts";
 import { openKeys } from "#adapters/keys/open.ts";
 import { Passwords } from "#adapters/passwords.ts";
 import { ServingFiles } from "#adapters/serving-files.ts";
-import { systemClock, systemRandom } from "#adapters/system.ts";
+import { osUser, systemClock, systemRandom } from "#adapters/system.ts";
 import { Metrics } from "#adapters/telemetry/families.ts";
 import { eventCounters } from "#adapters/telemetry/projections.ts";
 import { requestCounters } from "#adapters/telemetry/request-counters.ts";
@@ -172,7 +171,7 @@ function frontDoor(opened: Opened, parts: Parts, probes: Probes): FrontDoor {
     }),
     trustedProxies: config.server.trusted_proxies,
     bodyBytesMax: config.server.max_body_bytes,
-    osUser: userInfo().username,
+    osUser: osUser(),
   });
   return front;
 }

@@ -1,6 +1,7 @@
-/** Time and randomness from the operating system. */
+/** Time, randomness and the name of the user from the operating system. */
 
 import { randomFillSync, randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
 
 import { instant } from "#core/time.ts";
 import type { Clock, Random } from "#domain/ports.ts";
@@ -13,3 +14,24 @@ export const systemRandom: Random = {
   bytes: (length) => randomFillSync(new Uint8Array(length)),
   uuid: () => randomUUID(),
 };
+
+/**
+ * Name of the user this process runs as, by its number in the user database, else `uid:<number>`. The runtime's own
+ * answer is the variable USER, which the caller may set to any name before it reaches the audit chain.
+ */
+export function osUser(): string {
+  const uid = String(process.getuid?.() ?? "unknown");
+  const entry = userDatabase()
+    .split("\n")
+    .map((line) => line.split(":"))
+    .find((fields) => fields[2] === uid);
+  return entry?.[0] ?? `uid:${uid}`;
+}
+
+function userDatabase(): string {
+  try {
+    return readFileSync("/etc/passwd", "utf8");
+  } catch {
+    return ""; // Minimal containers have none; the number names the user as well.
+  }
+}

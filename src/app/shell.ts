@@ -1,11 +1,10 @@
 /** The process around the command line: its outputs, its signals, and the server it may become. */
 
 import { writeFileSync } from "node:fs";
-import { userInfo } from "node:os";
 import { join } from "node:path";
 
 import { newestSchema } from "#adapters/db/migration-state.ts";
-import { systemClock } from "#adapters/system.ts";
+import { osUser, systemClock } from "#adapters/system.ts";
 import { ProcessLog } from "#adapters/telemetry/log.ts";
 import { runCli } from "#cli/cli.ts";
 import type { CliDeps, ServeRequest } from "#cli/command.ts";
@@ -25,6 +24,8 @@ export function runShell(argv: readonly string[]): Promise<number> {
 const deps: CliDeps = {
   open: async (config) => {
     const app = await openApp({ config, build, log: logFor(config, "warn") });
+    const password = keepPassword(app, config);
+    if (password !== undefined) processIo.stderr.write(`${password}\n`);
     return { fetch: (request) => app.fetch(request), close: () => app.close() };
   },
   serve: serveUntilStopped,
@@ -33,7 +34,7 @@ const deps: CliDeps = {
     ...{ version: build.version, commit: build.commit ?? "", runtime: build.runtime },
     schema_version: newestSchema(),
   },
-  osUser: userInfo().username,
+  osUser: osUser(),
 };
 
 /** Serves until SIGTERM or SIGINT; a second signal exits at once (PRC-2). */
@@ -65,23 +66,30 @@ async function serveUntilStopped(request: ServeRequest): Promise<number> {
   return 0;
 }
 
-/** The first-start password goes to the terminal once; without one to a file, and the log never sees it (CFG-6). */
+/** What the operator is told at a start: where the console is, and once the password (CFG-6). */
 function announce(app: App, running: Running, config: Config): void {
-  const { freshRootPassword } = app;
-  const { username } = config.root_user;
+  const password = keepPassword(app, config);
   if (process.stdout.isTTY) {
     console.log(`\n  console        ${running.url}/console/`);
     console.log(`  data directory ${config.data_dir}`);
-    if (freshRootPassword !== undefined) {
-      console.log(`  ${username} password  ${freshRootPassword}   (shown once)`);
-    }
+    if (password !== undefined) console.log(`  ${password}`);
     console.log("");
-    return;
+  } else if (password !== undefined) console.log(`console ${running.url}/console/, ${password}`);
+}
+
+/**
+ * The line that tells a password made up at this start. It names the password only where a person sees it once, on a
+ * terminal; otherwise the password goes to a file and the line names that (CFG-6).
+ */
+function keepPassword({ freshRootPassword }: App, config: Config): string | undefined {
+  if (freshRootPassword === undefined) return undefined;
+  const { username } = config.root_user;
+  if (process.stdout.isTTY && process.stderr.isTTY) {
+    return `password of ${username}: ${freshRootPassword}   (shown once)`;
   }
-  if (freshRootPassword === undefined) return;
   const file = join(config.data_dir, "root-password");
   writeFileSync(file, `${freshRootPassword}\n`, { mode: 0o600 });
-  console.log(`console ${running.url}/console/, password of ${username} in ${file}`);
+  return `password of ${username} in ${file}`;
 }
 
 function untilStopped(running: Running, onCrash: (error: unknown) => void): Promise<void> {

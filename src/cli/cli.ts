@@ -143,7 +143,8 @@ function invocation(of: {
 function version(rest: readonly string[], io: Io, deps: CliDeps): number {
   const raw = splitArguments(rest, { json: globalFlags.json });
   const { version: number, commit, runtime, schema_version } = deps.version;
-  const line = `pkid ${number} (${commit}, ${runtime}, schema ${schema_version})\n`;
+  const known = [commit, runtime, `schema ${schema_version}`].filter((part) => part !== "");
+  const line = `pkid ${number} (${known.join(", ")})\n`;
   io.stdout.write(raw.given.has("json") ? `${JSON.stringify(deps.version)}\n` : line);
   return 0;
 }

@@ -15,12 +15,15 @@ export function rowsAt(row: Row, key: string): readonly Row[] {
   return Array.isArray(value) ? value.map(rowOf) : [];
 }
 
-/** The member as text: lists joined by commas, absent values empty. */
+/** The member as text: lists joined by commas, objects as `name=value` pairs, absent values empty. */
 export function textAt(row: Row, key: string): string {
   const value = row[key];
   if (value === undefined || value === null) return "";
   if (Array.isArray(value)) return value.map(String).join(",");
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+  if (typeof value !== "object") return String(value);
+  return Object.keys(value)
+    .map((name) => `${name}=${textAt(rowOf(value), name)}`)
+    .join(" ");
 }
 
 /** Aligned columns under a header; the last column is not padded. */

@@ -76,8 +76,8 @@ export const quickstart = command({
 type Quickstart = Invocation<typeof flags>;
 
 function ensureConfiguration({ flags, globals, io, note }: Quickstart): void {
-  const file = globals.config ?? io.env.PKID_CONFIG ?? "pkid.yaml";
-  if (readHere(globals, io).fileName !== undefined && existsSync(file)) return;
+  const file = readHere(globals, io).fileName ?? "pkid.yaml";
+  if (existsSync(file)) return;
   const data_dir = resolve(globals["data-dir"] ?? io.env.PKID_DATA_DIR ?? "pkid-data");
   const url = flags["public-url"];
   const preset = { data_dir, ...(url === undefined ? {} : { "server.public_url": url }) };
