@@ -18,8 +18,14 @@ const only = process.argv.find((a) => a.startsWith("--only="))?.slice(7);
 interface Scenario {
   readonly name: string;
   readonly config: Readonly<Record<string, unknown>>;
+  readonly env: Readonly<Record<string, string>>;
   readonly keyType: string;
 }
+
+const publicHttp = { enabled: true, address: "127.0.0.1:0" };
+
+/** The request log goes to stderr: a reader of it would be part of what is measured. */
+const quiet = { log: { level: "info", format: "json" } };
 
 bold(`floors (${seconds} s each, ${navigator.hardwareConcurrency} cores)`);
 const signing = rawSigning(Math.min(2, seconds));
@@ -31,8 +37,8 @@ row("bare Bun.serve, 1.6 kB answer, cleartext", `${bare.toFixed(0)}/s`);
 
 const token = await createToken();
 const scenarios: readonly Scenario[] = [
-  { name: "software keys", config: {}, keyType: "ecdsa-p256" },
-  { name: "SoftHSM keys", config: token.config, keyType: "ecdsa-p256" },
+  { name: "software keys", config: {}, env: {}, keyType: "ecdsa-p256" },
+  { name: "SoftHSM keys", config: token.config, env: token.env, keyType: "ecdsa-p256" },
 ];
 for (const scenario of scenarios) {
   if (only === undefined || scenario.name.startsWith(only)) await run(scenario);
@@ -40,14 +46,15 @@ for (const scenario of scenarios) {
 token.remove();
 process.exit(0);
 
-async function run({ name, config, keyType }: Scenario): Promise<void> {
+async function run({ name, config, env, keyType }: Scenario): Promise<void> {
   bold(`${name}, ${keyType}`);
   const instance = await Instance.start({
     config: { ...config, ...quiet, server: { public_http: publicHttp } },
+    env,
   });
   try {
     row("start to ready, empty data directory", `${instance.readyMs.toFixed(0)} ms`);
-    await restart(instance.home, { ...config, ...quiet, server: { public_http: publicHttp } });
+    await restart(instance.home, { ...config, ...quiet }, env);
     row("idle RSS, server and signer", `${(await memory(instance.pid)).toFixed(0)} MB`);
     const chain = await createChain(instance, keyType);
     await issuing(instance, chain.intermediateId);
@@ -63,14 +70,18 @@ async function run({ name, config, keyType }: Scenario): Promise<void> {
 }
 
 /** A start on a data directory that exists, measured beside the running instance's on a copy of none of its state. */
-async function restart(home: string, config: Readonly<Record<string, unknown>>): Promise<void> {
+async function restart(
+  home: string,
+  config: Scenario["config"],
+  env: Scenario["env"],
+): Promise<void> {
   const again = join(home, "restart");
   mkdirSync(again);
-  const first = await Instance.start({ home: again, config });
+  const first = await Instance.start({ home: again, config, env });
   await first.stop();
   const times: number[] = [];
   for (let n = 0; n < 5; n++) {
-    const instance = await Instance.start({ home: again, config });
+    const instance = await Instance.start({ home: again, config, env });
     times.push(instance.readyMs);
     await instance.stop();
   }
@@ -129,8 +140,3 @@ async function memory(pid: number): Promise<number> {
   }
   return kilobytes / 1024;
 }
-
-const publicHttp = { enabled: true, address: "127.0.0.1:0" };
-
-/** The request log goes to stderr: a reader of it would be part of what is measured. */
-const quiet = { log: { level: "info", format: "json" } };
