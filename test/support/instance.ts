@@ -1,6 +1,6 @@
 /** A running pkid: the compiled binary (or the sources, when told so) on a data directory of its own. */
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
@@ -22,12 +22,12 @@ export const newHome = (): string => mkdtempSync(join(tmpdir(), "pkid-test-"));
 export class Instance {
   private constructor(
     readonly home: string,
-    private readonly child: Bun.Subprocess<"ignore", "pipe", "pipe">,
+    private readonly child: Bun.Subprocess<"ignore", "pipe", number>,
+    private readonly logFile: string,
     /** Base address of the TLS listener. */
     readonly url: string,
     /** Base address of the cleartext public listener, empty when off. */
     readonly publicUrl: string,
-    readonly logs: readonly string[],
     readonly output: () => string,
     /** Milliseconds from spawn to the line that says ready. */
     readonly readyMs: number,
@@ -37,25 +37,25 @@ export class Instance {
   static async start(options: InstanceOptions = {}): Promise<Instance> {
     const home = options.home ?? newHome();
     const configFile = writeConfig(home, options.config ?? {});
+    // Into a file and not a pipe: reading the request log would be part of what a load test measures.
+    const logFile = join(home, `log-${crypto.randomUUID()}`);
     const started = performance.now();
     const child = Bun.spawn([binary, "serve", "--config", configFile], {
-      ...{ cwd: home, stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+      ...{ cwd: home, stdin: "ignore", stdout: "pipe", stderr: openSync(logFile, "w", 0o600) },
       env: { PATH: process.env.PATH ?? "", HOME: home, ...options.env },
     });
-    const logs: string[] = [];
     const out: string[] = [];
     void collect(child.stdout, (line) => out.push(line));
-    const ready = await new Promise<Record<string, string>>((accept, reject) => {
-      void collect(child.stderr, (line) => {
-        logs.push(line);
-        const entry = parsed(line);
-        if (entry?.msg === "ready") accept(entry);
-      }).then(() => reject(new Error(`pkid ended before it was ready:\n${logs.join("\n")}`)));
-    });
+    const ready = await readyEntry(child, logFile);
     const readyMs = performance.now() - started;
     const output = () => out.join("\n");
     const { url = "", public_url = "" } = ready;
-    return new Instance(home, child, url, public_url, logs, output, readyMs);
+    return new Instance(home, child, logFile, url, public_url, output, readyMs);
+  }
+
+  /** Every line of the log so far. */
+  get logs(): readonly string[] {
+    return readFileSync(this.logFile, "utf8").split("\n");
   }
 
   get dataDir(): string {
@@ -149,6 +149,23 @@ async function collect(stream: ReadableStream<Uint8Array>, take: (line: string) 
     const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
     rest = lines.pop() ?? "";
     for (const line of lines) take(line);
+  }
+}
+
+/** The log entry that says ready; throws with the log when the process ends first. */
+async function readyEntry(
+  child: Bun.Subprocess<"ignore", "pipe", number>,
+  logFile: string,
+): Promise<Record<string, string>> {
+  for (;;) {
+    const text = existsSync(logFile) ? readFileSync(logFile, "utf8") : "";
+    const entry = text
+      .split("\n")
+      .map(parsed)
+      .find((one) => one?.msg === "ready");
+    if (entry !== undefined) return entry;
+    if (child.exitCode !== null) throw new Error(`pkid ended before it was ready:\n${text}`);
+    await Bun.sleep(2);
   }
 }
 
