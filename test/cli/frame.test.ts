@@ -1,8 +1,10 @@
 /** The frame of the command line: usage, exit codes, outputs, help (cli.md §2). */
 
 import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
 
 import { nouns } from "#cli/commands.ts";
+import { globalFlags } from "#cli/flags.ts";
 import { commandHelp, nounHelp, rootHelp } from "#cli/help.ts";
 import { expectGolden } from "#test/support/golden.ts";
 import { shell } from "#test/support/shell.ts";
@@ -158,6 +160,36 @@ test("global flags may stand before, between and after the words", async () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: '{"items":[]}\n' });
   }
 });
+
+test("any command line ends with 0, 1 or 2, and a wrong one says nothing on stdout", async () => {
+  // Commands that write files or start a server are left out.
+  const safe = Object.entries(nouns).filter(
+    ([name]) => !["init", "quickstart", "serve"].includes(name),
+  );
+  const known = safe.flatMap(([name, noun]) =>
+    "verbs" in noun
+      ? [
+          name,
+          ...Object.entries(noun.verbs).flatMap(([verb, { flags }]) => [verb, ...dashed(flags)]),
+        ]
+      : [name, ...dashed(noun.flags)],
+  );
+  const outputs = new Set(["--out"]);
+  const word = fc.oneof(
+    fc.constantFrom(...known.filter((one) => !outputs.has(one)), ...dashed(globalFlags), uuid()),
+    fc.string({ maxLength: 8 }).filter((text) => !text.startsWith("--out")),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(word, { maxLength: 6 }), async (argv) => {
+      const { code, stdout } = await shell(argv, { answers: () => ({ items: [] }) });
+      expect([0, 1, 2]).toContain(code);
+      if (code === 2) expect(stdout).toBe("");
+    }),
+    { numRuns: 500 },
+  );
+});
+
+const dashed = (flags: object): string[] => Object.keys(flags).map((name) => `--${name}`);
 
 function uuid(): string {
   return "3e3d1b5c-0f2a-4a54-9d6e-2f1f5b7a9c10";

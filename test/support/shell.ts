@@ -1,9 +1,5 @@
 /** A shell that only remembers: runs command lines against an application that answers what a test says. */
 
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-
 import { runCli } from "#cli/cli.ts";
 import type { CliDeps } from "#cli/command.ts";
 
@@ -46,7 +42,7 @@ export async function shell(
   });
   const io = {
     ...{ stdout: output(out), stderr: output(err) },
-    env: { PKID_DATA_DIR: mkdtempSync(join(tmpdir(), "pkid-shell-")), ...options.env },
+    env: { PKID_DATA_DIR: "/nonexistent/pkid", ...options.env },
     stdin: async () => new TextEncoder().encode(options.stdin ?? ""),
   };
   const code = await runCli(argv, io, {
