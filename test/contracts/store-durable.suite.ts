@@ -138,7 +138,7 @@ function reopening({ create, open }: Given): void {
       }
       await store.close();
     }
-  }, 60_000);
+  });
 }
 
 function tampering({ create, open }: Given): void {

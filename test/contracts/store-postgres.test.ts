@@ -1,6 +1,6 @@
 /** The store contract, kept by PostgreSQL, and what only replicas and a server can do to it. */
 
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 
 import { openStore } from "#adapters/db/open.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
@@ -20,6 +20,7 @@ import { postgresDatabase, postgresLimits } from "#test/support/stores.ts";
 import { storeContract, until } from "./store.suite.ts";
 import { durableStoreContract, wholeChain, wholeLedger } from "./store-durable.suite.ts";
 
+setDefaultTimeout(120_000);
 const server = await startPostgres();
 afterAll(() => server.stop());
 
@@ -161,4 +162,4 @@ test("a crash of the server refuses units, loses none that was acknowledged, and
   await until(() => heard.length >= events.length);
   expect(heard).toEqual(events.map(({ seq }) => seq));
   await store.close();
-}, 60_000);
+});

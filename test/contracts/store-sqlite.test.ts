@@ -1,7 +1,7 @@
 /** The store contract, kept by SQLite, and what only a file can suffer. */
 
 import { Database } from "bun:sqlite";
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 
@@ -16,6 +16,7 @@ import { sqliteDatabase, startWriter } from "#test/support/stores.ts";
 import { storeContract, until } from "./store.suite.ts";
 import { durableStoreContract, wholeChain, wholeLedger } from "./store-durable.suite.ts";
 
+setDefaultTimeout(120_000);
 storeContract("SQLite", () => sqliteDatabase().open());
 durableStoreContract("SQLite", sqliteDatabase);
 
@@ -84,7 +85,7 @@ test("a volume that fills up refuses units, keeps what it has, and recovers by i
   for (const line of issued()) expect(serials.has(line.replace("issued ", ""))).toBe(true);
   await wholeLedger(store);
   await store.close();
-}, 60_000);
+});
 
 async function oldDatabase() {
   const database = sqliteDatabase();

@@ -542,7 +542,7 @@ function units(given: Given): void {
 
 /** Waits for something another process or a notification brings about. */
 export async function until(done: () => boolean | Promise<boolean>): Promise<void> {
-  for (let attempt = 0; attempt < 500; attempt++) {
+  for (let attempt = 0; attempt < 6000; attempt++) {
     if (await done()) return;
     await Bun.sleep(10);
   }

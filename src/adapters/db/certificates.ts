@@ -59,7 +59,7 @@ export function certificateReads(session: Session): CertificateReads {
 export function certificateWrites(session: Session, owner: number): CertificateWrites {
   const { db, t } = session;
   const insertIntent = inserter(session, t.intents, "skip");
-  const insertCertificate = inserter(session, t.certificates);
+  const insertCertificate = inserter(session, t.certificates, "skip");
   const settle = settling(session);
   const mark = (at: number) => placeholder(session, at);
   const issued = `update intents set state = 'issued' where ca_id = ${mark(1)} and serial = ${mark(2)} and op_id = ${mark(3)} and state = 'intended'`;
@@ -67,10 +67,15 @@ export function certificateWrites(session: Session, owner: number): CertificateW
     intend: async (intent) => (await insertIntent({ ...intent, owner })) === 1,
     activate: async (opId, certificate) => {
       const { caId, serial, subject, commonName, sans } = certificate;
-      const settled = await session.run(issued, [caId, serial, opId]);
-      assert(settled === 1, "an intent is settled once, with its own serial");
       const search = [subject, commonName, ...sans].join("\n").toLowerCase();
-      await insertCertificate({ ...certificate, search, serialHex: hex(serial) });
+      const row = { ...certificate, search, serialHex: hex(serial) };
+      // Sent together: when the intent is not open the unit fails, and the row with it.
+      const [settled, inserted] = await Promise.all([
+        session.run(issued, [caId, serial, opId]),
+        insertCertificate(row),
+      ]);
+      assert(settled === 1, "an intent is settled once, with its own serial");
+      assert(inserted === 1, "a certificate is stored once");
     },
     settle,
     lock: preparedBySerial(session),

@@ -141,10 +141,14 @@ export class Journal implements AuditWrites {
       this.#heads.ledgerNumber !== ledgerNumber ||
       this.#heads.revocationSequence !== revocationSequence;
     if (!moved) return;
-    await this.#insertEvents(this.#events.map((event, index) => this.#eventRow(event, index)));
-    await this.#insertEntries(this.#entries);
-    await this.#flushOpenIntents();
-    await this.#moveHeads();
+    const rows = this.#events.map((event, index) => this.#eventRow(event, index));
+    // Independent statements: PostgreSQL answers all of them in one round trip.
+    await Promise.all([
+      this.#insertEvents(rows),
+      this.#insertEntries(this.#entries),
+      this.#flushOpenIntents(),
+      this.#moveHeads(),
+    ]);
   }
 
   #eventRow(event: AuditEvent, index: number): EventRow {
