@@ -1,10 +1,10 @@
-/** Writes the migrations of both dialects from the table definition: `bun scripts/schema.ts <name>`. */
+/** Writes the migrations of both dialects from the table definition: `bun scripts/schema.ts <name> [folder]`. */
 
 import { fileURLToPath } from "node:url";
 
-const name = process.argv[2];
+const [name, out = "migrations"] = process.argv.slice(2);
 if (name === undefined || !/^[a-z][a-z0-9-]*$/.test(name)) {
-  console.error("usage: bun scripts/schema.ts <name-of-the-change>");
+  console.error("usage: bun scripts/schema.ts <name-of-the-change> [folder]");
   process.exit(2);
 }
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -15,7 +15,7 @@ for (const dialect of ["sqlite", "postgresql"] as const) {
     [
       ...[process.execPath, "--bun", "node_modules/.bin/drizzle-kit", "generate"],
       ...["--dialect", dialect, "--schema", `src/adapters/db/schema.${folder}.ts`],
-      ...["--out", `migrations/${folder}`, "--name", name],
+      ...["--out", `${out}/${folder}`, "--name", name],
     ],
     { cwd: root, stdout: "inherit", stderr: "inherit" },
   );
