@@ -15,7 +15,7 @@ interface Layer {
 
 const asn1 = ["asn1js", "pkijs", "@peculiar/*", "@noble/*"];
 
-/** WHO MAY IMPORT WHOM. `config/own` is the config layer without its loader: fields, sections, secrets. */
+/** WHO MAY IMPORT WHOM. */
 // biome-ignore format: the table is read by column.
 const table: Readonly<Record<string, Layer>> = {
   core:        { layers: [],                                                     packages: asn1,                        runtime: false },
@@ -52,6 +52,9 @@ const free = new Set(["app", "test", "scripts"]);
 /** `bun:sqlite` is SQL: it stays with the database adapter. */
 const sqlRuntime = "bun:sqlite";
 
+/** What an adapter may know of the configuration: declarations and secrets, never the loader. */
+const ownConfig = /^src\/config\/(sections\/|secret\.ts$)/;
+
 /** Applies every rule to the files; `aliases` is `"imports"` of package.json. */
 export function dependencyFindings(
   files: readonly Parsed[],
@@ -82,6 +85,9 @@ function layerObjection({ from, target, typeOnly }: Import): string[] {
   }
   if (mine === "web" && theirs === "api" && !typeOnly) {
     return [`web may import only types of api (${target.path}).`];
+  }
+  if (mine.startsWith("adapters/") && theirs === "config" && !ownConfig.test(target.path)) {
+    return [`an adapter may import only its section and secrets of config (${target.path}).`];
   }
   return [];
 }
