@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { newestSchema } from "#adapters/db/migration-state.ts";
 import { osUser, systemClock } from "#adapters/system.ts";
 import { ProcessLog } from "#adapters/telemetry/log.ts";
+import { writeStandardError } from "#adapters/telemetry/standard-error.ts";
 import { runCli } from "#cli/cli.ts";
 import type { CliDeps, ServeRequest } from "#cli/command.ts";
 import type { Io } from "#cli/io.ts";
@@ -117,7 +118,7 @@ function cleartextAllowed({ server }: Config): boolean {
 
 function logFor({ log }: Config, level: Config["log"]["level"]): ProcessLog {
   return new ProcessLog({
-    ...{ level, clock: systemClock, write: (text: string) => process.stderr.write(text) },
+    ...{ level, clock: systemClock, write: writeStandardError },
     format: process.stderr.isTTY ? "text" : log.format,
   });
 }

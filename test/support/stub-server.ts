@@ -59,7 +59,7 @@ export async function startStub(
 }
 
 /** Every row answers its own name, path members, origin and body. */
-function stubHandlers(): Handlers {
+export function stubHandlers(): Handlers {
   const names = Object.keys(operations) as OperationName[]; // The table's own keys.
   const stubs = names.map((name) => [name, stubHandler(name)] as const);
   return Object.fromEntries(stubs) as Handlers; // One stub per row of the table.

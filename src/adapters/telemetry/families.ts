@@ -29,22 +29,25 @@ export class Metrics {
 
   /** Adds to a counter. */
   count<N extends NamesOf<"counter">>(name: N, labels: LabelsOf<N>, by = 1): void {
-    this.#family(name).series(labels as Labels).value += by;
+    this.series(name, labels).value += by;
   }
 
   /** Sets a gauge, or a counter that someone else counts. */
   set<N extends NamesOf<"gauge" | "counter">>(name: N, labels: LabelsOf<N>, value: number): void {
-    this.#family(name).series(labels as Labels).value = value;
+    this.series(name, labels).value = value;
   }
 
   /** Adds one observation to a histogram. */
   observe<N extends NamesOf<"histogram">>(name: N, labels: LabelsOf<N>, seconds: number): void {
-    this.#family(name).observe(labels as Labels, seconds);
+    this.series(name, labels).observe(seconds);
   }
 
-  /** Makes a series of a metric whose labels are not all closed exist with value 0. */
-  prepare<N extends MetricName>(name: N, labels: LabelsOf<N>): void {
-    this.#family(name).series(labels as Labels);
+  /**
+   * The series of these labels itself, which exists with value 0 from now on: for callers on the hot path, who keep it
+   * and count without a look-up.
+   */
+  series<N extends MetricName>(name: N, labels: LabelsOf<N>): Series {
+    return this.#family(name).series(labels as Labels);
   }
 
   /** Runs before every scrape, to set what is read and not counted. One that fails leaves its metric as it was. */
@@ -69,10 +72,27 @@ export class Metrics {
 type Labels = Readonly<Record<string, string>>;
 
 /** One series: a value, or for a histogram its sum and the observations per bucket. */
-interface Series {
+export class Series {
+  value = 0;
   readonly labels: Labels;
-  value: number;
+  /** Observations per bucket, the last being those above every bound. */
   readonly counts: number[];
+  readonly #bounds: readonly number[];
+
+  constructor(labels: Labels, bounds: readonly number[] = []) {
+    this.labels = labels;
+    this.#bounds = bounds;
+    this.counts = new Array<number>(bounds.length + 1).fill(0);
+  }
+
+  /** Adds one observation to a histogram. */
+  observe(seconds: number): void {
+    const bounds = this.#bounds;
+    let at = 0;
+    while (at < bounds.length && seconds > (bounds[at] ?? 0)) at++;
+    this.counts[at] = (this.counts[at] ?? 0) + 1;
+    this.value += seconds;
+  }
 }
 
 /** All series of one metric, in the form the registry renders. */
@@ -96,19 +116,9 @@ class Family {
     const known = this.#series.get(key);
     if (known !== undefined) return known;
     const labels = Object.fromEntries(this.#labelNames.map((name) => [name, given[name] ?? ""]));
-    const buckets = this.#row.buckets?.length ?? -1;
-    const fresh = { labels, value: 0, counts: new Array<number>(buckets + 1).fill(0) };
+    const fresh = new Series(labels, this.#row.buckets);
     this.#series.set(key, fresh);
     return fresh;
-  }
-
-  observe(labels: Labels, seconds: number): void {
-    const series = this.series(labels);
-    const bounds = this.#row.buckets ?? [];
-    let at = 0;
-    while (at < bounds.length && seconds > (bounds[at] ?? 0)) at++;
-    series.counts[at] = (series.counts[at] ?? 0) + 1;
-    series.value += seconds;
   }
 
   get() {

@@ -7,8 +7,8 @@ export interface LogOptions {
   readonly level: LogLevel;
   readonly format: "json" | "text";
   readonly clock: Clock;
-  /** Takes whole lines; standard error in the server. */
-  readonly write: (text: string) => void;
+  /** Takes whole lines as UTF-8; standard error in the server. The octets are lent for the call only. */
+  readonly write: (lines: Uint8Array) => void;
 }
 
 /**
@@ -17,24 +17,26 @@ export interface LogOptions {
  */
 export class ProcessLog implements Log {
   readonly #options: LogOptions;
-  #waiting: string[] = [];
-  #waitingLength = 0;
+  readonly #rankMin: number;
+  readonly #gathered = Buffer.allocUnsafe(gatheredMax);
+  #length = 0;
   #timer: Timer | undefined;
+  /** The time of the last line; many lines share a millisecond. */
+  #time = { at: -1, text: "" };
 
   constructor(options: LogOptions) {
     this.#options = options;
+    this.#rankMin = rank[options.level];
   }
 
   write(level: LogLevel, message: string, facts: Readonly<Record<string, unknown>> = {}): void {
-    if (rank[level] < rank[this.#options.level]) return;
-    const time = new Date(this.#options.clock.now()).toISOString();
-    const line =
-      this.#options.format === "json"
-        ? `${JSON.stringify({ time, level, msg: message, ...facts })}\n`
-        : `${time} ${level.toUpperCase().padEnd(5)} ${message}${textFacts(facts)}\n`;
-    this.#waiting.push(line);
-    this.#waitingLength += line.length;
-    if (rank[level] >= rank.warn || this.#waitingLength >= waitingMax) this.flush();
+    if (rank[level] < this.#rankMin) return;
+    if (this.#options.format === "json") this.#json(level, message, facts);
+    else
+      this.#gather(
+        `${this.#now()} ${level.toUpperCase().padEnd(5)} ${message}${textFacts(facts)}\n`,
+      );
+    if (rank[level] >= rank.warn) this.flush();
     else this.#timer ??= setTimeout(() => this.flush(), gatherMs);
   }
 
@@ -42,11 +44,47 @@ export class ProcessLog implements Log {
   flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    if (this.#waiting.length === 0) return;
-    const text = this.#waiting.join("");
-    this.#waiting = [];
-    this.#waitingLength = 0;
-    this.#options.write(text);
+    if (this.#length === 0) return;
+    const lines = this.#gathered.subarray(0, this.#length);
+    this.#length = 0;
+    this.#options.write(lines);
+  }
+
+  /** The facts are written as the object they are, whose brace then becomes the comma: no string is copied twice. */
+  #json(level: LogLevel, message: string, facts: Readonly<Record<string, unknown>>): void {
+    const head = `{"time":"${this.#now()}","level":"${level}","msg":${JSON.stringify(message)}`;
+    const members = JSON.stringify(facts);
+    if (members === "{}" || !this.#room(head.length + members.length + 1)) {
+      this.#gather(members === "{}" ? `${head}}\n` : `${head},${members.slice(1)}\n`);
+      return;
+    }
+    this.#put(head);
+    const brace = this.#length;
+    this.#put(members);
+    this.#gathered[brace] = comma;
+    this.#put("\n");
+  }
+
+  /** A line longer than the whole buffer is written by itself. */
+  #gather(line: string): void {
+    if (this.#room(line.length)) this.#put(line);
+    else this.#options.write(Buffer.from(line, "utf8"));
+  }
+
+  /** Empties the buffer unless it can take so many UTF-16 units, of at most three octets each; false when it never can. */
+  #room(units: number): boolean {
+    if (this.#length + units * 3 > gatheredMax) this.flush();
+    return units * 3 <= gatheredMax;
+  }
+
+  #put(text: string): void {
+    this.#length += this.#gathered.write(text, this.#length, "utf8");
+  }
+
+  #now(): string {
+    const at = this.#options.clock.now();
+    if (at !== this.#time.at) this.#time = { at, text: new Date(at).toISOString() };
+    return this.#time.text;
   }
 }
 
@@ -64,6 +102,7 @@ function textValue(value: unknown): string {
 }
 
 const rank: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
-/** How long a line may wait, and how many characters may. */
+/** How long a line may wait, and how many octets may. */
 const gatherMs = 50;
-const waitingMax = 65_536;
+const gatheredMax = 65_536;
+const comma = 0x2c;

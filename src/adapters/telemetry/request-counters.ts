@@ -2,31 +2,72 @@
 
 import { type OperationName, operations, routeOf } from "#operations";
 
+import type { Metrics, Series } from "./families.ts";
 import type { LabelsOf } from "./metrics.ts";
-import type { Metrics } from "./families.ts";
 
 type Method = LabelsOf<"pki_http_requests_total">["method"];
 
-/** What the HTTP observer calls; the duration series of every row exist from the start. */
+/**
+ * What the HTTP observer calls; the duration series of every row exist from the start. Series are kept by route and
+ * method, so that a request costs two look-ups and no allocation.
+ */
 export function requestCounters(metrics: Metrics) {
+  const routes = new Map<string, Map<Method, RouteSeries>>();
   for (const name of Object.keys(operations) as OperationName[]) {
     const { method, path } = routeOf(name); // The table's own keys; its methods are label values.
-    metrics.prepare("pki_http_request_duration_seconds", { method: method as Method, route: path });
+    seriesOf(metrics, routes, method as Method, path);
   }
   let inFlight = 0;
+  metrics.beforeScrape(() => metrics.set("pki_http_requests_in_flight", {}, inFlight));
   return {
     began(): void {
-      metrics.set("pki_http_requests_in_flight", {}, ++inFlight);
+      inFlight++;
     },
     ended(method: Method, route: string, status: number, seconds: number): void {
-      metrics.set("pki_http_requests_in_flight", {}, --inFlight);
-      metrics.count("pki_http_requests_total", { method, route, status: String(status) });
-      metrics.observe("pki_http_request_duration_seconds", { method, route }, seconds);
+      inFlight--;
+      const series = seriesOf(metrics, routes, method, route);
+      series.duration.observe(seconds);
+      answered(metrics, series, method, route, status).value++;
       if (route === crlRoute) {
         metrics.count("pki_crl_requests_total", { result: status < 400 ? "success" : "error" });
       }
     },
   };
+}
+
+/** The series of one route and method. */
+interface RouteSeries {
+  readonly duration: Series;
+  readonly byStatus: Map<number, Series>;
+}
+
+function seriesOf(
+  metrics: Metrics,
+  routes: Map<string, Map<Method, RouteSeries>>,
+  method: Method,
+  route: string,
+): RouteSeries {
+  const known = routes.get(route)?.get(method);
+  if (known !== undefined) return known;
+  const duration = metrics.series("pki_http_request_duration_seconds", { method, route });
+  const fresh = { duration, byStatus: new Map<number, Series>() };
+  routes.set(route, (routes.get(route) ?? new Map<Method, RouteSeries>()).set(method, fresh));
+  return fresh;
+}
+
+function answered(
+  metrics: Metrics,
+  { byStatus }: RouteSeries,
+  method: Method,
+  route: string,
+  status: number,
+): Series {
+  const known = byStatus.get(status);
+  if (known !== undefined) return known;
+  const labels = { method, route, status: String(status) };
+  const fresh = metrics.series("pki_http_requests_total", labels);
+  byStatus.set(status, fresh);
+  return fresh;
 }
 
 const crlRoute = routeOf("crl.read").path;

@@ -1,0 +1,150 @@
+/** Metrics: the names and labels of the contract, from the start, with closed label values only. */
+
+import { describe, expect, test } from "bun:test";
+
+import { Metrics } from "#adapters/telemetry/families.ts";
+import { measuredKeys } from "#adapters/telemetry/measured-keys.ts";
+import { metricTable } from "#adapters/telemetry/metrics.ts";
+import { eventCounters } from "#adapters/telemetry/projections.ts";
+import { requestCounters } from "#adapters/telemetry/request-counters.ts";
+import { observeComponents, observeResources } from "#adapters/telemetry/resources.ts";
+import { refuse } from "#core/problems.ts";
+import type { AuditEvent } from "#core/audit/chain.ts";
+import type { Keys } from "#domain/keys.ts";
+import type { SignTicket } from "#domain/keys.ts";
+
+/** Lines of the exposition that are no comment. */
+async function lines(metrics: Metrics): Promise<readonly string[]> {
+  const { text } = await metrics.exposition();
+  return text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+}
+
+describe("the exposition", () => {
+  test("has every metric of the table with help and type, all named pki_", async () => {
+    const { type, text } = await new Metrics().exposition();
+    expect(type).toStartWith("text/plain; version=0.0.4");
+    for (const [name, row] of Object.entries(metricTable)) {
+      expect(name).toStartWith("pki_");
+      expect(text).toContain(`# HELP ${name} ${row.help}\n# TYPE ${name} ${row.type}\n`);
+    }
+  });
+
+  test("series of closed label sets exist from the start with 0", async () => {
+    const start = await lines(new Metrics());
+    for (const line of [
+      'pki_certificates_total{operation="renew",result="denied"} 0',
+      'pki_ocsp_requests_total{result="malformed"} 0',
+      'pki_authz_decisions_total{action="ca:manage",decision="deny"} 0',
+      'pki_hsm_operation_duration_seconds_bucket{operation="sign",le="+Inf"} 0',
+      "pki_auth_tokens_active 0",
+    ]) {
+      expect(start).toContain(line);
+    }
+  });
+
+  test("histogram buckets are cumulative and hold their bound", async () => {
+    const metrics = new Metrics();
+    for (const seconds of [0.001, 0.002, 100]) {
+      metrics.observe("pki_hsm_operation_duration_seconds", { operation: "sign" }, seconds);
+    }
+    const name = "pki_hsm_operation_duration_seconds";
+    const now = await lines(metrics);
+    expect(now).toContain(`${name}_bucket{operation="sign",le="0.0005"} 0`);
+    expect(now).toContain(`${name}_bucket{operation="sign",le="0.001"} 1`);
+    expect(now).toContain(`${name}_bucket{operation="sign",le="5"} 2`);
+    expect(now).toContain(`${name}_bucket{operation="sign",le="+Inf"} 3`);
+    expect(now).toContain(`${name}_count{operation="sign"} 3`);
+  });
+
+  test("a collector that fails leaves the scrape whole", async () => {
+    const metrics = new Metrics();
+    metrics.beforeScrape(() => Promise.reject(new Error("no database")));
+    expect(await lines(metrics)).toContain("pki_auth_tokens_active 0");
+  });
+});
+
+describe("requests", () => {
+  test("are counted by route pattern and status, CRLs also by result", async () => {
+    const metrics = new Metrics();
+    const counters = requestCounters(metrics);
+    counters.began();
+    counters.began();
+    counters.ended("GET", "/api/ca/{id}/crl", 304, 0.002);
+    const crl = 'method="GET",route="/api/ca/{id}/crl"';
+    const now = await lines(metrics);
+    expect(now).toContain(`pki_http_requests_total{${crl},status="304"} 1`);
+    expect(now).toContain(`pki_http_request_duration_seconds_count{${crl}} 1`);
+    expect(now).toContain('pki_crl_requests_total{result="success"} 1');
+    expect(now).toContain("pki_http_requests_in_flight 1");
+    const revoke = 'method="POST",route="/api/ca/{id}/revoke"';
+    expect(now).toContain(`pki_http_request_duration_seconds_count{${revoke}} 0`);
+  });
+});
+
+describe("projections of events", () => {
+  const event = (action: string, result: string, detail = ""): AuditEvent => ({
+    ...{ seq: 1, id: "", timestamp: "", actor: "", actorName: "", actorRoles: "", action, result },
+    ...{ tenant: "", caId: "", serial: "", target: "", targetName: "", detail, ip: "" },
+    ...{ requestId: "", prevHash: "", hash: "" },
+  });
+
+  test("issue, renew and revoke count, suspend and release do not", async () => {
+    const metrics = new Metrics();
+    eventCounters(metrics)([
+      event("cert.issue", "success", "profile=server"),
+      event("cert.issue", "success", "profile=server renewed_from=7"),
+      event("cert.issue", "denied", "profile=x_renewed_from=7"),
+      event("cert.revoke", "error"),
+      event("cert.suspend", "success"),
+      event("cert.release", "success"),
+      event("token.create", "success"),
+    ]);
+    const counted = (await lines(metrics)).filter((line) => line.endsWith(" 1"));
+    expect(counted.sort()).toEqual([
+      'pki_auth_token_operations_total{operation="create",result="success"} 1',
+      'pki_certificates_total{operation="issue",result="denied"} 1',
+      'pki_certificates_total{operation="issue",result="success"} 1',
+      'pki_certificates_total{operation="renew",result="success"} 1',
+      'pki_certificates_total{operation="revoke",result="error"} 1',
+    ]);
+  });
+});
+
+describe("measured keys", () => {
+  // Only these two are called.
+  const keys = {
+    sign: async () => new Uint8Array(1),
+    facts: async () => {
+      throw refuse("key_unavailable");
+    },
+  } as unknown as Keys;
+
+  test("count and time each operation, and pass refusals through", async () => {
+    const metrics = new Metrics();
+    const measured = measuredKeys(keys, metrics);
+    await measured.sign({} as SignTicket, new Uint8Array(0)); // The fake looks at no ticket.
+    await expect(measured.facts()).rejects.toMatchObject({ code: "key_unavailable" });
+    const now = await lines(metrics);
+    expect(now).toContain('pki_hsm_operations_total{operation="sign",result="success"} 1');
+    expect(now).toContain('pki_hsm_operations_total{operation="ping",result="error"} 1');
+    expect(now).toContain('pki_hsm_operation_duration_seconds_count{operation="sign"} 1');
+  });
+});
+
+describe("this process", () => {
+  test("processor, memory, heap and descriptors are read at every scrape", async () => {
+    const metrics = new Metrics();
+    const stop = observeResources(metrics);
+    observeComponents(metrics, async () => ({
+      ...{ database: { status: "up" }, hsm: { status: "down" } },
+    }));
+    const now = await lines(metrics);
+    stop();
+    for (const name of ["cpu_seconds_total", "resident_memory_bytes", "heap_bytes", "open_fds"]) {
+      const value = now.find((line) => line.startsWith(`pki_process_${name} `))?.split(" ")[1];
+      expect([name, Number(value) > 0]).toEqual([name, true]);
+    }
+    expect(now).toContain('pki_component_up{component="database"} 1');
+    expect(now).toContain('pki_component_up{component="hsm"} 0');
+  });
+});

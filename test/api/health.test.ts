@@ -1,0 +1,84 @@
+/** Health: readiness follows database and keys, within 3 s, in closed sentences. */
+
+import { describe, expect, jest, test } from "bun:test";
+
+import { type HealthDeps, healthHandlers, Probes } from "#api/health.ts";
+import type { ProviderFacts } from "#domain/keys.ts";
+
+const softKeys: ProviderFacts = {
+  ...{ provider: "software", available: true, deviceSerial: "1", keyTypes: [] },
+};
+
+function opened(parts: Partial<HealthDeps> = {}) {
+  const deps: HealthDeps = {
+    store: { ping: async () => undefined },
+    keys: { facts: async () => [softKeys] },
+    build: { version: "1", runtime: "bun" },
+    draining: () => false,
+    exposition: async () => ({ type: "text/plain", text: "pki 1\n" }),
+    ...parts,
+  };
+  const ready = healthHandlers(deps, new Probes(deps))["health.ready"];
+  if (typeof ready === "function") throw new Error("readiness answers JSON");
+  // Readiness reads nothing of its call.
+  return () => ready.run({} as Parameters<typeof ready.run>[0]);
+}
+
+describe("readiness", () => {
+  test("is 200 while database and keys answer", async () => {
+    expect(await opened()()).toEqual({
+      status: 200,
+      body: {
+        status: "ready",
+        components: {
+          database: { status: "up" },
+          hsm: { status: "up", detail: "software" },
+          leadership: { status: "leader", detail: "single process" },
+        },
+      },
+    });
+  });
+
+  test("is 503 with a closed sentence when the database throws", async () => {
+    const ping = () => Promise.reject(new Error("connect 10.0.0.7:5432"));
+    const answer = await opened({ store: { ping } })();
+    expect(answer).toMatchObject({
+      ...{ status: 503, body: { status: "not_ready", components: { hsm: { status: "up" } } } },
+    });
+    expect(JSON.stringify(answer)).toContain("The database does not answer.");
+    expect(JSON.stringify(answer)).not.toContain("10.0.0.7");
+  });
+
+  test("is 503 when one provider of two is away, 200 when there is none", async () => {
+    const away = { ...softKeys, provider: "pkcs11" as const, available: false };
+    expect(await opened({ keys: { facts: async () => [softKeys, away] } })()).toMatchObject({
+      ...{ status: 503, body: { components: { hsm: { status: "down" } } } },
+    });
+    expect(await opened({ keys: { facts: async () => [] } })()).toMatchObject({
+      ...{ status: 200, body: { components: { hsm: { status: "skipped" } } } },
+    });
+  });
+
+  test("says not_ready from the start of the drain", async () => {
+    expect(await opened({ draining: () => true })()).toMatchObject({
+      ...{ status: 503, body: { status: "not_ready" } },
+    });
+  });
+
+  test("a probe that hangs is down after 3 s", async () => {
+    jest.useFakeTimers();
+    const pending = opened({ keys: { facts: () => new Promise(() => {}) } })();
+    jest.advanceTimersByTime(3_000);
+    jest.useRealTimers();
+    expect(await pending).toMatchObject({
+      ...{ status: 503, body: { components: { hsm: { status: "down" } } } },
+    });
+  });
+
+  test("many askers share one round of probes", async () => {
+    let rounds = 0;
+    const ready = opened({ store: { ping: async () => void rounds++ } });
+    await Promise.all([ready(), ready(), ready()]);
+    expect(rounds).toBe(1);
+  });
+});
