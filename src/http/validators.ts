@@ -2,83 +2,87 @@
 
 import type { Instant } from "#core/time.ts";
 
-/** A representation that shared caches may keep. */
-export interface Artefact {
+/** Octets or text to serve; `sha256` is the lower hex digest of the body, its strong ETag. */
+export interface Content {
   readonly body: Uint8Array | string;
   readonly contentType: string;
-  /** Lower hex SHA-256 of the body. */
   readonly sha256: string;
+  readonly disposition?: string;
+}
+
+/** Content that shared caches may keep until a time. */
+export interface TimedContent extends Content {
   readonly lastModified: Instant;
   readonly expires: Instant;
   /** Most seconds a shared cache may keep it. */
   readonly maxAgeSeconds: number;
-  readonly disposition?: string;
+}
+
+/** Timed content with all its headers written that do not change from request to request. */
+export interface Artefact {
+  readonly content: TimedContent;
+  readonly validators: Readonly<Record<string, string>>;
+  readonly described: Readonly<Record<string, string>>;
+}
+
+/** Prepares content that is going to be sent more than once. */
+export function artefact(content: TimedContent): Artefact {
+  const { sha256, lastModified, expires } = content;
+  const times = { "last-modified": httpDate(lastModified), expires: httpDate(expires) };
+  return { content, validators: { etag: tagOf(sha256), ...times }, described: described(content) };
 }
 
 /** 200 with validators, or 304 when the asker has these very octets already; HEAD is left to the listener. */
-export function cacheable(request: Request, artefact: Artefact, now: Instant): Response {
-  const headers = headersOf(artefact, now);
-  if (unchanged(request.headers, artefact)) return new Response(null, { status: 304, headers });
-  headers["content-type"] = artefact.contentType;
-  headers["content-length"] = String(Buffer.byteLength(artefact.body));
-  if (artefact.disposition !== undefined) headers["content-disposition"] = artefact.disposition;
-  // The DOM types want an ArrayBuffer of its own; Bun sends any view of octets.
-  return new Response(artefact.body as string | Uint8Array<ArrayBuffer>, { headers });
+export function cacheable(request: Request, given: Artefact, now: Instant): Response {
+  const { content, validators } = given;
+  const cacheControl = `public, max-age=${maxAge(content, now)}, no-transform`;
+  const headers = { "cache-control": cacheControl, ...validators };
+  if (unchanged(request.headers, content)) return new Response(null, { status: 304, headers });
+  return new Response(octets(content), { headers: { ...headers, ...given.described } });
 }
 
 /**
  * The same for a certificate or bundle, which has no times of its own: an ETag, and a fixed number of seconds in caches.
  */
-export function cacheableFor(
-  request: Request,
-  maxAgeSeconds: number,
-  artefact: Pick<Artefact, "body" | "contentType" | "sha256" | "disposition">,
-): Response {
-  const { body, contentType, sha256, disposition } = artefact;
-  const headers: Record<string, string> = {
-    ...{ "cache-control": `public, max-age=${maxAgeSeconds}`, etag: `"${sha256}"` },
+export function cacheableFor(request: Request, maxAgeSeconds: number, content: Content): Response {
+  const headers = {
+    ...{ "cache-control": `public, max-age=${maxAgeSeconds}`, etag: tagOf(content.sha256) },
   };
-  if (namesTag(request.headers.get("if-none-match"), sha256)) {
+  if (namesTag(request.headers.get("if-none-match"), content)) {
     return new Response(null, { status: 304, headers });
   }
-  headers["content-type"] = contentType;
-  headers["content-length"] = String(Buffer.byteLength(body));
-  if (disposition !== undefined) headers["content-disposition"] = disposition;
-  // As in `cacheable`: Bun sends any view of octets.
-  return new Response(body as string | Uint8Array<ArrayBuffer>, { headers });
+  return new Response(octets(content), { headers: { ...headers, ...described(content) } });
 }
 
 /** Seconds from now to `expires`, within 0 and `maxAgeSeconds`. */
-export function maxAge(
-  artefact: Pick<Artefact, "expires" | "maxAgeSeconds">,
-  now: Instant,
-): number {
-  const seconds = Math.floor((artefact.expires - now) / 1000);
-  return Math.max(0, Math.min(seconds, artefact.maxAgeSeconds));
+function maxAge({ expires, maxAgeSeconds }: TimedContent, now: Instant): number {
+  return Math.max(0, Math.min(Math.floor((expires - now) / 1000), maxAgeSeconds));
 }
 
 /** If-None-Match goes before If-Modified-Since, which it switches off (RFC 9110 §13.2.2). */
-function unchanged(headers: Headers, artefact: Artefact): boolean {
+function unchanged(headers: Headers, content: TimedContent): boolean {
   const tags = headers.get("if-none-match");
-  if (tags !== null) return namesTag(tags, artefact.sha256);
+  if (tags !== null) return namesTag(tags, content);
   const since = headers.get("if-modified-since");
   if (since === null) return false;
   const at = Date.parse(since);
-  return !Number.isNaN(at) && artefact.lastModified <= at;
+  return !Number.isNaN(at) && content.lastModified <= at;
 }
 
 /** Weak comparison: a `W/` before the tag changes nothing. */
-const namesTag = (tags: string | null, sha256: string): boolean =>
-  tags !== null && (tags.trim() === "*" || tags.includes(`"${sha256}"`));
+const namesTag = (tags: string | null, { sha256 }: Content): boolean =>
+  tags !== null && (tags.trim() === "*" || tags.includes(tagOf(sha256)));
 
-function headersOf(artefact: Artefact, now: Instant): Record<string, string> {
-  return {
-    "cache-control": `public, max-age=${maxAge(artefact, now)}, no-transform`,
-    etag: `"${artefact.sha256}"`,
-    "last-modified": httpDate(artefact.lastModified),
-    expires: httpDate(artefact.expires),
-  };
-}
+const tagOf = (sha256: string): string => `"${sha256}"`;
+
+const described = ({ body, contentType, disposition }: Content): Record<string, string> => ({
+  "content-type": contentType,
+  "content-length": String(Buffer.byteLength(body)),
+  ...(disposition === undefined ? {} : { "content-disposition": disposition }),
+});
+
+// The DOM types want an ArrayBuffer of its own; Bun sends any view of octets.
+const octets = ({ body }: Content) => body as string | Uint8Array<ArrayBuffer>;
 
 /** IMF-fixdate (RFC 9110 §5.6.7). */
 const httpDate = (at: Instant): string => new Date(at).toUTCString();

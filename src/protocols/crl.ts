@@ -9,7 +9,7 @@ import type { CrlPublisher } from "#domain/revocation/crl.ts";
 import type { CrlRecord } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
 import type { PublicHandler } from "#http/public.ts";
-import { type Artefact, cacheable } from "#http/validators.ts";
+import { artefact, cacheable, type TimedContent } from "#http/validators.ts";
 
 interface Deps {
   readonly store: Store;
@@ -31,8 +31,8 @@ export function crlRead(deps: Deps): PublicHandler {
     const ca = await deps.store.read.cas.byId(caId(path.id ?? ""));
     if (ca === undefined) throw refuse("not_found");
     const crl = await deps.publisher.current(ca);
-    const artefact = pem ? asPem(crl) : asDer(crl);
-    return cacheable(request, { ...artefact, maxAgeSeconds }, deps.clock.now());
+    const rendered = artefact({ ...(pem ? asPem(crl) : asDer(crl)), maxAgeSeconds });
+    return cacheable(request, rendered, deps.clock.now());
   };
 }
 
@@ -43,7 +43,7 @@ function wantsPem(query: string): boolean {
   throw refuse("bad_query", { parameter: "format", reason: "must be der or pem" });
 }
 
-type Rendered = Omit<Artefact, "maxAgeSeconds">;
+type Rendered = Omit<TimedContent, "maxAgeSeconds">;
 
 const asDer = (crl: CrlRecord): Rendered => ({
   ...{ body: crl.der, contentType: "application/pkix-crl", sha256: crl.sha256 },

@@ -6,7 +6,7 @@ import type { Clock } from "#domain/ports.ts";
 import type { Ocsp, OcspAnswer } from "#domain/revocation/ocsp.ts";
 import { readBytes } from "#http/body.ts";
 import type { PublicHandler } from "#http/public.ts";
-import { cacheable } from "#http/validators.ts";
+import { type Artefact, artefact, cacheable } from "#http/validators.ts";
 
 interface Deps {
   readonly ocsp: Pick<Ocsp, "answer" | "stillTrue">;
@@ -23,8 +23,15 @@ export function ocspHandlers(deps: Deps): { get: PublicHandler; post: PublicHand
   const maxAgeSeconds = deps.httpMaxAgeSeconds === 0 ? day : Math.min(deps.httpMaxAgeSeconds, day);
   const paths = new Map<string, Remembered>();
 
-  const remember = (path: string, answer: OcspAnswer): Remembered => {
-    const remembered = { answer, sha256: sha256Hex(answer.der) };
+  const remember = (path: string, answer: OcspAnswer): Remembered | undefined => {
+    if (answer.validity === undefined) return undefined;
+    const { thisUpdate: lastModified, nextUpdate: expires } = answer.validity;
+    const sha256 = sha256Hex(answer.der);
+    const times = { lastModified, expires, maxAgeSeconds };
+    const remembered = {
+      answer,
+      rendered: artefact({ body: answer.der, contentType, sha256, ...times }),
+    };
     if (path.length > pathLengthMax) return remembered;
     paths.delete(path);
     paths.set(path, remembered);
@@ -36,17 +43,14 @@ export function ocspHandlers(deps: Deps): { get: PublicHandler; post: PublicHand
   return {
     get: async ({ request, path: { id = "", request: rest = "" } }) => {
       const path = `${id}/${rest}`;
-      let known = paths.get(path);
-      if (known === undefined || !(await deps.ocsp.stillTrue(known.answer))) {
-        const answer = await deps.ocsp.answer(caId(id), requestOctets(rest));
-        if (answer.validity === undefined) return uncacheable(answer);
-        known = remember(path, answer);
+      const known = paths.get(path);
+      if (known !== undefined && (await deps.ocsp.stillTrue(known.answer))) {
+        return cacheable(request, known.rendered, deps.clock.now());
       }
-      const { answer, sha256 } = known;
-      if (answer.validity === undefined) return uncacheable(answer);
-      const { thisUpdate: lastModified, nextUpdate: expires } = answer.validity;
-      const artefact = { body: answer.der, contentType, sha256, lastModified, expires };
-      return cacheable(request, { ...artefact, maxAgeSeconds }, deps.clock.now());
+      const answer = await deps.ocsp.answer(caId(id), requestOctets(rest));
+      const fresh = remember(path, answer);
+      if (fresh === undefined) return uncacheable(answer);
+      return cacheable(request, fresh.rendered, deps.clock.now());
     },
     post: async ({ request, path: { id = "" } }) => {
       const octets = await readBytes(request, requestBytesMax);
@@ -55,10 +59,10 @@ export function ocspHandlers(deps: Deps): { get: PublicHandler; post: PublicHand
   };
 }
 
-/** An answer a GET path led to, and the digest that is its ETag. */
+/** An answer a GET path led to, and how it is sent. */
 interface Remembered {
   readonly answer: OcspAnswer;
-  readonly sha256: string;
+  readonly rendered: Artefact;
 }
 
 /**
