@@ -87,6 +87,7 @@ test("crl_unavailable when none is stored and none can be signed, and the stored
   small.keys.beforeSign = away;
   expect(await codeOf(get())).toBe("crl_unavailable");
   small.keys.beforeSign = () => {};
+  small.clock.advance(5);
   await get();
   small.keys.beforeSign = away;
   expect((await get()).status).toBe(200);

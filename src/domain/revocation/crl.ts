@@ -41,6 +41,8 @@ export class CrlPublisher {
   readonly #deps: CrlDeps;
   readonly #builds = new Map<string, Builds>();
   readonly #served = new Map<string, CrlRecord>();
+  /** Until when nobody's download makes pkid try again: anyone may ask, and every try writes to the ledger. */
+  readonly #restingUntil = new Map<string, Instant>();
 
   constructor(deps: CrlDeps) {
     this.#deps = deps;
@@ -91,11 +93,15 @@ export class CrlPublisher {
 
   async #onDemand(ca: CaRecord, scope: string): Promise<CrlRecord> {
     if (ca.certificate === undefined) throw refuse("not_found");
+    const key = `${ca.id}/${scope}`;
+    const now = this.#deps.clock.now();
+    if (now < (this.#restingUntil.get(key) ?? now)) throw unavailable();
     try {
       return await this.publish(ca, systemOrigin("crl"), scope);
     } catch (error) {
-      if (!(error instanceof Problem)) throw error;
-      throw refuse("crl_unavailable", { retry_after: error.facts.retry_after ?? 5 });
+      this.#restingUntil.set(key, addSeconds(now, restSeconds));
+      if (error instanceof Problem) throw unavailable();
+      throw error;
     }
   }
 
@@ -251,5 +257,8 @@ function publishEvent(ca: CaRecord, by: Origin, crl: CrlRecord) {
   };
 }
 
+const unavailable = () => refuse("crl_unavailable", { retry_after: restSeconds });
+
+const restSeconds = 5;
 const pageSize = 1000;
 const servedMax = 64;

@@ -65,6 +65,8 @@ export class Responders {
   readonly #deps: ResponderDeps;
   readonly #signers = new Map<CaId, OcspSigner>();
   readonly #opening = new Map<CaId, Promise<OcspSigner>>();
+  /** Until when nobody's question makes pkid try again: anyone may ask, and every try writes and makes a key. */
+  readonly #restingUntil = new Map<CaId, Instant>();
   /** The revocation sequence at which a signer was last known not to be revoked. */
   readonly #checkedAt = new WeakMap<OcspSigner, number>();
 
@@ -151,10 +153,13 @@ export class Responders {
   }
 
   async #makeOrTryLater(issuer: Issuer, old: ResponderRecord | undefined) {
+    const now = this.#deps.clock.now();
+    if (now < (this.#restingUntil.get(issuer.ca.id) ?? now)) throw later();
     try {
       return await this.#make(issuer, old);
     } catch (error) {
-      if (error instanceof Problem) throw refuse("key_unavailable", { retry_after: 5 });
+      this.#restingUntil.set(issuer.ca.id, addSeconds(now, restSeconds));
+      if (error instanceof Problem) throw later();
       throw error;
     }
   }
@@ -174,6 +179,8 @@ export class Responders {
       return await this.#certify(issuer, held);
     } catch (error) {
       await keys.destroy(held.ref);
+      const at = clock.now();
+      await store.atomically((tx) => announceKey(tx, held, "responder", "destroy", at));
       throw error;
     }
   }
@@ -239,3 +246,6 @@ export class Responders {
 const keyRefOf = ({ keyProvider, keyLabel, keyId }: ResponderRecord): KeyRef => ({
   ...{ provider: keyProvider, label: keyLabel, id: keyId },
 });
+
+const restSeconds = 5;
+const later = () => refuse("key_unavailable", { retry_after: restSeconds });

@@ -112,7 +112,18 @@ test("a number is never used twice, also when signing fails", async () => {
   expect(failed.code).toBe("crl_unavailable");
   expect(ledger()[1]).toMatchObject({ kind: "outcome", result: "error", error: "key_unavailable" });
   small.keys.beforeSign = () => {};
+  small.clock.advance(5);
   expect((await small.publisher.current(small.ca)).number).toBe(2);
+});
+
+test("downloads during an outage do not each try to sign", async () => {
+  small.keys.beforeSign = () => {
+    throw refuse("key_unavailable", { retry_after: 2 });
+  };
+  for (let download = 0; download < 3; download++) {
+    await small.publisher.current(small.ca).catch(() => {});
+  }
+  expect(ledger()).toHaveLength(2);
 });
 
 test("a CRL past nextUpdate is never served", async () => {

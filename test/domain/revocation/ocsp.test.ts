@@ -236,6 +236,7 @@ test("a key store that is away is tryLater, a shed request says when, a fault in
     throw refuse("key_unavailable", { retry_after: 2 });
   };
   expect((await ask(serial)).status).toBe("tryLater");
+  small.clock.advance(5);
   small.keys.beforeSign = ({ purpose }) => {
     if (purpose === "ocsp") throw refuse("overloaded", { retry_after: 2 });
   };

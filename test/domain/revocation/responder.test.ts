@@ -114,10 +114,15 @@ test("an answer by a revoked responder is not given again", async () => {
   expect(await small.ocsp.answer(small.ca.id, der)).not.toBe(kept);
 });
 
-test("a key that got no certificate is destroyed", async () => {
+test("a key that got no certificate is destroyed, once per rest however many ask", async () => {
   small.keys.beforeSign = () => {
     throw refuse("key_unavailable", { retry_after: 2 });
   };
-  await signer().catch(() => {});
+  for (let question = 0; question < 3; question++) await signer().catch(() => {});
   expect(small.keys.held.size).toBe(1);
+  const keys = [...small.store.state.ledger.values()].filter(({ kind }) => kind === "key");
+  expect(keys.map(({ operation }) => operation)).toEqual(["generate", "destroy"]);
+  small.keys.beforeSign = () => {};
+  small.clock.advance(5);
+  expect((await signer()).role).toBe("responder");
 });
