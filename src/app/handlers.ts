@@ -1,6 +1,7 @@
 /** Every row of the operations table with its handler: a row without one does not compile. */
 
 import type { Metrics } from "#adapters/telemetry/families.ts";
+import { ocspCounter } from "#adapters/telemetry/request-counters.ts";
 import { accessHandlers } from "#api/access.ts";
 import { auditHandlers } from "#api/audit.ts";
 import { authorityHandlers } from "#api/authorities.ts";
@@ -43,6 +44,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
   const answers = ocspHandlers({
     ...{ ocsp, clock, httpMaxAgeSeconds: config.ocsp.http_max_age_seconds },
     pathsMax: config.server.ocsp_cache_entries,
+    onAnswer: ocspCounter(metrics),
   });
   const { authorities, issuance, profiles } = parts;
   const handlers: Handlers = {

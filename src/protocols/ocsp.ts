@@ -15,6 +15,8 @@ interface Deps {
   readonly httpMaxAgeSeconds: number;
   /** Most request paths remembered with their answer. */
   readonly pathsMax: number;
+  /** Told the status word of every answer, also of one from memory. */
+  readonly onAnswer: (status: OcspAnswer["status"]) => void;
 }
 
 /** Handlers for both OCSP forms; whatever the status word, HTTP says 200 unless the guard shed the request. */
@@ -45,16 +47,20 @@ export function ocspHandlers(deps: Deps): { get: PublicHandler; post: PublicHand
       const path = `${id}/${rest}`;
       const known = paths.get(path);
       if (known !== undefined && (await deps.ocsp.stillTrue(known.answer))) {
+        deps.onAnswer(known.answer.status);
         return cacheable(request, known.rendered, deps.clock.now());
       }
       const answer = await deps.ocsp.answer(caId(id), requestOctets(rest));
+      deps.onAnswer(answer.status);
       const fresh = remember(path, answer);
       if (fresh === undefined) return uncacheable(answer);
       return cacheable(request, fresh.rendered, deps.clock.now());
     },
     post: async ({ request, path: { id = "" } }) => {
       const octets = await readBytes(request, requestBytesMax);
-      return uncacheable(await deps.ocsp.answer(caId(id), octets));
+      const answer = await deps.ocsp.answer(caId(id), octets);
+      deps.onAnswer(answer.status);
+      return uncacheable(answer);
     },
   };
 }

@@ -13,6 +13,8 @@ import { ocspHandlers, requestOctets } from "#protocols/ocsp.ts";
 import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
 
 let small: SmallCa;
+const words: string[] = [];
+const onAnswer = (word: string) => void words.push(word);
 let handlers: ReturnType<typeof ocspHandlers>;
 let der: Uint8Array;
 let serial: Awaited<ReturnType<SmallCa["issue"]>>["serial"];
@@ -20,7 +22,7 @@ let serial: Awaited<ReturnType<SmallCa["issue"]>>["serial"];
 beforeEach(async () => {
   small = await smallCa();
   const { ocsp, clock } = small;
-  handlers = ocspHandlers({ ocsp, clock, httpMaxAgeSeconds: 0, pathsMax: 100 });
+  handlers = ocspHandlers({ ocsp, clock, httpMaxAgeSeconds: 0, pathsMax: 100, onAnswer });
   ({ serial } = await small.issue());
   der = questionOf();
 });
@@ -61,7 +63,7 @@ test("an answer to GET may be kept until nextUpdate, at most a day", async () =>
 
 test("the setting shortens what shared caches may keep", async () => {
   const { ocsp, clock } = small;
-  handlers = ocspHandlers({ ocsp, clock, httpMaxAgeSeconds: 300, pathsMax: 100 });
+  handlers = ocspHandlers({ ocsp, clock, httpMaxAgeSeconds: 300, pathsMax: 100, onAnswer });
   expect((await get(base64())).headers.get("cache-control")).toContain("max-age=300,");
 });
 
@@ -152,4 +154,12 @@ test("a shed request is 503 with Retry-After and tryLater inside", async () => {
   const response = await get(base64());
   expect([response.status, response.headers.get("retry-after")]).toEqual([503, "2"]);
   expect(await statusIn(response)).toBe("tryLater");
+});
+
+test("every answer tells its status word, from memory too", async () => {
+  words.length = 0;
+  await get(base64());
+  await get(base64());
+  await post(new Uint8Array(1));
+  expect(words).toEqual(["successful", "successful", "malformedRequest"]);
 });

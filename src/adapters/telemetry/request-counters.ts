@@ -1,4 +1,4 @@
-/** Counts HTTP requests at the one seam they all pass, and the CRL downloads among them. */
+/** Counts HTTP requests at the one seam they all pass, the CRL downloads among them, and OCSP answers. */
 
 import { type OperationName, operations, routeOf } from "#operations";
 
@@ -32,6 +32,20 @@ export function requestCounters(metrics: Metrics) {
         metrics.count("pki_crl_requests_total", { result: status < 400 ? "success" : "error" });
       }
     },
+  };
+}
+
+/** Counts OCSP answers by status word (RFC 6960 §4.2.1); unauthorized and tryLater are errors to whoever asked. */
+export function ocspCounter(metrics: Metrics): (status: string) => void {
+  const series = {
+    success: metrics.series("pki_ocsp_requests_total", { result: "success" }),
+    malformed: metrics.series("pki_ocsp_requests_total", { result: "malformed" }),
+    error: metrics.series("pki_ocsp_requests_total", { result: "error" }),
+  };
+  return (status) => {
+    if (status === "successful") series.success.value++;
+    else if (status === "malformedRequest") series.malformed.value++;
+    else series.error.value++;
   };
 }
 

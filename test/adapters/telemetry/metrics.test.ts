@@ -3,15 +3,11 @@
 import { describe, expect, test } from "bun:test";
 
 import { Metrics } from "#adapters/telemetry/families.ts";
-import { measuredKeys } from "#adapters/telemetry/measured-keys.ts";
 import { metricTable } from "#adapters/telemetry/metrics.ts";
 import { eventCounters } from "#adapters/telemetry/projections.ts";
-import { requestCounters } from "#adapters/telemetry/request-counters.ts";
+import { ocspCounter, requestCounters } from "#adapters/telemetry/request-counters.ts";
 import { observeComponents, observeResources } from "#adapters/telemetry/resources.ts";
-import { refuse } from "#core/problems.ts";
 import type { AuditEvent } from "#core/audit/chain.ts";
-import type { Keys } from "#domain/keys.ts";
-import type { SignTicket } from "#domain/keys.ts";
 
 /** Lines of the exposition that are no comment. */
 async function lines(metrics: Metrics): Promise<readonly string[]> {
@@ -81,6 +77,16 @@ describe("requests", () => {
   });
 });
 
+test("OCSP answers count by what their status word means to the asker", async () => {
+  const metrics = new Metrics();
+  const count = ocspCounter(metrics);
+  for (const word of ["successful", "malformedRequest", "unauthorized", "tryLater"]) count(word);
+  const now = await lines(metrics);
+  expect(now).toContain('pki_ocsp_requests_total{result="success"} 1');
+  expect(now).toContain('pki_ocsp_requests_total{result="malformed"} 1');
+  expect(now).toContain('pki_ocsp_requests_total{result="error"} 2');
+});
+
 describe("projections of events", () => {
   const event = (action: string, result: string, detail = ""): AuditEvent => ({
     ...{ seq: 1, id: "", timestamp: "", actor: "", actorName: "", actorRoles: "", action, result },
@@ -107,27 +113,6 @@ describe("projections of events", () => {
       'pki_certificates_total{operation="renew",result="success"} 1',
       'pki_certificates_total{operation="revoke",result="error"} 1',
     ]);
-  });
-});
-
-describe("measured keys", () => {
-  // Only these two are called.
-  const keys = {
-    sign: async () => new Uint8Array(1),
-    facts: async () => {
-      throw refuse("key_unavailable");
-    },
-  } as unknown as Keys;
-
-  test("count and time each operation, and pass refusals through", async () => {
-    const metrics = new Metrics();
-    const measured = measuredKeys(keys, metrics);
-    await measured.sign({} as SignTicket, new Uint8Array(0)); // The fake looks at no ticket.
-    await expect(measured.facts()).rejects.toMatchObject({ code: "key_unavailable" });
-    const now = await lines(metrics);
-    expect(now).toContain('pki_hsm_operations_total{operation="sign",result="success"} 1');
-    expect(now).toContain('pki_hsm_operations_total{operation="ping",result="error"} 1');
-    expect(now).toContain('pki_hsm_operation_duration_seconds_count{operation="sign"} 1');
   });
 });
 
