@@ -42,6 +42,7 @@ export interface Store {
    * Runs the unit and commits it durably with others that wait (group commit); resolves only after the commit.
    * A unit that throws is rolled back alone and the promise rejects with its error. No key, network or clock call
    * inside. Refuses `storage_unavailable` when the database does not accept writes.
+   * A unit never waits for another unit: that would wait for its own commit.
    */
   atomically<T>(unit: (tx: Unit) => Promise<T>): Promise<T>;
   /** Calls back after commits that appended events, in order, also those of other processes; gives the unsubscribe. */

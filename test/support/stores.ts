@@ -18,6 +18,8 @@ export interface DatabaseUnderTest {
   open(deps?: Partial<StoreDependencies>): Promise<Store & Administration>;
   /** Runs one statement behind the store's back. */
   tamper(text: string): Promise<void>;
+  /** Reads rows behind the store's back. */
+  query(text: string): Promise<unknown[]>;
 }
 
 export const postgresLimits = {
@@ -36,6 +38,12 @@ export function sqliteDatabase(): DatabaseUnderTest {
       database.run(text);
       database.close();
     },
+    query: async (text) => {
+      const database = new Database(target);
+      const rows = database.query(text).all();
+      database.close();
+      return rows;
+    },
   };
 }
 
@@ -49,6 +57,7 @@ export async function postgresDatabase(server: PostgresServer): Promise<Database
     tamper: async (text) => {
       await server.query(target, text);
     },
+    query: (text) => server.query(target, text),
   };
 }
 

@@ -28,7 +28,7 @@ export class AccessLog {
       this.#rows.shift();
       this.dropped += 1;
     }
-    this.#rows.push({ ...row, durationMs: Math.round(row.durationMs) });
+    this.#rows.push(storable(row));
     this.#timer ??= setTimeout(() => this.#write(), lagMilliseconds);
     this.#timer.unref();
   }
@@ -53,5 +53,17 @@ export class AccessLog {
   }
 }
 
+/** Path and user agent come from strangers: what no database can hold must not cost the rows beside it. */
+function storable(row: AccessLogRow): AccessLogRow {
+  const clean = (text: string) => text.replaceAll("\0", "").slice(0, textMax);
+  return {
+    ...row,
+    ...{ durationMs: Math.round(row.durationMs), requestId: clean(row.requestId) },
+    ...{ subject: clean(row.subject), method: clean(row.method), route: clean(row.route) },
+    ...{ path: clean(row.path), ip: clean(row.ip), userAgent: clean(row.userAgent) },
+  };
+}
+
+const textMax = 4096;
 const bufferedMax = 10_000;
 const lagMilliseconds = 500;

@@ -43,13 +43,6 @@ export function isStorageFault(error: unknown): boolean {
   return faultCodes.some((prefix) => code.startsWith(prefix));
 }
 
-/** True when a unique index refused a row; both dialects' spellings. */
-export function isUniqueViolation(error: unknown): boolean {
-  const { code, errno } = codes(rootCause(error));
-  if (code === "ERR_POSTGRES_SERVER_ERROR") return errno === "23505";
-  return code === "SQLITE_CONSTRAINT_UNIQUE" || code === "SQLITE_CONSTRAINT_PRIMARYKEY";
-}
-
 /** True when a table does not exist, on PostgreSQL. */
 export const isMissingTable = (error: unknown): boolean =>
   codes(rootCause(error)).errno === "42P01";

@@ -108,6 +108,7 @@ export class Journal implements AuditWrites {
       prevHash: this.#heads.eventHash,
     };
     assertStorable(unhashed);
+    assert(draft.actor.length <= actorMax, "an actor's name is short");
     const event: AuditEvent = { ...unhashed, hash: eventHash(unhashed) };
     this.#events.push(event);
     this.#instants.push(at);
@@ -180,7 +181,7 @@ export class Journal implements AuditWrites {
   }
 }
 
-/** PostgreSQL's text holds no NUL, and a batch must not fail for one unit's text at its flush. */
+/** PostgreSQL's text holds no NUL and its index no long key; a batch must not fail for one unit's text at its flush. */
 function assertStorable(texts: Readonly<Record<string, string | number>>): void {
   assert(!Object.values(texts).join("").includes("\0"), "no text of an event or entry holds a NUL");
 }
@@ -188,6 +189,7 @@ function assertStorable(texts: Readonly<Record<string, string | number>>): void 
 type EventRow = AuditEvent & { readonly at: number };
 type OpenRow = { opId: string; number: number; owner: number };
 
+const actorMax = 600;
 const headColumns = [
   "event_seq",
   "event_hash",

@@ -60,7 +60,8 @@ export class PostgresEngine implements Engine {
     try {
       await connection.unsafe(writerSettings);
       await assertDurable(connection);
-      await connection.unsafe("select pg_advisory_lock($1::int, $2::int)", [
+      // Shared, so that a session the network lost does not keep its successor out.
+      await connection.unsafe("select pg_advisory_lock_shared($1::int, $2::int)", [
         presenceClass,
         this.#owner,
       ]);
@@ -231,10 +232,14 @@ function joined<T>(read: () => Promise<T>): () => Promise<T> {
 
 const tables = defineTables(postgresKit);
 const channel = "pkid_events";
-const batchMilliseconds = 30_000;
+const batchMilliseconds = 15_000;
 const pingMilliseconds = 3000;
 const lockHeads =
   "select event_seq, event_hash, ledger_number, ledger_hash, revocation_sequence from heads where id = 1 for update";
-// A replica that stalls must not keep the head row from all others.
-const writerSettings =
-  "set statement_timeout = 20000; set lock_timeout = 20000; set idle_in_transaction_session_timeout = 20000";
+// A replica that stalls or is cut off must not keep the head row from all others.
+const writerSettings = [
+  ...["set statement_timeout = 10000", "set lock_timeout = 10000"],
+  "set idle_in_transaction_session_timeout = 10000",
+  ...["set tcp_keepalives_idle = 15", "set tcp_keepalives_interval = 5"],
+  "set tcp_keepalives_count = 3",
+].join("; ");

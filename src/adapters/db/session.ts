@@ -67,9 +67,13 @@ export function bulkInserter<T extends SQLiteTable>(
       const values = driverValues(columns, row);
       return Object.fromEntries(columns.map(([, column], at) => [column.name, values[at]]));
     });
-    await session.run(text, [JSON.stringify(named)]);
+    await session.run(text, [JSON.stringify(named, wellFormed)]);
   };
 }
+
+/** PostgreSQL refuses half a surrogate pair; as UTF-8, and so in every hash, it is U+FFFD anyway. */
+const wellFormed = (_name: string, value: unknown): unknown =>
+  typeof value === "string" ? value.toWellFormed() : value;
 
 /** Rows older than `after` in a list ordered newest first, ties broken by id. */
 export function olderThan(at: Column, id: Column, after: PageKey | undefined): SQL | undefined {

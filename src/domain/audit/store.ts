@@ -30,7 +30,7 @@ export interface AuditReads {
   eventHead(): Promise<ChainHead>;
   ledgerAfter(afterNumber: number, limit: number): Promise<readonly LedgerEntry[]>;
   ledgerHead(): Promise<ChainHead>;
-  /** Intents without outcome, oldest first. */
+  /** Intents without outcome, oldest first; what another living replica holds open is left out. */
   openLedgerIntents(limit: number): Promise<readonly LedgerEntry[]>;
 }
 

@@ -88,6 +88,9 @@ export interface CertificateWrites {
     revokedAt: Instant | undefined,
     reason: RevocationReason | undefined,
   ): Promise<void>;
-  /** At start: every intent still `intended` becomes `orphaned`; gives them back. */
+  /**
+   * At start: every intent still `intended` becomes `orphaned`, but those another living replica is signing now;
+   * gives them back.
+   */
   orphanOpenIntents(): Promise<readonly IntentRecord[]>;
 }
