@@ -6,15 +6,26 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { encodePem } from "#core/asn1/pem.ts";
+import { responderExtensions } from "#core/policy/certificate-extensions.ts";
+import { Problem, refuse } from "#core/problems.ts";
+import { addSeconds } from "#core/time.ts";
 import type { KeyType } from "#core/x509/algorithms.ts";
-import { pemBundle } from "#domain/authorities/bundle.ts";
+import { parseCertificate } from "#core/x509/certificate.ts";
+import { subjectKeyId } from "#core/x509/extensions.ts";
+import { encodeName } from "#core/x509/names.ts";
+import { chainBundle, pemBundle } from "#domain/authorities/bundle.ts";
+import type { CaWish } from "#domain/authorities/create.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import { certifyResponder } from "#domain/certificates/responder.ts";
 import {
   caWish,
   csr,
   initRoot,
   issuanceWorld,
   leafWish,
+  newKey,
   rootOrigin,
+  spkiOf,
 } from "#test/support/issuance.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "pkid-create-"));
@@ -52,3 +63,186 @@ for (const keyType of algorithms) {
     expect(issued.intermediates).toHaveLength(1);
   });
 }
+
+const codeOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => "accepted",
+    (error) => (error instanceof Problem ? error.code : String(error)),
+  );
+const none = { dns: [], ip: [], email: [], uri: [], dirNames: [] };
+const onlyDns = (...dns: string[]) => ({
+  ...{ permitted: { ...none, dns }, excluded: none, critical: true },
+});
+
+test("a root is recorded under itself, announced in the ledger, and an event", async () => {
+  const world = issuanceWorld();
+  const root = await initRoot(world, { maxPathLength: 1 });
+  expect(root).toMatchObject({
+    ...{ parent: undefined, lineage: root.id, status: "active", maxPathLength: 1 },
+    ...{ subject: "CN=Test root", internal: false },
+  });
+  expect(await world.store.read.cas.byId(root.id)).toEqual(root);
+  const [own] = [...world.store.state.certificates.values()];
+  expect(own).toMatchObject({ caId: root.id, serial: root.serial, kind: "ca" });
+  const kinds = [...world.store.state.ledger.values()].map(({ kind }) => kind);
+  expect(kinds).toEqual(["key", "intent", "outcome"]);
+  expect([...world.store.state.events.values()]).toMatchObject([
+    { action: "ca.init_root", result: "success", target: root.id, targetName: "root" },
+  ]);
+});
+
+test("the key's label carries the CA's, and a repeat never collides with it", async () => {
+  const world = issuanceWorld();
+  world.store.beforeWrite = (operation) => {
+    if (operation === "cas.insert") throw refuse("storage_unavailable");
+  };
+  expect(await codeOf(initRoot(world))).toBe("storage_unavailable");
+  world.store.beforeWrite = () => {};
+  const root = await initRoot(world);
+  expect(root.key.label).toBe(`root-${root.id}`);
+});
+
+test("a taken label is refused before a key is made", async () => {
+  const world = issuanceWorld();
+  await initRoot(world);
+  const keys = world.keys.held.size;
+  expect(await codeOf(initRoot(world))).toBe("already_exists");
+  expect(world.keys.held.size).toBe(keys);
+});
+
+test("path length: below zero nothing, otherwise one less than the parent's", async () => {
+  const world = issuanceWorld();
+  const root = await initRoot(world, { maxPathLength: 1 });
+  const under = (parent: CaRecord, label: string, maxPathLength?: number) =>
+    world.authorities.issueIntermediate(rootOrigin, parent, caWish({ label, maxPathLength }));
+  expect(await codeOf(under(root, "too-long", 1))).toBe("ca_constraint");
+  const issuing = await under(root, "issuing");
+  expect(issuing.maxPathLength).toBe(0);
+  expect(await codeOf(under(issuing, "below"))).toBe("ca_constraint");
+});
+
+test("a validity beyond the parent's is refused, a default is shortened to it", async () => {
+  const world = issuanceWorld();
+  const root = await initRoot(world, { validityDays: 100 });
+  const under = (label: string, validityDays?: number) =>
+    world.authorities.issueIntermediate(rootOrigin, root, caWish({ label, validityDays }));
+  expect(await codeOf(under("long", 101))).toBe("validity_exceeds_limit");
+  expect(await codeOf(under("same", 100))).toBe("accepted");
+  expect((await under("default")).notAfter).toBe(root.notAfter);
+});
+
+test("name constraints bind subordinates and leaves along the whole path", async () => {
+  const world = issuanceWorld();
+  const root = await initRoot(world, { nameConstraints: onlyDns("example.com") });
+  const under = (label: string, nameConstraints: CaWish["nameConstraints"]) =>
+    world.authorities.issueIntermediate(rootOrigin, root, caWish({ label, nameConstraints }));
+  expect(await codeOf(under("claims", onlyDns("example.org")))).toBe("ca_constraint");
+  const issuing = await under("issuing", onlyDns("a.example.com"));
+  const leaf = (name: string) =>
+    world.issuance.issue(
+      rootOrigin,
+      issuing,
+      leafWish({ csr: csr({ subject: [{ type: "CN", value: name }], dns: [name] }) }),
+    );
+  expect(await codeOf(leaf("x.a.example.com"))).toBe("accepted");
+  expect(await codeOf(leaf("b.example.com"))).toBe("gate_refused");
+});
+
+test("a CA the gates refuse leaves no key behind and a denied event", async () => {
+  const world = issuanceWorld();
+  const subject = [{ type: "CN", value: "x".repeat(65) }];
+  expect(await codeOf(initRoot(world, { subject }))).toBe("gate_refused");
+  expect(world.keys.held.size).toBe(0);
+  expect(world.keys.signed).toEqual([]);
+  const events = [...world.store.state.events.values()];
+  expect(events).toMatchObject([{ action: "ca.init_root", result: "denied", target: "" }]);
+});
+
+test("only an active CA certifies another", async () => {
+  const world = issuanceWorld();
+  const root = await initRoot(world);
+  const retired = { ...root, status: "retired" as const };
+  const wish = caWish({ label: "below" });
+  expect(await codeOf(world.authorities.issueIntermediate(rootOrigin, retired, wish))).toBe(
+    "ca_not_active",
+  );
+});
+
+test("addresses are stamped only with a base, and name the CA that signs", async () => {
+  const bare = issuanceWorld();
+  const plain = await bare.issuance.issue(rootOrigin, await initRoot(bare), leafWish());
+  const oidsOf = (der: Uint8Array) => parseCertificate(der).extensions.map(({ oid }) => oid);
+  expect(oidsOf(plain.certificate)).not.toContain("2.5.29.31");
+  const world = issuanceWorld({ urlBase: "http://pki.example" });
+  const root = await initRoot(world);
+  const { certificate } = await world.issuance.issue(rootOrigin, root, leafWish());
+  const text = Buffer.from(certificate).toString("latin1");
+  for (const end of ["ocsp", "certificate", "crl"]) {
+    expect(text).toContain(`http://pki.example/api/ca/${root.id}/${end}`);
+  }
+});
+
+test("the bundle is the active certificate, superseded siblings, then the ancestors", async () => {
+  const world = issuanceWorld();
+  const root = await initRoot(world);
+  const under = (label: string) =>
+    world.authorities.issueIntermediate(rootOrigin, root, caWish({ label }));
+  const [old, active, retired] = [await under("old"), await under("new"), await under("gone")];
+  const { cas } = world.store.state;
+  cas.set(old.id, { ...old, status: "superseded" });
+  cas.set(active.id, { ...active, lineage: old.id });
+  cas.set(retired.id, { ...retired, lineage: old.id, status: "retired" });
+  const bundle = await chainBundle(world.store.read.cas, old);
+  const expected = [active, old, root].map(({ certificate }) => certificate ?? new Uint8Array());
+  expect(bundle).toBe(pemBundle(expected));
+});
+
+test("CFG-11: the internal CA is made once, unlisted, and certifies the serving key", async () => {
+  const world = issuanceWorld();
+  const internal = await world.serving.internalCa();
+  expect(internal).toMatchObject({ internal: true, maxPathLength: 0, keyType: "ecdsa-p256" });
+  expect(await world.serving.internalCa()).toEqual(internal);
+  const listed = await world.store.read.cas.page({ tenants: "platform" }, 10);
+  expect(listed.items).toEqual([]);
+  const { record, chainPem, caPem } = await world.serving.certify(internal, {
+    ...{ spki: spkiOf(newKey("ecdsa-p256").publicKey), commonName: "host", profile: "server" },
+    ...{ dnsNames: ["host", "LOCALHOST"], ips: ["127.0.0.1", "::1"], validitySeconds: undefined },
+  });
+  expect(record).toMatchObject({
+    ...{ kind: "serving", marker: "serving-tls", caId: internal.id },
+    sans: ["dns:host", "dns:localhost", "ip:127.0.0.1", "ip:::1"],
+  });
+  expect(chainPem.match(/BEGIN/g)).toHaveLength(1);
+  expect(caPem).toContain("BEGIN CERTIFICATE");
+});
+
+test("a name no certificate can carry is refused for the serving key", async () => {
+  const world = issuanceWorld();
+  const wish = {
+    ...{ spki: spkiOf(newKey("ecdsa-p256").publicKey), commonName: "host", profile: "server" },
+    ...{ dnsNames: ["a b"], ips: [], validitySeconds: undefined },
+  };
+  const internal = await world.serving.internalCa();
+  expect(await codeOf(world.serving.certify(internal, wish))).toBe("unprocessable");
+});
+
+test("a responder's certificate goes through the same ceremony and tells its unit", async () => {
+  const world = issuanceWorld();
+  const root = await initRoot(world);
+  const key = newKey("ecdsa-p256").publicKey;
+  const signer = await world.signers.signer(root, world.clock.now());
+  const keyId = subjectKeyId(spkiOf(key), "rfc7093");
+  let told: string | undefined;
+  const record = await certifyResponder(world, {
+    ...{ ca: root, subject: encodeName([{ type: "CN", value: "OCSP" }]), spki: spkiOf(key) },
+    ...{ notBefore: world.clock.now(), notAfter: addSeconds(world.clock.now(), 86_400) },
+    extensions: responderExtensions(keyId, signer.issuer.repeated),
+    also: async (_tx, { serial }) => {
+      told = serial;
+    },
+  });
+  expect(record.kind).toBe("responder");
+  expect(told).toBe(record.serial);
+  const entry = [...world.store.state.ledger.values()].at(-1);
+  expect(entry).toMatchObject({ purpose: "responder_certificate", result: "success" });
+});

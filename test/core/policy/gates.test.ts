@@ -1,0 +1,204 @@
+/** The gates: they report together, refuse when they cannot decide, and alone make what is signed. */
+
+import { expect, test } from "bun:test";
+
+import { parseSerial } from "#core/ids.ts";
+import { admit, type LeafRequest } from "#core/policy/admit.ts";
+import { repeatedExtensions } from "#core/policy/certificate-extensions.ts";
+import { type Candidate, clear, gates } from "#core/policy/gates.ts";
+import type { IssuanceSettings, Issuer } from "#core/policy/plan.ts";
+import type { Profile } from "#core/policy/profile.ts";
+import { ProfileSet } from "#core/policy/profiles.ts";
+import { addSeconds, instant, secondsPerDay } from "#core/time.ts";
+import { mustStaple } from "#core/x509/extensions.ts";
+import { parseCsr } from "#core/x509/csr.ts";
+import { caId } from "#core/ids.ts";
+import { encodeName } from "#core/x509/names.ts";
+import { type CsrOptions, csr } from "#test/support/issuance.ts";
+import { expectGolden } from "#test/support/golden.ts";
+
+const now = instant(Date.parse("2026-06-01T12:00:00Z"));
+const keyId = new Uint8Array(20).fill(9);
+const id = caId("11111111-1111-4111-8111-111111111111");
+const issuer: Issuer = {
+  ...{ id, subject: encodeName([{ type: "CN", value: "Issuer" }]).der, keyId },
+  ...{ spkiSha256: "", signature: "ecdsa-sha256", maxPathLength: undefined, constraints: [] },
+  ...{ notBefore: addSeconds(now, -86_400), notAfter: addSeconds(now, 3650 * secondsPerDay) },
+  repeated: repeatedExtensions({ id, keyId, urlBase: "https://pki.example" }),
+};
+const settings: IssuanceSettings = {
+  ...{ backdateSeconds: 300, skiMethod: "rfc7093", maxNames: 3, maxCertValidityDays: 0 },
+};
+const server = new ProfileSet().named("server");
+
+interface Asked extends CsrOptions {
+  readonly profile?: Partial<Profile>;
+  readonly request?: Partial<LeafRequest>;
+  readonly issuer?: Partial<Issuer>;
+}
+
+function admission(asked: Asked) {
+  const request: LeafRequest = {
+    ...{ csr: parseCsr(csr(asked)), validitySeconds: undefined, mustStaple: undefined },
+    ...{ caller: "interactive", ...asked.request },
+  };
+  const profile = { ...server, ...asked.profile };
+  return admit(request, profile, { ...issuer, ...asked.issuer }, settings, now);
+}
+
+function candidate(asked: Asked = {}): Candidate {
+  const admitted = admission(asked);
+  if (!admitted.readable) throw admitted.refusal;
+  const { plan, objections } = admitted;
+  const profile = { ...server, ...asked.profile };
+  const serial = parseSerial("4660");
+  return { plan, objections, profile, serial, now, issuer: { ...issuer, ...asked.issuer } };
+}
+
+function refusal(asked: Asked) {
+  const clearance = clear(candidate(asked));
+  if (clearance.cleared) return { code: "cleared", failed: [] };
+  const failed = clearance.gates.filter(({ status }) => status === "fail");
+  return { code: clearance.refusal.code, failed: failed.map(({ name }) => name) };
+}
+
+test("what the profile allows passes every gate", () => {
+  const clearance = clear(candidate());
+  expect(clearance.cleared).toBe(true);
+  expect(clearance.cleared && clearance.plan.gates.every((g) => g.status === "pass")).toBe(true);
+});
+
+test("the order of the gates is the contract's", () => {
+  const order = ["names", "certificate_policy", "must_staple", "lint", "name_constraints"];
+  expect(gates.map(({ name }) => name as string)).toEqual([...order, "keycheck", "validity"]);
+});
+
+test("all gates that refuse report together", () => {
+  const asked: Asked = {
+    ...{ dns: ["-bad-.example"], request: { validitySeconds: 400 * secondsPerDay } },
+    profile: { names: { ...server.names, permittedDns: ["other.example"] } },
+  };
+  expect(refusal(asked)).toEqual({
+    ...{ code: "gate_refused", failed: ["lint", "name_constraints", "validity"] },
+  });
+});
+
+test("a gate that refuses alone says so with its own code when it has one", () => {
+  const validity = { request: { validitySeconds: 398 * secondsPerDay } };
+  expect(refusal(validity)).toEqual({ code: "validity_exceeds_limit", failed: ["validity"] });
+  const policy: Asked = { profile: { keyUsages: ["keyEncipherment"], extKeyUsages: [] } };
+  expect(refusal(policy)).toEqual({
+    ...{ code: "key_usage_unsuitable", failed: ["certificate_policy"] },
+  });
+});
+
+test("a gate that throws has refused", () => {
+  const broken = candidate();
+  const trap = new Proxy(server, {
+    get: (profile, name) => {
+      if (name === "keyChecks") throw new Error("the blocklist cannot be read");
+      return Reflect.get(profile, name);
+    },
+  });
+  const clearance = clear({ ...broken, profile: trap });
+  if (clearance.cleared) throw new Error("a broken gate let a plan pass");
+  expect(clearance.gates.find(({ name }) => name === "keycheck")).toEqual({
+    ...{ name: "keycheck", status: "fail", reason: "the gate could not decide" },
+  });
+});
+
+test("names: as many as the setting allows, one more is refused", () => {
+  expect(refusal({ dns: ["a.example", "b.example", "c.example"] }).code).toBe("cleared");
+  const four = { dns: ["a.example", "b.example", "c.example", "d.example"] };
+  expect(refusal(four)).toEqual({ code: "gate_refused", failed: ["names"] });
+});
+
+test("names: a common name alone is enough unless the profile wants a SAN", () => {
+  expect(refusal({ dns: [] }).code).toBe("cleared");
+  const strict = { dns: [], profile: { names: { ...server.names, requireSan: true } } };
+  expect(refusal(strict)).toEqual({ code: "gate_refused", failed: ["names"] });
+});
+
+test("must_staple: the request decides only where the profile lets it", () => {
+  const asked = { request: { mustStaple: true } };
+  expect(refusal(asked)).toEqual({ code: "gate_refused", failed: ["must_staple"] });
+  const allowed = candidate({ ...asked, profile: { allowMustStapleOverride: true } });
+  expect(allowed.plan.mustStaple).toBe(true);
+  const inCsr = { extensions: [mustStaple()] };
+  expect(candidate(inCsr).plan.mustStaple).toBe(false);
+  expect(candidate({ ...inCsr, profile: { allowMustStapleOverride: true } }).plan.mustStaple).toBe(
+    true,
+  );
+});
+
+test("EXT-1: keyEncipherment is kept for RSA keys only", () => {
+  expect(candidate({ keyType: "ecdsa-p256" }).plan.keyUsages).toEqual(["digitalSignature"]);
+  expect(candidate({ keyType: "ed25519" }).plan.keyUsages).toEqual(["digitalSignature"]);
+  expect(candidate({ keyType: "rsa-2048" }).plan.keyUsages).toEqual([
+    "digitalSignature",
+    "keyEncipherment",
+  ]);
+});
+
+test("PRO-5: the same SAN twice is one, a U-label is an A-label, the subject may be empty", () => {
+  const { plan } = candidate({ dns: ["A.example", "a.example"], subject: [] });
+  expect(plan.sans).toEqual([{ kind: "dns", value: "a.example" }]);
+  expect(plan.subject.attributes).toEqual([]);
+  expect(refusal({ subject: [] }).code).toBe("cleared");
+});
+
+test("a request that names nothing, or what is never issued, cannot be read into a plan", () => {
+  const code = (asked: Asked) => {
+    const admitted = admission(asked);
+    return admitted.readable ? "readable" : admitted.refusal.code;
+  };
+  expect(code({ subject: [], dns: [] })).toBe("bad_csr");
+  expect(code({ subject: [{ type: "O", value: "x" }], dns: [] })).toBe("bad_csr");
+  expect(code({ subject: [{ type: "pseudonym", value: "x" }] })).toBe("bad_csr");
+  expect(code({ subject: [{ type: "O", value: "x" }] })).toBe("readable");
+});
+
+test("a warning of a relaxed rule clears and stays visible", () => {
+  const lint = { ...server.lint, mode: "warn" as const };
+  const clearance = clear(candidate({ dns: ["-bad-.example"], profile: { lint } }));
+  expect(clearance.cleared && clearance.plan.gates.find((g) => g.name === "lint")?.status).toBe(
+    "warn",
+  );
+});
+
+test("EXT-4: a profile without revocation pointers keeps caIssuers", () => {
+  const { plan } = candidate({ profile: { omitRevocationPointers: true } });
+  const found = plan.extensions.map(({ oid }) => oid);
+  expect(found).toContain("1.3.6.1.5.5.7.1.1");
+  expect(found).not.toContain("2.5.29.31");
+});
+
+test("the built-in profiles give these octets", () => {
+  const profiles = new ProfileSet();
+  const lines = ["server", "client", "server-client"].map((name) => {
+    const profile = profiles.named(name);
+    const asked = {
+      ...{ subject: encodeName([{ type: "CN", value: "a.example" }]), spki: fixedKey },
+      ...{ sans: [{ kind: "dns" as const, value: "a.example" }], unsupportedNames: [] },
+      mustStaple: false,
+    };
+    const request: LeafRequest = {
+      ...{ csr: asked, validitySeconds: undefined, mustStaple: undefined, caller: "interactive" },
+    };
+    const admitted = admit(request, profile, issuer, settings, now);
+    if (!admitted.readable) throw admitted.refusal;
+    const { plan, objections } = admitted;
+    const serial = parseSerial("0x123456789abcdef0123456789abcdef0");
+    const clearance = clear({ plan, objections, profile, serial, now, issuer });
+    if (!clearance.cleared) throw clearance.refusal;
+    return `${name}\n${clearance.plan.tbs.toHex().replace(/.{96}(?=.)/g, "$&\n")}\n`;
+  });
+  expectGolden("profile-certificates.txt", lines.join("\n"));
+});
+
+/** The generator of P-256 as a public key: a point that is certainly on the curve and belongs to nobody. */
+const fixedKey = Uint8Array.fromHex(
+  "3059301306072a8648ce3d020106082a8648ce3d030107034200" +
+    "046b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296" +
+    "4fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5",
+);

@@ -1,0 +1,126 @@
+/** Key checks: each refuses the key it is about, and good keys of every kind pass. */
+
+import { expect, test } from "bun:test";
+import { createPublicKey } from "node:crypto";
+
+import { hasSmallFactor, isPerfectPower } from "#core/policy/key-factors.ts";
+import { checkKey, keyRules, strictKeyChecks } from "#core/policy/key-quality.ts";
+import { parsePublicKey, type PublicKey } from "#core/x509/public-keys.ts";
+import { newKey, spkiOf } from "#test/support/issuance.ts";
+
+const codes = (key: PublicKey, settings = strictKeyChecks) =>
+  checkKey(key, settings).map(({ code }) => code);
+
+const rsa = (modulus: bigint, exponent = 65_537n): PublicKey => ({
+  ...{ spki: new Uint8Array(), keyType: undefined, family: "rsa", modulus, exponent },
+  bits: modulus.toString(2).length,
+});
+const good = parsePublicKey(spkiOf(newKey("rsa-2048").publicKey));
+if (good.family !== "rsa") throw new Error("an RSA key is one");
+const { modulus } = good;
+const ed25519 = (point: Uint8Array): PublicKey => ({
+  ...{ spki: new Uint8Array(), keyType: "ed25519", family: "ed25519", point },
+});
+
+for (const keyType of ["rsa-2048", "ecdsa-p256", "ecdsa-p384", "ecdsa-p521", "ed25519"] as const) {
+  test(`fresh ${keyType} keys pass every check`, () => {
+    for (let i = 0; i < (keyType === "rsa-2048" ? 2 : 20); i++) {
+      expect(codes(parsePublicKey(spkiOf(newKey(keyType).publicKey)))).toEqual([]);
+    }
+  });
+}
+
+test("an RSA modulus below 2048 bits is refused, whatever the profile says", () => {
+  const small = parsePublicKey(
+    new Uint8Array(
+      createPublicKey({
+        key: { kty: "RSA", n: Buffer.alloc(255, 0xff).toString("base64url"), e: "AQAB" },
+        format: "jwk",
+      }).export({ type: "spki", format: "der" }),
+    ),
+  );
+  expect(codes(small, { ...strictKeyChecks, minRsaBits: 1024 })).toContain("small_modulus");
+});
+
+test("a profile may want more bits, never fewer", () => {
+  expect(codes(good, { ...strictKeyChecks, minRsaBits: 3072 })).toEqual(["small_modulus"]);
+  expect(codes(good, { ...strictKeyChecks, minRsaBits: 2048 })).toEqual([]);
+});
+
+test("disabling the checks of a profile leaves the fixed ones on", () => {
+  expect(codes(rsa(modulus + 1n), { ...strictKeyChecks, disabled: true })).toEqual([
+    "even_modulus",
+  ]);
+});
+
+test("exponents that are even, below 65537 or of more than 256 bits are refused", () => {
+  for (const exponent of [3n, 65_535n, 65_538n, (1n << 256n) + 1n]) {
+    expect(codes(rsa(modulus, exponent))).toEqual(["weak_exponent"]);
+  }
+  for (const exponent of [65_537n, (1n << 256n) - 1n])
+    expect(codes(rsa(modulus, exponent))).toEqual([]);
+});
+
+test("a modulus with a prime factor below 10,000 is refused", () => {
+  for (const prime of [3n, 7n, 4_999n, 9_973n]) {
+    expect(codes(rsa(prime * modulus))).toEqual(["small_factor"]);
+  }
+  expect(hasSmallFactor(10_007n * 10_009n)).toBe(false);
+});
+
+test("a modulus that is a power of a prime is refused", () => {
+  const prime = (1n << 1_279n) - 1n;
+  expect(codes(rsa(prime * prime))).toEqual(["small_factor"]);
+  expect(isPerfectPower(10_007n ** 5n)).toBe(true);
+  expect(isPerfectPower(10_007n ** 151n)).toBe(true);
+  expect(isPerfectPower(10_007n ** 4n * 10_009n)).toBe(false);
+});
+
+test("an EC point off the curve, compressed, out of range or cut is refused", () => {
+  const key = parsePublicKey(spkiOf(newKey("ecdsa-p256").publicKey));
+  if (key.family !== "ec") throw new Error("an EC key is one");
+  const { point } = key;
+  const changed = Uint8Array.from(point);
+  changed[40] = (changed[40] ?? 0) ^ 1;
+  const outOfRange = Uint8Array.from(point).fill(0xff, 1, 33);
+  const compressed = Uint8Array.from([2, ...point.subarray(1, 33)]);
+  for (const wrong of [changed, outOfRange, compressed, point.subarray(0, 64), Uint8Array.of(0)]) {
+    expect(codes({ ...key, point: wrong })).toEqual(["ec_point"]);
+  }
+});
+
+test("a curve other than P-256, P-384 and P-521 is refused", () => {
+  const key = parsePublicKey(spkiOf(newKey("ecdsa-p256").publicKey));
+  if (key.family !== "ec") throw new Error("an EC key is one");
+  expect(codes({ ...key, curve: "1.3.132.0.10" })).toEqual(["ec_curve"]);
+});
+
+test("Ed25519 points of low order, off the curve or of a wrong length are refused", () => {
+  const lowOrder = [
+    "0100000000000000000000000000000000000000000000000000000000000000",
+    "0000000000000000000000000000000000000000000000000000000000000000",
+    "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+    "0100000000000000000000000000000000000000000000000000000000000080",
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
+  ];
+  const beyondPrime = "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f";
+  const offCurve = `02${"00".repeat(31)}`;
+  for (const hex of [...lowOrder, beyondPrime, offCurve]) {
+    expect(codes(ed25519(Uint8Array.fromHex(hex)))).toEqual(["ed25519_point"]);
+  }
+  expect(codes(ed25519(new Uint8Array(31)))).toEqual(["ed25519_point"]);
+});
+
+test("a key of an unknown algorithm is refused because nothing can be said about it", () => {
+  const key: PublicKey = {
+    ...{ spki: new Uint8Array(), keyType: undefined, family: "unknown", oid: "1.3.101.110" },
+  };
+  expect(codes(key)).toEqual(["unknown_key"]);
+});
+
+test("every check cites its clause and no id occurs twice", () => {
+  expect(new Set(keyRules.map(({ id }) => id)).size).toBe(keyRules.length);
+  for (const { clause } of keyRules) expect(clause).not.toBe("");
+});
