@@ -6,6 +6,7 @@ import { ProfileSet } from "#core/policy/profiles.ts";
 import { Authorities } from "#domain/authorities/create.ts";
 import { Serving } from "#domain/authorities/serving.ts";
 import { CaSigners } from "#domain/authorities/signers.ts";
+import { KeyCounts } from "#domain/audit/key-counts.ts";
 import { Ceremony } from "#domain/certificates/ceremony.ts";
 import { Issuance } from "#domain/certificates/issue.ts";
 import { certifyResponder } from "#domain/certificates/responder.ts";
@@ -29,6 +30,7 @@ export interface Parts {
   readonly issuance: Issuance;
   readonly serving: Serving;
   readonly revocation: Revocation;
+  readonly counts: KeyCounts;
   /** The set in force. */
   readonly profiles: () => ProfileSet;
   /** Replaces the set as a whole; requests in flight keep the one they began with. */
@@ -49,15 +51,19 @@ export function domainParts(ground: Ground, wake: () => void): Parts {
     provider: keyRoles(config).ca,
   });
   const common = { store, clock, signers, ceremony, profiles, settings };
+  const counts = new KeyCounts({
+    ...{ store, clock },
+    onFailure: (error) => log.write("error", "key_counts_failed", { error: describe(error) }),
+  });
   const revocation = openRevocation({
-    ...{ store, keys, clock, random, wake, settings: revocationSettings(config) },
+    ...{ store, keys, clock, random, counts, wake, settings: revocationSettings(config) },
     publicProfile: (name) => inForce.has(name) && inForce.named(name).lint.public,
     signCertificate: (wanted) => certifyResponder({ signers, ceremony, clock }, wanted),
     onFailure: (what, error, ca) =>
       log.write("error", `${what}_failed`, { ca_id: ca, error: describe(error) }),
   });
   return {
-    ...{ authorities, revocation, profiles, issuance: new Issuance(common) },
+    ...{ authorities, revocation, counts, profiles, issuance: new Issuance(common) },
     serving: new Serving({ ...common, authorities }),
     reloadProfiles: (next) => {
       inForce = new ProfileSet(next.profiles.map(profileOf));

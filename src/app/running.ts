@@ -62,9 +62,15 @@ class Server implements Running {
   constructor(deps: RunningDeps) {
     this.#deps = deps;
     this.#config = deps.config;
-    const { refresh, responders } = deps.parts.revocation;
+    const { counts, revocation } = deps.parts;
+    const { refresh, responders } = revocation;
     this.#scheduler = new Scheduler({
-      jobs: schedule({ crls: refresh, responders, serving: { renewals: () => this.#rotate() } }),
+      jobs: schedule({
+        crls: refresh,
+        responders,
+        counts,
+        serving: { renewals: () => this.#rotate() },
+      }),
       timers: { after },
       jitter: Math.random,
       onRun: (job, error) => {
@@ -125,6 +131,7 @@ class Server implements Running {
   async stop(): Promise<void> {
     await this.#listeners?.close(this.#config.server.shutdown_timeout_seconds * 1000);
     await this.#scheduler.stop();
+    await this.#deps.parts.counts.write();
   }
 
   /** Shows another certificate when there is one: renewed by pkid, or replaced by the operator. */

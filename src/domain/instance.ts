@@ -62,16 +62,22 @@ async function beginLedger({ store, keys, clock, random }: InstanceDeps): Promis
     ...{ provider: "software", label, keyType: "ed25519", role: "ledger" },
   });
   const now = clock.now();
-  await store.atomically(async (tx) => {
-    const entry = await tx.audit.appendLedger({
-      ...{ kind: "genesis", timestamp: timestamp(now), provider: held.ref.provider },
-      ...{ deviceSerial: held.deviceSerial, keyLabel: label, role: "ledger" },
-      signerFingerprint: fingerprint(held.spki),
+  try {
+    await store.atomically(async (tx) => {
+      const entry = await tx.audit.appendLedger({
+        ...{ kind: "genesis", timestamp: timestamp(now), provider: held.ref.provider },
+        ...{ deviceSerial: held.deviceSerial, keyLabel: label, role: "ledger" },
+        signerFingerprint: fingerprint(held.spki),
+      });
+      assert(entry.number === 1, "the genesis is the first entry of the ledger");
+      await tx.instance.setValue("ledger_id", ledgerId);
+      await tx.instance.setValue("ledger_key_id", held.ref.id);
     });
-    assert(entry.number === 1, "the genesis is the first entry of the ledger");
-    await tx.instance.setValue("ledger_id", ledgerId);
-    await tx.instance.setValue("ledger_key_id", held.ref.id);
-  });
+  } catch (error) {
+    // Another replica began the ledger meanwhile: its key stands, this one was never used.
+    await keys.destroy(held.ref);
+    if ((await store.read.audit.ledgerHead()).seq === 0) throw error;
+  }
 }
 
 async function rootPassword(deps: InstanceDeps, root: RootSettings) {

@@ -33,6 +33,8 @@ export interface InstanceReads {
 }
 export interface InstanceWrites {
   setValue(name: string, value: string): Promise<void>;
+  /** Adds to a value that is a whole number (0 while absent) and gives the sum. */
+  add(name: string, by: number): Promise<number>;
 }
 
 export interface Store {

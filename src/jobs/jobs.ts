@@ -7,6 +7,7 @@ import type { Job } from "./scheduler.ts";
 export interface JobDeps {
   readonly crls: Pick<CrlRefresh, "afterRevocations" | "renewals">;
   readonly responders: Pick<Responders, "renewals">;
+  readonly counts: { write(): Promise<void> };
   /** Renews the serving certificate when it is due. */
   readonly serving: { renewals(): Promise<void> };
 }
@@ -16,5 +17,6 @@ export const schedule = (deps: JobDeps): readonly Job[] => [
   { name: "crl.after_revocation", everySeconds: 1, run: () => deps.crls.afterRevocations() },
   { name: "crl.renew", everySeconds: 60, run: () => deps.crls.renewals() },
   { name: "responder.renew", everySeconds: 300, run: () => deps.responders.renewals() },
+  { name: "ledger.count", everySeconds: 3600, run: () => deps.counts.write() },
   { name: "serving.renew", everySeconds: 3600, run: () => deps.serving.renewals() },
 ];

@@ -108,10 +108,11 @@ test("the schedule calls each of its jobs", async () => {
   const crls = { afterRevocations: work("after"), renewals: work("crls") };
   const jobs = schedule({
     crls,
+    counts: { write: work("counts") },
     serving: { renewals: work("serving") },
     responders: { renewals: work("responders") },
   });
   for (const job of jobs) await job.run();
-  expect(called).toEqual(["after", "crls", "responders", "serving"]);
+  expect(called).toEqual(["after", "crls", "responders", "counts", "serving"]);
   expect(new Set(jobs.map(({ name }) => name)).size).toBe(jobs.length);
 });

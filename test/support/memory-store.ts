@@ -90,6 +90,11 @@ function unitOf(state: MemoryState, beforeWrite: (operation: string) => void): U
         setValue: async (name, value) => {
           state.values.set(name, value);
         },
+        add: async (name, by) => {
+          const sum = Number(state.values.get(name) ?? "0") + by;
+          state.values.set(name, String(sum));
+          return sum;
+        },
       },
     },
     beforeWrite,

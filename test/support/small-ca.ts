@@ -82,6 +82,7 @@ export async function smallCa(
       responder: { ...revocationDefaults.responder, ...options.responder },
     },
     publicProfile: (profile) => profile === "public",
+    counts: { add: () => {} },
     wake: () => {
       woken.times++;
     },

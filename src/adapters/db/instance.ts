@@ -16,13 +16,22 @@ export function instanceReads({ db, t }: Session): InstanceReads {
 }
 
 /** Instance value writes of a unit; a name that exists is overwritten. */
-export function instanceWrites({ db, t }: Session): InstanceWrites {
+export function instanceWrites(session: Session): InstanceWrites {
+  const { db, t } = session;
+  const { value } = instanceReads(session);
+  const setValue: InstanceWrites["setValue"] = async (name, text) => {
+    await db
+      .insert(t.instance)
+      .values({ name, value: text })
+      .onConflictDoUpdate({ target: t.instance.name, set: { value: text } });
+  };
   return {
-    setValue: async (name, value) => {
-      await db
-        .insert(t.instance)
-        .values({ name, value })
-        .onConflictDoUpdate({ target: t.instance.name, set: { value } });
+    setValue,
+    add: async (name, by) => {
+      // Units run one after the other, under the head row's lock where there are replicas: no sum is lost.
+      const sum = Number((await value(name)) ?? "0") + by;
+      await setValue(name, String(sum));
+      return sum;
     },
   };
 }

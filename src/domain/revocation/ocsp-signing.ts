@@ -8,6 +8,7 @@ import {
   openTicket,
   type SigningIntent,
 } from "#domain/audit/sign-ledger.ts";
+import type { KeyCounts } from "#domain/audit/key-counts.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
@@ -18,6 +19,7 @@ interface Deps {
   readonly keys: Pick<Keys, "sign">;
   readonly clock: Clock;
   readonly random: Random;
+  readonly counts: Pick<KeyCounts, "add">;
 }
 
 /** Makes the signatures of OCSP answers. */
@@ -42,7 +44,9 @@ export class OcspSigning {
     const intent = { opId, key, algorithm, message, purpose: "ocsp", caId: issuer.ca.id } as const;
     if (signer.role === "ca") return await this.#signWithCa(signer, intent, serial ?? "");
     const ticket = countedTicket({ ...intent, role: "responder" });
-    return await this.#deps.keys.sign(ticket, message);
+    const signature = await this.#deps.keys.sign(ticket, message);
+    this.#deps.counts.add(signer.held, "responder");
+    return signature;
   }
 
   async #signWithCa(

@@ -1,6 +1,7 @@
 /** Puts the parts of revocation together: one change reaches ledger, CRL, responder and cache by one path. */
 
 import type { CaId } from "#core/ids.ts";
+import type { KeyCounts } from "#domain/audit/key-counts.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
@@ -16,6 +17,7 @@ export interface RevocationDeps {
   readonly keys: Keys;
   readonly clock: Clock;
   readonly random: Random;
+  readonly counts: Pick<KeyCounts, "add">;
   readonly settings: {
     readonly crl: CrlSettings & { readonly refreshAfterRevocationSeconds: number };
     readonly ocsp: OcspSettings;
@@ -63,7 +65,7 @@ export function openRevocation(deps: RevocationDeps): Revocation {
   });
   const ocsp = new Ocsp({
     ...{ store, clock, responders, settings: settings.ocsp, publicProfile },
-    signing: new OcspSigning(common),
+    signing: new OcspSigning({ ...common, counts: deps.counts }),
     onFault: (error) => onFailure("ocsp", error),
   });
   return { revoker, publisher, refresh, responders, ocsp };

@@ -16,6 +16,7 @@ afterAll(() => bench[Symbol.dispose]());
 const world = issuanceWorld();
 const revocation = openRevocation({
   ...{ ...world, settings: revocationDefaults, publicProfile: () => false, wake: () => {} },
+  counts: { add: () => {} },
   signCertificate: (wish) => certifyResponder(world, wish),
   onFailure: (_what, error) => {
     throw error;

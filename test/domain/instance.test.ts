@@ -1,0 +1,71 @@
+/** The first start of an instance, and every later one. */
+
+import { expect, test } from "bun:test";
+
+import { type InstanceDeps, prepareInstance, type RootSettings } from "#domain/instance.ts";
+import { type MemoryKeys, openMemoryKeys } from "#test/support/memory-keys.ts";
+import { type MemoryStore, openMemoryStore } from "#test/support/memory-store.ts";
+import { seededRandom, testClock } from "#test/support/ports.ts";
+
+test("the first start makes ids, tenant, ledger and a root password shown once; the second changes nothing", async () => {
+  const deps = ground();
+  const first = await prepareInstance(deps, generated);
+  expect(first.freshRootPassword).toMatch(/^([A-Za-z0-9]{4}-){6}[A-Za-z0-9]{4}$/);
+  const second = await prepareInstance(deps, generated);
+  expect(second).toEqual({ ...first, freshRootPassword: undefined });
+  expect(deps.store.state.ledger.size).toBe(1);
+});
+
+test("the ledger begins with the fingerprint of its own key", async () => {
+  const deps = ground();
+  await prepareInstance(deps, generated);
+  const genesis = deps.store.state.ledger.get(1);
+  expect(genesis).toMatchObject({ kind: "genesis", role: "ledger", provider: "software" });
+  expect(genesis?.signerFingerprint).toMatch(/^SHA256:[A-Za-z0-9+/]{43}$/);
+});
+
+test("the password itself is never stored", async () => {
+  const deps = ground();
+  const { freshRootPassword } = await prepareInstance(deps, generated);
+  expect(freshRootPassword).toBeDefined();
+  expect(JSON.stringify([...deps.store.state.values])).not.toContain(String(freshRootPassword));
+});
+
+test("a configured password or hash is used and nothing is made up", async () => {
+  const password = await prepareInstance(ground(), { ...generated, password: "secret" });
+  expect(password).toMatchObject({ rootPasswordHash: "argon2(6)", freshRootPassword: undefined });
+  const hash = await prepareInstance(ground(), { ...generated, passwordHash: "$argon2id$x" });
+  expect(hash).toMatchObject({ rootPasswordHash: "$argon2id$x", freshRootPassword: undefined });
+});
+
+test("a replica that loses the race for the first ledger entry goes on with the winner's", async () => {
+  const deps = ground();
+  const winner = ground(deps);
+  const read = { ...deps.store.read };
+  const { ledgerHead } = deps.store.read.audit;
+  let asked = 0;
+  const audit = {
+    ...deps.store.read.audit,
+    // The loser looks before the winner has written, and the winner writes before the loser does.
+    ledgerHead: async () => {
+      asked += 1;
+      if (asked > 1) return ledgerHead();
+      const before = await ledgerHead();
+      await prepareInstance(winner, generated);
+      return before;
+    },
+  };
+  const loser = { ...deps, store: { ...deps.store, read: { ...read, audit } } };
+  await prepareInstance(loser, generated);
+  expect(deps.store.state.ledger.size).toBe(1);
+});
+
+function ground(shared?: { store: MemoryStore; keys: MemoryKeys }) {
+  return {
+    ...{ store: shared?.store ?? openMemoryStore(), keys: shared?.keys ?? openMemoryKeys() },
+    ...{ clock: testClock(), random: seededRandom(shared === undefined ? "first" : "second") },
+    hashPassword: async (password: string) => `argon2(${password.length})`,
+  } satisfies InstanceDeps;
+}
+
+const generated: RootSettings = { password: undefined, passwordHash: undefined };
