@@ -35,6 +35,8 @@ export interface AppOptions {
   readonly config: Config;
   readonly build: Build;
   readonly log: Log;
+  /** Shows or keeps the root password made up at the first start (CFG-6). */
+  readonly keepRootPassword: (password: string) => void;
   /** True when pending PostgreSQL migrations may be applied. */
   readonly migrate?: boolean;
 }
@@ -45,8 +47,6 @@ export interface App {
   fetch(request: Request): Promise<Response>;
   /** Opens the listeners and starts the schedule. */
   serve(options: ServeOptions): Promise<Running>;
-  /** Made up at this very start, to be shown once. */
-  readonly freshRootPassword: string | undefined;
   close(): Promise<void>;
 }
 
@@ -86,6 +86,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       {
         ...{ store, keys, clock: systemClock, random: systemRandom },
         hashPassword: (password) => passwords.hash(password),
+        keepRootPassword: options.keepRootPassword,
       },
       rootSettings(config),
     );
@@ -108,7 +109,7 @@ interface Opened extends AppOptions {
 }
 
 function compose(opened: Opened): App {
-  const { config, log, store, keys, metrics, instance } = opened;
+  const { config, log, store, keys, metrics } = opened;
   const clock = systemClock;
   const random = systemRandom;
   const schedules: Schedules = { wake: () => {} };
@@ -121,7 +122,6 @@ function compose(opened: Opened): App {
   const front = frontDoor(opened, parts, probes);
   return {
     fetch: async (request) => front.handle(request, { side: "local", secure: false, peer: "" }),
-    freshRootPassword: instance.freshRootPassword,
     serve: (options) =>
       startRunning({
         ...{ ...options, config, store, parts, front, schedules, clock, log },

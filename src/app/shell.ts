@@ -11,7 +11,7 @@ import { runCli } from "#cli/cli.ts";
 import type { CliDeps, ServeRequest } from "#cli/command.ts";
 import type { Io } from "#cli/io.ts";
 import type { Config } from "#config/schema.ts";
-import { type App, openApp } from "#app";
+import { openApp } from "#app";
 import { migrate } from "./migration.ts";
 import { describe } from "./parts.ts";
 import type { Running } from "./running.ts";
@@ -24,9 +24,9 @@ export function runShell(argv: readonly string[]): Promise<number> {
 
 const deps: CliDeps = {
   open: async (config) => {
-    const app = await openApp({ config, build, log: logFor(config, "warn") });
-    const password = keepPassword(app, config);
-    if (password !== undefined) processIo.stderr.write(`${password}\n`);
+    const tell = (line: string) => processIo.stderr.write(`${line}\n`);
+    const keepRootPassword = passwordKeeper(config, tell);
+    const app = await openApp({ config, build, log: logFor(config, "warn"), keepRootPassword });
     return { fetch: (request) => app.fetch(request), close: () => app.close() };
   },
   serve: serveUntilStopped,
@@ -43,7 +43,8 @@ async function serveUntilStopped(request: ServeRequest): Promise<number> {
   const { config } = request;
   const log = logFor(config, config.log.level);
   for (const warning of request.warnings) log.write("warn", "config_warning", { warning });
-  const app = await openApp({ config, build, log, migrate: request.migrate });
+  const keepRootPassword = passwordKeeper(config, (line) => console.log(line));
+  const app = await openApp({ config, build, log, keepRootPassword, migrate: request.migrate });
   const running = await app.serve({
     cleartext: cleartextAllowed(config),
     digest: request.digest,
@@ -53,7 +54,7 @@ async function serveUntilStopped(request: ServeRequest): Promise<number> {
       throw new Error(again.faults.join("\n"));
     },
   });
-  announce(app, running, config);
+  announce(running, config);
   log.write("info", "ready", {
     ...{ url: running.url, public_url: running.publicUrl, data_dir: config.data_dir },
     ...{ version: build.version, config_digest: request.digest, config_file: request.fileName },
@@ -67,30 +68,28 @@ async function serveUntilStopped(request: ServeRequest): Promise<number> {
   return 0;
 }
 
-/** What the operator is told at a start: where the console is, and once the password (CFG-6). */
-function announce(app: App, running: Running, config: Config): void {
-  const password = keepPassword(app, config);
-  if (process.stdout.isTTY) {
-    console.log(`\n  console        ${running.url}/console/`);
-    console.log(`  data directory ${config.data_dir}`);
-    if (password !== undefined) console.log(`  ${password}`);
-    console.log("");
-  } else if (password !== undefined) console.log(`console ${running.url}/console/, ${password}`);
+/** On a terminal: where the console is. */
+function announce(running: Running, config: Config): void {
+  if (!process.stdout.isTTY) return;
+  console.log(`\n  console        ${running.url}/console/`);
+  console.log(`  data directory ${config.data_dir}\n`);
 }
 
 /**
- * The line that tells a password made up at this start. It names the password only where a person sees it once, on a
- * terminal; otherwise the password goes to a file and the line names that (CFG-6).
+ * Tells a password made up at this start: in the line only where a person sees it once, on a terminal; otherwise it
+ * goes to a file, and the line names that (CFG-6).
  */
-function keepPassword({ freshRootPassword }: App, config: Config): string | undefined {
-  if (freshRootPassword === undefined) return undefined;
+function passwordKeeper(config: Config, tell: (line: string) => void): (password: string) => void {
   const { username } = config.root_user;
-  if (process.stdout.isTTY && process.stderr.isTTY) {
-    return `password of ${username}: ${freshRootPassword}   (shown once)`;
-  }
-  const file = join(config.data_dir, "root-password");
-  writeFileSync(file, `${freshRootPassword}\n`, { mode: 0o600 });
-  return `password of ${username} in ${file}`;
+  return (password) => {
+    if (process.stdout.isTTY && process.stderr.isTTY) {
+      tell(`password of ${username}: ${password}   (shown once)`);
+      return;
+    }
+    const file = join(config.data_dir, "root-password");
+    writeFileSync(file, `${password}\n`, { mode: 0o600 });
+    tell(`password of ${username} in ${file}`);
+  };
 }
 
 function untilStopped(running: Running, onCrash: (error: unknown) => void): Promise<void> {

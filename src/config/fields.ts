@@ -3,6 +3,7 @@
 import { WrongValue } from "#core/shape.ts";
 
 import {
+  absolutePath,
   absoluteUrl,
   type Kind,
   hostAndPort,
@@ -70,7 +71,7 @@ export const text = <F extends string | Derived | undefined = undefined>(
 export const path = <F extends string | Derived | undefined = undefined>(
   sentence: string,
   fallback?: F,
-) => field(sentence, textual("path", "/etc/pkid/file"), fallback);
+) => field(sentence, absolutePath, fallback);
 
 /** A file that must exist and be readable at start (V-27). */
 export const existingFile = (sentence: string): Field<string | undefined> => ({

@@ -1,5 +1,7 @@
 /** Kinds of values a key can have: how each is read strictly, written back, and described (CFG-5). */
 
+import { resolve } from "node:path";
+
 import { isIP } from "node:net";
 
 import { WrongValue } from "#core/shape.ts";
@@ -79,6 +81,12 @@ export function oneWord<const W extends string>(words: readonly W[]): Kind<W> {
     write: same,
   };
 }
+
+/** A path, made absolute: the signer runs in a directory of its own and must mean the same file. */
+export const absolutePath: Kind<string> = {
+  ...textual("path", "/etc/pkid/file"),
+  read: (raw) => resolve(characters(raw, 4096)),
+};
 
 /** Text of 1..`max` characters that matches `pattern`, when given. */
 export function textual(

@@ -15,6 +15,8 @@ export interface InstanceDeps {
   readonly random: Random;
   /** argon2id at rest; slow on purpose. */
   readonly hashPassword: (password: string) => Promise<string>;
+  /** Shows or keeps a password made up now; called before its hash is stored, so that no crash makes it unknown. */
+  readonly keepRootPassword: (password: string) => void;
 }
 
 /** What the configuration says about root; neither given means: make one up. */
@@ -26,8 +28,6 @@ export interface RootSettings {
 export interface PreparedInstance {
   readonly id: string;
   readonly rootPasswordHash: string;
-  /** The password made up at this very start; shown once and stored only as a hash. */
-  readonly freshRootPassword: string | undefined;
 }
 
 /** Creates at the first start what every later one finds; running it again changes nothing. */
@@ -47,7 +47,7 @@ export async function prepareInstance(
       ...{ id: defaultTenant, slug: "default", name: "Default", status: "active", createdAt },
     });
   });
-  return { id, rootPasswordHash: password.hash, freshRootPassword: password.fresh };
+  return { id, rootPasswordHash: password.hash };
 }
 
 /**
@@ -88,7 +88,9 @@ async function rootPassword(deps: InstanceDeps, root: RootSettings) {
   const kept = await deps.store.read.instance.value("root_password_hash");
   if (kept !== undefined) return { hash: kept, stored: false };
   const fresh = readable(deps.random.bytes(20));
-  return { hash: await deps.hashPassword(fresh), stored: true, fresh };
+  const hash = await deps.hashPassword(fresh);
+  deps.keepRootPassword(fresh);
+  return { hash, stored: true };
 }
 
 /** 160 bits in groups of four letters and digits that are hard to confuse. */

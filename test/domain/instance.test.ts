@@ -10,9 +10,9 @@ import { seededRandom, testClock } from "#test/support/ports.ts";
 test("the first start makes ids, tenant, ledger and a root password shown once; the second changes nothing", async () => {
   const deps = ground();
   const first = await prepareInstance(deps, generated);
-  expect(first.freshRootPassword).toMatch(/^([A-Za-z0-9]{4}-){6}[A-Za-z0-9]{4}$/);
-  const second = await prepareInstance(deps, generated);
-  expect(second).toEqual({ ...first, freshRootPassword: undefined });
+  expect(deps.kept).toEqual([expect.stringMatching(/^([A-Za-z0-9]{4}-){6}[A-Za-z0-9]{4}$/)]);
+  expect(await prepareInstance(deps, generated)).toEqual(first);
+  expect(deps.kept.length).toBe(1);
   expect(deps.store.state.ledger.size).toBe(1);
 });
 
@@ -26,16 +26,26 @@ test("the ledger begins with the fingerprint of its own key", async () => {
 
 test("the password itself is never stored", async () => {
   const deps = ground();
-  const { freshRootPassword } = await prepareInstance(deps, generated);
-  expect(freshRootPassword).toBeDefined();
-  expect(JSON.stringify([...deps.store.state.values])).not.toContain(String(freshRootPassword));
+  await prepareInstance(deps, generated);
+  expect(JSON.stringify([...deps.store.state.values])).not.toContain(String(deps.kept[0]));
 });
 
 test("a configured password or hash is used and nothing is made up", async () => {
-  const password = await prepareInstance(ground(), { ...generated, password: "secret" });
-  expect(password).toMatchObject({ rootPasswordHash: "argon2(6)", freshRootPassword: undefined });
-  const hash = await prepareInstance(ground(), { ...generated, passwordHash: "$argon2id$x" });
-  expect(hash).toMatchObject({ rootPasswordHash: "$argon2id$x", freshRootPassword: undefined });
+  const deps = ground();
+  const password = await prepareInstance(deps, { ...generated, password: "secret" });
+  expect(password).toMatchObject({ rootPasswordHash: "argon2(6)" });
+  const hash = await prepareInstance(deps, { ...generated, passwordHash: "$argon2id$x" });
+  expect(hash).toMatchObject({ rootPasswordHash: "$argon2id$x" });
+  expect(deps.kept).toEqual([]);
+});
+
+test("the password is kept before its hash is stored, so that no crash makes it unknown", async () => {
+  const failing = ground();
+  failing.store.beforeWrite = (operation) => {
+    if (operation === "instance.setValue" && failing.kept.length > 0) throw new Error("disk");
+  };
+  await expect(prepareInstance(failing, generated)).rejects.toThrow("disk");
+  expect(failing.kept.length).toBe(1);
 });
 
 test("a replica that loses the race for the first ledger entry goes on with the winner's", async () => {
@@ -61,11 +71,14 @@ test("a replica that loses the race for the first ledger entry goes on with the 
 });
 
 function ground(shared?: { store: MemoryStore; keys: MemoryKeys }) {
+  const kept: string[] = [];
   return {
+    kept,
+    keepRootPassword: (password: string) => void kept.push(password),
     ...{ store: shared?.store ?? openMemoryStore(), keys: shared?.keys ?? openMemoryKeys() },
     ...{ clock: testClock(), random: seededRandom(shared === undefined ? "first" : "second") },
     hashPassword: async (password: string) => `argon2(${password.length})`,
-  } satisfies InstanceDeps;
+  } satisfies InstanceDeps & { kept: string[] };
 }
 
 const generated: RootSettings = { password: undefined, passwordHash: undefined };

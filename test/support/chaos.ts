@@ -46,6 +46,8 @@ export async function chaos(plan: ChaosPlan): Promise<ChaosReport> {
     const client = new Client(instance, chain.intermediateId, secret, csr, told);
     const clients = Array.from({ length: plan.clients }, () => client.run(stopped));
     await Bun.sleep(50 + Math.random() * plan.loadMsMax);
+    // A busy machine may need longer until there is anything to lose.
+    await eventually(() => client.issued >= plan.clients && client.revoked > 0);
     await instance.kill();
     stopped.now = true;
     await Promise.all(clients);
@@ -63,8 +65,17 @@ export async function chaos(plan: ChaosPlan): Promise<ChaosReport> {
   return { issued: told.certificates.size, revoked: told.revoked.size, orphans, broken };
 }
 
+/** Waits until something has happened; the caller's own limit ends a wait for what never does. */
+async function eventually(happened: () => boolean): Promise<void> {
+  while (!happened()) await Bun.sleep(10);
+}
+
 /** One subscriber's loop: issues, and revokes every fourth of what it got. */
 class Client {
+  /** Acknowledged to all loops of this client. */
+  issued = 0;
+  revoked = 0;
+
   constructor(
     private readonly instance: Instance,
     private readonly ca: string,
@@ -79,9 +90,11 @@ class Client {
         const issued = await this.post("issue", { csr: this.csr });
         const serial = String(issued.serial);
         this.told.certificates.set(serial, String(issued.certificate));
+        this.issued += 1;
         if (n % 4 === 3) {
           const answer = await this.post("revoke", { serial, reason: "superseded" });
           this.told.revoked.set(serial, String(answer.revoked_at));
+          this.revoked += 1;
         }
       } catch {
         // The server was killed under the request: nothing was promised.

@@ -1,2 +1,13 @@
-/** Runs before every test file: the reflection polyfill that @peculiar/x509 needs. */
+/** Runs before every test file: the reflection polyfill of @peculiar/x509, and one directory for all that tests write. */
+
 import "reflect-metadata";
+
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const scratch = mkdtempSync(join(tmpdir(), "pkid-run-"));
+// Servers that refuse to run as root run as another user and must be able to pass through.
+chmodSync(scratch, 0o711);
+process.env.TMPDIR = scratch;
+process.on("exit", () => rmSync(scratch, { recursive: true, force: true }));
