@@ -27,7 +27,7 @@ const table: Readonly<Record<string, Layer>> = {
   jobs:        { layers: ["core", "operations", "domain"],                       packages: [],                          runtime: false },
   protocols:   { layers: ["core", "operations", "domain", "http"],               packages: ["hono", ...asn1],           runtime: false },
   adapters:    { layers: ["core", "operations", "domain", "config"],             packages: [],                          runtime: true  },
-  cli:         { layers: ["core", "operations", "domain", "config", "app"],      packages: [],                          runtime: true  },
+  cli:         { layers: ["core", "operations", "domain", "config", "app"],      packages: ["citty"],                   runtime: true  },
   web:         { layers: ["core", "operations", "api"],                          packages: ["preact"],                  runtime: false },
   main:        { layers: ["core", "cli", "app", "adapters/keys"],                packages: ["reflect-metadata"],        runtime: true  },
 };

@@ -46,7 +46,7 @@ async function serveUntilStopped(request: ServeRequest): Promise<number> {
   const keepRootPassword = passwordKeeper(config, (line) => console.log(line));
   const app = await openApp({ config, build, log, keepRootPassword, migrate: request.migrate });
   const running = await app.serve({
-    cleartext: cleartextAllowed(config),
+    cleartext: request.cleartext,
     digest: request.digest,
     reread: () => {
       const again = request.reread();
@@ -107,12 +107,6 @@ function untilStopped(running: Running, onCrash: (error: unknown) => void): Prom
     process.on("uncaughtException", onCrash);
     process.on("unhandledRejection", onCrash);
   });
-}
-
-/** ENV-5: cleartext only when asked for by name, and nothing in the configuration asks for TLS. */
-function cleartextAllowed({ server }: Config): boolean {
-  const asked = ["1", "true", "yes"].includes(process.env.PKID_ALLOW_INSECURE_HTTP ?? "");
-  return asked && server.tls_cert === undefined;
 }
 
 function logFor({ log }: Config, level: Config["log"]["level"]): ProcessLog {

@@ -1,24 +1,17 @@
 /** The frame of the command line: finds the command, reads its flags, runs it, and renders how it ended (cli.md §2). */
 
-import { parseArgs } from "node:util";
+import { runCommand } from "citty";
 
 import { nearest } from "#config/nearest.ts";
 
+import { type Args, globalArgs, readArgs } from "./args.ts";
 import { Client } from "./client.ts";
-import type { CliDeps, Command, Invocation } from "./command.ts";
+import { type CliDeps, type Command, commandTree, type Invocation } from "./command.ts";
 import { nouns } from "./commands.ts";
 import { Failure, Refusal, UsageError } from "./failure.ts";
-import {
-  type Flags,
-  type Globals,
-  type RawLine,
-  globalFlags,
-  parserOptions,
-  readFlags,
-  splitArguments,
-} from "./flags.ts";
 import { commandHelp, nounHelp, rootHelp } from "./help.ts";
 import type { Io } from "./io.ts";
+import { canonical, checkComplete, pieces, readLine } from "./line.ts";
 import { openReach } from "./open-reach.ts";
 import { printable, textAt } from "./rows.ts";
 
@@ -39,25 +32,47 @@ async function dispatch(
 ): Promise<number | undefined> {
   if (argv[0] === "--version") return version(argv.slice(1), io, deps);
   const found = find(argv);
-  if (found.help !== undefined) {
+  if ("help" in found) {
     (found.code === 0 ? io.stdout : io.stderr).write(found.help);
     return found.code;
   }
   const { command, path, rest } = found;
-  const raw = splitArguments(rest, { ...globalFlags, ...command.flags });
-  const globals = readFlags(globalFlags, withoutOwn(raw, command));
-  if (globals.help) {
-    io.stdout.write(commandHelp(path, command));
+  const line = readLine(rest, { ...globalArgs, ...command.args });
+  if (line.given.has("--help")) {
+    io.stdout.write(commandHelp(path.join(" "), command));
     return 0;
   }
-  checkWords(command, path, raw.words);
-  if (command.local && globals.url !== undefined) {
-    throw new UsageError(`pkid ${path} runs on this machine only; leave --url out.`);
+  checkComplete(line, path.join(" "), command.args);
+  if (command.local && line.given.has("--url")) {
+    throw new UsageError(`pkid ${path.join(" ")} runs on this machine only; leave --url out.`);
   }
-  const flags = readFlags(command.flags, raw);
+  let code: number | undefined;
+  const tree = commandTree(nouns, async (chosen, parsed) => {
+    code = await perform(chosen, parsed, io, deps);
+  });
+  await runCommand(tree, { rawArgs: [...path, ...canonical(line)] });
+  return code;
+}
+
+/** Runs a command with what citty parsed; a global flag it declares itself is its own: `ocsp check --url` names a responder. */
+async function perform(
+  command: Command,
+  parsed: Readonly<Record<string, unknown>>,
+  io: Io,
+  deps: CliDeps,
+): Promise<number | undefined> {
+  const inherited = Object.entries(parsed).filter(([name]) => !Object.hasOwn(command.args, name));
+  const globals = readArgs(globalArgs, Object.fromEntries(inherited));
+  const args = readArgs(command.args, parsed);
   const client = new Client(() => openReach(globals, io, deps, command.local));
+  const print: Invocation<Args>["print"] = (document, human) => {
+    io.stdout.write(globals.json ? `${JSON.stringify(document)}\n` : human);
+  };
+  const note = (sentence: string) => {
+    if (!globals.quiet && !globals.json) io.stderr.write(`${sentence}\n`);
+  };
   try {
-    return await command.run(invocation({ globals, flags, words: raw.words, io, deps, client }));
+    return await command.run({ args, globals, io, deps, client, print, note });
   } finally {
     await client.close();
   }
@@ -66,9 +81,8 @@ async function dispatch(
 type Found =
   | { readonly help: string; readonly code: number }
   | {
-      readonly help?: undefined;
       readonly command: Command;
-      readonly path: string;
+      readonly path: readonly string[];
       readonly rest: readonly string[];
     };
 
@@ -76,76 +90,29 @@ type Found =
 function find(argv: readonly string[]): Found {
   const args = argv[0] === "help" ? [...argv.slice(1), "--help"] : [...argv];
   const code = args.includes("--help") ? 0 : 2;
-  const [first, second] = wordsOf(args);
+  const [first, second] = [...pieces(args, globalArgs)].filter(({ isFlag }) => !isFlag);
   if (first === undefined) {
-    splitArguments(args, { ...globalFlags });
+    readLine(args, globalArgs);
     return { help: rootHelp(nouns), code };
   }
-  const noun = Object.hasOwn(nouns, first.value) ? nouns[first.value] : undefined;
-  if (!noun) throw unknownWord("command", first.value, Object.keys(nouns));
+  const noun = known("command", first.text, nouns);
   if (!("verbs" in noun)) {
-    return { command: noun, path: first.value, rest: args.toSpliced(first.index, 1) };
+    return { command: noun, path: [first.text], rest: args.toSpliced(first.at, 1) };
   }
   if (second === undefined) {
-    return { help: nounHelp(first.value, noun.summary, noun.verbs), code };
+    return { help: nounHelp(first.text, noun.summary, noun.verbs), code };
   }
-  const verb = Object.hasOwn(noun.verbs, second.value) ? noun.verbs[second.value] : undefined;
-  if (!verb) throw unknownWord(`command ${first.value}`, second.value, Object.keys(noun.verbs));
-  const rest = args.toSpliced(second.index, 1).toSpliced(first.index, 1);
-  return { command: verb, path: `${first.value} ${second.value}`, rest };
-}
-
-/** The arguments that are neither flags nor values of global flags, with where they stand. */
-function wordsOf(args: readonly string[]): readonly { value: string; index: number }[] {
-  const { tokens } = parseArgs({
-    args: [...args],
-    options: parserOptions(globalFlags),
-    ...{ strict: false, tokens: true },
-  });
-  return tokens.filter((token) => token.kind === "positional");
-}
-
-/** What was given without the command's own flags: `ocsp check --url` names a responder, not a server. */
-function withoutOwn(raw: RawLine, command: Command): RawLine {
-  const given = [...raw.given].filter(([name]) => !Object.hasOwn(command.flags, name));
-  return { ...raw, given: new Map(given) };
-}
-
-function checkWords(command: Command, path: string, words: readonly string[]): void {
-  const missing = command.takes[words.length];
-  if (missing !== undefined) {
-    throw new UsageError(`<${missing}> is missing: pkid ${path} <${command.takes.join("> <")}>.`);
-  }
-  const extra = words[command.takes.length];
-  if (extra !== undefined) throw new UsageError(`"${extra}" is one argument too many.`);
-}
-
-function invocation(of: {
-  globals: Globals;
-  flags: Invocation<Flags>["flags"];
-  words: readonly string[];
-  io: Io;
-  deps: CliDeps;
-  client: Client;
-}): Invocation<Flags> {
-  const { globals, io } = of;
-  return {
-    ...of,
-    print: (document, human) => {
-      io.stdout.write(globals.json ? `${JSON.stringify(document)}\n` : human);
-    },
-    note: (sentence) => {
-      if (!globals.quiet && !globals.json) io.stderr.write(`${sentence}\n`);
-    },
-  };
+  const command = known(`command ${first.text}`, second.text, noun.verbs);
+  const rest = args.toSpliced(second.at, 1).toSpliced(first.at, 1);
+  return { command, path: [first.text, second.text], rest };
 }
 
 function version(rest: readonly string[], io: Io, deps: CliDeps): number {
-  const raw = splitArguments(rest, { json: globalFlags.json });
+  const { given } = readLine(rest, { json: globalArgs.json });
   const { version: number, commit, runtime, schema_version } = deps.version;
   const known = [commit, runtime, `schema ${schema_version}`].filter((part) => part !== "");
   const line = `pkid ${number} (${known.join(", ")})\n`;
-  io.stdout.write(raw.given.has("json") ? `${JSON.stringify(deps.version)}\n` : line);
+  io.stdout.write(given.has("--json") ? `${JSON.stringify(deps.version)}\n` : line);
   return 0;
 }
 
@@ -174,7 +141,9 @@ function refusalText({ body }: Refusal): string {
   return `error: ${printable(String(error))} (${code}, request ${request_id})\n${lines.join("")}`;
 }
 
-function unknownWord(what: string, word: string, known: readonly string[]): UsageError {
-  const close = nearest(word, known);
-  return new UsageError(`There is no ${what} ${word}. Did you mean ${close}?`);
+function known<T>(what: string, word: string, table: Readonly<Record<string, T>>): T {
+  const found = Object.hasOwn(table, word) ? table[word] : undefined;
+  if (found !== undefined) return found;
+  const close = nearest(word, Object.keys(table));
+  throw new UsageError(`There is no ${what} ${word}. Did you mean ${close}?`);
 }

@@ -1,9 +1,11 @@
 /** What a command is: its words, what it takes, and what it does with an instance. */
 
+import { type ArgsDef, type CommandDef, defineCommand } from "citty";
+
 import type { Config } from "#config/schema.ts";
 
 import type { Client } from "./client.ts";
-import type { Flags, Given, Globals } from "./flags.ts";
+import { type Args, type Given, type Globals, globalArgs } from "./args.ts";
 import type { Io } from "./io.ts";
 import type { LocalApp } from "./reach.ts";
 
@@ -25,6 +27,8 @@ export interface ServeRequest {
   readonly config: Config;
   readonly fileName: string | undefined;
   readonly warnings: readonly string[];
+  /** The main listener may speak cleartext: asked for by name, and nothing that was set asks for TLS (ENV-5). */
+  readonly cleartext: boolean;
   /** Lower hex SHA-256 of the effective values. */
   readonly digest: string;
   readonly migrate: boolean;
@@ -50,11 +54,9 @@ export interface VersionFacts {
 }
 
 /** A command line that was read, and all a command may use. */
-export interface Invocation<F extends Flags> {
-  readonly flags: Given<F>;
+export interface Invocation<A extends Args> {
+  readonly args: Given<A>;
   readonly globals: Globals;
-  /** The words after the command, as declared by `takes`. */
-  readonly words: readonly string[];
   readonly io: Io;
   readonly deps: CliDeps;
   readonly client: Client;
@@ -67,12 +69,10 @@ export interface Invocation<F extends Flags> {
 /** One command, its types erased: `run` gives the exit code, or undefined for 0. */
 export interface Command {
   readonly summary: string;
-  /** Names of its words, all required. */
-  readonly takes: readonly string[];
-  readonly flags: Flags;
+  readonly args: Args;
   /** True for commands without public route: with `--url` they are a usage error (CLI-4). */
   readonly local: boolean;
-  run(invocation: Invocation<Flags>): Promise<number | undefined>;
+  run(invocation: Invocation<Args>): Promise<number | undefined>;
 }
 
 /** The commands of one noun by verb; a noun without verbs is its own command. */
@@ -80,20 +80,39 @@ export type Noun =
   | Command
   | { readonly summary: string; readonly verbs: Readonly<Record<string, Command>> };
 
-/** Declares a command; its `run` sees the exact types of its flags. */
-export function command<const F extends Flags = Record<never, never>>(of: {
+/** Declares a command; its `run` sees the exact types of its arguments. */
+export function command<const A extends Args = Record<never, never>>(of: {
   readonly summary: string;
-  readonly takes?: readonly string[];
-  readonly flags?: F;
+  readonly args?: A;
   readonly local?: true;
-  readonly run: (invocation: Invocation<F>) => Promise<number | undefined>;
+  readonly run: (invocation: Invocation<A>) => Promise<number | undefined>;
 }): Command {
   return {
     summary: of.summary,
-    takes: of.takes ?? [],
-    flags: of.flags ?? {},
+    args: of.args ?? {},
     local: of.local ?? false,
-    // The frame reads the flags with exactly this declaration before it runs the command.
+    // The frame reads the arguments with exactly this declaration before it runs the command.
     run: of.run as unknown as Command["run"],
   };
+}
+
+/**
+ * The commands as citty resolves, parses and runs them, for one line. `perform` is given what it parsed: citty hands a
+ * sub-command neither the flags before it nor a context, and drops its result.
+ */
+export function commandTree(
+  nouns: Readonly<Record<string, Noun>>,
+  perform: (command: Command, parsed: Readonly<Record<string, unknown>>) => Promise<void>,
+): CommandDef {
+  const subCommands = Object.entries(nouns).map(([name, noun]): [string, CommandDef] => [
+    name,
+    "verbs" in noun
+      ? { ...commandTree(noun.verbs, perform), meta: { name, description: noun.summary } }
+      : defineCommand<ArgsDef>({
+          meta: { name, description: noun.summary },
+          args: { ...globalArgs, ...noun.args },
+          run: ({ args }) => perform(noun, args),
+        }),
+  ]);
+  return defineCommand({ meta: { name: "pkid" }, subCommands: Object.fromEntries(subCommands) });
 }

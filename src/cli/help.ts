@@ -1,7 +1,7 @@
 /** Renders help from the declarations of commands and flags. */
 
 import type { Command, Noun } from "./command.ts";
-import { type Flags, globalFlags } from "./flags.ts";
+import { type Args, flagsOf, globalArgs, wordsOf } from "./args.ts";
 
 /** The page of `pkid --help`. */
 export function rootHelp(nouns: Readonly<Record<string, Noun>>): string {
@@ -14,7 +14,7 @@ export function rootHelp(nouns: Readonly<Record<string, Noun>>): string {
     ...aligned(rows),
     "",
     "Flags of every command:",
-    ...flagLines(globalFlags),
+    ...flagLines(globalArgs),
     "",
     "pkid <noun> --help lists its verbs, pkid <noun> <verb> --help explains one.",
     "pkid --version [--json] tells what is running.",
@@ -43,14 +43,16 @@ export function nounHelp(
 
 /** The page of one command. */
 export function commandHelp(path: string, command: Command): string {
-  const words = command.takes.map((word) => ` <${word}>`).join("");
-  const own = Object.keys(command.flags).length > 0;
+  const words = wordsOf(command.args)
+    .map((word) => ` <${word}>`)
+    .join("");
+  const own = flagLines(command.args);
   return [
     command.summary,
     "",
     `Usage: pkid ${path}${words} [flags]`,
     ...(command.local ? ["", "Runs on this machine only, not with --url."] : []),
-    ...(own ? ["", "Flags:", ...flagLines(command.flags)] : []),
+    ...(own.length > 0 ? ["", "Flags:", ...own] : []),
     "",
     "Flags of every command:",
     ...flagLines(inherited(command)),
@@ -59,21 +61,22 @@ export function commandHelp(path: string, command: Command): string {
 }
 
 /** Global flags the command does not use for something of its own. */
-const inherited = (command: Command): Flags =>
+const inherited = (command: Command): Args =>
   Object.fromEntries(
-    Object.entries(globalFlags).filter(([name]) => !Object.hasOwn(command.flags, name)),
+    Object.entries(globalArgs).filter(([name]) => !Object.hasOwn(command.args, name)),
   );
 
-function flagLines(flags: Flags): readonly string[] {
+function flagLines(args: Args): readonly string[] {
   return aligned(
-    Object.entries(flags).map(([name, flag]) => {
-      const left = flag.hint === undefined ? `--${name}` : `--${name} ${flag.hint}`;
+    flagsOf(args).map(({ written, arg }) => {
+      const left = arg.valueHint === undefined ? written : `${written} <${arg.valueHint}>`;
       const notes = [
-        ...(flag.required ? ["required"] : []),
-        ...(flag.many ? ["repeatable"] : []),
-        ...(flag.fallback === undefined ? [] : [`default ${flag.fallback}`]),
+        ...(arg.required ? ["required"] : []),
+        ...(arg.many ? ["repeatable"] : []),
+        ...(typeof arg.default === "string" ? [`default ${arg.default}`] : []),
       ];
-      return [left, `${flag.sentence}${notes.length > 0 ? ` (${notes.join(", ")})` : ""}`] as const;
+      const sentence = "negativeDescription" in arg ? arg.negativeDescription : arg.description;
+      return [left, `${sentence}${notes.length > 0 ? ` (${notes.join(", ")})` : ""}`] as const;
     }),
   );
 }

@@ -4,10 +4,12 @@ import { WrongValue } from "#core/shape.ts";
 import { span } from "#config/kinds.ts";
 import { faultLine, type Loaded } from "#config/load.ts";
 import { type Read, readConfig } from "#config/read.ts";
+import { insecureHttpAllowed } from "#config/rules.ts";
+import { configDigest } from "#config/show.ts";
 
-import type { CliDeps } from "./command.ts";
+import type { CliDeps, ServeRequest } from "./command.ts";
 import { Failure, UsageError } from "./failure.ts";
-import type { Globals } from "./flags.ts";
+import type { Globals } from "./args.ts";
 import { type Io, readTextArgument } from "./io.ts";
 import { processReach, type Reach, remoteReach, socketReach } from "./reach.ts";
 
@@ -39,6 +41,26 @@ export function loadedConfig(
   if (loaded.ok) return { ...loaded, fileName };
   const lines = loaded.faults.map((fault) => `${faultLine(fault)}\n`).join("");
   throw new Failure(lines, "config", { faults: loaded.faults });
+}
+
+/** What the server starts from: the configuration, and how to read it again. Fails as `loadedConfig` does. */
+export function serveRequest(
+  globals: Globals,
+  io: Io,
+  flags: Readonly<Record<string, unknown>> = {},
+): Omit<ServeRequest, "migrate"> {
+  const { config, origins, warnings, fileName } = loadedConfig(globals, io, flags);
+  const { tls_cert, tls } = config.server;
+  const selfIssueAsked =
+    tls.self_issue.enabled && origins.get("server.tls.self_issue.enabled") !== "default";
+  return {
+    ...{ config, warnings, fileName, digest: configDigest(config) },
+    cleartext: insecureHttpAllowed(io.env) && tls_cert === undefined && !selfIssueAsked,
+    reread: () => {
+      const { loaded } = readHere(globals, io, flags);
+      return loaded.ok ? { config: loaded.config } : { faults: loaded.faults.map(faultLine) };
+    },
+  };
 }
 
 /** Reads the configuration without judging it. */

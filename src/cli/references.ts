@@ -2,9 +2,13 @@
 
 import { nearest } from "#config/nearest.ts";
 
+import { required } from "./args.ts";
 import type { Client } from "./client.ts";
 import { Failure } from "./failure.ts";
 import { type Row, rowsAt, textAt } from "./rows.ts";
+
+/** The flag most commands about one CA take. */
+export const caArg = required("CA, by id or label.", "ca");
 
 /** The id of the CA with this id or label; a label that matches nothing fails and names the nearest one (CLI-5). */
 export async function caIdOf(client: Client, reference: string): Promise<string> {

@@ -33,6 +33,9 @@ const requests = [
   ["token list --tenant web",                  "GET /api/tokens?tenant=web", undefined],
   [`token revoke ${id}`,                       `DELETE /api/tokens/${id}`, undefined],
   ["audit list --action cert.* --ca issuing --since 2030-01-01", "GET /api/events?action=cert.*&ca=issuing&from=2030-01-01", undefined],
+  [`audit list --actor=--all --serial=`,       "GET /api/events?actor=--all&serial=", undefined],
+  [`token revoke -- --json`,                   "DELETE /api/tokens/--json", undefined],
+  ["ca init-root --label r --cn R --policy-oid 1.2,1.3 --policy-oid 1.4 --no-color", "POST /api/ca/init-root", { label: "r", subject: { cn: "R" }, key_type: "ecdsa-p384", policies: { oids: ["1.2", "1.3", "1.4"] } }],
   ["audit verify",                             "GET /api/events/verify", undefined],
   ["hsm status",                               "GET /api/hsm/info", undefined],
 ] as const;
@@ -54,7 +57,7 @@ describe("a command is one request to a row of the operations table", () => {
 
   test.each(requests)("%s --json prints exactly one document", async (line) => {
     const answers = () => ({ items: [], available: true });
-    const result = await shell([...line.split(" "), "--json"], { answers, stdin: "REQUEST" });
+    const result = await shell(["--json", ...line.split(" ")], { answers, stdin: "REQUEST" });
     expect(result.stdout.trimEnd().split("\n")).toHaveLength(1);
     expect(JSON.parse(result.stdout)).toBeObject();
     expect(result.stderr).toBe("");
@@ -273,6 +276,24 @@ describe("configuration and start", () => {
     const { code } = await shell(["serve", "--listen", "[::1]:9443"], { deps });
     expect(code).toBe(3);
     expect(served).toEqual(["::1", 9443, true]);
+  });
+
+  test("cleartext is served when asked for by name, unless TLS was set too (ENV-5)", async () => {
+    const allowed = { PKID_ALLOW_INSECURE_HTTP: "yes" };
+    const selfIssue = (enabled: string) => ({ PKID_SERVER_TLS_SELF_ISSUE_ENABLED: enabled });
+    const served: boolean[] = [];
+    const deps = {
+      serve: async (request: { cleartext: boolean }) => served.push(request.cleartext),
+    };
+    for (const env of [
+      {},
+      allowed,
+      { ...allowed, ...selfIssue("true") },
+      { ...allowed, ...selfIssue("false") },
+    ]) {
+      await shell(["serve"], { env, deps });
+    }
+    expect(served).toEqual([false, true, false, true]);
   });
 
   test("migrate tells what it did, and only tells with --status", async () => {

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { nouns } from "#cli/commands.ts";
-import { globalFlags } from "#cli/flags.ts";
+import { type Args, flagsOf, globalArgs } from "#cli/args.ts";
 import { commandHelp, nounHelp, rootHelp } from "#cli/help.ts";
 import { expectGolden } from "#test/support/golden.ts";
 import { shell } from "#test/support/shell.ts";
@@ -12,8 +12,13 @@ import { shell } from "#test/support/shell.ts";
 // biome-ignore format: the table is read by column.
 const usages = [
   ["an unknown noun",            ["crt"],                                  "error: There is no command crt. Did you mean cert?"],
+  ["a word of the language",     ["constructor"],                          "error: There is no command constructor."],
+  ["a verb of the language",     ["ca", "__proto__"],                      "error: There is no command ca __proto__."],
   ["an unknown verb",            ["ca", "lst"],                            "error: There is no command ca lst. Did you mean list?"],
   ["an unknown flag",            ["ca", "list", "--statsu", "x"],          "error: There is no flag --statsu. Did you mean --status?"],
+  ["the inverse of a switch",    ["ca", "list", "--no-json"],              "error: There is no flag --no-json. Did you mean --json?"],
+  ["a switch written upright",   ["quickstart", "--serve"],                "error: There is no flag --serve. Did you mean --no-serve?"],
+  ["another spelling",           ["ca", "chain", "a", "--dataDir", "x"],   "error: There is no flag --dataDir. Did you mean --data-dir?"],
   ["an unknown flag alone",      ["--jsno"],                               "error: There is no flag --jsno. Did you mean --json?"],
   ["an unknown short flag",      ["ca", "list", "-x"],                     "error: There is no flag -x."],
   ["a missing word",             ["ca", "show"],                           "error: <ca> is missing: pkid ca show <ca>."],
@@ -23,6 +28,8 @@ const usages = [
   ["a flag in place of a value", ["ca", "list", "--status", "--json"],     "--status needs a value"],
   ["a value on a switch",        ["ca", "list", "--all=yes"],              "error: --all takes no value."],
   ["a flag given twice",         ["ca", "list", "--limit", "1", "--limit", "2"], "error: --limit is given twice."],
+  ["a value in another's place", ["ca", "--status", "active", "list"],     "error: There is no command ca active."],
+  ["an empty required value",    ["cert", "issue", "--ca="],               "error: --ca <ca> is required."],
   ["a number that is none",      ["ca", "list", "--limit", "ten"],         "error: --limit must be a whole number."],
   ["a duration that is none",    ["ca", "list", "--timeout", "soon"],      "error: --timeout: Must be a duration"],
   ["a local command with --url", ["crl", "publish", "--ca", "a", "--url", "https://pki.test"], "error: pkid crl publish runs on this machine only; leave --url out."],
@@ -168,15 +175,12 @@ test("any command line ends with 0, 1 or 2, and a wrong one says nothing on stdo
   );
   const known = safe.flatMap(([name, noun]) =>
     "verbs" in noun
-      ? [
-          name,
-          ...Object.entries(noun.verbs).flatMap(([verb, { flags }]) => [verb, ...dashed(flags)]),
-        ]
-      : [name, ...dashed(noun.flags)],
+      ? [name, ...Object.entries(noun.verbs).flatMap(([verb, { args }]) => [verb, ...dashed(args)])]
+      : [name, ...dashed(noun.args)],
   );
   const outputs = new Set(["--out"]);
   const word = fc.oneof(
-    fc.constantFrom(...known.filter((one) => !outputs.has(one)), ...dashed(globalFlags), uuid()),
+    fc.constantFrom(...known.filter((one) => !outputs.has(one)), ...dashed(globalArgs), uuid()),
     fc.string({ maxLength: 8 }).filter((text) => !text.startsWith("--out")),
   );
   await fc.assert(
@@ -189,7 +193,7 @@ test("any command line ends with 0, 1 or 2, and a wrong one says nothing on stdo
   );
 });
 
-const dashed = (flags: object): string[] => Object.keys(flags).map((name) => `--${name}`);
+const dashed = (args: Args): string[] => flagsOf(args).map(({ written }) => written);
 
 function uuid(): string {
   return "3e3d1b5c-0f2a-4a54-9d6e-2f1f5b7a9c10";

@@ -1,141 +1,134 @@
 /** `pkid ca`: lists, shows and creates certificate authorities. */
 
-import { type Command, command } from "#cli/command.ts";
-import { UsageError } from "#cli/failure.ts";
 import {
-  type Flags,
+  type Args,
   type Given,
   many,
   number,
+  pageArgs,
   required,
-  toggle,
   value,
   valueOr,
-} from "#cli/flags.ts";
+  word,
+} from "#cli/args.ts";
+import { type Command, command } from "#cli/command.ts";
+import { UsageError } from "#cli/failure.ts";
 import { writeResult } from "#cli/io.ts";
 import { caIdOf, caOf } from "#cli/references.ts";
 import { columns, facts, type Row, rowsAt, textAt } from "#cli/rows.ts";
 
-const subjectFlags = {
-  label: required("Label, 1 to 64 of A-Z a-z 0-9 . _ -", "<label>"),
-  cn: required("Common name.", "<name>"),
-  o: value("Organization.", "<name>"),
-  ou: value("Organizational unit.", "<name>"),
-  c: value("Country, two letters.", "<code>"),
-  st: value("State or province.", "<name>"),
-  l: value("Locality.", "<name>"),
-  "path-len": number("Most intermediates below this one.", "<n>"),
-  "permit-dns": many("DNS suffix certificates may carry.", "<suffix>"),
-  "permit-ip": many("Address block certificates may carry.", "<cidr>"),
-  "permit-email": many("E-mail domain certificates may carry.", "<domain>"),
-  "permit-uri": many("URI host certificates may carry.", "<host>"),
-  "exclude-dns": many("DNS suffix certificates must not carry.", "<suffix>"),
-  "exclude-ip": many("Address block certificates must not carry.", "<cidr>"),
-  "exclude-email": many("E-mail domain certificates must not carry.", "<domain>"),
-  "exclude-uri": many("URI host certificates must not carry.", "<host>"),
-  "policy-oid": many("Certificate policy.", "<oid>"),
-  "policy-cps": value("URL of the certification practice statement.", "<url>"),
-} as const satisfies Flags;
+const subjectArgs = {
+  label: required("Label, 1 to 64 of A-Z a-z 0-9 . _ -", "label"),
+  cn: required("Common name.", "name"),
+  o: value("Organization.", "name"),
+  ou: value("Organizational unit.", "name"),
+  c: value("Country, two letters.", "code"),
+  st: value("State or province.", "name"),
+  l: value("Locality.", "name"),
+  "path-len": number("Most intermediates below this one.", "n"),
+  "permit-dns": many("DNS suffix certificates may carry.", "suffix"),
+  "permit-ip": many("Address block certificates may carry.", "cidr"),
+  "permit-email": many("E-mail domain certificates may carry.", "domain"),
+  "permit-uri": many("URI host certificates may carry.", "host"),
+  "exclude-dns": many("DNS suffix certificates must not carry.", "suffix"),
+  "exclude-ip": many("Address block certificates must not carry.", "cidr"),
+  "exclude-email": many("E-mail domain certificates must not carry.", "domain"),
+  "exclude-uri": many("URI host certificates must not carry.", "host"),
+  "policy-oid": many("Certificate policy.", "oid"),
+  "policy-cps": value("URL of the certification practice statement.", "url"),
+} as const satisfies Args;
 
 export const caVerbs: Readonly<Record<string, Command>> = {
   list: command({
     summary: "List the CAs you may read, newest first.",
-    flags: {
-      status: value("Only those that are pending, active, superseded or retired.", "<status>"),
-      limit: number("Rows per page.", "<n>"),
-      cursor: value("Where the last page ended.", "<cursor>"),
-      all: toggle("Follow every page."),
+    args: {
+      status: value("Only those that are pending, active, superseded or retired.", "status"),
+      ...pageArgs,
     },
-    run: async ({ flags, client, print }) => {
-      const { all, ...query } = flags;
+    run: async ({ args, client, print }) => {
+      const { all, ...query } = args;
       const list = await client.list("ca.list", { query }, all);
       const keys = ["id", "label", "status", "subject", "not_after", "key_type", "provider"];
       print(list, columns(rowsAt(list, "items"), keys));
-      return 0;
     },
   }),
   show: command({
     summary: "Show one CA with its certificate.",
-    takes: ["ca"],
-    run: async ({ words: [reference = ""], client, print }) => {
-      const ca = await caOf(client, reference);
+    args: { ca: word() },
+    run: async ({ args, client, print }) => {
+      const ca = await caOf(client, args.ca);
       print(ca, facts(ca, shown) + pemOf(ca));
-      return 0;
     },
   }),
   "init-root": command({
     summary: "Create a root CA.",
-    flags: {
-      ...subjectFlags,
-      "key-type": valueOr("Key type.", "<type>", "ecdsa-p384"),
-      "validity-days": number("Validity in days (3650 when not given).", "<days>"),
-      tenant: value("Tenant that owns it, by id or slug.", "<tenant>"),
+    args: {
+      ...subjectArgs,
+      "key-type": valueOr("Key type.", "type", "ecdsa-p384"),
+      "validity-days": number("Validity in days (3650 when not given).", "days"),
+      tenant: value("Tenant that owns it, by id or slug.", "tenant"),
     },
-    run: async ({ flags, client, print }) => {
-      const tenant = flags.tenant === undefined ? {} : { tenant_id: flags.tenant };
-      const body = { ...caBody(flags), ...tenant };
+    run: async ({ args, client, print }) => {
+      const tenant = args.tenant === undefined ? {} : { tenant_id: args.tenant };
+      const body = { ...caBody(args), ...tenant };
       const ca = await client.ask("ca.init_root", { body });
       print(ca, created(ca));
-      return 0;
     },
   }),
   "issue-intermediate": command({
     summary: "Create an intermediate CA below another one.",
-    flags: {
-      parent: required("CA that signs it, by id or label.", "<ca>"),
-      ...subjectFlags,
-      "key-type": valueOr("Key type.", "<type>", "ecdsa-p256"),
-      "validity-days": number("Validity in days (1825 when not given).", "<days>"),
+    args: {
+      parent: required("CA that signs it, by id or label.", "ca"),
+      ...subjectArgs,
+      "key-type": valueOr("Key type.", "type", "ecdsa-p256"),
+      "validity-days": number("Validity in days (1825 when not given).", "days"),
     },
-    run: async ({ flags, client, print }) => {
-      const id = await caIdOf(client, flags.parent);
-      const ca = await client.ask("ca.issue_intermediate", { path: { id }, body: caBody(flags) });
+    run: async ({ args, client, print }) => {
+      const id = await caIdOf(client, args.parent);
+      const ca = await client.ask("ca.issue_intermediate", { path: { id }, body: caBody(args) });
       print(ca, created(ca));
-      return 0;
     },
   }),
   chain: command({
     summary: "Print the certificates from this CA up to its root.",
-    takes: ["ca"],
-    flags: { out: value("File to write instead of stdout.", "<file>") },
-    run: async ({ words: [reference = ""], flags, globals, client, io, print }) => {
-      const id = await caIdOf(client, reference);
+    args: { ca: word(), out: value("File to write instead of stdout.", "file") },
+    run: async ({ args, globals, client, io, print }) => {
+      const id = await caIdOf(client, args.ca);
       const pem = new TextDecoder().decode(await client.fetch("ca.chain", { path: { id } }));
-      if (globals.json && flags.out === undefined) print({ chain: pem }, "");
-      else writeResult(io, flags.out, pem);
-      return 0;
+      if (globals.json && args.out === undefined) print({ chain: pem }, "");
+      else writeResult(io, args.out, pem);
     },
   }),
 };
 
 function caBody(
-  flags: Given<typeof subjectFlags> & {
+  args: Given<typeof subjectArgs> & {
     readonly "key-type": string;
     readonly "validity-days": number | undefined;
   },
 ): Record<string, unknown> {
-  const { label, cn, o, ou, c, st, l } = flags;
-  const oids = flags["policy-oid"];
-  if (flags["policy-cps"] !== undefined && oids.length === 0) {
+  const { label, cn, o, ou, c, st, l } = args;
+  const oids = args["policy-oid"];
+  if (args["policy-cps"] !== undefined && oids.length === 0) {
     throw new UsageError("--policy-cps needs --policy-oid.");
   }
-  const constraints = constraintsOf(flags);
+  const constraints = constraintsOf(args);
   return {
     label,
     subject: { cn, o, ou, c, st, l },
-    key_type: flags["key-type"],
-    validity_days: flags["validity-days"],
-    max_path_len: flags["path-len"],
+    key_type: args["key-type"],
+    validity_days: args["validity-days"],
+    max_path_len: args["path-len"],
     ...(constraints === undefined ? {} : { name_constraints: constraints }),
-    ...(oids.length === 0 ? {} : { policies: { oids, cps: flags["policy-cps"] } }),
+    ...(oids.length === 0 ? {} : { policies: { oids, cps: args["policy-cps"] } }),
   };
 }
 
-function constraintsOf(flags: Given<typeof subjectFlags>): Record<string, unknown> | undefined {
+function constraintsOf(args: Given<typeof subjectArgs>): Record<string, unknown> | undefined {
   const side = (word: "permit" | "exclude"): Record<string, readonly string[]> =>
     Object.fromEntries(
       (["dns", "ip", "email", "uri"] as const)
-        .map((kind) => [kind, flags[`${word}-${kind}`]] as const)
+        .map((kind) => [kind, args[`${word}-${kind}`]] as const)
         .filter(([, names]) => names.length > 0),
     );
   const [permitted, excluded] = [side("permit"), side("exclude")];

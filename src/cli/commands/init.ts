@@ -5,33 +5,32 @@ import { resolve } from "node:path";
 
 import { exampleFile, type Preset } from "#config/example.ts";
 
+import { choice, toggle, value, valueOr } from "#cli/args.ts";
 import { command } from "#cli/command.ts";
-import { Failure, UsageError } from "#cli/failure.ts";
-import { toggle, value, valueOr } from "#cli/flags.ts";
+import { Failure } from "#cli/failure.ts";
 import { writeFile } from "#cli/io.ts";
 
 export const init = command({
   summary: "Write a commented configuration and make the data directory.",
   local: true,
-  flags: {
-    out: valueOr("Configuration file to write.", "<file>", "pkid.yaml"),
-    "public-url": value("Base address this service is reached under.", "<url>"),
-    database: valueOr("sqlite or postgres.", "<driver>", "sqlite"),
-    "key-provider": valueOr("software or pkcs11.", "<provider>", "software"),
+  args: {
+    out: valueOr("Configuration file to write.", "file", "pkid.yaml"),
+    "public-url": value("Base address this service is reached under.", "url"),
+    database: choice("sqlite or postgres.", "driver", ["sqlite", "postgres"]),
+    "key-provider": choice("software or pkcs11.", "provider", ["software", "pkcs11"]),
     force: toggle("Overwrite an existing configuration."),
   },
-  run: async ({ flags, globals, io, print }) => {
+  run: async ({ args, globals, io, print }) => {
     const dataDir = globals["data-dir"] ?? io.env.PKID_DATA_DIR ?? "./pkid-data";
     const preset = {
       data_dir: resolve(dataDir),
-      ...(flags["public-url"] === undefined ? {} : { "server.public_url": flags["public-url"] }),
-      ...chosen("database", flags.database, databases),
-      ...chosen("key-provider", flags["key-provider"], providers),
+      ...(args["public-url"] === undefined ? {} : { "server.public_url": args["public-url"] }),
+      ...databases[args.database],
+      ...providers[args["key-provider"]],
     };
-    writeConfiguration(flags.out, preset, flags.force);
-    const written = { config: resolve(flags.out), data_dir: preset.data_dir };
-    print(written, `Wrote ${flags.out}; check it with: pkid config check --config ${flags.out}\n`);
-    return 0;
+    writeConfiguration(args.out, preset, args.force);
+    const written = { config: resolve(args.out), data_dir: preset.data_dir };
+    print(written, `Wrote ${args.out}; check it with: pkid config check --config ${args.out}\n`);
   },
 });
 
@@ -48,24 +47,18 @@ export function writeConfiguration(
   writeFile(file, exampleFile(preset), 0o600);
 }
 
-function chosen(flag: string, given: string, choices: Readonly<Record<string, Preset>>): Preset {
-  const preset = Object.hasOwn(choices, given) ? choices[given] : undefined;
-  if (!preset) throw new UsageError(`--${flag} must be ${Object.keys(choices).join(" or ")}.`);
-  return preset;
-}
-
-const databases: Readonly<Record<string, Preset>> = {
+const databases = {
   sqlite: {},
   postgres: {
     "database.driver": "postgres",
     "database.dsn_source": { type: "file", file: { path: "/etc/pkid/dsn" } },
   },
-};
-const providers: Readonly<Record<string, Preset>> = {
+} as const satisfies Record<string, Preset>;
+const providers = {
   software: {},
   pkcs11: {
     "pkcs11.module_path": "/usr/lib/pkcs11/module.so",
     "pkcs11.token_label": "pkid",
     "pkcs11.pin_source": { type: "file", file: { path: "/etc/pkid/pin" } },
   },
-};
+} as const satisfies Record<string, Preset>;

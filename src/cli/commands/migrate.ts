@@ -1,26 +1,25 @@
 /** `pkid migrate`: brings the database schema up to the binary. */
 
+import { toggle } from "#cli/args.ts";
 import { command, type MigrationReport } from "#cli/command.ts";
 import { UsageError } from "#cli/failure.ts";
-import { toggle } from "#cli/flags.ts";
 import { loadedConfig } from "#cli/open-reach.ts";
 
 export const migrate = command({
   summary: "Bring the database schema up to the binary; sqlite gets a verified copy first.",
   local: true,
-  flags: {
+  args: {
     status: toggle("Only tell the schema version and what is pending."),
     "dry-run": toggle("Only tell what would be applied."),
   },
-  run: async ({ flags, globals, io, deps, print }) => {
-    if (flags.status && flags["dry-run"]) {
+  run: async ({ args, globals, io, deps, print }) => {
+    if (args.status && args["dry-run"]) {
       throw new UsageError("Only one of --status and --dry-run may be given.");
     }
     const { config } = loadedConfig(globals, io);
-    const mode = flags.status ? "status" : flags["dry-run"] ? "dry-run" : "apply";
+    const mode = args.status ? "status" : args["dry-run"] ? "dry-run" : "apply";
     const report = await deps.migrate(config, mode);
     print(report, human(report, mode === "apply" ? "applied" : "pending"));
-    return 0;
   },
 });
 

@@ -5,11 +5,11 @@ import { Problem } from "#core/problems.ts";
 import { instant, timestamp } from "#core/time.ts";
 import { encodeOcspRequest } from "#core/x509/ocsp.ts";
 
+import { type Args, toggle, value, word } from "#cli/args.ts";
 import { type Command, command, type Invocation } from "#cli/command.ts";
 import { Failure, UsageError } from "#cli/failure.ts";
-import { type Flags, required, toggle, value } from "#cli/flags.ts";
 import { issuerFrom, judgeAnswer, type Verdict } from "#cli/ocsp-verdict.ts";
-import { caIdOf } from "#cli/references.ts";
+import { caArg, caIdOf } from "#cli/references.ts";
 import { postTo } from "#cli/reach.ts";
 import { facts } from "#cli/rows.ts";
 
@@ -17,17 +17,17 @@ export const ocspVerbs: Readonly<Record<string, Command>> = {
   check: command({
     summary:
       "Ask for the status of a certificate and verify signature and freshness of the answer.",
-    takes: ["serial"],
-    flags: {
-      ca: required("CA, by id or label.", "<ca>"),
-      url: value("Address of another responder instead of this instance.", "<url>"),
+    args: {
+      serial: word(),
+      ca: caArg,
+      url: value("Address of another responder instead of this instance.", "url"),
       nonce: toggle("Send a nonce and insist on it."),
     },
     run: async (invocation) => {
-      const { words, flags, client, print } = invocation;
-      const id = await caIdOf(client, flags.ca);
-      const serial = serialOf(words[0] ?? "");
-      const about = { id, serial, nonce: flags.nonce, url: flags.url };
+      const { args, client, print } = invocation;
+      const id = await caIdOf(client, args.ca);
+      const serial = serialOf(args.serial);
+      const about = { id, serial, nonce: args.nonce, url: args.url };
       const verdict = await checkStatus(invocation, about);
       print(verdictJson(verdict), facts(verdictJson(verdict), shown));
       if (verdict.trusted) return 0;
@@ -38,7 +38,7 @@ export const ocspVerbs: Readonly<Record<string, Command>> = {
 
 /** Asks this instance, or the responder at `url`, about one serial and judges the answer. */
 export async function checkStatus(
-  { client }: Pick<Invocation<Flags>, "client">,
+  { client }: Pick<Invocation<Args>, "client">,
   about: { id: string; serial: Serial; nonce: boolean; url?: string | undefined },
 ): Promise<Verdict> {
   const { id, serial } = about;

@@ -2,6 +2,7 @@
 
 import { nearest } from "#config/nearest.ts";
 
+import { word } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";
 import { Failure } from "#cli/failure.ts";
 import { columns, facts, rowsAt, textAt } from "#cli/rows.ts";
@@ -13,13 +14,12 @@ export const profileVerbs: Readonly<Record<string, Command>> = {
       const list = await client.ask("profile.list");
       const keys = ["name", "builtin", "default_validity_days", "max_validity_days", "description"];
       print(list, columns(rowsAt(list, "items"), keys));
-      return 0;
     },
   }),
   show: command({
     summary: "Show one profile.",
-    takes: ["name"],
-    run: async ({ words: [name = ""], client, print }) => {
+    args: { name: word() },
+    run: async ({ args: { name }, client, print }) => {
       const profiles = rowsAt(await client.ask("profile.list"), "items");
       const found = profiles.find((profile) => textAt(profile, "name") === name);
       if (!found) {
@@ -28,7 +28,6 @@ export const profileVerbs: Readonly<Record<string, Command>> = {
         throw new Failure(`There is no profile ${name}. ${hint}`, "unknown_profile");
       }
       print(found, facts(found, Object.keys(found)));
-      return 0;
     },
   }),
 };

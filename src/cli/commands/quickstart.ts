@@ -6,40 +6,38 @@ import { resolve } from "node:path";
 import { DerError } from "#core/asn1/cursor.ts";
 import { parseSerial } from "#core/ids.ts";
 import { parseCrl } from "#core/x509/crl.ts";
-import { configDigest } from "#config/show.ts";
-import { faultLine } from "#config/load.ts";
 
+import { type Args, unless, value, valueOr } from "#cli/args.ts";
 import type { Client } from "#cli/client.ts";
 import { command, type Invocation } from "#cli/command.ts";
 import { Failure } from "#cli/failure.ts";
-import { type Flags, toggle, value, valueOr } from "#cli/flags.ts";
 import { readTextArgument, writeFile } from "#cli/io.ts";
 import { newRequest } from "#cli/new-request.ts";
 import { issuerFrom, verifies } from "#cli/ocsp-verdict.ts";
-import { loadedConfig, readHere } from "#cli/open-reach.ts";
+import { loadedConfig, readHere, serveRequest } from "#cli/open-reach.ts";
 import { type Row, rowsAt, textAt } from "#cli/rows.ts";
 import { writeConfiguration } from "./init.ts";
 import { checkStatus } from "./ocsp.ts";
 
-const flags = {
-  org: valueOr("Organization in the names of the CAs.", "<name>", "Example"),
-  "public-url": value("Base address this service is reached under.", "<url>"),
-  issue: valueOr("Host name or address of the first certificate.", "<name>", "localhost"),
-  csr: value("Request to use instead of a new key.", "<file>"),
-  "no-serve": toggle("Do not start the server afterwards."),
-} as const satisfies Flags;
+const args = {
+  org: valueOr("Organization in the names of the CAs.", "name", "Example"),
+  "public-url": value("Base address this service is reached under.", "url"),
+  issue: valueOr("Host name or address of the first certificate.", "name", "localhost"),
+  csr: value("Request to use instead of a new key.", "file"),
+  serve: unless("Do not start the server afterwards."),
+} as const satisfies Args;
 
 export const quickstart = command({
   summary: "Configure, create root and issuing CA, issue and check one certificate, then serve.",
   local: true,
-  flags,
+  args,
   run: async (invocation) => {
-    const { flags, globals, io, deps, client, note, print } = invocation;
+    const { args, globals, io, deps, client, note, print } = invocation;
     // 1. A configuration, unless there is one.
     ensureConfiguration(invocation);
     // 2. Root and issuing CA, unless an earlier run made them.
     const root = await ensureCa(client, "root", (body) => client.ask("ca.init_root", { body }), {
-      ...{ subject: { cn: `${flags.org} Root CA`, o: flags.org }, key_type: "ecdsa-p384" },
+      ...{ subject: { cn: `${args.org} Root CA`, o: args.org }, key_type: "ecdsa-p384" },
     });
     note(`Root CA ${textAt(root, "label")} (${textAt(root, "id")}).`);
     const below = { id: textAt(root, "id") };
@@ -47,12 +45,12 @@ export const quickstart = command({
       client,
       "issuing-1",
       (body) => client.ask("ca.issue_intermediate", { path: below, body }),
-      { subject: { cn: `${flags.org} Issuing CA 1`, o: flags.org }, key_type: "ecdsa-p256" },
+      { subject: { cn: `${args.org} Issuing CA 1`, o: args.org }, key_type: "ecdsa-p256" },
     );
     note(`Issuing CA ${textAt(issuing, "label")} (${textAt(issuing, "id")}).`);
     // 3. One certificate.
     const files = await firstCertificate(invocation, textAt(issuing, "id"));
-    note(`Certificate for ${flags.issue}: ${files.certificate}.`);
+    note(`Certificate for ${args.issue}: ${files.certificate}.`);
     // 4. The checks a relying party makes.
     for (const ca of [root, issuing]) await checkCrl(client, textAt(ca, "id"));
     await checkOcsp(invocation, textAt(issuing, "id"), files.serial);
@@ -61,25 +59,18 @@ export const quickstart = command({
     const result = { root, issuing, ...files };
     print(result, nextSteps(files, textAt(issuing, "id"), publicUrl(invocation)));
     await client.close();
-    if (flags["no-serve"]) return 0;
-    const { config, warnings, fileName } = loadedConfig(globals, io);
-    return deps.serve({
-      ...{ config, warnings, fileName, digest: configDigest(config), migrate: false },
-      reread: () => {
-        const { loaded } = readHere(globals, io);
-        return loaded.ok ? { config: loaded.config } : { faults: loaded.faults.map(faultLine) };
-      },
-    });
+    if (!args.serve) return 0;
+    return deps.serve({ ...serveRequest(globals, io), migrate: false });
   },
 });
 
-type Quickstart = Invocation<typeof flags>;
+type Quickstart = Invocation<typeof args>;
 
-function ensureConfiguration({ flags, globals, io, note }: Quickstart): void {
+function ensureConfiguration({ args, globals, io, note }: Quickstart): void {
   const file = readHere(globals, io).fileName ?? "pkid.yaml";
   if (existsSync(file)) return;
   const data_dir = resolve(globals["data-dir"] ?? io.env.PKID_DATA_DIR ?? "pkid-data");
-  const url = flags["public-url"];
+  const url = args["public-url"];
   const preset = { data_dir, ...(url === undefined ? {} : { "server.public_url": url }) };
   writeConfiguration(file, preset, false);
   note(`Wrote ${file}.`);
@@ -103,10 +94,10 @@ interface Files {
   readonly key?: string;
 }
 
-async function firstCertificate({ flags, io, client }: Quickstart, id: string): Promise<Files> {
-  const stem = flags.issue.replace(/[^A-Za-z0-9.-]/g, "_");
-  const made = flags.csr === undefined ? newRequest(flags.issue) : undefined;
-  const csr = made?.csr ?? (await readTextArgument(io, flags.csr ?? "-"));
+async function firstCertificate({ args, io, client }: Quickstart, id: string): Promise<Files> {
+  const stem = args.issue.replace(/[^A-Za-z0-9.-]/g, "_");
+  const made = args.csr === undefined ? newRequest(args.issue) : undefined;
+  const csr = made?.csr ?? (await readTextArgument(io, args.csr ?? "-"));
   const issued = await client.ask("cert.issue", { path: { id }, body: { csr } });
   const files = {
     serial: textAt(issued, "serial"),

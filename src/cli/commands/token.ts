@@ -1,60 +1,55 @@
 /** `pkid token`: mints, lists and revokes API tokens. */
 
+import { many, number, pageArgs, required, value, valueOr, word } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";
 import { UsageError } from "#cli/failure.ts";
-import { many, number, required, toggle, value, valueOr } from "#cli/flags.ts";
 import { columns, rowsAt, textAt } from "#cli/rows.ts";
 
 export const tokenVerbs: Readonly<Record<string, Command>> = {
   create: command({
     summary: "Mint a token; its secret is printed once, on stdout.",
-    flags: {
-      name: required("Name, 1 to 100 characters.", "<name>"),
-      roles: many("Roles: admin, issuer, auditor, approver.", "<role>"),
-      scope: valueOr("tenant or platform.", "<scope>", "tenant"),
-      tenant: value("Tenant the token belongs to, by id or slug.", "<tenant>"),
-      "expires-at": value("Time or day it ends.", "<time>"),
-      "expires-in-days": number("Days it lives.", "<days>"),
-      description: value("What it is for.", "<text>"),
+    args: {
+      name: required("Name, 1 to 100 characters.", "name"),
+      roles: many("Roles: admin, issuer, auditor, approver.", "role"),
+      scope: valueOr("tenant or platform.", "scope", "tenant"),
+      tenant: value("Tenant the token belongs to, by id or slug.", "tenant"),
+      "expires-at": value("Time or day it ends.", "time"),
+      "expires-in-days": number("Days it lives.", "days"),
+      description: value("What it is for.", "text"),
     },
-    run: async ({ flags, client, print, note }) => {
-      if (flags.roles.length === 0) throw new UsageError("--roles <role> is required.");
+    run: async ({ args, client, print, note }) => {
+      if (args.roles.length === 0) throw new UsageError("--roles <role> is required.");
       const token = await client.ask("token.create", {
         body: {
-          ...{ name: flags.name, roles: flags.roles, scope: flags.scope },
-          ...{ tenant_id: flags.tenant, description: flags.description },
-          expires_at: wholeTime(flags["expires-at"]),
-          expires_in_days: flags["expires-in-days"],
+          ...{ name: args.name, roles: args.roles, scope: args.scope },
+          ...{ tenant_id: args.tenant, description: args.description },
+          expires_at: wholeTime(args["expires-at"]),
+          expires_in_days: args["expires-in-days"],
         },
       });
       print(token, `${textAt(token, "secret")}\n`);
       note(`Token ${textAt(token, "id")}; the secret is not shown again.`);
-      return 0;
     },
   }),
   list: command({
     summary: "List the tokens you may manage, newest first.",
-    flags: {
-      tenant: value("Only those of one tenant.", "<tenant>"),
-      limit: number("Rows per page.", "<n>"),
-      cursor: value("Where the last page ended.", "<cursor>"),
-      all: toggle("Follow every page."),
+    args: {
+      tenant: value("Only those of one tenant.", "tenant"),
+      ...pageArgs,
     },
-    run: async ({ flags, client, print }) => {
-      const { all, ...query } = flags;
+    run: async ({ args, client, print }) => {
+      const { all, ...query } = args;
       const list = await client.list("token.list", { query }, all);
       const keys = ["id", "name", "roles", "scope", "created_by", "expires_at", "revoked"];
       print(list, columns(rowsAt(list, "items"), keys));
-      return 0;
     },
   }),
   revoke: command({
     summary: "Revoke a token at once.",
-    takes: ["id"],
-    run: async ({ words: [id = ""], client, print }) => {
+    args: { id: word() },
+    run: async ({ args: { id }, client, print }) => {
       const result = await client.ask("token.revoke", { path: { id } });
       print(result, `${textAt(result, "status")}\n`);
-      return 0;
     },
   }),
 };

@@ -1,0 +1,123 @@
+/** Arguments of commands, declared once in the words of citty: it parses by them, the frame refuses by them, the help shows them. */
+
+import type { ArgDef } from "citty";
+
+import { UsageError } from "./failure.ts";
+
+/** One argument, and how what citty parsed becomes its value. */
+export type Arg<T> = ArgDef & {
+  /** May be repeated, or given once with commas. */
+  readonly many?: true;
+  read(given: unknown, name: string): T;
+};
+export type Args = Readonly<Record<string, Arg<unknown>>>;
+export type Given<A extends Args> = { readonly [K in keyof A]: ReturnType<A[K]["read"]> };
+
+/** A word of its own, without dashes; it must be given. */
+export const word = (): Arg<string> => ({ type: "positional", read: String });
+
+/** A switch: true when given. */
+export const toggle = (description: string): Arg<boolean> => ({
+  ...{ type: "boolean", description },
+  read: (given) => given === true,
+});
+
+/** A switch that is on until it is given as `--no-<name>`. */
+export const unless = (negativeDescription: string): Arg<boolean> => ({
+  ...{ type: "boolean", negativeDescription, default: true },
+  read: (given) => given === true,
+});
+
+/** A flag with a value; undefined when not given. */
+export const value = (description: string, valueHint: string): Arg<string | undefined> => ({
+  ...{ type: "string", description, valueHint },
+  read: text,
+});
+
+/** A flag with a value and a default. */
+export const valueOr = (description: string, valueHint: string, fallback: string): Arg<string> => ({
+  ...{ type: "string", description, valueHint, default: fallback },
+  read: String,
+});
+
+/** A flag whose value is one of these words, the first when not given. */
+export const choice = <const W extends string>(
+  description: string,
+  valueHint: string,
+  words: readonly [W, ...W[]],
+): Arg<W> => ({
+  ...{ type: "enum", description, valueHint, options: [...words], default: words[0] },
+  read: (given) => words.find((one) => one === given) ?? words[0],
+});
+
+/** A flag that must be given. */
+export const required = (description: string, valueHint: string): Arg<string> => ({
+  ...{ type: "string", description, valueHint, required: true },
+  read: String,
+});
+
+/** A flag that may be repeated, or given once with commas. */
+export const many = (description: string, valueHint: string): Arg<readonly string[]> => ({
+  ...{ type: "string", description, valueHint, many: true },
+  read: (given) => (text(given) ?? "").split(",").filter((one) => one !== ""),
+});
+
+/** A whole number; undefined when not given. */
+export const number = (description: string, valueHint: string): Arg<number | undefined> => ({
+  ...{ type: "string", description, valueHint },
+  read: (given, name) => {
+    const digits = text(given);
+    if (digits === undefined) return undefined;
+    if (!/^\d{1,9}$/.test(digits)) throw new UsageError(`--${name} must be a whole number.`);
+    return Number(digits);
+  },
+});
+
+/** Flags every command takes. */
+export const globalArgs = {
+  config: value("Configuration file.", "file"),
+  "data-dir": value("Data directory of the instance.", "dir"),
+  url: value("Base address of a remote server; else PKID_URL, else this machine.", "url"),
+  token: value("API token for the remote server, - reads it from stdin; else PKID_TOKEN.", "token"),
+  "ca-file": value("PEM file of the CAs to trust for the remote server.", "file"),
+  timeout: valueOr("Longest time for one request.", "duration", "30s"),
+  json: toggle("Print the answer as one JSON document."),
+  quiet: toggle("Print no notes on stderr."),
+  color: unless("Print no colour, as NO_COLOR does."),
+  help: toggle("Explain the command."),
+} as const satisfies Args;
+
+/** Flags of commands that list. */
+export const pageArgs = {
+  limit: number("Rows per page.", "n"),
+  cursor: value("Where the last page ended.", "cursor"),
+  all: toggle("Follow every page."),
+} as const satisfies Args;
+
+export type Globals = Given<typeof globalArgs>;
+
+/** The value of each argument, from what citty parsed by the same declaration. */
+export function readArgs<const A extends Args>(
+  declared: A,
+  parsed: Readonly<Record<string, unknown>>,
+): Given<A> {
+  const read = Object.entries(declared).map(([name, arg]) => [name, arg.read(parsed[name], name)]);
+  return Object.fromEntries(read) as Given<A>; // Every argument was read by its own declaration.
+}
+
+/** The names of the words a command takes, in their order. */
+export const wordsOf = (args: Args): readonly string[] =>
+  Object.keys(args).filter((name) => args[name]?.type === "positional");
+
+/** The flags as they are written, with their names and declarations. */
+export const flagsOf = (args: Args) =>
+  Object.entries(args)
+    .filter(([, arg]) => arg.type !== "positional")
+    .map(([name, arg]) => {
+      const negated = "negativeDescription" in arg;
+      return { written: negated ? `--no-${name}` : `--${name}`, name, arg };
+    });
+
+function text(given: unknown): string | undefined {
+  return given === undefined ? undefined : String(given);
+}
