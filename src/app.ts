@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { holdDirectory } from "#adapters/data-directory.ts";
 import { openStore } from "#adapters/db/open.ts";
 import { openKeys } from "#adapters/keys/open.ts";
+import { FreeSpace } from "#adapters/free-space.ts";
 import { Passwords } from "#adapters/passwords.ts";
 import { ServingFiles } from "#adapters/serving-files.ts";
 import { osUser, systemClock, systemRandom } from "#adapters/system.ts";
@@ -79,9 +80,11 @@ export async function openApp(options: AppOptions): Promise<App> {
       onFault: (sentence, error) => log.write("error", sentence, { error: describe(error) }),
     });
     closing.push(() => store.close());
-    const keys = await openInstanceKeys(config, metrics, log);
+    const limits = { inForce: config.rate_limit };
+    const keys = await openInstanceKeys(config, limits, metrics, log);
     closing.push(() => keys.close());
     const passwords = new Passwords();
+    const space = new FreeSpace(config.data_dir, config.database.min_free_mb);
     const instance = await prepareInstance(
       {
         ...{ store, keys, clock: systemClock, random: systemRandom },
@@ -92,18 +95,25 @@ export async function openApp(options: AppOptions): Promise<App> {
     );
     const orphans = await reconcileIntents(store, systemClock);
     if (orphans.length > 0) log.write("warn", "intents_orphaned", { count: orphans.length });
-    return compose({ ...options, store, keys, metrics, passwords, instance, close });
+    return compose({ ...options, store, keys, limits, metrics, passwords, space, instance, close });
   } catch (error) {
     await close();
     throw error;
   }
 }
 
+/** What the guard goes by; a reload replaces it. */
+interface Limits {
+  inForce: Config["rate_limit"];
+}
+
 interface Opened extends AppOptions {
   readonly store: Store;
   readonly keys: Keys;
+  readonly limits: Limits;
   readonly metrics: Metrics;
   readonly passwords: Passwords;
+  readonly space: FreeSpace;
   readonly instance: PreparedInstance;
   readonly close: () => Promise<void>;
 }
@@ -116,7 +126,7 @@ function compose(opened: Opened): App {
   const parts = domainParts({ config, store, keys, clock, random, log }, () => schedules.wake());
   store.onEvents(eventCounters(metrics));
   observeStore(store, metrics);
-  const probes = new Probes({ store, keys });
+  const probes = new Probes({ store, keys, hasRoom: () => opened.space.enough });
   observeComponents(metrics, () => probes.components());
   const stopObserving = observeResources(metrics);
   const front = frontDoor(opened, parts, probes);
@@ -126,6 +136,10 @@ function compose(opened: Opened): App {
       startRunning({
         ...{ ...options, config, store, parts, front, schedules, clock, log },
         files: new ServingFiles(config.data_dir),
+        takeOver: (next) => {
+          parts.reloadProfiles(next);
+          opened.limits.inForce = next.rate_limit;
+        },
       }),
     close: async () => {
       stopObserving();
@@ -153,7 +167,7 @@ function frontDoor(opened: Opened, parts: Parts, probes: Probes): FrontDoor {
     onLogin: (result) => metrics.count("pki_auth_logins_total", { method: "password", result }),
   });
   const perform = pipeline({
-    ...{ store, clock },
+    ...{ store, clock, hasRoom: () => opened.space.enough },
     onDecision: (action, allowed) => {
       const decision = allowed ? "allow" : "deny";
       metrics.count("pki_authz_decisions_total", { action, decision });
@@ -176,19 +190,27 @@ function frontDoor(opened: Opened, parts: Parts, probes: Probes): FrontDoor {
   return front;
 }
 
-async function openInstanceKeys(config: Config, metrics: Metrics, log: Log): Promise<Keys> {
+async function openInstanceKeys(
+  config: Config,
+  limits: Readonly<Limits>,
+  metrics: Metrics,
+  log: Log,
+): Promise<Keys> {
   // Beside the keys and not under /tmp: the PKCS#11 addon is unpacked there and must be executable.
   const privateDir = join(config.data_dir, "private");
   mkdirSync(privateDir, { recursive: true, mode: 0o700 });
-  return openKeys(keySettings(config, privateDir), {
-    measured: (operation, outcome, seconds) => {
-      if (operation === "destroy") return;
-      const result = outcome === "ok" ? "success" : "error";
-      metrics.count("pki_hsm_operations_total", { operation, result });
-      metrics.observe("pki_hsm_operation_duration_seconds", { operation }, seconds);
+  return openKeys(
+    keySettings(config, privateDir, () => limits.inForce),
+    {
+      measured: (operation, outcome, seconds) => {
+        if (operation === "destroy") return;
+        const result = outcome === "ok" ? "success" : "error";
+        metrics.count("pki_hsm_operations_total", { operation, result });
+        metrics.observe("pki_hsm_operation_duration_seconds", { operation }, seconds);
+      },
+      fault: (sentence, facts) => log.write("error", "key_provider_fault", { sentence, ...facts }),
     },
-    fault: (sentence, facts) => log.write("error", "key_provider_fault", { sentence, ...facts }),
-  });
+  );
 }
 
 function observeStore(store: Store, metrics: Metrics): void {

@@ -9,6 +9,7 @@ import type { Capability } from "#core/access/roles.ts";
  *   caller's), `platform`, or `any` scope (the answer is narrowed to the scopes where it is held).
  * - `writes`: refusals after authentication are audited under the operation's name; foreign and absent ids look alike (403).
  * - `suspendable`: refused while the tenant is suspended. `limit`: the rate and guard class.
+ * - `grows`: adds records nobody waits for in an emergency; refused while the disk is nearly full (`database.min_free_mb`).
  * - `local`: exists only on the admin socket. `body`: largest accepted, when not the server's default.
  */
 export interface Operation {
@@ -17,6 +18,7 @@ export interface Operation {
   readonly on?: "ca" | "tenant" | "platform" | "any";
   readonly writes?: true;
   readonly suspendable?: true;
+  readonly grows?: true;
   readonly limit?: "ocsp" | "crl" | "chain" | "admin" | "admin_sign" | "exempt";
   readonly local?: true;
 }
@@ -43,13 +45,13 @@ export const operations = {
   "ca.public_key":         { route: "GET /api/ca/{id}/public-key",                       ...read },
   "ca.certificate":        { route: "GET /api/ca/{id}/certificate",                      needs: "pub", limit: "chain" },
   "ca.chain":              { route: "GET /api/ca/{id}/chain",                            needs: "pub", limit: "chain" },
-  "ca.init_root":          { route: "POST /api/ca/init-root",                            needs: "ca:manage", on: "tenant", writes: true, suspendable: true, limit: "admin_sign" },
-  "ca.issue_intermediate": { route: "POST /api/ca/{id}/issue-intermediate",              ...manage, suspendable: true, limit: "admin_sign" },
+  "ca.init_root":          { route: "POST /api/ca/init-root",                            needs: "ca:manage", on: "tenant", writes: true, suspendable: true, grows: true, limit: "admin_sign" },
+  "ca.issue_intermediate": { route: "POST /api/ca/{id}/issue-intermediate",              ...manage, suspendable: true, grows: true, limit: "admin_sign" },
   "cert.orphans":          { route: "GET /api/ca/{id}/orphans",                          ...read },
 
   // certificates
   "profile.list":          { route: "GET /api/profiles",                                 needs: "any" },
-  "cert.issue":            { route: "POST /api/ca/{id}/issue",                           ...issue, suspendable: true, limit: "admin_sign" },
+  "cert.issue":            { route: "POST /api/ca/{id}/issue",                           ...issue, suspendable: true, grows: true, limit: "admin_sign" },
   "cert.list":             { route: "GET /api/ca/{id}/certificates",                     ...read },
   "cert.show":             { route: "GET /api/ca/{id}/certificates/{serial}",            ...read },
 
@@ -66,7 +68,7 @@ export const operations = {
 
   // access
   "token.list":            { route: "GET /api/tokens",                                   needs: "token:manage", on: "any" },
-  "token.create":          { route: "POST /api/tokens",                                  needs: "token:manage", on: "tenant", writes: true },
+  "token.create":          { route: "POST /api/tokens",                                  needs: "token:manage", on: "tenant", writes: true, grows: true },
   "token.revoke":          { route: "DELETE /api/tokens/{id}",                           needs: "any", writes: true },
 
   // audit and keys

@@ -21,6 +21,12 @@ export interface HealthDeps {
   readonly exposition: () => Promise<{ readonly type: string; readonly text: string }>;
 }
 
+/** What the probes ask. */
+export interface ProbeDeps extends Pick<HealthDeps, "store" | "keys"> {
+  /** False while the disk is nearly full. */
+  readonly hasRoom: () => boolean;
+}
+
 /** One component of `/readyz`. */
 export interface Component {
   readonly status: "up" | "down" | "skipped" | "leader" | "follower";
@@ -36,10 +42,10 @@ export interface Components {
 
 /** Asks database and key provider whether they work; many askers share one round of probes. */
 export class Probes {
-  readonly #deps: Pick<HealthDeps, "store" | "keys">;
+  readonly #deps: ProbeDeps;
   #latest: { readonly at: number; readonly components: Promise<Components> } | undefined;
 
-  constructor(deps: Pick<HealthDeps, "store" | "keys">) {
+  constructor(deps: ProbeDeps) {
     this.#deps = deps;
   }
 
@@ -62,7 +68,9 @@ export class Probes {
 
   async #database(): Promise<Component> {
     await this.#deps.store.ping();
-    return { status: "up" };
+    if (this.#deps.hasRoom()) return { status: "up" };
+    // Not down: what relying parties ask for, and revocation, go on (configuration `database.min_free_mb`).
+    return { status: "up", detail: "The disk is nearly full; issuance is refused." };
   }
 
   async #keys(): Promise<Component> {

@@ -94,7 +94,7 @@ function revocationSettings({ crl, ocsp, issuance, server, ...config }: Config) 
       cacheMax: server.ocsp_cache_entries,
     },
     responder: {
-      ...{ backdateSeconds, delegated: true, keyType: ocsp.delegated_key_type },
+      ...{ backdateSeconds, delegated: ocsp.delegated, keyType: ocsp.delegated_key_type },
       validityHours: ocsp.delegated_validity_hours,
       provider: config.key_provider.roles.responder,
     },

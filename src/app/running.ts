@@ -1,14 +1,15 @@
 /** A serving instance: listeners, schedule, reload, and the way it stops. */
 
 import { systemPrincipal } from "#core/access/principal.ts";
-import { sha256Hex } from "#core/crypto.ts";
+import { addSeconds, secondsPerDay } from "#core/time.ts";
 import type { ServingFiles } from "#adapters/serving-files.ts";
 import { reload } from "#config/reload.ts";
 import type { Config } from "#config/schema.ts";
+import { configDigest } from "#config/show.ts";
 import type { Clock, Log } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { FrontDoor } from "#http/front-door.ts";
-import { Listeners } from "#http/listener.ts";
+import { Listeners, type TlsMaterial } from "#http/listener.ts";
 import { schedule } from "#jobs/jobs.ts";
 import { Scheduler } from "#jobs/scheduler.ts";
 import { describe, type Parts } from "./parts.ts";
@@ -32,6 +33,8 @@ export interface RunningDeps {
   /** Digest of the effective configuration, secrets excluded (CFG-8). */
   readonly digest: string;
   readonly reread: () => Config;
+  /** Puts the reloadable keys into force (RLD-1). */
+  readonly takeOver: (config: Config) => void;
 }
 
 export interface Running {
@@ -70,6 +73,7 @@ class Server implements Running {
         responders,
         counts,
         serving: { renewals: () => this.#rotate() },
+        accessLog: { prune: () => this.#pruneAccessLog() },
       }),
       timers: { after },
       jitter: Math.random,
@@ -106,25 +110,29 @@ class Server implements Running {
       publicHttp: server.public_http.enabled ? splitAddress(server.public_http.address) : undefined,
       adminSocket: server.admin_socket.enabled ? server.admin_socket.path : undefined,
       idleTimeoutSeconds: server.idle_timeout_seconds,
+      bodyTimeoutSeconds: server.body_timeout_seconds,
+      requestTimeoutSeconds: server.request_timeout_seconds,
     });
     await this.#record("config.load", { digest: this.#deps.digest });
     this.#scheduler.start();
   }
 
   async reload(): Promise<void> {
-    const { log } = this.#deps;
+    const { log, takeOver, cleartext, reread } = this.#deps;
     try {
-      const { config, reloaded, restartRequired } = reload(this.#config, this.#deps.reread());
-      this.#config = config;
-      this.#deps.parts.reloadProfiles(config);
-      await this.#rotate();
+      const { config, reloaded, restartRequired } = reload(this.#config, reread());
       const restart_required = restartRequired.join(",") || undefined;
+      // Whatever can fail comes before the first change.
+      const tls = await servingMaterial(this.#servingDeps(), config.server, cleartext);
+      await this.#record("config.reload", { digest: configDigest(config), restart_required });
+      this.#config = config;
+      takeOver(config);
+      this.#show(tls);
       log.write("info", "config_reloaded", { reloaded, restart_required });
-      await this.#record("config.reload", { digest: digestOf(config), restart_required });
     } catch (error) {
       // RLD-3: nothing changed and the process keeps serving; the log says what is wrong.
       log.write("error", "config_reload_failed", { error: describe(error) });
-      await this.#record("config.reload", {}, "error");
+      await this.#recordFailedReload();
     }
   }
 
@@ -134,14 +142,32 @@ class Server implements Running {
     await this.#deps.parts.counts.write();
   }
 
+  async #pruneAccessLog(): Promise<void> {
+    const { store, clock } = this.#deps;
+    const days = this.#config.access_log.retention_days;
+    await store.pruneAccessLog(addSeconds(clock.now(), -days * secondsPerDay));
+  }
+
   /** Shows another certificate when there is one: renewed by pkid, or replaced by the operator. */
   async #rotate(): Promise<void> {
-    const { cleartext, log } = this.#deps;
-    const tls = await servingMaterial(this.#servingDeps(), this.#config.server, cleartext);
+    const { cleartext } = this.#deps;
+    this.#show(await servingMaterial(this.#servingDeps(), this.#config.server, cleartext));
+  }
+
+  #show(tls: TlsMaterial | undefined): void {
     if (tls === undefined || tls.certificate === this.#shown) return;
     this.#listeners?.rotate(tls);
     this.#shown = tls.certificate;
-    log.write("info", "serving_certificate_rotated");
+    this.#deps.log.write("info", "serving_certificate_rotated");
+  }
+
+  async #recordFailedReload(): Promise<void> {
+    try {
+      await this.#record("config.reload", {}, "error");
+    } catch (error) {
+      // The database is away, which may be why the reload failed; the log has both.
+      this.#deps.log.write("error", "event_lost", { error: describe(error) });
+    }
   }
 
   #servingDeps() {
@@ -162,10 +188,6 @@ class Server implements Running {
     });
   }
 }
-
-/** Secrets print as `***`, so the digest tells nothing of them (CFG-8). */
-const digestOf = (config: Config): string =>
-  sha256Hex(new TextEncoder().encode(JSON.stringify(config)));
 
 function splitAddress(address: string): { readonly host: string; readonly port: number } {
   const at = address.lastIndexOf(":");

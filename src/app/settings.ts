@@ -37,8 +37,12 @@ export function storeOptions(config: Config, migrate: boolean): StoreOptions {
 export const keyRoles = (config: Config): { ca: ProviderName; responder: ProviderName } =>
   config.key_provider.roles;
 
-/** What the key adapter is told; PIN and passphrase go as sources, to be read in the signer. */
-export function keySettings(config: Config, privateDir: string): KeySettings {
+/** What the key adapter is told; PIN and passphrase go as sources, to be read in the signer. `limits` are those in force. */
+export function keySettings(
+  config: Config,
+  privateDir: string,
+  limits: () => Config["rate_limit"],
+): KeySettings {
   const { software } = config.key_provider;
   const roles = Object.values(keyRoles(config));
   return {
@@ -49,16 +53,19 @@ export function keySettings(config: Config, privateDir: string): KeySettings {
     },
     pkcs11: roles.includes("pkcs11") ? pkcs11Settings(config) : undefined,
     privateDir,
-    guard: guardSettings(config),
+    guard: () => guardSettings(limits(), config.pkcs11.session_pool_size),
   };
 }
 
 /** The guard on signing operations; off means generous limits, never none. */
-function guardSettings(config: Config): GuardSettings | undefined {
-  const { enabled, max_in_flight, max_queue, acquire_timeout_ms } = config.rate_limit.concurrency;
+function guardSettings(
+  { concurrency }: Config["rate_limit"],
+  sessions: number,
+): GuardSettings | undefined {
+  const { enabled, max_in_flight, max_queue, acquire_timeout_ms } = concurrency;
   if (!enabled) return undefined;
   return {
-    maxInFlight: signingLimit(max_in_flight, config.pkcs11.session_pool_size),
+    maxInFlight: signingLimit(max_in_flight, sessions),
     maxQueue: max_queue,
     acquireTimeoutMs: acquire_timeout_ms,
   };

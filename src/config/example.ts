@@ -37,7 +37,6 @@ export const productionPreset: Preset = {
   "root_user.password_hash_source": { type: "file", file: { path: "/run/secrets/root-hash" } },
   "policy.allow_root_basic_auth": false,
   "auth.api_tokens.max_lifetime_days": 90,
-  "rbac.subjects": { "alice@example.com": ["admin"], "bob@example.com": ["auditor"] },
   "key_provider.roles.responder": "software",
   "pkcs11.module_path": "/usr/lib/libCryptoki2_64.so",
   "pkcs11.pin_source": { type: "file", file: { path: "/run/secrets/hsm-pin" } },

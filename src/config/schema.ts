@@ -2,7 +2,7 @@
 
 import { path } from "./fields.ts";
 import { section, type Values } from "./section.ts";
-import { auth, policy, rbac, rootUser } from "#config/sections/access.ts";
+import { auth, policy, rootUser } from "#config/sections/access.ts";
 import { database } from "#config/sections/database.ts";
 import { issuance, profiles } from "#config/sections/issuance.ts";
 import { keyProvider, pkcs11 } from "#config/sections/keys.ts";
@@ -24,7 +24,6 @@ export const configSchema = section("pkid configuration", {
   root_user: rootUser,
   policy,
   auth,
-  rbac,
   key_provider: keyProvider,
   pkcs11,
   issuance,

@@ -33,6 +33,10 @@ export function text(
     if (typeof value !== "string") throw new WrongValue("must be a string");
     if (value.length < min) throw new WrongValue(`must have at least ${min} characters`);
     if (value.length > max) throw new WrongValue(`must have at most ${max} characters`);
+    // RFC 7493 §2.1 for surrogates; neither they nor NUL survive every database and every log.
+    if (!value.isWellFormed() || value.includes("\0")) {
+      throw new WrongValue("must be Unicode text without NUL");
+    }
     if (pattern && !pattern.test(value)) throw new WrongValue(`must match ${pattern.source}`);
     return value;
   });

@@ -1,6 +1,7 @@
 /** The store: every fact pkid keeps, behind one unit of work. */
 
 import type { AuditEvent } from "#core/audit/chain.ts";
+import type { Instant } from "#core/time.ts";
 import type { AccessReads, AccessWrites } from "#domain/access/store.ts";
 import type { AccessLogRow, AuditReads, AuditWrites } from "#domain/audit/store.ts";
 import type { CaReads, CaWrites } from "#domain/authorities/store.ts";
@@ -51,6 +52,8 @@ export interface Store {
   onEvents(listener: (events: readonly AuditEvent[]) => void): () => void;
   /** Buffered and written lazily; a crash may lose the last second of it. */
   logAccess(row: AccessLogRow): void;
+  /** Deletes the access log rows of requests before `before`. */
+  pruneAccessLog(before: Instant): Promise<void>;
   /** Ends within 3 s; throws when the database does not answer. */
   ping(): Promise<void>;
   close(): Promise<void>;

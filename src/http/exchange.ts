@@ -18,6 +18,8 @@ export interface Exchange {
   /** Client address (HTTP contract §1.7); empty on the admin socket. */
   readonly ip: string;
   readonly requestId: string;
+  /** Tells the listener that the body has arrived. */
+  readonly bodyRead: () => void;
   /** Milliseconds of a clock that only moves forward. */
   readonly begun: number;
   /** The route pattern as mounted, or `unmatched`. */

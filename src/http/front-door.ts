@@ -46,6 +46,8 @@ export interface Arrival {
   readonly secure: boolean;
   /** Address of the socket peer, empty on a Unix socket. */
   readonly peer: string;
+  /** Told when a JSON body has been read: from then on the client waits for us. */
+  readonly bodyRead?: () => void;
 }
 
 /** The one way in, whichever listener a request came through. */
@@ -116,7 +118,20 @@ export class FrontDoor {
     const ip = side === "local" ? "" : this.#addresses.of(peer, headers);
     const begun = performance.now();
     const route = unmatched;
-    return { request, side, secure, path, query, ip, requestId, begun, route, subject: "" };
+    const { bodyRead = () => {} } = arrival;
+    return {
+      request,
+      side,
+      secure,
+      path,
+      query,
+      ip,
+      requestId,
+      begun,
+      route,
+      subject: "",
+      bodyRead,
+    };
   }
 
   #answerPublic(
@@ -180,7 +195,11 @@ export class FrontDoor {
       origin: open ? undefined : await this.#origin(exchange),
       path: match.path,
       query,
-      body: () => readJson(request, this.#deps.bodyBytesMax),
+      body: async () => {
+        const value = await readJson(request, this.#deps.bodyBytesMax);
+        exchange.bodyRead();
+        return value;
+      },
     };
   }
 

@@ -24,8 +24,12 @@ export interface ListenerOptions {
   readonly publicHttp: { readonly host: string; readonly port: number } | undefined;
   /** Path of the admin Unix socket. */
   readonly adminSocket: string | undefined;
-  /** Idle and body time; a multiple of 4 s in effect, at most 255. */
+  /** Of an idle connection. These three are a multiple of 4 s in effect, and at most 255. */
   readonly idleTimeoutSeconds: number;
+  /** From the headers of a request to the end of its body, however steadily that trickles in. */
+  readonly bodyTimeoutSeconds: number;
+  /** From the headers, or the end of the body, to the end of the answer. */
+  readonly requestTimeoutSeconds: number;
 }
 
 /** Where a server is reached. */
@@ -138,9 +142,28 @@ function openPort(
     ...(where.tls === undefined ? {} : { tls: tlsOptions(where.tls, options.tlsMinVersion) }),
     fetch: (request, server) => {
       const peer = server.requestIP(request)?.address ?? "";
-      return front.handle(request, { side, secure, peer });
+      return front.handle(request, { side, secure, peer, ...limited(request, server, options) });
     },
   });
+}
+
+/**
+ * Bun's one timer of a connection, set for what the client is to do now; a body that trickles does not wind it up
+ * again, and it stops when the body has ended. Left alone where it is right already: relying parties come by the million.
+ */
+function limited(
+  request: Request,
+  server: Server,
+  options: ListenerOptions,
+): Pick<Arrival, "bodyRead"> {
+  const { idleTimeoutSeconds, bodyTimeoutSeconds, requestTimeoutSeconds } = options;
+  const answering = () => server.timeout(request, Math.min(255, requestTimeoutSeconds));
+  if (request.method === "GET" || request.method === "HEAD") {
+    if (requestTimeoutSeconds !== idleTimeoutSeconds) answering();
+    return {};
+  }
+  server.timeout(request, Math.min(255, bodyTimeoutSeconds));
+  return { bodyRead: answering };
 }
 
 /** Mode 0600 from its first instant: the umask is narrowed around the synchronous bind. */

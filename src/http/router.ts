@@ -113,11 +113,12 @@ function decodeAll(target: Target, values: readonly string[]) {
   return path;
 }
 
-/** Percent-decodes once; gives undefined for what cannot be decoded. */
+/** Percent-decodes once; gives undefined for what cannot be decoded, and for a NUL. */
 export function decodeOnce(raw: string): string | undefined {
   if (!raw.includes("%")) return raw;
   try {
-    return decodeURIComponent(raw);
+    const decoded = decodeURIComponent(raw);
+    return decoded.includes("\0") ? undefined : decoded; // Nothing is named with a NUL.
   } catch {
     return undefined; // Malformed escapes name nothing.
   }

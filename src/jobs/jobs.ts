@@ -10,6 +10,8 @@ export interface JobDeps {
   readonly counts: { write(): Promise<void> };
   /** Renews the serving certificate when it is due. */
   readonly serving: { renewals(): Promise<void> };
+  /** Deletes access log rows that are past their time. */
+  readonly accessLog: { prune(): Promise<void> };
 }
 
 /** The schedule. Columns: name, seconds between runs, work. */
@@ -19,4 +21,5 @@ export const schedule = (deps: JobDeps): readonly Job[] => [
   { name: "responder.renew", everySeconds: 300, run: () => deps.responders.renewals() },
   { name: "ledger.count", everySeconds: 3600, run: () => deps.counts.write() },
   { name: "serving.renew", everySeconds: 3600, run: () => deps.serving.renewals() },
+  { name: "access_log.prune", everySeconds: 3600, run: () => deps.accessLog.prune() },
 ];

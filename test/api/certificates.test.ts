@@ -20,7 +20,7 @@ let handlers: ReturnType<typeof handlersOf>;
 beforeEach(() => {
   world = issuanceWorld();
   handlers = handlersOf(world);
-  const perform = pipeline({ ...world, onDecision: () => {} });
+  const perform = pipeline({ ...world, hasRoom: () => true, onDecision: () => {} });
   const call = (operation: Operation, asked: Asked = {}) => {
     const origin = { ...rootOrigin, principal: asked.principal ?? rootOrigin.principal };
     const { path = {}, body } = asked;

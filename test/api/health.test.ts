@@ -18,7 +18,7 @@ function opened(parts: Partial<HealthDeps> = {}) {
     exposition: async () => ({ type: "text/plain", text: "pki 1\n" }),
     ...parts,
   };
-  const ready = healthHandlers(deps, new Probes(deps))["health.ready"];
+  const ready = healthHandlers(deps, new Probes({ ...deps, hasRoom: () => true }))["health.ready"];
   if (typeof ready === "function") throw new Error("readiness answers JSON");
   // Readiness reads nothing of its call.
   return () => ready.run({} as Parameters<typeof ready.run>[0]);

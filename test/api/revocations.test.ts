@@ -16,7 +16,7 @@ let perform: Perform;
 beforeEach(async () => {
   small = await smallCa();
   handlers = revocationHandlers(small);
-  perform = pipeline({ ...small, onDecision: () => {} });
+  perform = pipeline({ ...small, hasRoom: () => true, onDecision: () => {} });
 });
 
 interface Asked {

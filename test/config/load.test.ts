@@ -99,7 +99,7 @@ describe("strictness (CFG-3, CFG-5)", () => {
     ["profiles: [{ name: a, max_validity: 0d }]", "config: profiles[0].max_validity: Must be a duration like 30s, 15m, 12h or 90d."],
     ["profiles: [{ name: 'a b' }]", "config: profiles[0].name: Must be 1 to 64 of the characters A-Z, a-z, 0-9, dot, underscore and hyphen."],
     ["profiles: [{ name: a, policies: { oids: [3.1.2] } }]", "config: profiles[0].policies.oids[0]: Must be a dotted object identifier."],
-    ["rbac: { subjects: { alice: [boss] } }", "config: rbac.subjects.alice[0]: Must be one of admin, issuer, auditor, approver."],
+    ["profiles: [{ name: a, lint: { overrides: { rule: off } } }]", "config: profiles[0].lint.overrides.rule: Must be one of enforce, warn."],
     ["root_user: { password: 12345 }", "config: root_user.password: Must be text; put it in quotes."],
     ["root_user: { password_hash: abc }", "config: root_user.password_hash: Must be an argon2id string ($argon2id$…)."],
     ["pkcs11: { uri: 'pkcs11:token=a?pin-value=1' }", "config: pkcs11.uri: Must not carry a pin-value; use pkcs11.pin_source."],
@@ -172,8 +172,6 @@ describe("environment (ENV-1 to ENV-5)", () => {
     expect(comma.server.trusted_proxies).toEqual(["10.0.0.0/8", "2001:db8::/32"]);
     const json = configOf("", { PKID_SERVER_TRUSTED_PROXIES: '["10.0.0.0/8"]' });
     expect(json.server.trusted_proxies).toEqual(["10.0.0.0/8"]);
-    const rbac = configOf("", { PKID_RBAC_SUBJECTS: '{"alice":["admin"]}' });
-    expect(rbac.rbac.subjects).toEqual({ alice: ["admin"] });
     const profiles = configOf("profiles: [{ name: a }]", { PKID_PROFILES: '[{"name":"b"}]' });
     expect(profiles.profiles.map(({ name }) => name)).toEqual(["b"]);
   });

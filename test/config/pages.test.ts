@@ -112,13 +112,6 @@ database: { driver: postgres, dsn: "postgres://user:geheim@db/pkid?sslpassword=g
         { requiredKeys: [] },
       ),
       issuance: fc.record({ ski_method: fc.constantFrom("rfc7093", "sha1") }),
-      rbac: fc.record({
-        subjects: fc.dictionary(
-          fc.string({ minLength: 1 }),
-          fc.subarray(["admin", "issuer", "auditor", "approver"]),
-          { noNullPrototype: true },
-        ),
-      }),
       profiles: fc.uniqueArray(
         fc.record(
           {
@@ -126,6 +119,13 @@ database: { driver: postgres, dsn: "postgres://user:geheim@db/pkid?sslpassword=g
             description: fc.stringMatching(/^[ -~äöß€]{1,30}$/),
             max_validity: fc.constantFrom("90m", "36h", "7d", "59s"),
             ext_key_usages: fc.subarray(["serverAuth", "clientAuth", "1.2.3"]),
+            lint: fc.record({
+              overrides: fc.dictionary(
+                fc.string({ minLength: 1 }),
+                fc.constantFrom("enforce", "warn"),
+                { noNullPrototype: true },
+              ),
+            }),
           },
           { requiredKeys: ["name"] },
         ),
@@ -192,13 +192,13 @@ describe("reload (RLD-1, RLD-2)", () => {
   test("reloadable keys are taken over, the others named and kept", () => {
     const text = `log: { level: warn }
 root_user: { password: new }
-rbac: { subjects: { alice: [admin] } }
+rate_limit: { concurrency: { max_queue: 7 } }
 profiles: [{ name: a }]
 `;
     const { config, reloaded, restartRequired } = reload(present, configOf(text));
-    expect(reloaded).toEqual(["rbac.subjects", "profiles"]);
+    expect(reloaded).toEqual(["profiles", "rate_limit.concurrency.max_queue"]);
     expect(restartRequired).toEqual(["log.level", "root_user.password"]);
-    expect(config.rbac.subjects).toEqual({ alice: ["admin"] });
+    expect(config.rate_limit.concurrency.max_queue).toBe(7);
     expect(config.profiles).toHaveLength(1);
     expect(config.log.level).toBe("info");
     expect(config.root_user).toEqual(present.root_user);

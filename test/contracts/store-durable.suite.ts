@@ -5,6 +5,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { type ChainHead, genesis, violation } from "#core/audit/chain.ts";
 import { ledgerHash } from "#core/audit/ledger.ts";
 import type { Serial } from "#core/ids.ts";
+import { addSeconds } from "#core/time.ts";
 import type { Store } from "#domain/store.ts";
 import { certificate, draft, issue, ledgerDraft, noon } from "#test/support/records.ts";
 import { type DatabaseUnderTest, startWriter } from "#test/support/stores.ts";
@@ -30,6 +31,7 @@ export function durableStoreContract(
 
     concurrency(given);
     texts(given);
+    forgetting(given);
     reopening(given);
     tampering(given);
     schemas(given);
@@ -116,6 +118,29 @@ function texts({ create, open }: Given): void {
       "/c",
     ]);
     expect(Number(Reflect.get(Object(rows[0]), "ms"))).toBe(2);
+  });
+}
+
+function forgetting({ create }: Given): void {
+  test("access log rows before an instant are deleted, however many, and no others", async () => {
+    const database = await create();
+    const store = await database.open();
+    const row = {
+      requestId: "r",
+      subject: "",
+      method: "GET",
+      route: "/",
+      path: "/",
+      userAgent: "",
+    };
+    const rest = { durationMs: 1, bytesOut: 5, ip: "192.0.2.1", status: 200 };
+    for (let n = 0; n < 6000; n++) {
+      store.logAccess({ ...row, ...rest, at: n < 5500 ? addSeconds(noon, -1) : noon });
+    }
+    await until(async () => (await database.query("select 1 from access_log")).length === 6000);
+    await store.pruneAccessLog(noon);
+    expect((await database.query("select 1 from access_log")).length).toBe(500);
+    await store.close();
   });
 }
 

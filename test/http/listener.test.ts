@@ -2,7 +2,7 @@
 
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "bun:test";
@@ -112,6 +112,43 @@ describe("TLS", () => {
     release();
     expect((await pending).status).toBe(200);
   });
+});
+
+describe("slow clients", () => {
+  const head = (path: string) =>
+    `${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Token pki_pat_good\r\nContent-Type: application/json\r\n`;
+
+  test("a body that trickles on and an answer that takes too long end the connection", async () => {
+    const patience = { idleTimeoutSeconds: 120, bodyTimeoutSeconds: 4, requestTimeoutSeconds: 4 };
+    const { listeners } = await start(patience, {
+      perform: async (call) => {
+        if (call.operation === "token.create") await call.body();
+        if (call.query.has("hang")) await new Promise(() => {});
+        return { status: 200, body: {} };
+      },
+    });
+    const send = (octets: string, drop = "") => trickled(listeners.addresses.main, octets, drop);
+    const answers = await Promise.all([
+      send(`${head("POST /api/tokens")}Content-Length: 100\r\n\r\n{`, " "),
+      send(`${head("POST /api/tokens?hang")}Content-Length: 2\r\n\r\n{}`),
+      send(`${head("GET /api/profiles?hang")}\r\n`),
+    ]);
+    expect(answers).toEqual(["", "", ""]);
+  }, 30_000);
+
+  /** Sends octets, and ten times a second a drop more; gives what came back when the server closed. */
+  async function trickled(port: number, octets: string, drop: string): Promise<string> {
+    const socket = connect(port, "127.0.0.1", () => socket.write(octets));
+    const drip = setInterval(() => socket.write(drop), 100);
+    let answer = "";
+    socket.on("data", (chunk) => {
+      answer += String(chunk);
+    });
+    socket.on("error", () => {}); // A drop may meet a closed connection.
+    await new Promise((closed) => socket.once("close", closed));
+    clearInterval(drip);
+    return answer;
+  }
 });
 
 describe("ports", () => {

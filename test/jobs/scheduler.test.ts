@@ -111,8 +111,9 @@ test("the schedule calls each of its jobs", async () => {
     counts: { write: work("counts") },
     serving: { renewals: work("serving") },
     responders: { renewals: work("responders") },
+    accessLog: { prune: work("access log") },
   });
   for (const job of jobs) await job.run();
-  expect(called).toEqual(["after", "crls", "responders", "counts", "serving"]);
+  expect(called).toEqual(["after", "crls", "responders", "counts", "serving", "access log"]);
   expect(new Set(jobs.map(({ name }) => name)).size).toBe(jobs.length);
 });

@@ -16,7 +16,12 @@ import { testClock } from "#test/support/ports.ts";
 
 test("the security posture is the one on record", async () => {
   const store = await stocked();
-  const perform = pipeline({ store, clock: testClock(), onDecision: () => {} });
+  const perform = pipeline({
+    store,
+    clock: testClock(),
+    hasRoom: () => true,
+    onDecision: () => {},
+  });
   const lines = [`${"operation".padEnd(22)} ${callers.map(([n]) => n.padEnd(17)).join(" ")}`];
   for (const operation of Object.keys(operations) as OperationName[]) {
     const cells: string[] = [];
@@ -27,7 +32,12 @@ test("the security posture is the one on record", async () => {
 });
 
 test("no operation that needs a credential answers without one", async () => {
-  const perform = pipeline({ store: await stocked(), clock: testClock(), onDecision: () => {} });
+  const perform = pipeline({
+    store: await stocked(),
+    clock: testClock(),
+    hasRoom: () => true,
+    onDecision: () => {},
+  });
   for (const operation of Object.keys(operations) as OperationName[]) {
     if (operationOf(operation).needs === "pub") continue;
     for (const ca of Object.values(targets)) {
@@ -37,7 +47,12 @@ test("no operation that needs a credential answers without one", async () => {
 });
 
 test("a foreign id answers exactly as an absent one, to every caller of one tenant", async () => {
-  const perform = pipeline({ store: await stocked(), clock: testClock(), onDecision: () => {} });
+  const perform = pipeline({
+    store: await stocked(),
+    clock: testClock(),
+    hasRoom: () => true,
+    onDecision: () => {},
+  });
   for (const operation of Object.keys(operations) as OperationName[]) {
     if (operationOf(operation).on !== "ca") continue;
     for (const role of roles) {
@@ -51,7 +66,12 @@ test("a foreign id answers exactly as an absent one, to every caller of one tena
 
 test("a refused write is an event of that action, and a refused read is none", async () => {
   const store = await stocked();
-  const perform = pipeline({ store, clock: testClock(), onDecision: () => {} });
+  const perform = pipeline({
+    store,
+    clock: testClock(),
+    hasRoom: () => true,
+    onDecision: () => {},
+  });
   const auditor = caller("auditor", ["auditor"], {});
   await outcome(perform, "cert.revoke", auditor, targets.own);
   await outcome(perform, "token.list", auditor, targets.own);
@@ -64,7 +84,12 @@ test("a refused write is an event of that action, and a refused read is none", a
 test("a suspended tenant issues nothing and revokes as ever", async () => {
   const store = await stocked();
   store.state.tenants.set("default", { ...tenant("default"), status: "suspended" });
-  const perform = pipeline({ store, clock: testClock(), onDecision: () => {} });
+  const perform = pipeline({
+    store,
+    clock: testClock(),
+    hasRoom: () => true,
+    onDecision: () => {},
+  });
   const admin = caller("admin", ["admin"], {});
   const answers: Record<string, string> = {};
   for (const operation of Object.keys(operations) as OperationName[]) {
@@ -76,6 +101,19 @@ test("a suspended tenant issues nothing and revokes as ever", async () => {
     ...{ "ca.init_root": "403", "ca.issue_intermediate": "403", "cert.issue": "403" },
     ...{ "cert.revoke": "ok", "cert.suspend": "ok", "cert.release": "ok", "crl.publish": "ok" },
   });
+});
+
+test("a nearly full disk stops what grows and nothing else", async () => {
+  const perform = pipeline({
+    ...{ store: await stocked(), clock: testClock(), hasRoom: () => false, onDecision: () => {} },
+  });
+  const refused: string[] = [];
+  for (const operation of Object.keys(operations) as OperationName[]) {
+    const answer = await outcome(perform, operation, caller("admin", ["admin"], {}), targets.own);
+    if (answer === "503") refused.push(operation);
+    else expect(answer).toBe("ok");
+  }
+  expect(refused).toEqual(["ca.init_root", "ca.issue_intermediate", "cert.issue", "token.create"]);
 });
 
 /** `own/foreign/absent` for operations on a CA of the path, one word for the others. */

@@ -49,6 +49,10 @@ export function openMemoryStore(): MemoryStore {
     logAccess: (row) => {
       store.accessLog.push(row);
     },
+    pruneAccessLog: async (before) => {
+      const kept = store.accessLog.filter(({ at }) => at >= before);
+      store.accessLog.splice(0, store.accessLog.length, ...kept);
+    },
     ping: async () => {},
     close: async () => {
       await last;

@@ -1,10 +1,12 @@
 /** The access log: rows are buffered and written at most a second later; when the database stalls, the oldest go. */
 
+import type { Instant } from "#core/time.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
 import { bulkInserter, type Session } from "./session.ts";
 
 /** The buffer and its lazy writer; `dropped` counts the rows that never reached the table. */
 export class AccessLog {
+  readonly #writer: Session;
   readonly #insert: (rows: readonly AccessLogRow[]) => Promise<void>;
   readonly #run: (unit: () => Promise<void>) => Promise<void>;
   readonly #onFault: (sentence: string, error: unknown) => void;
@@ -18,6 +20,7 @@ export class AccessLog {
     run: (unit: () => Promise<void>) => Promise<void>;
     onFault: (sentence: string, error: unknown) => void;
   }) {
+    this.#writer = deps.writer;
     this.#insert = bulkInserter(deps.writer, deps.writer.t.accessLog);
     this.#run = deps.run;
     this.#onFault = deps.onFault;
@@ -31,6 +34,18 @@ export class AccessLog {
     this.#rows.push(storable(row));
     this.#timer ??= setTimeout(() => this.#write(), lagMilliseconds);
     this.#timer.unref();
+  }
+
+  /** Deletes the rows before `before`, a bounded number to a unit, so that no other unit waits long. */
+  async prune(before: Instant): Promise<void> {
+    const text = prunes[this.#writer.dialect];
+    let deleted: number;
+    do {
+      deleted = 0;
+      await this.#run(async () => {
+        deleted = await this.#writer.run(text, [before]);
+      });
+    } while (deleted === pruneBatch);
   }
 
   /** Writes what is buffered and waits for it. */
@@ -64,6 +79,10 @@ function storable(row: AccessLogRow): AccessLogRow {
   };
 }
 
+const pruneBatch = 5000;
+const oldest = (mark: string) =>
+  `delete from access_log where id in (select id from access_log where at < ${mark} order by at limit ${pruneBatch})`;
+const prunes = { sqlite: oldest("?"), postgres: oldest("$1") };
 const textMax = 4096;
 const bufferedMax = 10_000;
 const lagMilliseconds = 500;

@@ -25,6 +25,7 @@ export class GroupCommit {
   #waiting: Waiting[] = [];
   #running: Promise<void> | undefined;
   #closed = false;
+  #failing = false;
 
   /** `committed` is told the events of every batch, in order, before its callers are. */
   constructor(deps: {
@@ -37,6 +38,11 @@ export class GroupCommit {
     this.#journal = deps.journal;
     this.#committed = deps.committed;
     this.#onFault = deps.onFault;
+  }
+
+  /** True from a batch that could not be committed to the next one that was. */
+  get failing(): boolean {
+    return this.#failing;
   }
 
   /** Resolves after the commit; rejects with the unit's own error, or `storage_unavailable` for the whole batch. */
@@ -74,7 +80,9 @@ export class GroupCommit {
       for (const { unit } of batch) outcomes.push(await this.#runUnit(unit));
       await this.#journal.flush();
       await this.#engine.commit(this.#journal.heads);
+      this.#failing = false;
     } catch (error) {
+      this.#failing = true;
       this.#onFault("a batch of writes was rolled back", error);
       await this.#engine.rollback();
       rejectAll(batch, outcomes, storageUnavailable(error));

@@ -5,8 +5,11 @@ import type { Keys } from "#domain/keys.ts";
 
 import type { GuardSettings } from "./settings.ts";
 
-/** Wraps `keys`; what finds no place, or no turn in time, is refused with `overloaded`. */
-export function guarded(keys: Keys, settings: GuardSettings): Keys {
+/**
+ * Wraps `keys`; what finds no place, or no turn in time, is refused with `overloaded`. The limits are asked for anew
+ * each time, because a reload may change them.
+ */
+export function guarded(keys: Keys, settings: () => GuardSettings): Keys {
   const turns = new Turns(settings);
   return {
     generate: (wanted) => turns.during(() => keys.generate(wanted)),
@@ -26,18 +29,18 @@ interface Waiting {
 
 /** First come, first served. One timer watches the whole queue, because its order is the order of expiry. */
 class Turns {
-  readonly #settings: GuardSettings;
+  readonly #settings: () => GuardSettings;
   readonly #queue: Waiting[] = [];
   #first = 0;
   #running = 0;
   #timer: Timer | undefined;
 
-  constructor(settings: GuardSettings) {
+  constructor(settings: () => GuardSettings) {
     this.#settings = settings;
   }
 
   async during<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#running >= this.#settings.maxInFlight) await this.#turn();
+    if (this.#running >= this.#settings().maxInFlight) await this.#turn();
     else this.#running += 1;
     try {
       return await work();
@@ -48,7 +51,7 @@ class Turns {
 
   /** Resolves when a place was handed over. */
   #turn(): Promise<void> {
-    if (this.#queue.length - this.#first >= this.#settings.maxQueue) throw overloaded();
+    if (this.#queue.length - this.#first >= this.#settings().maxQueue) throw overloaded();
     return new Promise((resolve, reject) => {
       const shed = () => reject(overloaded());
       this.#queue.push({ start: resolve, shed, since: performance.now() });
@@ -57,7 +60,8 @@ class Turns {
   }
 
   #pass(): void {
-    const next = this.#take();
+    // Above the limit only after it was lowered: the place goes to nobody.
+    const next = this.#running > this.#settings().maxInFlight ? undefined : this.#take();
     if (next === undefined) this.#running -= 1;
     else next.start();
   }
@@ -75,7 +79,7 @@ class Turns {
 
   #watch(): void {
     const head = this.#queue[this.#first];
-    const { acquireTimeoutMs } = this.#settings;
+    const { acquireTimeoutMs } = this.#settings();
     if (this.#timer !== undefined || head === undefined || acquireTimeoutMs === 0) return;
     const left = head.since + acquireTimeoutMs - performance.now();
     this.#timer = setTimeout(() => this.#expire(), Math.max(1, Math.ceil(left)));
@@ -83,7 +87,9 @@ class Turns {
 
   #expire(): void {
     this.#timer = undefined;
-    const oldest = performance.now() - this.#settings.acquireTimeoutMs;
+    const { acquireTimeoutMs } = this.#settings();
+    if (acquireTimeoutMs === 0) return;
+    const oldest = performance.now() - acquireTimeoutMs;
     for (let head = this.#queue[this.#first]; head !== undefined && head.since <= oldest; ) {
       this.#take()?.shed();
       head = this.#queue[this.#first];

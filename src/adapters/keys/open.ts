@@ -27,7 +27,7 @@ export async function openKeys(settings: KeySettings, hooks: KeyHooks = {}): Pro
   // From the inside out: what is measured is the device, what is verified is its answer, and a ticket is spent
   // before it waits for its turn.
   const device = measured(routed(clients), hooks);
-  return singleUse(guarded(verified(device, hooks), settings.guard ?? usualGuard));
+  return singleUse(guarded(verified(device, hooks), () => settings.guard?.() ?? usualGuard));
 }
 
 function clientsFor(

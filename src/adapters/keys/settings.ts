@@ -47,7 +47,8 @@ export interface KeySettings {
   readonly pkcs11?: Pkcs11Settings | undefined;
   /** Directory of mode 0700 on a file system that allows execution: the PKCS#11 addon is unpacked there. */
   readonly privateDir: string;
-  readonly guard?: GuardSettings | undefined;
+  /** The limits in force, asked for at every operation; undefined takes the usual ones. */
+  readonly guard?: (() => GuardSettings | undefined) | undefined;
   /** Command that starts a signer; without it, this binary in its other role. */
   readonly signerCommand?: readonly string[] | undefined;
 }

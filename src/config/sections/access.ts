@@ -1,9 +1,6 @@
-/** Settings of identities: the root user, policy, API tokens, and roles by subject. */
+/** Settings of identities: the root user, policy, and API tokens. */
 
-import { roles } from "#core/access/roles.ts";
-
-import { count, flag, listKind, map, reloadable, secret, text } from "#config/fields.ts";
-import { oneWord } from "#config/kinds.ts";
+import { count, flag, secret, text } from "#config/fields.ts";
 import { section } from "#config/section.ts";
 
 /** The keys under `root_user`. */
@@ -34,14 +31,4 @@ export const auth = section("Authentication", {
       0,
     ),
   }),
-});
-
-/** The keys under `rbac`. */
-export const rbac = section("Roles", {
-  subjects: reloadable(
-    map(
-      `Roles by subject or verified e-mail address: ${roles.join(", ")}.`,
-      listKind(oneWord(roles)),
-    ),
-  ),
 });

@@ -6,7 +6,6 @@ import { derived, section } from "#config/section.ts";
 /** Keys that only PostgreSQL knows, with their defaults. */
 export const postgresDefaults = {
   max_open_conns: 20,
-  max_idle_conns: 4,
   conn_max_lifetime_seconds: 1800,
   conn_max_idle_time_seconds: 300,
 } as const;
@@ -23,9 +22,6 @@ export const database = section("Database", {
   ),
   max_open_conns: count("PostgreSQL connections at most.", postgresDefaults.max_open_conns, {
     min: 1,
-    max: 1000,
-  }),
-  max_idle_conns: count("Idle PostgreSQL connections kept.", postgresDefaults.max_idle_conns, {
     max: 1000,
   }),
   conn_max_lifetime_seconds: count(

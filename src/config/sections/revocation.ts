@@ -28,6 +28,7 @@ const types = (Object.keys(keyTypes) as readonly KeyType[]).filter(
 export const ocsp = section("OCSP", {
   nonce_enabled: flag("Echo the nonce of a request.", true),
   nonce_max_age_seconds: count("Seconds an answer with a nonce stays valid.", 60, { min: 1 }),
+  delegated: flag("Sign answers by responders with keys of their own, not by the CA's key.", true),
   delegated_validity_hours: count("Lifetime of a responder certificate in hours.", 168, {
     min: 24,
     max: 8760,

@@ -73,11 +73,15 @@ export const server = section("Listeners", {
   max_body_bytes: count("Largest request body in bytes; a larger one is answered 413.", 8_388_608, {
     min: 1024,
   }),
-  header_timeout_seconds: count("Seconds a client may take to send the headers.", 10, { min: 1 }),
-  body_timeout_seconds: count("Seconds a client may take to send the body.", 30, { min: 1 }),
-  request_timeout_seconds: count("Seconds a request may take altogether.", 60, { min: 1 }),
+  body_timeout_seconds: count("Seconds a client may take to send the body.", 30, {
+    min: 1,
+    max: 255,
+  }),
+  request_timeout_seconds: count("Seconds a request with its body read may take.", 60, {
+    min: 1,
+    max: 255,
+  }),
   idle_timeout_seconds: count("Seconds an idle connection is kept.", 60, { min: 1, max: 255 }),
-  max_connections: count("Connections served at once; further ones wait.", 10_000, { min: 1 }),
   shutdown_timeout_seconds: count(
     "Seconds given to requests in flight when the server stops.",
     30,

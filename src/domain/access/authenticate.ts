@@ -99,7 +99,7 @@ class RootBasic {
       await tx.audit.appendEvent(
         {
           ...{ action: "auth.login_failed", result: "denied", actor: "anonymous" },
-          ...{ targetName: name.slice(0, 128), ip, requestId },
+          ...{ targetName: printableName(name), ip, requestId },
           detail: { method: "password", reason: "invalid_credentials", channel: "basic", count },
         },
         now,
@@ -122,6 +122,10 @@ function localPrincipal(user: string): Principal {
     ...{ tenantRoles: {}, groups: [], mechanism: "local" },
   };
 }
+
+/** A stranger wrote it: whole characters, and none that a database cannot hold. */
+const printableName = (name: string) =>
+  name.replaceAll("\0", "\ufffd").slice(0, 128).toWellFormed();
 
 const constantTimeEqual = (a: string, b: string) =>
   equalInConstantTime(sha256(new TextEncoder().encode(a)), sha256(new TextEncoder().encode(b)));

@@ -24,13 +24,15 @@ export type Perform = (call: Call, handler: Handler) => Promise<Answer | RawAnsw
 export interface PipelineDeps {
   readonly store: Store;
   readonly clock: Clock;
+  /** False while the disk is nearly full: what grows is refused, revocation is not. */
+  readonly hasRoom: () => boolean;
   /** Told every authorization decision; metrics are its only use. */
   readonly onDecision: (capability: Capability, allowed: boolean) => void;
 }
 
 /**
  * Builds the pipeline. Order of gates (HTTP contract §1.8): capability in any scope, before the body is read; scope
- * from the path or from the one body member that names it; suspended tenant; query and body; the handler.
+ * from the path or from the one body member that names it; suspended tenant; query and body; room on the disk; the handler.
  * A write refused after authentication is an event of that action with result `denied`.
  */
 export function pipeline(deps: PipelineDeps): Perform {
@@ -38,7 +40,9 @@ export function pipeline(deps: PipelineDeps): Perform {
     const row = operationOf(call.operation);
     const origin = row.needs === "pub" ? (call.origin ?? anonymous) : authenticated(call);
     try {
-      return await handler.run(await authorized(deps, row, call, origin, handler));
+      const allowed = await authorized(deps, row, call, origin, handler);
+      if (row.grows && !deps.hasRoom()) throw refuse("storage_unavailable", { retry_after: 60 });
+      return await handler.run(allowed);
     } catch (error) {
       if (row.writes && error instanceof Problem && error.status === 403) {
         await recordDenial(deps, call, origin, error);

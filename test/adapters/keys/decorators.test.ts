@@ -32,7 +32,7 @@ describe("the guard", () => {
 
   test("lets no more through than it may, in order, and sheds what finds no place", async () => {
     const { keys, held, gates, most } = await slowKeys();
-    const guard = guarded(keys, settings);
+    const guard = guarded(keys, () => settings);
     const work = [1, 2, 3].map(() => sign(guard, held));
     await expect(sign(guard, held)).rejects.toMatchObject({ code: "overloaded" });
     for (let opened = 0; opened < 3; ) {
@@ -47,7 +47,7 @@ describe("the guard", () => {
 
   test("sheds what has waited too long, and the place stays usable", async () => {
     const { keys, held, gates } = await slowKeys();
-    const guard = guarded(keys, { maxInFlight: 1, maxQueue: 9, acquireTimeoutMs: 5 });
+    const guard = guarded(keys, () => ({ maxInFlight: 1, maxQueue: 9, acquireTimeoutMs: 5 }));
     const running = sign(guard, held);
     await expect(sign(guard, held)).rejects.toMatchObject({ code: "overloaded" });
     gates[0]?.();
@@ -58,7 +58,7 @@ describe("the guard", () => {
 
   test("with a waiting time of 0 it waits as long as it takes", async () => {
     const { keys, held, gates } = await slowKeys();
-    const guard = guarded(keys, { maxInFlight: 1, maxQueue: 9, acquireTimeoutMs: 0 });
+    const guard = guarded(keys, () => ({ maxInFlight: 1, maxQueue: 9, acquireTimeoutMs: 0 }));
     const work = [sign(guard, held), sign(guard, held)];
     await Bun.sleep(20);
     gates[0]?.();
@@ -68,12 +68,27 @@ describe("the guard", () => {
     await Promise.all(work);
   });
 
+  test("goes by the limits in force, also after they were lowered and raised", async () => {
+    const { keys, held, gates } = await slowKeys();
+    let maxInFlight = 3;
+    const guard = guarded(keys, () => ({ maxInFlight, maxQueue: 0, acquireTimeoutMs: 0 }));
+    const first = [1, 2, 3].map(() => sign(guard, held));
+    maxInFlight = 1;
+    await expect(sign(guard, held)).rejects.toMatchObject({ code: "overloaded" });
+    maxInFlight = 4;
+    const fourth = sign(guard, held);
+    await expect(sign(guard, held)).rejects.toMatchObject({ code: "overloaded" });
+    while (gates.length < 4) await Bun.sleep(1);
+    for (const open of gates) open();
+    await Promise.all([...first, fourth]);
+  });
+
   test("a failed operation gives its place back", async () => {
     const { keys, held } = await slowKeys();
     keys.beforeSign = () => {
       throw new Error("broken");
     };
-    const guard = guarded(keys, { maxInFlight: 1, maxQueue: 0, acquireTimeoutMs: 5 });
+    const guard = guarded(keys, () => ({ maxInFlight: 1, maxQueue: 0, acquireTimeoutMs: 5 }));
     for (let round = 0; round < 3; round += 1) {
       await expect(sign(guard, held)).rejects.toThrow("broken");
     }
