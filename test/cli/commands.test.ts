@@ -20,7 +20,6 @@ const requests = [
   ["profile list",                             "GET /api/profiles", undefined],
   [`cert issue --ca ${id} --csr - --validity-days 3 --must-staple`, `POST /api/ca/${id}/issue`, { csr: "REQUEST", profile: "server", validity_days: 3, must_staple: true }],
   [`cert list --ca ${id} --q x --expires-before 2030-01-01`, `GET /api/ca/${id}/certificates?q=x&expires_before=2030-01-01`, undefined],
-  [`cert show --ca ${id} 0a:0b`,               `GET /api/ca/${id}/certificates/0a%3A0b`, undefined],
   [`cert orphans --ca ${id}`,                  `GET /api/ca/${id}/orphans`, undefined],
   [`revoke cert --ca ${id} 12 --reason keyCompromise`, `POST /api/ca/${id}/revoke`, { serial: "12", reason: "keyCompromise" }],
   [`revoke suspend --ca ${id} 0x0C`,           `POST /api/ca/${id}/certificates/0x0C:suspend`, undefined],
@@ -169,6 +168,42 @@ describe("results", () => {
     });
     const out = await shell([...issue, "--out", "/nonexistent/a"], { answers: () => issued });
     expect(out).toMatchObject({ code: 1, stdout: "" });
+  });
+
+  describe("a certificate is shown", () => {
+    const show = ["cert", "show", "--ca", id, "0a:0b"];
+    const record = { serial: "2571", status: "good", certificate: pem };
+    const event = { timestamp: "2030-01-02T03:04:05.000000Z", actor: "root", action: "cert.issue" };
+
+    test("with its record, its events and its PEM", async () => {
+      const answers: Answers = ({ path }) =>
+        path.startsWith("/api/events") ? { items: [event] } : record;
+      const { stdout, asked } = await shell(show, { answers });
+      expect(asked.map(({ path }) => path)).toEqual([
+        `/api/ca/${id}/certificates/0a%3A0b`,
+        `/api/events?ca=${id}&serial=2571`,
+      ]);
+      expect(stdout).toStartWith("serial: 2571\nstatus: good\n\nunreadable:");
+      expect(stdout).toContain("2030-01-02T03:04:05Z  root   cert.issue  -       -\n");
+      expect(stdout).toEndWith(`\n\n${pem}`);
+    });
+
+    test("without its events to whoever may not read the audit chain", async () => {
+      const refused = { error: "You may not.", code: "forbidden", request_id: "r" };
+      const answers: Answers = ({ path }) =>
+        path.startsWith("/api/events") ? Response.json(refused, { status: 403 }) : record;
+      const { code, stdout, stderr } = await shell(show, { answers });
+      expect({ code, stderr }).toEqual({
+        ...{ code: 0, stderr: "Its events are not shown: You may not.\n" },
+      });
+      expect(stdout).toEndWith(pem);
+    });
+
+    test("with --json as it was answered", async () => {
+      const { stdout, asked } = await shell([...show, "--json"], { answers: () => record });
+      expect(JSON.parse(stdout)).toEqual(record);
+      expect(asked).toHaveLength(1);
+    });
   });
 
   test("a token's secret is alone on stdout", async () => {

@@ -1,7 +1,10 @@
 /** `pkid cert`: issues, lists and shows certificates. */
 
 import { number, pageArgs, required, toggle, value, valueOr, word } from "#cli/args.ts";
+import { certificateText } from "#cli/certificate-text.ts";
+import type { Client } from "#cli/client.ts";
 import { type Command, command } from "#cli/command.ts";
+import { Refusal } from "#cli/failure.ts";
 import { readTextArgument, writeResult } from "#cli/io.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
 import { columns, facts, rowsAt, textAt } from "#cli/rows.ts";
@@ -62,10 +65,15 @@ export const certVerbs: Readonly<Record<string, Command>> = {
   show: command({
     summary: "Show one certificate.",
     args: { serial: word(), ca: caArg },
-    run: async ({ args, client, print }) => {
-      const path = { id: await caIdOf(client, args.ca), serial: args.serial };
-      const found = await client.ask("cert.show", { path });
-      print(found, facts(found, shown) + textAt(found, "certificate"));
+    run: async ({ args, globals, client, print, note }) => {
+      const id = await caIdOf(client, args.ca);
+      const found = await client.ask("cert.show", { path: { id, serial: args.serial } });
+      const pem = textAt(found, "certificate");
+      const events = globals.json
+        ? ""
+        : await eventsText(client, id, textAt(found, "serial"), note);
+      const parts = [facts(found, shown), certificateText(pem), events, pem];
+      print(found, parts.filter((part) => part !== "").join("\n"));
     },
   }),
   orphans: command({
@@ -91,7 +99,24 @@ export const certVerbs: Readonly<Record<string, Command>> = {
   }),
 };
 
+/** What happened to a certificate, newest first; whoever may not read the audit chain is told so and sees the rest. */
+async function eventsText(
+  client: Client,
+  ca: string,
+  serial: string,
+  note: (sentence: string) => void,
+): Promise<string> {
+  try {
+    const list = await client.ask("event.list", { query: { ca, serial } });
+    return columns(rowsAt(list, "items"), ["timestamp", "actor", "action", "result", "detail"]);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    note(`Its events are not shown: ${error.message}`);
+    return "";
+  }
+}
+
 const shown = [
-  ...["serial", "status", "subject", "sans", "profile", "not_before", "not_after", "reason"],
-  ...["revoked_at", "public_key_fingerprint", "requested_by", "created_at", "superseded"],
+  ...["serial", "status", "profile", "reason", "revoked_at", "public_key_fingerprint"],
+  ...["requested_by", "created_at", "superseded"],
 ];
