@@ -51,6 +51,25 @@ export function verifySignature(
   }
 }
 
+/** The same off the calling thread, for the thread that serves requests. */
+export function verifySignatureOffThread(
+  key: VerificationKey,
+  scheme: SignatureScheme,
+  message: Uint8Array,
+  signature: Uint8Array,
+): Promise<boolean> {
+  return new Promise((resolve) => {
+    try {
+      const algorithm = scheme.hash ?? null;
+      nodeCrypto.verify(algorithm, message, withPadding(key, scheme), signature, (fault, good) =>
+        resolve(fault === null && good),
+      );
+    } catch {
+      resolve(false); // As above: what cannot be verified does not verify.
+    }
+  });
+}
+
 function withPadding(key: VerificationKey, scheme: SignatureScheme) {
   if (scheme.padding !== "pss") return key;
   return {

@@ -30,6 +30,7 @@ export function reachable(side: Side): readonly OperationName[] {
  * A pattern with more literal octets wins, so `{serial}:suspend` is seen before `{serial}`.
  */
 export class Routes {
+  readonly #known = new Map<string, Target>();
   readonly #router = new SmartRouter<Target>({ routers: [new RegExpRouter(), new TrieRouter()] });
 
   constructor(names: readonly OperationName[]) {
@@ -47,7 +48,7 @@ export class Routes {
 
   /** `path` is undecoded and without query; `OPTIONS`, `TRACE` and the like are methods nobody allows. */
   find(method: string, path: string): Found {
-    const target = this.#router.match("ALL", path)[0][0]?.[0];
+    const target = this.#known.get(path) ?? this.#match(path);
     const values = target?.pattern.exec(path)?.slice(1);
     if (target === undefined || values === undefined) return { kind: "nothing" };
     const operation = target.methods.get(method === "HEAD" ? "GET" : method);
@@ -55,6 +56,15 @@ export class Routes {
     const decoded = decodeAll(target, values);
     if (decoded === undefined) return { kind: "nothing" };
     return { kind: "operation", match: { operation, route: target.route, path: decoded } };
+  }
+
+  /** Machine callers ask the same few paths again and again. */
+  #match(path: string): Target | undefined {
+    const target = this.#router.match("ALL", path)[0][0]?.[0];
+    if (target === undefined || path.length > knownPathMax) return target;
+    if (this.#known.size >= knownMax) this.#known.clear();
+    this.#known.set(path, target);
+    return target;
   }
 }
 
@@ -131,3 +141,5 @@ const escaped = (literal: string): string => literal.replace(/[.*+?^$()|[\]\\]/g
 
 /** Limit classes of what relying parties fetch without TLS (configuration `server.public_http`). */
 const servedInCleartext = ["ocsp", "crl", "chain"] as const;
+const knownMax = 1000;
+const knownPathMax = 200;

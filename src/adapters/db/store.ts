@@ -11,6 +11,7 @@ import { certificateReads, certificateWrites } from "./certificates.ts";
 import type { Engine } from "./engine.ts";
 import { translated } from "./faults.ts";
 import { Feed } from "./feed.ts";
+import { Memo } from "./memo.ts";
 import { instanceReads, instanceWrites } from "./instance.ts";
 import type { Journal } from "./journal.ts";
 import { GroupCommit } from "./queue.ts";
@@ -38,13 +39,17 @@ export interface StoreDeps {
 /** Puts the parts together; the engine is open, migrated and verified. */
 export async function storeOver(deps: StoreDeps): Promise<Store & Administration> {
   const { engine, journal, onFault } = deps;
-  const read = readsOf(engine, deps.owner);
+  const memo = engine.dialect === "sqlite" ? new Memo() : undefined;
+  const read = readsOf(engine, deps.owner, memo);
   const feed = new Feed({ seen: deps.seen, read: read.audit.eventsAfter, onFault });
-  const committed = (events: readonly AuditEvent[]) => feed.committed(events);
+  const committed = (events: readonly AuditEvent[]) => {
+    memo?.committed();
+    feed.committed(events);
+  };
   const queue = new GroupCommit({ engine, journal, committed, onFault });
   const run = (unit: () => Promise<void>) => queue.run(unit);
   const accessLog = new AccessLog({ writer: engine.writer, run, onFault });
-  const unit = unitOf(deps);
+  const unit = unitOf(deps, memo);
   await engine.listen((seq) => feed.wake(seq));
   return {
     ...{ dialect: engine.dialect, read, schemaVersion: deps.schemaVersion },
@@ -72,28 +77,54 @@ async function pinged(engine: Engine, queue: GroupCommit): Promise<void> {
 
 const emptyWrite = "update heads set id = 1 where id = 1";
 
-function readsOf(engine: Engine, owner: number): Reads {
+function readsOf(engine: Engine, owner: number, memo: Memo | undefined): Reads {
   const { reader } = engine;
   const sequence = () => engine.revocationSequence();
+  const cas = caReads(reader);
+  const access = accessReads(reader);
   return {
-    cas: guardedMethods(caReads(reader)),
+    cas: guardedMethods(memo === undefined ? cas : remembered(memo, cas, ["byId"])),
     certificates: guardedMethods(certificateReads(reader)),
     revocations: guardedMethods(revocationReads(reader, sequence)),
-    access: guardedMethods(accessReads(reader)),
+    access: guardedMethods(
+      memo === undefined ? access : remembered(memo, access, ["tenant", "tokenByHash"]),
+    ),
     audit: guardedMethods(auditReads(reader, owner)),
     instance: guardedMethods(instanceReads(reader)),
   };
 }
 
-function unitOf({ engine: { writer }, journal, owner }: StoreDeps): Unit {
+function unitOf({ engine: { writer }, journal, owner }: StoreDeps, memo: Memo | undefined): Unit {
+  const cas = caWrites(writer);
+  const access = accessWrites(writer);
   return {
-    cas: caWrites(writer),
+    cas: memo === undefined ? cas : touching(memo, cas),
     certificates: certificateWrites(writer, owner),
     revocations: revocationWrites(writer, () => journal.nextRevocation()),
-    access: accessWrites(writer),
+    access: memo === undefined ? access : touching(memo, access),
     audit: journal,
     instance: instanceWrites(writer),
   };
+}
+
+/** The same reads, of which those named are remembered until the next change. */
+function remembered<T extends object, N extends keyof T & string>(
+  memo: Memo,
+  reads: T,
+  names: readonly N[],
+): T {
+  const kept = names.map((name) => {
+    // The methods named take one text and give one row or nothing.
+    const method = reads[name] as (argument: string) => Promise<object | undefined>;
+    return [name, memo.remembering(name, method)];
+  });
+  return { ...reads, ...Object.fromEntries(kept) };
+}
+
+/** The same writes, each of which makes the memo forget when it has committed. */
+function touching<T extends object>(memo: Memo, writes: T): T {
+  const methods = Object.entries(writes).map(([name, method]) => [name, memo.touching(method)]);
+  return Object.fromEntries(methods) as T; // The same names, each with the same signature.
 }
 
 /** The same methods, refusing `storage_unavailable` when the database is at fault. */

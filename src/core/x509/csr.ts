@@ -5,7 +5,7 @@ import { oids } from "#core/asn1/oids.ts";
 import { decodePem } from "#core/asn1/pem.ts";
 import { decodeText, isTextTag } from "#core/asn1/strings.ts";
 import { contextualConstructed, tags } from "#core/asn1/tags.ts";
-import { importPublicKey, verifySignature } from "#core/crypto.ts";
+import { importPublicKey, verifySignature, verifySignatureOffThread } from "#core/crypto.ts";
 import { type Problem, refuse } from "#core/problems.ts";
 
 import { readAlgorithm } from "./algorithm-identifiers.ts";
@@ -56,14 +56,26 @@ export function parseCsr(input: string | Uint8Array): CertificationRequest {
  * the key; SHA-1 and MD5 have no row there.
  */
 export function csrSignatureValid(request: CertificationRequest): boolean {
-  const { signatureName, spki, tbs, signature } = request;
-  if (signatureName === undefined) return false;
+  const check = signatureCheck(request);
+  if (check === undefined) return false;
+  return verifySignature(check.key, check.scheme, request.tbs, request.signature);
+}
+
+/** The same off the calling thread. */
+export async function csrSignatureVerified(request: CertificationRequest): Promise<boolean> {
+  const check = signatureCheck(request);
+  if (check === undefined) return false;
+  return await verifySignatureOffThread(check.key, check.scheme, request.tbs, request.signature);
+}
+
+function signatureCheck({ signatureName, spki }: CertificationRequest) {
+  if (signatureName === undefined) return undefined;
   try {
-    if (!signatureFits(parsePublicKey(spki), signatureName)) return false;
-    return verifySignature(importPublicKey(spki), schemeOf(signatureName), tbs, signature);
+    if (!signatureFits(parsePublicKey(spki), signatureName)) return undefined;
+    return { key: importPublicKey(spki), scheme: schemeOf(signatureName) };
   } catch {
     // A key that cannot be read or imported, such as a point off its curve, has signed nothing.
-    return false;
+    return undefined;
   }
 }
 

@@ -6,7 +6,7 @@ import type { IssuanceSettings, ValidityLimit } from "#core/policy/plan.ts";
 import type { ProfileSet } from "#core/policy/profiles.ts";
 import { refuse } from "#core/problems.ts";
 import { secondsPerDay, timestamp } from "#core/time.ts";
-import { csrSignatureValid, parseCsr } from "#core/x509/csr.ts";
+import { csrSignatureVerified, parseCsr } from "#core/x509/csr.ts";
 import type { Origin } from "#domain/access/call.ts";
 import { activeMember } from "#domain/authorities/resolve.ts";
 import type { CaSigner, CaSigners } from "#domain/authorities/signers.ts";
@@ -72,7 +72,7 @@ export class Issuance {
 
     // 2. Parse: one strict object that proves possession of its key.
     const csr = parseCsr(wish.csr);
-    if (!csrSignatureValid(csr)) throw refuse("bad_csr", { reason: "signature" });
+    if (!(await csrSignatureVerified(csr))) throw refuse("bad_csr", { reason: "signature" });
 
     // 3. Admit: a complete plan, and every reason against it.
     const request = {
