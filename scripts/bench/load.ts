@@ -41,8 +41,8 @@ export async function load(request: LoadRequest): Promise<Load> {
   if ((await child.exited) !== 0) throw new Error(`wrk failed:\n${text}`);
   return {
     perSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(text)?.[1] ?? 0),
-    p50: /50%\s+(\S+)/.exec(text)?.[1] ?? "?",
-    p99: /99%\s+(\S+)/.exec(text)?.[1] ?? "?",
+    p50: /^\s+50%\s+(\S+)/m.exec(text)?.[1] ?? "?",
+    p99: /^\s+99%\s+(\S+)/m.exec(text)?.[1] ?? "?",
     failed:
       Number(/Non-2xx or 3xx responses: (\d+)/.exec(text)?.[1] ?? 0) +
       Number(/Socket errors: connect (\d+)/.exec(text)?.[1] ?? 0),
