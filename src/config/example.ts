@@ -7,6 +7,14 @@ import { yamlValue } from "./show.ts";
 /** Raw values by path: the keys that stand uncommented. */
 export type Preset = Readonly<Record<string, unknown>>;
 
+const serverProfile = {
+  name: "server",
+  key_usages: ["digitalSignature", "keyEncipherment"],
+  ext_key_usages: ["serverAuth"],
+  default_validity_days: 90,
+  max_validity_days: 90,
+};
+
 /** One host, evaluation to small production. */
 export const smallPreset: Preset = {
   data_dir: "/var/lib/pkid",
@@ -14,11 +22,7 @@ export const smallPreset: Preset = {
   "root_user.password_source": { type: "file", file: { path: "/etc/pkid/root.secret" } },
   profiles: [
     {
-      name: "server",
-      key_usages: ["digitalSignature", "keyEncipherment"],
-      ext_key_usages: ["serverAuth"],
-      default_validity_days: 90,
-      max_validity_days: 90,
+      ...serverProfile,
       names: { permitted_dns: ["example.internal"], permitted_ips: ["10.0.0.0/8"] },
     },
   ],
@@ -42,15 +46,7 @@ export const productionPreset: Preset = {
   "pkcs11.pin_source": { type: "file", file: { path: "/run/secrets/hsm-pin" } },
   "pkcs11.token_label": "pkid-prod",
   "pkcs11.session_pool_size": 32,
-  profiles: [
-    {
-      name: "server",
-      key_usages: ["digitalSignature", "keyEncipherment"],
-      ext_key_usages: ["serverAuth"],
-      default_validity_days: 90,
-      max_validity_days: 90,
-    },
-  ],
+  profiles: [serverProfile],
   "crl.base_url": "http://crl.example.com",
   "ocsp.delegated_validity_hours": 72,
   "rate_limit.concurrency.enabled": true,

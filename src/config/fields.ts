@@ -41,11 +41,14 @@ export function field<T, F = undefined>(
   return made as unknown as Field<Filled<T, F>>;
 }
 
+/** The fields of one kind; defaults are written as `Raw`, as in a file. */
+function plain<Raw, T = Raw>(kind: Kind<T>) {
+  return <F extends Raw | Derived | undefined = undefined>(sentence: string, fallback?: F) =>
+    field(sentence, kind, fallback);
+}
+
 /** A switch. */
-export const flag = <F extends boolean | Derived | undefined = undefined>(
-  sentence: string,
-  fallback?: F,
-) => field(sentence, truth, fallback);
+export const flag = plain<boolean>(truth);
 
 /** A whole number, by default not negative. */
 export const count = <F extends number | Derived | undefined = undefined>(
@@ -62,16 +65,10 @@ export const word = <const W extends string, F extends W | Derived | undefined =
 ): Field<Filled<W, F>> => field(sentence, oneWord(words), fallback);
 
 /** Free text of one line. */
-export const text = <F extends string | Derived | undefined = undefined>(
-  sentence: string,
-  fallback?: F,
-) => field(sentence, textual("string", "text"), fallback);
+export const text = plain<string>(textual("string", "text"));
 
 /** A file or directory; relative ones are relative to the working directory. */
-export const path = <F extends string | Derived | undefined = undefined>(
-  sentence: string,
-  fallback?: F,
-) => field(sentence, absolutePath, fallback);
+export const path = plain<string>(absolutePath);
 
 /** A file that must exist and be readable at start (V-27). */
 export const existingFile = (sentence: string): Field<string | undefined> => ({
@@ -80,22 +77,13 @@ export const existingFile = (sentence: string): Field<string | undefined> => ({
 });
 
 /** The base of URLs: no query, no fragment, no user info, no final slash. */
-export const baseUrl = <F extends string | Derived | undefined = undefined>(
-  sentence: string,
-  fallback?: F,
-) => field(sentence, absoluteUrl("base"), fallback);
+export const baseUrl = plain<string>(absoluteUrl("base"));
 
 /** A host with a port. */
-export const hostPort = <F extends string | Derived | undefined = undefined>(
-  sentence: string,
-  fallback?: F,
-) => field(sentence, hostAndPort, fallback);
+export const hostPort = plain<string>(hostAndPort);
 
 /** A span of time; the value is in seconds. */
-export const duration = <F extends string | Derived | undefined = undefined>(
-  sentence: string,
-  fallback?: F,
-) => field(sentence, span, fallback);
+export const duration = plain<string, number>(span);
 
 /** A list of scalars. */
 export const list = <T, F extends readonly unknown[] | Derived | undefined = undefined>(

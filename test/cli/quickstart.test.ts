@@ -5,6 +5,8 @@ import { mkdtempSync, readFileSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
+import { ran } from "#test/support/child.ts";
+
 const main = resolve(import.meta.dir, "../../src/main.ts");
 
 test("quickstart leaves a path that openssl verifies, and a second run keeps the CAs", async () => {
@@ -31,18 +33,10 @@ test("quickstart leaves a path that openssl verifies, and a second run keeps the
   expect(run(home, verify.split(" "))).toContain("OK");
 }, 60_000);
 
-async function pkid(home: string, args: readonly string[]) {
-  const child = Bun.spawn([process.execPath, main, "quickstart", "--no-serve", ...args], {
-    ...{ cwd: home, stdin: "ignore", stdout: "pipe", stderr: "pipe" },
-    env: { PATH: process.env.PATH ?? "", HOME: home },
+const pkid = (home: string, args: readonly string[]) =>
+  ran([process.execPath, main, "quickstart", "--no-serve", ...args], {
+    ...{ cwd: home, env: { HOME: home } },
   });
-  const [stdout, stderr, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  return { stdout, stderr, code };
-}
 
 function run(cwd: string, words: readonly string[]): string {
   const { stdout, stderr } = Bun.spawnSync([...words], { cwd });

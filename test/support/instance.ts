@@ -4,6 +4,8 @@ import { existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
+import { eachLine, type Ran, ran } from "./child.ts";
+
 /** Configuration beside the harness's own, as YAML members. */
 export interface InstanceOptions {
   /** Reused when given, so that a second start finds what the first one left. */
@@ -45,7 +47,7 @@ export class Instance {
       env: { PATH: process.env.PATH ?? "", HOME: home, ...options.env },
     });
     const out: string[] = [];
-    void collect(child.stdout, (line) => out.push(line));
+    void eachLine(child.stdout, (line) => out.push(line));
     const ready = await readyEntry(child, logFile);
     const readyMs = performance.now() - started;
     const output = () => out.join("\n");
@@ -87,7 +89,7 @@ export class Instance {
   }
 
   /** Runs a command of the same binary against this instance; `--data-dir` is added. */
-  async cli(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  cli(...args: string[]): Promise<Ran> {
     return runCli(this.home, args);
   }
 
@@ -111,22 +113,10 @@ export class Instance {
 }
 
 /** Runs one command of the binary with the configuration of `home`. */
-export async function runCli(
-  home: string,
-  args: readonly string[],
-  stdin = "",
-): Promise<{ code: number; stdout: string; stderr: string }> {
-  const child = Bun.spawn([binary, ...args, "--config", join(home, "pkid.yaml")], {
-    ...{ cwd: home, stdin: new TextEncoder().encode(stdin), stdout: "pipe", stderr: "pipe" },
-    env: { PATH: process.env.PATH ?? "", HOME: home },
+export const runCli = (home: string, args: readonly string[], stdin = ""): Promise<Ran> =>
+  ran([binary, ...args, "--config", join(home, "pkid.yaml")], {
+    ...{ cwd: home, stdin, env: { HOME: home } },
   });
-  const [stdout, stderr, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  return { code, stdout, stderr };
-}
 
 function writeConfig(home: string, extra: Readonly<Record<string, unknown>>): string {
   const server = {
@@ -140,16 +130,6 @@ function writeConfig(home: string, extra: Readonly<Record<string, unknown>>): st
   const file = join(home, "pkid.yaml");
   writeFileSync(file, JSON.stringify(config, null, 2), { mode: 0o600 });
   return file;
-}
-
-async function collect(stream: ReadableStream<Uint8Array>, take: (line: string) => void) {
-  const decoder = new TextDecoder();
-  let rest = "";
-  for await (const chunk of stream) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines) take(line);
-  }
 }
 
 /** The log entry that says ready; throws with the log when the process ends first. */

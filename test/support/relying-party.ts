@@ -3,20 +3,15 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { ran } from "./child.ts";
+
 /** Runs openssl; gives output and error text together, throws when `mustPass` and the exit code is not 0. */
 export async function openssl(
   args: readonly string[],
   options: { readonly mustPass?: boolean; readonly stdin?: string } = {},
 ): Promise<{ readonly code: number; readonly text: string }> {
-  const child = Bun.spawn(["openssl", ...args], {
-    ...{ stdin: new TextEncoder().encode(options.stdin ?? ""), stdout: "pipe", stderr: "pipe" },
-  });
-  const [out, err, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  const text = `${out}${err}`;
+  const { code, stdout, stderr } = await ran(["openssl", ...args], { stdin: options.stdin ?? "" });
+  const text = `${stdout}${stderr}`;
   if (options.mustPass !== false && code !== 0) {
     throw new Error(`openssl ${args.join(" ")} exited ${code}:\n${text}`);
   }

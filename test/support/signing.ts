@@ -1,12 +1,11 @@
 /** Builders for key tests: tickets, messages, and verification by two independent implementations. */
 
 import { constants, createHash, createPublicKey, randomUUID, verify } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 
 import { type SignatureName, schemeOf } from "#core/x509/algorithms.ts";
 import type { HeldKey, SignTicket } from "#domain/keys.ts";
+
+import { scratchDirectory } from "./openssl.ts";
 
 /** A ticket for one signature over `message`. */
 export function ticketFor(
@@ -44,20 +43,20 @@ export function opensslVerifies(
   message: Uint8Array,
   signature: Uint8Array,
 ): boolean {
-  const directory = mkdtempSync(join(tmpdir(), "pkid-openssl-"));
-  const file = (name: string, content: Uint8Array | string) => {
-    writeFileSync(join(directory, name), content);
-    return join(directory, name);
-  };
+  using directory = scratchDirectory();
   const key = createPublicKey({ key: Buffer.from(held.spki), format: "der", type: "spki" });
-  const pem = file("key.pem", key.export({ format: "pem", type: "spki" }).toString());
+  const pem = directory.write("key.pem", key.export({ format: "pem", type: "spki" }).toString());
   const { hash, padding } = schemeOf(algorithm);
   const digest = hash === undefined ? ["-rawin"] : ["-rawin", "-digest", hash];
   const pss =
     padding === "pss" ? ["-pkeyopt", "rsa_padding_mode:pss", "-pkeyopt", "rsa_pss_saltlen:-1"] : [];
-  const files = ["-in", file("message", message), "-sigfile", file("signature", signature)];
+  const files = [
+    "-in",
+    directory.write("message", message),
+    "-sigfile",
+    directory.write("signature", signature),
+  ];
   const command = ["openssl", "pkeyutl", "-verify", "-pubin", "-inkey", pem, ...digest];
   const run = Bun.spawnSync([...command, ...pss, ...files]);
-  rmSync(directory, { recursive: true });
   return run.exitCode === 0;
 }

@@ -10,6 +10,7 @@ import { openStore } from "#adapters/db/open.ts";
 import type { Administration } from "#adapters/db/store.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import type { Store } from "#domain/store.ts";
+import { eachLine } from "./child.ts";
 import type { PostgresServer } from "./postgres.ts";
 
 /** One database, empty until it is first opened. */
@@ -68,15 +69,7 @@ export function startWriter(target: string, workers: number, prefix: readonly st
     stdio: ["ignore", "pipe", "inherit"],
   });
   const said: string[] = [];
-  const drained = (async () => {
-    let rest = "";
-    const decoder = new TextDecoder();
-    for await (const chunk of child.stdout) {
-      const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-      rest = lines.pop() ?? "";
-      said.push(...lines);
-    }
-  })();
+  const drained = eachLine(child.stdout, (line) => said.push(line));
   return {
     said,
     pid: child.pid,
