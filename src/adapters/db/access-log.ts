@@ -82,16 +82,25 @@ export class AccessLog {
   }
 }
 
-/** Path and user agent come from strangers: what no database can hold must not cost the rows beside it. */
+/**
+ * Path and user agent come from strangers: what no database can hold must not cost the rows beside it. Nearly every row
+ * is kept as it is, since one is added per request.
+ */
 function storable(row: AccessLogRow): AccessLogRow {
-  const clean = (text: string) => text.replaceAll("\0", "").slice(0, textMax);
+  const { requestId, subject, method, path, userAgent } = row;
+  if (Number.isInteger(row.durationMs) && holdable(path) && holdable(userAgent)) {
+    if (holdable(requestId) && holdable(subject) && holdable(method)) return row;
+  }
   return {
     ...row,
-    ...{ durationMs: Math.round(row.durationMs), requestId: clean(row.requestId) },
-    ...{ subject: clean(row.subject), method: clean(row.method), route: clean(row.route) },
-    ...{ path: clean(row.path), ip: clean(row.ip), userAgent: clean(row.userAgent) },
+    ...{ durationMs: Math.round(row.durationMs), requestId: clean(requestId) },
+    ...{ subject: clean(subject), method: clean(method), path: clean(path) },
+    userAgent: clean(userAgent),
   };
 }
+
+const holdable = (text: string) => text.length <= textMax && !text.includes("\0");
+const clean = (text: string) => text.replaceAll("\0", "").slice(0, textMax);
 
 const pruneBatch = 5000;
 const oldest = (mark: string) =>

@@ -49,6 +49,7 @@ export interface AccessLogRow {
   readonly route: string;
   readonly path: string;
   readonly status: number;
+  /** Whole milliseconds. */
   readonly durationMs: number;
   readonly bytesOut: number;
   readonly ip: string;
