@@ -11,7 +11,7 @@ import {
   statSync,
   writeSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 /** Why the directory cannot be used; a start-up failure. */
 export class DirectoryUnfit extends Error {
@@ -69,7 +69,8 @@ function takeLock(path: string): () => void {
     closeSync(file);
     const holder = holderOf(join(path, ".."));
     const whom = holder === undefined ? "" : ` (process ${holder})`;
-    throw new DirectoryUnfit("locked", `The data directory is in use${whom}, or cannot be locked.`);
+    const sentence = `The data directory ${dirname(path)} is in use${whom}, or cannot be locked.`;
+    throw new DirectoryUnfit("locked", sentence);
   }
   ftruncateSync(file);
   writeSync(file, `${process.pid}\n`, 0);

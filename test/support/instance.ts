@@ -99,6 +99,35 @@ export class Instance {
     return this.child.exited;
   }
 
+  signal(name: "SIGTERM" | "SIGHUP"): void {
+    this.child.kill(name);
+  }
+
+  /** Resolves with the exit code. */
+  get exited(): Promise<number> {
+    return this.child.exited;
+  }
+
+  /** Process ids of the signers, the only children. */
+  signers(): readonly number[] {
+    const children = readFileSync(`/proc/${this.pid}/task/${this.pid}/children`, "utf8");
+    return children.split(" ").filter(Boolean).map(Number);
+  }
+
+  /** Resolves when the log has a line with this message that `wanted` accepts, also one from before. */
+  async logged(message: string, wanted: (line: string) => boolean = () => true): Promise<void> {
+    const found = () => this.logs.some((line) => parsed(line)?.msg === message && wanted(line));
+    while (!found()) await Bun.sleep(10);
+  }
+
+  /** An API token made by the local administrator. */
+  async token(roles: readonly string[], wish: object = {}): Promise<string> {
+    const made = await this.admin<{ secret: string }>("POST", "/api/tokens", {
+      ...{ name: "test", roles, ...wish },
+    });
+    return made.secret;
+  }
+
   /** SIGKILL, as a power cut would. */
   async kill(): Promise<void> {
     this.child.kill("SIGKILL");
@@ -112,13 +141,26 @@ export class Instance {
   }
 }
 
+/** A start that is expected to fail: exit code and everything it said. */
+export async function failedStart(options: InstanceOptions) {
+  const home = options.home ?? newHome();
+  writeConfig(home, options.config ?? {});
+  return runCli(home, ["serve"], "", options.env);
+}
+
 /** Runs one command of the binary with the configuration of `home`. */
-export const runCli = (home: string, args: readonly string[], stdin = ""): Promise<Ran> =>
+export const runCli = (
+  home: string,
+  args: readonly string[],
+  stdin = "",
+  env: Readonly<Record<string, string>> = {},
+): Promise<Ran> =>
   ran([binary, ...args, "--config", join(home, "pkid.yaml")], {
-    ...{ cwd: home, stdin, env: { HOME: home } },
+    ...{ cwd: home, stdin, env: { HOME: home, ...env } },
   });
 
-function writeConfig(home: string, extra: Readonly<Record<string, unknown>>): string {
+/** Writes the configuration file of `home` and gives its path. */
+export function writeConfig(home: string, extra: Readonly<Record<string, unknown>>): string {
   const server = {
     ...{ host: "127.0.0.1", port: 0 },
     ...(extra.server as Readonly<Record<string, unknown>> | undefined), // YAML members by contract.

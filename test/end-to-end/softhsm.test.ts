@@ -1,0 +1,164 @@
+/** The same service on keys in a token: the newcomer's walk, lost signers, a wrong PIN, a token that is pulled out. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { type Chain, createChain, walkCertificate } from "#test/support/first-certificate.ts";
+import { Instance } from "#test/support/instance.ts";
+import { newCsr, openssl, saved } from "#test/support/relying-party.ts";
+import { createToken, type SoftToken } from "#test/support/soft-token.ts";
+
+let token: SoftToken;
+let instance: Instance;
+let chain: Chain;
+
+beforeAll(async () => {
+  token = await createToken();
+  const server = { public_http: { enabled: true, address: "127.0.0.1:0" } };
+  instance = await Instance.start({ config: { ...token.config, server }, env: token.env });
+  chain = await createChain(instance, "ecdsa-p256");
+}, 60_000);
+
+afterAll(async () => {
+  await instance.dispose();
+  token.remove();
+});
+
+describe("a chain whose keys are in a PKCS#11 token", () => {
+  test("issues, and revokes, with ECDSA keys", async () => {
+    await walkCertificate(instance, chain, "ecdsa-p256");
+  }, 60_000);
+
+  for (const keyType of ["rsa-2048", "ed25519"] as const) {
+    test(`issues, and revokes, with ${keyType} keys`, async () => {
+      await walkCertificate(instance, await createChain(instance, keyType), keyType);
+    }, 60_000);
+  }
+
+  test("leaves no key outside the token but those of serving CA and ledger", async () => {
+    const sealed = readdirSync(join(instance.dataDir, "keys")).filter((f) => f.endsWith(".key"));
+    expect(sealed).toHaveLength(2);
+  });
+});
+
+test("SIGKILL to the signers under load costs 503s at most, and they come back by themselves", async () => {
+  const load = await Load.start(instance, chain);
+  for (let kill = 0; kill < 2; kill++) {
+    await load.issued(10);
+    for (const pid of instance.signers()) process.kill(pid, "SIGKILL");
+  }
+  await load.issued(10);
+  const { certificates, refusals } = await load.stop();
+  expect(refusals.filter((refusal) => refusal !== "503 key_unavailable retry")).toEqual([]);
+  for (const certificate of certificates.filter((_, at) => at % 5 === 0)) {
+    const leaf = saved(chain.folder, "sample.pem", certificate);
+    const path = ["verify", "-CAfile", chain.root, "-untrusted", chain.intermediate, leaf];
+    expect((await openssl(path)).text).toContain("OK");
+  }
+  await ready(instance);
+}, 60_000);
+
+test("a token that is pulled out is a 503 until it is back, without a restart", async () => {
+  const load = await Load.start(instance, chain);
+  await load.issued(1);
+  const tokens = join(token.folder, "tokens");
+  renameSync(tokens, `${tokens}.away`);
+  await load.refused(3);
+  while ((await instance.fetch("/readyz")).status !== 503) await Bun.sleep(50);
+  const { components } = (await (await instance.fetch("/readyz")).json()) as {
+    components: { hsm: { status: string; error: string } };
+  };
+  expect(components.hsm.status).toBe("down");
+  expect(components.hsm.error).not.toContain(token.folder);
+  renameSync(`${tokens}.away`, tokens);
+  await load.issued(3);
+  const { refusals } = await load.stop();
+  expect(new Set(refusals)).toEqual(new Set(["503 key_unavailable retry"]));
+  await ready(instance);
+}, 60_000);
+
+describe("a wrong PIN", () => {
+  test("leaves the instance alive but not ready, and is presented to the token once", async () => {
+    const other = await createToken();
+    writeFileSync(join(other.folder, "pin"), "4321\n");
+    const wrong = await Instance.start({ config: other.config, env: other.env });
+    try {
+      expect((await wrong.fetch("/healthz")).status).toBe(200);
+      const readiness = await wrong.fetch("/readyz");
+      expect(readiness.status).toBe(503);
+      const text = await readiness.text();
+      expect(text).toContain("PIN");
+      const signers = wrong.signers();
+      for (let attempt = 0; attempt < 3; attempt++) {
+        const made = await wrong.cli("ca", "init-root", "--label", "r", "--cn", "R");
+        expect(made.code).toBe(1);
+        expect(made.stderr).toContain("key_unavailable");
+        await wrong.fetch("/readyz");
+      }
+      // Beyond every delay of the breaker no further signer was started.
+      await Bun.sleep(2500);
+      expect(wrong.signers()).toEqual(signers);
+      expect(wrong.logs.filter((line) => line.includes("refused the PIN"))).toHaveLength(1);
+      expect([...wrong.logs, text].join("\n")).not.toContain("4321");
+    } finally {
+      await wrong.dispose();
+      other.remove();
+    }
+  }, 60_000);
+});
+
+async function ready(of: Instance): Promise<void> {
+  while ((await of.fetch("/readyz")).status !== 200) await Bun.sleep(50);
+}
+
+/** Four clients that issue until told to stop, and remember every answer. */
+class Load {
+  readonly #certificates: string[] = [];
+  readonly #refusals: string[] = [];
+  #stopped = false;
+  #clients: Promise<void>[] = [];
+
+  static async start(target: Instance, { intermediateId }: Chain): Promise<Load> {
+    const csr = await newCsr(target.home, "load.example.test");
+    const secret = await target.token(["issuer"]);
+    const load = new Load();
+    const path = `/api/ca/${intermediateId}/issue`;
+    const ask = () =>
+      target.fetch(path, {
+        ...{ method: "POST", body: JSON.stringify({ csr }) },
+        headers: { authorization: `Token ${secret}`, "content-type": "application/json" },
+      });
+    load.#clients = Array.from({ length: 4 }, () => load.#run(ask));
+    return load;
+  }
+
+  async #run(ask: () => Promise<Response>): Promise<void> {
+    while (!this.#stopped) {
+      const response = await ask();
+      const answer = (await response.json()) as { certificate: string; code: string };
+      if (response.status === 201) this.#certificates.push(answer.certificate);
+      else {
+        const retry = response.headers.has("retry-after") ? "retry" : "no retry";
+        this.#refusals.push(`${response.status} ${answer.code} ${retry}`);
+        await Bun.sleep(20);
+      }
+    }
+  }
+
+  /** Waits for so many further certificates. */
+  async issued(count: number): Promise<void> {
+    const goal = this.#certificates.length + count;
+    while (this.#certificates.length < goal) await Bun.sleep(5);
+  }
+
+  async refused(count: number): Promise<void> {
+    while (this.#refusals.length < count) await Bun.sleep(5);
+  }
+
+  async stop() {
+    this.#stopped = true;
+    await Promise.all(this.#clients);
+    return { certificates: this.#certificates, refusals: this.#refusals };
+  }
+}
