@@ -1,0 +1,245 @@
+/** A database that fails, lies or fills up: no acknowledgement without an event, and the truth before availability. */
+
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdirSync, rmSync, closeSync, openSync, writeSync } from "node:fs";
+import { join } from "node:path";
+
+import { type Chain, createChain } from "#test/support/first-certificate.ts";
+import { failedStart, Instance, newHome, runCli } from "#test/support/instance.ts";
+import { newCsr } from "#test/support/relying-party.ts";
+
+/** One home for all: each test starts it, breaks it, and mends it again. */
+const home = newHome();
+let chain: Chain;
+let csr: string;
+
+beforeAll(async () => {
+  const instance = await Instance.start({ home });
+  chain = await createChain(instance, "ecdsa-p256");
+  csr = await newCsr(home, "storage.example.test");
+  await instance.stop();
+}, 30_000);
+
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+describe("when the audit insert fails", () => {
+  test("the revocation fails too, and nothing has changed", async () => {
+    altered(`create trigger refuse before insert on events when new.action = 'cert.revoke'
+      begin select raise(abort, 'the disk says no'); end`);
+    const instance = await Instance.start({ home });
+    const client = await Client.of(instance);
+    const serial = await client.issued();
+    const refused = await client.post("revoke", { serial, reason: "keyCompromise" });
+    expect(refused.status).toBeGreaterThanOrEqual(500);
+    expect(await refused.text()).not.toContain("the disk says no");
+    expect(await client.status(serial)).toBe("good");
+    // Others are not taken along, and what was refused can be asked for again.
+    expect(await client.status(await client.issued())).toBe("good");
+    await instance.stop();
+    altered("drop trigger refuse");
+    const mended = await Instance.start({ home });
+    const again = await Client.of(mended);
+    expect(await again.status(serial)).toBe("good");
+    expect((await again.post("revoke", { serial, reason: "superseded" })).status).toBe(200);
+    expect(await again.status(serial)).toBe("revoked");
+    expect((await mended.cli("audit", "verify")).code).toBe(0);
+    await mended.stop();
+  }, 30_000);
+});
+
+describe("when somebody has edited the database", () => {
+  test("`pkid audit verify` names the first event that is not what it was, and exits 1", async () => {
+    const [before] = rows("select seq, actor from events where seq = 4");
+    altered("update events set actor = 'nobody' where seq = 4");
+    const verdict = await runCli(home, ["audit", "verify", "--json"]);
+    expect(verdict.code).toBe(1);
+    expect(`${verdict.stdout}${verdict.stderr}`).toContain('"broken_at_seq":4');
+    const human = await runCli(home, ["audit", "verify"]);
+    expect([human.code, `${human.stdout}${human.stderr}`.includes("4")]).toEqual([1, true]);
+    altered(`update events set actor = '${String(before?.actor)}' where seq = 4`);
+    expect((await runCli(home, ["audit", "verify"])).code).toBe(0);
+  }, 30_000);
+
+  for (const [what, edit] of [
+    [
+      "the last event is another",
+      "update events set detail = detail || ' ' where seq = (select max(seq) from events)",
+    ],
+    ["the last event is gone", "delete from events where seq = (select max(seq) from events)"],
+    ["the head points elsewhere", "update heads set event_seq = event_seq - 1"],
+    [
+      "the ledger's last entry is another",
+      "update ledger set digest = 'x' where number = (select max(number) from ledger)",
+    ],
+  ] as const) {
+    test(`no start: ${what} (V-29)`, async () => {
+      const copy = `${home}.copy`;
+      Bun.spawnSync(["cp", "-a", home, copy]);
+      try {
+        altered(edit, copy);
+        for (const refused of [
+          await failedStart({ home: copy }),
+          await runCli(copy, ["ca", "list"]),
+        ]) {
+          expect([refused.code, refused.stdout]).toEqual([1, ""]);
+          expect(refused.stderr).toMatch(/head of the (audit chain|ledger)/);
+        }
+      } finally {
+        rmSync(copy, { recursive: true });
+      }
+    }, 30_000);
+  }
+});
+
+describe("when space runs out", () => {
+  test("below database.min_free_mb nothing is issued, and revocation goes on", async () => {
+    const roomy = await Instance.start({ home });
+    const serial = await (await Client.of(roomy)).issued();
+    const token = await roomy.token(["issuer"]);
+    await roomy.stop();
+    const instance = await Instance.start({ home, config: { database: { min_free_mb: 1e9 } } });
+    const client = new Client(instance, token);
+    const refused = await client.post("issue", { csr });
+    expect(refused.status).toBe(503);
+    expect(refused.headers.has("retry-after")).toBe(true);
+    expect(await refused.json()).toMatchObject({ code: "storage_unavailable" });
+    const made = await instance.cli("ca", "init-root", "--label", "more", "--cn", "More");
+    expect([made.code, made.stderr.includes("storage_unavailable")]).toEqual([1, true]);
+    const revoked = await client.post("revoke", { serial, reason: "superseded" });
+    expect(revoked.status).toBe(200);
+    expect(await client.status(serial)).toBe("revoked");
+    const readiness = await instance.fetch("/readyz");
+    expect([readiness.status, await readiness.text()]).toEqual([
+      ...[200, expect.stringContaining("issuance is refused")],
+    ]);
+    await instance.stop();
+  }, 30_000);
+
+  test.if(canMount())(
+    "a full disk is 503 and not ready, loses nothing, and heals by itself",
+    async () => {
+      const small = newHome();
+      const folder = join(small, "data");
+      mkdirSync(folder, { mode: 0o700 });
+      run("mount", "-t", "tmpfs", "-o", "size=24m,mode=0700", "tmpfs", folder);
+      try {
+        const instance = await Instance.start({
+          home: small,
+          config: { database: { min_free_mb: 0 } },
+        });
+        chain = await createChain(instance, "ecdsa-p256");
+        const client = await Client.of(instance);
+        const before = await client.issued();
+        fill(join(folder, "filler"));
+        let refused = await client.post("issue", { csr });
+        // What was set aside for the log of the database may still take a few.
+        const acknowledged = [before];
+        while (refused.status === 201) {
+          acknowledged.push(String(((await refused.json()) as { serial: string }).serial));
+          refused = await client.post("issue", { csr });
+        }
+        expect(refused.status).toBe(503);
+        expect(await refused.json()).toMatchObject({ code: "storage_unavailable" });
+        const readiness = await instance.fetch("/readyz");
+        expect(readiness.status).toBe(503);
+        expect(await readiness.json()).toMatchObject({
+          components: { database: { status: "down" } },
+        });
+        expect(await client.status(before)).toBe("good");
+        rmSync(join(folder, "filler"));
+        acknowledged.push(await client.issued());
+        while ((await instance.fetch("/readyz")).status !== 200) await Bun.sleep(50);
+        for (const serial of acknowledged) expect(await client.status(serial)).toBe("good");
+        expect((await instance.cli("audit", "verify")).code).toBe(0);
+        expect(await instance.stop()).toBe(0);
+      } finally {
+        run("umount", "-l", folder);
+        rmSync(small, { recursive: true });
+      }
+    },
+    60_000,
+  );
+});
+
+/** What a subscriber asks of the issuing CA. */
+class Client {
+  constructor(
+    private readonly instance: Instance,
+    private readonly secret: string,
+  ) {}
+
+  static async of(instance: Instance): Promise<Client> {
+    return new Client(instance, await instance.token(["issuer"]));
+  }
+
+  post(verb: string, body: object): Promise<Response> {
+    return this.instance.fetch(`/api/ca/${chain.intermediateId}/${verb}`, {
+      ...{ method: "POST", body: JSON.stringify(body) },
+      headers: { authorization: `Token ${this.secret}`, "content-type": "application/json" },
+    });
+  }
+
+  async issued(): Promise<string> {
+    const answer = await this.post("issue", { csr });
+    const { serial } = (await answer.json()) as { serial: string };
+    expect(answer.status).toBe(201);
+    return serial;
+  }
+
+  async status(serial: string): Promise<string> {
+    const { status } = await this.instance.admin<{ status: string }>(
+      ...(["GET", `/api/ca/${chain.intermediateId}/certificates/${serial}`] as const),
+    );
+    return status;
+  }
+}
+
+function altered(sql: string, where = home): void {
+  const database = new Database(join(where, "data", "pkid.db"));
+  database.run(sql);
+  database.close();
+}
+
+function rows(sql: string): Record<string, unknown>[] {
+  const database = new Database(join(home, "data", "pkid.db"), { readonly: true });
+  const found = database.query<Record<string, unknown>, []>(sql).all();
+  database.close();
+  return found;
+}
+
+/** Writes zeros until the disk takes no more. */
+function fill(path: string): void {
+  const file = openSync(path, "w");
+  try {
+    for (const size of [1_048_576, 4096]) {
+      const block = Buffer.alloc(size);
+      try {
+        while (writeSync(file, block) === size);
+      } catch {
+        // Full for blocks of this size.
+      }
+    }
+  } finally {
+    closeSync(file);
+  }
+}
+
+function run(...command: string[]): void {
+  const { exitCode, stderr } = Bun.spawnSync(command);
+  if (exitCode !== 0) throw new Error(`${command.join(" ")}: ${stderr}`);
+}
+
+/** Mounting takes root and leave to do so, which a container may not have. */
+function canMount(): boolean {
+  const probe = newHome();
+  try {
+    run("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", probe);
+    run("umount", probe);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    rmSync(probe, { recursive: true });
+  }
+}
