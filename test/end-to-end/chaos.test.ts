@@ -3,10 +3,22 @@
 import { expect, test } from "bun:test";
 
 import { chaos } from "#test/support/chaos.ts";
+import { createToken } from "#test/support/soft-token.ts";
 
 test("SIGKILL under 32 clients loses no certificate, no revocation and no link of the chain", async () => {
   const report = await chaos({ kills: 4, clients: 32, loadMsMax: 600 });
   expect(report.broken).toEqual([]);
   expect(report.issued).toBeGreaterThan(0);
   expect(report.revoked).toBeGreaterThan(0);
+}, 180_000);
+
+test("SIGKILL loses nothing either when the keys are in a token", async () => {
+  const { config, env, remove } = await createToken();
+  try {
+    const report = await chaos({ kills: 2, clients: 8, loadMsMax: 300, options: { config, env } });
+    expect(report.broken).toEqual([]);
+    expect(report.issued).toBeGreaterThan(0);
+  } finally {
+    remove();
+  }
 }, 180_000);
