@@ -38,6 +38,9 @@ export const oids = {
   freshestCrl: "2.5.29.46",
   authorityInfoAccess: "1.3.6.1.5.5.7.1.1",
   tlsFeature: "1.3.6.1.5.5.7.1.24",
+  // Certificate transparency: RFC 6962 §3.1, §3.3.
+  sctList: "1.3.6.1.4.1.11129.2.4.2",
+  precertificatePoison: "1.3.6.1.4.1.11129.2.4.3",
   accessOcsp: "1.3.6.1.5.5.7.48.1",
   accessCaIssuers: "1.3.6.1.5.5.7.48.2",
   ocspBasic: "1.3.6.1.5.5.7.48.1.1",
