@@ -54,6 +54,7 @@ export const operations = {
   "cert.issue":            { route: "POST /api/ca/{id}/issue",                           ...issue, suspendable: true, grows: true, limit: "admin_sign" },
   "cert.list":             { route: "GET /api/ca/{id}/certificates",                     ...read },
   "cert.show":             { route: "GET /api/ca/{id}/certificates/{serial}",            ...read },
+  "dns.tlsa":              { route: "GET /api/ca/{id}/dns-records/tlsa",                 ...read },
 
   // revocation
   "cert.revoke":           { route: "POST /api/ca/{id}/revoke",                          ...issue, limit: "exempt" },

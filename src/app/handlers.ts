@@ -8,6 +8,7 @@ import { authorityHandlers } from "#api/authorities.ts";
 import { certificateHandlers } from "#api/certificates.ts";
 import { type Build as HealthBuild, healthHandlers, type Probes } from "#api/health.ts";
 import { keyHandlers } from "#api/keys.ts";
+import { pinningHandlers } from "#api/pinning.ts";
 import { profileHandlers } from "#api/profiles.ts";
 import { revocationHandlers } from "#api/revocations.ts";
 import type { Config } from "#config/schema.ts";
@@ -64,6 +65,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...authorityHandlers({ store, authorities }),
     ...profileHandlers({ profiles }),
     ...certificateHandlers({ store, clock, issuance, profiles }),
+    ...pinningHandlers({ store }),
     ...revocationHandlers({ store, clock, revoker, publisher }),
     "crl.read": crlRead({ store, clock, publisher, httpMaxAgeSeconds: 0 }),
     "ocsp.get": answers.get,

@@ -6,6 +6,7 @@ import { caVerbs } from "#cli/commands/ca.ts";
 import { certVerbs } from "#cli/commands/cert.ts";
 import { configVerbs } from "#cli/commands/config.ts";
 import { crlVerbs } from "#cli/commands/crl.ts";
+import { dnsRecordsVerbs } from "#cli/commands/dns-records.ts";
 import { hsmVerbs } from "#cli/commands/hsm.ts";
 import { init } from "#cli/commands/init.ts";
 import { migrate } from "#cli/commands/migrate.ts";
@@ -28,6 +29,7 @@ export const nouns: Readonly<Record<string, Noun>> = {
   revoke: { summary: "Revoke, suspend and release certificates.", verbs: revokeVerbs },
   crl: { summary: "Certificate revocation lists.", verbs: crlVerbs },
   ocsp: { summary: "Online certificate status.", verbs: ocspVerbs },
+  "dns-records": { summary: "DNS records that pin keys.", verbs: dnsRecordsVerbs },
   token: { summary: "API tokens.", verbs: tokenVerbs },
   audit: { summary: "The audit chain.", verbs: auditVerbs },
   hsm: { summary: "The key store.", verbs: hsmVerbs },

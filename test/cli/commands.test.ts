@@ -21,6 +21,7 @@ const requests = [
   [`cert issue --ca ${id} --csr - --validity-days 3 --must-staple`, `POST /api/ca/${id}/issue`, { csr: "REQUEST", profile: "server", validity_days: 3, must_staple: true }],
   [`cert list --ca ${id} --q x --expires-before 2030-01-01`, `GET /api/ca/${id}/certificates?q=x&expires_before=2030-01-01`, undefined],
   [`cert orphans --ca ${id}`,                  `GET /api/ca/${id}/orphans`, undefined],
+  [`dns-records tlsa --ca ${id} --host a.test`, `GET /api/ca/${id}/dns-records/tlsa?host=a.test&protocol=tcp`, undefined],
   [`revoke cert --ca ${id} 12 --reason keyCompromise`, `POST /api/ca/${id}/revoke`, { serial: "12", reason: "keyCompromise" }],
   [`revoke suspend --ca ${id} 0x0C`,           `POST /api/ca/${id}/certificates/0x0C:suspend`, undefined],
   [`revoke release --ca ${id} 12`,             `POST /api/ca/${id}/certificates/12:release`, undefined],
@@ -38,6 +39,18 @@ const requests = [
   ["audit verify",                             "GET /api/events/verify", undefined],
   ["hsm status",                               "GET /api/hsm/info", undefined],
 ] as const;
+
+test("SSHFP records are computed here and ask no instance", async () => {
+  const stdin = `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAAAAA me`;
+  const line = "dns-records sshfp --host H.test --pub -".split(" ");
+  const { code, stdout, asked } = await shell(line, { stdin });
+  expect([code, asked]).toEqual([0, []]);
+  expect(stdout).toMatch(
+    /^h\.test\. IN SSHFP 4 1 [0-9a-f]{40}\nh\.test\. IN SSHFP 4 2 [0-9a-f]{64}\n$/,
+  );
+  expect((await shell(line, { stdin: "no key" })).code).toBe(1);
+  expect((await shell("dns-records sshfp --host a_b --pub -".split(" "), { stdin })).code).toBe(2);
+});
 
 describe("a command is one request to a row of the operations table", () => {
   test.each(requests)("%s", async (line, request, body) => {
