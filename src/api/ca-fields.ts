@@ -16,7 +16,13 @@ import {
   text,
   WrongValue,
 } from "#core/shape.ts";
-import { type KeyType, keyTypes, parseKeyType } from "#core/x509/algorithms.ts";
+import {
+  algorithms,
+  isPostQuantum,
+  type KeyType,
+  keyTypes,
+  parseKeyType,
+} from "#core/x509/algorithms.ts";
 import type { NameConstraints, Subtrees } from "#core/x509/name-constraints.ts";
 import { encodeName, type NameAttribute } from "#core/x509/names.ts";
 import type { CaWish } from "#domain/authorities/create.ts";
@@ -55,16 +61,17 @@ export const caFields = {
   label: text({ min: 1, max: 64, pattern: /^[A-Za-z0-9._-]+$/ }),
   subject: object(subjectFields),
   key_type: keyTypeField(),
-  algorithm: otherwise(oneOf(["classical", "pqc", "hybrid"]), "classical"),
+  algorithm: otherwise(oneOf(algorithms), "classical"),
   validity_days: optional(integer(1, 36_500)),
   max_path_len: optional(integer(0, 16)),
   name_constraints: optional(object(constraintFields)),
   policies: optional(object(policyFields)),
 };
 
-/** The wish the members express. Refuses `key_type_unsupported` for what cannot be made yet. */
+/** The wish the members express. Refuses `key_type_unsupported` for a key type that is not of the algorithm. */
 export function wishOf(body: Input<typeof caFields>): CaWish {
-  if (body.algorithm !== "classical") {
+  const fits = isPostQuantum(body.key_type) === (body.algorithm === "pqc");
+  if (body.algorithm === "hybrid" || !fits) {
     throw refuse("key_type_unsupported", { key_type: body.key_type });
   }
   return {

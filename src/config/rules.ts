@@ -136,6 +136,9 @@ function profileFaultsOf(setting: ProfileSetting, path: string): readonly Fault[
     const sentence = "Needs a longest validity of at most 7 days.";
     faults.push(fault(`${path}.omit_revocation_pointers`, sentence));
   }
+  if (setting.pqc_key_type !== undefined && setting.algorithm === "classical") {
+    faults.push(fault(`${path}.pqc_key_type`, "Has no meaning with algorithm classical."));
+  }
   return faults;
 }
 

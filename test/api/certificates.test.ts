@@ -105,6 +105,8 @@ test("a CA body is read strictly", async () => {
   expect(await code({ key_type: "dsa-1024" })).toBe("invalid_field");
   expect(await code({ key_type: "slh-dsa-sha2-128s" })).toBe("key_type_unsupported");
   expect(await code({ algorithm: "hybrid" })).toBe("key_type_unsupported");
+  expect(await code({ algorithm: "pqc" })).toBe("key_type_unsupported");
+  expect(await code({ key_type: "ml-dsa-65" })).toBe("key_type_unsupported");
   expect(await code({ name_constraints: {} })).toBe("invalid_field");
   expect(await code({ name_constraints: { permitted: { ip: ["10.0.0.0/33"] } } })).toBe(
     "invalid_field",
@@ -112,6 +114,12 @@ test("a CA body is read strictly", async () => {
   expect(await code({ extra: 1 })).toBe("unknown_field");
   expect(await code({ key_type: "ecdsa-sha2-nistp384" })).toBe("accepted");
   expect(await code({})).toBe("already_exists");
+});
+
+test("a post-quantum CA says so, and that its key is software-held", async () => {
+  const ca = await initRoot({ algorithm: "pqc", key_type: "ml-dsa-87" });
+  expect(ca).toMatchObject({ algorithm: "pqc", key_type: "ml-dsa-87", provider: "software" });
+  expect(ca).not.toHaveProperty("alt_key_type");
 });
 
 test("an intermediate is listed under its parent, newest first, and pages do not shift", async () => {
@@ -287,8 +295,10 @@ test("promised serials without certificate are listed as orphans", async () => {
 
 test("profiles are listed by name with days rounded up", async () => {
   const { items, total } = await ask("profile.list");
-  expect(total).toBe(3);
-  expect(items.map(({ name }: Json) => name)).toEqual(["client", "server", "server-client"]);
+  expect(total).toBe(4);
+  expect(items.map(({ name }: Json) => name)).toEqual([
+    ...["client", "pqc-server", "server", "server-client"],
+  ]);
   expect(items[0]).toMatchObject({
     ...{ builtin: true, key_usages: ["digitalSignature"], ext_key_usages: ["clientAuth"] },
     ...{ default_validity_days: 365, max_validity_days: 730, max_validity_seconds: 63_072_000 },

@@ -31,6 +31,7 @@ const refusals = [
   ["V-13", "profiles: [{ name: a, max_validity: 1d, max_validity_days: 1 }]", "profiles[0].max_validity: Only one of max_validity and max_validity_days may be set."],
   ["V-13", "profiles: [{ name: a, omit_revocation_pointers: true, max_validity_days: 8 }]", "profiles[0].omit_revocation_pointers: Needs a longest validity of at most 7 days."],
   ["V-13", "profiles: [{ name: a, omit_revocation_pointers: true }]", "profiles[0].omit_revocation_pointers: Needs a longest validity of at most 7 days."],
+  ["V-13", "profiles: [{ name: a, pqc_key_type: ml-dsa-65 }]", "profiles[0].pqc_key_type: Has no meaning with algorithm classical."],
   ["CFG-10", "profiles: [{ name: a }, { name: A }]", "profiles[1].name: There is another profile a; names must differ in more than case."],
   ["V-1", "profiles: [{}]", "profiles[0].name: Must be set."],
   ["V-1", "root_user: { password: a, password_hash: '$argon2id$v=19$x' }", "root_user.password_hash: Only one of password and password_hash may be set."],

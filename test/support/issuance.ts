@@ -1,6 +1,6 @@
 /** A CA in memory, ready to issue: every part real but the store and the key provider. */
 
-import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import { type KeyObject, sign } from "node:crypto";
 
 import { element, explicit, integer, oid, sequence, setOf } from "#core/asn1/der.ts";
 import { oids } from "#core/asn1/oids.ts";
@@ -8,7 +8,7 @@ import { encodePem } from "#core/asn1/pem.ts";
 import { defaultTenant } from "#core/ids.ts";
 import type { Profile } from "#core/policy/profile.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
-import { defaultSignature, type KeyType, keyTypes, schemeOf } from "#core/x509/algorithms.ts";
+import { defaultSignature, type KeyType, schemeOf } from "#core/x509/algorithms.ts";
 import { assembleSigned } from "#core/x509/certificate.ts";
 import { encodeExtensions, type Extension, subjectAltName } from "#core/x509/extensions.ts";
 import type { GeneralName } from "#core/x509/general-names.ts";
@@ -19,15 +19,19 @@ import { Serving } from "#domain/authorities/serving.ts";
 import { CaSigners } from "#domain/authorities/signers.ts";
 import { Ceremony } from "#domain/certificates/ceremony.ts";
 import { Issuance, type IssueWish } from "#domain/certificates/issue.ts";
+import type { ProviderName } from "#domain/keys.ts";
 import type { Random } from "#domain/ports.ts";
 import { openMemoryKeys } from "./memory-keys.ts";
 import { openMemoryStore } from "./memory-store.ts";
 import { seededRandom, testClock } from "./ports.ts";
+import { keyPair } from "./x509.ts";
 
 export interface WorldOptions {
   readonly urlBase?: string;
   readonly profiles?: readonly Profile[];
   readonly random?: Random;
+  /** Of classical CA keys; the memory keys hold both kinds. */
+  readonly provider?: ProviderName;
   readonly maxNames?: number;
   readonly maxCertValidityDays?: number;
 }
@@ -48,7 +52,11 @@ export function issuanceWorld(options: WorldOptions = {}) {
   const signers = new CaSigners({ cas: store.read.cas, keys, urlBase });
   const ceremony = new Ceremony({ store, keys, clock, random });
   const shared = { store, keys, clock, random, signers, ceremony, profiles, settings };
-  const authorities = new Authorities({ ...shared, provider: "software", urlBase });
+  const authorities = new Authorities({
+    ...shared,
+    provider: options.provider ?? "software",
+    urlBase,
+  });
   const issuance = new Issuance(shared);
   const serving = new Serving({ ...shared, authorities });
   return { ...shared, authorities, issuance, serving };
@@ -122,12 +130,7 @@ export function csr(options: CsrOptions = {}): string {
 export const dnsName = (value: string): GeneralName => ({ kind: "dns", value });
 
 /** A key pair of a type of the table. */
-export function newKey(keyType: KeyType): { publicKey: KeyObject; privateKey: KeyObject } {
-  const [family, bits] = keyTypes[keyType];
-  if (family === "rsa") return generateKeyPairSync("rsa", { modulusLength: bits });
-  if (family === "ec") return generateKeyPairSync("ec", { namedCurve: `P-${bits}` });
-  return generateKeyPairSync("ed25519");
-}
+export const newKey = keyPair;
 
 export const spkiOf = (key: KeyObject): Uint8Array =>
   new Uint8Array(key.export({ type: "spki", format: "der" }));

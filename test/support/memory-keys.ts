@@ -1,10 +1,12 @@
 /** A working key provider in memory: real keys and signatures by node:crypto, and switches that make it fail. */
 
-import { createHash, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import { createHash, type KeyObject, sign } from "node:crypto";
 
 import { assert, refuse } from "#core/problems.ts";
 import { type KeyType, keyTypes, schemeOf } from "#core/x509/algorithms.ts";
 import type { HeldKey, KeyRef, Keys, SignTicket } from "#domain/keys.ts";
+
+import { keyPair } from "./x509.ts";
 
 /** The provider, what it was asked to sign, and a switch. */
 export interface MemoryKeys extends Keys {
@@ -24,7 +26,7 @@ export function openMemoryKeys(): MemoryKeys {
     held,
     beforeSign: () => {},
     generate: async ({ provider, label, keyType }) => {
-      const pair = generate(keyType);
+      const pair = keyPair(keyType);
       const spki = new Uint8Array(pair.publicKey.export({ type: "spki", format: "der" }));
       const id = createHash("sha256").update(spki).digest("hex").slice(0, 40);
       const key = { ref: { provider, label, id }, keyType, spki, deviceSerial: "software:memory" };
@@ -51,7 +53,7 @@ export function openMemoryKeys(): MemoryKeys {
     facts: async () => [
       {
         ...{ provider: "software", available: true, deviceSerial: "software:memory" },
-        keyTypes: (Object.keys(keyTypes) as KeyType[]).filter((type) => !type.startsWith("ml-")), // Keys of the table.
+        keyTypes: Object.keys(keyTypes) as KeyType[], // Keys of the table.
       },
     ],
     close: async () => {},
@@ -63,12 +65,4 @@ function present(held: ReadonlyMap<string, HeldKey>, ref: KeyRef): HeldKey {
   const key = held.get(ref.id);
   if (key === undefined) throw refuse("key_unavailable", { retry_after: 2 });
   return key;
-}
-
-function generate(keyType: KeyType): { publicKey: KeyObject; privateKey: KeyObject } {
-  const [family, bits] = keyTypes[keyType];
-  if (family === "rsa") return generateKeyPairSync("rsa", { modulusLength: bits });
-  if (family === "ec") return generateKeyPairSync("ec", { namedCurve: `P-${bits}` });
-  if (family === "ed25519") return generateKeyPairSync("ed25519");
-  throw refuse("key_type_unsupported", { key_type: keyType });
 }

@@ -25,7 +25,7 @@ export interface TestKey {
 
 /** A fresh software key of this type. */
 export function makeKey(type: KeyType): TestKey {
-  const { privateKey, publicKey } = generate(type);
+  const { privateKey, publicKey } = keyPair(type);
   const der = publicKey.export({ format: "der", type: "spki" });
   return { privateKey, spki: new Uint8Array(der) };
 }
@@ -74,7 +74,8 @@ export function certify(key: TestKey, fields: TbsCertificate): Uint8Array {
   return assembleSigned(tbs, fields.signature, signWith(key, fields.signature, tbs));
 }
 
-function generate(type: KeyType): {
+/** A key pair of a type of the table. */
+export function keyPair(type: KeyType): {
   readonly privateKey: nodeCrypto.KeyObject;
   readonly publicKey: nodeCrypto.KeyObject;
 } {

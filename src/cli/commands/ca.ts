@@ -2,13 +2,13 @@
 
 import {
   type Args,
+  choice,
   type Given,
   many,
   number,
   pageArgs,
   required,
   value,
-  valueOr,
   word,
 } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";
@@ -18,6 +18,7 @@ import { caIdOf, caOf } from "#cli/references.ts";
 import { columns, facts, type Row, rowsAt, textAt } from "#cli/rows.ts";
 
 const subjectArgs = {
+  algorithm: choice("classical or pqc.", "algorithm", ["classical", "pqc"]),
   label: required("Label, 1 to 64 of A-Z a-z 0-9 . _ -", "label"),
   cn: required("Common name.", "name"),
   o: value("Organization.", "name"),
@@ -64,13 +65,13 @@ export const caVerbs: Readonly<Record<string, Command>> = {
     summary: "Create a root CA.",
     args: {
       ...subjectArgs,
-      "key-type": valueOr("Key type.", "type", "ecdsa-p384"),
+      "key-type": value("Key type (ecdsa-p384, with pqc ml-dsa-65).", "type"),
       "validity-days": number("Validity in days (3650 when not given).", "days"),
       tenant: value("Tenant that owns it, by id or slug.", "tenant"),
     },
     run: async ({ args, client, print }) => {
       const tenant = args.tenant === undefined ? {} : { tenant_id: args.tenant };
-      const body = { ...caBody(args), ...tenant };
+      const body = { ...caBody(args, "ecdsa-p384"), ...tenant };
       const ca = await client.ask("ca.init_root", { body });
       print(ca, created(ca));
     },
@@ -80,12 +81,13 @@ export const caVerbs: Readonly<Record<string, Command>> = {
     args: {
       parent: required("CA that signs it, by id or label.", "ca"),
       ...subjectArgs,
-      "key-type": valueOr("Key type.", "type", "ecdsa-p256"),
+      "key-type": value("Key type (ecdsa-p256, with pqc ml-dsa-65).", "type"),
       "validity-days": number("Validity in days (1825 when not given).", "days"),
     },
     run: async ({ args, client, print }) => {
       const id = await caIdOf(client, args.parent);
-      const ca = await client.ask("ca.issue_intermediate", { path: { id }, body: caBody(args) });
+      const body = caBody(args, "ecdsa-p256");
+      const ca = await client.ask("ca.issue_intermediate", { path: { id }, body });
       print(ca, created(ca));
     },
   }),
@@ -103,9 +105,10 @@ export const caVerbs: Readonly<Record<string, Command>> = {
 
 function caBody(
   args: Given<typeof subjectArgs> & {
-    readonly "key-type": string;
+    readonly "key-type": string | undefined;
     readonly "validity-days": number | undefined;
   },
+  classicalKeyType: string,
 ): Record<string, unknown> {
   const { label, cn, o, ou, c, st, l } = args;
   const oids = args["policy-oid"];
@@ -116,7 +119,8 @@ function caBody(
   return {
     label,
     subject: { cn, o, ou, c, st, l },
-    key_type: args["key-type"],
+    key_type: args["key-type"] ?? (args.algorithm === "pqc" ? "ml-dsa-65" : classicalKeyType),
+    algorithm: args.algorithm === "classical" ? undefined : args.algorithm,
     validity_days: args["validity-days"],
     max_path_len: args["path-len"],
     ...(constraints === undefined ? {} : { name_constraints: constraints }),
@@ -143,6 +147,7 @@ const pemOf = (ca: Row): string => textAt(ca, "certificate");
 
 const shown = [
   ...["id", "label", "status", "subject", "serial", "not_before", "not_after", "key_type"],
+  ...["algorithm"],
   ...["provider", "parent_id", "max_path_len", "public_key_fingerprint", "tenant_id"],
   ...["successor_id", "predecessor_id", "retire_after", "created_at"],
 ];

@@ -41,6 +41,8 @@ export const issuance = section("Issuance", {
   max_names: count("Subject alternative names per certificate.", 100, { min: 1, max: 1000 }),
 });
 
+const profileAlgorithms = ["classical", "pqc"] as const;
+const postQuantumTypes = ["ml-dsa-44", "ml-dsa-65", "ml-dsa-87"] as const;
 const modes = ["enforce", "warn"] as const;
 // The table's keys are exactly the key usages.
 const usages = Object.keys(keyUsageBits) as readonly KeyUsage[];
@@ -101,6 +103,12 @@ const profileMembers = {
     "Stamp no CRL and OCSP URLs; only up to 7 days of validity.",
     false,
   ),
+  algorithm: word(
+    "What it wants: nothing, or (`pqc`) ML-DSA keys under an ML-DSA CA.",
+    profileAlgorithms,
+    "classical",
+  ),
+  pqc_key_type: word("The one ML-DSA key type it accepts; unset accepts all.", postQuantumTypes),
 } as const;
 
 /** The key `profiles`. */
@@ -139,6 +147,8 @@ export function profileOf(setting: ProfileSetting): Profile {
     mustStaple: setting.must_staple,
     allowMustStapleOverride: setting.allow_must_staple_override,
     omitRevocationPointers: setting.omit_revocation_pointers,
+    algorithm: setting.algorithm,
+    pqcKeyType: setting.pqc_key_type,
   };
 }
 

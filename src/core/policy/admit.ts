@@ -56,6 +56,7 @@ export function admit(
   const objections = [
     nameObjection(names, profile, settings),
     usageObjection(profile, keyUsages.length, publicKey),
+    algorithmObjection(profile, publicKey, issuer),
     staple.objection,
     validity.objection,
   ].filter((objection) => objection !== undefined);
@@ -139,6 +140,24 @@ function usageObjection(profile: Profile, usable: number, key: PublicKey): Objec
     code: "key_usage_unsuitable",
     facts: { key_type: key.keyType ?? key.family },
   };
+}
+
+/** PQ-1, PQ-3: a post-quantum profile wants the key and the issuer to be post-quantum. */
+function algorithmObjection(
+  { algorithm, pqcKeyType }: Profile,
+  { keyType, family }: PublicKey,
+  issuer: Issuer,
+): Objection | undefined {
+  if (algorithm !== "pqc") return undefined;
+  if (family !== "ml-dsa" || (pqcKeyType !== undefined && keyType !== pqcKeyType)) {
+    return {
+      ...{ gate: "certificate_policy", code: "key_usage_unsuitable" },
+      reason: `the profile wants ${pqcKeyType ?? "an ML-DSA"} key`,
+      facts: { key_type: keyType ?? family },
+    };
+  }
+  if (issuer.signature.startsWith("ml-dsa")) return undefined;
+  return { gate: "certificate_policy", reason: "the profile wants an ML-DSA issuer" };
 }
 
 /** A configured profile may name neither default nor maximum; only the caps bind it then. */

@@ -1,5 +1,6 @@
 /** Key checks: what makes a public key unfit to be certified, one row per check (behaviour.md §6.2). */
 
+import { rawKeyOctets } from "#core/x509/algorithms.ts";
 import type { PublicKey } from "#core/x509/public-keys.ts";
 
 import type { Profile } from "./profile.ts";
@@ -25,6 +26,7 @@ export const keyRules: readonly KeyRule[] = [
   { id: "ec_curve",      fixed: true, clause: "BR 6.1.5",             check: ecCurve },
   { id: "ec_point",      fixed: true, clause: "NIST SP 800-56A 5.6.2.3", check: ecPoint },
   { id: "ed25519_point", fixed: true, clause: "RFC 8032 5.1.3",       check: ed25519Point },
+  { id: "pq_length",     fixed: true, clause: "RFC 9881 4, RFC 9909 4", check: postQuantumLength },
   { id: "unknown_key",   fixed: true, clause: "BR 6.1.5",             check: unknownKey },
 ];
 
@@ -87,9 +89,23 @@ function ed25519Point(key: PublicKey) {
   return key.family === "ed25519" ? ed25519PointFault(key.point) : undefined;
 }
 
+/** ML-KEM keys cannot sign, so no request proves their possession (PQ-8). */
+function postQuantumLength(key: PublicKey) {
+  if (key.family === "unknown" && key.oid.startsWith(mlKemArc)) {
+    return "the possession of an ML-KEM key cannot be proven";
+  }
+  if (key.family !== "ml-dsa" || key.keyType === undefined) return undefined;
+  const wanted = rawKeyOctets(key.keyType);
+  return key.raw.length === wanted
+    ? undefined
+    : `the ${key.keyType} key has ${key.raw.length} octets instead of ${wanted}`;
+}
+
 /** A key whose kind is not known cannot be checked, and so is refused. */
 function unknownKey(key: PublicKey) {
   return key.family === "unknown" ? `keys of algorithm ${key.oid} are not certified` : undefined;
 }
 
 const bitsMax = 8192;
+/** FIPS 203, the sets 512, 768 and 1024. */
+const mlKemArc = "2.16.840.1.101.3.4.4.";

@@ -1,5 +1,6 @@
 /** Profiles: what a kind of certificate says and how long it lives. */
 
+import type { Algorithm, KeyType } from "#core/x509/algorithms.ts";
 import type { KeyUsage } from "#core/x509/extensions.ts";
 
 /** A profile as the server uses it; built-in or from the configuration. */
@@ -43,4 +44,8 @@ export interface Profile {
   readonly mustStaple: boolean;
   readonly allowMustStapleOverride: boolean;
   readonly omitRevocationPointers: boolean;
+  /** `pqc` wants an ML-DSA key and an ML-DSA issuer; everything else is `classical` (behaviour.md §18). */
+  readonly algorithm: Algorithm;
+  /** The post-quantum key type it insists on; undefined accepts every ML-DSA key. */
+  readonly pqcKeyType: KeyType | undefined;
 }

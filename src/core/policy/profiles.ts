@@ -2,6 +2,7 @@
 
 import { refuse } from "#core/problems.ts";
 import { secondsPerDay } from "#core/time.ts";
+import type { Algorithm } from "#core/x509/algorithms.ts";
 import type { KeyUsage } from "#core/x509/extensions.ts";
 
 import type { Profile } from "./profile.ts";
@@ -64,7 +65,8 @@ export function profileJson(profile: Profile) {
     }),
     must_staple: profile.mustStaple,
     allow_must_staple_override: profile.allowMustStapleOverride,
-    algorithm: "classical",
+    algorithm: profile.algorithm,
+    ...(profile.pqcKeyType === undefined ? {} : { pqc_key_type: profile.pqcKeyType }),
     require_approval: false,
   };
 }
@@ -74,16 +76,17 @@ export const daysRoundedUp = (seconds: number): number => Math.ceil(seconds / se
 
 // biome-ignore format: the table is read by column.
 const rows = [
-  // name, key usages, extended key usages, days by default, days at most, description
-  ["server",        ["digitalSignature", "keyEncipherment"], ["serverAuth"],               397, 397, "TLS servers."],
-  ["client",        ["digitalSignature"],                    ["clientAuth"],               365, 730, "TLS clients."],
-  ["server-client", ["digitalSignature", "keyEncipherment"], ["serverAuth", "clientAuth"], 397, 397, "TLS servers that are also clients."],
+  // name, key usages, extended key usages, days by default, days at most, algorithm, description
+  ["server",        ["digitalSignature", "keyEncipherment"], ["serverAuth"],               397, 397, "classical", "TLS servers."],
+  ["client",        ["digitalSignature"],                    ["clientAuth"],               365, 730, "classical", "TLS clients."],
+  ["server-client", ["digitalSignature", "keyEncipherment"], ["serverAuth", "clientAuth"], 397, 397, "classical", "TLS servers that are also clients."],
+  ["pqc-server",    ["digitalSignature"],                    ["serverAuth"],               365, 397, "pqc",       "TLS servers with ML-DSA keys, under an ML-DSA CA."],
 ] as const satisfies readonly (readonly [
-  string, readonly KeyUsage[], readonly string[], number, number, string,
+  string, readonly KeyUsage[], readonly string[], number, number, Algorithm, string,
 ])[];
 
 const builtins: readonly Profile[] = rows.map(
-  ([name, keyUsages, extKeyUsages, defaultDays, maxDays, description]) => ({
+  ([name, keyUsages, extKeyUsages, defaultDays, maxDays, algorithm, description]) => ({
     ...{ name, description, builtin: true, keyUsages, extKeyUsages },
     defaultValiditySeconds: defaultDays * secondsPerDay,
     maxValiditySeconds: maxDays * secondsPerDay,
@@ -96,5 +99,6 @@ const builtins: readonly Profile[] = rows.map(
       ...{ permittedUris: undefined, allowWildcards: true, requireSan: false },
     },
     ...{ mustStaple: false, allowMustStapleOverride: false, omitRevocationPointers: false },
+    ...{ algorithm, pqcKeyType: undefined },
   }),
 );

@@ -19,6 +19,13 @@ export const keyTypes = {
 export type KeyType = keyof typeof keyTypes;
 export type KeyFamily = (typeof keyTypes)[KeyType][0];
 
+/** How a CA or profile meets quantum computers: not, by its key, or by a second key beside a classical one. */
+export const algorithms = ["classical", "pqc", "hybrid"] as const;
+export type Algorithm = (typeof algorithms)[number];
+
+/** True for keys a quantum computer is not known to break; software-held wherever they are (KEY-3). */
+export const isPostQuantum = (keyType: KeyType): boolean => keyTypes[keyType][0] === "ml-dsa";
+
 /** Columns: OID, AlgorithmIdentifier parameters, scheme. RFC 4055, 5758, 8410, 9881. */
 export const signatures = {
   "rsa-pkcs1-sha256": ["1.2.840.113549.1.1.11", "null", { hash: "sha256", padding: "pkcs1" }],
@@ -44,11 +51,20 @@ export const defaultSignature = (keyType: KeyType): SignatureName => keyTypes[ke
 /** The scheme `verifySignature` of core/crypto wants. */
 export const schemeOf = (signature: SignatureName): SignatureScheme => signatures[signature][2];
 
+/** Octets of a raw post-quantum public key (FIPS 204 §4 table 2); undefined for classical types. */
+export const rawKeyOctets = (keyType: KeyType): number | undefined => rawOctets.get(keyType);
+
 /** Reads a key type, accepting the `ecdsa-sha2-nistp*` aliases; gives undefined for an unknown one. */
 export function parseKeyType(text: string): KeyType | undefined {
   const name = aliases[text] ?? text;
   return name in keyTypes ? (name as KeyType) : undefined; // A key of the table.
 }
+
+const rawOctets: ReadonlyMap<KeyType, number> = new Map<KeyType, number>([
+  ["ml-dsa-44", 1312],
+  ["ml-dsa-65", 1952],
+  ["ml-dsa-87", 2592],
+]);
 
 const aliases: Readonly<Record<string, string>> = {
   "ecdsa-sha2-nistp256": "ecdsa-p256",

@@ -8,7 +8,7 @@ import type { IssuanceSettings, Issuer, Plan } from "#core/policy/plan.ts";
 import { placeValidity, type Validity } from "#core/policy/validity.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { type Instant, secondsPerDay } from "#core/time.ts";
-import { defaultSignature, type KeyType } from "#core/x509/algorithms.ts";
+import { defaultSignature, isPostQuantum, type KeyType } from "#core/x509/algorithms.ts";
 import { subjectKeyId } from "#core/x509/extensions.ts";
 import type { NameConstraints } from "#core/x509/name-constraints.ts";
 import { encodeName, type Name, type NameAttribute, nameText } from "#core/x509/names.ts";
@@ -92,13 +92,16 @@ export class Authorities {
       ...{ origin, wish, tenant, action: "ca.init_root", parent: undefined, now },
       ...{ maxPathLength: wish.maxPathLength, subject: encodeName(wish.subject) },
       validity: this.#validity(wish, rootDays, undefined, now),
-      ...{ provider: special.provider ?? this.#deps.provider, internal: special.internal ?? false },
+      ...{
+        provider: special.provider ?? this.#providerOf(wish),
+        internal: special.internal ?? false,
+      },
     });
   }
 
   /** Refuses also `ca_not_active`, `ca_constraint` and `validity_exceeds_limit`, all before a key is made. */
   async issueIntermediate(origin: Origin, parentCa: CaRecord, wish: CaWish): Promise<CaRecord> {
-    const { store, signers, clock, provider } = this.#deps;
+    const { store, signers, clock } = this.#deps;
     const now = clock.now();
     const parent = await signers.signer(await activeMember(store.read.cas, parentCa), now);
     await this.#labelFree(wish.label);
@@ -111,8 +114,13 @@ export class Authorities {
     }
     return await this.#create({
       ...{ origin, wish, tenant: parentCa.tenant, action: "ca.issue_intermediate", parent, now },
-      ...{ maxPathLength, subject, validity, provider, internal: false },
+      ...{ maxPathLength, subject, validity, provider: this.#providerOf(wish), internal: false },
     });
+  }
+
+  /** KEY-3: no token of today holds post-quantum keys, so they are software-held, and called so. */
+  #providerOf({ keyType }: CaWish): ProviderName {
+    return isPostQuantum(keyType) ? "software" : this.#deps.provider;
   }
 
   async #labelFree(label: string): Promise<void> {

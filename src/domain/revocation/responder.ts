@@ -3,7 +3,12 @@
 import type { CaId, Serial } from "#core/ids.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { addSeconds, type Instant, instant, wholeSecond } from "#core/time.ts";
-import { defaultSignature, type KeyType, type SignatureName } from "#core/x509/algorithms.ts";
+import {
+  defaultSignature,
+  isPostQuantum,
+  type KeyType,
+  type SignatureName,
+} from "#core/x509/algorithms.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import {
   authorityKeyIdentifier,
@@ -170,7 +175,8 @@ export class Responders {
     if (old !== undefined) return await this.#certify(issuer, await keys.find(keyRefOf(old)));
     const suffix = random.uuid().slice(0, 8);
     const held = await keys.generate({
-      ...{ provider: settings.provider, keyType: settings.keyType, role: "responder" },
+      ...responderKey(issuer.ca.keyType, settings),
+      role: "responder",
       label: `ocsp-${issuer.ca.id}-${suffix}`,
     });
     try {
@@ -241,6 +247,12 @@ export class Responders {
       ...{ serial: undefined, notAfter: ca.notAfter ?? instant(0) },
     };
   }
+}
+
+/** PQ-3: the responder of a post-quantum CA has a key of the same family, software-held like the CA's (KEY-3). */
+function responderKey(caKeyType: KeyType, settings: ResponderSettings) {
+  if (!isPostQuantum(caKeyType)) return { provider: settings.provider, keyType: settings.keyType };
+  return { provider: "software" as const, keyType: caKeyType };
 }
 
 const keyRefOf = ({ keyProvider, keyLabel, keyId }: ResponderRecord): KeyRef => ({

@@ -124,3 +124,28 @@ test("every check cites its clause and no id occurs twice", () => {
   expect(new Set(keyRules.map(({ id }) => id)).size).toBe(keyRules.length);
   for (const { clause } of keyRules) expect(clause).not.toBe("");
 });
+
+test("RFC 9881 §4: an ML-DSA key has exactly the octets of its set", () => {
+  for (const [keyType, octets] of [
+    ["ml-dsa-44", 1312],
+    ["ml-dsa-65", 1952],
+    ["ml-dsa-87", 2592],
+  ] as const) {
+    const fresh = parsePublicKey(spkiOf(newKey(keyType).publicKey));
+    expect(codes(fresh)).toEqual([]);
+    for (const length of [0, octets - 1, octets + 1]) {
+      const wrong: PublicKey = {
+        ...{ spki: fresh.spki, keyType, family: "ml-dsa", raw: new Uint8Array(length) },
+      };
+      expect(codes(wrong, { ...strictKeyChecks, disabled: true })).toEqual(["pq_length"]);
+    }
+  }
+});
+
+test("an ML-KEM key is refused, because nobody can prove to have it", () => {
+  const kem: PublicKey = {
+    ...{ spki: new Uint8Array(), keyType: undefined, family: "unknown" },
+    oid: "2.16.840.1.101.3.4.4.2",
+  };
+  expect(codes(kem)).toContain("pq_length");
+});

@@ -1,0 +1,129 @@
+/** Post-quantum CAs: everything they sign verifies in another implementation, and the rules are those of every CA. */
+
+import { beforeEach, describe, expect, test } from "bun:test";
+
+import { oids } from "#core/asn1/oids.ts";
+import { Problem } from "#core/problems.ts";
+import type { KeyType } from "#core/x509/algorithms.ts";
+import { extensionOf, parseCertificate } from "#core/x509/certificate.ts";
+import { parseCrl } from "#core/x509/crl.ts";
+import { parseKeyUsage } from "#core/x509/extensions.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import { caWish, csr, initRoot, leafWish, rootOrigin } from "#test/support/issuance.ts";
+import { node24Present, pathVerifies, signatureVerifies } from "#test/support/node24.ts";
+import { opensslText } from "#test/support/openssl.ts";
+import { revokingWorld } from "#test/support/revoking-world.ts";
+
+const sizes = { "ml-dsa-44": 2420, "ml-dsa-65": 3309, "ml-dsa-87": 4627 } as const;
+const arcs = { "ml-dsa-44": 17, "ml-dsa-65": 18, "ml-dsa-87": 19 } as const;
+
+let world: ReturnType<typeof revokingWorld>;
+beforeEach(() => {
+  world = revokingWorld({ urlBase: "https://pki.example", provider: "pkcs11" });
+});
+
+const under = (root: CaRecord, keyType: KeyType) =>
+  world.authorities.issueIntermediate(rootOrigin, root, caWish({ label: "issuing", keyType }));
+const codeOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => "accepted",
+    (error) => (error instanceof Problem ? error.code : String(error)),
+  );
+const certificateOf = (ca: CaRecord) => ca.certificate ?? new Uint8Array(0);
+
+describe.skipIf(!node24Present)("as OpenSSL 3.5 sees it", () => {
+  for (const keyType of ["ml-dsa-44", "ml-dsa-65", "ml-dsa-87"] as const) {
+    test(`RFC 9881: a whole ${keyType} hierarchy verifies, CRL and OCSP answers too`, async () => {
+      const root = await initRoot(world, { keyType });
+      const issuing = await under(root, keyType);
+      const wish = leafWish({ csr: csr({ keyType }), profile: "pqc-server" });
+      const { certificate, serial } = await world.issuance.issue(rootOrigin, issuing, wish);
+      const path = [certificate, certificateOf(issuing), certificateOf(root)];
+      expect(pathVerifies(path)).toBe(true);
+      expect(pathVerifies([certificate, certificateOf(root)])).toBe(false);
+
+      const crl = parseCrl((await world.publisher.publish(issuing, rootOrigin)).der);
+      expect(crl.signatureName).toBe(keyType);
+      expect(signatureVerifies(issuing.spki, crl.tbs, crl.signature)).toBe(true);
+
+      const answer = await world.askOcsp(issuing, serial);
+      expect(answer.answers[0]?.status).toEqual({ status: "good" });
+      const [responder] = answer.certificates.map(parseCertificate);
+      // PQ-3: the responder's own key is of the family of its CA, and software-held as its CA is.
+      expect(answer.signatureName).toBe(keyType);
+      expect(signatureVerifies(responder?.spki ?? issuing.spki, answer.tbs, answer.signature)).toBe(
+        true,
+      );
+      expect(pathVerifies([responder?.der ?? certificate, ...path.slice(1)])).toBe(true);
+    });
+  }
+});
+
+for (const keyType of ["ml-dsa-44", "ml-dsa-65", "ml-dsa-87"] as const) {
+  test(`RFC 9881 §3: ${keyType} certificates name the algorithm without parameters, in sizes that never change`, async () => {
+    const root = await initRoot(world, { keyType });
+    const { signature, signatureOid, extensions } = parseCertificate(certificateOf(root));
+    expect(signature.length).toBe(sizes[keyType]);
+    expect(signatureOid).toBe(`2.16.840.1.101.3.4.3.${arcs[keyType]}`);
+    const usage = extensionOf({ extensions }, oids.keyUsage);
+    expect(parseKeyUsage(usage?.value ?? new Uint8Array(0))).toEqual([
+      ...(["digitalSignature", "keyCertSign", "cRLSign"] as const),
+    ]);
+    const outline = opensslText(["asn1parse", "-inform", "DER"], certificateOf(root));
+    const algorithms = outline.split("\n").filter((line) => line.includes(signatureOid));
+    expect(algorithms).toHaveLength(3); // Inner, key, outer; each the only member of its SEQUENCE.
+    expect(outline).not.toContain("NULL");
+  });
+}
+
+test("KEY-3: keys of post-quantum CAs and of their responders are software-held, whatever the configured provider", async () => {
+  const root = await initRoot(world, { keyType: "ml-dsa-65" });
+  expect(root.key.provider).toBe("software");
+  await world.askOcsp(root, root.serial ?? caSerial());
+  const responder = await world.store.read.revocations.responder(root.id);
+  expect(responder?.keyProvider).toBe("software");
+  expect((await initRoot(world, { label: "classical" })).key.provider).toBe("pkcs11");
+});
+
+test("PQ-2: a post-quantum key gets signature usages only, whatever the profile asks for", async () => {
+  const root = await initRoot(world, { keyType: "ml-dsa-65" });
+  const wish = leafWish({ csr: csr({ keyType: "ml-dsa-44" }), profile: "server" });
+  const { certificate } = await world.issuance.issue(rootOrigin, root, wish);
+  const usage = extensionOf(parseCertificate(certificate), oids.keyUsage);
+  expect(parseKeyUsage(usage?.value ?? new Uint8Array(0))).toEqual(["digitalSignature"]);
+});
+
+test("the profile pqc-server refuses classical keys by name, and classical issuers", async () => {
+  const quantum = await initRoot(world, { keyType: "ml-dsa-65" });
+  const classical = await initRoot(world, { label: "classical" });
+  const issue = (ca: CaRecord, keyType: KeyType) => {
+    const wish = leafWish({ csr: csr({ keyType }), profile: "pqc-server" });
+    return codeOf(world.issuance.issue(rootOrigin, ca, wish));
+  };
+  expect(await issue(quantum, "ml-dsa-44")).toBe("accepted");
+  expect(await issue(quantum, "ecdsa-p256")).toBe("key_usage_unsuitable");
+  expect(await issue(quantum, "rsa-2048")).toBe("key_usage_unsuitable");
+  expect(await issue(classical, "ml-dsa-44")).toBe("gate_refused");
+});
+
+test("the gates are those of every CA: a name outside the constraints and a stolen key are refused", async () => {
+  const dns = { dns: ["allowed.example"], ip: [], email: [], uri: [], dirNames: [] };
+  const none = { dns: [], ip: [], email: [], uri: [], dirNames: [] };
+  const nameConstraints = { permitted: dns, excluded: none, critical: true };
+  const root = await initRoot(world, { keyType: "ml-dsa-65", nameConstraints });
+  const issue = (options: Parameters<typeof csr>[0]) => {
+    const wish = leafWish({
+      csr: csr({ keyType: "ml-dsa-65", ...options }),
+      profile: "pqc-server",
+    });
+    return codeOf(world.issuance.issue(rootOrigin, root, wish));
+  };
+  const named = { subject: [], dns: ["a.allowed.example"] };
+  expect(await issue(named)).toBe("accepted");
+  expect(await issue({ ...named, dns: ["a.other.example"] })).toBe("gate_refused");
+  expect(await issue({ ...named, stolen: true })).toBe("bad_csr");
+});
+
+function caSerial(): never {
+  throw new Error("a certified CA has a serial");
+}
