@@ -1,0 +1,185 @@
+/** Two replicas of the binary on one PostgreSQL: the same truth at once, one chain, and a database that goes and comes. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+
+import { type Chain, createChain, walkCertificate } from "#test/support/first-certificate.ts";
+import { failedStart, Instance, newHome, runCli } from "#test/support/instance.ts";
+import { type PostgresServer, startPostgres } from "#test/support/postgres.ts";
+import { newCsr, openssl, saved } from "#test/support/relying-party.ts";
+
+let server: PostgresServer;
+let config: Record<string, unknown>;
+let one: Instance;
+let two: Instance;
+let chain: Chain;
+let csr: string;
+let secret: string;
+
+beforeAll(async () => {
+  server = await startPostgres();
+  config = {
+    database: { driver: "postgres", dsn: await server.createDatabase() },
+    server: { public_http: { enabled: true, address: "127.0.0.1:0" } },
+  };
+  const home = newHome();
+  const refused = await failedStart({ home, config });
+  expect([refused.code, refused.stderr.includes("pkid migrate")]).toEqual([1, true]);
+  expect((await runCli(home, ["migrate"])).code).toBe(0);
+  one = await Instance.start({ home, config });
+  chain = await createChain(one, "ecdsa-p256");
+  csr = await newCsr(home, "replica.example.test");
+  secret = await one.token(["issuer"]);
+  // Software keys lie in the data directory of the first; the second uses them there.
+  const software = {
+    keystore_dir: join(one.dataDir, "keys"),
+    master_key_file: join(one.dataDir, "master.key"),
+  };
+  config = { ...config, key_provider: { software } };
+  two = await Instance.start({ config });
+}, 90_000);
+
+afterAll(async () => {
+  await two?.dispose();
+  await one?.dispose();
+  await server.stop();
+});
+
+test("a replica on PostgreSQL issues and revokes what openssl accepts and refuses", async () => {
+  await walkCertificate(one, chain, "ecdsa-p256");
+  expect(JSON.parse((await two.cli("ca", "list", "--json")).stdout)).toEqual(
+    JSON.parse((await one.cli("ca", "list", "--json")).stdout),
+  );
+}, 60_000);
+
+test("the first answer after an acknowledged revocation says revoked, on the other replica too", async () => {
+  for (const [a, b] of [
+    [one, two],
+    [two, one],
+    [one, two],
+  ] as const) {
+    const { serial, leaf } = await issued(a);
+    // Both have an answer in their cache before.
+    for (const replica of [a, b]) expect(await ocsp(replica, leaf)).toContain(": good");
+    const revoked = await post(a, "revoke", { serial, reason: "superseded" });
+    expect(revoked.status).toBe(200);
+    for (const replica of [b, a]) expect(await ocsp(replica, leaf)).toContain(": revoked");
+    const again = await post(b, "revoke", { serial, reason: "keyCompromise" });
+    expect(await again.json()).toMatchObject({ status: "already-revoked", reason: "superseded" });
+  }
+}, 60_000);
+
+test("a token revoked on one replica is none on the other", async () => {
+  const made = await one.admin<{ id: string; secret: string }>("POST", "/api/tokens", {
+    ...{ name: "brief", roles: ["issuer"] },
+  });
+  const me = () => two.fetch("/api/me", { headers: { authorization: `Token ${made.secret}` } });
+  expect((await me()).status).toBe(200);
+  await one.admin("DELETE", `/api/tokens/${made.id}`);
+  expect((await me()).status).toBe(401);
+});
+
+describe("under load from both", () => {
+  test("the chain has no fork, every certificate is in the inventory once, and holds are linear", async () => {
+    const told: string[] = [];
+    const { serial } = await issued(one);
+    const flips: string[] = [];
+    await Promise.all(
+      [one, two].flatMap((replica) => [
+        ...Array.from({ length: 3 }, async () => {
+          for (let n = 0; n < 12; n++) told.push((await issued(replica)).serial);
+        }),
+        (async () => {
+          for (let n = 0; n < 6; n++) {
+            for (const verb of [":suspend", ":release"]) {
+              const answer = await post(replica, `certificates/${serial}${verb}`, {});
+              flips.push(
+                `${verb} ${((await answer.json()) as { status?: string }).status ?? answer.status}`,
+              );
+            }
+          }
+        })(),
+      ]),
+    );
+    expect(new Set(told).size).toBe(72);
+    const suspended = flips.filter((flip) => flip === ":suspend held").length;
+    const released = flips.filter((flip) => flip === ":release released").length;
+    expect(Math.abs(suspended - released)).toBeLessThanOrEqual(1);
+    for (const replica of [one, two]) {
+      const verdict = await replica.admin<{ valid: boolean }>("GET", "/api/events/verify");
+      expect(verdict.valid).toBe(true);
+    }
+    const count = async (action: string) => {
+      const { total } = await one.admin<{ total: number }>(
+        ...(["GET", `/api/events?serial=${serial}&action=${action}`] as const),
+      );
+      return total;
+    };
+    expect([await count("cert.suspend"), await count("cert.release")]).toEqual([
+      suspended,
+      released,
+    ]);
+  }, 60_000);
+
+  test("SIGKILL to one replica leaves the other at work and the chain whole", async () => {
+    const load = Promise.all(Array.from({ length: 10 }, () => issued(one)));
+    const doomed = Array.from({ length: 10 }, () => issued(two).catch(() => undefined));
+    await two.kill();
+    const serials = (await load).map(({ serial }) => serial);
+    await Promise.all(doomed);
+    two = await Instance.start({ home: two.home, config });
+    for (const serial of serials) {
+      const path = `/api/ca/${chain.intermediateId}/certificates/${serial}`;
+      expect(await two.admin<{ status: string }>("GET", path)).toMatchObject({ status: "good" });
+    }
+    expect((await two.cli("audit", "verify")).code).toBe(0);
+  }, 60_000);
+});
+
+test("a database that crashes is a 503 until it is back, without a restart of a replica", async () => {
+  const { serial } = await issued(one);
+  const crashing = server.crash();
+  const seen = new Set<number>();
+  let back = false;
+  void crashing.then(() => {
+    back = true;
+  });
+  while (!back || !seen.has(201)) {
+    const answer = await post(one, "issue", { csr });
+    seen.add(answer.status);
+    if (answer.status === 503) expect(answer.headers.has("retry-after")).toBe(true);
+    await answer.text();
+  }
+  expect([...seen].filter((status) => status !== 201 && status !== 503)).toEqual([]);
+  for (const replica of [one, two]) {
+    while ((await replica.fetch("/readyz")).status !== 200) await Bun.sleep(50);
+    const path = `/api/ca/${chain.intermediateId}/certificates/${serial}`;
+    expect(await replica.admin<{ status: string }>("GET", path)).toMatchObject({ status: "good" });
+    expect((await replica.cli("audit", "verify")).code).toBe(0);
+  }
+}, 60_000);
+
+function post(replica: Instance, what: string, body: object): Promise<Response> {
+  return replica.fetch(`/api/ca/${chain.intermediateId}/${what}`, {
+    ...{ method: "POST", body: JSON.stringify(body) },
+    headers: { authorization: `Token ${secret}`, "content-type": "application/json" },
+  });
+}
+
+async function issued(replica: Instance): Promise<{ serial: string; leaf: string }> {
+  const answer = await post(replica, "issue", { csr });
+  const text = await answer.text();
+  expect([text, answer.status]).toEqual([text, 201]);
+  const { serial, certificate } = JSON.parse(text);
+  return { serial, leaf: saved(chain.folder, `${serial}.pem`, certificate) };
+}
+
+async function ocsp(replica: Instance, leaf: string): Promise<string> {
+  const { text } = await openssl([
+    ...["ocsp", "-issuer", chain.intermediate, "-cert", leaf, "-CAfile", chain.root, "-no_nonce"],
+    ...["-verify_other", chain.intermediate],
+    ...["-url", `${replica.publicUrl}/api/ca/${chain.intermediateId}/ocsp`],
+  ]);
+  expect(text).toContain("Response verify OK");
+  return text;
+}
