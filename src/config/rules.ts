@@ -1,5 +1,8 @@
 /** Startup validation across keys: the rows of the contract that need no file, token or database (V-2 to V-13). */
 
+import { isFixedLintRule, isLintRule } from "#core/policy/lint.ts";
+import { canaryProfile } from "#core/policy/profiles.ts";
+
 import type { Environment } from "./environment.ts";
 import type { Fault } from "./kinds.ts";
 import type { Config } from "./schema.ts";
@@ -138,6 +141,20 @@ function profileFaultsOf(setting: ProfileSetting, path: string): readonly Fault[
   }
   if (setting.pqc_key_type !== undefined && setting.algorithm === "classical") {
     faults.push(fault(`${path}.pqc_key_type`, "Has no meaning with algorithm classical."));
+  }
+  return [...faults, ...lintFaults(setting, path)];
+}
+
+/** A profile relaxes only what exists and may be relaxed; the canary's lint stays as it is (behaviour.md §3, §6.1). */
+function lintFaults({ name, lint }: ProfileSetting, path: string): readonly Fault[] {
+  const faults = Object.keys(lint.overrides).flatMap((rule) => {
+    const at = `${path}.lint.overrides.${rule}`;
+    if (!isLintRule(rule)) return [fault(at, "There is no lint rule of this name.")];
+    return isFixedLintRule(rule) ? [fault(at, "This rule cannot be changed.")] : [];
+  });
+  const relaxed = lint.disabled || lint.mode === "warn" || Object.keys(lint.overrides).length > 0;
+  if (name === canaryProfile && relaxed) {
+    faults.push(fault(`${path}.lint`, "The lint of the canary profile cannot be relaxed."));
   }
   return faults;
 }

@@ -121,7 +121,7 @@ database: { driver: postgres, dsn: "postgres://user:geheim@db/pkid?sslpassword=g
             ext_key_usages: fc.subarray(["serverAuth", "clientAuth", "1.2.3"]),
             lint: fc.record({
               overrides: fc.dictionary(
-                fc.string({ minLength: 1 }),
+                fc.constantFrom("san_dns_syntax", "validity_cap", "subject_length"),
                 fc.constantFrom("enforce", "warn"),
                 { noNullPrototype: true },
               ),

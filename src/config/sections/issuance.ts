@@ -99,6 +99,10 @@ const profileMembers = {
   }),
   must_staple: flag("Ask clients to insist on a stapled OCSP answer.", false),
   allow_must_staple_override: flag("Let a request switch must-staple on or off.", false),
+  require_approval: flag(
+    "Let nobody issue with it alone over JSON, console or shell; without approvals: not at all.",
+    false,
+  ),
   omit_revocation_pointers: flag(
     "Stamp no CRL and OCSP URLs; only up to 7 days of validity.",
     false,
@@ -143,12 +147,14 @@ export function profileOf(setting: ProfileSetting): Profile {
       permittedUris: names.permitted_uris,
       allowWildcards: names.allow_wildcards,
       requireSan: names.require_san,
+      requireEmail: false,
     },
     mustStaple: setting.must_staple,
     allowMustStapleOverride: setting.allow_must_staple_override,
     omitRevocationPointers: setting.omit_revocation_pointers,
     algorithm: setting.algorithm,
     pqcKeyType: setting.pqc_key_type,
+    requireApproval: setting.require_approval,
   };
 }
 

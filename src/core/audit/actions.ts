@@ -11,6 +11,10 @@ export const actions = {
     ...["profile", "not_after", "ct", "requester", "protocol"],
     ...["renewed_from", "validity_clamped", "approval", "reasons"],
   ],
+  "cert.renew": [
+    ...["renewed_from", "profile", "not_after", "ct", "validity_clamped"],
+    ...["approval", "reasons"],
+  ],
   "cert.revoke": ["reason", "known", "previous", "protocol", "bulk_op"],
   "cert.suspend": ["reason", "bulk_op"],
   "cert.release": ["held_since"],

@@ -59,6 +59,7 @@ export function admit(
     algorithmObjection(profile, publicKey, issuer),
     staple.objection,
     validity.objection,
+    approvalObjection(request, profile),
   ].filter((objection) => objection !== undefined);
   const plan: Plan = {
     ...{ kind: "leaf", profile: profile.name, subject: names.subject, sans: names.sans, publicKey },
@@ -129,6 +130,9 @@ function nameObjection(
   if (profile.names.requireSan && names.sans.length === 0) {
     return { gate: "names", reason: "the profile wants a subject alternative name" };
   }
+  if (profile.names.requireEmail && !names.sans.some(({ kind }) => kind === "email")) {
+    return { gate: "names", reason: "the profile wants an e-mail address" };
+  }
   return undefined;
 }
 
@@ -158,6 +162,12 @@ function algorithmObjection(
   }
   if (issuer.signature.startsWith("ml-dsa")) return undefined;
   return { gate: "certificate_policy", reason: "the profile wants an ML-DSA issuer" };
+}
+
+/** There is nobody to approve yet, and what nobody approved is not issued; protocols are never asked (§3.5). */
+function approvalObjection(request: LeafRequest, profile: Profile): Objection | undefined {
+  if (!profile.requireApproval || request.caller === "protocol") return undefined;
+  return { gate: "approval", reason: "the profile wants an approval, and none can be given here" };
 }
 
 /** A configured profile may name neither default nor maximum; only the caps bind it then. */

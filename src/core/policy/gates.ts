@@ -68,7 +68,8 @@ export type GateName =
   | "lint"
   | "name_constraints"
   | "keycheck"
-  | "validity";
+  | "validity"
+  | "approval";
 
 // biome-ignore format: the table is read by column.
 export const gates: readonly GateRow[] = [
@@ -79,6 +80,7 @@ export const gates: readonly GateRow[] = [
   { name: "name_constraints",   clause: "RFC 5280 §4.2.1.10",    run: nameConstraints },
   { name: "keycheck",           clause: "behaviour.md §6.2",     run: keyCheck },
   { name: "validity",           clause: "PRO-2",                 run: objectionsOf("validity") },
+  { name: "approval",           clause: "behaviour.md §13",      run: objectionsOf("approval") },
 ];
 
 /** Runs every gate; all report together, and one that throws has refused. */

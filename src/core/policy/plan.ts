@@ -75,7 +75,7 @@ export interface IssuanceSettings {
 
 /** One reason against a plan, said by the gate it belongs to. */
 export interface Objection {
-  readonly gate: "names" | "certificate_policy" | "must_staple" | "validity";
+  readonly gate: "names" | "certificate_policy" | "must_staple" | "validity" | "approval";
   readonly reason: string;
   /** The refusal's own code when this is the only gate that objects. */
   readonly code?: ProblemCode;

@@ -40,6 +40,8 @@ export interface Profile {
     readonly permittedUris: readonly string[] | undefined;
     readonly allowWildcards: boolean;
     readonly requireSan: boolean;
+    /** True when one of the names must be a mailbox. */
+    readonly requireEmail: boolean;
   };
   readonly mustStaple: boolean;
   readonly allowMustStapleOverride: boolean;
@@ -48,4 +50,6 @@ export interface Profile {
   readonly algorithm: Algorithm;
   /** The post-quantum key type it insists on; undefined accepts every ML-DSA key. */
   readonly pqcKeyType: KeyType | undefined;
+  /** True when people may not issue with it alone (behaviour.md §13); protocols are never parked. */
+  readonly requireApproval: boolean;
 }

@@ -67,38 +67,63 @@ export function profileJson(profile: Profile) {
     allow_must_staple_override: profile.allowMustStapleOverride,
     algorithm: profile.algorithm,
     ...(profile.pqcKeyType === undefined ? {} : { pqc_key_type: profile.pqcKeyType }),
-    require_approval: false,
+    require_approval: profile.requireApproval,
   };
 }
 
 /** Whole days that hold this many seconds; 0 only for 0. */
 export const daysRoundedUp = (seconds: number): number => Math.ceil(seconds / secondsPerDay);
 
+/** What certificates of this profile are marked with in the inventory; empty for most. */
+export const markerOf = (profile: string): string =>
+  profile === canaryProfile ? canaryProfile : "";
+
+/** The profile of probes: its lint cannot be relaxed, and the expiry monitor passes its certificates over. */
+export const canaryProfile = "canary";
+
+const days = (count: number) => count * secondsPerDay;
+const signing: readonly KeyUsage[] = ["digitalSignature"];
+const both: readonly KeyUsage[] = ["digitalSignature", "keyEncipherment"];
+
 // biome-ignore format: the table is read by column.
 const rows = [
-  // name, key usages, extended key usages, days by default, days at most, algorithm, description
-  ["server",        ["digitalSignature", "keyEncipherment"], ["serverAuth"],               397, 397, "classical", "TLS servers."],
-  ["client",        ["digitalSignature"],                    ["clientAuth"],               365, 730, "classical", "TLS clients."],
-  ["server-client", ["digitalSignature", "keyEncipherment"], ["serverAuth", "clientAuth"], 397, 397, "classical", "TLS servers that are also clients."],
-  ["pqc-server",    ["digitalSignature"],                    ["serverAuth"],               365, 397, "pqc",       "TLS servers with ML-DSA keys, under an ML-DSA CA."],
+  // name, key usages, extended key usages, seconds by default, at most, algorithm, description
+  ["server",            both,    ["serverAuth"],               days(397),  days(397),  "classical", "TLS servers."],
+  ["client",            signing, ["clientAuth"],               days(365),  days(730),  "classical", "TLS clients."],
+  ["server-client",     both,    ["serverAuth", "clientAuth"], days(397),  days(397),  "classical", "TLS servers that are also clients."],
+  ["server-muststaple", both,    ["serverAuth"],               days(397),  days(397),  "classical", "TLS servers that always staple an OCSP answer."],
+  ["code-signing",      signing, ["codeSigning"],              days(1095), days(1095), "classical", "Signers of software."],
+  ["email",             both,    ["emailProtection"],          days(365),  days(730),  "classical", "Mailboxes that sign and decrypt."],
+  [canaryProfile,       signing, ["clientAuth"],               3600,       days(1),    "classical", "Probes that show that issuance works."],
+  ["pqc-server",        signing, ["serverAuth"],               days(365),  days(397),  "pqc",       "TLS servers with ML-DSA keys, under an ML-DSA CA."],
 ] as const satisfies readonly (readonly [
   string, readonly KeyUsage[], readonly string[], number, number, Algorithm, string,
 ])[];
 
 const builtins: readonly Profile[] = rows.map(
-  ([name, keyUsages, extKeyUsages, defaultDays, maxDays, algorithm, description]) => ({
+  ([
+    name,
+    keyUsages,
+    extKeyUsages,
+    defaultValiditySeconds,
+    maxValiditySeconds,
+    algorithm,
+    description,
+  ]) => ({
     ...{ name, description, builtin: true, keyUsages, extKeyUsages },
-    defaultValiditySeconds: defaultDays * secondsPerDay,
-    maxValiditySeconds: maxDays * secondsPerDay,
+    ...{ defaultValiditySeconds, maxValiditySeconds },
     lint: { disabled: false, mode: "enforce", public: false, overrides: {} },
     keyChecks: { disabled: false, mode: "enforce", minRsaBits: 2048 },
     policies: undefined,
-    // A common name without a SAN is enough for the built-in profiles (HTTP contract §4.5).
+    // A common name without a SAN is enough for most built-in profiles (HTTP contract §4.5).
     names: {
       ...{ permittedDns: undefined, permittedIps: undefined, permittedEmails: undefined },
       ...{ permittedUris: undefined, allowWildcards: true, requireSan: false },
+      requireEmail: name === "email",
     },
-    ...{ mustStaple: false, allowMustStapleOverride: false, omitRevocationPointers: false },
+    mustStaple: name === "server-muststaple",
+    allowMustStapleOverride: name === "server-muststaple",
+    ...{ omitRevocationPointers: false, requireApproval: false },
     ...{ algorithm, pqcKeyType: undefined },
   }),
 );

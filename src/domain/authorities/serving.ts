@@ -11,7 +11,7 @@ import type { GeneralName } from "#core/x509/general-names.ts";
 import { encodeName } from "#core/x509/names.ts";
 import type { Origin } from "#domain/access/call.ts";
 import type { Ceremony } from "#domain/certificates/ceremony.ts";
-import { leafEvents } from "#domain/certificates/issue.ts";
+import { leafEvents } from "#domain/certificates/events.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
@@ -96,7 +96,7 @@ export class Serving {
     const record = await ceremony.certify({
       ...{ signer, plan, objections, profile, now, kind: "serving", marker: "serving-tls" },
       ...{ purpose: "certificate", tenant: ca.tenant, requestedBy: origin.principal.subject },
-      ...leafEvents(origin, signer, profile.name, plan.clamped),
+      ...leafEvents(origin, signer.ca, { profile: profile.name, clamped: plan.clamped }),
     });
     const chainPem = pemBundle([record.certificate, ...signer.intermediates]);
     return { record, chainPem, caPem: certificatePem(ca.certificate ?? new Uint8Array()) };

@@ -8,7 +8,7 @@ import { commonName, nameText } from "#core/x509/names.ts";
 import { spkiSha256 } from "#core/x509/public-keys.ts";
 import { assembleSigned } from "#core/x509/certificate.ts";
 import type { TenantId } from "#core/ids.ts";
-import { type ClearedPlan, clear, type GateReport } from "#core/policy/gates.ts";
+import { type Clearance, type ClearedPlan, clear, type GateReport } from "#core/policy/gates.ts";
 import type { Objection, Plan } from "#core/policy/plan.ts";
 import type { Profile } from "#core/policy/profile.ts";
 import { assert, Problem } from "#core/problems.ts";
@@ -46,6 +46,9 @@ export interface SigningOrder {
   readonly failed: (error: string) => EventDrafts;
 }
 
+/** As much of an order as the gates look at. */
+export type Undecided = Pick<SigningOrder, "signer" | "plan" | "objections" | "profile" | "now">;
+
 type EventDrafts = readonly EventDraft[];
 
 export interface CeremonyDeps {
@@ -80,6 +83,13 @@ export class Ceremony {
     return await this.#commit(order, promised, signature);
   }
 
+  /** What every gate says, with a serial drawn for nobody else: the one decision of issue and preview (PRO-3). */
+  async decide(order: Undecided): Promise<Clearance> {
+    const { plan, objections, profile, now } = order;
+    const serial = drawSerial(this.#deps.random);
+    return clear({ plan, objections, profile, now, issuer: order.signer.issuer, serial });
+  }
+
   /** A serial that was used before, which the store alone knows for sure, is drawn anew (REC-1). */
   async #clearAndIntend(order: SigningOrder): Promise<Promised> {
     for (let draw = 0; draw < drawsMax; draw++) {
@@ -91,13 +101,10 @@ export class Ceremony {
   }
 
   async #clear(order: SigningOrder): Promise<ClearedPlan> {
-    const { plan, objections, profile, now } = order;
-    const serial = drawSerial(this.#deps.random);
-    const { issuer } = order.signer;
-    const clearance = clear({ plan, objections, profile, now, issuer, serial });
+    const clearance = await this.decide(order);
     if (clearance.cleared) return clearance.plan;
     const { refusal, gates } = clearance;
-    await this.#append(order.refused(refusal, gates), now);
+    await this.#append(order.refused(refusal, gates), order.now);
     throw refusal;
   }
 

@@ -4,8 +4,11 @@ import { effectiveRoles } from "#core/access/principal.ts";
 import type { Action, EventDraft } from "#core/audit/actions.ts";
 import type { Serial } from "#core/ids.ts";
 import type { GateName, GateReport } from "#core/policy/gates.ts";
+import type { ValidityLimit } from "#core/policy/plan.ts";
+import { timestamp } from "#core/time.ts";
 import type { Origin } from "#domain/access/call.ts";
 import type { CaSigner } from "#domain/authorities/signers.ts";
+import type { SigningOrder } from "./ceremony.ts";
 
 /** The members every event about a CA has; the serial once there is one. */
 export function aboutCa(origin: Origin, ca: CaSigner["ca"], serial?: Serial) {
@@ -14,6 +17,50 @@ export function aboutCa(origin: Origin, ca: CaSigner["ca"], serial?: Serial) {
     ...{ actor: principal.subject, actorName: principal.name },
     ...{ actorRoles: effectiveRoles(principal, ca.tenant), tenant: ca.tenant, caId: ca.id },
     ...{ serial, target: ca.id, ip: origin.ip, requestId: origin.requestId },
+  };
+}
+
+/** What the events of a leaf tell beside who and where. */
+export interface LeafFacts {
+  readonly profile: string;
+  readonly clamped: ValidityLimit | undefined;
+  /** The serial it replaces, which makes it a renewal. */
+  readonly renewedFrom?: Serial | undefined;
+}
+
+/** The events of a leaf, whatever becomes of it; one that gates refused is a denied `cert.issue` on every path (§5.2). */
+export function leafEvents(
+  origin: Origin,
+  ca: CaSigner["ca"],
+  { profile, clamped, renewedFrom }: LeafFacts,
+): Pick<SigningOrder, "issued" | "refused" | "failed"> {
+  const requester = origin.principal.subject;
+  const action = renewedFrom === undefined ? "cert.issue" : "cert.renew";
+  const from = { renewed_from: renewedFrom };
+  return {
+    issued: ({ serial, notAfter }, gates) => [
+      ...gateEvents(origin, ca, profile, gates),
+      {
+        ...{ action, result: "success", ...aboutCa(origin, ca, serial), targetName: serial },
+        detail: {
+          ...{ profile, not_after: timestamp(notAfter), ct: "none", requester, ...from },
+          validity_clamped: clamped,
+        },
+      },
+    ],
+    refused: (_refusal, gates) => [
+      ...gateEvents(origin, ca, profile, gates),
+      {
+        ...{ action: "cert.issue", result: "denied", ...aboutCa(origin, ca) },
+        detail: { profile, requester, reasons: refusingGates(gates), ...from },
+      },
+    ],
+    failed: (error) => [
+      {
+        ...{ action, result: "error", ...aboutCa(origin, ca) },
+        detail: { profile, requester, reasons: error, ...from },
+      },
+    ],
   };
 }
 

@@ -15,7 +15,6 @@ import { parseCsr } from "#core/x509/csr.ts";
 import { caId } from "#core/ids.ts";
 import { encodeName } from "#core/x509/names.ts";
 import { type CsrOptions, csr } from "#test/support/issuance.ts";
-import { expectGolden } from "#test/support/golden.ts";
 
 const now = instant(Date.parse("2026-06-01T12:00:00Z"));
 const keyId = new Uint8Array(20).fill(9);
@@ -70,7 +69,8 @@ test("what the profile allows passes every gate", () => {
 
 test("the order of the gates is the contract's", () => {
   const order = ["names", "certificate_policy", "must_staple", "lint", "name_constraints"];
-  expect(gates.map(({ name }) => name as string)).toEqual([...order, "keycheck", "validity"]);
+  const last = ["keycheck", "validity", "approval"];
+  expect(gates.map(({ name }) => name as string)).toEqual([...order, ...last]);
 });
 
 test("all gates that refuse report together", () => {
@@ -173,32 +173,15 @@ test("EXT-4: a profile without revocation pointers keeps caIssuers", () => {
   expect(found).not.toContain("2.5.29.31");
 });
 
-test("the built-in profiles give these octets", () => {
-  const profiles = new ProfileSet();
-  const lines = ["server", "client", "server-client"].map((name) => {
-    const profile = profiles.named(name);
-    const asked = {
-      ...{ subject: encodeName([{ type: "CN", value: "a.example" }]), spki: fixedKey },
-      ...{ sans: [{ kind: "dns" as const, value: "a.example" }], unsupportedNames: [] },
-      mustStaple: false,
-    };
-    const request: LeafRequest = {
-      ...{ csr: asked, validitySeconds: undefined, mustStaple: undefined, caller: "interactive" },
-    };
-    const admitted = admit(request, profile, issuer, settings, now);
-    if (!admitted.readable) throw admitted.refusal;
-    const { plan, objections } = admitted;
-    const serial = parseSerial("0x123456789abcdef0123456789abcdef0");
-    const clearance = clear({ plan, objections, profile, serial, now, issuer });
-    if (!clearance.cleared) throw clearance.refusal;
-    return `${name}\n${clearance.plan.tbs.toHex().replace(/.{96}(?=.)/g, "$&\n")}\n`;
-  });
-  expectGolden("profile-certificates.txt", lines.join("\n"));
+test("approval: people are refused where the profile wants one, protocols never are", () => {
+  const profile = { requireApproval: true };
+  expect(refusal({ profile })).toEqual({ code: "gate_refused", failed: ["approval"] });
+  expect(refusal({ profile, request: { caller: "protocol" } }).code).toBe("cleared");
 });
 
-/** The generator of P-256 as a public key: a point that is certainly on the curve and belongs to nobody. */
-const fixedKey = Uint8Array.fromHex(
-  "3059301306072a8648ce3d020106082a8648ce3d030107034200" +
-    "046b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296" +
-    "4fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5",
-);
+test("names: the email profile wants a mailbox among the names", () => {
+  const email = new ProfileSet().named("email");
+  const mailbox = { sans: [{ kind: "email" as const, value: "ada@a.example" }] };
+  expect(refusal({ ...mailbox, profile: email }).code).toBe("cleared");
+  expect(refusal({ dns: ["a.example"], profile: email }).failed).toContain("names");
+});
