@@ -66,13 +66,27 @@ function socketFaults(socket: Config["server"]["admin_socket"]): readonly Fault[
 /** V-5, without what opening the database shows. */
 function databaseFaults({ database }: Config, isSet: (path: string) => boolean): readonly Fault[] {
   if (database.driver === "postgres") {
-    if (isSet("database.dsn")) return [];
-    return [fault("database.dsn", "PostgreSQL needs a database URL.")];
+    if (!isSet("database.dsn")) return [fault("database.dsn", "PostgreSQL needs a database URL.")];
+    const inline = database.dsn?.from === "value" ? database.dsn.value.reveal() : undefined;
+    if (inline === undefined || isPostgresUrl(inline)) return [];
+    // Without the text itself, which may carry a password in a place nobody expects.
+    return [fault("database.dsn", "Must be a URL like postgres://user@host:5432/database.")];
   }
   // A key that repeats its default changes nothing, so that what `config show` prints loads again.
   return Object.entries(postgresDefaults)
     .filter(([key, value]) => isSet(`database.${key}`) && own(database, key) !== value)
     .map(([key]) => fault(`database.${key}`, "Has no meaning with sqlite; remove it."));
+}
+
+function isPostgresUrl(text: string): boolean {
+  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) return false;
+  try {
+    const { username, password, pathname } = new URL(text);
+    for (const part of [username, password, pathname]) decodeURIComponent(part);
+    return true;
+  } catch {
+    return false; // An escape that is none: the driver would refuse it in its own words.
+  }
 }
 
 function rootFaults({ root_user }: Config): readonly Fault[] {

@@ -66,5 +66,13 @@ function wrongUri(uri: string): string | undefined {
   if (!uri.startsWith("pkcs11:")) return "Must be an RFC 7512 URI (pkcs11:…).";
   // RFC 7512 §2.3 allows a PIN in the URI; a PIN in a place that is printed is no secret.
   if (/[?&]pin-value=/i.test(uri)) return "Must not carry a pin-value; use pkcs11.pin_source.";
-  return undefined;
+  const named = uri.slice("pkcs11:".length).split(";");
+  const known = named.every((part) => /^((token|serial|manufacturer)=[^?;]*)?$/.test(part));
+  if (!known) return "Must select by token, serial and manufacturer, and by nothing else.";
+  try {
+    decodeURIComponent(uri);
+    return undefined;
+  } catch {
+    return "Has a percent sign that begins no escape of UTF-8.";
+  }
 }
