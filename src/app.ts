@@ -14,7 +14,9 @@ import { Metrics } from "#adapters/telemetry/families.ts";
 import { eventCounters } from "#adapters/telemetry/projections.ts";
 import { requestCounters } from "#adapters/telemetry/request-counters.ts";
 import { observeComponents, observeResources } from "#adapters/telemetry/resources.ts";
+import { readBlocklists } from "#adapters/weak-keys.ts";
 import { Probes } from "#api/health.ts";
+
 import type { Config } from "#config/schema.ts";
 import { authenticator } from "#domain/access/authenticate.ts";
 import { pipeline } from "#domain/access/perform.ts";
@@ -123,7 +125,9 @@ function compose(opened: Opened): App {
   const clock = systemClock;
   const random = systemRandom;
   const schedules: Schedules = { wake: () => {} };
-  const parts = domainParts({ config, store, keys, clock, random, log }, () => schedules.wake());
+  let weakKeys = readBlocklists(config.keychecks.weak_key_blocklist_paths);
+  const ground = { config, store, keys, clock, random, log, weakKeys: () => weakKeys };
+  const parts = domainParts(ground, () => schedules.wake());
   store.onEvents(eventCounters(metrics));
   observeStore(store, metrics);
   const probes = new Probes({ store, keys, hasRoom: () => opened.space.enough });
@@ -136,9 +140,13 @@ function compose(opened: Opened): App {
       startRunning({
         ...{ ...options, config, store, parts, front, schedules, clock, log },
         files: new ServingFiles(config.data_dir),
-        takeOver: (next) => {
-          parts.reloadProfiles(next);
-          opened.limits.inForce = next.rate_limit;
+        prepare: (next) => {
+          const listed = readBlocklists(next.keychecks.weak_key_blocklist_paths);
+          return () => {
+            weakKeys = listed;
+            parts.reloadProfiles(next);
+            opened.limits.inForce = next.rate_limit;
+          };
         },
       }),
     close: async () => {

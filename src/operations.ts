@@ -75,6 +75,9 @@ export const operations = {
   // audit and keys
   "event.list":            { route: "GET /api/events",                                   needs: "audit:read", on: "any" },
   "event.verify":          { route: "GET /api/events/verify",                            needs: "audit:read", on: "platform" },
+  "blocked_key.list":      { route: "GET /api/blocked-keys",                             needs: "read", on: "any" },
+  "key.block":             { route: "POST /api/blocked-keys",                            needs: "ca:manage", on: "platform", writes: true },
+  "key.unblock":           { route: "DELETE /api/blocked-keys/{id}",                     needs: "ca:manage", on: "platform", writes: true },
   "hsm.info":              { route: "GET /api/hsm/info",                                 needs: "read", on: "any" },
 } as const satisfies Record<string, Operation>;
 

@@ -5,6 +5,7 @@ import { ocspCounter } from "#adapters/telemetry/request-counters.ts";
 import { accessHandlers } from "#api/access.ts";
 import { auditHandlers } from "#api/audit.ts";
 import { authorityHandlers } from "#api/authorities.ts";
+import { blockedKeyHandlers } from "#api/blocked-keys.ts";
 import { certificateHandlers } from "#api/certificates.ts";
 import { type Build as HealthBuild, healthHandlers, type Probes } from "#api/health.ts";
 import { keyHandlers } from "#api/keys.ts";
@@ -62,6 +63,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...keyHandlers({
       ...{ store, keys, roles: ground.roles, poolSize: config.pkcs11.session_pool_size },
     }),
+    ...blockedKeyHandlers({ store, blockedKeys: parts.blockedKeys }),
     ...authorityHandlers({ store, authorities }),
     ...profileHandlers({ profiles }),
     ...certificateHandlers({ store, clock, issuance, profiles }),

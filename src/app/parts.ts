@@ -10,6 +10,7 @@ import { KeyCounts } from "#domain/audit/key-counts.ts";
 import { Ceremony } from "#domain/certificates/ceremony.ts";
 import { Issuance } from "#domain/certificates/issue.ts";
 import { certifyResponder } from "#domain/certificates/responder.ts";
+import { BlockedKeys } from "#domain/key-checks/block.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock, Log, Random } from "#domain/ports.ts";
 import { openRevocation, type Revocation } from "#domain/revocation/open.ts";
@@ -23,6 +24,8 @@ export interface Ground {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Digests of weak keys, as the blocklist files last said. */
+  readonly weakKeys: () => ReadonlySet<string>;
 }
 
 export interface Parts {
@@ -31,6 +34,7 @@ export interface Parts {
   readonly serving: Serving;
   readonly revocation: Revocation;
   readonly counts: KeyCounts;
+  readonly blockedKeys: BlockedKeys;
   /** The set in force. */
   readonly profiles: () => ProfileSet;
   /** Replaces the set as a whole; requests in flight keep the one they began with. */
@@ -45,7 +49,7 @@ export function domainParts(ground: Ground, wake: () => void): Parts {
   const settings = issuanceSettings(config);
   const urlBase = config.crl.base_url;
   const signers = new CaSigners({ cas: store.read.cas, keys, urlBase });
-  const ceremony = new Ceremony({ store, keys, clock, random });
+  const ceremony = new Ceremony({ store, keys, clock, random, weakKeys: ground.weakKeys });
   const authorities = new Authorities({
     ...{ store, keys, clock, random, signers, ceremony, urlBase, settings },
     provider: keyRoles(config).ca,
@@ -65,6 +69,7 @@ export function domainParts(ground: Ground, wake: () => void): Parts {
   return {
     ...{ authorities, revocation, counts, profiles, issuance: new Issuance(common) },
     serving: new Serving({ ...common, authorities }),
+    blockedKeys: new BlockedKeys({ store, clock, random }),
     reloadProfiles: (next) => {
       inForce = new ProfileSet(next.profiles.map(profileOf));
     },

@@ -33,8 +33,8 @@ export interface RunningDeps {
   /** Digest of the effective configuration, secrets excluded (CFG-8). */
   readonly digest: string;
   readonly reread: () => Config;
-  /** Puts the reloadable keys into force (RLD-1). */
-  readonly takeOver: (config: Config) => void;
+  /** Reads what the configuration names, which may throw; what it gives puts the reloadable keys into force (RLD-1). */
+  readonly prepare: (config: Config) => () => void;
 }
 
 export interface Running {
@@ -118,15 +118,16 @@ class Server implements Running {
   }
 
   async reload(): Promise<void> {
-    const { log, takeOver, cleartext, reread } = this.#deps;
+    const { log, prepare, cleartext, reread } = this.#deps;
     try {
       const { config, reloaded, restartRequired } = reload(this.#config, reread());
       const restart_required = restartRequired.join(",") || undefined;
       // Whatever can fail comes before the first change.
       const tls = await servingMaterial(this.#servingDeps(), config.server, cleartext);
+      const takeOver = prepare(config);
       await this.#record("config.reload", { digest: configDigest(config), restart_required });
       this.#config = config;
-      takeOver(config);
+      takeOver();
       this.#show(tls);
       log.write("info", "config_reloaded", { reloaded, restart_required });
     } catch (error) {

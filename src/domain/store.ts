@@ -6,6 +6,7 @@ import type { AccessReads, AccessWrites } from "#domain/access/store.ts";
 import type { AccessLogRow, AuditReads, AuditWrites } from "#domain/audit/store.ts";
 import type { CaReads, CaWrites } from "#domain/authorities/store.ts";
 import type { CertificateReads, CertificateWrites } from "#domain/certificates/store.ts";
+import type { KeyCheckReads, KeyCheckWrites } from "#domain/key-checks/store.ts";
 import type { RevocationReads, RevocationWrites } from "#domain/revocation/store.ts";
 
 /** What can be read outside a unit of work: the last committed state. */
@@ -13,6 +14,7 @@ export interface Reads {
   readonly cas: CaReads;
   readonly certificates: CertificateReads;
   readonly revocations: RevocationReads;
+  readonly keyChecks: KeyCheckReads;
   readonly access: AccessReads;
   readonly audit: AuditReads;
   readonly instance: InstanceReads;
@@ -23,6 +25,7 @@ export interface Unit {
   readonly cas: CaWrites;
   readonly certificates: CertificateWrites;
   readonly revocations: RevocationWrites;
+  readonly keyChecks: KeyCheckWrites;
   readonly access: AccessWrites;
   readonly audit: AuditWrites;
   readonly instance: InstanceWrites;

@@ -7,6 +7,7 @@ import { Problem } from "#core/problems.ts";
 import { instant } from "#core/time.ts";
 import type { Page, PageKey } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
+import { keyCheckContract } from "./store-key-checks.suite.ts";
 import * as make from "#test/support/records.ts";
 
 const { noon } = make;
@@ -32,6 +33,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     revocations(given);
     crls(given);
     access(given);
+    keyCheckContract(given);
     audit(given);
     units(given);
   });

@@ -6,6 +6,7 @@ import { element, explicit, integer, oid, sequence, setOf } from "#core/asn1/der
 import { oids } from "#core/asn1/oids.ts";
 import { encodePem } from "#core/asn1/pem.ts";
 import { defaultTenant } from "#core/ids.ts";
+import type { KeyFacts } from "#core/policy/key-quality.ts";
 import type { Profile } from "#core/policy/profile.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
 import { defaultSignature, type KeyType, schemeOf } from "#core/x509/algorithms.ts";
@@ -33,6 +34,8 @@ export interface WorldOptions {
   /** Of classical CA keys; the memory keys hold both kinds. */
   readonly provider?: ProviderName;
   readonly maxNames?: number;
+  /** Digests of weak keys. */
+  readonly weakKeys?: ReadonlySet<string>;
   readonly maxCertValidityDays?: number;
 }
 
@@ -50,7 +53,13 @@ export function issuanceWorld(options: WorldOptions = {}) {
   const profileSet = new ProfileSet(options.profiles);
   const profiles = () => profileSet;
   const signers = new CaSigners({ cas: store.read.cas, keys, urlBase });
-  const ceremony = new Ceremony({ store, keys, clock, random });
+  const ceremony = new Ceremony({
+    store,
+    keys,
+    clock,
+    random,
+    weakKeys: () => options.weakKeys ?? new Set(),
+  });
   const shared = { store, keys, clock, random, signers, ceremony, profiles, settings };
   const authorities = new Authorities({
     ...shared,
@@ -126,6 +135,11 @@ export function csr(options: CsrOptions = {}): string {
   const signature = sign(schemeOf(algorithm).hash ?? null, request, signer.privateKey);
   return encodePem("CERTIFICATE REQUEST", assembleSigned(request, algorithm, signature));
 }
+
+/** A key nobody has anything against. */
+export const soundKey: KeyFacts = {
+  ...{ weak: false, blocked: false, own: false, duplicate: false },
+};
 
 export const dnsName = (value: string): GeneralName => ({ kind: "dns", value });
 

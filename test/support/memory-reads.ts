@@ -5,6 +5,7 @@ import type { EventFilter } from "#domain/audit/store.ts";
 import type { CaFilter } from "#domain/authorities/store.ts";
 import type { CertificateFilter, CertificateRecord } from "#domain/certificates/store.ts";
 import type { Reads } from "#domain/store.ts";
+import { keyCheckReads } from "./memory-key-checks.ts";
 import { headOf, type MemoryState, pageOf, serialKey } from "./memory-state.ts";
 
 /** Reads over the state. */
@@ -13,6 +14,7 @@ export function memoryReads(state: MemoryState): Reads {
     cas: casReads(state),
     certificates: certificateReads(state),
     revocations: revocationReads(state),
+    keyChecks: keyCheckReads(state),
     access: accessReads(state),
     audit: auditReads(state),
     instance: { value: async (name) => state.values.get(name) },

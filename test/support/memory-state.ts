@@ -7,6 +7,7 @@ import type { Instant } from "#core/time.ts";
 import type { ApiTokenRecord, TenantRecord } from "#domain/access/store.ts";
 import type { CaRecord, Page, PageKey } from "#domain/authorities/store.ts";
 import type { CertificateRecord, IntentRecord } from "#domain/certificates/store.ts";
+import type { BlockedKeyRecord } from "#domain/key-checks/store.ts";
 import type { CrlRecord, ResponderRecord, RevocationRecord } from "#domain/revocation/store.ts";
 
 /** Everything the store knows; maps are keyed by the text a unique index would hold. */
@@ -18,6 +19,9 @@ export interface MemoryState {
   readonly crls: Map<string, CrlRecord>;
   readonly crlReservations: Map<string, { readonly number: number; readonly thisUpdate: Instant }>;
   readonly responders: Map<string, ResponderRecord>;
+  /** By key digest. */
+  readonly blockedKeys: Map<string, BlockedKeyRecord>;
+  readonly ownKeys: Map<string, true>;
   readonly tokens: Map<string, ApiTokenRecord>;
   readonly tenants: Map<string, TenantRecord>;
   readonly events: Map<number, AuditEvent>;

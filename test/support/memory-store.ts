@@ -6,10 +6,12 @@ import { type LedgerEntry, ledgerHash } from "#core/audit/ledger.ts";
 import type { CaId } from "#core/ids.ts";
 import { assert, refuse } from "#core/problems.ts";
 import { instant, timestamp, wholeSecond } from "#core/time.ts";
+import { spkiSha256 } from "#core/x509/public-keys.ts";
 import type { TenantRecord } from "#domain/access/store.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
 import type { IntentRecord } from "#domain/certificates/store.ts";
 import type { Store, Unit } from "#domain/store.ts";
+import { keyCheckWrites } from "./memory-key-checks.ts";
 import { memoryReads } from "./memory-reads.ts";
 import { headOf, type MemoryState, serialKey } from "./memory-state.ts";
 
@@ -88,6 +90,7 @@ function unitOf(state: MemoryState, beforeWrite: (operation: string) => void): U
       cas: casWrites(state),
       certificates: certificateWrites(state),
       revocations: revocationWrites(state),
+      keyChecks: keyCheckWrites(state),
       access: accessWrites(state),
       audit: auditWrites(state),
       instance: {
@@ -127,6 +130,7 @@ function casWrites(state: MemoryState): Unit["cas"] {
       }
       assert(!state.cas.has(ca.id), "a CA id is used once");
       state.cas.set(ca.id, ca);
+      state.ownKeys.set(spkiSha256(ca.spki), true);
     },
     retireSubject: async (parent, serial) => {
       for (const ca of state.cas.values()) {
@@ -159,6 +163,7 @@ function certificateWrites(state: MemoryState): Unit["certificates"] {
       const intent = setIntent(opId, "issued");
       assert(intent.serial === certificate.serial, "a certificate has its intent's serial");
       state.certificates.set(serialKey(certificate.caId, certificate.serial), certificate);
+      if (certificate.kind !== "leaf") state.ownKeys.set(certificate.spkiSha256, true);
     },
     settle: async (opId, to) => {
       setIntent(opId, to);
@@ -265,6 +270,7 @@ function auditWrites(state: MemoryState): Unit["audit"] {
 const emptyState = (): MemoryState => ({
   ...{ cas: new Map(), certificates: new Map(), intents: new Map(), revocations: new Map() },
   ...{ crls: new Map(), crlReservations: new Map(), responders: new Map(), tokens: new Map() },
+  ...{ blockedKeys: new Map(), ownKeys: new Map() },
   ...{ events: new Map(), ledger: new Map(), values: new Map(), counters: new Map() },
   tenants: new Map([["default", { ...defaultRow }]]),
 });

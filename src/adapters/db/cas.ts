@@ -4,7 +4,9 @@ import { and, asc, desc, eq, inArray, isNotNull, ne, type SQL, sql } from "drizz
 
 import { caId, type TenantId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
+import { spkiSha256 } from "#core/x509/public-keys.ts";
 import type { CaFilter, CaReads, CaRecord, CaWrites } from "#domain/authorities/store.ts";
+import { keyClaim } from "./key-checks.ts";
 import { contains, counted, inserter, olderThan, pageOf, type Session } from "./session.ts";
 
 /** CAs as last committed; lists newest first, without internal ones. */
@@ -42,6 +44,7 @@ export function caReads(session: Session): CaReads {
 export function caWrites(session: Session): CaWrites {
   const { db, t } = session;
   const insert = inserter(session, t.cas, "skip");
+  const claimKey = keyClaim(session);
   return {
     insert: async (ca) => {
       const { key, ...facts } = ca;
@@ -51,6 +54,7 @@ export function caWrites(session: Session): CaWrites {
       if ((await insert({ ...facts, ...row })) === 0) {
         throw refuse("already_exists", { field: "label" });
       }
+      await claimKey(spkiSha256(ca.spki));
     },
     retireSubject: async (parent, serial) => {
       const certified = and(eq(t.cas.parent, parent), eq(t.cas.serial, serial));

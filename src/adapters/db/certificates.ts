@@ -11,6 +11,7 @@ import type {
   CertificateWrites,
   IntentRecord,
 } from "#domain/certificates/store.ts";
+import { keyClaim } from "./key-checks.ts";
 import { ownedByDead } from "./owners.ts";
 import {
   contains,
@@ -60,6 +61,7 @@ export function certificateWrites(session: Session, owner: number): CertificateW
   const { db, t } = session;
   const insertIntent = inserter(session, t.intents, "skip");
   const insertCertificate = inserter(session, t.certificates, "skip");
+  const claimKey = keyClaim(session);
   const settle = settling(session);
   const mark = (at: number) => placeholder(session, at);
   const issued = `update intents set state = 'issued' where ca_id = ${mark(1)} and serial = ${mark(2)} and op_id = ${mark(3)} and state = 'intended'`;
@@ -76,6 +78,7 @@ export function certificateWrites(session: Session, owner: number): CertificateW
       ]);
       assert(settled === 1, "an intent is settled once, with its own serial");
       assert(inserted === 1, "a certificate is stored once");
+      if (certificate.kind !== "leaf") await claimKey(certificate.spkiSha256);
     },
     settle,
     lock: preparedBySerial(session),

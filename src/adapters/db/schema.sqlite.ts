@@ -13,6 +13,8 @@ export const {
   crlReservations,
   crls,
   responders,
+  blockedKeys,
+  ownKeys,
   tokens,
   tenants,
   events,

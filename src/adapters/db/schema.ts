@@ -3,6 +3,7 @@
 import { sql } from "drizzle-orm";
 
 import type { Kit } from "./kit.ts";
+import { keyCheckTables } from "./schema-key-checks.ts";
 
 /** Builds every table with the columns of one dialect. */
 export function defineTables(k: Kit) {
@@ -11,6 +12,7 @@ export function defineTables(k: Kit) {
     ...{ intents: intentsTable(k), certificates: certificatesTable(k) },
     ...revocationTables(k),
     ...crlTables(k),
+    ...keyCheckTables(k),
     ...{ tokens: tokensTable(k), tenants: tenantsTable(k) },
     ...{ events: eventsTable(k), ledger: ledgerTable(k), openIntents: openIntentsTable(k) },
     ...{ heads: headsTable(k), accessLog: accessLogTable(k), migrations: migrationsTable(k) },

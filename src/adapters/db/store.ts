@@ -11,6 +11,7 @@ import { certificateReads, certificateWrites } from "./certificates.ts";
 import type { Engine } from "./engine.ts";
 import { translated } from "./faults.ts";
 import { Feed } from "./feed.ts";
+import { keyCheckReads, keyCheckWrites } from "./key-checks.ts";
 import { Memo } from "./memo.ts";
 import { instanceReads, instanceWrites } from "./instance.ts";
 import type { Journal } from "./journal.ts";
@@ -86,6 +87,7 @@ function readsOf(engine: Engine, owner: number, memo: Memo | undefined): Reads {
     cas: guardedMethods(memo === undefined ? cas : remembered(memo, cas, ["byId"])),
     certificates: guardedMethods(certificateReads(reader)),
     revocations: guardedMethods(revocationReads(reader, sequence)),
+    keyChecks: guardedMethods(keyCheckReads(reader)),
     access: guardedMethods(
       memo === undefined ? access : remembered(memo, access, ["tenant", "tokenByHash"]),
     ),
@@ -101,6 +103,7 @@ function unitOf({ engine: { writer }, journal, owner }: StoreDeps, memo: Memo | 
     cas: memo === undefined ? cas : touching(memo, cas),
     certificates: certificateWrites(writer, owner),
     revocations: revocationWrites(writer, () => journal.nextRevocation()),
+    keyChecks: keyCheckWrites(writer),
     access: memo === undefined ? access : touching(memo, access),
     audit: journal,
     instance: instanceWrites(writer),

@@ -16,6 +16,7 @@ import {
   word,
 } from "#config/fields.ts";
 import {
+  absolutePath,
   absoluteUrl,
   block,
   checkedText,
@@ -43,6 +44,15 @@ export const issuance = section("Issuance", {
 
 const profileAlgorithms = ["classical", "pqc"] as const;
 const postQuantumTypes = ["ml-dsa-44", "ml-dsa-65", "ml-dsa-87"] as const;
+/** The keys under `keychecks`. */
+export const keychecks = section("Key checks", {
+  weak_key_blocklist_paths: list(
+    "Files of weak keys: SHA-1 or SHA-256 of key or modulus in hex, or SHA256:<base64>, a line each. Read at the start and on SIGHUP.",
+    absolutePath,
+    [],
+  ),
+});
+
 const modes = ["enforce", "warn"] as const;
 // The table's keys are exactly the key usages.
 const usages = Object.keys(keyUsageBits) as readonly KeyUsage[];
@@ -79,6 +89,10 @@ const profileMembers = {
   key_checks: section("Key quality", {
     disabled: flag("Switch the optional key checks off; the fixed ones stay.", false),
     mode: word("Refuse, or only report.", modes, "enforce"),
+    detect_duplicates: flag(
+      "Refuse a key for which another subject of the tenant has an unexpired certificate.",
+      false,
+    ),
     min_rsa_bits: count("Smallest RSA modulus in bits.", 2048, { min: 2048, max: 16_384 }),
   }),
   policies: section("Certificate policies", {
@@ -137,6 +151,7 @@ export function profileOf(setting: ProfileSetting): Profile {
     keyChecks: {
       disabled: key_checks.disabled,
       mode: key_checks.mode,
+      detectDuplicates: key_checks.detect_duplicates,
       minRsaBits: key_checks.min_rsa_bits,
     },
     policies: policies.oids.length === 0 ? undefined : policies,

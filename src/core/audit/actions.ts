@@ -23,6 +23,8 @@ export const actions = {
   "cert.nameconstraint": ["profile", "findings"],
   "ca.init_root": ["subject", "parent", "key_type", "serial", "reason", "approval"],
   "ca.issue_intermediate": ["subject", "parent", "key_type", "serial", "reason", "approval"],
+  "key.block": ["reason", "source"],
+  "key.unblock": ["reason", "source"],
   "crl.publish": ["number", "kind", "entries"],
   "config.load": ["digest"],
   "config.reload": ["digest", "restart_required"],

@@ -5,7 +5,7 @@ import { Problem, type ProblemCode } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
 import { encodeTbsCertificate } from "#core/x509/certificate.ts";
 
-import { checkKey, strictKeyChecks } from "./key-quality.ts";
+import { checkKey, type KeyFacts, strictKeyChecks } from "./key-quality.ts";
 import { type Finding, lintUnsigned, strictLint } from "./lint.ts";
 import { type NameViolation, pathViolations, profileViolations } from "./name-constraints.ts";
 import type { Issuer, Objection, Plan } from "./plan.ts";
@@ -18,6 +18,7 @@ export interface Candidate {
   readonly issuer: Issuer;
   /** Undefined for CA and responder certificates: nothing is relaxed for them. */
   readonly profile: Profile | undefined;
+  readonly keyFacts: KeyFacts;
   readonly serial: Serial;
   readonly now: Instant;
 }
@@ -133,8 +134,8 @@ function lint({ plan, issuer, profile, tbs, now }: Checked) {
   return reportOf(lintUnsigned(tbs, issuer.signature, context, settings));
 }
 
-function keyCheck({ plan, profile }: Checked) {
-  return reportOf(checkKey(plan.publicKey, profile?.keyChecks ?? strictKeyChecks));
+function keyCheck({ plan, profile, keyFacts }: Checked) {
+  return reportOf(checkKey(plan.publicKey, profile?.keyChecks ?? strictKeyChecks, keyFacts));
 }
 
 function nameConstraints({ plan, issuer, profile }: Checked): Omit<GateReport, "name"> {

@@ -43,8 +43,8 @@ function powerModulo(base: number, exponent: number, modulus: number): number {
   return result;
 }
 
-/** ⌊n^(1/k)⌋ by Newton's method from above. */
-function integerRoot(n: bigint, k: number): bigint {
+/** ⌊n^(1/k)⌋ for k ≥ 1, by Newton's method from above. */
+export function integerRoot(n: bigint, k: number): bigint {
   const degree = BigInt(k);
   let root = 1n << BigInt(Math.ceil(n.toString(2).length / k));
   for (;;) {
@@ -54,7 +54,8 @@ function integerRoot(n: bigint, k: number): bigint {
   }
 }
 
-function primesBelow(limit: number): readonly number[] {
+/** All primes smaller than `limit`, ascending. */
+export function primesBelow(limit: number): readonly number[] {
   const composite = new Uint8Array(limit);
   const primes: number[] = [];
   for (let candidate = 2; candidate < limit; candidate++) {

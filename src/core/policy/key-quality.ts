@@ -7,6 +7,19 @@ import type { Profile } from "./profile.ts";
 import type { Finding } from "./lint.ts";
 import { hasSmallFactor, isPerfectPower } from "./key-factors.ts";
 import { ed25519PointFault, ecPointFault } from "./key-points.ts";
+import { hasCloseFactors, looksLikeRoca } from "./key-primes.ts";
+
+/** What the store and the blocklists say about a key; whoever clears a plan has asked them before. */
+export interface KeyFacts {
+  /** Its digest is in a blocklist file. */
+  readonly weak: boolean;
+  /** It is on the list of blocked keys. */
+  readonly blocked: boolean;
+  /** A CA, responder or serving certificate of this instance holds it, and this is none of those. */
+  readonly own: boolean;
+  /** An unexpired certificate of the tenant has it for another subject; false where the profile does not ask. */
+  readonly duplicate: boolean;
+}
 
 export interface KeyRule {
   readonly id: string;
@@ -14,7 +27,11 @@ export interface KeyRule {
   readonly fixed: boolean;
   readonly clause: string;
   /** What is wrong with the key, or undefined. */
-  readonly check: (key: PublicKey, settings: Profile["keyChecks"]) => string | undefined;
+  readonly check: (
+    key: PublicKey,
+    settings: Profile["keyChecks"],
+    facts: KeyFacts,
+  ) => string | undefined;
 }
 
 // biome-ignore format: the table is read by column.
@@ -23,19 +40,29 @@ export const keyRules: readonly KeyRule[] = [
   { id: "even_modulus",  fixed: true, clause: "RFC 8017 3.1",         check: evenModulus },
   { id: "weak_exponent", fixed: true, clause: "BR 6.1.6",             check: weakExponent },
   { id: "small_factor",  fixed: true, clause: "NIST SP 800-89 5.3.3", check: smallFactor },
+  { id: "close_primes",  fixed: true, clause: "BR 6.1.1.3",           check: closePrimes },
+  { id: "roca",          fixed: true, clause: "BR 6.1.1.3",           check: roca },
+  { id: "debian_weak_key", fixed: false, clause: "BR 6.1.1.3",        check: weakKey },
   { id: "ec_curve",      fixed: true, clause: "BR 6.1.5",             check: ecCurve },
   { id: "ec_point",      fixed: true, clause: "NIST SP 800-56A 5.6.2.3", check: ecPoint },
   { id: "ed25519_point", fixed: true, clause: "RFC 8032 5.1.3",       check: ed25519Point },
   { id: "pq_length",     fixed: true, clause: "RFC 9881 4, RFC 9909 4", check: postQuantumLength },
   { id: "unknown_key",   fixed: true, clause: "BR 6.1.5",             check: unknownKey },
+  { id: "blocked_key",   fixed: true, clause: "BR 4.9.1.1, 6.1.1.3",  check: blockedKey },
+  { id: "own_key",       fixed: true, clause: "behaviour.md §6.2",    check: ownKey },
+  { id: "duplicate_key", fixed: false, clause: "behaviour.md §6.2",   check: duplicateKey },
 ];
 
 /** Every fault of the key; a finding of mode `error` refuses. */
-export function checkKey(key: PublicKey, settings: Profile["keyChecks"]): readonly Finding[] {
+export function checkKey(
+  key: PublicKey,
+  settings: Profile["keyChecks"],
+  facts: KeyFacts,
+): readonly Finding[] {
   const findings: Finding[] = [];
   for (const rule of keyRules) {
     if (settings.disabled && !rule.fixed) continue;
-    const description = rule.check(key, settings);
+    const description = rule.check(key, settings, facts);
     if (description === undefined) continue;
     const mode = rule.fixed || settings.mode === "enforce" ? "error" : "warn";
     findings.push({ code: rule.id, mode, clause: rule.clause, description });
@@ -45,7 +72,7 @@ export function checkKey(key: PublicKey, settings: Profile["keyChecks"]): readon
 
 /** The checks as CA and responder keys meet them: nothing relaxed. */
 export const strictKeyChecks: Profile["keyChecks"] = {
-  ...{ disabled: false, mode: "enforce", minRsaBits: 2048 },
+  ...{ disabled: false, mode: "enforce", detectDuplicates: false, minRsaBits: 2048 },
 };
 
 function smallModulus(key: PublicKey, { minRsaBits }: Profile["keyChecks"]) {
@@ -75,6 +102,28 @@ function smallFactor(key: PublicKey) {
   return isPerfectPower(key.modulus) ? "the RSA modulus is a power" : undefined;
 }
 
+function closePrimes(key: PublicKey) {
+  if (key.family !== "rsa" || !isFactorable(key)) return undefined;
+  return hasCloseFactors(key.modulus, fermatRounds)
+    ? "the primes of the RSA modulus are too close together"
+    : undefined;
+}
+
+function roca(key: PublicKey) {
+  if (key.family !== "rsa" || !isFactorable(key)) return undefined;
+  return looksLikeRoca(key.modulus)
+    ? "the RSA modulus comes from the generator of CVE-2017-15361"
+    : undefined;
+}
+
+function weakKey(_key: PublicKey, _settings: Profile["keyChecks"], { weak }: KeyFacts) {
+  return weak ? "the key is in a list of weak keys" : undefined;
+}
+
+/** Odd, and small enough for these checks; other moduli are refused by other rows. */
+const isFactorable = ({ modulus, bits }: { readonly modulus: bigint; readonly bits: number }) =>
+  modulus % 2n === 1n && modulus > 3n && bits <= bitsMax;
+
 function ecCurve(key: PublicKey) {
   return key.family === "ec" && !["P-256", "P-384", "P-521"].includes(key.curve)
     ? "the curve is none of P-256, P-384 and P-521"
@@ -101,11 +150,24 @@ function postQuantumLength(key: PublicKey) {
     : `the ${key.keyType} key has ${key.raw.length} octets instead of ${wanted}`;
 }
 
+function blockedKey(_key: PublicKey, _settings: Profile["keyChecks"], { blocked }: KeyFacts) {
+  return blocked ? "the key is blocked" : undefined;
+}
+
+function ownKey(_key: PublicKey, _settings: Profile["keyChecks"], { own }: KeyFacts) {
+  return own ? "the key is one of this instance's own" : undefined;
+}
+
+function duplicateKey(_key: PublicKey, _settings: Profile["keyChecks"], { duplicate }: KeyFacts) {
+  return duplicate ? "another subject has an unexpired certificate for the key" : undefined;
+}
+
 /** A key whose kind is not known cannot be checked, and so is refused. */
 function unknownKey(key: PublicKey) {
   return key.family === "unknown" ? `keys of algorithm ${key.oid} are not certified` : undefined;
 }
 
 const bitsMax = 8192;
+const fermatRounds = 100;
 /** FIPS 203, the sets 512, 768 and 1024. */
 const mlKemArc = "2.16.840.1.101.3.4.4.";

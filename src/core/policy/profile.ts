@@ -23,6 +23,8 @@ export interface Profile {
   readonly keyChecks: {
     readonly disabled: boolean;
     readonly mode: "enforce" | "warn";
+    /** Refuses a key that another subject of the tenant has. */
+    readonly detectDuplicates: boolean;
     readonly minRsaBits: number;
   };
   readonly policies:

@@ -54,6 +54,7 @@ export function profileJson(profile: Profile) {
     key_checks: {
       disabled: profile.keyChecks.disabled,
       mode: profile.keyChecks.mode,
+      detect_duplicates: profile.keyChecks.detectDuplicates,
       min_rsa_bits: profile.keyChecks.minRsaBits,
     },
     ...(policies && {
@@ -113,7 +114,7 @@ const builtins: readonly Profile[] = rows.map(
     ...{ name, description, builtin: true, keyUsages, extKeyUsages },
     ...{ defaultValiditySeconds, maxValiditySeconds },
     lint: { disabled: false, mode: "enforce", public: false, overrides: {} },
-    keyChecks: { disabled: false, mode: "enforce", minRsaBits: 2048 },
+    keyChecks: { disabled: false, mode: "enforce", detectDuplicates: false, minRsaBits: 2048 },
     policies: undefined,
     // A common name without a SAN is enough for most built-in profiles (HTTP contract §4.5).
     names: {

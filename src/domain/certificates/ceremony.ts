@@ -15,6 +15,7 @@ import { assert, Problem } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
 import { closeTicket, openTicket, type SigningIntent } from "#domain/audit/sign-ledger.ts";
 import type { CaSigner } from "#domain/authorities/signers.ts";
+import { type KeyFactsDeps, keyFactsOf } from "#domain/key-checks/facts.ts";
 import type { Keys, SignTicket } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
@@ -47,7 +48,10 @@ export interface SigningOrder {
 }
 
 /** As much of an order as the gates look at. */
-export type Undecided = Pick<SigningOrder, "signer" | "plan" | "objections" | "profile" | "now">;
+export type Undecided = Pick<
+  SigningOrder,
+  "signer" | "plan" | "objections" | "profile" | "kind" | "tenant" | "now"
+>;
 
 type EventDrafts = readonly EventDraft[];
 
@@ -56,6 +60,7 @@ export interface CeremonyDeps {
   readonly keys: Keys;
   readonly clock: Clock;
   readonly random: Random;
+  readonly weakKeys: KeyFactsDeps["weakKeys"];
 }
 
 /** A promise that is durable: from here on the key may be used, once, over exactly these octets. */
@@ -85,9 +90,10 @@ export class Ceremony {
 
   /** What every gate says, with a serial drawn for nobody else: the one decision of issue and preview (PRO-3). */
   async decide(order: Undecided): Promise<Clearance> {
-    const { plan, objections, profile, now } = order;
+    const { plan, objections, profile, now, signer } = order;
+    const keyFacts = await keyFactsOf(this.#deps, order);
     const serial = drawSerial(this.#deps.random);
-    return clear({ plan, objections, profile, now, issuer: order.signer.issuer, serial });
+    return clear({ plan, objections, profile, keyFacts, now, issuer: signer.issuer, serial });
   }
 
   /** A serial that was used before, which the store alone knows for sure, is drawn anew (REC-1). */

@@ -60,7 +60,7 @@ export function openRevocation(deps: RevocationDeps): Revocation {
     if (change.kind === "responder") void responders.replace(change.caId);
   };
   const revoker = new Revoker({
-    ...{ store, clock, changed },
+    ...{ store, clock, random, changed },
     holdPermitted: (profile) => !publicProfile(profile),
   });
   const ocsp = new Ocsp({

@@ -9,7 +9,9 @@ import type { RevocationReason } from "#core/x509/reasons.ts";
 import type { Origin } from "#domain/access/call.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { CertificateRecord, StoredStatus } from "#domain/certificates/store.ts";
-import type { Clock } from "#domain/ports.ts";
+import { blockEvent } from "#domain/key-checks/block.ts";
+import type { BlockedKeyRecord } from "#domain/key-checks/store.ts";
+import type { Clock, Random } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
 import type { RevocationRecord } from "./store.ts";
 import {
@@ -52,6 +54,7 @@ export interface RevocationChange {
 interface Deps {
   readonly store: Pick<Store, "atomically">;
   readonly clock: Clock;
+  readonly random: Pick<Random, "uuid">;
   /** False for profiles with `lint.public` (REV-4); an unknown profile may be held. */
   readonly holdPermitted: (profile: string) => boolean;
   /** Called after the commit; must return at once and never throw: the change is acknowledged whatever it does. */
@@ -101,11 +104,28 @@ export class Revoker {
       if ("unchanged" in outcome) return { result: first(request, outcome.unchanged, found) };
       const change = changeOf(request, found, outcome.change, reason, now);
       await write(tx, change, found);
+      const blocked = this.#compromised(request, change, found);
       await tx.audit.appendEvent(eventOf(request, change, found), now);
+      if (blocked !== undefined) await block(tx, request.origin, blocked);
       return { result: resultOf(change), change };
     });
     if (change !== undefined) this.#deps.changed(change);
     return result;
+  }
+
+  /** A key that leaked is never certified again, under whatever name. */
+  #compromised(
+    { origin }: RevocationRequest,
+    { to, reason, at }: RevocationChange,
+    { certificate }: Found,
+  ): BlockedKeyRecord | undefined {
+    if (to !== "revoked" || reason !== "keyCompromise" || certificate === undefined)
+      return undefined;
+    return {
+      ...{ id: this.#deps.random.uuid(), spkiSha256: certificate.spkiSha256 },
+      ...{ reason: `serial ${certificate.serial} was revoked`, source: "revocation" },
+      ...{ createdBy: origin.principal.subject, createdAt: at },
+    };
   }
 
   #holdable(certificate: CertificateRecord | undefined): boolean {
@@ -189,6 +209,11 @@ async function write(tx: Unit, change: RevocationChange, found: Found): Promise<
   const expiresAt = found.certificate?.notAfter;
   await tx.revocations.put({ caId, serial, revokedAt: at, reason, known, expiresAt });
   if (change.kind === "ca") await tx.cas.retireSubject(caId, serial);
+}
+
+async function block(tx: Unit, origin: Origin, record: BlockedKeyRecord): Promise<void> {
+  if ((await tx.keyChecks.block(record)) !== undefined) return;
+  await tx.audit.appendEvent(blockEvent(origin, record), record.createdAt);
 }
 
 function eventOf(request: RevocationRequest, change: RevocationChange, found: Found): EventDraft {

@@ -14,7 +14,7 @@ import { mustStaple } from "#core/x509/extensions.ts";
 import { parseCsr } from "#core/x509/csr.ts";
 import { caId } from "#core/ids.ts";
 import { encodeName } from "#core/x509/names.ts";
-import { type CsrOptions, csr } from "#test/support/issuance.ts";
+import { type CsrOptions, csr, soundKey } from "#test/support/issuance.ts";
 
 const now = instant(Date.parse("2026-06-01T12:00:00Z"));
 const keyId = new Uint8Array(20).fill(9);
@@ -51,7 +51,8 @@ function candidate(asked: Asked = {}): Candidate {
   const { plan, objections } = admitted;
   const profile = { ...server, ...asked.profile };
   const serial = parseSerial("4660");
-  return { plan, objections, profile, serial, now, issuer: { ...issuer, ...asked.issuer } };
+  const facts = { profile, keyFacts: soundKey, serial, now };
+  return { plan, objections, ...facts, issuer: { ...issuer, ...asked.issuer } };
 }
 
 function refusal(asked: Asked) {

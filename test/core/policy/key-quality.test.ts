@@ -1,15 +1,16 @@
 /** Key checks: each refuses the key it is about, and good keys of every kind pass. */
 
 import { expect, test } from "bun:test";
-import { createPublicKey } from "node:crypto";
+import { checkPrimeSync, createPublicKey } from "node:crypto";
 
-import { hasSmallFactor, isPerfectPower } from "#core/policy/key-factors.ts";
-import { checkKey, keyRules, strictKeyChecks } from "#core/policy/key-quality.ts";
+import { hasSmallFactor, isPerfectPower, primesBelow } from "#core/policy/key-factors.ts";
+import { checkKey, type KeyFacts, keyRules, strictKeyChecks } from "#core/policy/key-quality.ts";
+import { looksLikeRoca } from "#core/policy/key-primes.ts";
 import { parsePublicKey, type PublicKey } from "#core/x509/public-keys.ts";
-import { newKey, spkiOf } from "#test/support/issuance.ts";
+import { newKey, soundKey, spkiOf } from "#test/support/issuance.ts";
 
-const codes = (key: PublicKey, settings = strictKeyChecks) =>
-  checkKey(key, settings).map(({ code }) => code);
+const codes = (key: PublicKey, settings = strictKeyChecks, facts: Partial<KeyFacts> = {}) =>
+  checkKey(key, settings, { ...soundKey, ...facts }).map(({ code }) => code);
 
 const rsa = (modulus: bigint, exponent = 65_537n): PublicKey => ({
   ...{ spki: new Uint8Array(), keyType: undefined, family: "rsa", modulus, exponent },
@@ -70,7 +71,7 @@ test("a modulus with a prime factor below 10,000 is refused", () => {
 
 test("a modulus that is a power of a prime is refused", () => {
   const prime = (1n << 1_279n) - 1n;
-  expect(codes(rsa(prime * prime))).toEqual(["small_factor"]);
+  expect(codes(rsa(prime * prime))).toEqual(["small_factor", "close_primes"]);
   expect(isPerfectPower(10_007n ** 5n)).toBe(true);
   expect(isPerfectPower(10_007n ** 151n)).toBe(true);
   expect(isPerfectPower(10_007n ** 4n * 10_009n)).toBe(false);
@@ -148,4 +149,53 @@ test("an ML-KEM key is refused, because nobody can prove to have it", () => {
     oid: "2.16.840.1.101.3.4.4.2",
   };
   expect(codes(kem)).toContain("pq_length");
+});
+
+/** The smallest prime from `start` on. */
+function primeFrom(start: bigint): bigint {
+  for (let candidate = start | 1n; ; candidate += 2n)
+    if (checkPrimeSync(candidate)) return candidate;
+}
+
+test("primes so close that Fermat finds them within 100 rounds are refused", () => {
+  const p = primeFrom(3n << 1_022n);
+  expect(codes(rsa(p * primeFrom(p + 2n)))).toEqual(["close_primes"]);
+  expect(codes(rsa(p * p))).toEqual(["small_factor", "close_primes"]);
+  // Round k finds factors 2·√(2·k·√n) apart; these are far beyond the hundredth.
+  expect(codes(rsa(p * primeFrom(p + (1n << 520n))))).toEqual([]);
+});
+
+test("a modulus of the ROCA generator is refused, one that misses a single residue is not", () => {
+  // CVE-2017-15361: p = k·M + (65537^a mod M), M the product of the first 126 primes for 2048 bits.
+  const product = primesBelow(702).reduce((sum, prime) => sum * BigInt(prime), 1n);
+  const weakPrime = (exponent: number, k: bigint) => {
+    let residue = 1n;
+    for (let i = 0; i < exponent; i++) residue = (residue * 65_537n) % product;
+    for (let multiple = k; ; multiple += 1n) {
+      const candidate = multiple * product + residue;
+      if (checkPrimeSync(candidate)) return candidate;
+    }
+  };
+  const p = weakPrime(1_234, 1n << 56n);
+  const q = weakPrime(98_765, (1n << 56n) + 987_654_321n);
+  expect(codes(rsa(p * q))).toContain("roca");
+  expect(looksLikeRoca(p * q + 2n * (product / 11n))).toBe(false);
+});
+
+test("what store and blocklists know about a key refuses it, each under its own name", () => {
+  expect(codes(good, strictKeyChecks, { weak: true })).toEqual(["debian_weak_key"]);
+  expect(codes(good, strictKeyChecks, { blocked: true })).toEqual(["blocked_key"]);
+  expect(codes(good, strictKeyChecks, { own: true })).toEqual(["own_key"]);
+  expect(codes(good, strictKeyChecks, { duplicate: true })).toEqual(["duplicate_key"]);
+});
+
+test("a profile may relax the lists of weak and duplicate keys, never those of blocked and own ones", () => {
+  const all = { weak: true, blocked: true, own: true, duplicate: true };
+  const relaxed = { ...strictKeyChecks, mode: "warn" as const };
+  const modes = checkKey(good, relaxed, all).map(({ code, mode }) => `${code} ${mode}`);
+  expect(modes).toEqual([
+    ...["debian_weak_key warn", "blocked_key error", "own_key error", "duplicate_key warn"],
+  ]);
+  const disabled = { ...strictKeyChecks, disabled: true };
+  expect(codes(good, disabled, all)).toEqual(["blocked_key", "own_key"]);
 });

@@ -15,6 +15,7 @@ import { addSeconds, instant, secondsPerDay } from "#core/time.ts";
 import { assembleSigned } from "#core/x509/certificate.ts";
 import { encodeName } from "#core/x509/names.ts";
 import { expectGolden } from "#test/support/golden.ts";
+import { soundKey } from "#test/support/issuance.ts";
 import { openssl } from "#test/support/openssl.ts";
 import { x509 } from "#test/support/peculiar.ts";
 import { makeKey, signWith } from "#test/support/x509.ts";
@@ -50,7 +51,8 @@ function tbsOf(profile: Profile): Uint8Array {
   if (!admitted.readable) throw admitted.refusal;
   const { plan, objections } = admitted;
   const serial = parseSerial("0x123456789abcdef0123456789abcdef0");
-  const clearance = clear({ plan, objections, profile, serial, now, issuer });
+  const asked = { plan, objections, profile, serial, now, issuer };
+  const clearance = clear({ ...asked, keyFacts: soundKey });
   if (!clearance.cleared) throw clearance.refusal;
   return clearance.plan.tbs;
 }

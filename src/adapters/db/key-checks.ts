@@ -1,0 +1,114 @@
+/** Blocked keys and the instance's own keys in the database. */
+
+import { and, desc, eq, ne } from "drizzle-orm";
+
+import type {
+  BlockedKeyFilter,
+  BlockedKeyRecord,
+  KeyCheckReads,
+  KeyCheckWrites,
+  KeyQuestion,
+} from "#domain/key-checks/store.ts";
+import {
+  contains,
+  counted,
+  inserter,
+  olderThan,
+  pageOf,
+  placeholder,
+  type Session,
+  type Value,
+} from "./session.ts";
+
+/** Blocked and own keys as last committed. */
+export function keyCheckReads(session: Session): KeyCheckReads {
+  const { db, t } = session;
+  const { blockedKeys, certificates } = t;
+  return {
+    standing: standingOf(session),
+    blocked: async (id) => {
+      const [row] = await db.select().from(blockedKeys).where(eq(blockedKeys.id, id));
+      return row && record(row);
+    },
+    page: async (filter, limit, after) => {
+      const where = matching(session, filter);
+      const { createdAt, id } = blockedKeys;
+      const found = await db
+        .select()
+        .from(blockedKeys)
+        .where(and(where, olderThan(createdAt, id, after)))
+        .orderBy(desc(createdAt), desc(id))
+        .limit(limit + 1);
+      const [sum] = await db.select({ total: counted }).from(blockedKeys).where(where);
+      const keyOf = (row: BlockedKeyRecord) => ({ at: row.createdAt, id: row.id });
+      return pageOf(found.map(record), limit, sum?.total ?? 0, keyOf);
+    },
+    unrevokedWith: async (digest) => {
+      const { spkiSha256, status } = certificates;
+      const alive = and(eq(spkiSha256, digest), ne(status, "revoked"));
+      const [sum] = await db.select({ total: counted }).from(certificates).where(alive);
+      return sum?.total ?? 0;
+    },
+  };
+}
+
+/** Writes of a unit on the writing session. */
+export function keyCheckWrites(session: Session): KeyCheckWrites {
+  const { db, t } = session;
+  const insert = inserter(session, t.blockedKeys, "skip");
+  const claim = keyClaim(session);
+  return {
+    block: async (row) => {
+      if ((await insert({ ...row, search: row.reason.toLowerCase() })) === 1) return undefined;
+      const named = eq(t.blockedKeys.spkiSha256, row.spkiSha256);
+      const [present] = await db.select().from(t.blockedKeys).where(named);
+      return present && record(present);
+    },
+    unblock: async (id) => {
+      const [gone] = await db.delete(t.blockedKeys).where(eq(t.blockedKeys.id, id)).returning();
+      return gone && record(gone);
+    },
+    claim,
+  };
+}
+
+/** Marks a key as the instance's own; what is marked already stays so. */
+export function keyClaim(session: Session): KeyCheckWrites["claim"] {
+  const insert = inserter(session, session.t.ownKeys, "skip");
+  return async (spkiSha256) => {
+    await insert({ spkiSha256 });
+  };
+}
+
+/** Asked for every certificate: one statement, each part of it a lookup in an index. */
+function standingOf(session: Session): KeyCheckReads["standing"] {
+  const mark = (at: number) => placeholder(session, at);
+  const marked = `select exists (select 1 from blocked_keys where spki_sha256 = ${mark(1)}), exists (select 1 from own_keys where spki_sha256 = ${mark(2)})`;
+  const withDuplicate = `${marked}, exists (select 1 from certificates where spki_sha256 = ${mark(3)} and kind = 'leaf' and tenant = ${mark(4)} and subject <> ${mark(5)} and not_after >= ${mark(6)})`;
+  return async ({ spkiSha256, duplicate }: KeyQuestion) => {
+    const both: Value[] = [spkiSha256, spkiSha256];
+    const row =
+      duplicate === undefined
+        ? await session.row(marked, both)
+        : await session.row(withDuplicate, [
+            ...[...both, spkiSha256],
+            ...[duplicate.tenant, duplicate.subject, duplicate.now],
+          ]);
+    if (row === undefined) throw new Error("a query for three flags gave no row");
+    const [blocked, own, taken] = row.map(Boolean);
+    return { blocked: blocked === true, own: own === true, duplicate: taken === true };
+  };
+}
+
+function matching({ t }: Session, { text, spkiSha256 }: BlockedKeyFilter) {
+  return and(
+    text === undefined ? undefined : contains(t.blockedKeys.search, text),
+    spkiSha256 === undefined ? undefined : eq(t.blockedKeys.spkiSha256, spkiSha256),
+  );
+}
+
+/** Only `block` fills the table, so its texts are the closed words the record's type names. */
+function record(row: Session["t"]["blockedKeys"]["$inferSelect"]): BlockedKeyRecord {
+  const { search: _search, ...facts } = row;
+  return facts as BlockedKeyRecord; // See above.
+}

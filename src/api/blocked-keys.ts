@@ -1,0 +1,120 @@
+/** Blocked keys in JSON. */
+
+import { decodePem } from "#core/asn1/pem.ts";
+import { DerError } from "#core/asn1/cursor.ts";
+import { refuse } from "#core/problems.ts";
+import { optional, parsed, text } from "#core/shape.ts";
+import { timestamp } from "#core/time.ts";
+import { parseCertificate } from "#core/x509/certificate.ts";
+import { parseCsr } from "#core/x509/csr.ts";
+import {
+  fingerprintOfDigest,
+  parseFingerprint,
+  parsePublicKey,
+  spkiSha256,
+} from "#core/x509/public-keys.ts";
+import { created, type Handler, handler, ok } from "#domain/access/call.ts";
+import type { BlockedKeys } from "#domain/key-checks/block.ts";
+import type { BlockedKeyRecord } from "#domain/key-checks/store.ts";
+import type { Store } from "#domain/store.ts";
+import type { OperationName } from "#operations";
+import { pageFields, pageOf } from "./pages.ts";
+
+interface Deps {
+  readonly store: Store;
+  readonly blockedKeys: BlockedKeys;
+}
+
+/** Handlers for `blocked_key.list`, `key.block`, `key.unblock`. */
+export function blockedKeyHandlers({ store, blockedKeys }: Deps) {
+  return {
+    "blocked_key.list": handler({
+      summary: "Keys that are never certified again, newest first.",
+      query: { q: optional(text({ min: 1, max: 200 })), public_key_sha256: digest, ...pageFields },
+      run: async (call) => {
+        const { q, public_key_sha256: spkiSha256 } = call.query;
+        const filter = { text: q, spkiSha256 };
+        return ok(
+          await pageOf("blocked_key.list", call, filter, recordJson, (limit, after) =>
+            store.read.keyChecks.page(filter, limit, after),
+          ),
+        );
+      },
+    }),
+    "key.block": handler({
+      summary: "Block a key; certificates that have it stay as they are.",
+      body: {
+        ...{ public_key_sha256: digest, certificate: pem, csr: pem, public_key: pem },
+        reason: text({ min: 1, max: 200 }),
+      },
+      run: async (call) => {
+        const { reason, ...named } = call.body;
+        const { record, added, matching } = await blockedKeys.add(
+          call.origin,
+          digestOf(named),
+          reason,
+        );
+        const body = { ...recordJson(record), matching_certificates: matching };
+        return added ? created(body) : ok(body);
+      },
+    }),
+    "key.unblock": handler({
+      summary: "Take a key off the list.",
+      path: { id: text({ max: 64 }) },
+      run: async (call) => {
+        await blockedKeys.remove(call.origin, call.path.id);
+        return ok({ status: "deleted" });
+      },
+    }),
+  } satisfies Partial<Record<OperationName, Handler>>;
+}
+
+const digest = optional(parsed({ type: "string" }, parseFingerprint));
+const pem = optional(text({ min: 1, max: 131_072 }));
+
+interface NamedKey {
+  readonly public_key_sha256: string | undefined;
+  readonly certificate: string | undefined;
+  readonly csr: string | undefined;
+  readonly public_key: string | undefined;
+}
+
+/** The digest of the one key named. Refuses none and several, and what cannot be read. */
+function digestOf(named: NamedKey): string {
+  const fields = Object.entries(named).filter(([, value]) => value !== undefined);
+  if (fields.length === 0) throw refuse("missing_field", { field: "public_key_sha256" });
+  if (fields.length > 1) throw refuse("conflicting_fields", { fields: fields.map(([n]) => n) });
+  if (named.public_key_sha256 !== undefined) return named.public_key_sha256;
+  if (named.certificate !== undefined) return spkiSha256(certificateKey(named.certificate));
+  // Whoever holds the key is beside the point: it is blocked, not certified.
+  if (named.csr !== undefined) return spkiSha256(parseCsr(named.csr).spki);
+  return spkiSha256(bareKey(named.public_key ?? ""));
+}
+
+function certificateKey(certificate: string): Uint8Array {
+  const der = decodePem(certificate, ["CERTIFICATE"]);
+  if (der === undefined) throw refuse("bad_certificate", { reason: "syntax" });
+  return readable(() => parseCertificate(der).spki, "bad_certificate");
+}
+
+function bareKey(publicKey: string): Uint8Array {
+  const der = decodePem(publicKey, ["PUBLIC KEY"]);
+  if (der === undefined) throw refuse("bad_key", { reason: "syntax" });
+  return readable(() => parsePublicKey(der).spki, "bad_key");
+}
+
+function readable<T>(read: () => T, code: "bad_certificate" | "bad_key"): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof DerError) throw refuse(code, { reason: "syntax" });
+    throw error;
+  }
+}
+
+function recordJson({ id, spkiSha256, reason, source, createdBy, createdAt }: BlockedKeyRecord) {
+  return {
+    ...{ id, public_key_fingerprint: fingerprintOfDigest(spkiSha256), reason, source },
+    ...{ created_by: createdBy, created_at: timestamp(createdAt) },
+  };
+}

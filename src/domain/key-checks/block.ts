@@ -1,0 +1,74 @@
+/** Blocks and unblocks public keys. */
+
+import { effectiveRoles } from "#core/access/principal.ts";
+import type { EventDraft } from "#core/audit/actions.ts";
+import { refuse } from "#core/problems.ts";
+import { fingerprintOfDigest } from "#core/x509/public-keys.ts";
+import type { Origin } from "#domain/access/call.ts";
+import type { Clock, Random } from "#domain/ports.ts";
+import type { Store } from "#domain/store.ts";
+import type { BlockedKeyRecord } from "./store.ts";
+
+export interface BlockedKeysDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** What blocking a key did. */
+export interface Blocking {
+  readonly record: BlockedKeyRecord;
+  /** False when the key was blocked before, which changes and records nothing. */
+  readonly added: boolean;
+  /** Unrevoked certificates with the key; blocking revokes none of them. */
+  readonly matching: number;
+}
+
+/** The list of blocked keys. */
+export class BlockedKeys {
+  readonly #deps: BlockedKeysDeps;
+
+  constructor(deps: BlockedKeysDeps) {
+    this.#deps = deps;
+  }
+
+  /** `digest` is lower hex SHA-256 of the SubjectPublicKeyInfo. */
+  async add(origin: Origin, digest: string, reason: string): Promise<Blocking> {
+    const { store, clock, random } = this.#deps;
+    const now = clock.now();
+    const wanted: BlockedKeyRecord = {
+      ...{ id: random.uuid(), spkiSha256: digest, reason, source: "api", createdAt: now },
+      createdBy: origin.principal.subject,
+    };
+    const present = await store.atomically(async (tx) => {
+      const found = await tx.keyChecks.block(wanted);
+      if (found === undefined) await tx.audit.appendEvent(blockEvent(origin, wanted), now);
+      return found;
+    });
+    const matching = await store.read.keyChecks.unrevokedWith(digest);
+    return { record: present ?? wanted, added: present === undefined, matching };
+  }
+
+  /** Refuses `not_found`. */
+  async remove(origin: Origin, id: string): Promise<void> {
+    const { store, clock } = this.#deps;
+    const now = clock.now();
+    await store.atomically(async (tx) => {
+      const gone = await tx.keyChecks.unblock(id);
+      if (gone === undefined) throw refuse("not_found");
+      const draft = { ...blockEvent(origin, gone), action: "key.unblock" as const };
+      await tx.audit.appendEvent(draft, now);
+    });
+  }
+}
+
+/** The event of a key that was blocked, by a call or by a revocation. */
+export function blockEvent(origin: Origin, record: BlockedKeyRecord): EventDraft {
+  const { principal, ip, requestId } = origin;
+  return {
+    ...{ action: "key.block", result: "success", actor: principal.subject },
+    ...{ actorName: principal.name, actorRoles: effectiveRoles(principal, undefined) },
+    ...{ target: fingerprintOfDigest(record.spkiSha256), ip, requestId },
+    detail: { reason: record.reason, source: record.source },
+  };
+}

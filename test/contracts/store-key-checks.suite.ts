@@ -1,0 +1,116 @@
+/** What every store must do about blocked and own keys. */
+
+import { describe, expect, test } from "bun:test";
+
+import { defaultTenant, tenantId } from "#core/ids.ts";
+import { instant } from "#core/time.ts";
+import type { BlockedKeyRecord, KeyQuestion } from "#domain/key-checks/store.ts";
+import type { Store } from "#domain/store.ts";
+import * as make from "#test/support/records.ts";
+
+/** Declares the tests on the store that `given` gives when they run. */
+export function keyCheckContract(given: () => { readonly store: Store }): void {
+  describe("blocked and own keys", () => {
+    const standing = (spkiSha256: string, duplicate?: KeyQuestion["duplicate"]) =>
+      given().store.read.keyChecks.standing({ spkiSha256, duplicate });
+    const clean = { blocked: false, own: false, duplicate: false };
+
+    test("a key is blocked once, found by id and digest, and free again when the row is gone", async () => {
+      const { store } = given();
+      const row = blockedKey({ reason: "Leaked 50% of it" });
+      const again = blockedKey({ spkiSha256: row.spkiSha256, reason: "again" });
+      expect(await standing(row.spkiSha256)).toEqual(clean);
+      expect(await store.atomically((tx) => tx.keyChecks.block(row))).toBeUndefined();
+      expect(await store.atomically((tx) => tx.keyChecks.block(again))).toEqual(row);
+      expect(await standing(row.spkiSha256)).toEqual({ ...clean, blocked: true });
+      expect(await store.read.keyChecks.blocked(row.id)).toEqual(row);
+      expect(await store.read.keyChecks.blocked("none")).toBeUndefined();
+      expect(await store.atomically((tx) => tx.keyChecks.unblock(row.id))).toEqual(row);
+      expect(await store.atomically((tx) => tx.keyChecks.unblock(row.id))).toBeUndefined();
+      expect(await standing(row.spkiSha256)).toEqual(clean);
+    });
+
+    test("blocked keys are listed newest first, by reason without case and by digest", async () => {
+      const { store } = given();
+      const mark = crypto.randomUUID();
+      const rows = [1, 2, 3].map((second) =>
+        blockedKey({ reason: `${mark} No_${second}`, createdAt: instant(make.noon + second) }),
+      );
+      await store.atomically(async (tx) => {
+        for (const row of rows) await tx.keyChecks.block(row);
+      });
+      const { page } = store.read.keyChecks;
+      const first = await page({ text: mark.toUpperCase() }, 2);
+      expect(first).toMatchObject({ items: [rows[2], rows[1]], total: 3 });
+      expect((await page({ text: mark }, 2, first.next)).items).toMatchObject([rows[0]]);
+      expect((await page({ text: `${mark} no_2` }, 5)).items).toMatchObject([rows[1]]);
+      const digest = rows[0]?.spkiSha256;
+      expect((await page({ spkiSha256: digest }, 5)).items).toMatchObject([rows[0]]);
+    });
+
+    test("keys of CAs, of certificates other than leaves and claimed ones are the instance's own", async () => {
+      const { store } = given();
+      const [claimed, responder, leaf] = [newDigest(), newDigest(), newDigest()];
+      const spki = crypto.getRandomValues(new Uint8Array(40));
+      const ca = make.ca({ spki });
+      await store.atomically(async (tx) => {
+        await tx.cas.insert(ca);
+        await tx.keyChecks.claim(claimed);
+        await tx.keyChecks.claim(claimed);
+      });
+      await issued(store, { caId: ca.id, kind: "responder", spkiSha256: responder });
+      await issued(store, { caId: ca.id, spkiSha256: leaf });
+      const digests = [
+        new Bun.CryptoHasher("sha256").update(spki).digest("hex"),
+        claimed,
+        responder,
+      ];
+      for (const digest of digests) expect(await standing(digest)).toEqual({ ...clean, own: true });
+      expect(await standing(leaf)).toEqual(clean);
+    });
+
+    test("a duplicate is another subject's unexpired leaf of the tenant", async () => {
+      const { store } = given();
+      const digest = newDigest();
+      const row = await issued(store, { spkiSha256: digest, subject: "CN=first" });
+      const asked = { tenant: defaultTenant, subject: "CN=second", now: make.noon };
+      const duplicate = async (change: Partial<typeof asked>) =>
+        (await standing(digest, { ...asked, ...change })).duplicate;
+      expect(await duplicate({})).toBe(true);
+      expect(await duplicate({ subject: "CN=first" })).toBe(false);
+      expect(await duplicate({ tenant: tenantId("other") })).toBe(false);
+      expect(await duplicate({ now: row.notAfter })).toBe(true);
+      expect(await duplicate({ now: instant(row.notAfter + 1) })).toBe(false);
+    });
+
+    test("certificates with a key are counted until they are revoked", async () => {
+      const { store } = given();
+      const digest = newDigest();
+      const [one] = [
+        await issued(store, { spkiSha256: digest }),
+        await issued(store, { spkiSha256: digest }),
+      ];
+      expect(await store.read.keyChecks.unrevokedWith(digest)).toBe(2);
+      const { caId, serial } = one;
+      await store.atomically((tx) =>
+        tx.certificates.setStatus(caId, serial, "revoked", make.noon, "superseded"),
+      );
+      expect(await store.read.keyChecks.unrevokedWith(digest)).toBe(1);
+    });
+  });
+}
+
+const newDigest = () => crypto.getRandomValues(new Uint8Array(32)).toHex();
+
+const blockedKey = (facts: Partial<BlockedKeyRecord> = {}): BlockedKeyRecord => ({
+  ...{ id: crypto.randomUUID(), spkiSha256: newDigest(), reason: "leaked", source: "api" },
+  ...{ createdBy: "root", createdAt: make.noon, ...facts },
+});
+
+async function issued(store: Store, facts: Partial<ReturnType<typeof make.certificate>>) {
+  const row = make.certificate(facts);
+  const intent = make.intentFor(row);
+  await store.atomically((tx) => tx.certificates.intend(intent));
+  await store.atomically((tx) => tx.certificates.activate(intent.opId, row));
+  return row;
+}

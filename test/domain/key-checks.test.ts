@@ -1,0 +1,127 @@
+/** Keys that must not be certified: blocked, weak, the instance's own, and another subject's; a lookup that fails refuses. */
+
+import { expect, test } from "bun:test";
+
+import { digest } from "#core/crypto.ts";
+import { Problem } from "#core/problems.ts";
+import type { Profile } from "#core/policy/profile.ts";
+import { ProfileSet } from "#core/policy/profiles.ts";
+import { spkiSha256 } from "#core/x509/public-keys.ts";
+import { BlockedKeys } from "#domain/key-checks/block.ts";
+import {
+  csr,
+  initRoot,
+  issuanceWorld,
+  leafWish,
+  newKey,
+  rootOrigin,
+  spkiOf,
+  type World,
+} from "#test/support/issuance.ts";
+import { smallCa } from "#test/support/small-ca.ts";
+
+const key = newKey("ecdsa-p256");
+const keyDigest = spkiSha256(spkiOf(key.publicKey));
+
+/** `issued`, or the key checks that refused. */
+async function outcome(world: World, wish: Parameters<typeof leafWish>[0] = {}): Promise<string> {
+  const ca = [...world.store.state.cas.values()][0] ?? (await initRoot(world));
+  try {
+    await world.issuance.issue(rootOrigin, ca, leafWish({ csr: csr({ key }), ...wish }));
+    return "issued";
+  } catch (error) {
+    if (!(error instanceof Problem) || error.code !== "gate_refused") throw error;
+    return [...JSON.stringify(error.facts).matchAll(/"code":"(\w+)"/g)].map(([, c]) => c).join();
+  }
+}
+
+test("a blocked key is refused under every name until it is unblocked", async () => {
+  const world = issuanceWorld();
+  const blocked = new BlockedKeys(world);
+  const { record } = await blocked.add(rootOrigin, keyDigest, "leaked");
+  expect(await outcome(world)).toBe("blocked_key");
+  expect(await outcome(world, { csr: csr({ key, dns: ["b.example"] }) })).toBe("blocked_key");
+  expect(world.store.state.intents.size).toBe(1);
+  await blocked.remove(rootOrigin, record.id);
+  expect(await outcome(world)).toBe("issued");
+});
+
+test("a refused key is an event of its gate and one of the issuance", async () => {
+  const world = issuanceWorld();
+  await initRoot(world);
+  await new BlockedKeys(world).add(rootOrigin, keyDigest, "leaked");
+  await outcome(world);
+  const events = [...world.store.state.events.values()].slice(-2);
+  expect(events.map(({ action, result, detail }) => `${action} ${result} ${detail}`)).toEqual([
+    "cert.keycheck denied profile=server findings=blocked_key",
+    "cert.issue denied profile=server requester=root reasons=keycheck",
+  ]);
+});
+
+test("a key of a blocklist is refused, in a profile that only warns it is issued", async () => {
+  const weakKeys = new Set([digest("sha1", spkiOf(key.publicKey)).toHex()]);
+  const server = new ProfileSet().named("server");
+  const keyChecks = { ...server.keyChecks, mode: "warn" as const };
+  const lenient: Profile = { ...server, name: "lenient", keyChecks };
+  const world = issuanceWorld({ weakKeys, profiles: [lenient] });
+  expect(await outcome(world)).toBe("debian_weak_key");
+  expect(await outcome(world, { profile: "lenient" })).toBe("issued");
+});
+
+test("the key of a CA is never a leaf's", async () => {
+  const world = issuanceWorld();
+  await initRoot(world);
+  const own = [...world.store.state.cas.values()][0]?.spki ?? new Uint8Array();
+  await world.store.atomically((tx) => tx.keyChecks.claim(keyDigest));
+  expect(world.store.state.ownKeys.has(spkiSha256(own))).toBe(true);
+  expect(await outcome(world)).toBe("own_key");
+});
+
+test("another subject's key is refused only where the profile asks", async () => {
+  const server = new ProfileSet().named("server");
+  const keyChecks = { ...server.keyChecks, detectDuplicates: true };
+  const world = issuanceWorld({ profiles: [{ ...server, name: "strict", keyChecks }] });
+  const other = csr({ key, subject: [{ type: "CN", value: "b.example" }], dns: ["b.example"] });
+  expect(await outcome(world)).toBe("issued");
+  expect(await outcome(world, { csr: other })).toBe("issued");
+  expect(await outcome(world, { profile: "strict" })).toBe("duplicate_key");
+  world.clock.advance(400 * 86_400);
+  expect(await outcome(world, { csr: other, profile: "strict" })).toBe("issued");
+  expect(await outcome(world, { csr: other, profile: "strict" })).toBe("issued");
+});
+
+test("when the store cannot say, nothing is signed", async () => {
+  const world = issuanceWorld();
+  await initRoot(world);
+  const before = world.store.state.intents.size;
+  const { keyChecks } = world.store.read;
+  keyChecks.standing = async () => {
+    throw new Error("the table is gone");
+  };
+  expect(outcome(world)).rejects.toThrow("the table is gone");
+  expect(world.store.state.intents.size).toBe(before);
+});
+
+test("a revocation for keyCompromise blocks the key in the same unit; other reasons do not", async () => {
+  const small = await smallCa();
+  const [leaked, replaced] = [await small.issue(), await small.issue()];
+  const request = (serial: typeof leaked.serial) => ({
+    ...{ ca: small.ca, serial, origin: rootOrigin, mayManageCa: true },
+  });
+  await small.revoker.revoke(request(replaced.serial), "superseded");
+  expect(small.store.state.blockedKeys.size).toBe(0);
+  await small.revoker.revoke(request(leaked.serial), "keyCompromise");
+  expect(small.store.state.blockedKeys.get(leaked.spkiSha256)).toMatchObject({
+    ...{ source: "revocation", createdBy: "root" },
+  });
+  const actions = [...small.store.state.events.values()].slice(-2).map(({ action }) => action);
+  expect(actions).toEqual(["cert.revoke", "key.block"]);
+  small.store.beforeWrite = (operation) => {
+    if (operation === "keyChecks.block") throw new Error("no");
+  };
+  const third = await small.issue();
+  expect(small.revoker.revoke(request(third.serial), "keyCompromise")).rejects.toThrow("no");
+  expect((await small.store.read.certificates.bySerial(small.ca.id, third.serial))?.status).toBe(
+    "good",
+  );
+});
