@@ -80,6 +80,8 @@ test.if(process.getuid?.() === 0)(
     const config = join(home, "pkid.yaml");
     const server = { host: "127.0.0.1", port: 0 };
     writeFileSync(config, JSON.stringify({ data_dir: join(home, "data"), server }));
+    // Whatever umask an earlier test of this process left.
+    chmodSync(config, 0o644);
     const as = ["setpriv", `--reuid=${nobody}`, `--regid=${nobody}`, "--clear-groups", "env", "-i"];
     const run = (...args: string[]) =>
       ran([...as, copy, ...args, "--config", config], { cwd: "/" });
