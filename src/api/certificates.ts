@@ -14,8 +14,7 @@ import {
   WrongValue,
 } from "#core/shape.ts";
 import { type Instant, parseTimestampOrDay, timestamp } from "#core/time.ts";
-import { parseCertificate } from "#core/x509/certificate.ts";
-import { fingerprint, parseFingerprint } from "#core/x509/public-keys.ts";
+import { fingerprintOf, parseFingerprint } from "#core/x509/public-keys.ts";
 import { revocationReasons } from "#core/x509/reasons.ts";
 import { type Authorized, created, type Handler, handler, ok } from "#domain/access/call.ts";
 import { certificatePem, pemBundle } from "#domain/authorities/bundle.ts";
@@ -108,9 +107,14 @@ function certificateList(deps: Deps): Handler {
       const ca = presentCa(call.ca);
       refuseKeySearch(call, ca);
       const { status, profile, q, serial_prefix, expires_before, public_key_sha256 } = call.query;
-      if (profile !== undefined) await refuseUnknownProfile(deps, profile);
+      if (profile !== undefined) await refuseUnknownProfile(deps, profile, call.reach);
       const filters = {
-        ...{ caId: ca.id, profile, text: q, serialPrefix: serial_prefix?.toLowerCase() },
+        ...{
+          caId: ca.id,
+          profile,
+          text: q,
+          serialPrefix: serial_prefix && plainPrefix(serial_prefix),
+        },
         ...{ expiresBefore: expires_before, spkiSha256: public_key_sha256 },
         status: status === "valid" ? "good" : status,
       } satisfies Omit<CertificateFilter, "now">;
@@ -141,8 +145,13 @@ function refuseKeySearch(
   throw refuse("forbidden", { capability: "audit:read" });
 }
 
-async function refuseUnknownProfile({ store, profiles }: Deps, profile: string): Promise<void> {
-  if (profiles().has(profile) || (await store.read.certificates.profileSeen(profile))) return;
+async function refuseUnknownProfile(
+  { store, profiles }: Deps,
+  profile: string,
+  reach: Authorized<never, never, never>["reach"],
+): Promise<void> {
+  if (profiles().has(profile)) return;
+  if (await store.read.certificates.profileSeen(profile, reach)) return;
   throw refuse("bad_query", { parameter: "profile", reason: "names no profile" });
 }
 
@@ -176,7 +185,7 @@ function certificateJson(record: CertificateRecord, now: Instant) {
     ...{ requested_by: record.requestedBy, created_at: timestamp(record.createdAt) },
     ...{ ct_status: "none", sct_count: 0 },
     ...(marker === "" ? {} : { marker }),
-    public_key_fingerprint: fingerprint(parseCertificate(record.certificate).spki),
+    public_key_fingerprint: fingerprintOf(record.spkiSha256),
   };
 }
 
@@ -184,6 +193,10 @@ function orphanJson({ serial, createdAt, purpose, state, requestedBy }: IntentRe
   const created_at = timestamp(createdAt);
   return { serial, created_at, purpose, state, requested_by: requestedBy };
 }
+
+/** First digits in lower case; leading zeros say nothing in a serial and so nothing here (contract §13, 22). */
+const plainPrefix = (given: string): string =>
+  given.toLowerCase().replace(/^(0x)?0+(?=[0-9a-f])/, "$1");
 
 const inventoried = ({ kind }: CertificateRecord) => kind === "leaf" || kind === "serving";
 

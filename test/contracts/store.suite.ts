@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 
-import { caId, type Serial, tenantId } from "#core/ids.ts";
+import { caId, defaultTenant, type Serial, tenantId } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
 import { instant } from "#core/time.ts";
 import type { Page, PageKey } from "#domain/authorities/store.ts";
@@ -223,11 +223,23 @@ function search(given: Given): void {
     expect(await found({ expiresBefore: later(61) })).toEqual([2, 0]);
     expect(await found({ expiresBefore: later(60) })).toEqual([]);
     expect(await found({ spkiSha256: "00".repeat(32) })).toEqual([1]);
-    expect(await store.read.certificates.profileSeen(`profile ${home}`)).toBe(true);
-    expect(await store.read.certificates.profileSeen(`no profile ${home}`)).toBe(false);
   });
 
-  test("a page never shifts under the reader, and ties are broken by id", async () => {
+  test("a profile is seen where a certificate of a readable CA names it", async () => {
+    const { store } = given();
+    const ca = make.ca({ tenant: tenantId(`tenant ${crypto.randomUUID()}`) });
+    await store.atomically((tx) => tx.cas.insert(ca));
+    const row = make.certificate({ caId: ca.id, tenant: ca.tenant, profile: `profile ${ca.id}` });
+    await make.issue(store, row);
+    const { profileSeen } = store.read.certificates;
+    expect(await profileSeen(row.profile, "platform")).toBe(true);
+    expect(await profileSeen(row.profile, [defaultTenant, ca.tenant])).toBe(true);
+    expect(await profileSeen(row.profile, [defaultTenant])).toBe(false);
+    expect(await profileSeen(row.profile, [])).toBe(false);
+    expect(await profileSeen(`no ${row.profile}`, "platform")).toBe(false);
+  });
+
+  test("a page never shifts under the reader", async () => {
     const { store, home } = given();
     const rows = Array.from({ length: 7 }, (_, index) =>
       make.certificate({ caId: home, createdAt: later(index < 4 ? 1 : 2) }),

@@ -59,20 +59,20 @@ type CaRow = {
 function certificateReads(state: MemoryState): Reads["certificates"] {
   return {
     bySerial: async (ca, serial) => state.certificates.get(serialKey(ca, serial)),
-    page: async (filter, limit, after) =>
-      pageOf(
-        [...state.certificates.values()].filter((row) => certificateMatches(filter, row)),
-        (row) => ({ at: row.createdAt, id: row.id }),
-        limit,
-        after,
-      ),
+    page: async (filter, limit, after) => {
+      const ordinals = new Map([...state.certificates.values()].map((row, at) => [row, at + 1]));
+      const found = [...ordinals.keys()].filter((row) => certificateMatches(filter, row));
+      return pageOf(found, (row) => ({ at: ordinals.get(row) ?? 0, id: "" }), limit, after);
+    },
     orphans: async (ca, limit) =>
       [...state.intents.values()]
         .filter((intent) => intent.caId === ca && intent.state === "orphaned")
         .sort((a, b) => b.createdAt - a.createdAt)
         .slice(0, limit),
-    profileSeen: async (profile) =>
-      [...state.certificates.values()].some((row) => row.profile === profile),
+    profileSeen: async (profile, tenants) =>
+      [...state.certificates.values()].some(
+        (row) => row.profile === profile && row.kind === "leaf" && within(tenants, row),
+      ),
   };
 }
 

@@ -1,9 +1,10 @@
 /** Certificates and the intents that precede them in the database. */
 
-import { and, desc, eq, gte, lt, type SQL, sql } from "drizzle-orm";
+import { and, desc, eq, exists, inArray, lt, sql } from "drizzle-orm";
 
-import { parseSerial, type Serial } from "#core/ids.ts";
-import { assert, Problem } from "#core/problems.ts";
+import type { Serial } from "#core/ids.ts";
+import { assert } from "#core/problems.ts";
+import type { PageKey } from "#domain/authorities/store.ts";
 import type {
   CertificateFilter,
   CertificateReads,
@@ -11,36 +12,22 @@ import type {
   CertificateWrites,
   IntentRecord,
 } from "#domain/certificates/store.ts";
+import { matching } from "./inventory-filter.ts";
 import { keyClaim } from "./key-checks.ts";
 import { ownedByDead } from "./owners.ts";
-import {
-  contains,
-  counted,
-  inserter,
-  olderThan,
-  pageOf,
-  placeholder,
-  type Session,
-  startsWith,
-} from "./session.ts";
+import { counted, inserter, pageOf, placeholder, type Session } from "./session.ts";
+import { slicedInventory } from "./sliced-inventory.ts";
 
 /** Certificates and orphaned intents as last committed. */
 export function certificateReads(session: Session): CertificateReads {
   const { db, t } = session;
-  const { createdAt, id, caId, profile } = t.certificates;
+  const inventory =
+    session.dialect === "sqlite" ? slicedInventory(session) : wholeInventory(session);
   return {
     bySerial: preparedBySerial(session),
     page: async (filter, limit, after) => {
-      const where = matching(session, filter);
-      const found = await db
-        .select()
-        .from(t.certificates)
-        .where(and(where, olderThan(createdAt, id, after)))
-        .orderBy(desc(createdAt), desc(id))
-        .limit(limit + 1);
-      const [sum] = await db.select({ total: counted }).from(t.certificates).where(where);
-      const keyOf = (row: CertificateRecord) => ({ at: row.createdAt, id: row.id });
-      return pageOf(found.map(record), limit, sum?.total ?? 0, keyOf);
+      const page = await inventory(filter, limit, after);
+      return { ...page, items: page.items.map(record) };
     },
     orphans: async (ca, limit) => {
       // Literal, not a parameter: otherwise no planner may use the partial index.
@@ -49,9 +36,16 @@ export function certificateReads(session: Session): CertificateReads {
       const newest = rows.orderBy(desc(t.intents.createdAt), desc(t.intents.opId)).limit(limit);
       return (await newest).map(intentRecord);
     },
-    profileSeen: async (name) => {
-      const seen = db.select({ caId }).from(t.certificates).where(eq(profile, name)).limit(1);
-      return (await seen).length > 0;
+    profileSeen: async (name, tenants) => {
+      const { caId, kind, profile } = t.certificates;
+      const its = and(eq(kind, "leaf"), eq(profile, name));
+      const named = db.select({ caId }).from(t.certificates);
+      if (tenants === "platform") return (await named.where(its).limit(1)).length > 0;
+      const within = and(
+        inArray(t.cas.tenant, [...tenants]),
+        exists(named.where(and(its, eq(caId, t.cas.id)))),
+      );
+      return (await db.select({ id: t.cas.id }).from(t.cas).where(within).limit(1)).length > 0;
     },
   };
 }
@@ -122,58 +116,29 @@ function preparedBySerial({ db, t }: Session): CertificateReads["bySerial"] {
   };
 }
 
-function matching({ t }: Session, filter: CertificateFilter): SQL | undefined {
-  const c = t.certificates;
-  const { profile, spkiSha256, expiresBefore, serialPrefix, text } = filter;
-  return and(
-    eq(c.caId, filter.caId),
-    eq(c.kind, "leaf"),
-    profile === undefined ? undefined : eq(c.profile, profile),
-    spkiSha256 === undefined ? undefined : eq(c.spkiSha256, spkiSha256),
-    expiresBefore === undefined ? undefined : lt(c.notAfter, expiresBefore),
-    serialPrefix === undefined ? undefined : beginning(c, serialPrefix),
-    text === undefined ? undefined : spelling(c, text),
-    standing(c, filter),
-  );
-}
-
-type Columns = Session["t"]["certificates"];
-
-function beginning(c: Columns, prefix: string): SQL {
-  const written = prefix.toLowerCase();
-  return written.startsWith("0x")
-    ? startsWith(c.serialHex, written.slice(2))
-    : startsWith(c.serial, written);
-}
-
-function spelling(c: Columns, text: string): SQL {
-  const part = contains(c.search, text);
-  const serial = serialIn(text);
-  return serial === undefined ? part : sql`(${part} or ${eq(c.serial, serial)})`;
-}
-
-function serialIn(text: string): Serial | undefined {
-  try {
-    return parseSerial(text);
-  } catch (error) {
-    if (error instanceof Problem) return undefined; // Not a serial in any spelling.
-    throw error;
-  }
-}
-
-// RFC 5280 §4.1.2.5: notAfter itself is still inside the validity.
-function standing(c: Columns, { status, now }: CertificateFilter): SQL | undefined {
-  if (status === undefined) return undefined;
-  if (status === "good") return and(eq(c.status, "good"), gte(c.notAfter, now));
-  if (status === "expired") return and(eq(c.status, "good"), lt(c.notAfter, now));
-  return eq(c.status, status);
+/** PostgreSQL plans and counts by itself, in processes of its own. */
+function wholeInventory(session: Session) {
+  const { db, t } = session;
+  const { ordinal } = t.certificates;
+  return async (filter: CertificateFilter, limit: number, after: PageKey | undefined) => {
+    const where = matching(session, filter);
+    const below = after === undefined ? undefined : lt(ordinal, after.at);
+    const found = await db
+      .select()
+      .from(t.certificates)
+      .where(and(where, below))
+      .orderBy(desc(ordinal))
+      .limit(limit + 1);
+    const [sum] = await db.select({ total: counted }).from(t.certificates).where(where);
+    return pageOf(found, limit, sum?.total ?? 0, (row) => ({ at: row.ordinal, id: "" }));
+  };
 }
 
 const hex = (serial: Serial) => BigInt(serial).toString(16);
 
 /** Only `certificateWrites` fills the table, so its texts are the closed words the record's types name. */
-function record(row: Columns["$inferSelect"]): CertificateRecord {
-  const { search: _search, serialHex: _hex, ...facts } = row;
+function record(row: Session["t"]["certificates"]["$inferSelect"]): CertificateRecord {
+  const { ordinal: _ordinal, search: _search, serialHex: _hex, ...facts } = row;
   const revocation = { revokedAt: row.revokedAt ?? undefined, reason: row.reason ?? undefined };
   return { ...facts, ...revocation } as CertificateRecord; // See above.
 }

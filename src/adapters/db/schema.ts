@@ -92,6 +92,8 @@ function certificatesTable(k: Kit) {
   return k.table(
     "certificates",
     {
+      /** Counts up with every certificate stored: newest first is by it, and SQLite's text index is tied to it. */
+      ordinal: k.rowNumber("ordinal"),
       id: k.text("id").notNull(),
       caId: k.text("ca_id").notNull(),
       tenant: k.text("tenant").notNull(),
@@ -117,12 +119,12 @@ function certificatesTable(k: Kit) {
       marker: k.text("marker").notNull(),
     },
     (t) => [
-      k.primaryKey({ columns: [t.caId, t.serial] }),
-      k.index("certificates_paging").on(t.caId, t.kind, t.createdAt, t.id),
+      k.unique("certificates_serial").on(t.caId, t.serial),
+      k.index("certificates_paging").on(t.caId, t.kind, t.ordinal),
       // Each ends like the paging index, so that a planner without statistics prefers it for its filter.
-      k.index("certificates_profile").on(t.profile, t.caId, t.kind, t.createdAt, t.id),
-      k.index("certificates_expiry").on(t.notAfter),
-      k.index("certificates_key").on(t.spkiSha256, t.caId, t.kind, t.createdAt, t.id),
+      k.index("certificates_profile").on(t.profile, t.caId, t.kind, t.ordinal),
+      k.index("certificates_key").on(t.spkiSha256, t.caId, t.kind, t.ordinal),
+      k.index("certificates_expiry").on(t.caId, t.kind, t.status, t.notAfter),
     ],
   );
 }

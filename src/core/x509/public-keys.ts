@@ -47,8 +47,11 @@ export function parsePublicKey(spki: Uint8Array): PublicKey {
 export const subjectPublicKeyBits = (spki: Uint8Array): Uint8Array => openSpki(spki).bits;
 
 /** `SHA256:` and unpadded base64 of SHA-256 over the DER: the form answers carry. */
-export const fingerprint = (spki: Uint8Array): string =>
-  `SHA256:${sha256(spki).toBase64({ omitPadding: true })}`;
+export const fingerprint = (spki: Uint8Array): string => fingerprintOf(sha256(spki).toHex());
+
+/** The same of a digest in hex, as the store carries it. */
+export const fingerprintOf = (hex: string): string =>
+  `SHA256:${Uint8Array.fromHex(hex).toBase64({ omitPadding: true })}`;
 
 /** The same from lower hex SHA-256, which is what the store carries. */
 export const fingerprintOfDigest = (hex: string): string =>

@@ -64,12 +64,16 @@ export interface CertificateFilter {
 
 export interface CertificateReads {
   bySerial(ca: CaId, serial: Serial): Promise<CertificateRecord | undefined>;
-  /** Leaves only; newest first. `after` is the last row seen, so a page never shifts under the reader. */
+  /**
+   * Leaves only; the last one stored first. `after` is the last row seen, so a page never shifts under the reader.
+   * A filter that many rows meet may take long to count, but never long without letting others run; on the pages after
+   * the first its `total` is that of the first.
+   */
   page(filter: CertificateFilter, limit: number, after?: PageKey): Promise<Page<CertificateRecord>>;
   /** Intents without certificate, newest first. */
   orphans(ca: CaId, limit: number): Promise<readonly IntentRecord[]>;
-  /** True when the profile name occurs in the inventory. */
-  profileSeen(profile: string): Promise<boolean>;
+  /** True when the profile name occurs in the inventory of CAs of these tenants. */
+  profileSeen(profile: string, tenants: "platform" | readonly TenantId[]): Promise<boolean>;
 }
 
 export interface CertificateWrites {

@@ -1,0 +1,68 @@
+/** What a filter of the inventory asks of the rows of `certificates`, in SQL. */
+
+import { and, type Column, eq, gte, lt, type SQL, sql } from "drizzle-orm";
+
+import { parseSerial, type Serial } from "#core/ids.ts";
+import { Problem } from "#core/problems.ts";
+import type { CertificateFilter } from "#domain/certificates/store.ts";
+import { contains, type Session, startsWith } from "./session.ts";
+
+/** The conditions, those on the text left out when an index of its own has found that. */
+export function matching(
+  { dialect, t }: Pick<Session, "dialect" | "t">,
+  filter: CertificateFilter,
+  withText = true,
+): SQL | undefined {
+  const c = t.certificates;
+  const { profile, spkiSha256, expiresBefore, serialPrefix, text } = filter;
+  // The sign keeps SQLite from walking by an index whose order is not the page's.
+  const bare = (column: Column): SQL => (dialect === "sqlite" ? sql`+${column}` : sql`${column}`);
+  return and(
+    eq(c.caId, filter.caId),
+    eq(c.kind, "leaf"),
+    profile === undefined ? undefined : eq(c.profile, profile),
+    spkiSha256 === undefined ? undefined : eq(c.spkiSha256, spkiSha256),
+    expiresBefore === undefined ? undefined : lt(bare(c.notAfter), expiresBefore),
+    serialPrefix === undefined ? undefined : beginning(c, serialPrefix),
+    text === undefined || !withText ? undefined : spelling(dialect, c, text),
+    standing({ status: bare(c.status), notAfter: bare(c.notAfter) }, filter),
+  );
+}
+
+/** The serial a search text spells as a whole, in any spelling. */
+export function serialIn(text: string): Serial | undefined {
+  try {
+    return parseSerial(text);
+  } catch (error) {
+    if (error instanceof Problem) return undefined; // Not a serial in any spelling.
+    throw error;
+  }
+}
+
+type Columns = Session["t"]["certificates"];
+
+function beginning(c: Columns, prefix: string): SQL {
+  return prefix.startsWith("0x")
+    ? startsWith(c.serialHex, prefix.slice(2))
+    : startsWith(c.serial, prefix);
+}
+
+function spelling(dialect: Session["dialect"], c: Columns, text: string): SQL {
+  const like = contains(c.search, text);
+  // Found by the trigrams both have (`certificates_search`), then compared.
+  const grams = sql`certificate_trigrams(${c.search}) @> certificate_trigrams(${text.toLowerCase()})`;
+  const part = dialect === "postgres" && [...text].length > 2 ? sql`(${grams} and ${like})` : like;
+  const serial = serialIn(text);
+  return serial === undefined ? part : sql`(${part} or ${eq(c.serial, serial)})`;
+}
+
+// RFC 5280 §4.1.2.5: notAfter itself is still inside the validity.
+function standing(
+  c: { readonly status: SQL; readonly notAfter: SQL },
+  { status, now }: CertificateFilter,
+): SQL | undefined {
+  if (status === undefined) return undefined;
+  if (status === "good") return and(eq(c.status, "good"), gte(c.notAfter, now));
+  if (status === "expired") return and(eq(c.status, "good"), lt(c.notAfter, now));
+  return eq(c.status, status);
+}
