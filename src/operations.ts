@@ -52,6 +52,9 @@ export const operations = {
   // certificates
   "profile.list":          { route: "GET /api/profiles",                                 needs: "any" },
   "cert.issue":            { route: "POST /api/ca/{id}/issue",                           ...issue, suspendable: true, grows: true, limit: "admin_sign" },
+  "cert.renew":           { route: "POST /api/ca/{id}/renew",                            ...issue, suspendable: true, grows: true, limit: "admin_sign" },
+  "cert.preview":         { route: "POST /api/ca/{id}/certificates:preview",             needs: "issue", on: "ca" },
+  "csr.parse":            { route: "POST /api/parse-csr",                                needs: "read", on: "any" },
   "cert.list":             { route: "GET /api/ca/{id}/certificates",                     ...read },
   "cert.show":             { route: "GET /api/ca/{id}/certificates/{serial}",            ...read },
   "dns.tlsa":              { route: "GET /api/ca/{id}/dns-records/tlsa",                 ...read },

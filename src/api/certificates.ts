@@ -1,26 +1,16 @@
-/** Issuance and the inventory in JSON. */
+/** The inventory in JSON. */
 
 import { parseSerial } from "#core/ids.ts";
-import { defaultProfile, type ProfileSet } from "#core/policy/profiles.ts";
+import type { ProfileSet } from "#core/policy/profiles.ts";
 import { assert, refuse } from "#core/problems.ts";
-import {
-  flag,
-  integer,
-  oneOf,
-  optional,
-  otherwise,
-  parsed,
-  text,
-  WrongValue,
-} from "#core/shape.ts";
+import { oneOf, optional, parsed, text, WrongValue } from "#core/shape.ts";
 import { type Instant, parseTimestampOrDay, timestamp } from "#core/time.ts";
 import { fingerprintOf, parseFingerprint } from "#core/x509/public-keys.ts";
 import { revocationReasons } from "#core/x509/reasons.ts";
-import { type Authorized, created, type Handler, handler, ok } from "#domain/access/call.ts";
-import { certificatePem, pemBundle } from "#domain/authorities/bundle.ts";
+import { type Authorized, type Handler, handler, ok } from "#domain/access/call.ts";
+import { certificatePem } from "#domain/authorities/bundle.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { holdsIn } from "#core/access/principal.ts";
-import type { Issuance, Issued } from "#domain/certificates/issue.ts";
 import type {
   CertificateFilter,
   CertificateRecord,
@@ -34,27 +24,13 @@ import { pageFields, pageOf } from "./pages.ts";
 interface Deps {
   readonly store: Store;
   readonly clock: Clock;
-  readonly issuance: Issuance;
   readonly profiles: () => ProfileSet;
 }
 
-/** Handlers for `cert.issue`, `cert.list`, `cert.show`, `cert.orphans`. */
+/** Handlers for `cert.list`, `cert.show`, `cert.orphans`. */
 export function certificateHandlers(deps: Deps) {
-  const { store, clock, issuance } = deps;
+  const { store, clock } = deps;
   return {
-    "cert.issue": handler({
-      summary: "Issue a certificate for a certification request.",
-      path: { id: text() },
-      body: issueFields,
-      run: async (call) => {
-        const ca = presentCa(call.ca);
-        const { csr, profile, validity_days: validityDays, must_staple: mustStaple } = call.body;
-        const wish = { csr, profile, validityDays, mustStaple, caller: "interactive" as const };
-        const issued = await issuance.issue(call.origin, ca, wish);
-        const location = `/api/ca/${issued.caId}/certificates/${issued.serial}`;
-        return created(issuedJson(issued), location);
-      },
-    }),
     "cert.list": certificateList(deps),
     "cert.show": handler({
       summary: "One certificate of the inventory.",
@@ -79,13 +55,6 @@ export function certificateHandlers(deps: Deps) {
     }),
   } satisfies Partial<Record<OperationName, Handler>>;
 }
-
-const issueFields = {
-  csr: text({ min: 1, max: 131_072 }),
-  profile: otherwise(text({ min: 1, max: 100 }), defaultProfile),
-  validity_days: optional(integer(1, 36_500)),
-  must_staple: optional(flag()),
-};
 
 const listFields = {
   status: optional(oneOf(["good", "valid", "revoked", "held", "expired"])),
@@ -153,21 +122,6 @@ async function refuseUnknownProfile(
   if (profiles().has(profile)) return;
   if (await store.read.certificates.profileSeen(profile, reach)) return;
   throw refuse("bad_query", { parameter: "profile", reason: "names no profile" });
-}
-
-/** Issued of the HTTP contract §4.5: the chain is the leaf and every intermediate, never the root. */
-function issuedJson(issued: Issued) {
-  const { record, clamped } = issued;
-  return {
-    certificate: certificatePem(issued.certificate),
-    chain: pemBundle([issued.certificate, ...issued.intermediates]),
-    serial: issued.serial,
-    ca_id: issued.caId,
-    profile: record.profile,
-    not_before: timestamp(record.notBefore),
-    not_after: timestamp(record.notAfter),
-    ...(clamped === undefined ? {} : { validity_clamped: clamped }),
-  };
 }
 
 /** IssuedCertificate of the HTTP contract §4.6; `expired` is computed and only from good. */

@@ -8,6 +8,7 @@ import { authorityHandlers } from "#api/authorities.ts";
 import { blockedKeyHandlers } from "#api/blocked-keys.ts";
 import { certificateHandlers } from "#api/certificates.ts";
 import { type Build as HealthBuild, healthHandlers, type Probes } from "#api/health.ts";
+import { issuanceHandlers } from "#api/issuance.ts";
 import { keyHandlers } from "#api/keys.ts";
 import { pinningHandlers } from "#api/pinning.ts";
 import { profileHandlers } from "#api/profiles.ts";
@@ -66,7 +67,8 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...blockedKeyHandlers({ store, blockedKeys: parts.blockedKeys }),
     ...authorityHandlers({ store, authorities }),
     ...profileHandlers({ profiles }),
-    ...certificateHandlers({ store, clock, issuance, profiles }),
+    ...issuanceHandlers({ issuance }),
+    ...certificateHandlers({ store, clock, profiles }),
     ...pinningHandlers({ store }),
     ...revocationHandlers({ store, clock, revoker, publisher }),
     "crl.read": crlRead({ store, clock, publisher, httpMaxAgeSeconds: 0 }),

@@ -5,6 +5,7 @@ import { createPublicKey, X509Certificate } from "node:crypto";
 
 import { authorityHandlers } from "#api/authorities.ts";
 import { certificateHandlers } from "#api/certificates.ts";
+import { issuanceHandlers } from "#api/issuance.ts";
 import { profileHandlers } from "#api/profiles.ts";
 import type { Principal } from "#core/access/principal.ts";
 import type { TenantId } from "#core/ids.ts";
@@ -42,7 +43,14 @@ beforeEach(() => {
 
 const handlersOf = (given: World) => {
   const { "ca.certificate": certificate, "ca.chain": chain, ...json } = authorityHandlers(given);
-  return { ...json, ...certificateHandlers(given), ...profileHandlers(given), certificate, chain };
+  return {
+    ...json,
+    ...certificateHandlers(given),
+    ...issuanceHandlers(given),
+    ...profileHandlers(given),
+    certificate,
+    chain,
+  };
 };
 type Operation = Exclude<keyof ReturnType<typeof handlersOf>, "certificate" | "chain"> &
   OperationName;

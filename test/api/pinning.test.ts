@@ -3,13 +3,13 @@
 import { expect, test } from "bun:test";
 
 import { authorityHandlers } from "#api/authorities.ts";
-import { certificateHandlers } from "#api/certificates.ts";
+import { issuanceHandlers } from "#api/issuance.ts";
 import { pinningHandlers } from "#api/pinning.ts";
 import { pipeline } from "#domain/access/perform.ts";
 import { csr, issuanceWorld, rootOrigin } from "#test/support/issuance.ts";
 
 const world = issuanceWorld();
-const handlers = { ...authorityHandlers(world), ...certificateHandlers(world) };
+const handlers = { ...authorityHandlers(world), ...issuanceHandlers(world) };
 const perform = pipeline({ ...world, hasRoom: () => true, onDecision: () => {} });
 
 test("TLSA has 8 records and with a serial 12; what is no host name, port or serial is refused", async () => {

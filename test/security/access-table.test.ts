@@ -113,7 +113,13 @@ test("a nearly full disk stops what grows and nothing else", async () => {
     if (answer === "503") refused.push(operation);
     else expect(answer).toBe("ok");
   }
-  expect(refused).toEqual(["ca.init_root", "ca.issue_intermediate", "cert.issue", "token.create"]);
+  expect(refused).toEqual([
+    "ca.init_root",
+    "ca.issue_intermediate",
+    "cert.issue",
+    "cert.renew",
+    "token.create",
+  ]);
 });
 
 /** `own/foreign/absent` for operations on a CA of the path, one word for the others. */

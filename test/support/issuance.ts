@@ -50,7 +50,7 @@ export function issuanceWorld(options: WorldOptions = {}) {
     ...{ backdateSeconds: 300, skiMethod: "rfc7093" as const },
     ...{ maxNames: options.maxNames ?? 100, maxCertValidityDays: options.maxCertValidityDays ?? 0 },
   };
-  const profileSet = new ProfileSet(options.profiles);
+  let profileSet = new ProfileSet(options.profiles);
   const profiles = () => profileSet;
   const signers = new CaSigners({ cas: store.read.cas, keys, urlBase });
   const ceremony = new Ceremony({
@@ -68,7 +68,11 @@ export function issuanceWorld(options: WorldOptions = {}) {
   });
   const issuance = new Issuance(shared);
   const serving = new Serving({ ...shared, authorities });
-  return { ...shared, authorities, issuance, serving };
+  /** As a reload does. */
+  const setProfiles = (configured: readonly Profile[]) => {
+    profileSet = new ProfileSet(configured);
+  };
+  return { ...shared, authorities, issuance, serving, setProfiles };
 }
 
 export type World = ReturnType<typeof issuanceWorld>;

@@ -3,11 +3,16 @@
 import { number, pageArgs, required, toggle, value, valueOr, word } from "#cli/args.ts";
 import { certificateText } from "#cli/certificate-text.ts";
 import type { Client } from "#cli/client.ts";
-import { type Command, command } from "#cli/command.ts";
+import { type Command, command, type Invocation } from "#cli/command.ts";
 import { Refusal } from "#cli/failure.ts";
 import { readTextArgument, writeResult } from "#cli/io.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
-import { columns, facts, rowsAt, textAt } from "#cli/rows.ts";
+import { columns, facts, type Row, rowsAt, table, textAt } from "#cli/rows.ts";
+
+const outArgs = {
+  out: value("File to write instead of stdout.", "file"),
+  chain: toggle("Append the intermediates."),
+};
 
 export const certVerbs: Readonly<Record<string, Command>> = {
   issue: command({
@@ -18,24 +23,42 @@ export const certVerbs: Readonly<Record<string, Command>> = {
       profile: valueOr("Profile.", "name", "server"),
       "validity-days": number("Validity in days, within the limits of the profile.", "days"),
       "must-staple": toggle("Ask for the must-staple extension, where the profile allows it."),
-      out: value("File to write instead of stdout.", "file"),
-      chain: toggle("Append the intermediates."),
+      ...outArgs,
+      "dry-run": toggle("Say what every gate would answer, and issue nothing."),
     },
-    run: async ({ args, globals, client, io, print, note }) => {
+    run: async (invocation) => {
+      const { args, client, io, print } = invocation;
       const csr = await readTextArgument(io, args.csr);
-      const id = await caIdOf(client, args.ca);
-      const issued = await client.ask("cert.issue", {
-        path: { id },
-        body: {
-          ...{ csr, profile: args.profile, validity_days: args["validity-days"] },
-          ...(args["must-staple"] ? { must_staple: true } : {}),
-        },
-      });
-      const pem = textAt(issued, args.chain ? "chain" : "certificate");
-      if (args.out !== undefined && args.out !== "-") writeResult(io, args.out, pem);
-      else if (!globals.json) writeResult(io, undefined, pem);
-      if (globals.json) print(issued, "");
-      note(`Serial ${textAt(issued, "serial")}, valid until ${textAt(issued, "not_after")}.`);
+      const path = { id: await caIdOf(client, args.ca) };
+      const body = {
+        ...{ csr, profile: args.profile, validity_days: args["validity-days"] },
+        ...(args["must-staple"] ? { must_staple: true } : {}),
+      };
+      if (args["dry-run"]) {
+        const preview = await client.ask("cert.preview", { path, body });
+        print(preview, facts(preview, previewed) + gatesText(preview));
+        return preview.would_issue === true ? 0 : 1;
+      }
+      printIssued(invocation, await client.ask("cert.issue", { path, body }));
+      return 0;
+    },
+  }),
+  renew: command({
+    summary: "Certify the identity of a certificate again.",
+    args: {
+      serial: word(),
+      ca: caArg,
+      csr: value("PKCS#10 request with the new key, - for stdin; else the key stays.", "file"),
+      "validity-days": number("Validity in days, within the limits of the profile.", "days"),
+      ...outArgs,
+    },
+    run: async (invocation) => {
+      const { args, client, io } = invocation;
+      const csr = args.csr === undefined ? undefined : await readTextArgument(io, args.csr);
+      const path = { id: await caIdOf(client, args.ca) };
+      const body = { serial: args.serial, csr, validity_days: args["validity-days"] };
+      printIssued(invocation, await client.ask("cert.renew", { path, body }));
+      return 0;
     },
   }),
   list: command({
@@ -99,6 +122,26 @@ export const certVerbs: Readonly<Record<string, Command>> = {
   }),
 };
 
+/** The certificate, or the whole answer with `--json`; a file gets the PEM either way. */
+function printIssued(invocation: Invocation<typeof outArgs>, issued: Row): void {
+  const { args, globals, io, print, note } = invocation;
+  const pem = textAt(issued, args.chain ? "chain" : "certificate");
+  if (args.out !== undefined && args.out !== "-") writeResult(io, args.out, pem);
+  else if (!globals.json) writeResult(io, undefined, pem);
+  if (globals.json) print(issued, "");
+  note(`Serial ${textAt(issued, "serial")}, valid until ${textAt(issued, "not_after")}.`);
+}
+
+/** Every gate with what it found. */
+function gatesText(preview: Row): string {
+  const rows = rowsAt(preview, "gates").map((gate) => {
+    const found = rowsAt(gate, "findings").map((finding) => textAt(finding, "description"));
+    const why = [textAt(gate, "reason"), ...found].filter((text) => text !== "");
+    return [textAt(gate, "name"), textAt(gate, "status"), why.join("; ")];
+  });
+  return `\n${table(["gate", "status", "why"], rows)}`;
+}
+
 /** What happened to a certificate, newest first; whoever may not read the audit chain is told so and sees the rest. */
 async function eventsText(
   client: Client,
@@ -116,6 +159,10 @@ async function eventsText(
   }
 }
 
+const previewed = [
+  ...["decision", "profile", "subject", "sans", "key_usages", "ext_key_usages"],
+  ...["not_before", "not_after", "validity_days", "max_validity_days", "must_staple"],
+];
 const shown = [
   ...["serial", "status", "profile", "reason", "revoked_at", "public_key_fingerprint"],
   ...["requested_by", "created_at", "superseded"],

@@ -10,6 +10,8 @@ import type { Unit } from "#domain/store.ts";
 import type { Ceremony } from "./ceremony.ts";
 import { leafEvents } from "./events.ts";
 import { groundsFor, type Planned, type PlanningDeps, planned, provenRequest } from "./planning.ts";
+import { type Preview, type PreviewWish, preview } from "./preview.ts";
+import { plannedRenewal, type RenewWish } from "./renew.ts";
 import type { CertificateRecord } from "./store.ts";
 
 /** What a caller may ask for. */
@@ -69,6 +71,20 @@ export class Issuance {
     // 4–9. Clear, intend, sign, commit: the ceremony of every certificate.
     return await certifyLeaf(this.#deps.ceremony, origin, plan, { also: wish.also });
   }
+
+  /**
+   * The same identity again (REN-1). Refuses `not_found`, `not_renewable`, `identity_mismatch`, and everything an issue
+   * refuses.
+   */
+  async renew(origin: Origin, ca: CaRecord, wish: RenewWish): Promise<Issued> {
+    const plan = await plannedRenewal(this.#deps, ca, wish);
+    return await certifyLeaf(this.#deps.ceremony, origin, plan, { renewedFrom: wish.serial });
+  }
+
+  /** What `issue` would do; no event, no serial, no key. */
+  async preview(ca: CaRecord, wish: PreviewWish): Promise<Preview> {
+    return await preview(this.#deps, ca, wish);
+  }
 }
 
 /** Takes a planned leaf through the ceremony. Refuses what a gate refuses, and `key_unavailable`. */
@@ -76,7 +92,7 @@ export async function certifyLeaf(
   ceremony: Ceremony,
   origin: Origin,
   planned: Planned,
-  more: { readonly also: IssueWish["also"]; readonly renewedFrom?: Serial },
+  more: { readonly also?: IssueWish["also"]; readonly renewedFrom?: Serial },
 ): Promise<Issued> {
   const { signer, profile, plan } = planned;
   const { clamped } = plan;

@@ -1,0 +1,80 @@
+/** Preview: what an issue would answer, decided by the same code and leaving no trace (PRO-3). */
+
+import { bitString, oid, sequence } from "#core/asn1/der.ts";
+import { oids } from "#core/asn1/oids.ts";
+import type { GateReport } from "#core/policy/gates.ts";
+import type { Profile } from "#core/policy/profile.ts";
+import { secondsPerDay } from "#core/time.ts";
+import type { GeneralName } from "#core/x509/general-names.ts";
+import type { Name } from "#core/x509/names.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import type { Ceremony } from "./ceremony.ts";
+import { groundsFor, type Planned, type PlanningDeps, planned, provenRequest } from "./planning.ts";
+
+/** As an issue, or, without a request, the names it would have. */
+export interface PreviewWish {
+  readonly asked:
+    | { readonly csr: string }
+    | { readonly subject: Name; readonly sans: readonly GeneralName[] };
+  readonly profile: string;
+  readonly validityDays: number | undefined;
+  readonly mustStaple: boolean | undefined;
+}
+
+/** A plan with what every gate says of it, in their order. */
+export interface Preview extends Planned {
+  readonly keyProvided: boolean;
+  readonly accepted: boolean;
+  readonly gates: readonly PreviewedGate[];
+}
+
+export type PreviewedGate =
+  | GateReport
+  | { readonly name: GateReport["name"]; readonly status: "skipped"; readonly reason: string };
+
+/** Refuses as an issue does before its gates: `ca_not_active`, `unknown_profile`, `bad_csr`, `unsupported_name`. */
+export async function preview(
+  deps: PlanningDeps & { readonly ceremony: Ceremony },
+  ca: CaRecord,
+  wish: PreviewWish,
+): Promise<Preview> {
+  const grounds = await groundsFor(deps, ca, wish.profile);
+  const { asked, validityDays, mustStaple } = wish;
+  const keyProvided = "csr" in asked;
+  const csr = keyProvided
+    ? await provenRequest(asked.csr)
+    : { ...asked, spki: anyKey(grounds.profile), unsupportedNames: [], mustStaple: false };
+  const validitySeconds = validityDays === undefined ? undefined : validityDays * secondsPerDay;
+  const request = { csr, mustStaple, validitySeconds, caller: "interactive" as const };
+  const plan = planned(deps, grounds, request);
+  const { tenant } = grounds.signer.ca;
+  const decided = await deps.ceremony.decide({ ...plan, kind: "leaf", tenant });
+  const reports = decided.cleared ? decided.plan.gates : decided.gates;
+  const gates = keyProvided ? reports : reports.map(withoutKey);
+  return { ...plan, keyProvided, gates, accepted: gates.every(({ status }) => status !== "fail") };
+}
+
+/** Nothing can be said of a key that is not there. */
+function withoutKey(report: GateReport): PreviewedGate {
+  if (report.name !== "keycheck") return report;
+  return { name: report.name, status: "skipped", reason: "no key was given" };
+}
+
+/** Stands for a key that is still to be made, of the family the profile wants; it belongs to nobody. */
+function anyKey({ algorithm, pqcKeyType }: Profile): Uint8Array {
+  if (algorithm !== "pqc") return p256Generator;
+  const [type, length] = placeholders[pqcKeyType ?? ""] ?? placeholder65;
+  return sequence(sequence(oid(type)), bitString(new Uint8Array(length)));
+}
+
+const placeholder65 = [oids.mlDsa65, 1952] as const;
+const placeholders: Readonly<Record<string, readonly [string, number] | undefined>> = {
+  "ml-dsa-44": [oids.mlDsa44, 1312],
+  "ml-dsa-87": [oids.mlDsa87, 2592],
+};
+
+const p256Generator = Uint8Array.fromHex(
+  "3059301306072a8648ce3d020106082a8648ce3d030107034200" +
+    "046b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296" +
+    "4fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5",
+);

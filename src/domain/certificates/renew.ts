@@ -1,0 +1,114 @@
+/** Renewal: the same identity certified again, by whoever signs for the lineage now (behaviour.md §12, REN-1). */
+
+import { compareOctets } from "#core/asn1/der.ts";
+import { oids } from "#core/asn1/oids.ts";
+import type { Serial } from "#core/ids.ts";
+import type { LeafRequest } from "#core/policy/admit.ts";
+import { namesOf, type RequestedNames } from "#core/policy/names.ts";
+import { assert, refuse } from "#core/problems.ts";
+import { addSeconds, type Instant, secondsPerDay } from "#core/time.ts";
+import { extensionOf, type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
+import { parseTlsFeatures } from "#core/x509/extensions.ts";
+import { generalNameText, parseGeneralNames } from "#core/x509/general-names.ts";
+import type { CaReads, CaRecord } from "#domain/authorities/store.ts";
+import type { Store } from "#domain/store.ts";
+import { groundsFor, type Planned, type PlanningDeps, planned, provenRequest } from "./planning.ts";
+import type { CertificateRecord } from "./store.ts";
+
+/** What a caller may ask of a renewal; everything else is as it was. */
+export interface RenewWish {
+  readonly serial: Serial;
+  /** PEM or DER; only its key is taken. Undefined keeps the key. */
+  readonly csr: string | Uint8Array | undefined;
+  readonly validityDays: number | undefined;
+  /** Protocols have a validity above a limit shortened; all others are refused (PRO-2). */
+  readonly caller: "interactive" | "protocol";
+}
+
+/**
+ * Plans the renewal of a certificate any member of the CA's lineage signed, under today's profile and the active member.
+ * Refuses `not_found`, `not_renewable`, `identity_mismatch`, and as `groundsFor`, `provenRequest` and `planned` do.
+ */
+export async function plannedRenewal(
+  deps: PlanningDeps,
+  ca: CaRecord,
+  wish: RenewWish,
+): Promise<Planned> {
+  const old = await lineageCertificate(deps.store, ca, wish.serial);
+  refuseUnrenewable(old, deps.clock.now());
+  const grounds = await groundsFor(deps, ca, old.profile);
+  const certificate = parseCertificate(old.certificate);
+  const identity = identityOf(certificate);
+  const spki = wish.csr === undefined ? certificate.spki : await newKey(wish.csr, identity);
+  const { validityDays, caller } = wish;
+  const staples = stapled(certificate);
+  const request: LeafRequest = {
+    csr: { ...identity, spki, unsupportedNames: [], mustStaple: staples },
+    // Where the profile decides alone, its present word counts as for every new certificate.
+    mustStaple: grounds.profile.allowMustStapleOverride ? staples : undefined,
+    validitySeconds: validityDays === undefined ? undefined : validityDays * secondsPerDay,
+    caller,
+  };
+  const renewal = planned(deps, grounds, request);
+  assert(sameNames(renewal.plan, identity), "a renewal keeps the identity");
+  return renewal;
+}
+
+async function lineageCertificate(
+  { read }: Pick<Store, "read">,
+  ca: CaRecord,
+  serial: Serial,
+): Promise<CertificateRecord> {
+  for (const member of await membersOf(read.cas, ca)) {
+    const found = await read.certificates.bySerial(member.id, serial);
+    if (found?.kind === "leaf") return found;
+  }
+  throw refuse("not_found");
+}
+
+/** The CA asked for first: its own serials are the likely ones. */
+async function membersOf(cas: CaReads, ca: CaRecord): Promise<readonly CaRecord[]> {
+  const others = await cas.lineage(ca.lineage);
+  return [ca, ...others.filter(({ id }) => id !== ca.id)];
+}
+
+function refuseUnrenewable({ status, notAfter }: CertificateRecord, now: Instant): void {
+  if (status !== "good") throw refuse("not_renewable", { status });
+  if (addSeconds(notAfter, graceDays * secondsPerDay) < now) {
+    throw refuse("not_renewable", { status: "expired" });
+  }
+}
+
+function identityOf(certificate: ParsedCertificate): RequestedNames {
+  const found = extensionOf(certificate, oids.subjectAltName);
+  const sans = found === undefined ? [] : parseGeneralNames(found.value).names;
+  return { subject: certificate.subject, sans };
+}
+
+function stapled(certificate: ParsedCertificate): boolean {
+  const found = extensionOf(certificate, oids.tlsFeature);
+  return found !== undefined && parseTlsFeatures(found.value).includes(5);
+}
+
+/** The key of a request for exactly this identity. */
+async function newKey(csr: string | Uint8Array, identity: RequestedNames): Promise<Uint8Array> {
+  const request = await provenRequest(csr);
+  const names = namesOf(request);
+  if ("refusal" in names) throw names.refusal;
+  if (sameNames(names, identity)) return request.spki;
+  const mismatch = sameSubject(names, identity) ? "sans" : "subject";
+  throw refuse("identity_mismatch", { mismatch });
+}
+
+const sameNames = (a: RequestedNames, b: RequestedNames): boolean =>
+  sameSubject(a, b) && sanSet(a) === sanSet(b);
+
+/** Both were encoded by `encodeName`, so equal names are equal octets. */
+const sameSubject = (a: RequestedNames, b: RequestedNames): boolean =>
+  compareOctets(a.subject.der, b.subject.der) === 0;
+
+const sanSet = ({ sans }: RequestedNames): string =>
+  JSON.stringify([...new Set(sans.map(generalNameText))].sort());
+
+/** How long after its end a certificate can still be renewed. */
+const graceDays = 30;
