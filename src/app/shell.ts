@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { newestSchema } from "#adapters/db/migration-state.ts";
 import { osUser, systemClock } from "#adapters/system.ts";
 import { ProcessLog } from "#adapters/telemetry/log.ts";
-import { writeStandardError } from "#adapters/telemetry/standard-error.ts";
+import { StandardError } from "#adapters/telemetry/standard-error.ts";
 import { runCli } from "#cli/cli.ts";
 import type { CliDeps, ServeRequest } from "#cli/command.ts";
 import type { Io } from "#cli/io.ts";
@@ -111,7 +111,7 @@ function untilStopped(running: Running, onCrash: (error: unknown) => void): Prom
 
 function logFor({ log }: Config, level: Config["log"]["level"]): ProcessLog {
   return new ProcessLog({
-    ...{ level, clock: systemClock, write: writeStandardError },
+    ...{ level, clock: systemClock, write: new StandardError().write },
     format: process.stderr.isTTY ? "text" : log.format,
   });
 }

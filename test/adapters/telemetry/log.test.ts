@@ -1,7 +1,9 @@
 /** The process log: whole lines, in order, that no fact can forge. */
 
+import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { ProcessLog } from "#adapters/telemetry/log.ts";
@@ -65,14 +67,54 @@ describe("JSON lines", () => {
   });
 });
 
-test("a reader that stopped reading delays the writer for a moment, not for ever", async () => {
+describe("standard error", () => {
   const source = join(import.meta.dir, "../../../src/adapters/telemetry/standard-error.ts");
-  const script =
-    `const {writeStandardError} = await import(${JSON.stringify(source)});` +
-    `const octets = new Uint8Array(1 << 20);` +
-    `writeStandardError(octets); writeStandardError(octets); console.log("done");`;
-  const writer = Bun.spawn([process.execPath, "-e", script], { stderr: "pipe", stdout: "pipe" });
-  expect(await new Response(writer.stdout).text()).toBe("done\n");
+  const folder = mkdtempSync(join(tmpdir(), "standard-error-"));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  test("whose reader stands still delays the writer for a moment, and takes whole lines later", async () => {
+    // A pipe that blocks its writer, as a shell makes them; the runtime's own would not.
+    const path = join(folder, "pipe");
+    Bun.spawnSync(["mkfifo", path]);
+    const pipe = openSync(path, constants.O_RDWR);
+    const script = `
+      const { StandardError } = await import(${JSON.stringify(source)});
+      const { write } = new StandardError();
+      const line = (text) => write(Buffer.from(JSON.stringify({ text }) + "\\n"));
+      for (let n = 0; n < 2000; n++) line("x".repeat(1 + n % 300));
+      console.log("full");
+      await Bun.stdin.text();
+      line("after");
+      line("end");`;
+    const writer = Bun.spawn([process.execPath, "-e", script], {
+      ...{ stdin: "pipe", stdout: "pipe", stderr: pipe },
+    });
+    const output = writer.stdout.getReader();
+    expect(new TextDecoder().decode((await output.read()).value)).toBe("full\n");
+    let read = drained(path);
+    writer.stdin.end();
+    expect(await writer.exited).toBe(0);
+    read += drained(path);
+    closeSync(pipe);
+    const lines = read.split("\n").slice(0, -1);
+    expect(lines.slice(-2)).toEqual(['{"text":"after"}', '{"text":"end"}']);
+    expect(lines.filter((line) => !line.endsWith('"}')).length).toBeLessThanOrEqual(1);
+    expect(lines.length).toBeLessThan(2000);
+  });
+
+  /** What lies in the pipe now. */
+  function drained(path: string): string {
+    const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const buffer = Buffer.alloc(1 << 20);
+    let length = 0;
+    try {
+      for (;;) length += readSync(reader, buffer, length, buffer.length - length, null);
+    } catch {
+      return buffer.toString("latin1", 0, length); // Nothing more for now.
+    } finally {
+      closeSync(reader);
+    }
+  }
 });
 
 describe("text lines", () => {
