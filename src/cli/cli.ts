@@ -6,7 +6,7 @@ import { nearest } from "#config/nearest.ts";
 
 import { type Args, globalArgs, readArgs } from "./args.ts";
 import { Client } from "./client.ts";
-import { type CliDeps, type Command, commandTree, type Invocation } from "./command.ts";
+import { type CliDeps, type Command, commandTree, type Invocation, type Noun } from "./command.ts";
 import { nouns } from "./commands.ts";
 import { Failure, Refusal, UsageError } from "./failure.ts";
 import { commandHelp, nounHelp, rootHelp } from "./help.ts";
@@ -86,25 +86,27 @@ type Found =
       readonly rest: readonly string[];
     };
 
-/** The command of the first words; before and between them only global flags may stand. */
+/** The command of the first words, one or several; before and between them only global flags may stand. */
 function find(argv: readonly string[]): Found {
   const args = argv[0] === "help" ? [...argv.slice(1), "--help"] : [...argv];
   const code = args.includes("--help") ? 0 : 2;
-  const [first, second] = [...pieces(args, globalArgs)].filter(({ isFlag }) => !isFlag);
-  if (first === undefined) {
+  const words = [...pieces(args, globalArgs)].filter(({ isFlag }) => !isFlag);
+  if (words.length === 0) {
     readLine(args, globalArgs);
     return { help: rootHelp(nouns), code };
   }
-  const noun = known("command", first.text, nouns);
-  if (!("verbs" in noun)) {
-    return { command: noun, path: [first.text], rest: args.toSpliced(first.at, 1) };
+  const path: string[] = [];
+  let found: Noun = { summary: "", verbs: nouns };
+  while ("verbs" in found) {
+    const word = words[path.length];
+    if (word === undefined) {
+      return { help: nounHelp(path.join(" "), found.summary, found.verbs), code };
+    }
+    found = known(["command", ...path].join(" "), word.text, found.verbs);
+    path.push(word.text);
   }
-  if (second === undefined) {
-    return { help: nounHelp(first.text, noun.summary, noun.verbs), code };
-  }
-  const command = known(`command ${first.text}`, second.text, noun.verbs);
-  const rest = args.toSpliced(second.at, 1).toSpliced(first.at, 1);
-  return { command, path: [first.text, second.text], rest };
+  const taken = words.slice(0, path.length).map(({ at }) => at);
+  return { command: found, path, rest: args.filter((_, at) => !taken.includes(at)) };
 }
 
 function version(rest: readonly string[], io: Io, deps: CliDeps): number {

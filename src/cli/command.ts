@@ -75,10 +75,10 @@ export interface Command {
   run(invocation: Invocation<Args>): Promise<number | undefined>;
 }
 
-/** The commands of one noun by verb; a noun without verbs is its own command. */
+/** The commands of one noun by verb, or by a second noun; a noun without verbs is its own command. */
 export type Noun =
   | Command
-  | { readonly summary: string; readonly verbs: Readonly<Record<string, Command>> };
+  | { readonly summary: string; readonly verbs: Readonly<Record<string, Noun>> };
 
 /** Declares a command; its `run` sees the exact types of its arguments. */
 export function command<const A extends Args = Record<never, never>>(of: {

@@ -9,6 +9,7 @@ import { crlVerbs } from "#cli/commands/crl.ts";
 import { dnsRecordsVerbs } from "#cli/commands/dns-records.ts";
 import { hsmVerbs } from "#cli/commands/hsm.ts";
 import { init } from "#cli/commands/init.ts";
+import { blockVerbs } from "#cli/commands/keys.ts";
 import { migrate } from "#cli/commands/migrate.ts";
 import { ocspVerbs } from "#cli/commands/ocsp.ts";
 import { profileVerbs } from "#cli/commands/profile.ts";
@@ -32,5 +33,9 @@ export const nouns: Readonly<Record<string, Noun>> = {
   "dns-records": { summary: "DNS records that pin keys.", verbs: dnsRecordsVerbs },
   token: { summary: "API tokens.", verbs: tokenVerbs },
   audit: { summary: "The audit chain.", verbs: auditVerbs },
+  keys: {
+    summary: "Public keys and their standing.",
+    verbs: { block: { summary: "Keys that are never certified again.", verbs: blockVerbs } },
+  },
   hsm: { summary: "The key store.", verbs: hsmVerbs },
 };

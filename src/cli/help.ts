@@ -26,10 +26,10 @@ export function rootHelp(nouns: Readonly<Record<string, Noun>>): string {
 export function nounHelp(
   name: string,
   summary: string,
-  verbs: Readonly<Record<string, Command>>,
+  verbs: Readonly<Record<string, Noun>>,
 ): string {
   const rows = Object.entries(verbs).map(
-    ([verb, command]) => [`${name} ${verb}`, command.summary] as const,
+    ([verb, { summary: what }]) => [`${name} ${verb}`, what] as const,
   );
   return [
     summary,

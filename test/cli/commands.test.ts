@@ -37,6 +37,9 @@ const requests = [
   [`token revoke -- --json`,                   "DELETE /api/tokens/--json", undefined],
   ["ca init-root --label r --cn R --policy-oid 1.2,1.3 --policy-oid 1.4 --no-color", "POST /api/ca/init-root", { label: "r", subject: { cn: "R" }, key_type: "ecdsa-p384", policies: { oids: ["1.2", "1.3", "1.4"] } }],
   ["audit verify",                             "GET /api/events/verify", undefined],
+  [`keys block add --fingerprint ab12 --reason leaked`, "POST /api/blocked-keys", { public_key_sha256: "ab12", reason: "leaked" }],
+  [`keys block list --q leak --fingerprint ab12`, "GET /api/blocked-keys?q=leak&public_key_sha256=ab12", undefined],
+  [`keys block remove --id ${id}`,              `DELETE /api/blocked-keys/${id}`, undefined],
   ["hsm status",                               "GET /api/hsm/info", undefined],
 ] as const;
 

@@ -5,6 +5,7 @@ import fc from "fast-check";
 
 import { nouns } from "#cli/commands.ts";
 import { type Args, flagsOf, globalArgs } from "#cli/args.ts";
+import type { Noun } from "#cli/command.ts";
 import { commandHelp, nounHelp, rootHelp } from "#cli/help.ts";
 import { expectGolden } from "#test/support/golden.ts";
 import { shell } from "#test/support/shell.ts";
@@ -122,17 +123,10 @@ describe("refusals", () => {
 
 describe("help", () => {
   test("every page is the one people reviewed", () => {
-    const pages = [rootHelp(nouns)];
-    for (const [name, noun] of Object.entries(nouns)) {
-      if (!("verbs" in noun)) {
-        pages.push(commandHelp(name, noun));
-        continue;
-      }
-      pages.push(nounHelp(name, noun.summary, noun.verbs));
-      for (const [verb, command] of Object.entries(noun.verbs)) {
-        pages.push(commandHelp(`${name} ${verb}`, command));
-      }
-    }
+    const pages = [
+      rootHelp(nouns),
+      ...Object.entries(nouns).flatMap(([name, noun]) => pagesOf(name, noun)),
+    ];
     expectGolden("cli-help.txt", pages.join(`${"-".repeat(80)}\n`));
   });
 
@@ -173,11 +167,7 @@ test("any command line ends with 0, 1 or 2, and a wrong one says nothing on stdo
   const safe = Object.entries(nouns).filter(
     ([name]) => !["init", "quickstart", "serve"].includes(name),
   );
-  const known = safe.flatMap(([name, noun]) =>
-    "verbs" in noun
-      ? [name, ...Object.entries(noun.verbs).flatMap(([verb, { args }]) => [verb, ...dashed(args)])]
-      : [name, ...dashed(noun.args)],
-  );
+  const known = safe.flatMap(([name, noun]) => wordsAndFlags(name, noun));
   const outputs = new Set(["--out"]);
   const word = fc.oneof(
     fc.constantFrom(...known.filter((one) => !outputs.has(one)), ...dashed(globalArgs), uuid()),
@@ -192,6 +182,19 @@ test("any command line ends with 0, 1 or 2, and a wrong one says nothing on stdo
     { numRuns: 500 },
   );
 });
+
+const pagesOf = (path: string, noun: Noun): string[] =>
+  "verbs" in noun
+    ? [
+        nounHelp(path, noun.summary, noun.verbs),
+        ...Object.entries(noun.verbs).flatMap(([verb, of]) => pagesOf(`${path} ${verb}`, of)),
+      ]
+    : [commandHelp(path, noun)];
+
+const wordsAndFlags = (name: string, noun: Noun): string[] =>
+  "verbs" in noun
+    ? [name, ...Object.entries(noun.verbs).flatMap(([verb, of]) => wordsAndFlags(verb, of))]
+    : [name, ...dashed(noun.args)];
 
 const dashed = (args: Args): string[] => flagsOf(args).map(({ written }) => written);
 
