@@ -10,12 +10,10 @@ import { newCsr, openssl, saved } from "#test/support/relying-party.ts";
 const config = { server: { public_http: { enabled: true, address: "127.0.0.1:0" } } };
 let instance: Instance;
 let chain: Chain;
-let csr: string;
 
 beforeAll(async () => {
   instance = await Instance.start({ config });
   chain = await createChain(instance, "ecdsa-p256");
-  csr = await newCsr(instance.home, "revocation.example.test");
 }, 30_000);
 
 afterAll(() => instance.dispose());
@@ -89,6 +87,8 @@ async function powerCut(): Promise<void> {
 }
 
 async function issued(): Promise<{ serial: string; leaf: string }> {
+  // A key of its own each time: a compromised one is never certified again.
+  const csr = await newCsr(instance.home, `${crypto.randomUUID()}.example.test`);
   const made = await instance.admin<{ serial: string; certificate: string }>(
     ...(["POST", `/api/ca/${chain.intermediateId}/issue`] as const),
     { csr },
