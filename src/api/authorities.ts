@@ -7,7 +7,7 @@ import { assert, refuse } from "#core/problems.ts";
 import { oneOf, optional, otherwise, text } from "#core/shape.ts";
 import { sshPublicKey } from "#core/ssh/public-key.ts";
 import { timestamp } from "#core/time.ts";
-import { isPostQuantum } from "#core/x509/algorithms.ts";
+import { type Algorithm, isPostQuantum } from "#core/x509/algorithms.ts";
 import { fingerprint, parsePublicKey } from "#core/x509/public-keys.ts";
 import { created, type Handler, handler, ok } from "#domain/access/call.ts";
 import { certificatePem, chainBundle } from "#domain/authorities/bundle.ts";
@@ -98,7 +98,7 @@ export function caJson(ca: CaRecord) {
   const members = {
     ...{ id: ca.id, tenant_id: ca.tenant, parent_id: ca.parent, label: ca.label },
     ...{ provider: key.provider, pkcs11_uri: pkcs11Uri(ca), key_type: ca.keyType },
-    ...{ algorithm: isPostQuantum(ca.keyType) ? "pqc" : "classical" },
+    ...{ algorithm: algorithmOf(ca), alt_key_type: ca.alternative?.keyType },
     ...{ public_key: publicKeyPem(ca), public_key_fingerprint: fingerprint(ca.spki) },
     certificate: certificate && certificatePem(certificate),
     ...{ subject: ca.subject, serial: ca.serial },
@@ -108,6 +108,11 @@ export function caJson(ca: CaRecord) {
     created_at: timestamp(ca.createdAt),
   };
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+}
+
+function algorithmOf({ keyType, alternative }: CaRecord): Algorithm {
+  if (alternative !== undefined) return "hybrid";
+  return isPostQuantum(keyType) ? "pqc" : "classical";
 }
 
 function publicKey(ca: CaRecord, format: "pem" | "ssh") {

@@ -62,6 +62,7 @@ export const caFields = {
   subject: object(subjectFields),
   key_type: keyTypeField(),
   algorithm: otherwise(oneOf(algorithms), "classical"),
+  alt_key_type: optional(keyTypeField()),
   validity_days: optional(integer(1, 36_500)),
   max_path_len: optional(integer(0, 16)),
   name_constraints: optional(object(constraintFields)),
@@ -70,19 +71,31 @@ export const caFields = {
 
 /** The wish the members express. Refuses `key_type_unsupported` for a key type that is not of the algorithm. */
 export function wishOf(body: Input<typeof caFields>): CaWish {
-  const fits = isPostQuantum(body.key_type) === (body.algorithm === "pqc");
-  if (body.algorithm === "hybrid" || !fits) {
+  if (isPostQuantum(body.key_type) !== (body.algorithm === "pqc")) {
     throw refuse("key_type_unsupported", { key_type: body.key_type });
   }
   return {
     label: body.label,
     subject: subjectOf(body.subject),
     keyType: body.key_type,
+    alternativeKeyType: alternativeKeyType(body),
     validityDays: body.validity_days,
     maxPathLength: body.max_path_len,
     nameConstraints: constraintsOf(body.name_constraints),
     policies: body.policies,
   };
+}
+
+/** Beside a classical key, ML-DSA-65 when the request does not say which. */
+function alternativeKeyType(body: Input<typeof caFields>): KeyType | undefined {
+  const { algorithm, alt_key_type: wanted } = body;
+  if (algorithm !== "hybrid") {
+    if (wanted === undefined) return undefined;
+    throw refuse("invalid_field", { field: "alt_key_type", reason: "goes with hybrid only" });
+  }
+  if (wanted === undefined) return "ml-dsa-65";
+  if (keyTypes[wanted][0] === "ml-dsa") return wanted;
+  throw refuse("key_type_unsupported", { key_type: wanted });
 }
 
 /** Most general attribute first, as directories order them. */

@@ -5,6 +5,7 @@ import { oids } from "#core/asn1/oids.ts";
 import { decodePem } from "#core/asn1/pem.ts";
 import { contextualConstructed, tags } from "#core/asn1/tags.ts";
 import { timestamp } from "#core/time.ts";
+import { readAltSignatureAlgorithm, readAltSignatureValue } from "#core/x509/alternative.ts";
 import { type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
 import * as extensions from "#core/x509/extensions.ts";
 import { generalNameText, parseGeneralNames, readGeneralName } from "#core/x509/general-names.ts";
@@ -28,11 +29,10 @@ export function certificateText(pem: string): string {
 
 function fieldsAndExtensions(certificate: ParsedCertificate): string {
   const { version, subject, issuer, notBefore, notAfter, spki } = certificate;
-  const key = parsePublicKey(spki);
   const fields = {
     ...{ version, subject: nameText(subject), issuer: nameText(issuer) },
     ...{ not_before: timestamp(notBefore), not_after: timestamp(notAfter) },
-    key: key.keyType ?? (key.family === "unknown" ? key.oid : key.family),
+    key: keyText(spki),
     signature: certificate.signatureName ?? certificate.signatureOid,
   };
   const rows = certificate.extensions.map((extension) => [
@@ -51,6 +51,11 @@ function valueText({ oid, value }: extensions.Extension): string {
     if (error instanceof DerError) return value.toHex(); // Said by somebody else in a way of their own.
     throw error;
   }
+}
+
+function keyText(spki: Uint8Array): string {
+  const key = parsePublicKey(spki);
+  return key.keyType ?? (key.family === "unknown" ? key.oid : key.family);
 }
 
 /** What `read` makes of each SEQUENCE in a SEQUENCE. */
@@ -105,6 +110,10 @@ const values: Readonly<Record<string, (value: Uint8Array) => string>> = {
       ", ",
     );
   },
+  [oids.subjectAltPublicKeyInfo]: keyText,
+  [oids.altSignatureAlgorithm]: (value) =>
+    readAltSignatureAlgorithm(value) ?? openSequence(value).oid(),
+  [oids.altSignatureValue]: (value) => `${readAltSignatureValue(value).length} octets`,
   [oids.certificatePolicies]: (value) => each(value, (policy) => policy.oid()),
   [oids.authorityInfoAccess]: (value) =>
     each(value, (place) => `${nameOf(place.oid())} ${namesLeft(place)}`),

@@ -112,7 +112,10 @@ test("a CA body is read strictly", async () => {
   expect(await code({ subject: { o: "x" } })).toBe("missing_field");
   expect(await code({ key_type: "dsa-1024" })).toBe("invalid_field");
   expect(await code({ key_type: "slh-dsa-sha2-128s" })).toBe("key_type_unsupported");
-  expect(await code({ algorithm: "hybrid" })).toBe("key_type_unsupported");
+  expect(await code({ algorithm: "hybrid", key_type: "ml-dsa-65" })).toBe("key_type_unsupported");
+  const second = (alt_key_type: string) => code({ algorithm: "hybrid", alt_key_type });
+  expect(await second("ecdsa-p256")).toBe("key_type_unsupported");
+  expect(await code({ alt_key_type: "ml-dsa-65" })).toBe("invalid_field");
   expect(await code({ algorithm: "pqc" })).toBe("key_type_unsupported");
   expect(await code({ key_type: "ml-dsa-65" })).toBe("key_type_unsupported");
   expect(await code({ name_constraints: {} })).toBe("invalid_field");
@@ -129,6 +132,14 @@ test("a post-quantum CA says so, and that its key is software-held", async () =>
   expect(ca).toMatchObject({ algorithm: "pqc", key_type: "ml-dsa-87", provider: "software" });
   expect(ca).not.toHaveProperty("alt_key_type");
 });
+
+test("a hybrid CA names both key types, ML-DSA-65 being the second when none is asked for", async () => {
+  const ca = await initRoot({ algorithm: "hybrid" });
+  expect(ca).toMatchObject({ ...hybrid, alt_key_type: "ml-dsa-65" });
+  const other = { label: "other", algorithm: "hybrid", alt_key_type: "ml-dsa-44" };
+  expect(await initRoot(other)).toMatchObject({ ...hybrid, alt_key_type: "ml-dsa-44" });
+});
+const hybrid = { algorithm: "hybrid", key_type: "ecdsa-p256", provider: "software" };
 
 test("an intermediate is listed under its parent, newest first, and pages do not shift", async () => {
   const root = await initRoot();
@@ -303,7 +314,7 @@ test("promised serials without certificate are listed as orphans", async () => {
 
 test("profiles are listed by name with days rounded up", async () => {
   const { items, total } = await ask("profile.list");
-  expect(total).toBe(8);
+  expect(total).toBe(9);
   const names = items.map(({ name }: Json) => name);
   expect(names).toEqual([...names].sort());
   expect(names).toContain("server-muststaple");

@@ -46,9 +46,16 @@ function authorities(given: Given): void {
     const { store } = given();
     const root = make.ca({ maxPathLength: 0 });
     const bare = { certificate: undefined, serial: undefined, notBefore: undefined };
+    const hybrid = make.ca({
+      alternative: {
+        key: { provider: "software", label: "second", id: "bb".repeat(20) },
+        ...{ keyType: "ml-dsa-65", spki: Uint8Array.of(48, 2, 254, 0) },
+      },
+    });
     const waiting = make.ca({ ...bare, notAfter: undefined, status: "pending", parent: root.id });
-    for (const row of [root, waiting]) await store.atomically((tx) => tx.cas.insert(row));
+    for (const row of [root, hybrid, waiting]) await store.atomically((tx) => tx.cas.insert(row));
     expect(await store.read.cas.byId(root.id)).toEqual(root);
+    expect(await store.read.cas.byId(hybrid.id)).toEqual(hybrid);
     expect(await store.read.cas.byLabel(waiting.label)).toEqual(waiting);
     expect(await store.read.cas.byId(caId("none"))).toBeUndefined();
     const signing = (await store.read.cas.signing()).map(({ id }) => id);

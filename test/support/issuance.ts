@@ -2,7 +2,7 @@
 
 import { type KeyObject, sign } from "node:crypto";
 
-import { element, explicit, integer, oid, sequence, setOf } from "#core/asn1/der.ts";
+import { element, integer, oid, sequence, setOf } from "#core/asn1/der.ts";
 import { oids } from "#core/asn1/oids.ts";
 import { encodePem } from "#core/asn1/pem.ts";
 import { defaultTenant } from "#core/ids.ts";
@@ -10,6 +10,11 @@ import type { KeyFacts } from "#core/policy/key-quality.ts";
 import type { Profile } from "#core/policy/profile.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
 import { defaultSignature, type KeyType, schemeOf } from "#core/x509/algorithms.ts";
+import {
+  altSignatureAlgorithm,
+  altSignatureValue,
+  subjectAltPublicKeyInfo,
+} from "#core/x509/alternative.ts";
 import { assembleSigned } from "#core/x509/certificate.ts";
 import { encodeExtensions, type Extension, subjectAltName } from "#core/x509/extensions.ts";
 import type { GeneralName } from "#core/x509/general-names.ts";
@@ -116,6 +121,18 @@ export interface CsrOptions {
   readonly key?: { readonly publicKey: KeyObject; readonly privateKey: KeyObject };
   /** Signs with another key than the one inside. */
   readonly stolen?: boolean;
+  /** A second key of this type, proven by its three values in either form (PQ-7). */
+  readonly alternative?: AlternativeOptions;
+}
+
+interface AlternativeOptions {
+  readonly keyType?: KeyType;
+  readonly key?: ReturnType<typeof newKey>;
+  readonly form?: "extensions" | "attributes";
+  /** Leaves one of the values out, by OID. */
+  readonly without?: string;
+  /** Signs with another key than the one it names. */
+  readonly stolen?: boolean;
 }
 
 /** PEM of a certification request with a fresh key. */
@@ -127,13 +144,25 @@ export function csr(options: CsrOptions = {}): string {
     ...(names.length > 0 ? [subjectAltName(names, false)] : []),
     ...(options.extensions ?? []),
   ];
-  const requested = sequence(oid(oids.extensionRequest), setOf([encodeExtensions(extensions)]));
-  const request = sequence(
-    integer(0),
-    encodeName(options.subject ?? [{ type: "CN", value: "a.example" }]).der,
-    spkiOf(key.publicKey),
-    extensions.length > 0 ? explicit(0, requested) : element(0xa0),
-  );
+  const withValues = (more: readonly Extension[]) => {
+    const inside = options.alternative?.form === "attributes" ? [] : more;
+    const listed = [...extensions, ...inside];
+    const requested = sequence(oid(oids.extensionRequest), setOf([encodeExtensions(listed)]));
+    const beside = inside.length > 0 ? [] : more;
+    return sequence(
+      integer(0),
+      encodeName(options.subject ?? [{ type: "CN", value: "a.example" }]).der,
+      spkiOf(key.publicKey),
+      element(
+        0xa0,
+        ...(listed.length > 0 ? [requested] : []),
+        ...beside.map((one) => sequence(oid(one.oid), setOf([one.value]))),
+      ),
+    );
+  };
+  const second = options.alternative;
+  const request =
+    second === undefined ? withValues([]) : withValues(alternativeValues(second, withValues));
   const algorithm = defaultSignature(keyType);
   const signer = options.stolen ? newKey(keyType) : key;
   const signature = sign(schemeOf(algorithm).hash ?? null, request, signer.privateKey);
@@ -144,6 +173,20 @@ export function csr(options: CsrOptions = {}): string {
 export const soundKey: KeyFacts = {
   ...{ weak: false, blocked: false, own: false, duplicate: false },
 };
+
+/** The three values; the second signature covers the request with the first two (PQ-7). */
+function alternativeValues(
+  { keyType = "ml-dsa-65", key = newKey(keyType), without, stolen }: AlternativeOptions,
+  withValues: (values: readonly Extension[]) => Uint8Array,
+): readonly Extension[] {
+  const values = [
+    subjectAltPublicKeyInfo(spkiOf(key.publicKey)),
+    altSignatureAlgorithm(defaultSignature(keyType)),
+  ].filter(({ oid: value }) => value !== without);
+  const signer = stolen ? newKey(keyType) : key;
+  const signature = new Uint8Array(sign(null, withValues(values), signer.privateKey));
+  return without === oids.altSignatureValue ? values : [...values, altSignatureValue(signature)];
+}
 
 export const dnsName = (value: string): GeneralName => ({ kind: "dns", value });
 

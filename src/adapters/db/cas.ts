@@ -47,11 +47,16 @@ export function caWrites(session: Session): CaWrites {
   const claimKey = keyClaim(session);
   return {
     insert: async (ca) => {
-      const { key, ...facts } = ca;
+      const { key, alternative, ...facts } = ca;
       const search = `${ca.label}\n${ca.subject}`.toLowerCase();
       const row = { keyProvider: key.provider, keyLabel: key.label, keyId: key.id, search };
+      const second = alternative && {
+        ...{ altKeyProvider: alternative.key.provider, altKeyLabel: alternative.key.label },
+        ...{ altKeyId: alternative.key.id, altKeyType: alternative.keyType },
+        altSpki: alternative.spki,
+      };
       // The id is fresh from the CSPRNG, so the one index that can collide is the label's.
-      if ((await insert({ ...facts, ...row })) === 0) {
+      if ((await insert({ ...facts, ...row, ...second })) === 0) {
         throw refuse("already_exists", { field: "label" });
       }
       await claimKey(spkiSha256(ca.spki));
@@ -111,13 +116,16 @@ const first = (rows: readonly Row[]): CaRecord | undefined => rows[0] && record(
 
 /** Only `caWrites` fills the table, so its texts are the closed words the record's types name. */
 function record(row: Row): CaRecord {
-  const { keyProvider, keyLabel, keyId, search: _search, ...facts } = row;
+  const { keyProvider, keyLabel, keyId, search: _search, ...rest } = row;
+  const { altKeyProvider, altKeyLabel, altKeyId, altKeyType, altSpki, ...facts } = rest;
+  const key = { provider: altKeyProvider, label: altKeyLabel, id: altKeyId };
   return {
     ...facts,
     ...{ parent: row.parent ?? undefined, certificate: row.certificate ?? undefined },
     ...{ serial: row.serial ?? undefined, maxPathLength: row.maxPathLength ?? undefined },
     ...{ notBefore: row.notBefore ?? undefined, notAfter: row.notAfter ?? undefined },
     key: { provider: keyProvider, label: keyLabel, id: keyId },
+    alternative: altSpki === null ? undefined : { key, keyType: altKeyType, spki: altSpki },
   } as CaRecord; // See above.
 }
 

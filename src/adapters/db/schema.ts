@@ -36,6 +36,12 @@ function casTable(k: Kit) {
       keyId: k.text("key_id").notNull(),
       keyType: k.text("key_type").notNull(),
       spki: k.bytes("spki").notNull(),
+      /** The second key of a hybrid CA; all five or none. */
+      altKeyProvider: k.text("alt_key_provider"),
+      altKeyLabel: k.text("alt_key_label"),
+      altKeyId: k.text("alt_key_id"),
+      altKeyType: k.text("alt_key_type"),
+      altSpki: k.bytes("alt_spki"),
       certificate: k.bytes("certificate"),
       serial: k.text("serial"),
       subject: k.text("subject").notNull(),

@@ -11,6 +11,7 @@ import {
   value,
   word,
 } from "#cli/args.ts";
+import { algorithms } from "#core/x509/algorithms.ts";
 import { type Command, command } from "#cli/command.ts";
 import { UsageError } from "#cli/failure.ts";
 import { writeResult } from "#cli/io.ts";
@@ -18,7 +19,8 @@ import { caIdOf, caOf } from "#cli/references.ts";
 import { columns, facts, type Row, rowsAt, textAt } from "#cli/rows.ts";
 
 const subjectArgs = {
-  algorithm: choice("classical or pqc.", "algorithm", ["classical", "pqc"]),
+  algorithm: choice("classical, pqc or hybrid.", "algorithm", algorithms),
+  "alt-key-type": value("Second key of a hybrid CA (ml-dsa-65).", "type"),
   label: required("Label, 1 to 64 of A-Z a-z 0-9 . _ -", "label"),
   cn: required("Common name.", "name"),
   o: value("Organization.", "name"),
@@ -121,6 +123,7 @@ function caBody(
     subject: { cn, o, ou, c, st, l },
     key_type: args["key-type"] ?? (args.algorithm === "pqc" ? "ml-dsa-65" : classicalKeyType),
     algorithm: args.algorithm === "classical" ? undefined : args.algorithm,
+    alt_key_type: args["alt-key-type"],
     validity_days: args["validity-days"],
     max_path_len: args["path-len"],
     ...(constraints === undefined ? {} : { name_constraints: constraints }),
@@ -147,7 +150,7 @@ const pemOf = (ca: Row): string => textAt(ca, "certificate");
 
 const shown = [
   ...["id", "label", "status", "subject", "serial", "not_before", "not_after", "key_type"],
-  ...["algorithm"],
+  ...["algorithm", "alt_key_type"],
   ...["provider", "parent_id", "max_path_len", "public_key_fingerprint", "tenant_id"],
   ...["successor_id", "predecessor_id", "retire_after", "created_at"],
 ];

@@ -1,6 +1,7 @@
 /** Settings of issuance: what every certificate has in common, and the custom profiles. */
 
 import type { Profile } from "#core/policy/profile.ts";
+import { algorithms } from "#core/x509/algorithms.ts";
 import { extendedKeyUsages, type KeyUsage, keyUsageBits } from "#core/x509/extensions.ts";
 
 import {
@@ -42,7 +43,6 @@ export const issuance = section("Issuance", {
   max_names: count("Subject alternative names per certificate.", 100, { min: 1, max: 1000 }),
 });
 
-const profileAlgorithms = ["classical", "pqc"] as const;
 const postQuantumTypes = ["ml-dsa-44", "ml-dsa-65", "ml-dsa-87"] as const;
 /** The keys under `keychecks`. */
 export const keychecks = section("Key checks", {
@@ -122,8 +122,8 @@ const profileMembers = {
     false,
   ),
   algorithm: word(
-    "What it wants: nothing, or (`pqc`) ML-DSA keys under an ML-DSA CA.",
-    profileAlgorithms,
+    "What it wants: nothing, ML-DSA keys and issuer, or a second key of ML-DSA under a hybrid CA.",
+    algorithms,
     "classical",
   ),
   pqc_key_type: word("The one ML-DSA key type it accepts; unset accepts all.", postQuantumTypes),

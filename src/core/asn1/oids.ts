@@ -20,7 +20,7 @@ export const oids = {
   sha256: "2.16.840.1.101.3.4.2.1",
   sha384: "2.16.840.1.101.3.4.2.2",
   sha512: "2.16.840.1.101.3.4.2.3",
-  // Extensions: RFC 5280 §4.2, §5.2, §5.3; RFC 7633; RFC 6960 §4.4.
+  // Extensions: RFC 5280 §4.2, §5.2, §5.3; RFC 7633; RFC 6960 §4.4; X.509 (2019) §9.8.
   subjectKeyIdentifier: "2.5.29.14",
   keyUsage: "2.5.29.15",
   subjectAltName: "2.5.29.17",
@@ -36,6 +36,9 @@ export const oids = {
   authorityKeyIdentifier: "2.5.29.35",
   extKeyUsage: "2.5.29.37",
   freshestCrl: "2.5.29.46",
+  subjectAltPublicKeyInfo: "2.5.29.72",
+  altSignatureAlgorithm: "2.5.29.73",
+  altSignatureValue: "2.5.29.74",
   authorityInfoAccess: "1.3.6.1.5.5.7.1.1",
   tlsFeature: "1.3.6.1.5.5.7.1.24",
   // Certificate transparency: RFC 6962 §3.1, §3.3.

@@ -8,6 +8,7 @@ import { type PublicKey, parsePublicKey } from "#core/x509/public-keys.ts";
 import { DerError } from "#core/asn1/cursor.ts";
 
 import { leafExtensions, usagesFor } from "./certificate-extensions.ts";
+import { algorithmObjection, alternativeWish } from "./key-algorithms.ts";
 import { namesOf, type RequestedNames } from "./names.ts";
 import type { IssuanceSettings, Issuer, Objection, Plan } from "./plan.ts";
 import type { Profile } from "./profile.ts";
@@ -18,7 +19,9 @@ export interface LeafRequest {
   readonly csr: Pick<
     CertificationRequest,
     "subject" | "sans" | "unsupportedNames" | "mustStaple" | "spki"
-  >;
+  > &
+    // Only a request can prove a second key; what pkid certifies for itself has none.
+    Partial<Pick<CertificationRequest, "tbs">>;
   readonly validitySeconds: number | undefined;
   /** Undefined: as the profile says. */
   readonly mustStaple: boolean | undefined;
@@ -45,6 +48,8 @@ export function admit(
   if (publicKey === undefined) {
     return { readable: false, refusal: refuse("bad_csr", { reason: "public_key" }) };
   }
+  const alternative = alternativeWish(request.csr.tbs, profile);
+  if ("refusal" in alternative) return { readable: false, refusal: alternative.refusal };
   const keyUsages = usagesFor(profile.keyUsages, publicKey.family);
   const staple = stapleWish(request, profile);
   const validity = leafValidity(request, profile, issuer, settings, now);
@@ -52,11 +57,12 @@ export function admit(
   const extensions = leafExtensions({
     ...{ profile, keyUsages, spki: publicKey.spki, skiMethod: settings.skiMethod },
     ...{ repeated: issuer.repeated, sans: names.sans, emptySubject, mustStaple: staple.wanted },
+    alternativeSpki: alternative.key?.spki,
   });
   const objections = [
     nameObjection(names, profile, settings),
     usageObjection(profile, keyUsages.length, publicKey),
-    algorithmObjection(profile, publicKey, issuer),
+    algorithmObjection(profile, publicKey, alternative.key, issuer),
     staple.objection,
     validity.objection,
     approvalObjection(request, profile),
@@ -65,6 +71,7 @@ export function admit(
     ...{ kind: "leaf", profile: profile.name, subject: names.subject, sans: names.sans, publicKey },
     ...{ notBefore: validity.notBefore, notAfter: validity.notAfter, clamped: validity.clamped },
     ...{ keyUsages, extKeyUsages: profile.extKeyUsages, mustStaple: staple.wanted, extensions },
+    alternativeKey: alternative.key,
   };
   return { readable: true, plan, objections };
 }
@@ -144,24 +151,6 @@ function usageObjection(profile: Profile, usable: number, key: PublicKey): Objec
     code: "key_usage_unsuitable",
     facts: { key_type: key.keyType ?? key.family },
   };
-}
-
-/** PQ-1, PQ-3: a post-quantum profile wants the key and the issuer to be post-quantum. */
-function algorithmObjection(
-  { algorithm, pqcKeyType }: Profile,
-  { keyType, family }: PublicKey,
-  issuer: Issuer,
-): Objection | undefined {
-  if (algorithm !== "pqc") return undefined;
-  if (family !== "ml-dsa" || (pqcKeyType !== undefined && keyType !== pqcKeyType)) {
-    return {
-      ...{ gate: "certificate_policy", code: "key_usage_unsuitable" },
-      reason: `the profile wants ${pqcKeyType ?? "an ML-DSA"} key`,
-      facts: { key_type: keyType ?? family },
-    };
-  }
-  if (issuer.signature.startsWith("ml-dsa")) return undefined;
-  return { gate: "certificate_policy", reason: "the profile wants an ML-DSA issuer" };
 }
 
 /** There is nobody to approve yet, and what nobody approved is not issued; protocols are never asked (§3.5). */

@@ -1,6 +1,7 @@
 /** The extensions of each kind of certificate, in the one order they are written in (behaviour.md §4). */
 
 import type { KeyFamily } from "#core/x509/algorithms.ts";
+import { subjectAltPublicKeyInfo } from "#core/x509/alternative.ts";
 import {
   authorityInfoAccess,
   authorityKeyIdentifier,
@@ -32,6 +33,8 @@ export interface LeafExtensions {
   readonly sans: readonly GeneralName[];
   readonly emptySubject: boolean;
   readonly mustStaple: boolean;
+  /** SubjectPublicKeyInfo of the second key, of a hybrid leaf. */
+  readonly alternativeSpki?: Uint8Array | undefined;
 }
 
 /** The leaf column. */
@@ -51,6 +54,7 @@ export function leafExtensions(leaf: LeafExtensions): readonly Extension[] {
     profile.policies && certificatePolicies(profile.policies, profile.policies.critical),
     ...pointers,
     leaf.mustStaple ? mustStaple() : undefined,
+    leaf.alternativeSpki && subjectAltPublicKeyInfo(leaf.alternativeSpki),
   ]);
 }
 
@@ -65,6 +69,8 @@ export interface CaExtensions {
         readonly critical: boolean;
       }
     | undefined;
+  /** SubjectPublicKeyInfo of the second key, of a hybrid CA. */
+  readonly alternativeSpki?: Uint8Array | undefined;
   /** Of the parent; undefined for a root. */
   readonly repeated: RepeatedExtensions | undefined;
 }
@@ -81,6 +87,7 @@ export function caExtensions(ca: CaExtensions): readonly Extension[] {
     policies && certificatePolicies(policies, policies.critical),
     repeated?.authorityInfoAccess,
     repeated?.crlDistributionPoints,
+    ca.alternativeSpki && subjectAltPublicKeyInfo(ca.alternativeSpki),
   ]);
 }
 

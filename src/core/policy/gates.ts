@@ -1,8 +1,15 @@
 /** THE GATES: every check between a plan and a signature, one row each; only they make what the signer accepts. */
 
 import type { Serial } from "#core/ids.ts";
-import { Problem, type ProblemCode } from "#core/problems.ts";
+import { compareOctets } from "#core/asn1/der.ts";
+import { assert, Problem, type ProblemCode } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
+import type { SignatureName } from "#core/x509/algorithms.ts";
+import {
+  altSignatureAlgorithm,
+  altSignatureValue,
+  preTbsCertificate,
+} from "#core/x509/alternative.ts";
 import { encodeTbsCertificate } from "#core/x509/certificate.ts";
 
 import { checkKey, type KeyFacts, strictKeyChecks } from "./key-quality.ts";
@@ -19,6 +26,8 @@ export interface Candidate {
   /** Undefined for CA and responder certificates: nothing is relaxed for them. */
   readonly profile: Profile | undefined;
   readonly keyFacts: KeyFacts;
+  /** Of the second key, where the plan has one. */
+  readonly alternativeFacts?: KeyFacts | undefined;
   readonly serial: Serial;
   readonly now: Instant;
 }
@@ -42,6 +51,10 @@ export interface ClearedPlan {
   /** The to-be-signed certificate exactly as it was linted. */
   readonly tbs: Uint8Array;
   readonly gates: readonly GateReport[];
+  /** Of a hybrid issuer: what its second key signs before `tbs`, which still lacks that signature, may be signed. */
+  readonly alternative:
+    | { readonly algorithm: SignatureName; readonly preTbs: Uint8Array }
+    | undefined;
 }
 
 export type Clearance =
@@ -86,7 +99,7 @@ export const gates: readonly GateRow[] = [
 
 /** Runs every gate; all report together, and one that throws has refused. */
 export function clear(candidate: Candidate): Clearance {
-  const tbs = encodeTbs(candidate);
+  const tbs = encodeTbs(candidate, dummySignature);
   const checked = { ...candidate, tbs };
   const reports = gates.map((gate) => ({ name: gate.name, ...judgement(gate, checked) }));
   const failed = reports.filter(({ status }) => status === "fail");
@@ -94,18 +107,40 @@ export function clear(candidate: Candidate): Clearance {
     return { cleared: false, refusal: refusalFor(candidate, reports, failed), gates: reports };
   }
   const { plan, issuer, serial } = candidate;
+  const { alternative: algorithm } = issuer;
+  const alternative = algorithm && { algorithm, preTbs: preTbsCertificate(tbs) };
   // The brand exists only in the types: this is the one place that may claim it.
   return {
     cleared: true,
-    plan: { plan, issuer, serial, tbs, gates: reports } as unknown as ClearedPlan,
+    plan: { plan, issuer, serial, tbs, gates: reports, alternative } as unknown as ClearedPlan,
   };
 }
 
-function encodeTbs({ plan, issuer, serial }: Candidate): Uint8Array {
+/** The cleared plan of a hybrid issuer with its alternative signature in place: the octets the native key signs (PQ-6). */
+export function withAlternativeSignature(cleared: ClearedPlan, signature: Uint8Array): ClearedPlan {
+  const tbs = encodeTbs(cleared, signature);
+  const { alternative } = cleared;
+  assert(
+    alternative !== undefined && compareOctets(preTbsCertificate(tbs), alternative.preTbs) === 0,
+    "the alternative signature covers the certificate it is put into",
+  );
+  return { ...cleared, tbs, alternative: undefined };
+}
+
+/** `value` is the alternative signature, where the issuer makes one. */
+function encodeTbs(
+  { plan, issuer, serial }: Pick<Candidate, "plan" | "issuer" | "serial">,
+  value: Uint8Array,
+): Uint8Array {
+  const { alternative } = issuer;
+  const extensions =
+    alternative === undefined
+      ? plan.extensions
+      : [...plan.extensions, altSignatureAlgorithm(alternative), altSignatureValue(value)];
   return encodeTbsCertificate({
     ...{ serial, signature: issuer.signature, issuer: issuer.subject },
     ...{ notBefore: plan.notBefore, notAfter: plan.notAfter, subject: plan.subject.der },
-    ...{ spki: plan.publicKey.spki, extensions: plan.extensions },
+    ...{ spki: plan.publicKey.spki, extensions },
   });
 }
 
@@ -134,8 +169,14 @@ function lint({ plan, issuer, profile, tbs, now }: Checked) {
   return reportOf(lintUnsigned(tbs, issuer.signature, context, settings));
 }
 
-function keyCheck({ plan, profile, keyFacts }: Checked) {
-  return reportOf(checkKey(plan.publicKey, profile?.keyChecks ?? strictKeyChecks, keyFacts));
+function keyCheck({ plan, profile, keyFacts, alternativeFacts }: Checked) {
+  const settings = profile?.keyChecks ?? strictKeyChecks;
+  const { publicKey, alternativeKey } = plan;
+  const found = checkKey(publicKey, settings, keyFacts);
+  if (alternativeKey === undefined) return reportOf(found);
+  // A second key nobody looked up cannot be judged, and so refuses.
+  if (alternativeFacts === undefined) return { status: "fail" as const };
+  return reportOf([...found, ...checkKey(alternativeKey, settings, alternativeFacts)]);
 }
 
 function nameConstraints({ plan, issuer, profile }: Checked): Omit<GateReport, "name"> {
@@ -172,3 +213,4 @@ function refusalFor(
 }
 
 const passed = { status: "pass" } as const;
+const dummySignature = new Uint8Array(64).fill(0x5a);

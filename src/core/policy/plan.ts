@@ -31,6 +31,8 @@ export interface Plan {
   readonly extKeyUsages: readonly string[];
   readonly mustStaple: boolean;
   readonly extensions: readonly Extension[];
+  /** The subject's second key, of a hybrid certificate (PQ-4). */
+  readonly alternativeKey?: PublicKey | undefined;
 }
 
 /** A signing CA as far as planning and the gates must know it; a root is its own issuer. */
@@ -43,6 +45,8 @@ export interface Issuer {
   /** Lower hex SHA-256 of the CA's SubjectPublicKeyInfo. */
   readonly spkiSha256: string;
   readonly signature: SignatureName;
+  /** Of a hybrid CA: the algorithm of its second signature, without which it signs nothing. */
+  readonly alternative?: SignatureName | undefined;
   readonly notBefore: Instant;
   readonly notAfter: Instant;
   /** Undefined: no limit. */

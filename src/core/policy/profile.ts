@@ -48,7 +48,7 @@ export interface Profile {
   readonly mustStaple: boolean;
   readonly allowMustStapleOverride: boolean;
   readonly omitRevocationPointers: boolean;
-  /** `pqc` wants an ML-DSA key and an ML-DSA issuer; everything else is `classical` (behaviour.md §18). */
+  /** `pqc` wants an ML-DSA key and issuer, `hybrid` a second, ML-DSA key and a hybrid issuer (behaviour.md §18). */
   readonly algorithm: Algorithm;
   /** The post-quantum key type it insists on; undefined accepts every ML-DSA key. */
   readonly pqcKeyType: KeyType | undefined;

@@ -97,6 +97,7 @@ const rows = [
   ["email",             both,    ["emailProtection"],          days(365),  days(730),  "classical", "Mailboxes that sign and decrypt."],
   [canaryProfile,       signing, ["clientAuth"],               3600,       days(1),    "classical", "Probes that show that issuance works."],
   ["pqc-server",        signing, ["serverAuth"],               days(365),  days(397),  "pqc",       "TLS servers with ML-DSA keys, under an ML-DSA CA."],
+  ["hybrid-server",     both,    ["serverAuth", "clientAuth"], days(365),  days(397),  "hybrid",    "TLS servers with a second, ML-DSA-65 key, under a hybrid CA."],
 ] as const satisfies readonly (readonly [
   string, readonly KeyUsage[], readonly string[], number, number, Algorithm, string,
 ])[];
@@ -125,6 +126,6 @@ const builtins: readonly Profile[] = rows.map(
     mustStaple: name === "server-muststaple",
     allowMustStapleOverride: name === "server-muststaple",
     ...{ omitRevocationPointers: false, requireApproval: false },
-    ...{ algorithm, pqcKeyType: undefined },
+    ...{ algorithm, pqcKeyType: algorithm === "hybrid" ? "ml-dsa-65" : undefined },
   }),
 );

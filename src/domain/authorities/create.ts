@@ -14,12 +14,12 @@ import type { NameConstraints } from "#core/x509/name-constraints.ts";
 import { encodeName, type Name, type NameAttribute, nameText } from "#core/x509/names.ts";
 import { parsePublicKey, spkiSha256 } from "#core/x509/public-keys.ts";
 import type { Origin } from "#domain/access/call.ts";
-import { announceKey } from "#domain/audit/sign-ledger.ts";
 import type { Ceremony } from "#domain/certificates/ceremony.ts";
 import { aboutCa, refusingGates } from "#domain/certificates/events.ts";
 import type { HeldKey, Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
+import { alternativeOf, type CaKeys, discardCaKeys, makeCaKeys } from "./ca-keys.ts";
 import { activeMember } from "./resolve.ts";
 import type { CaSigner, CaSigners } from "./signers.ts";
 import type { CaRecord } from "./store.ts";
@@ -29,6 +29,8 @@ export interface CaWish {
   readonly label: string;
   readonly subject: readonly NameAttribute[];
   readonly keyType: KeyType;
+  /** Makes it hybrid: an ML-DSA key that signs beside the native one (PQ-4). */
+  readonly alternativeKeyType?: KeyType | undefined;
   /** Undefined takes the default, shortened to the parent's life; a number above that is refused. */
   readonly validityDays: number | undefined;
   readonly maxPathLength: number | undefined;
@@ -108,6 +110,7 @@ export class Authorities {
     const subject = encodeName(wish.subject);
     const maxPathLength = pathLengthBelow(parent.issuer, wish.maxPathLength);
     refuseForbiddenNames(parent.issuer, wish, subject);
+    refuseLoneAlternative(parent.issuer, wish);
     const validity = this.#validity(wish, intermediateDays, parent.issuer, now);
     if (validity.objection) {
       throw refuse("validity_exceeds_limit", validity.objection.facts ?? {});
@@ -142,17 +145,16 @@ export class Authorities {
   }
 
   async #create(creation: Creation): Promise<CaRecord> {
-    const { keys, random } = this.#deps;
+    const { random } = this.#deps;
     const { wish, provider } = creation;
     const id = caId(random.uuid());
     // Label and id together: a repeat after a failure never meets the key of the first attempt.
     const label = `${wish.label.replace(/[^A-Za-z0-9._-]/g, "-")}-${id}`;
-    const held = await keys.generate({ provider, label, keyType: wish.keyType, role: "ca" });
-    await this.#announce(held, "generate");
+    const held = await makeCaKeys(this.#deps, { ...wish, label, provider });
     return await this.#certify(creation, id, held);
   }
 
-  async #certify(creation: Creation, id: CaRecord["id"], held: HeldKey): Promise<CaRecord> {
+  async #certify(creation: Creation, id: CaRecord["id"], held: CaKeys): Promise<CaRecord> {
     const { ceremony } = this.#deps;
     const { wish, tenant, now, action } = creation;
     const signer = creation.parent ?? this.#itself(creation, id, held);
@@ -171,7 +173,9 @@ export class Authorities {
       });
     } catch (error) {
       // Only what the gates refused has certainly not been signed with or certified.
-      if (error instanceof Problem && error.code === "gate_refused") await this.#discard(held);
+      if (error instanceof Problem && error.code === "gate_refused") {
+        await discardCaKeys(this.#deps, held);
+      }
       throw error;
     }
     if (record === undefined) throw new Error("the ceremony ended without the record of its CA");
@@ -179,47 +183,39 @@ export class Authorities {
   }
 
   /** A root before it has a certificate: everything an issuer must be is known from the plan. */
-  #itself(creation: Creation, id: CaRecord["id"], held: HeldKey): CaSigner {
+  #itself(creation: Creation, id: CaRecord["id"], { native, alternative }: CaKeys): CaSigner {
     const { validity, subject, wish } = creation;
-    const keyId = this.#keyId(held);
+    const keyId = this.#keyId(native);
     const issuer: Issuer = {
-      ...{ id, subject: subject.der, keyId, spkiSha256: spkiSha256(held.spki) },
-      ...{ signature: defaultSignature(held.keyType), constraints: [] },
+      ...{ id, subject: subject.der, keyId, spkiSha256: spkiSha256(native.spki) },
+      ...{ signature: defaultSignature(native.keyType), constraints: [] },
+      alternative: alternative && defaultSignature(alternative.keyType),
       ...{ notBefore: validity.notBefore, notAfter: validity.notAfter },
       maxPathLength: creation.maxPathLength,
       repeated: repeatedExtensions({ id, keyId, urlBase: undefined }),
     };
     const ca = { id, tenant: creation.tenant, label: wish.label };
-    return { ca, issuer, held, intermediates: [] };
+    return { ca, issuer, held: native, alternative, intermediates: [] };
   }
 
-  #plan(creation: Creation, held: HeldKey): Plan {
+  #plan(creation: Creation, { native, alternative }: CaKeys): Plan {
     const { parent, wish, subject, validity, maxPathLength } = creation;
     return {
       ...{ kind: parent ? "intermediate" : "root", profile: "", subject, sans: [] },
-      ...{ publicKey: parsePublicKey(held.spki), clamped: validity.clamped, extKeyUsages: [] },
+      ...{ publicKey: parsePublicKey(native.spki), clamped: validity.clamped, extKeyUsages: [] },
       ...{ notBefore: validity.notBefore, notAfter: validity.notAfter, mustStaple: false },
       keyUsages: ["digitalSignature", "keyCertSign", "cRLSign"],
       extensions: caExtensions({
-        ...{ keyId: this.#keyId(held), maxPathLength, policies: wish.policies },
+        ...{ alternativeSpki: alternative?.spki },
+        ...{ keyId: this.#keyId(native), maxPathLength, policies: wish.policies },
         ...{ nameConstraints: wish.nameConstraints, repeated: parent?.issuer.repeated },
       }),
+      alternativeKey: alternative && parsePublicKey(alternative.spki),
     };
   }
 
   #keyId(held: HeldKey): Uint8Array {
     return subjectKeyId(held.spki, this.#deps.settings.skiMethod);
-  }
-
-  async #announce(held: HeldKey, operation: "generate" | "destroy"): Promise<void> {
-    const { store, clock } = this.#deps;
-    const at = clock.now();
-    await store.atomically((tx) => announceKey(tx, held, "ca", operation, at));
-  }
-
-  async #discard(held: HeldKey): Promise<void> {
-    await this.#deps.keys.destroy(held.ref);
-    await this.#announce(held, "destroy");
   }
 }
 
@@ -239,11 +235,18 @@ function refuseForbiddenNames(parent: Issuer, wish: CaWish, subject: Name): void
   if (forbidden) throw refuse("ca_constraint", { reason: "name_constraints" });
 }
 
-function caRecord(creation: Creation, id: CaRecord["id"], held: HeldKey) {
+/** PQ-4: without the parent's alternative signature the second key would be certified by nobody who needs it. */
+function refuseLoneAlternative(parent: Issuer, { alternativeKeyType }: CaWish): void {
+  if (alternativeKeyType === undefined || parent.alternative !== undefined) return;
+  throw refuse("ca_constraint", { reason: "parent_not_hybrid" });
+}
+
+function caRecord(creation: Creation, id: CaRecord["id"], { native, alternative }: CaKeys) {
   const { wish, tenant, parent, validity, maxPathLength, now, internal, subject } = creation;
   return {
     ...{ id, tenant, label: wish.label, parent: parent?.ca.id, lineage: id },
-    ...{ status: "active" as const, key: held.ref, keyType: held.keyType, spki: held.spki },
+    ...{ status: "active" as const, key: native.ref, keyType: native.keyType },
+    ...{ spki: native.spki, alternative: alternative && alternativeOf(alternative) },
     ...{ subject: nameText(subject), notBefore: validity.notBefore, notAfter: validity.notAfter },
     ...{ maxPathLength, createdAt: now, internal },
   };
@@ -253,6 +256,7 @@ function creationEvents(creation: Creation, ca: CaSigner["ca"], action: Creation
   const { origin, wish, parent, subject } = creation;
   const detail = {
     ...{ subject: nameText(subject), parent: parent?.ca.id, key_type: wish.keyType },
+    alt_key_type: wish.alternativeKeyType,
   };
   const about = { action, ...aboutCa(origin, ca), targetName: wish.label };
   // A CA that was not created has no id to be found under.

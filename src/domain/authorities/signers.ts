@@ -19,6 +19,8 @@ export interface CaSigner {
   readonly ca: Pick<CaRecord, "id" | "tenant" | "label">;
   readonly issuer: Issuer;
   readonly held: HeldKey;
+  /** The second key of a hybrid CA; present exactly when `issuer.alternative` is. */
+  readonly alternative?: HeldKey | undefined;
   /** DER of the CA's certificate and every one above it, without the root (EXT-6). */
   readonly intermediates: readonly Uint8Array[];
 }
@@ -57,9 +59,8 @@ export class CaSigners {
 
   async #prepare(ca: CaRecord): Promise<CaSigner> {
     const path = await pathOf(this.#deps.cas, ca);
-    const held = await this.#deps.keys.find(ca.key);
-    // KEY-4: the certificate pins the key; whatever the provider holds under its name is not it when they differ.
-    if (!Buffer.from(held.spki).equals(ca.spki)) throw refuse("key_unavailable", retry);
+    const held = await this.#pinned(ca);
+    const alternative = ca.alternative && (await this.#pinned(ca.alternative));
     const certificates = path.map(certificateOf);
     const [own] = certificates;
     if (own === undefined) throw refuse("ca_not_active", { status: ca.status });
@@ -68,6 +69,7 @@ export class CaSigners {
     const issuer: Issuer = {
       ...{ id: ca.id, subject: own.subject.der, keyId, spkiSha256: spkiSha256(ca.spki) },
       ...{ signature: defaultSignature(ca.keyType), notBefore: own.notBefore },
+      alternative: ca.alternative && defaultSignature(ca.alternative.keyType),
       ...{ notAfter: own.notAfter, maxPathLength: ca.maxPathLength },
       constraints: certificates.map(constraintsOf).filter((value) => value !== undefined),
       repeated: repeatedExtensions({ id: ca.id, keyId, urlBase: this.#deps.urlBase }),
@@ -75,7 +77,15 @@ export class CaSigners {
     const intermediates = path
       .filter(({ parent }) => parent !== undefined)
       .map((member) => certificateOf(member).der);
-    return { ca: { id: ca.id, tenant: ca.tenant, label: ca.label }, issuer, held, intermediates };
+    const { id, tenant, label } = ca;
+    return { ca: { id, tenant, label }, issuer, held, alternative, intermediates };
+  }
+
+  /** KEY-4: the record pins the key; whatever the provider holds under its name is not it when they differ. */
+  async #pinned({ key, spki }: Pick<CaRecord, "key" | "spki">): Promise<HeldKey> {
+    const held = await this.#deps.keys.find(key);
+    if (!Buffer.from(held.spki).equals(spki)) throw refuse("key_unavailable", retry);
+    return held;
   }
 }
 

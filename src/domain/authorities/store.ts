@@ -21,6 +21,8 @@ export interface CaRecord {
   readonly keyType: KeyType;
   /** SubjectPublicKeyInfo, DER. */
   readonly spki: Uint8Array;
+  /** The second key of a hybrid CA (PQ-4). */
+  readonly alternative?: AlternativeKey | undefined;
   /** Certificate, DER; undefined while pending. */
   readonly certificate: Uint8Array | undefined;
   readonly serial: Serial | undefined;
@@ -32,6 +34,14 @@ export interface CaRecord {
   readonly createdAt: Instant;
   /** Marks the CA that issues pkid's own serving certificate; never listed. */
   readonly internal: boolean;
+}
+
+/** A key that signs beside the native one; always ML-DSA, and software-held (KEY-3). */
+export interface AlternativeKey {
+  readonly key: KeyRef;
+  readonly keyType: KeyType;
+  /** SubjectPublicKeyInfo, DER. */
+  readonly spki: Uint8Array;
 }
 
 export interface CaFilter {

@@ -8,7 +8,13 @@ import { commonName, nameText } from "#core/x509/names.ts";
 import { spkiSha256 } from "#core/x509/public-keys.ts";
 import { assembleSigned } from "#core/x509/certificate.ts";
 import type { TenantId } from "#core/ids.ts";
-import { type Clearance, type ClearedPlan, clear, type GateReport } from "#core/policy/gates.ts";
+import {
+  type Clearance,
+  type ClearedPlan,
+  clear,
+  type GateReport,
+  withAlternativeSignature,
+} from "#core/policy/gates.ts";
 import type { Objection, Plan } from "#core/policy/plan.ts";
 import type { Profile } from "#core/policy/profile.ts";
 import { assert, Problem } from "#core/problems.ts";
@@ -66,6 +72,8 @@ export interface CeremonyDeps {
 /** A promise that is durable: from here on the key may be used, once, over exactly these octets. */
 interface Promised {
   readonly cleared: ClearedPlan;
+  /** Names the intent's row; a hybrid CA's second operation has an id of its own in the ledger. */
+  readonly rowId: string;
   readonly intent: SigningIntent;
   readonly ticket: SignTicket;
 }
@@ -83,7 +91,9 @@ export class Ceremony {
    * `key_unavailable` and the like when the provider fails, with the intent abandoned.
    */
   async certify(order: SigningOrder): Promise<CertificateRecord> {
-    const promised = await this.#clearAndIntend(order);
+    const first = await this.#clearAndIntend(order);
+    const { alternative } = first.cleared;
+    const promised = alternative === undefined ? first : await this.#signAlternative(order, first);
     const signature = await this.#sign(order, promised);
     return await this.#commit(order, promised, signature);
   }
@@ -92,8 +102,12 @@ export class Ceremony {
   async decide(order: Undecided): Promise<Clearance> {
     const { plan, objections, profile, now, signer } = order;
     const keyFacts = await keyFactsOf(this.#deps, order);
+    const { subject, alternativeKey: publicKey } = plan;
+    const alternativeFacts =
+      publicKey && (await keyFactsOf(this.#deps, { ...order, plan: { publicKey, subject } }));
     const serial = drawSerial(this.#deps.random);
-    return clear({ plan, objections, profile, keyFacts, now, issuer: signer.issuer, serial });
+    const facts = { keyFacts, alternativeFacts };
+    return clear({ plan, objections, profile, ...facts, now, issuer: signer.issuer, serial });
   }
 
   /** A serial that was used before, which the store alone knows for sure, is drawn anew (REC-1). */
@@ -116,29 +130,55 @@ export class Ceremony {
 
   /** One durable unit before the key is used: the intent with its serial, and the ledger entry. */
   async #intend(order: SigningOrder, cleared: ClearedPlan): Promise<Promised | undefined> {
-    const { signer, purpose, requestedBy, now } = order;
-    const { serial, tbs, issuer } = cleared;
-    const opId = this.#deps.random.uuid();
-    const intent: SigningIntent = {
-      ...{ opId, key: signer.held.ref, spki: signer.held.spki, role: "ca", purpose },
-      ...{ deviceSerial: signer.held.deviceSerial, algorithm: issuer.signature, message: tbs },
-      ...{ caId: issuer.id, artifact: serial },
-    };
+    const { purpose, requestedBy, now } = order;
+    const { serial, issuer } = cleared;
+    const intent = this.#intentOf(order, cleared);
+    const { opId, message } = intent;
     return await this.#deps.store.atomically(async (tx) => {
       const taken = !(await tx.certificates.intend({
-        ...{ opId, caId: issuer.id, serial, purpose, tbsDigest: sha256Hex(tbs) },
+        ...{ opId, caId: issuer.id, serial, purpose, tbsDigest: sha256Hex(message) },
         ...{ requestedBy, createdAt: now, state: "intended" },
       }));
-      return taken ? undefined : { cleared, intent, ticket: await openTicket(tx, intent, now) };
+      if (taken) return undefined;
+      return { cleared, rowId: opId, intent, ticket: await openTicket(tx, intent, now) };
     });
+  }
+
+  /** The operation that is next: of a hybrid CA the alternative signature first, the native one last (PQ-6). */
+  #intentOf({ signer, purpose }: SigningOrder, cleared: ClearedPlan): SigningIntent {
+    const { serial, tbs, issuer, alternative } = cleared;
+    const held = alternative === undefined ? signer.held : signer.alternative;
+    assert(held !== undefined, "a hybrid issuer has a second key");
+    return {
+      ...{ opId: this.#deps.random.uuid(), key: held.ref, spki: held.spki, role: "ca", purpose },
+      ...{ deviceSerial: held.deviceSerial, caId: issuer.id, artifact: serial },
+      algorithm: alternative?.algorithm ?? issuer.signature,
+      message: alternative?.preTbs ?? tbs,
+    };
+  }
+
+  /** Makes the alternative signature, closes its entry and promises the native one over the complete octets. */
+  async #signAlternative(order: SigningOrder, first: Promised): Promise<Promised> {
+    const signature = await this.#sign(order, first);
+    const cleared = withAlternativeSignature(first.cleared, signature);
+    const intent = this.#intentOf(order, cleared);
+    const at = this.#deps.clock.now();
+    const ticket = await this.#deps.store.atomically(async (tx) => {
+      await closeTicket(tx, first.intent, { signature }, at);
+      return await openTicket(tx, intent, at);
+    });
+    return { cleared, rowId: first.rowId, intent, ticket };
   }
 
   /** Outside any unit. The Keys port verifies what it gives back; what was signed is what was intended. */
   async #sign(order: SigningOrder, promised: Promised): Promise<Uint8Array> {
-    const { cleared, ticket } = promised;
+    const { intent, ticket } = promised;
     try {
-      const signature = await this.#deps.keys.sign(ticket, cleared.tbs);
-      assert(sha256Hex(cleared.tbs) === ticket.digest, "the signed octets are the intended ones");
+      const signature = await this.#deps.keys.sign(ticket, intent.message);
+      assert(
+        sha256Hex(intent.message) === ticket.digest,
+        "the signed octets are the intended ones",
+      );
       return signature;
     } catch (error) {
       await this.#abandon(order, promised, error instanceof Problem ? error.code : "internal");
@@ -146,11 +186,11 @@ export class Ceremony {
     }
   }
 
-  async #abandon(order: SigningOrder, { intent }: Promised, error: string): Promise<void> {
+  async #abandon(order: SigningOrder, { rowId, intent }: Promised, error: string): Promise<void> {
     const at = this.#deps.clock.now();
     await this.#deps.store.atomically(async (tx) => {
       await closeTicket(tx, intent, { error }, at);
-      await tx.certificates.settle(intent.opId, "abandoned");
+      await tx.certificates.settle(rowId, "abandoned");
       for (const draft of order.failed(error)) await tx.audit.appendEvent(draft, at);
     });
   }
@@ -158,14 +198,14 @@ export class Ceremony {
   /** One unit: the certificate, its intent settled, the ledger closed, the event. Only then may anybody see it. */
   async #commit(
     order: SigningOrder,
-    { cleared, intent }: Promised,
+    { cleared, rowId, intent }: Promised,
     signature: Uint8Array,
   ): Promise<CertificateRecord> {
     const certificate = this.#recordOf(order, cleared, signature);
     const at = this.#deps.clock.now();
     await this.#deps.store.atomically(async (tx) => {
       await order.before?.(tx, certificate);
-      await tx.certificates.activate(intent.opId, certificate);
+      await tx.certificates.activate(rowId, certificate);
       await order.after?.(tx, certificate);
       await closeTicket(tx, intent, { signature }, at);
       for (const draft of order.issued(certificate, cleared.gates)) {

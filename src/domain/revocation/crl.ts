@@ -6,13 +6,18 @@ import type { CaId, Serial } from "#core/ids.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { addSeconds, type Instant, instant, wholeSecond } from "#core/time.ts";
 import { defaultSignature } from "#core/x509/algorithms.ts";
+import {
+  altSignatureAlgorithm,
+  altSignatureValue,
+  preTbsCertList,
+} from "#core/x509/alternative.ts";
 import { assembleSigned } from "#core/x509/certificate.ts";
-import { encodeCrlEntry, encodeTbsCertList } from "#core/x509/crl.ts";
+import { encodeCrlEntry, encodeTbsCertList, type TbsCertList } from "#core/x509/crl.ts";
 import { authorityKeyIdentifier, crlNumber } from "#core/x509/extensions.ts";
 import type { Origin } from "#domain/access/call.ts";
 import { closeTicket, openTicket, type SigningIntent } from "#domain/audit/sign-ledger.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import type { Keys } from "#domain/keys.ts";
+import type { HeldKey, Keys } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { type Issuer, issuerOf } from "./issuers.ts";
@@ -134,6 +139,7 @@ export class CrlPublisher {
     // An expired CA signs nothing, a retired one only until then (CRL-14).
     if (ca.notAfter === undefined || now > ca.notAfter) throw refuse("crl_unavailable");
     const held = await keys.find(ca.key);
+    const alternative = ca.alternative && (await keys.find(ca.alternative.key));
 
     // 1 read: the sequence goes first, so that the CRL never claims to cover a change it has not seen.
     const rows = store.read.revocations;
@@ -144,25 +150,25 @@ export class CrlPublisher {
       const wanted = wholeSecond(addSeconds(now, -this.#deps.settings.backdateSeconds));
       const reserved = await tx.revocations.reserveCrl(ca.id, scope, wanted);
       const draft = this.#draft(issuer, scope, listed, reserved, now);
-      const intent: SigningIntent = {
-        ...{ opId: this.#deps.random.uuid(), key: ca.key, spki: ca.spki, role: "ca" },
-        ...{ deviceSerial: held.deviceSerial, algorithm: defaultSignature(ca.keyType) },
-        ...{ message: draft.tbs, purpose: "crl", caId: ca.id },
-        artifact: `${scope}#${reserved.number}`,
-      };
+      const intent = this.#intentOf(alternative ?? held, draft, {
+        ...{ key: alternative?.ref ?? ca.key, spki: ca.alternative?.spki ?? ca.spki },
+        message: alternative === undefined ? draft.tbs : preTbsCertList(draft.tbs),
+      });
       return { draft, intent, ticket: await openTicket(tx, intent, now) };
     });
 
-    // 3 sign, outside any unit.
-    const signature = await this.#signed(planned);
+    // 3 sign, outside any unit; of a hybrid CA the alternative key first (PQ-6).
+    const native =
+      alternative === undefined ? planned : await this.#signAlternative(ca, held, planned);
+    const signature = await this.#signed(native);
 
     // 4 publish: ledger closed, CRL and event together.
-    const { tbs, head } = planned.draft;
-    const der = assembleSigned(tbs, planned.intent.algorithm, signature);
+    const { tbs, head } = native.draft;
+    const der = assembleSigned(tbs, native.intent.algorithm, signature);
     const crl: CrlRecord = { ...head, der, sha256: sha256Hex(der) };
     const published = clock.now();
     await store.atomically(async (tx) => {
-      await closeTicket(tx, planned.intent, { signature }, published);
+      await closeTicket(tx, native.intent, { signature }, published);
       await tx.revocations.publishCrl(crl);
       await tx.audit.appendEvent(publishEvent(ca, by, crl), published);
     });
@@ -180,16 +186,49 @@ export class CrlPublisher {
     // After a clock step back thisUpdate runs ahead of the clock; the CRL still lives as long as configured.
     const start = instant(Math.max(wholeSecond(now), thisUpdate));
     const nextUpdate = addSeconds(start, this.#deps.settings.baseValidityHours * 3600);
-    const tbs = encodeTbsCertList({
+    const { alternative } = issuer.ca;
+    const second = alternative && altSignatureAlgorithm(defaultSignature(alternative.keyType));
+    const extensions = [authorityKeyIdentifier(issuer.keyId), crlNumber(number)];
+    const fields = {
       signature: defaultSignature(issuer.ca.keyType),
       issuer: issuer.subject.der,
       ...{ thisUpdate, nextUpdate, entries: listed.entries },
-      extensions: [authorityKeyIdentifier(issuer.keyId), crlNumber(number)],
-    });
+      extensions: second === undefined ? extensions : [...extensions, second],
+    };
+    const tbs = encodeTbsCertList(fields);
     const entries = listed.entries.length;
     const { sequence } = listed;
     const head = { caId: issuer.ca.id, scope, number, thisUpdate, nextUpdate, sequence, entries };
-    return { tbs, head };
+    return { fields, tbs, head };
+  }
+
+  #intentOf(
+    held: HeldKey,
+    { head }: Draft,
+    signed: Pick<SigningIntent, "key" | "spki" | "message">,
+  ): SigningIntent {
+    return {
+      ...{ ...signed, opId: this.#deps.random.uuid(), role: "ca", purpose: "crl" },
+      ...{ deviceSerial: held.deviceSerial, algorithm: defaultSignature(held.keyType) },
+      ...{ caId: head.caId, artifact: `${head.scope}#${head.number}` },
+    };
+  }
+
+  /** Makes the alternative signature, closes its entry and promises the native one over the complete octets. */
+  async #signAlternative(ca: CaRecord, held: HeldKey, planned: Planned): Promise<Planned> {
+    const { store, clock } = this.#deps;
+    const signature = await this.#signed(planned);
+    const { fields, head } = planned.draft;
+    const extensions = [...fields.extensions, altSignatureValue(signature)];
+    const tbs = encodeTbsCertList({ ...fields, extensions });
+    const draft = { fields, tbs, head };
+    const intent = this.#intentOf(held, draft, { key: ca.key, spki: ca.spki, message: tbs });
+    const at = clock.now();
+    const ticket = await store.atomically(async (tx) => {
+      await closeTicket(tx, planned.intent, { signature }, at);
+      return await openTicket(tx, intent, at);
+    });
+    return { draft, intent, ticket };
   }
 
   /** The key port verifies what it gives (KEY-4); what it refuses is closed in the ledger as an error. */
@@ -210,7 +249,15 @@ interface Builds {
   next: Promise<CrlRecord> | undefined;
 }
 
+interface Draft {
+  readonly fields: TbsCertList;
+  readonly tbs: Uint8Array;
+  readonly head: Omit<CrlRecord, "der" | "sha256">;
+}
+
+/** The operation that is next, its intent durable. */
 interface Planned {
+  readonly draft: Draft;
   readonly intent: SigningIntent;
   readonly ticket: Parameters<Keys["sign"]>[0];
 }

@@ -20,6 +20,11 @@ import type { LintContext } from "#core/policy/lint/linted.ts";
 import { addSeconds, instant } from "#core/time.ts";
 import { algorithmIdentifier } from "#core/x509/algorithm-identifiers.ts";
 import {
+  altSignatureAlgorithm,
+  altSignatureValue,
+  subjectAltPublicKeyInfo,
+} from "#core/x509/alternative.ts";
+import {
   assembleSigned,
   encodeTbsCertificate,
   type TbsCertificate,
@@ -51,6 +56,13 @@ const leafContext: LintContext = {
   },
   ...{ maxValiditySeconds: 90 * 86_400, public: false, now },
 };
+const hybridContext: LintContext = {
+  ...leafContext,
+  issuer: { ...leafContext.issuer, alternative: "ml-dsa-65" },
+};
+const secondKey = subjectAltPublicKeyInfo(ecKey);
+const secondAlgorithm = altSignatureAlgorithm("ml-dsa-65");
+const secondValue = altSignatureValue(new Uint8Array(8));
 const caContext: LintContext = { ...leafContext, kind: "intermediate", maxValiditySeconds: 0 };
 
 const name = (...attributes: NameAttribute[]) => encodeName(attributes).der;
@@ -96,11 +108,21 @@ const longLabel = "a".repeat(64);
 test("a leaf and a CA as pkid makes them pass every rule", () => {
   expect(codes({})).toEqual([]);
   expect(codes({ extensions: authority }, caContext)).toEqual([]);
+  const both = [secondAlgorithm, secondValue];
+  expect(codes({ extensions: [...leaf, ...both] }, hybridContext)).toEqual([]);
+  expect(codes({ extensions: [...leaf, secondKey, ...both] }, hybridContext)).toEqual([]);
 });
 
 // biome-ignore format: the table is read by column.
 const cases: readonly [rule: string, what: string, given: Partial<TbsCertificate>, context?: LintContext][] = [
   ["serial_positive",            "serial zero",                  { serial: zero }],
+  ["alt_signature_set",          "a value without algorithm",    { extensions: [...leaf, secondValue] }],
+  ["alt_signature_set",          "an algorithm without value",   { extensions: [...leaf, secondAlgorithm] }],
+  ["alt_signature_set",          "a second key alone",           { extensions: [...leaf, secondKey] }],
+  ["alt_signature_set",          "the value before the rest",    { extensions: [...leaf, secondValue, secondAlgorithm] }],
+  ["alt_signature_set",          "a critical value",             { extensions: [...leaf, secondAlgorithm, { ...secondValue, critical: true }] }],
+  ["alt_signature_set",          "none, of a hybrid CA",         {}, hybridContext],
+  ["alt_signature_set",          "another algorithm",            { extensions: [...leaf, altSignatureAlgorithm("ml-dsa-44"), secondValue] }, hybridContext],
   ["issuer_bytes",               "another issuer name",          { issuer: cn("issuer") }],
   ["validity_order",             "notBefore at notAfter",        { notAfter: addSeconds(now, -300) }],
   ["validity_order",             "a start in three days",        { notBefore: addSeconds(now, 3 * 86_400), notAfter: addSeconds(now, 4 * 86_400) }],

@@ -1,5 +1,6 @@
 /** Lint rules for the basic fields: version, serial, algorithms, issuer and validity. */
 
+import { oids } from "#core/asn1/oids.ts";
 import { tags } from "#core/asn1/tags.ts";
 import { type Instant, instant } from "#core/time.ts";
 import { algorithmIdentifier } from "#core/x509/algorithm-identifiers.ts";
@@ -15,6 +16,7 @@ export const fieldRules: readonly LintRule[] = [
   { id: "signature_algorithm_match", severity: "error", fixed: true,  scope: "all", clause: "RFC 5280 4.1.1.2",         check: algorithmsMatch },
   { id: "signature_algorithm_weak",  severity: "error", fixed: true,  scope: "all", clause: "BR 7.1.3.2",               check: algorithmKnown },
   { id: "algorithm_parameters",      severity: "error", fixed: true,  scope: "all", clause: "RFC 4055, 5758, 8410, 9881", check: parameters },
+  { id: "alt_signature_set",         severity: "error", fixed: true,  scope: "all", clause: "X.509 (2019) 9.8",          check: alternativeSignature },
   { id: "issuer_bytes",              severity: "error", fixed: true,  scope: "all", clause: "BR 7.1.4.1",               check: issuerBytes },
   { id: "validity_order",            severity: "error", fixed: true,  scope: "all", clause: "RFC 5280 4.1.2.5",         check: validityOrder },
   { id: "validity_encoding",         severity: "error", fixed: true,  scope: "all", clause: "RFC 5280 4.1.2.5",         check: validityEncoding },
@@ -54,6 +56,31 @@ function parameters({ certificate }: Linted) {
 }
 
 const isKnown = (oid: string) => Object.values(signatures).some(([known]) => known === oid);
+
+/** PQ-4: algorithm and value always together, the value last; the subject's second key only beside them. */
+function alternativeSignature({ certificate, issuer, extension }: Linted) {
+  const found = alternativeOids.map(extension);
+  const [, algorithm, value] = found;
+  if (found.some((one) => one?.critical)) return "an alternative extension is critical";
+  if ((algorithm === undefined) !== (value === undefined)) {
+    return "altSignatureAlgorithm and altSignatureValue are not together";
+  }
+  if (algorithm === undefined || value === undefined) {
+    if (found[0] !== undefined) return "subjectAltPublicKeyInfo is without alternative signature";
+    return issuer.alternative && "the alternative signature of the CA is missing";
+  }
+  if (certificate.extensions.at(-1) !== value) return "altSignatureValue is not last";
+  return issuer.alternative === undefined ||
+    sameOctets(algorithm.value, algorithmIdentifier(issuer.alternative))
+    ? undefined
+    : "the alternative algorithm is not the one the CA signs with";
+}
+
+const alternativeOids = [
+  oids.subjectAltPublicKeyInfo,
+  oids.altSignatureAlgorithm,
+  oids.altSignatureValue,
+];
 
 function issuerBytes({ certificate, issuer }: Linted) {
   return sameOctets(certificate.issuer.der, issuer.subject)

@@ -22,7 +22,10 @@ import type { Issuer, PlanKind } from "#core/policy/plan.ts";
 /** What the rules hold the certificate against. */
 export interface LintContext {
   readonly kind: PlanKind;
-  readonly issuer: Pick<Issuer, "subject" | "keyId" | "signature" | "notBefore" | "notAfter">;
+  readonly issuer: Pick<
+    Issuer,
+    "subject" | "keyId" | "signature" | "alternative" | "notBefore" | "notAfter"
+  >;
   /** 0: no maximum. */
   readonly maxValiditySeconds: number;
   /** True when the rules of the public web apply too. */

@@ -1,0 +1,56 @@
+/** What post-quantum and hybrid profiles want of the keys of subject and issuer (behaviour.md §3, §18). */
+
+import { type Problem, refuse } from "#core/problems.ts";
+import { csrAlternative } from "#core/x509/csr-alternative.ts";
+import type { PublicKey } from "#core/x509/public-keys.ts";
+
+import type { Issuer, Objection } from "./plan.ts";
+import type { Profile } from "./profile.ts";
+
+/**
+ * The second key a request proves, for profiles that certify one; others do not look at it. `request` is the
+ * CertificationRequestInfo. The refusal is for a second key the requester does not prove to have (PQ-7).
+ */
+export function alternativeWish(
+  request: Uint8Array | undefined,
+  { algorithm }: Profile,
+): { readonly key: PublicKey | undefined } | { readonly refusal: Problem } {
+  if (algorithm !== "hybrid" || request === undefined) return { key: undefined };
+  const found = csrAlternative(request);
+  switch (found.status) {
+    case "absent":
+      return { key: undefined };
+    case "unproven":
+      return { refusal: refuse("bad_csr", { reason: "alternative_signature" }) };
+    case "proven":
+      return { key: found.publicKey };
+    default:
+      return found satisfies never;
+  }
+}
+
+/** Why keys and issuer are not those of the profile; a classical profile minds neither. */
+export function algorithmObjection(
+  { algorithm, pqcKeyType }: Profile,
+  native: PublicKey,
+  alternative: PublicKey | undefined,
+  issuer: Issuer,
+): Objection | undefined {
+  if (algorithm === "classical") return undefined;
+  const [key, what] = algorithm === "pqc" ? [native, "key"] : [alternative, "alternative key"];
+  if (key?.family !== "ml-dsa" || (pqcKeyType !== undefined && key.keyType !== pqcKeyType)) {
+    return unsuitable(`the profile wants an ${pqcKeyType ?? "ML-DSA"} ${what}`, key ?? native);
+  }
+  if (algorithm === "hybrid" && native.family === "ml-dsa") {
+    return unsuitable("the profile wants a classical key beside the alternative one", native);
+  }
+  const issues =
+    algorithm === "pqc" ? issuer.signature.startsWith("ml-dsa") : issuer.alternative !== undefined;
+  if (issues) return undefined;
+  return { gate: "certificate_policy", reason: `the profile wants a ${algorithm} issuer` };
+}
+
+const unsuitable = (reason: string, key: PublicKey): Objection => ({
+  ...{ gate: "certificate_policy", code: "key_usage_unsuitable", reason },
+  facts: { key_type: key.keyType ?? key.family },
+});

@@ -1,0 +1,73 @@
+/** The keys of a new CA: made in their providers and announced in the ledger, or destroyed when nothing comes of them. */
+
+import type { KeyType } from "#core/x509/algorithms.ts";
+import { spkiSha256 } from "#core/x509/public-keys.ts";
+import { announceKey } from "#domain/audit/sign-ledger.ts";
+import type { HeldKey, Keys, ProviderName } from "#domain/keys.ts";
+import type { Clock } from "#domain/ports.ts";
+import type { Store } from "#domain/store.ts";
+import type { AlternativeKey } from "./store.ts";
+
+/** One key, or the two of a hybrid CA. */
+export interface CaKeys {
+  readonly native: HeldKey;
+  readonly alternative: HeldKey | undefined;
+}
+
+interface Deps {
+  readonly store: Pick<Store, "atomically">;
+  readonly keys: Keys;
+  readonly clock: Clock;
+}
+
+/** Refuses `key_unavailable` and `key_type_unsupported`. The alternative key is software-held, always (KEY-3). */
+export async function makeCaKeys(
+  deps: Deps,
+  wish: {
+    readonly label: string;
+    readonly keyType: KeyType;
+    readonly alternativeKeyType?: KeyType | undefined;
+    readonly provider: ProviderName;
+  },
+): Promise<CaKeys> {
+  const { label, keyType, alternativeKeyType, provider } = wish;
+  const native = await make(deps, { provider, label, keyType });
+  if (alternativeKeyType === undefined) return { native, alternative: undefined };
+  const second = { label: `${label}-alt`, keyType: alternativeKeyType };
+  try {
+    const alternative = await make(deps, { ...second, provider: "software" });
+    // The record finds a CA's first key by itself; nobody else may have the second one certified either.
+    await deps.store.atomically((tx) => tx.keyChecks.claim(spkiSha256(alternative.spki)));
+    return { native, alternative };
+  } catch (error) {
+    await discardCaKeys(deps, { native, alternative: undefined });
+    throw error;
+  }
+}
+
+/** Destroys keys that have signed nothing. */
+export async function discardCaKeys(deps: Deps, { native, alternative }: CaKeys): Promise<void> {
+  for (const held of alternative === undefined ? [native] : [native, alternative]) {
+    await deps.keys.destroy(held.ref);
+    await announce(deps, held, "destroy");
+  }
+}
+
+/** A held key as the CA's record names it. */
+export const alternativeOf = ({ ref, keyType, spki }: HeldKey): AlternativeKey => ({
+  ...{ key: ref, keyType, spki },
+});
+
+async function make(
+  deps: Deps,
+  wish: Pick<Parameters<Keys["generate"]>[0], "provider" | "label" | "keyType">,
+): Promise<HeldKey> {
+  const held = await deps.keys.generate({ ...wish, role: "ca" });
+  await announce(deps, held, "generate");
+  return held;
+}
+
+async function announce(deps: Deps, held: HeldKey, operation: "generate" | "destroy") {
+  const at = deps.clock.now();
+  await deps.store.atomically((tx) => announceKey(tx, held, "ca", operation, at));
+}

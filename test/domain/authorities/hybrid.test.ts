@@ -1,0 +1,244 @@
+/** Hybrid CAs: two signatures in a fixed order under everything they certify, each in the ledger, each verifiable alone. */
+
+import { beforeEach, describe, expect, test } from "bun:test";
+
+import { oids } from "#core/asn1/oids.ts";
+import { sha256Hex } from "#core/crypto.ts";
+import { Problem, refuse } from "#core/problems.ts";
+import { extensionOf, parseCertificate } from "#core/x509/certificate.ts";
+import { parseCrl } from "#core/x509/crl.ts";
+import { spkiSha256 } from "#core/x509/public-keys.ts";
+import type { KeyType } from "#core/x509/algorithms.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import { reconcileIntents } from "#domain/certificates/reconcile.ts";
+import {
+  caWish,
+  type CsrOptions,
+  csr,
+  initRoot,
+  leafWish,
+  newKey,
+  rootOrigin,
+  spkiOf,
+} from "#test/support/issuance.ts";
+import { node24Present, pathVerifies, signatureVerifies } from "#test/support/node24.ts";
+import { opensslText } from "#test/support/openssl.ts";
+import { alternativeIn } from "#test/support/pre-tbs.ts";
+import { revokingWorld } from "#test/support/revoking-world.ts";
+
+let world: ReturnType<typeof revokingWorld>;
+let root: CaRecord;
+beforeEach(async () => {
+  world = revokingWorld({ urlBase: "https://pki.example", provider: "pkcs11" });
+  root = await initRoot(world, { alternativeKeyType: "ml-dsa-65" });
+});
+
+const codeOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => "accepted",
+    (error) => (error instanceof Problem ? error.code : String(error)),
+  );
+const certificateOf = (ca: CaRecord) => ca.certificate ?? new Uint8Array(0);
+const under = (parent: CaRecord, alternativeKeyType?: KeyType) =>
+  world.authorities.issueIntermediate(
+    rootOrigin,
+    parent,
+    caWish({ label: "issuing", alternativeKeyType }),
+  );
+const issue = (
+  ca: CaRecord,
+  options: CsrOptions = { alternative: {} },
+  profile = "hybrid-server",
+) => world.issuance.issue(rootOrigin, ca, leafWish({ csr: csr(options), profile }));
+const ledger = () => [...world.store.state.ledger.values()];
+const lastIntent = () => [...world.store.state.intents.values()].at(-1);
+
+describe.skipIf(!node24Present)("as OpenSSL 3.5 sees it", () => {
+  test("X.509 (2019) §9.8: certificates, CRLs and responders of a hybrid CA verify by either signature", async () => {
+    const issuing = await under(root, "ml-dsa-87");
+    const { certificate, serial } = await issue(issuing);
+    expect(pathVerifies([certificate, certificateOf(issuing), certificateOf(root)])).toBe(true);
+    const answer = await world.askOcsp(issuing, serial);
+    const responder = answer.certificates[0] ?? new Uint8Array(0);
+    const crl = await world.publisher.publish(issuing, rootOrigin);
+    const secondKeys = { root: root.alternative?.spki, issuing: issuing.alternative?.spki };
+    const signed = [
+      [certificateOf(root), "certificate", secondKeys.root],
+      [certificateOf(issuing), "certificate", secondKeys.root],
+      [certificate, "certificate", secondKeys.issuing],
+      [responder, "certificate", secondKeys.issuing],
+      [crl.der, "crl", secondKeys.issuing],
+    ] as const;
+    for (const [der, kind, spki] of signed) {
+      const found = alternativeIn(der, kind);
+      expect(signatureVerifies(spki ?? new Uint8Array(0), found.signed, found.signature)).toBe(
+        true,
+      );
+    }
+    const { tbs, signature } = parseCrl(crl.der);
+    expect(signatureVerifies(issuing.spki, tbs, signature)).toBe(true);
+    // PQ-6: answers are natively signed.
+    expect(answer.signatureName).toBe("ecdsa-sha256");
+    expect(answer.answers[0]?.status).toEqual({ status: "good" });
+  });
+});
+
+test("PQ-4: the three extensions are not critical, the value comes last, and openssl reads around them", async () => {
+  const { extensions, tbs } = parseCertificate(certificateOf(root));
+  const three = ["2.5.29.72", "2.5.29.73", "2.5.29.74"];
+  expect(extensions.slice(-3).map(({ oid }) => oid)).toEqual(three);
+  expect(extensions.slice(-3).some(({ critical }) => critical)).toBe(false);
+  const found = alternativeIn(certificateOf(root), "certificate");
+  expect(found.algorithm).toBe("2.16.840.1.101.3.4.3.18");
+  expect(found.signature.length).toBe(3309);
+  expect(found.spki).toEqual(root.alternative?.spki);
+  expect(found.signed.length).toBeLessThan(tbs.length - 3309);
+  const text = opensslText(["x509", "-inform", "DER", "-noout", "-text"], certificateOf(root));
+  for (const oid of three) expect(text).toContain(oid);
+  const outline = opensslText(["asn1parse", "-inform", "DER"], certificateOf(root));
+  expect(outline).toContain(":X509v3 Basic Constraints");
+});
+
+test("PQ-6: the alternative signature is made first, the native one over the complete octets, and the ledger has both", async () => {
+  const issuing = await under(root, "ml-dsa-44");
+  const before = ledger().length;
+  const { certificate, serial } = await issue(issuing);
+  const { tbs, signature } = parseCertificate(certificate);
+  const second = alternativeIn(certificate, "certificate");
+  const entries = ledger().slice(before);
+  expect(entries.map(({ kind, algorithm, provider }) => [kind, algorithm, provider])).toEqual([
+    ["intent", "ml-dsa-44", "software"],
+    ["outcome", "ml-dsa-44", "software"],
+    ["intent", "ecdsa-sha256", "pkcs11"],
+    ["outcome", "ecdsa-sha256", "pkcs11"],
+  ]);
+  expect(entries.map(({ digest }) => digest)).toEqual([
+    ...[sha256Hex(second.signed), sha256Hex(second.signed), sha256Hex(tbs), sha256Hex(tbs)],
+  ]);
+  expect(entries[1]?.signatureSha256).toBe(sha256Hex(second.signature));
+  expect(entries[3]?.signatureSha256).toBe(sha256Hex(signature));
+  expect(new Set(entries.map(({ opId }) => opId)).size).toBe(2);
+  expect(entries.every(({ artifact }) => artifact === serial)).toBe(true);
+  expect(lastIntent()).toMatchObject({ serial, state: "issued" });
+});
+
+test("CRLs have both operations in the ledger too, under one number", async () => {
+  const before = ledger().length;
+  const { der, number } = await world.publisher.publish(root, rootOrigin);
+  const second = alternativeIn(der, "crl");
+  const entries = ledger().slice(before);
+  expect(entries.map(({ kind, digest }) => [kind, digest])).toEqual([
+    ...["intent", "outcome"].map((kind) => [kind, sha256Hex(second.signed)]),
+    ...["intent", "outcome"].map((kind) => [kind, sha256Hex(parseCrl(der).tbs)]),
+  ]);
+  expect(entries.every(({ artifact }) => artifact === `full#${number}`)).toBe(true);
+});
+
+test("a certificate of a classical subject carries the second signature, and no second key", async () => {
+  const { certificate } = await issue(root, {}, "server");
+  const parsed = parseCertificate(certificate);
+  expect(extensionOf(parsed, oids.subjectAltPublicKeyInfo)).toBeUndefined();
+  expect(parsed.extensions.at(-1)?.oid).toBe(oids.altSignatureValue);
+});
+
+for (const failing of ["ml-dsa-65", "ecdsa-sha256"] as const) {
+  test(`when the ${failing} key fails nothing is issued, and every operation is closed`, async () => {
+    world.keys.beforeSign = ({ algorithm }) => {
+      if (algorithm === failing) throw refuse("key_unavailable", { retry_after: 2 });
+    };
+    expect(await codeOf(issue(root))).toBe("key_unavailable");
+    expect(lastIntent()).toMatchObject({ state: "abandoned" });
+    expect(await world.store.read.audit.openLedgerIntents(10)).toEqual([]);
+    expect(ledger().at(-1)).toMatchObject({ algorithm: failing, result: "error" });
+  });
+}
+
+test("a crash between the two signatures leaves an orphan, and its entry is closed as unknown", async () => {
+  world.keys.beforeSign = ({ algorithm }) => {
+    // The process is gone: nothing after this reaches the store.
+    if (algorithm !== "ecdsa-sha256") return;
+    world.store.beforeWrite = () => {
+      throw new Error("gone");
+    };
+    throw new Error("gone");
+  };
+  expect(await codeOf(issue(root))).not.toBe("accepted");
+  world.store.beforeWrite = () => {};
+  expect(await reconcileIntents(world.store, world.clock)).toHaveLength(1);
+  expect(lastIntent()).toMatchObject({ state: "orphaned" });
+  expect(ledger().at(-1)).toMatchObject({ algorithm: "ecdsa-sha256", result: "unknown" });
+});
+
+for (const form of ["extensions", "attributes"] as const) {
+  test(`PQ-7: a request proves its second key by ${form}, and the certificate carries exactly that key`, async () => {
+    const { certificate } = await issue(root, { alternative: { form } });
+    expect(alternativeIn(certificate, "certificate").spki?.length).toBe(1974);
+    const refused = (alternative: CsrOptions["alternative"]) =>
+      codeOf(issue(root, { alternative: { form, ...alternative } }));
+    expect(await refused({ stolen: true })).toBe("bad_csr");
+    expect(await refused({ without: oids.altSignatureValue })).toBe("bad_csr");
+    expect(await refused({ without: oids.altSignatureAlgorithm })).toBe("bad_csr");
+    expect(await refused({ without: oids.subjectAltPublicKeyInfo })).toBe("bad_csr");
+    expect(await refused({ keyType: "ml-dsa-44" })).toBe("key_usage_unsuitable");
+    expect(await refused({ keyType: "ed25519" })).toBe("key_usage_unsuitable");
+  });
+}
+
+test("hybrid-server refuses a request without second key, a post-quantum first key, and an issuer that is not hybrid", async () => {
+  expect(await codeOf(issue(root, {}))).toBe("key_usage_unsuitable");
+  expect(await codeOf(issue(root, { keyType: "ml-dsa-65", alternative: {} }))).toBe(
+    "key_usage_unsuitable",
+  );
+  expect(await codeOf(issue(root, { stolen: true, alternative: {} }))).toBe("bad_csr");
+  const classical = await initRoot(world, { label: "classical" });
+  expect(await codeOf(issue(classical))).toBe("gate_refused");
+});
+
+test("a hybrid CA below a classical one is refused before any key is made", async () => {
+  const classical = await initRoot(world, { label: "classical" });
+  const keys = world.keys.held.size;
+  expect(await codeOf(under(classical, "ml-dsa-65"))).toBe("ca_constraint");
+  expect(world.keys.held.size).toBe(keys);
+});
+
+test("KEY-3: the first key is where CA keys are, the second is software-held and was announced", async () => {
+  expect(root.key.provider).toBe("pkcs11");
+  expect(root.alternative?.key.provider).toBe("software");
+  const announced = ledger().filter(({ kind }) => kind === "key");
+  expect(announced.map(({ provider, operation }) => [provider, operation])).toEqual([
+    ["pkcs11", "generate"],
+    ["software", "generate"],
+  ]);
+});
+
+test("nobody can have the second key of a CA certified", async () => {
+  const key = spkiSha256(root.alternative?.spki ?? new Uint8Array(0));
+  const standing = world.store.read.keyChecks.standing({ spkiSha256: key, duplicate: undefined });
+  expect(await standing).toMatchObject({ own: true });
+});
+
+test("a second key that is not free is refused as a first one would be", async () => {
+  const second = newKey("ml-dsa-65");
+  await world.store.atomically((tx) =>
+    tx.keyChecks.claim(spkiSha256(new Uint8Array(spkiOf(second.publicKey)))),
+  );
+  expect(await codeOf(issue(root, { alternative: { key: second } }))).toBe("gate_refused");
+});
+
+test("KEY-4: a hybrid CA whose second key is gone, or another one, signs nothing", async () => {
+  const fresh = revokingWorld();
+  const ca = await initRoot(fresh, { alternativeKeyType: "ml-dsa-44" });
+  const id = ca.alternative?.key.id ?? "";
+  const held = fresh.keys.held.get(id);
+  const attempt = () =>
+    codeOf(fresh.issuance.issue(rootOrigin, ca, leafWish({ csr: csr(), profile: "server" })));
+  fresh.keys.held.delete(id);
+  expect(await attempt()).toBe("key_unavailable");
+  const other = await fresh.keys.generate({
+    ...{ provider: "software", label: "other", keyType: "ml-dsa-44", role: "ca" },
+  });
+  fresh.keys.held.set(id, other);
+  expect(await attempt()).toBe("key_unavailable");
+  if (held) fresh.keys.held.set(id, held);
+  expect(await attempt()).toBe("accepted");
+});
