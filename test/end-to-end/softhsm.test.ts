@@ -5,7 +5,7 @@ import { readdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { type Chain, createChain, walkCertificate } from "#test/support/first-certificate.ts";
-import { Instance } from "#test/support/instance.ts";
+import { failedStart, Instance } from "#test/support/instance.ts";
 import { newCsr, openssl, saved } from "#test/support/relying-party.ts";
 import { createToken, type SoftToken } from "#test/support/soft-token.ts";
 
@@ -107,6 +107,14 @@ describe("a wrong PIN", () => {
     }
   }, 60_000);
 });
+
+test("a start is refused when no token is the one configured (V-11)", async () => {
+  const { pkcs11 } = token.config as { pkcs11: object }; // As `createToken` makes it.
+  const other = { ...token.config, pkcs11: { ...pkcs11, token_label: "another" } };
+  const refused = await failedStart({ config: other, env: token.env });
+  expect([refused.code, refused.stdout]).toEqual([1, ""]);
+  expect(refused.stderr).toContain("No token matches the settings.");
+}, 60_000);
 
 async function ready(of: Instance): Promise<void> {
   while ((await of.fetch("/readyz")).status !== 200) await Bun.sleep(50);
