@@ -1,5 +1,7 @@
-/** The small ports: time, randomness, identifiers and the process log, so that a test can hold them still. */
+/** The small ports: time, randomness, names in the DNS and the process log, so that a test can hold them still. */
 
+import type { Lookup } from "#core/dns/answer.ts";
+import type { RecordType } from "#core/dns/records.ts";
 import type { Instant } from "#core/time.ts";
 
 /** Wall-clock time. */
@@ -12,6 +14,16 @@ export interface Random {
   bytes(length: number): Uint8Array;
   /** A version 4 UUID. */
   uuid(): string;
+}
+
+/** The DNS, as its validating resolver tells it. */
+export interface Resolver {
+  /**
+   * What there is of this type at the name, aliases followed for at most eight links. Absence, of the name or of the
+   * type, is an answer without records; whatever kept the resolver from saying is a failure, never an absence. One
+   * lookup ends within twice `timeoutSeconds` and is remembered by nobody.
+   */
+  lookup(name: string, type: RecordType, timeoutSeconds: number): Promise<Lookup>;
 }
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
