@@ -5,6 +5,7 @@ import { join } from "node:path";
 
 import { holdDirectory } from "#adapters/data-directory.ts";
 import { openStore } from "#adapters/db/open.ts";
+import { DnsResolver } from "#adapters/network/dns.ts";
 import { openKeys } from "#adapters/keys/open.ts";
 import { FreeSpace } from "#adapters/free-space.ts";
 import { Passwords } from "#adapters/passwords.ts";
@@ -32,7 +33,7 @@ import { FrontDoor } from "#http/front-door.ts";
 import { type Build, handlersOf } from "#app/handlers.ts";
 import { describe, domainParts, type Parts } from "#app/parts.ts";
 import { type Running, type Schedules, startRunning } from "#app/running.ts";
-import { keyRoles, keySettings, revealed, storeOptions } from "#app/settings.ts";
+import { keyRoles, keySettings, nameServers, revealed, storeOptions } from "#app/settings.ts";
 
 export interface AppOptions {
   readonly config: Config;
@@ -126,7 +127,8 @@ function compose(opened: Opened): App {
   const random = systemRandom;
   const schedules: Schedules = { wake: () => {} };
   let weakKeys = readBlocklists(config.keychecks.weak_key_blocklist_paths);
-  const ground = { config, store, keys, clock, random, log, weakKeys: () => weakKeys };
+  const resolver = new DnsResolver({ random, servers: () => nameServers(config) });
+  const ground = { config, store, keys, clock, random, resolver, log, weakKeys: () => weakKeys };
   const parts = domainParts(ground, () => schedules.wake());
   store.onEvents(eventCounters(metrics));
   observeStore(store, metrics);

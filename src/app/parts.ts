@@ -7,12 +7,13 @@ import { Authorities } from "#domain/authorities/create.ts";
 import { Serving } from "#domain/authorities/serving.ts";
 import { CaSigners } from "#domain/authorities/signers.ts";
 import { KeyCounts } from "#domain/audit/key-counts.ts";
+import { CaaGate } from "#domain/certificates/caa.ts";
 import { Ceremony } from "#domain/certificates/ceremony.ts";
 import { Issuance } from "#domain/certificates/issue.ts";
 import { certifyResponder } from "#domain/certificates/responder.ts";
 import { BlockedKeys } from "#domain/key-checks/block.ts";
 import type { Keys } from "#domain/keys.ts";
-import type { Clock, Log, Random } from "#domain/ports.ts";
+import type { Clock, Log, Random, Resolver } from "#domain/ports.ts";
 import { openRevocation, type Revocation } from "#domain/revocation/open.ts";
 import type { Store } from "#domain/store.ts";
 import { keyRoles } from "./settings.ts";
@@ -23,6 +24,7 @@ export interface Ground {
   readonly keys: Keys;
   readonly clock: Clock;
   readonly random: Random;
+  readonly resolver: Resolver;
   readonly log: Log;
   /** Digests of weak keys, as the blocklist files last said. */
   readonly weakKeys: () => ReadonlySet<string>;
@@ -49,7 +51,8 @@ export function domainParts(ground: Ground, wake: () => void): Parts {
   const settings = issuanceSettings(config);
   const urlBase = config.crl.base_url;
   const signers = new CaSigners({ cas: store.read.cas, keys, urlBase });
-  const ceremony = new Ceremony({ store, keys, clock, random, weakKeys: ground.weakKeys });
+  const caa = new CaaGate({ resolver: ground.resolver, clock, ...caaSettings(config) });
+  const ceremony = new Ceremony({ store, keys, clock, random, caa, weakKeys: ground.weakKeys });
   const authorities = new Authorities({
     ...{ store, keys, clock, random, signers, ceremony, urlBase, settings },
     provider: keyRoles(config).ca,
@@ -75,6 +78,11 @@ export function domainParts(ground: Ground, wake: () => void): Parts {
     },
   };
 }
+
+const caaSettings = ({ caa }: Config) => ({
+  identifier: caa.identifier,
+  cacheTtlSeconds: caa.cache_ttl_seconds,
+});
 
 function issuanceSettings(config: Config) {
   const { issuance, policy } = config;

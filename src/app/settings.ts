@@ -1,6 +1,7 @@
 /** Turns the configuration into the plain settings each part asks for; nothing else knows both. */
 
 import { describeSource, resolveSecret, SecretUnavailable } from "#adapters/secret-sources.ts";
+import { type NameServer, parseServer, systemServers } from "#adapters/network/resolv-conf.ts";
 import type { StoreOptions } from "#adapters/db/open.ts";
 import type {
   GuardSettings,
@@ -16,6 +17,11 @@ import type { ProviderName } from "#domain/keys.ts";
 /** A configured secret in clear; undefined when it is not set. Throws `SecretUnavailable` when its source fails. */
 export function revealed(setting: SecretSetting | undefined): string | undefined {
   return setting === undefined ? undefined : resolveSecret(setting, process.env).reveal();
+}
+
+/** The configured resolver, else those of the system, as they are now. */
+export function nameServers({ caa }: Config): readonly NameServer[] {
+  return caa.dns_resolver === undefined ? systemServers() : [parseServer(caa.dns_resolver)];
 }
 
 /** Where the store is and how it is reached. */

@@ -171,6 +171,18 @@ export const hostAndPort = checkedText("host:port", "0.0.0.0:8080", (value) => {
   return undefined;
 });
 
+/** An address with a port, for what is asked before any name can be resolved. */
+export const addressAndPort = checkedText("address:port", "192.0.2.53:53", (value) => {
+  const parts = /^(?:\[([0-9a-fA-F:.]+)\]|([0-9.]+)):(\d{1,5})$/.exec(value);
+  const family = isIP(parts?.[1] ?? parts?.[2] ?? "");
+  const bracketed = parts?.[1] !== undefined;
+  const port = Number(parts?.[3]);
+  if (family !== (bracketed ? 6 : 4) || port < 1 || port > 65535) {
+    return "Must be an address and a port, like 192.0.2.53:53 or [2001:db8::53]:53.";
+  }
+  return undefined;
+});
+
 /** An address, IPv4 or IPv6. */
 export const address = checkedText("IP address", "192.0.2.1", (value) =>
   isIP(value) === 0 ? "Must be an IPv4 or IPv6 address." : undefined,

@@ -1,4 +1,4 @@
-/** Startup validation across keys: the rows of the contract that need no file, token or database (V-2 to V-13). */
+/** Startup validation across keys: the rows of the contract that need no file, token or database (V-2 to V-14). */
 
 import { isFixedLintRule, isLintRule } from "#core/policy/lint.ts";
 import { canaryProfile } from "#core/policy/profiles.ts";
@@ -119,11 +119,11 @@ function keyFaults(
 }
 
 /** V-13 and CFG-10. */
-function profileFaults({ profiles }: Config): readonly Fault[] {
+function profileFaults({ profiles, caa }: Config): readonly Fault[] {
   const seen = new Map<string, string>();
   return profiles.flatMap((setting, index) => {
     const path = `profiles[${index}]`;
-    const faults = [...profileFaultsOf(setting, path)];
+    const faults = [...profileFaultsOf(setting, path), ...caaFaults(setting, path, caa)];
     const name = setting.name ?? "";
     const twin = seen.get(name.toLowerCase());
     if (twin !== undefined) {
@@ -171,6 +171,18 @@ function lintFaults({ name, lint }: ProfileSetting, path: string): readonly Faul
     faults.push(fault(`${path}.lint`, "The lint of the canary profile cannot be relaxed."));
   }
   return faults;
+}
+
+/** V-13: without a name of our own no record could ever name us, and every domain with one would be refused. V-14. */
+function caaFaults(setting: ProfileSetting, path: string, caa: Config["caa"]): readonly Fault[] {
+  const named = (setting.caa.identifier ?? caa.identifier) !== undefined;
+  if (setting.caa.mode === "enforce" && !named) {
+    return [fault(`${path}.caa.mode`, "Needs caa.identifier, or an identifier of the profile.")];
+  }
+  if (setting.caa.mode === "off" && setting.lint.public) {
+    return [fault(`${path}.caa.mode`, "Must not be off in a public profile.")];
+  }
+  return [];
 }
 
 const withinAWeek = (seconds: number): boolean => seconds > 0 && seconds <= 7 * 86_400;

@@ -4,7 +4,7 @@ import { path } from "./fields.ts";
 import { section, type Values } from "./section.ts";
 import { auth, policy, rootUser } from "#config/sections/access.ts";
 import { database } from "#config/sections/database.ts";
-import { issuance, keychecks, profiles } from "#config/sections/issuance.ts";
+import { caa, issuance, keychecks, profiles } from "#config/sections/issuance.ts";
 import { keyProvider, pkcs11 } from "#config/sections/keys.ts";
 import { rateLimit } from "#config/sections/limits.ts";
 import { accessLog, log } from "#config/sections/log.ts";
@@ -28,6 +28,7 @@ export const configSchema = section("pkid configuration", {
   pkcs11,
   issuance,
   profiles,
+  caa,
   keychecks,
   crl,
   ocsp,

@@ -40,6 +40,10 @@ const refusals = [
   ["V-13", "profiles: [{ name: a, lint: { overrides: { no_such_rule: warn } } }]", "profiles[0].lint.overrides.no_such_rule: There is no lint rule of this name."],
   ["V-13", "profiles: [{ name: a, lint: { overrides: { version_v3: warn } } }]", "profiles[0].lint.overrides.version_v3: This rule cannot be changed."],
   ["V-13", "profiles: [{ name: canary, lint: { mode: warn } }]", "profiles[0].lint: The lint of the canary profile cannot be relaxed."],
+  ["V-13", "profiles: [{ name: a, caa: { mode: enforce } }]", "profiles[0].caa.mode: Needs caa.identifier, or an identifier of the profile."],
+  ["V-14", "profiles: [{ name: a, lint: { public: true } }]", "profiles[0].caa.mode: Must not be off in a public profile."],
+  ["CFG-5", "caa: { dns_resolver: 'dns:53' }", "caa.dns_resolver: Must be an address and a port, like 192.0.2.53:53 or [2001:db8::53]:53."],
+  ["CFG-5", "caa: { dns_resolver: '2001:db8::53:53' }", "caa.dns_resolver: Must be an address and a port, like 192.0.2.53:53 or [2001:db8::53]:53."],
   ["CFG-10", "profiles: [{ name: a }, { name: A }]", "profiles[1].name: There is another profile a; names must differ in more than case."],
   ["V-1", "profiles: [{}]", "profiles[0].name: Must be set."],
   ["V-1", "root_user: { password: a, password_hash: '$argon2id$v=19$x' }", "root_user.password_hash: Only one of password and password_hash may be set."],
@@ -59,6 +63,11 @@ const accepted = [
   ["a postgres database whose URL has a source", `${pg}, dsn_source: { type: env, env: { var: D } } }`, {}],
   ["a passphrase instead of the key file", "key_provider: { software: { passphrase: x } }", {}],
   ["a default validity equal to the longest", "profiles: [{ name: a, default_validity: 24h, max_validity_days: 1 }]", {}],
+  ["CAA by the identifier of the instance", "{ caa: { identifier: ca.example }, profiles: [{ name: a, caa: { mode: enforce } }] }", {}],
+  ["CAA by the identifier of the profile", "profiles: [{ name: a, caa: { mode: enforce, identifier: ca.example } }]", {}],
+  ["CAA reported only, without an identifier", "profiles: [{ name: a, caa: { mode: permissive } }]", {}],
+  ["a public profile that asks CAA", "profiles: [{ name: a, lint: { public: true }, caa: { mode: permissive } }]", {}],
+  ["a resolver by address", "caa: { dns_resolver: '[2001:db8::53]:5353' }", {}],
   ["no revocation pointers for seven days", "profiles: [{ name: a, omit_revocation_pointers: true, max_validity: 168h }]", {}],
 ] as const;
 

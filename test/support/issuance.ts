@@ -23,10 +23,11 @@ import type { Origin } from "#domain/access/call.ts";
 import { Authorities, type CaWish } from "#domain/authorities/create.ts";
 import { Serving } from "#domain/authorities/serving.ts";
 import { CaSigners } from "#domain/authorities/signers.ts";
+import { CaaGate } from "#domain/certificates/caa.ts";
 import { Ceremony } from "#domain/certificates/ceremony.ts";
 import { Issuance, type IssueWish } from "#domain/certificates/issue.ts";
 import type { ProviderName } from "#domain/keys.ts";
-import type { Random } from "#domain/ports.ts";
+import type { Random, Resolver } from "#domain/ports.ts";
 import { openMemoryKeys } from "./memory-keys.ts";
 import { openMemoryStore } from "./memory-store.ts";
 import { seededRandom, testClock } from "./ports.ts";
@@ -38,6 +39,9 @@ export interface WorldOptions {
   readonly random?: Random;
   /** Of classical CA keys; the memory keys hold both kinds. */
   readonly provider?: ProviderName;
+  readonly resolver?: Resolver;
+  readonly caaIdentifier?: string;
+  readonly caaCacheTtlSeconds?: number;
   readonly maxNames?: number;
   /** Digests of weak keys. */
   readonly weakKeys?: ReadonlySet<string>;
@@ -58,11 +62,15 @@ export function issuanceWorld(options: WorldOptions = {}) {
   let profileSet = new ProfileSet(options.profiles);
   const profiles = () => profileSet;
   const signers = new CaSigners({ cas: store.read.cas, keys, urlBase });
+  const resolver = options.resolver ?? silentResolver;
+  const { caaIdentifier: identifier, caaCacheTtlSeconds: cacheTtlSeconds = 300 } = options;
+  const caa = new CaaGate({ resolver, clock, identifier, cacheTtlSeconds });
   const ceremony = new Ceremony({
     store,
     keys,
     clock,
     random,
+    caa,
     weakKeys: () => options.weakKeys ?? new Set(),
   });
   const shared = { store, keys, clock, random, signers, ceremony, profiles, settings };
@@ -79,6 +87,11 @@ export function issuanceWorld(options: WorldOptions = {}) {
   };
   return { ...shared, authorities, issuance, serving, setProfiles };
 }
+
+/** A network without name servers. */
+const silentResolver: Resolver = {
+  lookup: async () => ({ answered: false, failure: "unreachable" }),
+};
 
 export type World = ReturnType<typeof issuanceWorld>;
 

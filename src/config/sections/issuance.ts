@@ -19,8 +19,10 @@ import {
 import {
   absolutePath,
   absoluteUrl,
+  addressAndPort,
   block,
   checkedText,
+  dnsName,
   label,
   objectId,
   oneWord,
@@ -50,6 +52,16 @@ export const keychecks = section("Key checks", {
     "Files of weak keys: SHA-1 or SHA-256 of key or modulus in hex, or SHA256:<base64>, a line each. Read at the start and on SIGHUP.",
     absolutePath,
     [],
+  ),
+});
+
+/** The keys under `caa`. */
+export const caa = section("Certification authority authorization", {
+  identifier: field("Issuer domain name that CAA records must name.", dnsName),
+  cache_ttl_seconds: count("Seconds an answer is remembered at most.", 300, { max: 28_800 }),
+  dns_resolver: field(
+    "Validating resolver to ask, an address with a port; unset asks the system's.",
+    addressAndPort,
   ),
 });
 
@@ -85,6 +97,15 @@ const profileMembers = {
     mode: word("Refuse, or only report.", modes, "enforce"),
     public: flag("Apply the rules of publicly trusted certificates.", false),
     overrides: map("Mode by rule.", oneWord(modes)),
+  }),
+  caa: section("Certification authority authorization", {
+    mode: word(
+      "Ask nothing, only report what the domains' CAA records say, or refuse by them.",
+      ["off", "permissive", "enforce"],
+      "off",
+    ),
+    identifier: field("Issuer domain name of this profile instead of `caa.identifier`.", dnsName),
+    timeout_seconds: count("Seconds one attempt at one lookup may take.", 5, { min: 1, max: 60 }),
   }),
   key_checks: section("Key quality", {
     disabled: flag("Switch the optional key checks off; the fixed ones stay.", false),
@@ -137,7 +158,7 @@ export type ProfileSetting = Values<typeof profileMembers>;
 
 /** The profile an entry stands for; the caller has validated it (V-13). */
 export function profileOf(setting: ProfileSetting): Profile {
-  const { lint, key_checks, policies, names } = setting;
+  const { lint, caa, key_checks, policies, names } = setting;
   return {
     name: setting.name ?? "",
     description: setting.description ?? "",
@@ -148,6 +169,7 @@ export function profileOf(setting: ProfileSetting): Profile {
       setting.default_validity ?? setting.default_validity_days * secondsPerDay,
     maxValiditySeconds: setting.max_validity ?? setting.max_validity_days * secondsPerDay,
     lint,
+    caa: { mode: caa.mode, identifier: caa.identifier, timeoutSeconds: caa.timeout_seconds },
     keyChecks: {
       disabled: key_checks.disabled,
       mode: key_checks.mode,

@@ -19,6 +19,7 @@ export const actions = {
   "cert.suspend": ["reason", "bulk_op"],
   "cert.release": ["held_since"],
   "cert.lint": ["profile", "findings"],
+  "cert.caa": ["names", "verdict"],
   "cert.keycheck": ["profile", "findings"],
   "cert.nameconstraint": ["profile", "findings"],
   "ca.init_root": ["subject", "parent", "key_type", "serial", "reason", "approval"],

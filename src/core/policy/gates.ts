@@ -35,16 +35,30 @@ export interface Candidate {
 /** What a gate says. */
 export interface GateReport {
   readonly name: GateName;
-  readonly status: "pass" | "fail" | "warn";
+  /** `skipped`: switched off, or not reached because a gate that needs no network has refused. */
+  readonly status: "pass" | "fail" | "warn" | "skipped";
   readonly reason?: string;
   readonly findings?: readonly Finding[];
+  /** What the event of the gate says beside its profile and findings; no answer shows it. */
+  readonly event?: Readonly<Record<string, string>>;
 }
 
-declare const cleared: unique symbol;
+export type GateOutcome = Omit<GateReport, "name">;
 
-/** Octets that passed every gate: the only thing the signer accepts, and only `clear` makes one. */
-export interface ClearedPlan {
+declare const cleared: unique symbol;
+declare const locallyCleared: unique symbol;
+
+/** Octets that passed every gate: the only thing the signer accepts, and only `conclude` makes one. */
+export interface ClearedPlan extends Cleared {
   readonly [cleared]: true;
+}
+
+/** Octets that passed the gates that need no network; CAA has yet to be asked. */
+export interface LocallyCleared extends Cleared {
+  readonly [locallyCleared]: true;
+}
+
+interface Cleared {
   readonly plan: Plan;
   readonly issuer: Issuer;
   readonly serial: Serial;
@@ -57,8 +71,8 @@ export interface ClearedPlan {
     | undefined;
 }
 
-export type Clearance =
-  | { readonly cleared: true; readonly plan: ClearedPlan }
+export type Clearance<P extends Cleared = ClearedPlan> =
+  | { readonly cleared: true; readonly plan: P }
   | {
       readonly cleared: false;
       readonly refusal: Problem;
@@ -68,7 +82,8 @@ export type Clearance =
 interface GateRow {
   readonly name: GateName;
   readonly clause: string;
-  readonly run: (checked: Checked) => Omit<GateReport, "name">;
+  /** Undefined: needs the network, and is asked when all others pass. */
+  readonly run: ((checked: Checked) => GateOutcome) | undefined;
 }
 
 interface Checked extends Candidate {
@@ -80,6 +95,7 @@ export type GateName =
   | "certificate_policy"
   | "must_staple"
   | "lint"
+  | "caa"
   | "name_constraints"
   | "keycheck"
   | "validity"
@@ -91,20 +107,20 @@ export const gates: readonly GateRow[] = [
   { name: "certificate_policy", clause: "EXT-1",                 run: objectionsOf("certificate_policy") },
   { name: "must_staple",        clause: "PRO-4",                 run: objectionsOf("must_staple") },
   { name: "lint",               clause: "behaviour.md §6.1",     run: lint },
+  { name: "caa",                clause: "RFC 8659, 8657, 9495",  run: undefined },
   { name: "name_constraints",   clause: "RFC 5280 §4.2.1.10",    run: nameConstraints },
   { name: "keycheck",           clause: "behaviour.md §6.2",     run: keyCheck },
   { name: "validity",           clause: "PRO-2",                 run: objectionsOf("validity") },
   { name: "approval",           clause: "behaviour.md §13",      run: objectionsOf("approval") },
 ];
 
-/** Runs every gate; all report together, and one that throws has refused. */
-export function clear(candidate: Candidate): Clearance {
+/** Runs every gate that needs no network; all report together, and one that throws has refused. */
+export function clear(candidate: Candidate): Clearance<LocallyCleared> {
   const tbs = encodeTbs(candidate, dummySignature);
   const checked = { ...candidate, tbs };
   const reports = gates.map((gate) => ({ name: gate.name, ...judgement(gate, checked) }));
-  const failed = reports.filter(({ status }) => status === "fail");
-  if (failed.length > 0) {
-    return { cleared: false, refusal: refusalFor(candidate, reports, failed), gates: reports };
+  if (reports.some(({ status }) => status === "fail")) {
+    return { cleared: false, refusal: refusalFor(candidate, reports), gates: reports };
   }
   const { plan, issuer, serial } = candidate;
   const { alternative: algorithm } = issuer;
@@ -112,9 +128,28 @@ export function clear(candidate: Candidate): Clearance {
   // The brand exists only in the types: this is the one place that may claim it.
   return {
     cleared: true,
-    plan: { plan, issuer, serial, tbs, gates: reports, alternative } as unknown as ClearedPlan,
+    plan: { plan, issuer, serial, tbs, gates: reports, alternative } as unknown as LocallyCleared,
   };
 }
+
+/** Adds what the gate that needs the network says; only now may the plan be signed. */
+export function conclude(local: LocallyCleared, caa: GateOutcome): Clearance {
+  const reports = local.gates.map((report) =>
+    report.name === "caa" ? { name: report.name, ...caa } : report,
+  );
+  if (caa.status === "fail") {
+    return {
+      cleared: false,
+      refusal: refusalFor({ objections: [] }, reports),
+      gates: reports,
+    };
+  }
+  // As above: every gate has said its word.
+  return { cleared: true, plan: { ...local, gates: reports } as unknown as ClearedPlan };
+}
+
+/** A report as answers show it (HTTP contract §4.5). */
+export const gateJson = ({ event: _, ...report }: GateReport): Omit<GateReport, "event"> => report;
 
 /** The cleared plan of a hybrid issuer with its alternative signature in place: the octets the native key signs (PQ-6). */
 export function withAlternativeSignature(cleared: ClearedPlan, signature: Uint8Array): ClearedPlan {
@@ -144,7 +179,8 @@ function encodeTbs(
   });
 }
 
-function judgement(gate: GateRow, checked: Checked): Omit<GateReport, "name"> {
+function judgement(gate: GateRow, checked: Checked): GateOutcome {
+  if (gate.run === undefined) return { status: "skipped" };
   try {
     return gate.run(checked);
   } catch {
@@ -153,7 +189,7 @@ function judgement(gate: GateRow, checked: Checked): Omit<GateReport, "name"> {
   }
 }
 
-function objectionsOf(gate: Objection["gate"]): GateRow["run"] {
+function objectionsOf(gate: Objection["gate"]): (checked: Checked) => GateOutcome {
   return ({ objections }) => {
     const objection = objections.find((candidate) => candidate.gate === gate);
     return objection === undefined ? passed : { status: "fail", reason: objection.reason };
@@ -179,7 +215,7 @@ function keyCheck({ plan, profile, keyFacts, alternativeFacts }: Checked) {
   return reportOf([...found, ...checkKey(alternativeKey, settings, alternativeFacts)]);
 }
 
-function nameConstraints({ plan, issuer, profile }: Checked): Omit<GateReport, "name"> {
+function nameConstraints({ plan, issuer, profile }: Checked): GateOutcome {
   const violations: readonly NameViolation[] = [
     // RFC 5280 §6.1.4: a self-issued root is bound by nobody.
     ...(plan.kind === "root" ? [] : pathViolations(plan, issuer.constraints)),
@@ -193,7 +229,7 @@ function nameConstraints({ plan, issuer, profile }: Checked): Omit<GateReport, "
   return { status: "fail", findings };
 }
 
-function reportOf(findings: readonly Finding[]): Omit<GateReport, "name"> {
+function reportOf(findings: readonly Finding[]): GateOutcome {
   if (findings.length === 0) return passed;
   const refuses = findings.some(({ mode }) => mode === "error");
   return { status: refuses ? "fail" : "warn", findings };
@@ -201,15 +237,18 @@ function reportOf(findings: readonly Finding[]): Omit<GateReport, "name"> {
 
 /** The code of the only gate that refused when it has one, else `gate_refused` with what every gate said. */
 function refusalFor(
-  { objections }: Candidate,
+  { objections }: Pick<Candidate, "objections">,
   reports: readonly GateReport[],
-  failed: readonly GateReport[],
 ): Problem {
+  const failed = reports.filter(({ status }) => status === "fail");
   const [only] = failed;
   const objection =
     failed.length === 1 ? objections.find(({ gate }) => gate === only?.name) : undefined;
   const code: ProblemCode = objection?.code ?? "gate_refused";
-  return new Problem(code, objection?.code ? (objection.facts ?? {}) : { gates: reports });
+  return new Problem(
+    code,
+    objection?.code ? (objection.facts ?? {}) : { gates: reports.map(gateJson) },
+  );
 }
 
 const passed = { status: "pass" } as const;

@@ -20,6 +20,13 @@ export interface Profile {
     readonly public: boolean;
     readonly overrides: Readonly<Record<string, "enforce" | "warn">>;
   };
+  readonly caa: {
+    readonly mode: "off" | "permissive" | "enforce";
+    /** The issuer domain name records must have; undefined takes the instance's. */
+    readonly identifier: string | undefined;
+    /** Of one attempt at one lookup. */
+    readonly timeoutSeconds: number;
+  };
   readonly keyChecks: {
     readonly disabled: boolean;
     readonly mode: "enforce" | "warn";

@@ -51,6 +51,11 @@ export function profileJson(profile: Profile) {
     max_validity_seconds: profile.maxValiditySeconds,
     is_ca: false,
     lint: profile.lint,
+    caa: {
+      mode: profile.caa.mode,
+      ...(profile.caa.identifier === undefined ? {} : { identifier: profile.caa.identifier }),
+      timeout_seconds: profile.caa.timeoutSeconds,
+    },
     key_checks: {
       disabled: profile.keyChecks.disabled,
       mode: profile.keyChecks.mode,
@@ -115,6 +120,7 @@ const builtins: readonly Profile[] = rows.map(
     ...{ name, description, builtin: true, keyUsages, extKeyUsages },
     ...{ defaultValiditySeconds, maxValiditySeconds },
     lint: { disabled: false, mode: "enforce", public: false, overrides: {} },
+    caa: { mode: "off", identifier: undefined, timeoutSeconds: 5 },
     keyChecks: { disabled: false, mode: "enforce", detectDuplicates: false, minRsaBits: 2048 },
     policies: undefined,
     // A common name without a SAN is enough for most built-in profiles (HTTP contract §4.5).

@@ -8,10 +8,12 @@ import { commonName, nameText } from "#core/x509/names.ts";
 import { spkiSha256 } from "#core/x509/public-keys.ts";
 import { assembleSigned } from "#core/x509/certificate.ts";
 import type { TenantId } from "#core/ids.ts";
+import type { CaaFacts } from "#core/policy/caa.ts";
 import {
   type Clearance,
   type ClearedPlan,
   clear,
+  conclude,
   type GateReport,
   withAlternativeSignature,
 } from "#core/policy/gates.ts";
@@ -25,6 +27,7 @@ import { type KeyFactsDeps, keyFactsOf } from "#domain/key-checks/facts.ts";
 import type { Keys, SignTicket } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
+import type { CaaGate } from "./caa.ts";
 import { drawSerial } from "./serials.ts";
 import type { CertificateRecord } from "./store.ts";
 
@@ -41,6 +44,8 @@ export interface SigningOrder {
   readonly requestedBy: string;
   readonly marker: string;
   readonly now: Instant;
+  /** What CAA may be told about who asks; absent outside ACME. */
+  readonly caaFacts?: CaaFacts | undefined;
   /** Written in the committing unit before the certificate's row: the record of a new CA. */
   readonly before?: (tx: Unit, certificate: CertificateRecord) => Promise<void>;
   /** Written in it after the row. */
@@ -56,7 +61,7 @@ export interface SigningOrder {
 /** As much of an order as the gates look at. */
 export type Undecided = Pick<
   SigningOrder,
-  "signer" | "plan" | "objections" | "profile" | "kind" | "tenant" | "now"
+  "signer" | "plan" | "objections" | "profile" | "kind" | "tenant" | "now" | "caaFacts"
 >;
 
 type EventDrafts = readonly EventDraft[];
@@ -67,6 +72,7 @@ export interface CeremonyDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly weakKeys: KeyFactsDeps["weakKeys"];
+  readonly caa: CaaGate;
 }
 
 /** A promise that is durable: from here on the key may be used, once, over exactly these octets. */
@@ -106,8 +112,11 @@ export class Ceremony {
     const alternativeFacts =
       publicKey && (await keyFactsOf(this.#deps, { ...order, plan: { publicKey, subject } }));
     const serial = drawSerial(this.#deps.random);
+    const { issuer } = signer;
     const facts = { keyFacts, alternativeFacts };
-    return clear({ plan, objections, profile, ...facts, now, issuer: signer.issuer, serial });
+    const local = clear({ plan, objections, profile, ...facts, now, issuer, serial });
+    if (!local.cleared) return local;
+    return conclude(local.plan, await this.#deps.caa.judge(plan, profile, order.caaFacts));
   }
 
   /** A serial that was used before, which the store alone knows for sure, is drawn anew (REC-1). */

@@ -71,15 +71,15 @@ export function gateEvents(
   profile: string,
   gates: readonly GateReport[],
 ): readonly EventDraft[] {
-  return gates.flatMap(({ name, status, findings = [] }) => {
+  return gates.flatMap(({ name, status, findings = [], event }) => {
     const action = actionsOfGates[name];
-    if (action === undefined || status === "pass") return [];
+    if (action === undefined || status === "pass" || status === "skipped") return [];
     const codes = [...new Set(findings.map(({ code }) => code))].join(",");
     return [
       {
         ...{ action, result: status === "fail" ? ("denied" as const) : ("success" as const) },
         ...aboutCa(origin, ca),
-        detail: { profile: profile || undefined, findings: codes || undefined },
+        detail: event ?? { profile: profile || undefined, findings: codes || undefined },
       },
     ];
   });
@@ -94,6 +94,7 @@ export const refusingGates = (gates: readonly GateReport[]): string =>
 
 const actionsOfGates: Partial<Record<GateName, Action>> = {
   lint: "cert.lint",
+  caa: "cert.caa",
   keycheck: "cert.keycheck",
   name_constraints: "cert.nameconstraint",
 };

@@ -1,6 +1,7 @@
 /** Issuance of a leaf, the one path for every caller: load, admit, clear, intend, sign, commit. */
 
 import type { CaId, Serial } from "#core/ids.ts";
+import type { CaaFacts } from "#core/policy/caa.ts";
 import type { ValidityLimit } from "#core/policy/plan.ts";
 import { markerOf } from "#core/policy/profiles.ts";
 import { secondsPerDay } from "#core/time.ts";
@@ -25,6 +26,8 @@ export interface IssueWish {
   readonly caller: "interactive" | "protocol";
   /** Runs in the unit that stores the certificate; what it throws keeps it from being stored. */
   readonly also?: (tx: Unit, certificate: CertificateRecord) => Promise<void>;
+  /** The ACME account and how each name was validated; absent for every other caller. */
+  readonly caaFacts?: CaaFacts;
 }
 
 /** An issued certificate and what a client needs beside it. */
@@ -69,7 +72,7 @@ export class Issuance {
     const plan = planned(this.#deps, grounds, request);
 
     // 4–9. Clear, intend, sign, commit: the ceremony of every certificate.
-    return await certifyLeaf(this.#deps.ceremony, origin, plan, { also: wish.also });
+    return await certifyLeaf(this.#deps.ceremony, origin, plan, wish);
   }
 
   /**
@@ -92,7 +95,7 @@ export async function certifyLeaf(
   ceremony: Ceremony,
   origin: Origin,
   planned: Planned,
-  more: { readonly also?: IssueWish["also"]; readonly renewedFrom?: Serial },
+  more: Pick<IssueWish, "also" | "caaFacts"> & { readonly renewedFrom?: Serial },
 ): Promise<Issued> {
   const { signer, profile, plan } = planned;
   const { clamped } = plan;
@@ -100,6 +103,7 @@ export async function certifyLeaf(
   const record = await ceremony.certify({
     ...{ ...planned, marker: markerOf(profile.name), kind: "leaf", purpose: "certificate" },
     ...{ tenant: signer.ca.tenant, requestedBy: origin.principal.subject },
+    caaFacts: more.caaFacts,
     ...(more.also === undefined ? {} : { after: more.also }),
     ...leafEvents(origin, signer.ca, about),
   });

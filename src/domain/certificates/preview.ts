@@ -2,7 +2,7 @@
 
 import { bitString, oid, sequence } from "#core/asn1/der.ts";
 import { oids } from "#core/asn1/oids.ts";
-import type { GateReport } from "#core/policy/gates.ts";
+import { type GateReport, gateJson } from "#core/policy/gates.ts";
 import type { Profile } from "#core/policy/profile.ts";
 import { secondsPerDay } from "#core/time.ts";
 import type { GeneralName } from "#core/x509/general-names.ts";
@@ -49,7 +49,7 @@ export async function preview(
   const plan = planned(deps, grounds, request);
   const { tenant } = grounds.signer.ca;
   const decided = await deps.ceremony.decide({ ...plan, kind: "leaf", tenant });
-  const reports = decided.cleared ? decided.plan.gates : decided.gates;
+  const reports = (decided.cleared ? decided.plan.gates : decided.gates).map(gateJson);
   const gates = keyProvided ? reports : reports.map(withoutKey);
   return { ...plan, keyProvided, gates, accepted: gates.every(({ status }) => status !== "fail") };
 }

@@ -65,12 +65,13 @@ function refusal(asked: Asked) {
 test("what the profile allows passes every gate", () => {
   const clearance = clear(candidate());
   expect(clearance.cleared).toBe(true);
-  expect(clearance.cleared && clearance.plan.gates.every((g) => g.status === "pass")).toBe(true);
+  const open = clearance.cleared ? clearance.plan.gates.filter((g) => g.status !== "pass") : [];
+  expect(open).toEqual([{ name: "caa", status: "skipped" }]);
 });
 
 test("the order of the gates is the contract's", () => {
-  const order = ["names", "certificate_policy", "must_staple", "lint", "name_constraints"];
-  const last = ["keycheck", "validity", "approval"];
+  const order = ["names", "certificate_policy", "must_staple", "lint", "caa"];
+  const last = ["name_constraints", "keycheck", "validity", "approval"];
   expect(gates.map(({ name }) => name as string)).toEqual([...order, ...last]);
 });
 
