@@ -10,6 +10,7 @@ import { newCsr } from "#test/support/relying-party.ts";
 import { bareServer, rawCommits, rawSigning } from "./bench/floors.ts";
 import { type Load, load } from "./bench/load.ts";
 import { bold, ratio, row } from "./bench/print.ts";
+import { inventory } from "./bench/inventory.ts";
 import { cachedGet, freshPost } from "./bench/ocsp.ts";
 
 const seconds = Number(process.argv.find((a) => a.startsWith("--seconds="))?.slice(10) ?? "5");
@@ -20,6 +21,11 @@ interface Scenario {
   readonly config: Readonly<Record<string, unknown>>;
   readonly env: Readonly<Record<string, string>>;
   readonly keyType: string;
+}
+
+if (only === "inventory") {
+  await inventory(1_000_000);
+  process.exit(0);
 }
 
 const publicHttp = { enabled: true, address: "127.0.0.1:0" };
@@ -44,6 +50,7 @@ for (const scenario of scenarios) {
   if (only === undefined || scenario.name.startsWith(only)) await run(scenario);
 }
 token.remove();
+if (only === undefined) await inventory(1_000_000);
 process.exit(0);
 
 async function run({ name, config, env, keyType }: Scenario): Promise<void> {
