@@ -44,17 +44,26 @@ export class Client {
 
   /** One page, or with `all` every page in one envelope. */
   async list(name: OperationName, question: Question, all: boolean): Promise<Row> {
-    const first = await this.ask(name, question);
-    if (!all) return first;
-    const items = [...rowsAt(first, "items")];
-    let cursor = textAt(first, "next_cursor");
-    for (let page = 1; cursor !== "" && page < pagesMax; page++) {
-      const query = { ...question.query, cursor };
-      const next = await this.ask(name, { ...question, query });
-      items.push(...rowsAt(next, "items"));
-      cursor = textAt(next, "next_cursor");
+    if (!all) return this.ask(name, question);
+    const items: Row[] = [];
+    let envelope: Row | undefined;
+    for await (const page of this.pages(name, question, true)) {
+      items.push(...rowsAt(page, "items"));
+      const { next_cursor, has_more } = page;
+      envelope = { ...(envelope ?? page), next_cursor, has_more };
     }
-    return { ...first, items, next_cursor: cursor, has_more: cursor !== "" };
+    return { ...envelope, items };
+  }
+
+  /** One page after another as they arrive; only the first without `all`. */
+  async *pages(name: OperationName, question: Question, all: boolean): AsyncGenerator<Row> {
+    let page = await this.ask(name, question);
+    yield page;
+    for (let n = 1; all && textAt(page, "next_cursor") !== "" && n < pagesMax; n++) {
+      const query = { ...question.query, cursor: textAt(page, "next_cursor") };
+      page = await this.ask(name, { ...question, query });
+      yield page;
+    }
   }
 
   async close(): Promise<void> {

@@ -282,6 +282,6 @@ const inRange = ({ low, high, digits }: SerialRange): SQL =>
 const listed = (ordinals: readonly number[]): SQL =>
   sql`(select value from json_each(${JSON.stringify(ordinals)}))`;
 
-const sliceLimits: SliceLimits = { few: 5000, indexed: 65_536, scanned: 2048, counted: 20_000 };
+const sliceLimits: SliceLimits = { few: 5000, indexed: 4096, scanned: 2048, counted: 20_000 };
 const shortMs = 2;
 const longMs = 8;

@@ -1,6 +1,6 @@
 /** `pkid cert`: issues, lists and shows certificates. */
 
-import { number, pageArgs, required, toggle, value, valueOr, word } from "#cli/args.ts";
+import { number, required, toggle, value, valueOr, word } from "#cli/args.ts";
 import { certificateText } from "#cli/certificate-text.ts";
 import type { Client } from "#cli/client.ts";
 import { type Command, command, type Invocation } from "#cli/command.ts";
@@ -8,6 +8,8 @@ import { Refusal } from "#cli/failure.ts";
 import { readTextArgument, writeResult } from "#cli/io.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
 import { columns, facts, type Row, rowsAt, table, textAt } from "#cli/rows.ts";
+
+import { certList } from "./cert-list.ts";
 
 const outArgs = {
   out: value("File to write instead of stdout.", "file"),
@@ -61,30 +63,7 @@ export const certVerbs: Readonly<Record<string, Command>> = {
       return 0;
     },
   }),
-  list: command({
-    summary: "List the certificates of a CA, newest first.",
-    args: {
-      ca: caArg,
-      status: value("Only good, revoked, held or expired ones.", "status"),
-      profile: value("Only those of a profile.", "name"),
-      q: value("Text in subject or names, or a whole serial.", "text"),
-      "serial-prefix": value("First digits of the serial.", "digits"),
-      "expires-before": value("Time or day.", "time"),
-      ...pageArgs,
-    },
-    run: async ({ args, client, print }) => {
-      const { status, profile, q, limit, cursor } = args;
-      const query = {
-        ...{ status, profile, q, limit, cursor },
-        serial_prefix: args["serial-prefix"],
-        expires_before: args["expires-before"],
-      };
-      const id = await caIdOf(client, args.ca);
-      const list = await client.list("cert.list", { path: { id }, query }, args.all);
-      const keys = ["serial", "profile", "status", "subject", "not_after"];
-      print(list, columns(rowsAt(list, "items"), keys));
-    },
-  }),
+  list: certList,
   show: command({
     summary: "Show one certificate.",
     args: { serial: word(), ca: caArg },

@@ -1,0 +1,72 @@
+/** `pkid cert list`: the inventory as a table, as JSON, or as CSV that is written page by page. */
+
+import { type Args, pageArgs, toggle, value } from "#cli/args.ts";
+import { type Command, command, type Invocation } from "#cli/command.ts";
+import { csvLine } from "#cli/csv.ts";
+import { UsageError } from "#cli/failure.ts";
+import { givenFingerprint } from "#cli/key-files.ts";
+import { caArg, caIdOf } from "#cli/references.ts";
+import { columns, type Row, rowsAt, textAt } from "#cli/rows.ts";
+
+export const certList: Command = command({
+  summary: "List the certificates of a CA, newest first.",
+  args: {
+    ca: caArg,
+    status: value("Only good, revoked, held or expired ones.", "status"),
+    profile: value("Only those of a profile.", "name"),
+    q: value("Text in subject or names, or a whole serial.", "text"),
+    "serial-prefix": value("First digits of the serial, decimal or 0x hex.", "digits"),
+    "expires-before": value("Time or day.", "time"),
+    "by-public-key": value(
+      "Only those with a key: hex, SHA256:<base64>, or a certificate, request or key file.",
+      "key",
+    ),
+    ...pageArgs,
+    csv: toggle("Print CSV; with --all of any length, as it arrives."),
+  },
+  run: async ({ args, globals, client, io, print, note }) => {
+    if (args.csv && globals.json) throw new UsageError("--csv and --json exclude each other.");
+    const key = args["by-public-key"];
+    const { status, profile, q, limit, cursor } = args;
+    const query = {
+      ...{ status, profile, q, cursor, limit: limit ?? (args.all ? pageRows : undefined) },
+      serial_prefix: args["serial-prefix"],
+      expires_before: args["expires-before"],
+      public_key_sha256: key === undefined ? undefined : await givenFingerprint(io, key),
+    };
+    const path = { id: await caIdOf(client, args.ca) };
+    if (args.csv) {
+      io.stdout.write(csvLine(csvColumns));
+      for await (const page of client.pages("cert.list", { path, query }, args.all)) {
+        const lines = rowsAt(page, "items").map((row) => csvLine(csvColumns.map(cellOf(row))));
+        io.stdout.write(lines.join(""));
+      }
+      return 0;
+    }
+    const list = await client.list("cert.list", { path, query }, args.all);
+    print(list, columns(rowsAt(list, "items"), shown));
+    if (key !== undefined) noteRevocations(rowsAt(list, "items"), args.ca, note);
+    return 0;
+  },
+});
+
+/** A key search mostly follows a key that leaked: the lines that revoke what it finds. */
+function noteRevocations(rows: readonly Row[], ca: string, note: Invocation<Args>["note"]): void {
+  const open = rows.filter((row) => textAt(row, "status") !== "revoked");
+  if (open.length === 0) return;
+  note("To revoke what has this key:");
+  for (const row of open) {
+    note(`  pkid revoke cert --ca ${ca} ${textAt(row, "serial")} --reason keyCompromise`);
+  }
+}
+
+const cellOf = (row: Row) => (key: string) => textAt(row, key);
+
+const shown = ["serial", "profile", "status", "subject", "not_after"];
+const csvColumns = [
+  ...["serial", "status", "profile", "subject", "common_name", "sans", "not_before", "not_after"],
+  ...["revoked_at", "reason", "requested_by", "created_at", "superseded", "marker"],
+  ...["public_key_fingerprint", "ca_id", "id"],
+];
+/** Fewer, larger pages where all of them are wanted. */
+const pageRows = 500;
