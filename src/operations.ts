@@ -47,6 +47,10 @@ export const operations = {
   "ca.chain":              { route: "GET /api/ca/{id}/chain",                            needs: "pub", limit: "chain" },
   "ca.init_root":          { route: "POST /api/ca/init-root",                            needs: "ca:manage", on: "tenant", writes: true, suspendable: true, grows: true, limit: "admin_sign" },
   "ca.issue_intermediate": { route: "POST /api/ca/{id}/issue-intermediate",              ...manage, suspendable: true, grows: true, limit: "admin_sign" },
+  "ca.rotations":          { route: "GET /api/rotations",                                needs: "read", on: "any" },
+  "ca.rotation":           { route: "GET /api/ca/{id}/rotation",                         ...read },
+  "ca.rotate":             { route: "POST /api/ca/{id}/rotate",                          ...manage, suspendable: true, grows: true, limit: "admin_sign" },
+  "ca.retire":             { route: "POST /api/ca/{id}/retire",                          ...manage, limit: "exempt" },
   "cert.orphans":          { route: "GET /api/ca/{id}/orphans",                          ...read },
 
   // certificates

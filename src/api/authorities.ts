@@ -105,6 +105,10 @@ export function caJson(ca: CaRecord) {
     not_before: notBefore === undefined ? undefined : timestamp(notBefore),
     not_after: notAfter === undefined ? undefined : timestamp(notAfter),
     ...{ max_path_len: ca.maxPathLength, status: ca.status },
+    csr: ca.csr && encodePem("CERTIFICATE REQUEST", ca.csr),
+    ...{ external_chain: ca.externalChain, successor_id: ca.successor },
+    predecessor_id: ca.predecessor,
+    retire_after: ca.retireAfter === undefined ? undefined : timestamp(ca.retireAfter),
     created_at: timestamp(ca.createdAt),
   };
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));

@@ -25,7 +25,11 @@ import {
 } from "#core/x509/algorithms.ts";
 import type { NameConstraints, Subtrees } from "#core/x509/name-constraints.ts";
 import { encodeName, type NameAttribute } from "#core/x509/names.ts";
+import { anyPolicy, type PolicyMapping } from "#core/x509/policy-extensions.ts";
 import type { CaWish } from "#domain/authorities/create.ts";
+
+/** How a CA is called in this instance. */
+export const labelField = text({ min: 1, max: 64, pattern: /^[A-Za-z0-9._-]+$/ });
 
 const subjectFields = {
   cn: text({ min: 1, max: 64 }),
@@ -54,11 +58,14 @@ const policyFields = {
   oids: list(oidField(), 1, 20),
   cps: optional(text({ min: 1, max: 500, pattern: /^https?:\/\/[\x21-\x7e]+$/ })),
   critical: otherwise(flag(), false),
+  mappings: otherwise(list(mappingField(), 0, 20), []),
+  require_explicit_policy: optional(integer(0, 16)),
+  inhibit_policy_mapping: optional(integer(0, 16)),
 };
 
 /** The members of `POST …/issue-intermediate`, and with `tenant_id` those of `init-root`. */
 export const caFields = {
-  label: text({ min: 1, max: 64, pattern: /^[A-Za-z0-9._-]+$/ }),
+  label: labelField,
   subject: object(subjectFields),
   key_type: keyTypeField(),
   algorithm: otherwise(oneOf(algorithms), "classical"),
@@ -82,7 +89,7 @@ export function wishOf(body: Input<typeof caFields>): CaWish {
     validityDays: body.validity_days,
     maxPathLength: body.max_path_len,
     nameConstraints: constraintsOf(body.name_constraints),
-    policies: body.policies,
+    policies: policiesOf(body.policies),
   };
 }
 
@@ -128,6 +135,16 @@ function constraintsOf(given: Input<typeof constraintFields> | undefined) {
   return constraints;
 }
 
+function policiesOf(given: Input<typeof policyFields> | undefined): CaWish["policies"] {
+  if (given === undefined) return undefined;
+  const { require_explicit_policy, inhibit_policy_mapping, ...rest } = given;
+  return {
+    ...rest,
+    requireExplicitPolicy: require_explicit_policy,
+    inhibitPolicyMapping: inhibit_policy_mapping,
+  };
+}
+
 function subtreesOf(given: Input<typeof subtreeFields> | undefined): Subtrees {
   if (given === undefined) return { dns: [], ip: [], email: [], uri: [], dirNames: [] };
   const { dns, ip, email, uri, dir_names } = given;
@@ -140,7 +157,8 @@ function subjectFieldsAllOptional() {
   return { cn: optional(cn), ...rest };
 }
 
-function keyTypeField() {
+/** A key type of the table; one that is known and cannot be made is refused `key_type_unsupported`. */
+export function keyTypeField() {
   return parsed<KeyType>({ type: "string", enum: Object.keys(keyTypes) }, (value) => {
     const known = parseKeyType(value);
     if (known !== undefined) return known;
@@ -155,6 +173,20 @@ function cidrField() {
   return parsed<string>({ type: "string" }, (value) => {
     if (parseCidr(value) === undefined) throw new WrongValue("must be an address range");
     return value;
+  });
+}
+
+/** `issuer:subject`, both dotted; RFC 5280 §4.2.1.5 keeps anyPolicy out. */
+function mappingField() {
+  return parsed<PolicyMapping>({ type: "string" }, (value) => {
+    const [issuer = "", subject = "", ...rest] = value.split(":");
+    if (rest.length > 0 || !isOid(issuer) || !isOid(subject)) {
+      throw new WrongValue("must be two object identifiers with a colon between them");
+    }
+    if (issuer === anyPolicy || subject === anyPolicy) {
+      throw new WrongValue("anyPolicy cannot be mapped");
+    }
+    return { issuer, subject };
   });
 }
 

@@ -13,6 +13,7 @@ import { keyHandlers } from "#api/keys.ts";
 import { pinningHandlers } from "#api/pinning.ts";
 import { profileHandlers } from "#api/profiles.ts";
 import { revocationHandlers } from "#api/revocations.ts";
+import { rolloverHandlers } from "#api/rollover.ts";
 import type { Config } from "#config/schema.ts";
 import type { ApiTokens } from "#domain/access/tokens.ts";
 import type { Keys, ProviderName } from "#domain/keys.ts";
@@ -66,6 +67,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
     }),
     ...blockedKeyHandlers({ store, blockedKeys: parts.blockedKeys }),
     ...authorityHandlers({ store, authorities }),
+    ...rolloverHandlers({ store, clock, authorities, retirement: parts.retirement }),
     ...profileHandlers({ profiles }),
     ...issuanceHandlers({ issuance }),
     ...certificateHandlers({ store, clock, profiles }),

@@ -4,6 +4,7 @@ import type { Config } from "#config/schema.ts";
 import { profileOf } from "#config/sections/issuance.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
 import { Authorities } from "#domain/authorities/create.ts";
+import { Retirement } from "#domain/authorities/retire.ts";
 import { Serving } from "#domain/authorities/serving.ts";
 import { CaSigners } from "#domain/authorities/signers.ts";
 import { KeyCounts } from "#domain/audit/key-counts.ts";
@@ -32,6 +33,7 @@ export interface Ground {
 
 export interface Parts {
   readonly authorities: Authorities;
+  readonly retirement: Retirement;
   readonly issuance: Issuance;
   readonly serving: Serving;
   readonly revocation: Revocation;
@@ -71,6 +73,7 @@ export function domainParts(ground: Ground, wake: () => void): Parts {
   });
   return {
     ...{ authorities, revocation, counts, profiles, issuance: new Issuance(common) },
+    retirement: new Retirement({ store, clock, ...revocation }),
     serving: new Serving({ ...common, authorities }),
     blockedKeys: new BlockedKeys({ store, clock, random }),
     reloadProfiles: (next) => {

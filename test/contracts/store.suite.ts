@@ -9,6 +9,7 @@ import type { Page, PageKey } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
 import { keyCheckContract } from "./store-key-checks.suite.ts";
 import * as make from "#test/support/records.ts";
+import { lifecycle } from "./lifecycle.suite.ts";
 
 const { noon } = make;
 const later = (seconds: number) => instant(noon + seconds * 1000);
@@ -28,6 +29,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     const given = () => ({ store, home });
 
     authorities(given);
+    lifecycle(given);
     certificates(given);
     search(given);
     revocations(given);

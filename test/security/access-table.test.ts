@@ -10,6 +10,7 @@ import { handler, ok } from "#domain/access/call.ts";
 import { type Perform, pipeline } from "#domain/access/perform.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { type OperationName, operationOf, operations } from "#operations";
+import { noRollover } from "#test/support/records.ts";
 import { expectGolden } from "#test/support/golden.ts";
 import { type MemoryStore, openMemoryStore } from "#test/support/memory-store.ts";
 import { testClock } from "#test/support/ports.ts";
@@ -99,6 +100,7 @@ test("a suspended tenant issues nothing and revokes as ever", async () => {
   }
   expect(answers).toMatchObject({
     ...{ "ca.init_root": "403", "ca.issue_intermediate": "403", "cert.issue": "403" },
+    ...{ "ca.rotate": "403", "ca.retire": "ok" },
     ...{ "cert.revoke": "ok", "cert.suspend": "ok", "cert.release": "ok", "crl.publish": "ok" },
   });
 });
@@ -116,6 +118,7 @@ test("a nearly full disk stops what grows and nothing else", async () => {
   expect(refused).toEqual([
     "ca.init_root",
     "ca.issue_intermediate",
+    "ca.rotate",
     "cert.issue",
     "cert.renew",
     "token.create",
@@ -172,7 +175,7 @@ function ca(id: string, owner: TenantId, internal: boolean): CaRecord {
     ...{ status: "active", key: { provider: "software", label: id, id }, keyType: "ecdsa-p256" },
     ...{ spki: new Uint8Array(), certificate: undefined, serial: undefined, subject: `CN=${id}` },
     ...{ notBefore: undefined, notAfter: undefined, maxPathLength: undefined },
-    createdAt: clock.now(),
+    ...{ createdAt: clock.now(), ...noRollover },
   };
 }
 

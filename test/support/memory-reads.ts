@@ -1,8 +1,9 @@
 /** What the memory store answers to reads: the same filters and orders every store must have. */
 
 import { parseSerial, type TenantId } from "#core/ids.ts";
+import { instant } from "#core/time.ts";
 import type { EventFilter } from "#domain/audit/store.ts";
-import type { CaFilter } from "#domain/authorities/store.ts";
+import type { CaFilter, CrossSignRecord } from "#domain/authorities/store.ts";
 import type { CertificateFilter, CertificateRecord } from "#domain/certificates/store.ts";
 import type { Reads } from "#domain/store.ts";
 import { keyCheckReads } from "./memory-key-checks.ts";
@@ -38,8 +39,35 @@ function casReads(state: MemoryState): Reads["cas"] {
         .filter((ca) => ca.lineage === id)
         .sort((a, b) => a.createdAt - b.createdAt),
     signing: async () => all().filter((ca) => ca.certificate !== undefined),
+    hasChildren: async (id) => all().some((ca) => ca.parent === id),
+    ...crossSignReads(state),
   };
 }
+
+function crossSignReads(state: MemoryState): Pick<Reads["cas"], CrossSignRead> {
+  const all = () =>
+    [...state.crossSigns.values()].flatMap((facts): CrossSignRecord[] => {
+      const row = state.certificates.get(serialKey(facts.issuer, facts.serial));
+      if (row === undefined) return [];
+      const { tenant, subject, certificate, notBefore, notAfter, requestedBy } = row;
+      const said = { tenant, subject, certificate, notBefore, notAfter, requestedBy };
+      return [{ ...facts, ...said, revoked: row.status === "revoked" }];
+    });
+  const keyOf = (cross: CrossSignRecord) => ({ at: cross.createdAt, id: cross.id });
+  return {
+    crossSigns: async (issuer, limit, after) =>
+      pageOf(
+        all().filter((cross) => cross.issuer === issuer),
+        keyOf,
+        limit,
+        after,
+      ),
+    crossSign: async (id) => all().find((cross) => cross.id === id),
+    crossSignsOf: async (subject) => all().filter((cross) => cross.subjectCa === subject),
+  };
+}
+
+type CrossSignRead = "crossSigns" | "crossSign" | "crossSignsOf";
 
 function caMatches(filter: CaFilter, ca: Parameters<typeof within>[1] & CaRow): boolean {
   if (!within(filter.tenants, ca)) return false;
@@ -69,6 +97,26 @@ function certificateReads(state: MemoryState): Reads["certificates"] {
         .filter((intent) => intent.caId === ca && intent.state === "orphaned")
         .sort((a, b) => b.createdAt - a.createdAt)
         .slice(0, limit),
+    outstanding: async (ca, now) => {
+      const living = [...state.certificates.values()].filter(
+        ({ caId, kind, status, notAfter }) =>
+          caId === ca && kind !== "responder" && status !== "revoked" && notAfter >= now,
+      );
+      const signing = [...state.intents.values()].filter(
+        (intent) =>
+          intent.caId === ca &&
+          intent.state === "intended" &&
+          intent.purpose !== "responder_certificate",
+      );
+      const latest = Math.max(...living.map(({ notAfter }) => notAfter));
+      return {
+        count: living.length + signing.length,
+        latestNotAfter: living.length === 0 ? undefined : instant(latest),
+      };
+    },
+    signedBeyond: async (ca, own) =>
+      [...state.intents.values()].some((intent) => intent.caId === ca && intent.serial !== own) ||
+      [...state.crlReservations.keys()].some((key) => key.startsWith(`${ca}/`)),
     profileSeen: async (profile, tenants) =>
       [...state.certificates.values()].some(
         (row) => row.profile === profile && row.kind === "leaf" && within(tenants, row),

@@ -5,7 +5,7 @@ import type { LedgerEntry } from "#core/audit/ledger.ts";
 import type { CaId, Serial } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
 import type { ApiTokenRecord, TenantRecord } from "#domain/access/store.ts";
-import type { CaRecord, Page, PageKey } from "#domain/authorities/store.ts";
+import type { CaRecord, CrossSignFacts, Page, PageKey } from "#domain/authorities/store.ts";
 import type { CertificateRecord, IntentRecord } from "#domain/certificates/store.ts";
 import type { BlockedKeyRecord } from "#domain/key-checks/store.ts";
 import type { CrlRecord, ResponderRecord, RevocationRecord } from "#domain/revocation/store.ts";
@@ -13,6 +13,7 @@ import type { CrlRecord, ResponderRecord, RevocationRecord } from "#domain/revoc
 /** Everything the store knows; maps are keyed by the text a unique index would hold. */
 export interface MemoryState {
   readonly cas: Map<string, CaRecord>;
+  readonly crossSigns: Map<string, CrossSignFacts>;
   readonly certificates: Map<string, CertificateRecord>;
   readonly intents: Map<string, IntentRecord>;
   readonly revocations: Map<string, RevocationRecord>;

@@ -132,6 +132,25 @@ function casWrites(state: MemoryState): Unit["cas"] {
       state.cas.set(ca.id, ca);
       state.ownKeys.set(spkiSha256(ca.spki), true);
     },
+    status: async (id) => state.cas.get(id)?.status,
+    certify: async (id, from, certified) => {
+      const ca = state.cas.get(id);
+      if (ca?.status !== from) return false;
+      state.cas.set(id, { ...ca, ...certified, status: "active" });
+      return true;
+    },
+    supersede: async (id, successor, retireAfter) => {
+      const ca = state.cas.get(id);
+      if (ca?.status !== "active") return false;
+      state.cas.set(id, { ...ca, status: "superseded", successor, retireAfter });
+      return true;
+    },
+    remove: async (id) => {
+      state.cas.delete(id);
+    },
+    insertCrossSign: async (facts) => {
+      state.crossSigns.set(facts.id, facts);
+    },
     retireSubject: async (parent, serial) => {
       for (const ca of state.cas.values()) {
         if (ca.parent !== parent || ca.serial !== serial || ca.status === "retired") continue;
@@ -268,7 +287,13 @@ function auditWrites(state: MemoryState): Unit["audit"] {
 }
 
 const emptyState = (): MemoryState => ({
-  ...{ cas: new Map(), certificates: new Map(), intents: new Map(), revocations: new Map() },
+  ...{
+    cas: new Map(),
+    crossSigns: new Map(),
+    certificates: new Map(),
+    intents: new Map(),
+    revocations: new Map(),
+  },
   ...{ crls: new Map(), crlReservations: new Map(), responders: new Map(), tokens: new Map() },
   ...{ blockedKeys: new Map(), ownKeys: new Map() },
   ...{ events: new Map(), ledger: new Map(), values: new Map(), counters: new Map() },

@@ -26,9 +26,16 @@ export function ca(facts: Partial<CaRecord> = {}): CaRecord {
     ...{ keyType: "ecdsa-p256", spki: Uint8Array.of(48, 1, 255), subject: "CN=Test CA" },
     ...{ certificate: Uint8Array.of(48, 2, 0), serial: newSerial(), maxPathLength: undefined },
     ...{ notBefore: noon, notAfter: instant(noon + 10 * year), createdAt: noon, internal: false },
+    ...noRollover,
     ...facts,
   };
 }
+
+/** A CA that has never been rolled over nor certified from outside. */
+export const noRollover = {
+  ...{ csr: undefined, externalChain: undefined, successor: undefined, predecessor: undefined },
+  retireAfter: undefined,
+};
 
 export function certificate(facts: Partial<CertificateRecord> = {}): CertificateRecord {
   return {

@@ -23,6 +23,7 @@ import { openRevocation, type Revocation, type RevocationDeps } from "#domain/re
 
 import { type MemoryKeys, openMemoryKeys } from "./memory-keys.ts";
 import { type MemoryStore, openMemoryStore } from "./memory-store.ts";
+import { noRollover } from "./records.ts";
 import { seededRandom, type TestClock, testClock } from "./ports.ts";
 
 /** Everything a test of revocation holds in its hands. */
@@ -144,7 +145,7 @@ async function selfSigned(
     ...{ id: caId(id), tenant: defaultTenant, label, parent: undefined, keyType, spki: held.spki },
     ...{ lineage: lineage?.id ?? caId(id), status: "active", key: held.ref, certificate, serial },
     ...{ subject: nameText(name), notBefore, notAfter, maxPathLength: undefined },
-    ...{ createdAt: now, internal: false },
+    ...{ createdAt: now, internal: false, ...noRollover },
   };
 }
 

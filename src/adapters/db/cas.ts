@@ -5,9 +5,25 @@ import { and, asc, desc, eq, inArray, isNotNull, ne, type SQL, sql } from "drizz
 import { caId, type TenantId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 import { spkiSha256 } from "#core/x509/public-keys.ts";
-import type { CaFilter, CaReads, CaRecord, CaWrites } from "#domain/authorities/store.ts";
+import type {
+  CaFilter,
+  CaReads,
+  CaRecord,
+  CaStatus,
+  CaWrites,
+  Certified,
+} from "#domain/authorities/store.ts";
+import { crossSignReads, crossSignWrites } from "./cross-signs.ts";
 import { keyClaim } from "./key-checks.ts";
-import { contains, counted, inserter, olderThan, pageOf, type Session } from "./session.ts";
+import {
+  contains,
+  counted,
+  inserter,
+  olderThan,
+  pageOf,
+  placeholder,
+  type Session,
+} from "./session.ts";
 
 /** CAs as last committed; lists newest first, without internal ones. */
 export function caReads(session: Session): CaReads {
@@ -37,6 +53,11 @@ export function caReads(session: Session): CaReads {
       return (await members.orderBy(asc(t.cas.createdAt), asc(t.cas.id))).map(record);
     },
     signing: () => signing(session),
+    hasChildren: async (id) => {
+      const children = db.select({ id: t.cas.id }).from(t.cas).where(eq(t.cas.parent, id));
+      return (await children.limit(1)).length > 0;
+    },
+    ...crossSignReads(session),
   };
 }
 
@@ -61,6 +82,32 @@ export function caWrites(session: Session): CaWrites {
       }
       await claimKey(spkiSha256(ca.spki));
     },
+    status: statusOf(session),
+    certify: async (id, from, certified) => {
+      const set = { ...certified, status: "active", ...nulls(certified) };
+      const named = and(eq(t.cas.id, id), eq(t.cas.status, from));
+      const done = await db
+        .update(t.cas)
+        .set({
+          ...set,
+          search: sql`lower(${t.cas.label}) || ${`\n${certified.subject.toLowerCase()}`}`,
+        })
+        .where(named)
+        .returning({ id: t.cas.id });
+      return done.length === 1;
+    },
+    supersede: async (id, by, retireAfter) => {
+      const done = await db
+        .update(t.cas)
+        .set({ status: "superseded", successor: by, retireAfter: retireAfter ?? null })
+        .where(and(eq(t.cas.id, id), eq(t.cas.status, "active")))
+        .returning({ id: t.cas.id });
+      return done.length === 1;
+    },
+    remove: async (id) => {
+      await db.delete(t.cas).where(eq(t.cas.id, id));
+    },
+    ...crossSignWrites(session),
     retireSubject: async (parent, serial) => {
       const certified = and(eq(t.cas.parent, parent), eq(t.cas.serial, serial));
       const retired = await db
@@ -73,6 +120,19 @@ export function caWrites(session: Session): CaWrites {
     },
   };
 }
+
+/** Asked by every issue, so without the query builder. */
+function statusOf(session: Session): CaWrites["status"] {
+  const text = `select status from cas where id = ${placeholder(session, 1)}`;
+  return async (id) => {
+    const row = await session.row(text, [id]);
+    return row?.[0] as CaStatus | undefined; // Only `caWrites` fills the column.
+  };
+}
+
+const nulls = ({ maxPathLength, externalChain }: Certified) => ({
+  ...{ maxPathLength: maxPathLength ?? null, externalChain: externalChain ?? null },
+});
 
 /** Rows whose tenant is within reach; nothing at all for an empty reach. */
 export function within(
@@ -124,6 +184,9 @@ function record(row: Row): CaRecord {
     ...{ parent: row.parent ?? undefined, certificate: row.certificate ?? undefined },
     ...{ serial: row.serial ?? undefined, maxPathLength: row.maxPathLength ?? undefined },
     ...{ notBefore: row.notBefore ?? undefined, notAfter: row.notAfter ?? undefined },
+    ...{ csr: row.csr ?? undefined, externalChain: row.externalChain ?? undefined },
+    ...{ successor: row.successor ?? undefined, predecessor: row.predecessor ?? undefined },
+    retireAfter: row.retireAfter ?? undefined,
     key: { provider: keyProvider, label: keyLabel, id: keyId },
     alternative: altSpki === null ? undefined : { key, keyType: altKeyType, spki: altSpki },
   } as CaRecord; // See above.

@@ -1,9 +1,10 @@
 /** Certificates and the intents that precede them in the database. */
 
-import { and, desc, eq, exists, inArray, lt, sql } from "drizzle-orm";
+import { and, desc, eq, exists, gte, inArray, lt, ne, sql } from "drizzle-orm";
 
 import type { Serial } from "#core/ids.ts";
 import { assert } from "#core/problems.ts";
+import { instant } from "#core/time.ts";
 import type { PageKey } from "#domain/authorities/store.ts";
 import type {
   CertificateFilter,
@@ -36,6 +37,8 @@ export function certificateReads(session: Session): CertificateReads {
       const newest = rows.orderBy(desc(t.intents.createdAt), desc(t.intents.opId)).limit(limit);
       return (await newest).map(intentRecord);
     },
+    outstanding: outstandingOf(session),
+    signedBeyond: signedBeyond(session),
     profileSeen: async (name, tenants) => {
       const { caId, kind, profile } = t.certificates;
       const its = and(eq(kind, "leaf"), eq(profile, name));
@@ -47,6 +50,44 @@ export function certificateReads(session: Session): CertificateReads {
       );
       return (await db.select({ id: t.cas.id }).from(t.cas).where(within).limit(1)).length > 0;
     },
+  };
+}
+
+/** Intents come first: one that is settled in between is counted twice rather than not at all. */
+function outstandingOf({ db, t }: Session): CertificateReads["outstanding"] {
+  const c = t.certificates;
+  return async (ca, now) => {
+    // Literal, not a parameter: otherwise no planner may use the partial index.
+    const open = and(
+      sql`state = 'intended'`,
+      eq(t.intents.caId, ca),
+      inArray(t.intents.purpose, leafPurposes),
+    );
+    const [signing] = await db.select({ count: counted }).from(t.intents).where(open);
+    const living = and(eq(c.caId, ca), gte(c.notAfter, now), ne(c.status, "revoked"));
+    const latest = sql<number | null>`max(${c.notAfter})`;
+    const [found] = await db
+      .select({ count: counted, latest })
+      .from(c)
+      .where(and(living, ne(c.kind, "responder")));
+    return {
+      count: (signing?.count ?? 0) + (found?.count ?? 0),
+      latestNotAfter: found?.latest == null ? undefined : instant(Number(found.latest)),
+    };
+  };
+}
+
+function signedBeyond({ db, t }: Session): CertificateReads["signedBeyond"] {
+  return async (ca, own) => {
+    const others = and(
+      eq(t.intents.caId, ca),
+      own === undefined ? undefined : ne(t.intents.serial, own),
+    );
+    const taken = await db.select({ caId: t.intents.caId }).from(t.intents).where(others).limit(1);
+    if (taken.length > 0) return true;
+    const crls = t.crlReservations;
+    const reserved = db.select({ caId: crls.caId }).from(crls).where(eq(crls.caId, ca));
+    return (await reserved.limit(1)).length > 0;
   };
 }
 
@@ -133,6 +174,8 @@ function wholeInventory(session: Session) {
     return pageOf(found, limit, sum?.total ?? 0, (row) => ({ at: row.ordinal, id: "" }));
   };
 }
+
+const leafPurposes = ["certificate", "precertificate", "ca_certificate", "cross_certificate"];
 
 const hex = (serial: Serial) => BigInt(serial).toString(16);
 

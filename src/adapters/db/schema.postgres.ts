@@ -5,6 +5,7 @@ import { defineTables } from "./schema.ts";
 
 export const {
   cas,
+  crossSigns,
   instance,
   intents,
   certificates,

@@ -8,7 +8,7 @@ import { keyCheckTables } from "./schema-key-checks.ts";
 /** Builds every table with the columns of one dialect. */
 export function defineTables(k: Kit) {
   return {
-    ...{ cas: casTable(k), instance: instanceTable(k) },
+    ...{ cas: casTable(k), crossSigns: crossSignsTable(k), instance: instanceTable(k) },
     ...{ intents: intentsTable(k), certificates: certificatesTable(k) },
     ...revocationTables(k),
     ...crlTables(k),
@@ -48,6 +48,11 @@ function casTable(k: Kit) {
       notBefore: k.int("not_before"),
       notAfter: k.int("not_after"),
       maxPathLength: k.int("max_path_length"),
+      csr: k.bytes("csr"),
+      externalChain: k.text("external_chain"),
+      successor: k.text("successor"),
+      predecessor: k.text("predecessor"),
+      retireAfter: k.int("retire_after"),
       createdAt: k.int("created_at").notNull(),
       internal: k.bool("internal").notNull(),
       /** Lower case label and subject, a line each, for search without case. */
@@ -58,6 +63,27 @@ function casTable(k: Kit) {
       k.index("cas_paging").on(t.createdAt, t.id),
       k.index("cas_lineage").on(t.lineage),
       k.index("cas_parent").on(t.parent, t.serial),
+    ],
+  );
+}
+
+/** Beside the rows of kind `cross` among the certificates, which hold everything else about them. */
+function crossSignsTable(k: Kit) {
+  return k.table(
+    "cross_signs",
+    {
+      id: k.text("id").primaryKey(),
+      issuer: k.text("issuer").notNull(),
+      serial: k.text("serial").notNull(),
+      subjectCa: k.text("subject_ca"),
+      subjectKeyId: k.text("subject_key_id").notNull(),
+      source: k.text("source").notNull(),
+      createdAt: k.int("created_at").notNull(),
+    },
+    (t) => [
+      k.unique("cross_signs_serial").on(t.issuer, t.serial),
+      k.index("cross_signs_paging").on(t.issuer, t.createdAt, t.id),
+      k.index("cross_signs_subject").on(t.subjectCa, t.createdAt, t.id),
     ],
   );
 }

@@ -100,7 +100,8 @@ function unitOf({ engine: { writer }, journal, owner }: StoreDeps, memo: Memo | 
   const cas = caWrites(writer);
   const access = accessWrites(writer);
   return {
-    cas: memo === undefined ? cas : touching(memo, cas),
+    // Reading the status, which every issue does, changes nothing.
+    cas: memo === undefined ? cas : { ...touching(memo, cas), status: cas.status },
     certificates: certificateWrites(writer, owner),
     revocations: revocationWrites(writer, () => journal.nextRevocation()),
     keyChecks: keyCheckWrites(writer),

@@ -16,6 +16,7 @@ import { type Command, command } from "#cli/command.ts";
 import { UsageError } from "#cli/failure.ts";
 import { writeResult } from "#cli/io.ts";
 import { caIdOf, caOf } from "#cli/references.ts";
+import { rolloverVerbs } from "./ca-rollover.ts";
 import { columns, facts, type Row, rowsAt, textAt } from "#cli/rows.ts";
 
 const subjectArgs = {
@@ -33,12 +34,17 @@ const subjectArgs = {
   "permit-ip": many("Address block certificates may carry.", "cidr"),
   "permit-email": many("E-mail domain certificates may carry.", "domain"),
   "permit-uri": many("URI host certificates may carry.", "host"),
+  "permit-dirname": many("Directory name subjects must begin with, like /C=DE/O=Org.", "name"),
   "exclude-dns": many("DNS suffix certificates must not carry.", "suffix"),
   "exclude-ip": many("Address block certificates must not carry.", "cidr"),
   "exclude-email": many("E-mail domain certificates must not carry.", "domain"),
   "exclude-uri": many("URI host certificates must not carry.", "host"),
+  "exclude-dirname": many("Directory name subjects must not begin with, like /C=DE/O=Org.", "name"),
   "policy-oid": many("Certificate policy.", "oid"),
   "policy-cps": value("URL of the certification practice statement.", "url"),
+  "policy-mapping": many("Policy of the parent that counts as one of this CA.", "oid:oid"),
+  "require-explicit-policy": number("CAs below which may still lack an acceptable policy.", "n"),
+  "inhibit-policy-mapping": number("CAs below which may still map policies.", "n"),
 } as const satisfies Args;
 
 export const caVerbs: Readonly<Record<string, Command>> = {
@@ -93,6 +99,7 @@ export const caVerbs: Readonly<Record<string, Command>> = {
       print(ca, created(ca));
     },
   }),
+  ...rolloverVerbs,
   chain: command({
     summary: "Print the certificates from this CA up to its root.",
     args: { ca: word(), out: value("File to write instead of stdout.", "file") },
@@ -113,10 +120,6 @@ function caBody(
   classicalKeyType: string,
 ): Record<string, unknown> {
   const { label, cn, o, ou, c, st, l } = args;
-  const oids = args["policy-oid"];
-  if (args["policy-cps"] !== undefined && oids.length === 0) {
-    throw new UsageError("--policy-cps needs --policy-oid.");
-  }
   const constraints = constraintsOf(args);
   return {
     label,
@@ -127,20 +130,63 @@ function caBody(
     validity_days: args["validity-days"],
     max_path_len: args["path-len"],
     ...(constraints === undefined ? {} : { name_constraints: constraints }),
-    ...(oids.length === 0 ? {} : { policies: { oids, cps: args["policy-cps"] } }),
+    ...policiesOf(args),
   };
 }
 
+function policiesOf(args: Given<typeof subjectArgs>): { readonly policies?: object } {
+  const oids = args["policy-oid"];
+  const more = {
+    "policy-cps": args["policy-cps"],
+    "policy-mapping": args["policy-mapping"].length === 0 ? undefined : args["policy-mapping"],
+    "require-explicit-policy": args["require-explicit-policy"],
+    "inhibit-policy-mapping": args["inhibit-policy-mapping"],
+  };
+  const alone = Object.entries(more).find(([, given]) => given !== undefined);
+  if (oids.length > 0) {
+    return {
+      policies: {
+        ...{ oids, cps: more["policy-cps"], mappings: more["policy-mapping"] },
+        require_explicit_policy: more["require-explicit-policy"],
+        inhibit_policy_mapping: more["inhibit-policy-mapping"],
+      },
+    };
+  }
+  if (alone !== undefined) throw new UsageError(`--${alone[0]} needs --policy-oid.`);
+  return {};
+}
+
 function constraintsOf(args: Given<typeof subjectArgs>): Record<string, unknown> | undefined {
-  const side = (word: "permit" | "exclude"): Record<string, readonly string[]> =>
-    Object.fromEntries(
-      (["dns", "ip", "email", "uri"] as const)
-        .map((kind) => [kind, args[`${word}-${kind}`]] as const)
-        .filter(([, names]) => names.length > 0),
+  const side = (word: "permit" | "exclude"): Record<string, readonly unknown[]> => {
+    const dirNames = args[`${word}-dirname`].map((name) =>
+      directoryName(name, `--${word}-dirname`),
     );
+    const texts = (["dns", "ip", "email", "uri"] as const).map(
+      (kind): [string, readonly unknown[]] => [kind, args[`${word}-${kind}`]],
+    );
+    const all: [string, readonly unknown[]][] = [...texts, ["dir_names", dirNames]];
+    return Object.fromEntries(all.filter(([, names]) => names.length > 0));
+  };
   const [permitted, excluded] = [side("permit"), side("exclude")];
   if (Object.keys(permitted).length + Object.keys(excluded).length === 0) return undefined;
   return { permitted, excluded };
+}
+
+/** `/C=DE/O=Org` as the members of a subject. */
+function directoryName(written: string, flag: string): Record<string, string> {
+  const parts = written
+    .split("/")
+    .slice(1)
+    .map((part) => part.split("="));
+  const usable =
+    written.startsWith("/") &&
+    parts.every(([type = "", value = "", ...rest]) => {
+      return /^(c|st|l|o|ou|cn)$/i.test(type) && value !== "" && rest.length === 0;
+    });
+  if (!usable || parts.length === 0) {
+    throw new UsageError(`${flag} is written like /C=DE/O=Org, of C, ST, L, O, OU and CN.`);
+  }
+  return Object.fromEntries(parts.map(([type = "", value = ""]) => [type.toLowerCase(), value]));
 }
 
 const created = (ca: Row): string =>

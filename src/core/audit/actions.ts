@@ -2,6 +2,11 @@
 
 import type { CaId, Serial, TenantId } from "#core/ids.ts";
 
+const caDetail = [
+  ...["subject", "parent", "key_type", "serial", "old_ca", "new_ca"],
+  ...["reason", "force", "approval"],
+] as const;
+
 /** Columns: the detail keys. Target and target name are given by whoever appends the event. */
 export const actions = {
   "auth.login_failed": ["method", "reason", "channel", "count"],
@@ -22,8 +27,14 @@ export const actions = {
   "cert.caa": ["names", "verdict"],
   "cert.keycheck": ["profile", "findings"],
   "cert.nameconstraint": ["profile", "findings"],
-  "ca.init_root": ["subject", "parent", "key_type", "serial", "reason", "approval"],
-  "ca.issue_intermediate": ["subject", "parent", "key_type", "serial", "reason", "approval"],
+  "ca.init_root": caDetail,
+  "ca.issue_intermediate": caDetail,
+  "ca.csr": caDetail,
+  "ca.import_cert": caDetail,
+  "ca.cross_sign": caDetail,
+  "ca.rotate": caDetail,
+  "ca.retire": caDetail,
+  "ca.delete": caDetail,
   "key.block": ["reason", "source"],
   "key.unblock": ["reason", "source"],
   "crl.publish": ["number", "kind", "entries"],

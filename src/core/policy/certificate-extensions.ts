@@ -1,7 +1,9 @@
 /** The extensions of each kind of certificate, in the one order they are written in (behaviour.md §4). */
 
+import { oids } from "#core/asn1/oids.ts";
 import type { KeyFamily } from "#core/x509/algorithms.ts";
 import { subjectAltPublicKeyInfo } from "#core/x509/alternative.ts";
+import { extensionOf, type ParsedCertificate } from "#core/x509/certificate.ts";
 import {
   authorityInfoAccess,
   authorityKeyIdentifier,
@@ -20,6 +22,12 @@ import {
 } from "#core/x509/extensions.ts";
 import type { GeneralName } from "#core/x509/general-names.ts";
 import { type NameConstraints, nameConstraints } from "#core/x509/name-constraints.ts";
+import {
+  policyConstraints,
+  policyExtensionOids,
+  type PolicyMapping,
+  policyMappings,
+} from "#core/x509/policy-extensions.ts";
 
 import type { RepeatedExtensions } from "./plan.ts";
 import type { Profile } from "./profile.ts";
@@ -61,30 +69,62 @@ export function leafExtensions(leaf: LeafExtensions): readonly Extension[] {
 export interface CaExtensions {
   readonly keyId: Uint8Array;
   readonly maxPathLength: number | undefined;
-  readonly nameConstraints: (NameConstraints & { readonly critical: boolean }) | undefined;
-  readonly policies:
-    | {
-        readonly oids: readonly string[];
-        readonly cps: string | undefined;
-        readonly critical: boolean;
-      }
-    | undefined;
+  /** Undefined: those of a root or intermediate. A cross certificate copies its subject's. */
+  readonly keyUsages?: readonly KeyUsage[] | undefined;
+  /** Name constraints and policies, made by `constraintExtensions` or copied by `copiedConstraints`. */
+  readonly constraints: readonly Extension[];
   /** SubjectPublicKeyInfo of the second key, of a hybrid CA. */
   readonly alternativeSpki?: Uint8Array | undefined;
   /** Of the parent; undefined for a root. */
   readonly repeated: RepeatedExtensions | undefined;
 }
 
-/** The root and intermediate columns. */
+/** What binds the names and policies below a CA. */
+export interface CaConstraints {
+  readonly nameConstraints: (NameConstraints & { readonly critical: boolean }) | undefined;
+  readonly policies: CaPolicies | undefined;
+}
+
+export interface CaPolicies {
+  readonly oids: readonly string[];
+  readonly cps: string | undefined;
+  readonly critical: boolean;
+  readonly mappings: readonly PolicyMapping[];
+  /** How many certificates below may still lack an acceptable policy. */
+  readonly requireExplicitPolicy: number | undefined;
+  /** How many certificates below may still map policies. */
+  readonly inhibitPolicyMapping: number | undefined;
+}
+
+/** Name constraints and policies as extensions, in the order of the table. */
+export function constraintExtensions(constraints: CaConstraints): readonly Extension[] {
+  const { nameConstraints: names, policies } = constraints;
+  const limits = [policies?.requireExplicitPolicy, policies?.inhibitPolicyMapping];
+  return present([
+    names && nameConstraints(names, names.critical),
+    policies && certificatePolicies(policies, policies.critical),
+    policies && policies.mappings.length > 0 ? policyMappings(policies.mappings) : undefined,
+    policies && limits.some((limit) => limit !== undefined)
+      ? policyConstraints(policies)
+      : undefined,
+  ]);
+}
+
+/** Those of another certificate, byte for byte (ROL-1, ROL-6). */
+export function copiedConstraints(from: Pick<ParsedCertificate, "extensions">) {
+  const wanted = [oids.nameConstraints, ...policyExtensionOids];
+  return present(wanted.map((oid) => extensionOf(from, oid)));
+}
+
+/** The root, intermediate and cross columns. */
 export function caExtensions(ca: CaExtensions): readonly Extension[] {
-  const { nameConstraints: constraints, policies, repeated } = ca;
+  const { repeated } = ca;
   return present([
     basicConstraints(true, ca.maxPathLength),
-    keyUsage(["digitalSignature", "keyCertSign", "cRLSign"]),
+    keyUsage(ca.keyUsages ?? caKeyUsages),
     subjectKeyIdentifier(ca.keyId),
     repeated?.authorityKeyIdentifier,
-    constraints && nameConstraints(constraints, constraints.critical),
-    policies && certificatePolicies(policies, policies.critical),
+    ...ca.constraints,
     repeated?.authorityInfoAccess,
     repeated?.crlDistributionPoints,
     ca.alternativeSpki && subjectAltPublicKeyInfo(ca.alternativeSpki),
@@ -136,6 +176,9 @@ export function usagesFor(
 ): readonly KeyUsage[] {
   return usages.filter((usage) => usagesByFamily[family].includes(usage));
 }
+
+/** Of roots and intermediates. */
+export const caKeyUsages: readonly KeyUsage[] = ["digitalSignature", "keyCertSign", "cRLSign"];
 
 const signing = ["digitalSignature", "nonRepudiation", "keyCertSign", "cRLSign"] as const;
 

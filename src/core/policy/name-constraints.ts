@@ -3,7 +3,7 @@
 import { parseIpAddress } from "#core/x509/addresses.ts";
 import type { GeneralName } from "#core/x509/general-names.ts";
 import { type NameConstraints, parseCidr, type Subtrees } from "#core/x509/name-constraints.ts";
-import { commonName, type Name, parseName } from "#core/x509/names.ts";
+import { commonName, type Name, nameText, parseName } from "#core/x509/names.ts";
 
 import { looksLikeHostName } from "./names.ts";
 import type { Profile } from "./profile.ts";
@@ -52,6 +52,14 @@ export function unpermittedSubtrees(
     for (const value of claimed.permitted[kind]) {
       if (!subtreeAllowed(kind, value, path)) wrong.push(`${kind}:${value}`);
     }
+  }
+  for (const name of claimed.permitted.dirNames) {
+    const claim = parseName(name);
+    const inside = path.every(
+      ({ permitted: { dirNames } }) =>
+        dirNames.length === 0 || dirNames.some((base) => directoryWithin(claim, base)),
+    );
+    if (!inside) wrong.push(`dirName:${nameText(claim)}`);
   }
   return wrong;
 }

@@ -2,12 +2,14 @@
 
 import { encodePem } from "#core/asn1/pem.ts";
 import { refuse } from "#core/problems.ts";
-import { pathOf } from "./signers.ts";
+import { externalCertificates, pathOf } from "./signers.ts";
 import type { CaReads, CaRecord } from "./store.ts";
 
 /**
- * PEM of the active member's certificate, superseded siblings by NotAfter (latest first), then the ancestors up to the
- * root; retired CAs and repeats are left out (HTTP contract §4.2). Refuses `not_found` while nothing is certified.
+ * PEM of the active member's certificate, superseded siblings by NotAfter (latest first), the ancestors up to the root,
+ * and what was imported above it; retired CAs and repeats are left out (ROL-4). Where siblings have other ancestors, for
+ * the parent was rolled over too, those stand beside the active member's, nearest first. Refuses `not_found` while
+ * nothing is certified.
  */
 export async function chainBundle(cas: CaReads, ca: CaRecord): Promise<string> {
   const members = (await cas.lineage(ca.lineage)).filter(usable);
@@ -16,8 +18,11 @@ export async function chainBundle(cas: CaReads, ca: CaRecord): Promise<string> {
   const siblings = members
     .filter((member) => member !== active)
     .sort((a, b) => (b.notAfter ?? 0) - (a.notAfter ?? 0));
-  const ancestors = (await pathOf(cas, active)).slice(1).filter(usable);
-  return pemBundle([active, ...siblings, ...ancestors].map(certificateOf));
+  const first = [active, ...siblings];
+  const paths = await Promise.all(first.map((member) => pathOf(cas, member)));
+  const ancestors = byHeight(paths.map((path) => path.slice(1))).filter(usable);
+  const external = paths.flatMap((path) => externalCertificates(path.at(-1)));
+  return pemBundle([...[...first, ...ancestors].map(certificateOf), ...external]);
 }
 
 /** PEM of the certificates in order, byte-identical repeats once. */
@@ -26,6 +31,17 @@ export function pemBundle(certificates: readonly Uint8Array[]): string {
 }
 
 export const certificatePem = (der: Uint8Array): string => encodePem("CERTIFICATE", der);
+
+/** The members of several paths to a root, those farther from it first, each once. */
+function byHeight(paths: readonly (readonly CaRecord[])[]): readonly CaRecord[] {
+  const heights = new Map<CaRecord["id"], { readonly ca: CaRecord; readonly height: number }>();
+  for (const path of paths) {
+    for (const [index, ca] of path.entries()) {
+      if (!heights.has(ca.id)) heights.set(ca.id, { ca, height: path.length - index });
+    }
+  }
+  return [...heights.values()].sort((a, b) => b.height - a.height).map(({ ca }) => ca);
+}
 
 const usable = (ca: CaRecord) => ca.status !== "retired" && ca.certificate !== undefined;
 

@@ -2,15 +2,21 @@
 
 import { caId, type TenantId } from "#core/ids.ts";
 import type { Action } from "#core/audit/actions.ts";
-import { caExtensions, repeatedExtensions } from "#core/policy/certificate-extensions.ts";
+import {
+  type CaConstraints,
+  caExtensions,
+  caKeyUsages,
+  constraintExtensions,
+  copiedConstraints,
+  repeatedExtensions,
+} from "#core/policy/certificate-extensions.ts";
 import { pathViolations, unpermittedSubtrees } from "#core/policy/name-constraints.ts";
 import type { IssuanceSettings, Issuer, Plan } from "#core/policy/plan.ts";
 import { placeValidity, type Validity } from "#core/policy/validity.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { type Instant, secondsPerDay } from "#core/time.ts";
 import { defaultSignature, isPostQuantum, type KeyType } from "#core/x509/algorithms.ts";
-import { subjectKeyId } from "#core/x509/extensions.ts";
-import type { NameConstraints } from "#core/x509/name-constraints.ts";
+import { type Extension, subjectKeyId } from "#core/x509/extensions.ts";
 import { encodeName, type Name, type NameAttribute, nameText } from "#core/x509/names.ts";
 import { parsePublicKey, spkiSha256 } from "#core/x509/public-keys.ts";
 import type { Origin } from "#domain/access/call.ts";
@@ -21,8 +27,17 @@ import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { alternativeOf, type CaKeys, discardCaKeys, makeCaKeys } from "./ca-keys.ts";
 import { activeMember } from "./resolve.ts";
+import {
+  nextLabel,
+  type Rotation,
+  type RotationWish,
+  rotatable,
+  type Succeeded,
+  succeed,
+} from "./rollover.ts";
 import type { CaSigner, CaSigners } from "./signers.ts";
 import type { CaRecord } from "./store.ts";
+import { Turns } from "./turns.ts";
 
 /** What a new CA shall be. */
 export interface CaWish {
@@ -34,14 +49,8 @@ export interface CaWish {
   /** Undefined takes the default, shortened to the parent's life; a number above that is refused. */
   readonly validityDays: number | undefined;
   readonly maxPathLength: number | undefined;
-  readonly nameConstraints: (NameConstraints & { readonly critical: boolean }) | undefined;
-  readonly policies: PolicyWish | undefined;
-}
-
-interface PolicyWish {
-  readonly oids: readonly string[];
-  readonly cps: string | undefined;
-  readonly critical: boolean;
+  readonly nameConstraints: CaConstraints["nameConstraints"];
+  readonly policies: CaConstraints["policies"];
 }
 
 export interface AuthoritiesDeps {
@@ -60,9 +69,12 @@ export interface AuthoritiesDeps {
 /** Who asks for what kind of CA, once it is known that it may be. */
 interface Creation {
   readonly origin: Origin;
-  readonly wish: CaWish;
+  readonly wish: Pick<CaWish, "label" | "keyType" | "alternativeKeyType">;
+  readonly constraints: readonly Extension[];
+  /** The member of the lineage that stops issuing in the same unit. */
+  readonly predecessor?: Succeeded;
   readonly tenant: TenantId;
-  readonly action: Extract<Action, "ca.init_root" | "ca.issue_intermediate">;
+  readonly action: Extract<Action, "ca.init_root" | "ca.issue_intermediate" | "ca.rotate">;
   /** Undefined for a root, which certifies itself. */
   readonly parent: CaSigner | undefined;
   readonly maxPathLength: number | undefined;
@@ -76,6 +88,7 @@ interface Creation {
 /** Makes CAs. */
 export class Authorities {
   readonly #deps: AuthoritiesDeps;
+  readonly #turns = new Turns();
 
   constructor(deps: AuthoritiesDeps) {
     this.#deps = deps;
@@ -92,8 +105,9 @@ export class Authorities {
     await this.#labelFree(wish.label);
     return await this.#create({
       ...{ origin, wish, tenant, action: "ca.init_root", parent: undefined, now },
+      constraints: constraintExtensions(wish),
       ...{ maxPathLength: wish.maxPathLength, subject: encodeName(wish.subject) },
-      validity: this.#validity(wish, rootDays, undefined, now),
+      validity: this.#validity(wish.validityDays, rootDays * secondsPerDay, undefined, now),
       ...{
         provider: special.provider ?? this.#providerOf(wish),
         internal: special.internal ?? false,
@@ -111,18 +125,57 @@ export class Authorities {
     const maxPathLength = pathLengthBelow(parent.issuer, wish.maxPathLength);
     refuseForbiddenNames(parent.issuer, wish, subject);
     refuseLoneAlternative(parent.issuer, wish);
-    const validity = this.#validity(wish, intermediateDays, parent.issuer, now);
-    if (validity.objection) {
-      throw refuse("validity_exceeds_limit", validity.objection.facts ?? {});
-    }
+    const { issuer } = parent;
+    const validity = this.#validity(
+      wish.validityDays,
+      intermediateDays * secondsPerDay,
+      issuer,
+      now,
+    );
+    refuseTooLong(validity);
     return await this.#create({
       ...{ origin, wish, tenant: parentCa.tenant, action: "ca.issue_intermediate", parent, now },
+      constraints: constraintExtensions(wish),
       ...{ maxPathLength, subject, validity, provider: this.#providerOf(wish), internal: false },
     });
   }
 
+  /**
+   * Rolls the active member of the lineage over to a new key: same parent, subject, path length, name constraints and
+   * policies (ROL-1). Successor and predecessor change places in one unit (ROL-2). Refuses `not_rotatable`,
+   * `ca_not_active`, `already_exists`, `validity_exceeds_limit`, `key_type_unsupported`, `key_unavailable`.
+   */
+  async rotate(origin: Origin, ca: CaRecord, wish: RotationWish): Promise<Rotation> {
+    return await this.#turns.take(ca.lineage, () => this.#rotate(origin, ca, wish));
+  }
+
+  async #rotate(origin: Origin, ca: CaRecord, wish: RotationWish): Promise<Rotation> {
+    const { store, signers, clock } = this.#deps;
+    const now = clock.now();
+    const { old, certificate, parentCa } = await rotatable(store.read.cas, ca);
+    const parent = await signers.signer(await activeMember(store.read.cas, parentCa), now);
+    const label = wish.label ?? (await nextLabel(store.read.cas, old));
+    await this.#labelFree(label);
+    const keyType = wish.keyType ?? old.keyType;
+    const alternativeKeyType = old.alternative?.keyType;
+    const maxPathLength = pathLengthBelow(parent.issuer, old.maxPathLength);
+    const { subject, notBefore, notAfter } = certificate;
+    const span = (notAfter - notBefore) / 1000 + 1;
+    const validity = this.#validity(wish.validityDays, span, parent.issuer, now);
+    refuseTooLong(validity);
+    const { latestNotAfter } = await store.read.certificates.outstanding(old.id, now);
+    const successor = await this.#create({
+      ...{ origin, wish: { label, keyType, alternativeKeyType }, now, parent },
+      ...{ tenant: old.tenant, action: "ca.rotate" },
+      ...{ constraints: copiedConstraints(certificate), maxPathLength, subject, validity },
+      ...{ provider: this.#providerOf({ keyType }), internal: false },
+      predecessor: { ca: old, retireAfter: latestNotAfter },
+    });
+    return { old: (await store.read.cas.byId(old.id)) ?? old, successor };
+  }
+
   /** KEY-3: no token of today holds post-quantum keys, so they are software-held, and called so. */
-  #providerOf({ keyType }: CaWish): ProviderName {
+  #providerOf({ keyType }: Pick<CaWish, "keyType">): ProviderName {
     return isPostQuantum(keyType) ? "software" : this.#deps.provider;
   }
 
@@ -131,12 +184,16 @@ export class Authorities {
     if (taken !== undefined) throw refuse("already_exists", { field: "label" });
   }
 
-  #validity(wish: CaWish, defaultDays: number, issuer: Issuer | undefined, now: Instant) {
-    const requestedSeconds =
-      wish.validityDays === undefined ? undefined : wish.validityDays * secondsPerDay;
+  #validity(
+    days: number | undefined,
+    defaultSeconds: number,
+    issuer: Issuer | undefined,
+    now: Instant,
+  ) {
     return placeValidity(
       {
-        ...{ requestedSeconds, defaultSeconds: defaultDays * secondsPerDay, issuer },
+        requestedSeconds: days === undefined ? undefined : days * secondsPerDay,
+        ...{ defaultSeconds, issuer },
         ...{ profileMaxSeconds: 0, policyMaxSeconds: 0, shorten: false },
         backdateSeconds: this.#deps.settings.backdateSeconds,
       },
@@ -168,6 +225,7 @@ export class Authorities {
         before: async (tx, { certificate, serial }) => {
           record = { ...caRecord(creation, id, held), certificate, serial };
           await tx.cas.insert(record);
+          if (creation.predecessor) await succeed(tx, creation.predecessor, id);
         },
         ...creationEvents(creation, { id, tenant, label: wish.label }, action),
       });
@@ -199,16 +257,15 @@ export class Authorities {
   }
 
   #plan(creation: Creation, { native, alternative }: CaKeys): Plan {
-    const { parent, wish, subject, validity, maxPathLength } = creation;
+    const { parent, constraints, subject, validity, maxPathLength } = creation;
     return {
       ...{ kind: parent ? "intermediate" : "root", profile: "", subject, sans: [] },
       ...{ publicKey: parsePublicKey(native.spki), clamped: validity.clamped, extKeyUsages: [] },
       ...{ notBefore: validity.notBefore, notAfter: validity.notAfter, mustStaple: false },
-      keyUsages: ["digitalSignature", "keyCertSign", "cRLSign"],
+      keyUsages: caKeyUsages,
       extensions: caExtensions({
-        ...{ alternativeSpki: alternative?.spki },
-        ...{ keyId: this.#keyId(native), maxPathLength, policies: wish.policies },
-        ...{ nameConstraints: wish.nameConstraints, repeated: parent?.issuer.repeated },
+        ...{ alternativeSpki: alternative?.spki, constraints },
+        ...{ keyId: this.#keyId(native), maxPathLength, repeated: parent?.issuer.repeated },
       }),
       alternativeKey: alternative && parsePublicKey(alternative.spki),
     };
@@ -219,8 +276,12 @@ export class Authorities {
   }
 }
 
+function refuseTooLong({ objection }: Validity): void {
+  if (objection) throw refuse("validity_exceeds_limit", objection.facts ?? {});
+}
+
 /** RFC 5280 §4.2.1.9: a subordinate's path length is smaller than its parent's, which it inherits when it names none. */
-function pathLengthBelow(parent: Issuer, wanted: number | undefined): number | undefined {
+export function pathLengthBelow(parent: Issuer, wanted: number | undefined): number | undefined {
   if (parent.maxPathLength === undefined) return wanted;
   const most = parent.maxPathLength - 1;
   if (most < 0 || (wanted ?? most) > most) throw refuse("ca_constraint", { reason: "path_length" });
@@ -243,8 +304,11 @@ function refuseLoneAlternative(parent: Issuer, { alternativeKeyType }: CaWish): 
 
 function caRecord(creation: Creation, id: CaRecord["id"], { native, alternative }: CaKeys) {
   const { wish, tenant, parent, validity, maxPathLength, now, internal, subject } = creation;
+  const { predecessor } = creation;
   return {
-    ...{ id, tenant, label: wish.label, parent: parent?.ca.id, lineage: id },
+    ...{ id, tenant, label: wish.label, parent: parent?.ca.id },
+    ...{ lineage: predecessor?.ca.lineage ?? id, predecessor: predecessor?.ca.id },
+    ...{ successor: undefined, retireAfter: undefined, csr: undefined, externalChain: undefined },
     ...{ status: "active" as const, key: native.ref, keyType: native.keyType },
     ...{ spki: native.spki, alternative: alternative && alternativeOf(alternative) },
     ...{ subject: nameText(subject), notBefore: validity.notBefore, notAfter: validity.notAfter },
@@ -253,17 +317,21 @@ function caRecord(creation: Creation, id: CaRecord["id"], { native, alternative 
 }
 
 function creationEvents(creation: Creation, ca: CaSigner["ca"], action: Creation["action"]) {
-  const { origin, wish, parent, subject } = creation;
+  const { origin, wish, parent, subject, predecessor } = creation;
   const detail = {
     ...{ subject: nameText(subject), parent: parent?.ca.id, key_type: wish.keyType },
     alt_key_type: wish.alternativeKeyType,
+    old_ca: predecessor?.ca.id,
   };
   const about = { action, ...aboutCa(origin, ca), targetName: wish.label };
   // A CA that was not created has no id to be found under.
   const nothing = { ...about, caId: parent?.ca.id, target: parent?.ca.id };
   return {
     issued: ({ serial }: { serial: CaRecord["serial"] }) => [
-      { ...about, result: "success" as const, serial, detail: { ...detail, serial } },
+      {
+        ...{ ...about, result: "success" as const, serial },
+        detail: { ...detail, serial, new_ca: predecessor && ca.id },
+      },
     ],
     refused: (_refusal: Problem, gates: Parameters<typeof refusingGates>[0]) => [
       {

@@ -1,6 +1,6 @@
-/** From a reference to a CA to the member of its lineage that signs now. */
+/** From a reference to a CA to the member of its lineage that signs now, also when it changes under the caller. */
 
-import { refuse } from "#core/problems.ts";
+import { Problem, refuse } from "#core/problems.ts";
 import type { CaReads, CaRecord } from "./store.ts";
 
 /**
@@ -15,3 +15,28 @@ export async function activeMember(cas: CaReads, ca: CaRecord): Promise<CaRecord
   if (active === undefined) throw refuse("ca_not_active", { status: ca.status });
   return active;
 }
+
+/**
+ * Does a piece of issuance. When a rotation is committed between its look at the CA and its intent, the intending unit
+ * refuses before the key is used, and the work is done once more with the CA as it is then.
+ */
+export async function acrossRollover<T>(
+  cas: CaReads,
+  ca: CaRecord,
+  work: (ca: CaRecord) => Promise<T>,
+): Promise<T> {
+  let named = ca;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work(named);
+    } catch (error) {
+      if (!supersededMeanwhile(error) || attempt === attemptsMax) throw error;
+      named = (await cas.byId(ca.id)) ?? ca;
+    }
+  }
+}
+
+const supersededMeanwhile = (error: unknown): boolean =>
+  error instanceof Problem && error.code === "ca_not_active" && error.facts.status === "superseded";
+
+const attemptsMax = 3;

@@ -1,14 +1,19 @@
 /** Signing CAs made ready: everything about a CA that does not change, read and encoded once per CA. */
 
 import { oids } from "#core/asn1/oids.ts";
+import { decodePemBlocks } from "#core/asn1/pem.ts";
 import type { CaId } from "#core/ids.ts";
-import { refuse } from "#core/problems.ts";
+import { assert, refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
 import { repeatedExtensions } from "#core/policy/certificate-extensions.ts";
 import type { Issuer } from "#core/policy/plan.ts";
 import { defaultSignature } from "#core/x509/algorithms.ts";
-import { extensionOf, parseCertificate } from "#core/x509/certificate.ts";
-import { parseSubjectKeyIdentifier, subjectKeyId } from "#core/x509/extensions.ts";
+import { extensionOf, type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
+import {
+  parseBasicConstraints,
+  parseSubjectKeyIdentifier,
+  subjectKeyId,
+} from "#core/x509/extensions.ts";
 import { type NameConstraints, parseNameConstraints } from "#core/x509/name-constraints.ts";
 import { spkiSha256 } from "#core/x509/public-keys.ts";
 import type { HeldKey, Keys } from "#domain/keys.ts";
@@ -35,7 +40,7 @@ export interface CaSignersDeps {
 /** The CAs that have signed since the start, ready to sign again. */
 export class CaSigners {
   readonly #deps: CaSignersDeps;
-  readonly #ready = new Map<CaId, CaSigner>();
+  readonly #ready = new Map<CaId, Ready>();
 
   constructor(deps: CaSignersDeps) {
     this.#deps = deps;
@@ -52,16 +57,23 @@ export class CaSigners {
     if (ca.notAfter === undefined || ca.notAfter < now) {
       throw refuse("ca_not_active", { status: "expired" });
     }
-    const ready = this.#ready.get(ca.id) ?? (await this.#prepare(ca));
-    this.#ready.set(ca.id, ready);
-    return ready;
+    const ready = this.#ready.get(ca.id);
+    const own = ready?.path[0] === ca.certificate || same(ready?.path[0], ca.certificate);
+    const recent = ready !== undefined && Math.abs(now - ready.checkedAt) < recheckMs;
+    if (ready !== undefined && own && recent) return ready.signer;
+    const path = await certificatesOf(this.#deps.cas, ca);
+    // A certificate of the path may have been replaced by another one for the same key, here or on another replica.
+    const unchanged =
+      ready?.path.length === path.length && path.every((der, n) => same(der, ready.path[n]));
+    const signer = ready !== undefined && unchanged ? ready.signer : await this.#prepare(ca, path);
+    this.#ready.set(ca.id, { signer, path, checkedAt: now });
+    return signer;
   }
 
-  async #prepare(ca: CaRecord): Promise<CaSigner> {
-    const path = await pathOf(this.#deps.cas, ca);
+  async #prepare(ca: CaRecord, path: readonly Uint8Array[]): Promise<CaSigner> {
     const held = await this.#pinned(ca);
     const alternative = ca.alternative && (await this.#pinned(ca.alternative));
-    const certificates = path.map(certificateOf);
+    const certificates = path.map(parseCertificate);
     const [own] = certificates;
     if (own === undefined) throw refuse("ca_not_active", { status: ca.status });
     const found = extensionOf(own, oids.subjectKeyIdentifier);
@@ -70,13 +82,13 @@ export class CaSigners {
       ...{ id: ca.id, subject: own.subject.der, keyId, spkiSha256: spkiSha256(ca.spki) },
       ...{ signature: defaultSignature(ca.keyType), notBefore: own.notBefore },
       alternative: ca.alternative && defaultSignature(ca.alternative.keyType),
-      ...{ notAfter: own.notAfter, maxPathLength: ca.maxPathLength },
+      ...{ notAfter: own.notAfter, maxPathLength: pathLengthOf(certificates) },
       constraints: certificates.map(constraintsOf).filter((value) => value !== undefined),
       repeated: repeatedExtensions({ id: ca.id, keyId, urlBase: this.#deps.urlBase }),
     };
-    const intermediates = path
-      .filter(({ parent }) => parent !== undefined)
-      .map((member) => certificateOf(member).der);
+    // Only the last one can be the root, and it is one exactly when it names itself as its issuer.
+    const last = certificates.at(-1);
+    const intermediates = last !== undefined && selfIssued(last) ? path.slice(0, -1) : path;
     const { id, tenant, label } = ca;
     return { ca: { id, tenant, label }, issuer, held, alternative, intermediates };
   }
@@ -101,18 +113,56 @@ export async function pathOf(cas: CaReads, ca: CaRecord): Promise<readonly CaRec
   return path;
 }
 
-function certificateOf(ca: CaRecord) {
-  if (ca.certificate === undefined) throw refuse("ca_not_active", { status: ca.status });
-  return parseCertificate(ca.certificate);
+/**
+ * DER of the certificates from the CA's own up to the root, those above an externally signed CA included.
+ * Refuses `ca_not_active` while one is missing.
+ */
+export async function certificatesOf(cas: CaReads, ca: CaRecord): Promise<readonly Uint8Array[]> {
+  const path = await pathOf(cas, ca);
+  const own = path.map(({ certificate, status }) => {
+    if (certificate === undefined) throw refuse("ca_not_active", { status });
+    return certificate;
+  });
+  return [...own, ...externalCertificates(path.at(-1))];
+}
+
+/** DER of what was imported above an externally signed CA, its issuer's certificate first. */
+export function externalCertificates(ca: CaRecord | undefined): readonly Uint8Array[] {
+  if (ca?.externalChain === undefined) return [];
+  const blocks = decodePemBlocks(ca.externalChain, "CERTIFICATE", depthMax);
+  assert(blocks !== undefined, "a stored chain was read when it was imported");
+  return blocks;
+}
+
+/** RFC 5280 §6.1.4: the tightest of the path's limits, each less the certificates between it and the CA. */
+function pathLengthOf(certificates: readonly ParsedCertificate[]): number | undefined {
+  const left = certificates.flatMap((certificate, depth) => {
+    const found = extensionOf(certificate, oids.basicConstraints);
+    const limit = found && parseBasicConstraints(found.value).pathLength;
+    return limit === undefined ? [] : [limit - depth];
+  });
+  return left.length === 0 ? undefined : Math.min(...left);
+}
+
+const selfIssued = ({ issuer, subject }: ParsedCertificate) => same(issuer.der, subject.der);
+
+const same = (a: Uint8Array | undefined, b: Uint8Array | undefined): boolean =>
+  a !== undefined && b !== undefined && Buffer.compare(a, b) === 0;
+
+interface Ready {
+  readonly signer: CaSigner;
+  /** DER of the path it was made from. */
+  readonly path: readonly Uint8Array[];
+  readonly checkedAt: Instant;
 }
 
 /** Constraints pkid cannot read it cannot keep either: such a CA signs nothing (behaviour.md §6.4). */
-function constraintsOf(
-  certificate: ReturnType<typeof parseCertificate>,
-): NameConstraints | undefined {
+function constraintsOf(certificate: ParsedCertificate): NameConstraints | undefined {
   const found = extensionOf(certificate, oids.nameConstraints);
   return found === undefined ? undefined : parseNameConstraints(found.value);
 }
 
+/** How long a replaced certificate further up the path may go unnoticed. */
+const recheckMs = 5000;
 const retry = { retry_after: 2 };
 const depthMax = 16;

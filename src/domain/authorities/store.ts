@@ -31,6 +31,15 @@ export interface CaRecord {
   readonly notBefore: Instant | undefined;
   readonly notAfter: Instant | undefined;
   readonly maxPathLength: number | undefined;
+  /** The request an external CA was given, DER; set exactly for externally signed CAs, pending ones included. */
+  readonly csr: Uint8Array | undefined;
+  /** PEM of the certificates above an externally signed CA, its issuer's first; undefined when none were given. */
+  readonly externalChain: string | undefined;
+  /** The members of the lineage made after and before this one. */
+  readonly successor: CaId | undefined;
+  readonly predecessor: CaId | undefined;
+  /** When the last certificate of a superseded key expires, as known at its rotation. */
+  readonly retireAfter: Instant | undefined;
   readonly createdAt: Instant;
   /** Marks the CA that issues pkid's own serving certificate; never listed. */
   readonly internal: boolean;
@@ -61,14 +70,65 @@ export interface CaReads {
   lineage(id: CaId): Promise<readonly CaRecord[]>;
   /** Every CA that can sign now, internal ones too, keyset-paged inside; for jobs. */
   signing(): Promise<readonly CaRecord[]>;
+  /** True when a CA names this one as its parent. */
+  hasChildren(id: CaId): Promise<boolean>;
+  /** Cross certificates made by a CA, newest first. */
+  crossSigns(issuer: CaId, limit: number, after?: PageKey): Promise<Page<CrossSignRecord>>;
+  crossSign(id: string): Promise<CrossSignRecord | undefined>;
+  /** Cross certificates made for a CA of this instance, oldest first; at most 100. */
+  crossSignsOf(subject: CaId): Promise<readonly CrossSignRecord[]>;
 }
 
 export interface CaWrites {
   /** Refuses `already_exists` (`label`) when the label is taken. */
   insert(ca: CaRecord): Promise<void>;
+  /** The status as this unit finds it, after every unit that was committed before it; undefined when there is no such CA. */
+  status(id: CaId): Promise<CaStatus | undefined>;
+  /** Gives a CA of this status its imported certificate and makes it active; false when it has another status. */
+  certify(id: CaId, from: "pending" | "active", certified: Certified): Promise<boolean>;
+  /** Takes an active CA out of issuing; false when it is not active. */
+  supersede(id: CaId, by: CaId, retireAfter: Instant | undefined): Promise<boolean>;
+  /** Removes the row; its certificates, CRLs and ledger entries stay. */
+  remove(id: CaId): Promise<void>;
+  /** Remembers a cross certificate whose row the same unit stores. */
+  insertCrossSign(facts: CrossSignFacts): Promise<void>;
   /** Marks the CA certified by `parent` under this serial retired, unless it is; gives its id when there is one. */
   retireSubject(parent: CaId, serial: Serial): Promise<CaId | undefined>;
 }
+
+/** What importing a certificate makes of an externally signed CA. */
+export interface Certified extends Pick<CaRecord, "subject" | "maxPathLength" | "externalChain"> {
+  readonly certificate: Uint8Array;
+  readonly serial: Serial;
+  readonly notBefore: Instant;
+  readonly notAfter: Instant;
+}
+
+/** A certificate one CA made for the name and key of another; stored facts beside its row among the certificates. */
+export interface CrossSignRecord {
+  readonly id: string;
+  readonly issuer: CaId;
+  readonly serial: Serial;
+  /** Undefined for a subject outside this instance. */
+  readonly subjectCa: CaId | undefined;
+  /** Lower hex of the SubjectKeyIdentifier it shares with the subject's own certificate. */
+  readonly subjectKeyId: string;
+  readonly source: "local-ca" | "certificate" | "csr";
+  readonly createdAt: Instant;
+  readonly tenant: TenantId;
+  readonly subject: string;
+  readonly certificate: Uint8Array;
+  readonly notBefore: Instant;
+  readonly notAfter: Instant;
+  readonly revoked: boolean;
+  readonly requestedBy: string;
+}
+
+/** What of a cross certificate is not in its certificate's row. */
+export type CrossSignFacts = Pick<
+  CrossSignRecord,
+  "id" | "issuer" | "serial" | "subjectCa" | "subjectKeyId" | "source" | "createdAt"
+>;
 
 /** Position of a row in a list ordered newest first, ties broken by id. */
 export interface PageKey {

@@ -19,7 +19,7 @@ import {
 } from "#core/policy/gates.ts";
 import type { Objection, Plan } from "#core/policy/plan.ts";
 import type { Profile } from "#core/policy/profile.ts";
-import { assert, Problem } from "#core/problems.ts";
+import { assert, Problem, refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
 import { closeTicket, openTicket, type SigningIntent } from "#domain/audit/sign-ledger.ts";
 import type { CaSigner } from "#domain/authorities/signers.ts";
@@ -101,7 +101,14 @@ export class Ceremony {
     const { alternative } = first.cleared;
     const promised = alternative === undefined ? first : await this.#signAlternative(order, first);
     const signature = await this.#sign(order, promised);
-    return await this.#commit(order, promised, signature);
+    try {
+      return await this.#commit(order, promised, signature);
+    } catch (error) {
+      // The unit refused (a label taken, a CA rolled over meanwhile): what was signed is thrown away and said to be.
+      const refused = error instanceof Problem && error.code !== "storage_unavailable";
+      if (refused) await this.#abandon(order, promised, error.code);
+      throw error;
+    }
   }
 
   /** What every gate says, with a serial drawn for nobody else: the one decision of issue and preview (PRO-3). */
@@ -144,6 +151,7 @@ export class Ceremony {
     const intent = this.#intentOf(order, cleared);
     const { opId, message } = intent;
     return await this.#deps.store.atomically(async (tx) => {
+      await refuseUnlessActive(tx, order);
       const taken = !(await tx.certificates.intend({
         ...{ opId, caId: issuer.id, serial, purpose, tbsDigest: sha256Hex(message) },
         ...{ requestedBy, createdAt: now, state: "intended" },
@@ -244,6 +252,18 @@ export class Ceremony {
       for (const draft of drafts) await tx.audit.appendEvent(draft, at);
     });
   }
+}
+
+/**
+ * Units of all replicas come one after the other, so an order whose signer was superseded or retired meanwhile ends here,
+ * before the key is used (ROL-3). Responders are certified by every key that still has certificates to answer for; a root
+ * that certifies itself is not there yet.
+ */
+async function refuseUnlessActive(tx: Unit, { signer, plan }: SigningOrder): Promise<void> {
+  if (plan.kind === "responder") return;
+  const status = await tx.cas.status(signer.ca.id);
+  if (status === "active" || (plan.kind === "root" && status === undefined)) return;
+  throw refuse("ca_not_active", { status: status ?? "deleted" });
 }
 
 const drawsMax = 3;

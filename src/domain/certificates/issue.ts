@@ -6,6 +6,7 @@ import type { ValidityLimit } from "#core/policy/plan.ts";
 import { markerOf } from "#core/policy/profiles.ts";
 import { secondsPerDay } from "#core/time.ts";
 import type { Origin } from "#domain/access/call.ts";
+import { acrossRollover } from "#domain/authorities/resolve.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Unit } from "#domain/store.ts";
 import type { Ceremony } from "./ceremony.ts";
@@ -59,6 +60,11 @@ export class Issuance {
    * code of the one gate that did), and `key_unavailable`.
    */
   async issue(origin: Origin, ca: CaRecord, wish: IssueWish): Promise<Issued> {
+    const { cas } = this.#deps.store.read;
+    return await acrossRollover(cas, ca, (named) => this.#issue(origin, named, wish));
+  }
+
+  async #issue(origin: Origin, ca: CaRecord, wish: IssueWish): Promise<Issued> {
     // 1. Load: the active member of the lineage, its key, the profile in force.
     const grounds = await groundsFor(this.#deps, ca, wish.profile);
 

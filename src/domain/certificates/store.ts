@@ -10,14 +10,14 @@ import type { Page, PageKey } from "#domain/authorities/store.ts";
 export type StoredStatus = "good" | "revoked" | "held";
 export type CertificateStatus = StoredStatus | "expired";
 
-/** One certificate signed by a CA of this instance: leaf, CA, responder or serving certificate. */
+/** One certificate signed by a CA of this instance: leaf, CA, cross, responder or serving certificate. */
 export interface CertificateRecord {
   readonly id: string;
   readonly caId: CaId;
   readonly tenant: TenantId;
   readonly serial: Serial;
   /** What it is for: only `leaf` rows are inventory, the others are system certificates OCSP knows too. */
-  readonly kind: "leaf" | "ca" | "responder" | "serving";
+  readonly kind: "leaf" | "ca" | "cross" | "responder" | "serving";
   readonly subject: string;
   readonly commonName: string;
   /** Texts like `dns:a.example`, `ip:192.0.2.1`, `email:a@b.example`, `uri:…`. */
@@ -62,6 +62,11 @@ export interface CertificateFilter {
   readonly now: Instant;
 }
 
+export interface Outstanding {
+  readonly count: number;
+  readonly latestNotAfter: Instant | undefined;
+}
+
 export interface CertificateReads {
   bySerial(ca: CaId, serial: Serial): Promise<CertificateRecord | undefined>;
   /**
@@ -72,6 +77,13 @@ export interface CertificateReads {
   page(filter: CertificateFilter, limit: number, after?: PageKey): Promise<Page<CertificateRecord>>;
   /** Intents without certificate, newest first. */
   orphans(ca: CaId, limit: number): Promise<readonly IntentRecord[]>;
+  /**
+   * What still depends on a CA key: its unexpired good and held certificates, those of responders left out, and the
+   * latest notAfter among them; certificates being signed just now count too.
+   */
+  outstanding(ca: CaId, now: Instant): Promise<Outstanding>;
+  /** True when the CA key has been used for anything but the certificate of this serial. */
+  signedBeyond(ca: CaId, own: Serial | undefined): Promise<boolean>;
   /** True when the profile name occurs in the inventory of CAs of these tenants. */
   profileSeen(profile: string, tenants: "platform" | readonly TenantId[]): Promise<boolean>;
 }

@@ -43,10 +43,11 @@ export class IssuerIndex {
   /** The lineage a CA id belongs to; undefined for an id no CA has. */
   async lineage(id: CaId): Promise<Lineage | undefined> {
     const known = this.#lineages.get(id);
-    if (known !== undefined) return known;
+    // A CA that waited for its certificate when it was first asked about may have it now.
+    if (known?.member(id) !== undefined) return known;
     const ca = await this.#cas.byId(id);
     if (ca === undefined) return undefined;
-    const lineage = new Lineage(ca.lineage);
+    const lineage = known ?? new Lineage(ca.lineage);
     await lineage.load(this.#cas);
     this.#lineages.set(id, lineage);
     return lineage;

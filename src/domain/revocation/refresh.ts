@@ -6,7 +6,7 @@ import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { type CrlPublisher, fullScope } from "./crl.ts";
-import type { RevocationChange } from "./revoke.ts";
+import { isCaCertificate, type RevocationChange } from "./revoke.ts";
 import { systemOrigin } from "./system-origin.ts";
 
 interface Deps {
@@ -36,7 +36,9 @@ export class CrlRefresh {
   changed(change: RevocationChange): void {
     const { clock, refreshAfterRevocationSeconds } = this.#deps;
     const urgent =
-      change.kind === "ca" || change.reason === "keyCompromise" || change.reason === "cACompromise";
+      isCaCertificate(change.kind) ||
+      change.reason === "keyCompromise" ||
+      change.reason === "cACompromise";
     const now = clock.now();
     const wanted = urgent ? now : addSeconds(now, refreshAfterRevocationSeconds);
     const due = this.#due.get(change.caId);

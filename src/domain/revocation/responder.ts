@@ -191,8 +191,10 @@ export class Responders {
     }
   }
 
-  async #certify(issuer: Issuer, held: HeldKey): Promise<ResponderRecord> {
-    const { ca } = issuer;
+  async #certify({ ca: known }: Issuer, held: HeldKey): Promise<ResponderRecord> {
+    // Read anew: the certificate of an externally signed CA may have been replaced by a longer one.
+    const ca = (await this.#deps.store.read.cas.byId(known.id)) ?? known;
+    const issuer = issuerOf(ca);
     const { notBefore, notAfter } = this.#validity(ca);
     let made: ResponderRecord | undefined;
     await this.#deps.signCertificate({

@@ -31,6 +31,8 @@ export interface RevocationRequest {
   readonly mayManageCa: boolean;
   /** `acme` or `cmp` when a device asked; written into the event. */
   readonly protocol?: string | undefined;
+  /** Written in the same unit when this call changes something: what else its caller has to say. */
+  readonly also?: (tx: Unit, at: Instant) => Promise<void>;
 }
 
 /** What is true of the serial now, and whether this call made it so. */
@@ -96,7 +98,7 @@ export class Revoker {
     const now = this.#deps.clock.now();
     const { result, change } = await this.#deps.store.atomically(async (tx) => {
       const found = await lock(tx, request, now);
-      if (found.certificate?.kind === "ca" && !request.mayManageCa) {
+      if (isCaCertificate(found.certificate?.kind) && !request.mayManageCa) {
         throw refuse("forbidden", { capability: "ca:manage" });
       }
       const outcome = decide(found.state, action, this.#holdable(found.certificate));
@@ -107,6 +109,7 @@ export class Revoker {
       const blocked = this.#compromised(request, change, found);
       await tx.audit.appendEvent(eventOf(request, change, found), now);
       if (blocked !== undefined) await block(tx, request.origin, blocked);
+      await request.also?.(tx, now);
       return { result: resultOf(change), change };
     });
     if (change !== undefined) this.#deps.changed(change);
@@ -130,10 +133,14 @@ export class Revoker {
 
   #holdable(certificate: CertificateRecord | undefined): boolean {
     if (certificate === undefined) return true;
-    if (certificate.kind === "ca" || certificate.kind === "responder") return false;
+    if (isCaCertificate(certificate.kind) || certificate.kind === "responder") return false;
     return this.#deps.holdPermitted(certificate.profile);
   }
 }
+
+/** A certificate that makes its subject a CA: only who manages CAs revokes it, and nobody holds it. */
+export const isCaCertificate = (kind: RevocationChange["kind"] | undefined): boolean =>
+  kind === "ca" || kind === "cross";
 
 /** What the unit found under the lock. */
 interface Found {

@@ -1,0 +1,83 @@
+/** `pkid ca rotate`, `rotation`, `rotations` and `retire`: a new key for a CA, and the end of the old one. */
+
+import { number, pageArgs, toggle, value, valueOr, word } from "#cli/args.ts";
+import { type Command, command } from "#cli/command.ts";
+import { caIdOf } from "#cli/references.ts";
+import { columns, facts, type Row, rowOf, rowsAt, textAt } from "#cli/rows.ts";
+
+export const rolloverVerbs: Readonly<Record<string, Command>> = {
+  rotate: command({
+    summary: "Give a CA a new key under the same name; the old key stops issuing.",
+    args: {
+      ca: word(),
+      "new-label": value(
+        "Label of the new CA (the old one and -r2, -r3, … when not given).",
+        "label",
+      ),
+      "key-type": value("Key type (the old one's when not given).", "type"),
+      "validity-days": number("Validity in days (the old one's when not given).", "days"),
+    },
+    run: async ({ args, client, print }) => {
+      const path = { id: await caIdOf(client, args.ca) };
+      const body = {
+        ...{ new_label: args["new-label"], key_type: args["key-type"] },
+        validity_days: args["validity-days"],
+      };
+      const rotated = await client.ask("ca.rotate", { path, body });
+      print(rotated, rotatedText(rotated));
+    },
+  }),
+  rotation: command({
+    summary: "Show how far the rollover of a CA has come.",
+    args: { ca: word() },
+    run: async ({ args, client, print }) => {
+      const path = { id: await caIdOf(client, args.ca) };
+      const status = await client.ask("ca.rotation", { path });
+      print(status, facts(flat(status), ["id", "label", "status", ...shown]));
+    },
+  }),
+  rotations: command({
+    summary: "List rollovers that are not over.",
+    args: pageArgs,
+    run: async ({ args, client, print }) => {
+      const { all, ...query } = args;
+      const list = await client.list("ca.rotations", { query }, all);
+      print(list, columns(rowsAt(list, "items").map(flat), ["label", ...shown]));
+    },
+  }),
+  retire: command({
+    summary: "Revoke the oldest superseded key of a CA and publish it.",
+    args: {
+      ca: word(),
+      reason: valueOr("Revocation reason by name.", "reason", "cessationOfOperation"),
+      force: toggle("Retire although certificates of the key are still valid."),
+    },
+    run: async ({ args, client, print }) => {
+      const path = { id: await caIdOf(client, args.ca) };
+      const body = { reason: args.reason, force: args.force };
+      const retired = await client.ask("ca.retire", { path, body });
+      const ca = rowOf(retired.retired_ca);
+      const keys = ["id", "label", "status", "revoked_serial", "crl_number", "outstanding_leaves"];
+      print(retired, facts({ ...ca, ...retired }, keys));
+    },
+  }),
+};
+
+function rotatedText(rotated: Row): string {
+  const labels = {
+    ...{ old: textAt(rowOf(rotated.old_ca), "label"), new: textAt(rowOf(rotated.new_ca), "label") },
+    ...{ new_id: textAt(rowOf(rotated.new_ca), "id"), retire_after: rotated.retire_after },
+  };
+  const head = facts(labels, ["old", "new", "new_id", "retire_after"]);
+  return head + textAt(rotated, "combined_chain_pem");
+}
+
+/** The CA's own members beside those of its rollover, the neighbours by label. */
+const flat = (status: Row): Row => ({
+  ...rowOf(status.ca),
+  ...status,
+  successor: textAt(rowOf(status.successor), "label"),
+  predecessor: textAt(rowOf(status.predecessor), "label"),
+});
+
+const shown = ["successor", "predecessor", "outstanding_leaves", "retire_after", "safe_to_retire"];
