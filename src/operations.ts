@@ -10,7 +10,7 @@ import type { Capability } from "#core/access/roles.ts";
  * - `writes`: refusals after authentication are audited under the operation's name; foreign and absent ids look alike (403).
  * - `suspendable`: refused while the tenant is suspended. `limit`: the rate and guard class.
  * - `grows`: adds records nobody waits for in an emergency; refused while the disk is nearly full (`database.min_free_mb`).
- * - `local`: exists only on the admin socket. `body`: largest accepted, when not the server's default.
+ * - `local`: exists only on the admin socket. `bodyBytesMax`: largest body, when more than the server's default.
  */
 export interface Operation {
   readonly route: string;
@@ -21,6 +21,7 @@ export interface Operation {
   readonly grows?: true;
   readonly limit?: "ocsp" | "crl" | "chain" | "admin" | "admin_sign" | "exempt";
   readonly local?: true;
+  readonly bodyBytesMax?: number;
 }
 
 const read = { needs: "read", on: "ca" } as const;
@@ -58,6 +59,7 @@ export const operations = {
   "cert.issue":            { route: "POST /api/ca/{id}/issue",                           ...issue, suspendable: true, grows: true, limit: "admin_sign" },
   "cert.renew":           { route: "POST /api/ca/{id}/renew",                            ...issue, suspendable: true, grows: true, limit: "admin_sign" },
   "cert.preview":         { route: "POST /api/ca/{id}/certificates:preview",             needs: "issue", on: "ca" },
+  "cert.issue_bulk":      { route: "POST /api/ca/{id}/certificates:bulk",                ...issue, suspendable: true, grows: true, limit: "admin_sign", bodyBytesMax: 67_108_864 },
   "csr.parse":            { route: "POST /api/parse-csr",                                needs: "read", on: "any" },
   "cert.list":             { route: "GET /api/ca/{id}/certificates",                     ...read },
   "cert.show":             { route: "GET /api/ca/{id}/certificates/{serial}",            ...read },

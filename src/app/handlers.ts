@@ -6,6 +6,7 @@ import { accessHandlers } from "#api/access.ts";
 import { auditHandlers } from "#api/audit.ts";
 import { authorityHandlers } from "#api/authorities.ts";
 import { blockedKeyHandlers } from "#api/blocked-keys.ts";
+import { bulkHandlers } from "#api/bulk.ts";
 import { certificateHandlers } from "#api/certificates.ts";
 import { type Build as HealthBuild, healthHandlers, type Probes } from "#api/health.ts";
 import { issuanceHandlers } from "#api/issuance.ts";
@@ -50,7 +51,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
     pathsMax: config.server.ocsp_cache_entries,
     onAnswer: ocspCounter(metrics),
   });
-  const { authorities, issuance, profiles } = parts;
+  const { authorities, issuance, bulk, profiles } = parts;
   const handlers: Handlers = {
     ...descriptionHandlers(() => handlers, build.version),
     ...healthHandlers(
@@ -70,6 +71,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...rolloverHandlers({ store, clock, authorities, retirement: parts.retirement }),
     ...profileHandlers({ profiles }),
     ...issuanceHandlers({ issuance }),
+    ...bulkHandlers({ bulk }),
     ...certificateHandlers({ store, clock, profiles }),
     ...pinningHandlers({ store }),
     ...revocationHandlers({ store, clock, revoker, publisher }),

@@ -9,6 +9,7 @@ import { Serving } from "#domain/authorities/serving.ts";
 import { CaSigners } from "#domain/authorities/signers.ts";
 import { KeyCounts } from "#domain/audit/key-counts.ts";
 import { CaaGate } from "#domain/certificates/caa.ts";
+import { BulkIssue } from "#domain/certificates/bulk.ts";
 import { Ceremony } from "#domain/certificates/ceremony.ts";
 import { Issuance } from "#domain/certificates/issue.ts";
 import { certifyResponder } from "#domain/certificates/responder.ts";
@@ -35,6 +36,7 @@ export interface Parts {
   readonly authorities: Authorities;
   readonly retirement: Retirement;
   readonly issuance: Issuance;
+  readonly bulk: BulkIssue;
   readonly serving: Serving;
   readonly revocation: Revocation;
   readonly counts: KeyCounts;
@@ -60,6 +62,7 @@ export function domainParts(ground: Ground, wake: () => void): Parts {
     provider: keyRoles(config).ca,
   });
   const common = { store, clock, signers, ceremony, profiles, settings };
+  const issuance = new Issuance(common);
   const counts = new KeyCounts({
     ...{ store, clock },
     onFailure: (error) => log.write("error", "key_counts_failed", { error: describe(error) }),
@@ -72,8 +75,9 @@ export function domainParts(ground: Ground, wake: () => void): Parts {
       log.write("error", `${what}_failed`, { ca_id: ca, error: describe(error) }),
   });
   return {
-    ...{ authorities, revocation, counts, profiles, issuance: new Issuance(common) },
     retirement: new Retirement({ store, clock, ...revocation }),
+    ...{ authorities, revocation, counts, profiles, issuance },
+    bulk: new BulkIssue({ store, clock, random, issuance }),
     serving: new Serving({ ...common, authorities }),
     blockedKeys: new BlockedKeys({ store, clock, random }),
     reloadProfiles: (next) => {

@@ -5,6 +5,7 @@ import type { Instant } from "#core/time.ts";
 import type { AccessReads, AccessWrites } from "#domain/access/store.ts";
 import type { AccessLogRow, AuditReads, AuditWrites } from "#domain/audit/store.ts";
 import type { CaReads, CaWrites } from "#domain/authorities/store.ts";
+import type { BulkReads, BulkWrites } from "#domain/certificates/bulk-store.ts";
 import type { CertificateReads, CertificateWrites } from "#domain/certificates/store.ts";
 import type { KeyCheckReads, KeyCheckWrites } from "#domain/key-checks/store.ts";
 import type { RevocationReads, RevocationWrites } from "#domain/revocation/store.ts";
@@ -14,6 +15,7 @@ export interface Reads {
   readonly cas: CaReads;
   readonly certificates: CertificateReads;
   readonly revocations: RevocationReads;
+  readonly bulk: BulkReads;
   readonly keyChecks: KeyCheckReads;
   readonly access: AccessReads;
   readonly audit: AuditReads;
@@ -25,6 +27,7 @@ export interface Unit {
   readonly cas: CaWrites;
   readonly certificates: CertificateWrites;
   readonly revocations: RevocationWrites;
+  readonly bulk: BulkWrites;
   readonly keyChecks: KeyCheckWrites;
   readonly access: AccessWrites;
   readonly audit: AuditWrites;

@@ -160,7 +160,7 @@ export class FrontDoor {
     if (found.kind === "nothing") return this.#page(exchange);
     if (found.kind === "method") throw refuse("method_not_allowed", { allow: found.allow });
     exchange.route = found.match.route;
-    refuseAnnounced(request, this.#deps.bodyBytesMax);
+    refuseAnnounced(request, this.#bodyBytesMax(found.match));
     const handler = this.#deps.handlers[found.match.operation];
     if (typeof handler === "function") {
       return dressed(exchange, await runPublic(exchange, found.match, handler));
@@ -196,11 +196,15 @@ export class FrontDoor {
       path: match.path,
       query,
       body: async () => {
-        const value = await readJson(request, this.#deps.bodyBytesMax);
+        const value = await readJson(request, this.#bodyBytesMax(match));
         exchange.bodyRead();
         return value;
       },
     };
+  }
+
+  #bodyBytesMax({ operation }: Match): number {
+    return Math.max(this.#deps.bodyBytesMax, operationOf(operation).bodyBytesMax ?? 0);
   }
 
   async #origin(exchange: Exchange): Promise<Origin | undefined> {

@@ -19,6 +19,9 @@ const requests = [
   [`ca issue-intermediate --parent ${id} --label i --cn I --permit-dns a.test,b.test --exclude-ip 10.0.0.0/8`, `POST /api/ca/${id}/issue-intermediate`, { label: "i", subject: { cn: "I" }, key_type: "ecdsa-p256", name_constraints: { permitted: { dns: ["a.test", "b.test"] }, excluded: { ip: ["10.0.0.0/8"] } } }],
   ["profile list",                             "GET /api/profiles", undefined],
   [`cert issue --ca ${id} --csr - --validity-days 3 --must-staple`, `POST /api/ca/${id}/issue`, { csr: "REQUEST", profile: "server", validity_days: 3, must_staple: true }],
+  [`cert issue --ca ${id} --csr - --dry-run`,  `POST /api/ca/${id}/certificates:preview`, { csr: "REQUEST", profile: "server" }],
+  [`cert renew --ca ${id} 12 --csr - --validity-days 3`, `POST /api/ca/${id}/renew`, { serial: "12", csr: "REQUEST", validity_days: 3 }],
+  [`cert renew --ca ${id} 12`,                 `POST /api/ca/${id}/renew`, { serial: "12" }],
   [`cert list --ca ${id} --q x --expires-before 2030-01-01`, `GET /api/ca/${id}/certificates?q=x&expires_before=2030-01-01`, undefined],
   [`cert list --ca ${id} --by-public-key ${"AB:".repeat(31)}AB`, `GET /api/ca/${id}/certificates?public_key_sha256=SHA256%3A${Buffer.alloc(32, 0xab).toString("base64").slice(0, 43)}`.replaceAll("+", "%2B").replaceAll(/(?<=3A.*)\//g, "%2F"), undefined],
   [`cert orphans --ca ${id}`,                  `GET /api/ca/${id}/orphans`, undefined],
@@ -58,7 +61,7 @@ test("SSHFP records are computed here and ask no instance", async () => {
 
 describe("a command is one request to a row of the operations table", () => {
   test.each(requests)("%s", async (line, request, body) => {
-    const answers = () => ({ available: true });
+    const answers = () => ({ available: true, would_issue: true });
     const { code, asked } = await shell(line.split(" "), { answers, stdin: "REQUEST" });
     expect(asked).toEqual([
       {

@@ -7,6 +7,7 @@ import { Problem } from "#core/problems.ts";
 import { instant } from "#core/time.ts";
 import type { Page, PageKey } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
+import { bulkContract } from "./store-bulk.suite.ts";
 import { keyCheckContract } from "./store-key-checks.suite.ts";
 import * as make from "#test/support/records.ts";
 import { lifecycle } from "./lifecycle.suite.ts";
@@ -36,6 +37,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     crls(given);
     access(given);
     keyCheckContract(given);
+    bulkContract(given);
     audit(given);
     units(given);
   });

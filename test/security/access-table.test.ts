@@ -121,6 +121,7 @@ test("a nearly full disk stops what grows and nothing else", async () => {
     "ca.rotate",
     "cert.issue",
     "cert.renew",
+    "cert.issue_bulk",
     "token.create",
   ]);
 });

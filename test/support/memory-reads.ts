@@ -6,6 +6,7 @@ import type { EventFilter } from "#domain/audit/store.ts";
 import type { CaFilter, CrossSignRecord } from "#domain/authorities/store.ts";
 import type { CertificateFilter, CertificateRecord } from "#domain/certificates/store.ts";
 import type { Reads } from "#domain/store.ts";
+import { bulkReads } from "./memory-bulk.ts";
 import { keyCheckReads } from "./memory-key-checks.ts";
 import { headOf, type MemoryState, pageOf, serialKey } from "./memory-state.ts";
 
@@ -15,6 +16,7 @@ export function memoryReads(state: MemoryState): Reads {
     cas: casReads(state),
     certificates: certificateReads(state),
     revocations: revocationReads(state),
+    bulk: bulkReads(state),
     keyChecks: keyCheckReads(state),
     access: accessReads(state),
     audit: auditReads(state),

@@ -6,6 +6,7 @@ import type { CaId, Serial } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
 import type { ApiTokenRecord, TenantRecord } from "#domain/access/store.ts";
 import type { CaRecord, CrossSignFacts, Page, PageKey } from "#domain/authorities/store.ts";
+import type { BulkItem, BulkOperation } from "#domain/certificates/bulk-store.ts";
 import type { CertificateRecord, IntentRecord } from "#domain/certificates/store.ts";
 import type { BlockedKeyRecord } from "#domain/key-checks/store.ts";
 import type { CrlRecord, ResponderRecord, RevocationRecord } from "#domain/revocation/store.ts";
@@ -20,6 +21,8 @@ export interface MemoryState {
   readonly crls: Map<string, CrlRecord>;
   readonly crlReservations: Map<string, { readonly number: number; readonly thisUpdate: Instant }>;
   readonly responders: Map<string, ResponderRecord>;
+  readonly bulkOperations: Map<string, BulkOperation>;
+  readonly bulkItems: Map<string, BulkItem & { readonly operation: string }>;
   /** By key digest. */
   readonly blockedKeys: Map<string, BlockedKeyRecord>;
   readonly ownKeys: Map<string, true>;

@@ -11,6 +11,7 @@ import type { TenantRecord } from "#domain/access/store.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
 import type { IntentRecord } from "#domain/certificates/store.ts";
 import type { Store, Unit } from "#domain/store.ts";
+import { bulkWrites } from "./memory-bulk.ts";
 import { keyCheckWrites } from "./memory-key-checks.ts";
 import { memoryReads } from "./memory-reads.ts";
 import { headOf, type MemoryState, serialKey } from "./memory-state.ts";
@@ -90,6 +91,7 @@ function unitOf(state: MemoryState, beforeWrite: (operation: string) => void): U
       cas: casWrites(state),
       certificates: certificateWrites(state),
       revocations: revocationWrites(state),
+      bulk: bulkWrites(state),
       keyChecks: keyCheckWrites(state),
       access: accessWrites(state),
       audit: auditWrites(state),
@@ -295,6 +297,7 @@ const emptyState = (): MemoryState => ({
     revocations: new Map(),
   },
   ...{ crls: new Map(), crlReservations: new Map(), responders: new Map(), tokens: new Map() },
+  ...{ bulkOperations: new Map(), bulkItems: new Map() },
   ...{ blockedKeys: new Map(), ownKeys: new Map() },
   ...{ events: new Map(), ledger: new Map(), values: new Map(), counters: new Map() },
   tenants: new Map([["default", { ...defaultRow }]]),

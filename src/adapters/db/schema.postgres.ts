@@ -14,6 +14,8 @@ export const {
   crlReservations,
   crls,
   responders,
+  bulkOperations,
+  bulkItems,
   blockedKeys,
   ownKeys,
   tokens,

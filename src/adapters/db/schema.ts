@@ -3,6 +3,7 @@
 import { sql } from "drizzle-orm";
 
 import type { Kit } from "./kit.ts";
+import { bulkTables } from "./schema-bulk.ts";
 import { keyCheckTables } from "./schema-key-checks.ts";
 
 /** Builds every table with the columns of one dialect. */
@@ -13,6 +14,7 @@ export function defineTables(k: Kit) {
     ...revocationTables(k),
     ...crlTables(k),
     ...keyCheckTables(k),
+    ...bulkTables(k),
     ...{ tokens: tokensTable(k), tenants: tenantsTable(k) },
     ...{ events: eventsTable(k), ledger: ledgerTable(k), openIntents: openIntentsTable(k) },
     ...{ heads: headsTable(k), accessLog: accessLogTable(k), migrations: migrationsTable(k) },

@@ -6,6 +6,7 @@ import type { Reads, Store, Unit } from "#domain/store.ts";
 import { accessReads, accessWrites } from "./access.ts";
 import { AccessLog } from "./access-log.ts";
 import { auditReads } from "./audit.ts";
+import { bulkReads, bulkWrites } from "./bulk.ts";
 import { caReads, caWrites } from "./cas.ts";
 import { certificateReads, certificateWrites } from "./certificates.ts";
 import type { Engine } from "./engine.ts";
@@ -87,6 +88,7 @@ function readsOf(engine: Engine, owner: number, memo: Memo | undefined): Reads {
     cas: guardedMethods(memo === undefined ? cas : remembered(memo, cas, ["byId"])),
     certificates: guardedMethods(certificateReads(reader)),
     revocations: guardedMethods(revocationReads(reader, sequence)),
+    bulk: guardedMethods(bulkReads(reader)),
     keyChecks: guardedMethods(keyCheckReads(reader)),
     access: guardedMethods(
       memo === undefined ? access : remembered(memo, access, ["tenant", "tokenByHash"]),
@@ -104,6 +106,7 @@ function unitOf({ engine: { writer }, journal, owner }: StoreDeps, memo: Memo | 
     cas: memo === undefined ? cas : { ...touching(memo, cas), status: cas.status },
     certificates: certificateWrites(writer, owner),
     revocations: revocationWrites(writer, () => journal.nextRevocation()),
+    bulk: bulkWrites(writer),
     keyChecks: keyCheckWrites(writer),
     access: memo === undefined ? access : touching(memo, access),
     audit: journal,

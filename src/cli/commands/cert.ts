@@ -6,6 +6,7 @@ import type { Client } from "#cli/client.ts";
 import { type Command, command, type Invocation } from "#cli/command.ts";
 import { Refusal } from "#cli/failure.ts";
 import { readTextArgument, writeResult } from "#cli/io.ts";
+import { issueBulk } from "#cli/commands/cert-bulk.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
 import { columns, facts, type Row, rowsAt, table, textAt } from "#cli/rows.ts";
 
@@ -45,6 +46,7 @@ export const certVerbs: Readonly<Record<string, Command>> = {
       return 0;
     },
   }),
+  "issue-bulk": issueBulk,
   renew: command({
     summary: "Certify the identity of a certificate again.",
     args: {

@@ -16,6 +16,7 @@ export const actions = {
     ...["profile", "not_after", "ct", "requester", "protocol"],
     ...["renewed_from", "validity_clamped", "approval", "reasons"],
   ],
+  "cert.issue_bulk": ["op", "requested", "issued", "pending", "failed"],
   "cert.renew": [
     ...["renewed_from", "profile", "not_after", "ct", "validity_clamped"],
     ...["approval", "reasons"],

@@ -4,6 +4,7 @@ import { bitString, oid, sequence } from "#core/asn1/der.ts";
 import { oids } from "#core/asn1/oids.ts";
 import { type GateReport, gateJson } from "#core/policy/gates.ts";
 import type { Profile } from "#core/policy/profile.ts";
+import type { Problem } from "#core/problems.ts";
 import { secondsPerDay } from "#core/time.ts";
 import type { GeneralName } from "#core/x509/general-names.ts";
 import type { Name } from "#core/x509/names.ts";
@@ -25,6 +26,8 @@ export interface PreviewWish {
 export interface Preview extends Planned {
   readonly keyProvided: boolean;
   readonly accepted: boolean;
+  /** What an issue would be refused with; a missing key alone refuses nothing. */
+  readonly refusal: Problem | undefined;
   readonly gates: readonly PreviewedGate[];
 }
 
@@ -51,7 +54,9 @@ export async function preview(
   const decided = await deps.ceremony.decide({ ...plan, kind: "leaf", tenant });
   const reports = (decided.cleared ? decided.plan.gates : decided.gates).map(gateJson);
   const gates = keyProvided ? reports : reports.map(withoutKey);
-  return { ...plan, keyProvided, gates, accepted: gates.every(({ status }) => status !== "fail") };
+  const accepted = gates.every(({ status }) => status !== "fail");
+  const refusal = accepted || decided.cleared ? undefined : decided.refusal;
+  return { ...plan, keyProvided, gates, accepted, refusal };
 }
 
 /** Nothing can be said of a key that is not there. */

@@ -1,0 +1,26 @@
+/** The tables of bulk issue: who asked for what, and which of it exists. */
+
+import type { Kit } from "./kit.ts";
+
+/** Builds them with the columns of one dialect. */
+export function bulkTables(k: Kit) {
+  const bulkOperations = k.table("bulk_operations", {
+    id: k.text("id").primaryKey(),
+    lineage: k.text("lineage").notNull(),
+    /** Lower hex SHA-256 of everything that was asked. */
+    digest: k.text("digest").notNull(),
+    requestedBy: k.text("requested_by").notNull(),
+    createdAt: k.int("created_at").notNull(),
+  });
+  const bulkItems = k.table(
+    "bulk_items",
+    {
+      operation: k.text("operation").notNull(),
+      position: k.int("position").notNull(),
+      caId: k.text("ca_id").notNull(),
+      serial: k.text("serial").notNull(),
+    },
+    (t) => [k.primaryKey({ columns: [t.operation, t.position] })],
+  );
+  return { bulkOperations, bulkItems };
+}

@@ -1,0 +1,122 @@
+/** Bulk issue in JSON: a plan, or an execution that may be repeated (HTTP contract §4.5). */
+
+import { defaultProfile } from "#core/policy/profiles.ts";
+import { assert, type Problem, refuse } from "#core/problems.ts";
+import { flag, type Input, integer, list, object, optional, otherwise, text } from "#core/shape.ts";
+import { timestamp } from "#core/time.ts";
+import { generalNameText } from "#core/x509/general-names.ts";
+import { nameText } from "#core/x509/names.ts";
+import { type Handler, handler, ok } from "#domain/access/call.ts";
+import { certificatePem, pemBundle } from "#domain/authorities/bundle.ts";
+import type {
+  BulkIssue,
+  BulkOutcome,
+  BulkResult,
+  BulkWish,
+  PlannedItem,
+} from "#domain/certificates/bulk.ts";
+import type { OperationName } from "#operations";
+
+/** The handler for `cert.issue_bulk`. */
+export function bulkHandlers({ bulk }: { readonly bulk: BulkIssue }) {
+  return {
+    "cert.issue_bulk": handler({
+      summary:
+        "Plan or issue many certificates; repeated under its operation id it issues the rest.",
+      path: { id: text() },
+      body: bulkFields,
+      run: async ({ origin, ca, body }) => {
+        assert(ca !== undefined, "an operation on a CA has one");
+        const items = body.items.map(wishOf);
+        const { operation_id: operationId, concurrency, confirm_count: confirmed } = body;
+        const order = { operationId, items, concurrency };
+        if (body.dry_run) return ok(planJson(await bulk.plan(ca, order), items));
+        if (confirmed === undefined) throw refuse("missing_field", { field: "confirm_count" });
+        if (confirmed !== items.length) {
+          const actual_count = items.length;
+          throw refuse("confirm_count_mismatch", { confirm_count: confirmed, actual_count });
+        }
+        return ok(resultJson(await bulk.execute(origin, ca, order), items));
+      },
+    }),
+  } satisfies Partial<Record<OperationName, Handler>>;
+}
+
+const itemFields = {
+  ref: optional(text({ min: 1, max: 200 })),
+  csr: text({ min: 1, max: 131_072 }),
+  profile: otherwise(text({ min: 1, max: 100 }), defaultProfile),
+  validity_days: optional(integer(1, 36_500)),
+};
+
+const bulkFields = {
+  dry_run: otherwise(flag(), false),
+  items: list(object(itemFields), 1, 10_000),
+  confirm_count: optional(integer(1, 10_000)),
+  operation_id: optional(text({ min: 1, max: 100, pattern: /^[A-Za-z0-9._-]+$/ })),
+  concurrency: otherwise(integer(1, 64), 8),
+};
+
+const wishOf = (item: Input<typeof itemFields>, index: number): BulkWish => ({
+  ...{ ref: item.ref ?? `#${index}`, csr: item.csr, profile: item.profile },
+  validityDays: item.validity_days,
+});
+
+/** BulkPlan. */
+function planJson(
+  { operationId, ca, items }: Awaited<ReturnType<BulkIssue["plan"]>>,
+  wishes: readonly BulkWish[],
+) {
+  const valid = items.filter(({ refusal }) => refusal === undefined).length;
+  return {
+    ...{ operation_id: operationId, ca_id: ca.id, ca_label: ca.label, requested: items.length },
+    ...{ valid, invalid: items.length - valid },
+    need_approval: items.filter(needsApproval).length,
+    items: items.map((item, index) => ({
+      ...namedBy(wishes[index], index),
+      valid: item.refusal === undefined,
+      ...(item.preview && {
+        subject: nameText(item.preview.plan.subject),
+        sans: item.preview.plan.sans.map(generalNameText),
+      }),
+      requires_approval: needsApproval(item),
+      ...errorJson(item.refusal),
+    })),
+  };
+}
+
+/** BulkResult. */
+function resultJson(result: BulkResult, wishes: readonly BulkWish[]) {
+  const { operationId, ca, outcomes } = result;
+  const issued = outcomes.filter((outcome) => "record" in outcome).length;
+  return {
+    ...{ operation_id: operationId, ca_id: ca.id, requested: outcomes.length, issued },
+    ...{ pending: 0, failed: outcomes.length - issued },
+    items: outcomes.map((outcome, index) => ({
+      ...namedBy(wishes[index], index),
+      ...outcomeJson(outcome),
+    })),
+    duration_seconds: result.durationSeconds,
+  };
+}
+
+function outcomeJson(outcome: BulkOutcome) {
+  if ("refusal" in outcome) return { status: "failed", ...errorJson(outcome.refusal) };
+  const { record, intermediates } = outcome;
+  return {
+    ...{ status: "issued", serial: record.serial },
+    ...{ not_before: timestamp(record.notBefore), not_after: timestamp(record.notAfter) },
+    certificate: certificatePem(record.certificate),
+    chain: pemBundle([record.certificate, ...intermediates]),
+  };
+}
+
+const namedBy = (wish: BulkWish | undefined, index: number) => ({
+  ...{ ref: wish?.ref ?? `#${index}`, index, profile: wish?.profile ?? defaultProfile },
+});
+
+const needsApproval = ({ preview }: PlannedItem): boolean =>
+  preview?.profile.requireApproval ?? false;
+
+const errorJson = (refusal: Problem | undefined) =>
+  refusal === undefined ? {} : { error: refusal.message, error_code: refusal.code };

@@ -1,0 +1,35 @@
+/** How bulk issues are remembered, so that a repetition makes only what is missing. */
+
+import type { CaId, Serial } from "#core/ids.ts";
+import type { Instant } from "#core/time.ts";
+
+/** What belongs to an operation id for good. */
+export interface BulkOperation {
+  readonly id: string;
+  readonly lineage: CaId;
+  /** Lower hex SHA-256 of everything that was asked. */
+  readonly digest: string;
+  readonly requestedBy: string;
+  readonly createdAt: Instant;
+}
+
+/** One item that became a certificate. */
+export interface BulkItem {
+  /** Place in the list of the request, from 0. */
+  readonly position: number;
+  readonly caId: CaId;
+  readonly serial: Serial;
+}
+
+export interface BulkReads {
+  operation(id: string): Promise<BulkOperation | undefined>;
+  /** Items with a position above `after`, in order. */
+  issued(operation: string, limit: number, after: number): Promise<readonly BulkItem[]>;
+}
+
+export interface BulkWrites {
+  /** Takes the id for good; false when it is taken. */
+  begin(operation: BulkOperation): Promise<boolean>;
+  /** Notes what an item became, in the unit that stores the certificate; false when it had become one before. */
+  settle(operation: string, item: BulkItem): Promise<boolean>;
+}

@@ -1,0 +1,248 @@
+/** Bulk issue: a plan, or an execution that can be repeated under its id and then makes only what is missing. */
+
+import { sha256Hex } from "#core/crypto.ts";
+import { assert, Problem, refuse } from "#core/problems.ts";
+import type { Origin } from "#domain/access/call.ts";
+import { activeMember } from "#domain/authorities/resolve.ts";
+import { pathOf } from "#domain/authorities/signers.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import type { Clock, Random } from "#domain/ports.ts";
+import type { Store } from "#domain/store.ts";
+import type { BulkItem } from "./bulk-store.ts";
+import { aboutCa } from "./events.ts";
+import type { Issuance } from "./issue.ts";
+import type { Preview } from "./preview.ts";
+import type { CertificateRecord } from "./store.ts";
+
+/** One certificate that is wanted. */
+export interface BulkWish {
+  readonly ref: string;
+  readonly csr: string;
+  readonly profile: string;
+  readonly validityDays: number | undefined;
+}
+
+/** What is asked as a whole. */
+export interface BulkOrder {
+  /** Undefined: a new one. */
+  readonly operationId: string | undefined;
+  readonly items: readonly BulkWish[];
+  /** How many items are worked on at a time. */
+  readonly concurrency: number;
+}
+
+/** What issuing one item would answer. */
+export type PlannedItem =
+  | { readonly preview: Preview; readonly refusal?: Problem | undefined }
+  | { readonly preview?: undefined; readonly refusal: Problem };
+
+/** What became of one item. */
+export type BulkOutcome =
+  | { readonly record: CertificateRecord; readonly intermediates: readonly Uint8Array[] }
+  | { readonly refusal: Problem };
+
+export interface BulkResult {
+  readonly operationId: string;
+  /** The CA that signs for the lineage now. */
+  readonly ca: CaRecord;
+  /** One for each item, in their order. */
+  readonly outcomes: readonly BulkOutcome[];
+  readonly durationSeconds: number;
+}
+
+export interface BulkDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly issuance: Issuance;
+}
+
+/** Issues many certificates, each through the one path of every certificate. */
+export class BulkIssue {
+  readonly #deps: BulkDeps;
+  readonly #running = new Set<string>();
+
+  constructor(deps: BulkDeps) {
+    this.#deps = deps;
+  }
+
+  /** What executing would do; writes nothing. Refuses `ca_not_active`. */
+  async plan(ca: CaRecord, order: BulkOrder) {
+    const active = await activeMember(this.#deps.store.read.cas, ca);
+    const items = await eachOf(order.items, order.concurrency, (wish) => this.#planned(ca, wish));
+    return { operationId: order.operationId ?? this.#deps.random.uuid(), ca: active, items };
+  }
+
+  /**
+   * Issues what has not been issued under this id yet; the last word is one event when anything was tried. Refuses
+   * `operation_mismatch` for an id of another request, `operation_running` while it runs here, `ca_not_active`.
+   */
+  async execute(origin: Origin, ca: CaRecord, order: BulkOrder): Promise<BulkResult> {
+    const operationId = order.operationId ?? this.#deps.random.uuid();
+    if (this.#running.has(operationId)) {
+      throw refuse("operation_running", { operation_id: operationId });
+    }
+    this.#running.add(operationId);
+    try {
+      return await this.#execute(origin, ca, order, operationId);
+    } finally {
+      this.#running.delete(operationId);
+    }
+  }
+
+  async #execute(origin: Origin, ca: CaRecord, order: BulkOrder, operationId: string) {
+    const { store, clock } = this.#deps;
+    const begun = clock.now();
+    const active = await activeMember(store.read.cas, ca);
+    await this.#begin(origin, ca, order, operationId);
+    const done = await this.#issuedBefore(operationId);
+    const run: Run = { origin, ca, operationId, done, stop: undefined };
+    let position = 0;
+    const numbered = order.items.map((wish) => ({ wish, position: position++ }));
+    const outcomes = await eachOf(numbered, order.concurrency, (item) => this.#one(run, item));
+    if (done.size < order.items.length) {
+      await this.#conclude(origin, active, operationId, outcomes);
+    }
+    return {
+      ...{ operationId, ca: active, outcomes },
+      durationSeconds: Math.max(0, clock.now() - begun) / 1000,
+    };
+  }
+
+  async #planned(ca: CaRecord, wish: BulkWish): Promise<PlannedItem> {
+    const { csr, profile, validityDays } = wish;
+    try {
+      const asked = { asked: { csr }, profile, validityDays, mustStaple: undefined };
+      const preview = await this.#deps.issuance.preview(ca, asked);
+      return { preview, refusal: preview.refusal };
+    } catch (error) {
+      if (error instanceof Problem) return { refusal: error };
+      throw error;
+    }
+  }
+
+  /** Takes the id, or finds that it stands for exactly this request. */
+  async #begin(origin: Origin, ca: CaRecord, order: BulkOrder, id: string): Promise<void> {
+    const { store, clock } = this.#deps;
+    const digest = digestOf(order.items);
+    const createdAt = clock.now();
+    const requestedBy = origin.principal.subject;
+    const operation = { id, lineage: ca.lineage, digest, requestedBy, createdAt };
+    if (await store.atomically((tx) => tx.bulk.begin(operation))) return;
+    const known = await store.read.bulk.operation(id);
+    if (known?.digest !== digest || known.lineage !== ca.lineage) {
+      throw refuse("operation_mismatch", { operation_id: id });
+    }
+  }
+
+  async #issuedBefore(operationId: string): Promise<ReadonlyMap<number, BulkItem>> {
+    const done = new Map<number, BulkItem>();
+    for (let after = -1; ; ) {
+      const page = await this.#deps.store.read.bulk.issued(operationId, pageSize, after);
+      for (const item of page) done.set(item.position, item);
+      const last = page.at(-1);
+      if (last === undefined || page.length < pageSize) return done;
+      after = last.position;
+    }
+  }
+
+  /** One item; what another one met that no item can pass is not tried again. */
+  async #one(run: Run, { wish, position }: Numbered): Promise<BulkOutcome> {
+    const before = run.done.get(position);
+    if (before !== undefined) return await this.#found(before);
+    if (run.stop !== undefined) return { refusal: run.stop };
+    const { csr, profile, validityDays } = wish;
+    try {
+      const { record, intermediates } = await this.#deps.issuance.issue(run.origin, run.ca, {
+        ...{ csr, profile, validityDays, mustStaple: undefined, caller: "interactive" },
+        // In the certificate's own unit: either both are stored or neither.
+        also: async (tx, { caId, serial }) => {
+          const first = await tx.bulk.settle(run.operationId, { position, caId, serial });
+          if (!first) throw refuse("operation_running", { operation_id: run.operationId });
+        },
+      });
+      return { record, intermediates };
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      if (stopping.has(error.code)) run.stop = error;
+      return { refusal: error };
+    }
+  }
+
+  async #found({ caId, serial }: BulkItem): Promise<BulkOutcome> {
+    const { read } = this.#deps.store;
+    const record = await read.certificates.bySerial(caId, serial);
+    const signer = await read.cas.byId(caId);
+    assert(record !== undefined && signer !== undefined, "what an item became is stored");
+    const path = await pathOf(read.cas, signer);
+    const intermediates = path
+      .filter(({ parent }) => parent !== undefined)
+      .map(({ certificate }) => certificate)
+      .filter((certificate) => certificate !== undefined);
+    return { record, intermediates };
+  }
+
+  async #conclude(
+    origin: Origin,
+    ca: CaRecord,
+    op: string,
+    outcomes: readonly BulkOutcome[],
+  ): Promise<void> {
+    const issued = outcomes.filter((outcome) => "record" in outcome).length;
+    const requested = outcomes.length;
+    const failed = requested - issued;
+    const at = this.#deps.clock.now();
+    await this.#deps.store.atomically((tx) =>
+      tx.audit.appendEvent(
+        {
+          ...{ action: "cert.issue_bulk", ...aboutCa(origin, ca), targetName: ca.label },
+          result: issued === 0 ? "error" : "success",
+          detail: { op, requested, issued, pending: 0, failed },
+        },
+        at,
+      ),
+    );
+  }
+}
+
+interface Numbered {
+  readonly wish: BulkWish;
+  readonly position: number;
+}
+
+interface Run {
+  readonly origin: Origin;
+  readonly ca: CaRecord;
+  readonly operationId: string;
+  readonly done: ReadonlyMap<number, BulkItem>;
+  /** What no item can pass. */
+  stop: Problem | undefined;
+}
+
+/** Runs `work` on every item, at most `bound` at a time, and gives the results in order; the first fault ends it. */
+async function eachOf<T, R>(
+  items: readonly T[],
+  bound: number,
+  work: (item: T) => Promise<R>,
+): Promise<readonly R[]> {
+  const results = new Array<R>(items.length);
+  const waiting = items.entries();
+  const worker = async () => {
+    for (const [at, item] of waiting) results[at] = await work(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(bound, items.length) }, worker));
+  return results;
+}
+
+const digestOf = (items: readonly BulkWish[]): string => {
+  const asked = items.map(({ ref, csr, profile, validityDays }) => [
+    ...[ref, csr, profile, validityDays ?? null],
+  ]);
+  return sha256Hex(new TextEncoder().encode(JSON.stringify(asked)));
+};
+
+const stopping: ReadonlySet<string> = new Set([
+  ...["key_unavailable", "storage_unavailable", "tenant_suspended", "ca_not_active"],
+  ...["quota_exceeded", "operation_running"],
+]);
+const pageSize = 1000;

@@ -1,0 +1,53 @@
+/** What a store promises about bulk issues, whoever keeps it. */
+
+import { expect, test } from "bun:test";
+
+import { caId } from "#core/ids.ts";
+import type { BulkOperation } from "#domain/certificates/bulk-store.ts";
+import type { Store } from "#domain/store.ts";
+import { newSerial, noon } from "#test/support/records.ts";
+
+/** The promises, as tests of the store `given` holds. */
+export function bulkContract(given: () => { readonly store: Store }): void {
+  const operation = (): BulkOperation => ({
+    ...{ id: crypto.randomUUID(), lineage: caId(crypto.randomUUID()), digest: "ab".repeat(32) },
+    ...{ requestedBy: "root", createdAt: noon },
+  });
+  const item = (position: number) => ({
+    ...{ position, caId: caId(crypto.randomUUID()), serial: newSerial() },
+  });
+
+  test("an operation id is taken once, and keeps what it stands for", async () => {
+    const { store } = given();
+    const first = operation();
+    expect(await store.atomically((tx) => tx.bulk.begin(first))).toBe(true);
+    const again = { ...first, digest: "cd".repeat(32) };
+    expect(await store.atomically((tx) => tx.bulk.begin(again))).toBe(false);
+    expect(await store.read.bulk.operation(first.id)).toEqual(first);
+    expect(await store.read.bulk.operation("none")).toBeUndefined();
+  });
+
+  test("an item becomes one certificate, and items are read in order and in pages", async () => {
+    const { store } = given();
+    const { id } = operation();
+    const items = [item(2), item(0), item(1)] as const;
+    for (const one of items) {
+      expect(await store.atomically((tx) => tx.bulk.settle(id, one))).toBe(true);
+    }
+    expect(await store.atomically((tx) => tx.bulk.settle(id, item(1)))).toBe(false);
+    expect(await store.read.bulk.issued(id, 2, -1)).toEqual([items[1], items[2]]);
+    expect(await store.read.bulk.issued(id, 2, 1)).toEqual([items[0]]);
+    expect(await store.read.bulk.issued("other", 2, -1)).toEqual([]);
+  });
+
+  test("a unit that fails leaves no item", async () => {
+    const { store } = given();
+    const { id } = operation();
+    const failed = store.atomically(async (tx) => {
+      await tx.bulk.settle(id, item(0));
+      throw new Error("the certificate is not stored");
+    });
+    await expect(failed).rejects.toThrow("not stored");
+    expect(await store.read.bulk.issued(id, 1, -1)).toEqual([]);
+  });
+}
