@@ -10,6 +10,7 @@ import { newCsr } from "#test/support/relying-party.ts";
 import { bareServer, rawCommits, rawSigning } from "./bench/floors.ts";
 import { type Load, load } from "./bench/load.ts";
 import { bold, ratio, row } from "./bench/print.ts";
+import { gates } from "./bench/gates.ts";
 import { inventory } from "./bench/inventory.ts";
 import { cachedGet, freshPost } from "./bench/ocsp.ts";
 
@@ -25,6 +26,11 @@ interface Scenario {
 
 if (only === "inventory") {
   await inventory(1_000_000);
+  process.exit(0);
+}
+
+if (only === "gates") {
+  await gates(seconds);
   process.exit(0);
 }
 
@@ -50,7 +56,10 @@ for (const scenario of scenarios) {
   if (only === undefined || scenario.name.startsWith(only)) await run(scenario);
 }
 token.remove();
-if (only === undefined) await inventory(1_000_000);
+if (only === undefined) {
+  await gates(seconds);
+  await inventory(1_000_000);
+}
 process.exit(0);
 
 async function run({ name, config, env, keyType }: Scenario): Promise<void> {
