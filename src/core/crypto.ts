@@ -2,6 +2,8 @@
 
 import * as nodeCrypto from "node:crypto";
 
+import { readSlhDsaKey, SlhDsaPublicKey } from "./slh-dsa.ts";
+
 export type HashName = "sha1" | "sha256" | "sha384" | "sha512";
 
 /** An incremental digest. */
@@ -23,15 +25,16 @@ export function equalInConstantTime(a: Uint8Array, b: Uint8Array): boolean {
 }
 
 /** A public key ready for verification. */
-export type VerificationKey = nodeCrypto.KeyObject;
+export type VerificationKey = nodeCrypto.KeyObject | SlhDsaPublicKey;
 
 /** Imports a SubjectPublicKeyInfo (DER); throws when the runtime does not know the key type. */
 export const importPublicKey = (spki: Uint8Array): VerificationKey =>
+  readSlhDsaKey(spki) ??
   nodeCrypto.createPublicKey({ key: Buffer.from(spki), format: "der", type: "spki" });
 
 /** What `verifySignature` needs to know besides the key. */
 export interface SignatureScheme {
-  /** Undefined for Ed25519 and ML-DSA, which take the message itself. */
+  /** Undefined for Ed25519, ML-DSA and SLH-DSA, which take the message itself. */
   readonly hash?: HashName | undefined;
   readonly padding?: "pkcs1" | "pss" | undefined;
 }
@@ -44,6 +47,7 @@ export function verifySignature(
   signature: Uint8Array,
 ): boolean {
   try {
+    if (key instanceof SlhDsaPublicKey) return key.verifies(message, signature);
     return nodeCrypto.verify(scheme.hash ?? null, message, withPadding(key, scheme), signature);
   } catch {
     // A malformed signature or a key the scheme does not fit verifies nothing.
@@ -60,6 +64,10 @@ export function verifySignatureOffThread(
 ): Promise<boolean> {
   return new Promise((resolve) => {
     try {
+      if (key instanceof SlhDsaPublicKey) {
+        resolve(key.verifies(message, signature)); // A few milliseconds, for the few signatures of roots.
+        return;
+      }
       const algorithm = scheme.hash ?? null;
       nodeCrypto.verify(algorithm, message, withPadding(key, scheme), signature, (fault, good) =>
         resolve(fault === null && good),
@@ -70,7 +78,7 @@ export function verifySignatureOffThread(
   });
 }
 
-function withPadding(key: VerificationKey, scheme: SignatureScheme) {
+function withPadding(key: nodeCrypto.KeyObject, scheme: SignatureScheme) {
   if (scheme.padding !== "pss") return key;
   return {
     key,

@@ -2,6 +2,7 @@
 
 import { openKeys } from "#adapters/keys/open.ts";
 import { newKeyStore } from "#test/support/keystore.ts";
+import { node24Present } from "#test/support/node24.ts";
 
 import { keysContract } from "./keys.suite.ts";
 
@@ -19,6 +20,7 @@ keysContract("sealed files", {
     "ml-dsa-44",
     "ml-dsa-65",
     "ml-dsa-87",
+    ...(node24Present ? (["slh-dsa-sha2-128s"] as const) : []),
   ],
   open: () => openKeys(settings),
   durable: true,

@@ -1,9 +1,10 @@
 /** A working key provider in memory: real keys and signatures by node:crypto, and switches that make it fail. */
 
-import { createHash, type KeyObject, sign } from "node:crypto";
+import { createHash, sign } from "node:crypto";
 
 import { assert, refuse } from "#core/problems.ts";
-import { type KeyType, keyTypes, schemeOf } from "#core/x509/algorithms.ts";
+import { slhDsaSet, slhDsaSets, slhDsaSpki } from "#core/slh-dsa.ts";
+import { type KeyType, keyTypes, type SignatureName, schemeOf } from "#core/x509/algorithms.ts";
 import type { HeldKey, KeyRef, Keys, SignTicket } from "#domain/keys.ts";
 
 import { keyPair } from "./x509.ts";
@@ -20,19 +21,18 @@ export interface MemoryKeys extends Keys {
 /** Opens an empty key store. */
 export function openMemoryKeys(): MemoryKeys {
   const held = new Map<string, HeldKey>();
-  const secrets = new Map<string, KeyObject>();
+  const secrets = new Map<string, Signer>();
   const keys: MemoryKeys = {
     signed: [],
     held,
     beforeSign: () => {},
     generate: async ({ provider, label, keyType }) => {
-      const pair = keyPair(keyType);
-      const spki = new Uint8Array(pair.publicKey.export({ type: "spki", format: "der" }));
+      const { spki, sign: signer } = newSigner(keyType);
       const id = createHash("sha256").update(spki).digest("hex").slice(0, 40);
       const key = { ref: { provider, label, id }, keyType, spki, deviceSerial: "software:memory" };
       for (const other of held.values()) assert(other.ref.label !== label, "a label is used once");
       held.set(id, key);
-      secrets.set(id, pair.privateKey);
+      secrets.set(id, signer);
       return key;
     },
     find: async (ref) => present(held, ref),
@@ -44,7 +44,7 @@ export function openMemoryKeys(): MemoryKeys {
       const secret = secrets.get(key.ref.id);
       assert(secret !== undefined, "a held key has its secret");
       keys.signed.push(ticket);
-      return new Uint8Array(sign(schemeOf(ticket.algorithm).hash ?? null, message, secret));
+      return secret(ticket.algorithm, message);
     },
     destroy: async (ref) => {
       held.delete(ref.id);
@@ -65,4 +65,21 @@ function present(held: ReadonlyMap<string, HeldKey>, ref: KeyRef): HeldKey {
   const key = held.get(ref.id);
   if (key === undefined) throw refuse("key_unavailable", { retry_after: 2 });
   return key;
+}
+
+type Signer = (algorithm: SignatureName, message: Uint8Array) => Uint8Array;
+
+function newSigner(keyType: KeyType): { readonly spki: Uint8Array; readonly sign: Signer } {
+  const set = slhDsaSet(keyType);
+  if (set !== undefined) {
+    const { publicKey, secretKey } = slhDsaSets[set].keygen();
+    const spki = slhDsaSpki(set, publicKey);
+    return { spki, sign: (_algorithm, message) => slhDsaSets[set].sign(message, secretKey) };
+  }
+  const pair = keyPair(keyType);
+  return {
+    spki: new Uint8Array(pair.publicKey.export({ type: "spki", format: "der" })),
+    sign: (algorithm, message) =>
+      new Uint8Array(sign(schemeOf(algorithm).hash ?? null, message, pair.privateKey)),
+  };
 }

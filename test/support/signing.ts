@@ -5,6 +5,7 @@ import { constants, createHash, createPublicKey, randomUUID, verify } from "node
 import { type SignatureName, schemeOf } from "#core/x509/algorithms.ts";
 import type { HeldKey, SignTicket } from "#domain/keys.ts";
 
+import { signatureVerifies } from "./node24.ts";
 import { scratchDirectory } from "./openssl.ts";
 
 /** A ticket for one signature over `message`. */
@@ -28,6 +29,7 @@ export function verifies(
   message: Uint8Array,
   signature: Uint8Array,
 ): boolean {
+  if (algorithm.startsWith("slh-")) return signatureVerifies(held.spki, message, signature);
   const { hash, padding } = schemeOf(algorithm);
   const key = createPublicKey({ key: Buffer.from(held.spki), format: "der", type: "spki" });
   const pss = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 };

@@ -90,6 +90,8 @@ export function keyPair(type: KeyType): {
     case "ml-dsa":
       // The type is the name node:crypto knows the algorithm by; its declarations lag behind the runtime.
       return nodeCrypto.generateKeyPairSync(type as "ed25519");
+    case "slh-dsa":
+      throw new Error("the runtime makes no SLH-DSA keys");
     default:
       return family satisfies never;
   }

@@ -76,7 +76,10 @@ export class SignerClient implements Keys {
 
   async sign(ticket: Parameters<Keys["sign"]>[0], message: Uint8Array): Promise<Uint8Array> {
     const parts = [this.#head(ticket.key, ticket.algorithm), message];
-    return this.#ask(frameKinds.sign, parts, true, this.#deps.operationTimeoutMs);
+    // SLH-DSA takes seconds, many on a busy machine; a limit meant for the others would end a healthy signer.
+    const slow = ticket.algorithm.startsWith("slh-dsa-");
+    const timeoutMs = slow ? generateTimeoutMs : this.#deps.operationTimeoutMs;
+    return this.#ask(frameKinds.sign, parts, true, timeoutMs);
   }
 
   async destroy(key: KeyRef): Promise<void> {

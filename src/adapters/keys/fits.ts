@@ -6,7 +6,9 @@ import { type KeyType, keyTypes, type SignatureName } from "#core/x509/algorithm
 export function checkFits(keyType: KeyType, algorithm: SignatureName): void {
   const [family] = keyTypes[keyType];
   const fitting =
-    family === "ml-dsa" ? algorithm === keyType : algorithm.startsWith(prefixes[family]);
+    family === "ml-dsa" || family === "slh-dsa"
+      ? algorithm === keyType
+      : algorithm.startsWith(prefixes[family]);
   if (!fitting) throw new Error(`a key of type ${keyType} cannot sign with ${algorithm}`);
 }
 

@@ -1,6 +1,6 @@
 /** Settings of CRLs and OCSP. */
 
-import { type KeyType, keyTypes } from "#core/x509/algorithms.ts";
+import { isPostQuantum, type KeyType, keyTypes } from "#core/x509/algorithms.ts";
 
 import { baseUrl, count, flag, word } from "#config/fields.ts";
 import { maybeDerived, section } from "#config/section.ts";
@@ -19,10 +19,8 @@ export const crl = section("CRLs", {
   ),
 });
 
-// The table's keys are exactly the key types; relying parties do not verify OCSP answers by ML-DSA yet.
-const types = (Object.keys(keyTypes) as readonly KeyType[]).filter(
-  (type) => keyTypes[type][0] !== "ml-dsa",
-);
+// The table's keys are exactly the key types; relying parties do not verify OCSP answers by post-quantum keys yet.
+const types = (Object.keys(keyTypes) as readonly KeyType[]).filter((type) => !isPostQuantum(type));
 
 /** The keys under `ocsp`. */
 export const ocsp = section("OCSP", {

@@ -3,7 +3,7 @@
 import { encodeOid } from "./oid-octets.ts";
 
 export const oids = {
-  // Public keys: RFC 3279, RFC 5480, RFC 8410, RFC 9881.
+  // Public keys: RFC 3279, RFC 5480, RFC 8410, RFC 9881, RFC 9909.
   rsaEncryption: "1.2.840.113549.1.1.1",
   mgf1: "1.2.840.113549.1.1.8",
   rsassaPss: "1.2.840.113549.1.1.10",
@@ -15,6 +15,9 @@ export const oids = {
   mlDsa44: "2.16.840.1.101.3.4.3.17",
   mlDsa65: "2.16.840.1.101.3.4.3.18",
   mlDsa87: "2.16.840.1.101.3.4.3.19",
+  slhDsa128s: "2.16.840.1.101.3.4.3.20",
+  slhDsa192s: "2.16.840.1.101.3.4.3.22",
+  slhDsa256s: "2.16.840.1.101.3.4.3.24",
   // Digests: RFC 4055 §2.1.
   sha1: "1.3.14.3.2.26",
   sha256: "2.16.840.1.101.3.4.2.1",

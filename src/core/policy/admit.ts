@@ -4,6 +4,7 @@ import type { Problem } from "#core/problems.ts";
 import { refuse } from "#core/problems.ts";
 import { type Instant, secondsPerDay } from "#core/time.ts";
 import type { CertificationRequest } from "#core/x509/csr.ts";
+import { isForRootsOnly } from "#core/x509/algorithms.ts";
 import { type PublicKey, parsePublicKey } from "#core/x509/public-keys.ts";
 import { DerError } from "#core/asn1/cursor.ts";
 
@@ -144,10 +145,13 @@ function nameObjection(
 }
 
 function usageObjection(profile: Profile, usable: number, key: PublicKey): Objection | undefined {
-  if (usable > 0 || profile.keyUsages.length === 0) return undefined;
+  const forRoots = key.keyType !== undefined && isForRootsOnly(key.keyType);
+  if (!forRoots && (usable > 0 || profile.keyUsages.length === 0)) return undefined;
   return {
     gate: "certificate_policy",
-    reason: "the key can serve none of the profile's usages",
+    reason: forRoots
+      ? "SLH-DSA keys are for roots only"
+      : "the key can serve none of the profile's usages",
     code: "key_usage_unsuitable",
     facts: { key_type: key.keyType ?? key.family },
   };

@@ -187,6 +187,7 @@ const usagesByFamily: Readonly<Record<KeyFamily | "unknown", readonly KeyUsage[]
   ec: signing,
   ed25519: signing,
   "ml-dsa": signing,
+  "slh-dsa": signing,
   unknown: [],
 };
 

@@ -143,7 +143,8 @@ function postQuantumLength(key: PublicKey) {
   if (key.family === "unknown" && key.oid.startsWith(mlKemArc)) {
     return "the possession of an ML-KEM key cannot be proven";
   }
-  if (key.family !== "ml-dsa" || key.keyType === undefined) return undefined;
+  const postQuantum = key.family === "ml-dsa" || key.family === "slh-dsa";
+  if (!postQuantum || key.keyType === undefined) return undefined;
   const wanted = rawKeyOctets(key.keyType);
   return key.raw.length === wanted
     ? undefined

@@ -14,6 +14,9 @@ export const keyTypes = {
   "ml-dsa-44": ["ml-dsa", 0, "ml-dsa-44"],
   "ml-dsa-65": ["ml-dsa", 0, "ml-dsa-65"],
   "ml-dsa-87": ["ml-dsa", 0, "ml-dsa-87"],
+  "slh-dsa-sha2-128s": ["slh-dsa", 0, "slh-dsa-sha2-128s"],
+  "slh-dsa-sha2-192s": ["slh-dsa", 0, "slh-dsa-sha2-192s"],
+  "slh-dsa-sha2-256s": ["slh-dsa", 0, "slh-dsa-sha2-256s"],
 } as const;
 
 export type KeyType = keyof typeof keyTypes;
@@ -24,9 +27,15 @@ export const algorithms = ["classical", "pqc", "hybrid"] as const;
 export type Algorithm = (typeof algorithms)[number];
 
 /** True for keys a quantum computer is not known to break; software-held wherever they are (KEY-3). */
-export const isPostQuantum = (keyType: KeyType): boolean => keyTypes[keyType][0] === "ml-dsa";
+export const isPostQuantum = (keyType: KeyType): boolean => keyType in raw;
 
-/** Columns: OID, AlgorithmIdentifier parameters, scheme. RFC 4055, 5758, 8410, 9881. */
+/** True for keys that only roots have: their signatures are large and take seconds to make (PQ-1). */
+export const isForRootsOnly = (keyType: KeyType): boolean => keyTypes[keyType][0] === "slh-dsa";
+
+/** The ML-DSA type that is as strong as this post-quantum one, for what a root's key does not sign itself (PQ-3). */
+export const mlDsaLike = (keyType: KeyType): KeyType => likes.get(keyType) ?? keyType;
+
+/** Columns: OID, AlgorithmIdentifier parameters, scheme. RFC 4055, 5758, 8410, 9881, 9909. */
 export const signatures = {
   "rsa-pkcs1-sha256": ["1.2.840.113549.1.1.11", "null", { hash: "sha256", padding: "pkcs1" }],
   "rsa-pkcs1-sha384": ["1.2.840.113549.1.1.12", "null", { hash: "sha384", padding: "pkcs1" }],
@@ -41,6 +50,9 @@ export const signatures = {
   "ml-dsa-44": ["2.16.840.1.101.3.4.3.17", "absent", {}],
   "ml-dsa-65": ["2.16.840.1.101.3.4.3.18", "absent", {}],
   "ml-dsa-87": ["2.16.840.1.101.3.4.3.19", "absent", {}],
+  "slh-dsa-sha2-128s": ["2.16.840.1.101.3.4.3.20", "absent", {}],
+  "slh-dsa-sha2-192s": ["2.16.840.1.101.3.4.3.22", "absent", {}],
+  "slh-dsa-sha2-256s": ["2.16.840.1.101.3.4.3.24", "absent", {}],
 } as const satisfies Record<string, readonly [string, "null" | "absent" | "pss", SignatureScheme]>;
 
 export type SignatureName = keyof typeof signatures;
@@ -51,8 +63,8 @@ export const defaultSignature = (keyType: KeyType): SignatureName => keyTypes[ke
 /** The scheme `verifySignature` of core/crypto wants. */
 export const schemeOf = (signature: SignatureName): SignatureScheme => signatures[signature][2];
 
-/** Octets of a raw post-quantum public key (FIPS 204 §4 table 2); undefined for classical types. */
-export const rawKeyOctets = (keyType: KeyType): number | undefined => rawOctets.get(keyType);
+/** Octets of a raw post-quantum public key (FIPS 204 table 2, FIPS 205 table 2); undefined for classical types. */
+export const rawKeyOctets = (keyType: KeyType): number | undefined => raw[keyType];
 
 /** Reads a key type, accepting the `ecdsa-sha2-nistp*` aliases; gives undefined for an unknown one. */
 export function parseKeyType(text: string): KeyType | undefined {
@@ -60,10 +72,15 @@ export function parseKeyType(text: string): KeyType | undefined {
   return name in keyTypes ? (name as KeyType) : undefined; // A key of the table.
 }
 
-const rawOctets: ReadonlyMap<KeyType, number> = new Map<KeyType, number>([
-  ["ml-dsa-44", 1312],
-  ["ml-dsa-65", 1952],
-  ["ml-dsa-87", 2592],
+const raw: Partial<Record<KeyType, number>> = {
+  ...{ "ml-dsa-44": 1312, "ml-dsa-65": 1952, "ml-dsa-87": 2592 },
+  ...{ "slh-dsa-sha2-128s": 32, "slh-dsa-sha2-192s": 48, "slh-dsa-sha2-256s": 64 },
+};
+
+const likes: ReadonlyMap<KeyType, KeyType> = new Map<KeyType, KeyType>([
+  ["slh-dsa-sha2-128s", "ml-dsa-44"],
+  ["slh-dsa-sha2-192s", "ml-dsa-65"],
+  ["slh-dsa-sha2-256s", "ml-dsa-87"],
 ]);
 
 const aliases: Readonly<Record<string, string>> = {

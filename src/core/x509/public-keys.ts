@@ -27,7 +27,7 @@ export type PublicKey = {
       readonly bits: number;
     }
   | { readonly family: "ed25519"; readonly point: Uint8Array }
-  | { readonly family: "ml-dsa"; readonly raw: Uint8Array }
+  | { readonly family: "ml-dsa" | "slh-dsa"; readonly raw: Uint8Array }
   | { readonly family: "unknown"; readonly oid: string }
 );
 
@@ -73,7 +73,7 @@ export function parseFingerprint(text: string): string {
 /** Lower hex of the first 20 octets of SHA-256 over the DER: `KeyRef.id`. */
 export const keyIdOf = (spki: Uint8Array): string => sha256Hex(spki).slice(0, 40);
 
-/** True when a key of this family, and for ML-DSA of this parameter set, can make the signature. */
+/** True when a key of this family, and for ML-DSA and SLH-DSA of this parameter set, can make the signature. */
 export function signatureFits(key: PublicKey, signature: SignatureName): boolean {
   switch (key.family) {
     case "rsa":
@@ -82,6 +82,7 @@ export function signatureFits(key: PublicKey, signature: SignatureName): boolean
       return signature.startsWith("ecdsa-");
     case "ed25519":
     case "ml-dsa":
+    case "slh-dsa":
       return signature === key.keyType;
     case "unknown":
       return false;
@@ -113,6 +114,12 @@ function readKey(spki: Uint8Array, dotted: string, algorithm: Cursor, bits: Uint
       return { spki, keyType: "ml-dsa-65", family: "ml-dsa", raw: bits };
     case oids.mlDsa87:
       return { spki, keyType: "ml-dsa-87", family: "ml-dsa", raw: bits };
+    case oids.slhDsa128s:
+      return { spki, keyType: "slh-dsa-sha2-128s", family: "slh-dsa", raw: bits };
+    case oids.slhDsa192s:
+      return { spki, keyType: "slh-dsa-sha2-192s", family: "slh-dsa", raw: bits };
+    case oids.slhDsa256s:
+      return { spki, keyType: "slh-dsa-sha2-256s", family: "slh-dsa", raw: bits };
     default:
       return { spki, keyType: undefined, family: "unknown", oid: dotted };
   }

@@ -15,7 +15,12 @@ import type { IssuanceSettings, Issuer, Plan } from "#core/policy/plan.ts";
 import { placeValidity, type Validity } from "#core/policy/validity.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { type Instant, secondsPerDay } from "#core/time.ts";
-import { defaultSignature, isPostQuantum, type KeyType } from "#core/x509/algorithms.ts";
+import {
+  defaultSignature,
+  isForRootsOnly,
+  isPostQuantum,
+  type KeyType,
+} from "#core/x509/algorithms.ts";
 import { type Extension, subjectKeyId } from "#core/x509/extensions.ts";
 import { encodeName, type Name, type NameAttribute, nameText } from "#core/x509/names.ts";
 import { parsePublicKey, spkiSha256 } from "#core/x509/public-keys.ts";
@@ -119,6 +124,7 @@ export class Authorities {
   async issueIntermediate(origin: Origin, parentCa: CaRecord, wish: CaWish): Promise<CaRecord> {
     const { store, signers, clock } = this.#deps;
     const now = clock.now();
+    refuseKeyType(wish);
     const parent = await signers.signer(await activeMember(store.read.cas, parentCa), now);
     await this.#labelFree(wish.label);
     const subject = encodeName(wish.subject);
@@ -158,6 +164,7 @@ export class Authorities {
     await this.#labelFree(label);
     const keyType = wish.keyType ?? old.keyType;
     const alternativeKeyType = old.alternative?.keyType;
+    refuseKeyType({ keyType, alternativeKeyType });
     const maxPathLength = pathLengthBelow(parent.issuer, old.maxPathLength);
     const { subject, notBefore, notAfter } = certificate;
     const span = (notAfter - notBefore) / 1000 + 1;
@@ -294,6 +301,13 @@ function refuseForbiddenNames(parent: Issuer, wish: CaWish, subject: Name): void
     pathViolations({ subject, sans: [] }, parent.constraints).length > 0 ||
     (claimed !== undefined && unpermittedSubtrees(claimed, parent.constraints).length > 0);
   if (forbidden) throw refuse("ca_constraint", { reason: "name_constraints" });
+}
+
+/** PQ-1: SLH-DSA keys are for roots; PQ-4: the first key of a hybrid CA is classical. */
+function refuseKeyType(wish: Pick<CaWish, "keyType" | "alternativeKeyType">): void {
+  const { keyType, alternativeKeyType } = wish;
+  const twice = alternativeKeyType !== undefined && isPostQuantum(keyType);
+  if (twice || isForRootsOnly(keyType)) throw refuse("key_type_unsupported", { key_type: keyType });
 }
 
 /** PQ-4: without the parent's alternative signature the second key would be certified by nobody who needs it. */

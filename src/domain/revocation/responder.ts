@@ -7,6 +7,7 @@ import {
   defaultSignature,
   isPostQuantum,
   type KeyType,
+  mlDsaLike,
   type SignatureName,
 } from "#core/x509/algorithms.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
@@ -251,10 +252,10 @@ export class Responders {
   }
 }
 
-/** PQ-3: the responder of a post-quantum CA has a key of the same family, software-held like the CA's (KEY-3). */
+/** PQ-3: the responder of a post-quantum CA has an ML-DSA key as strong as the CA's, software-held too (KEY-3). */
 function responderKey(caKeyType: KeyType, settings: ResponderSettings) {
   if (!isPostQuantum(caKeyType)) return { provider: settings.provider, keyType: settings.keyType };
-  return { provider: "software" as const, keyType: caKeyType };
+  return { provider: "software" as const, keyType: mlDsaLike(caKeyType) };
 }
 
 const keyRefOf = ({ keyProvider, keyLabel, keyId }: ResponderRecord): KeyRef => ({

@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { DerError } from "#core/asn1/cursor.ts";
 import { bitString, integer, nullElement, oid, sequence, unsignedInteger } from "#core/asn1/der.ts";
 import { oids } from "#core/asn1/oids.ts";
+import { readSlhDsaKey, slhDsaSpki } from "#core/slh-dsa.ts";
 import { Problem } from "#core/problems.ts";
 import { type KeyType, keyTypes, type SignatureName, signatures } from "#core/x509/algorithms.ts";
 import * as keys from "#core/x509/public-keys.ts";
@@ -13,12 +14,29 @@ import { makeKey } from "#test/support/x509.ts";
 
 const types = Object.keys(keyTypes) as KeyType[]; // The keys of the table.
 // Making RSA keys is slow; the sizes beyond 2048 are those of openssl below.
-const quick = types.filter((type) => !/rsa-[34]/.test(type));
+const quick = types.filter((type) => !/rsa-[34]|slh/.test(type));
 
 test.each(quick)("%s keys of the runtime are recognised", (type) => {
   const key = keys.parsePublicKey(makeKey(type).spki);
   expect(key.keyType).toBe(type);
   expect(key.family).toBe(keyTypes[type][0]);
+});
+
+test.each([
+  ["slh-dsa-sha2-128s", 32, 20],
+  ["slh-dsa-sha2-192s", 48, 22],
+  ["slh-dsa-sha2-256s", 64, 24],
+] as const)("RFC 9909 §4: a raw key of %s octets is recognised by its OID", (type, octets, arc) => {
+  const raw = new Uint8Array(octets).fill(7);
+  const algorithm = sequence(oid(`2.16.840.1.101.3.4.3.${arc}`));
+  const spki = sequence(algorithm, bitString(raw));
+  expect(keys.parsePublicKey(spki)).toEqual({ spki, keyType: type, family: "slh-dsa", raw });
+  expect(slhDsaSpki(type, raw)).toEqual(spki);
+  expect(readSlhDsaKey(spki)?.set).toBe(type);
+  expect(readSlhDsaKey(sequence(algorithm, bitString(raw.slice(1))))).toBeUndefined();
+  expect(() =>
+    keys.parsePublicKey(sequence(sequence(oid(`2.16.840.1.101.3.4.3.${arc}`), nullElement()))),
+  ).toThrow(DerError);
 });
 
 test("an RSA key has the numbers openssl sees", () => {

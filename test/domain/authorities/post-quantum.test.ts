@@ -3,13 +3,17 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 
 import { oids } from "#core/asn1/oids.ts";
+import { importPublicKey, verifySignature } from "#core/crypto.ts";
+import { admit } from "#core/policy/admit.ts";
+import { slhDsaSpki } from "#core/slh-dsa.ts";
+import { encodeName } from "#core/x509/names.ts";
 import { Problem } from "#core/problems.ts";
 import type { KeyType } from "#core/x509/algorithms.ts";
 import { extensionOf, parseCertificate } from "#core/x509/certificate.ts";
 import { parseCrl } from "#core/x509/crl.ts";
 import { parseKeyUsage } from "#core/x509/extensions.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import { caWish, csr, initRoot, leafWish, rootOrigin } from "#test/support/issuance.ts";
+import { caWish, csr, dnsName, initRoot, leafWish, rootOrigin } from "#test/support/issuance.ts";
 import { node24Present, pathVerifies, signatureVerifies } from "#test/support/node24.ts";
 import { opensslText } from "#test/support/openssl.ts";
 import { revokingWorld } from "#test/support/revoking-world.ts";
@@ -57,6 +61,45 @@ describe.skipIf(!node24Present)("as OpenSSL 3.5 sees it", () => {
       expect(pathVerifies([responder?.der ?? certificate, ...path.slice(1)])).toBe(true);
     });
   }
+
+  test("RFC 9909: an SLH-DSA root certifies ML-DSA CAs and signs its CRL; its responder is ML-DSA", async () => {
+    const root = await initRoot(world, { keyType: "slh-dsa-sha2-128s" });
+    const issuing = await under(root, "ml-dsa-65");
+    expect(pathVerifies([certificateOf(issuing), certificateOf(root)])).toBe(true);
+    const { signature, signatureOid } = parseCertificate(certificateOf(issuing));
+    expect([signature.length, signatureOid]).toEqual([7856, "2.16.840.1.101.3.4.3.20"]);
+    const crl = parseCrl((await world.publisher.publish(root, rootOrigin)).der);
+    expect(signatureVerifies(root.spki, crl.tbs, crl.signature)).toBe(true);
+    const key = importPublicKey(root.spki);
+    expect(verifySignature(key, {}, crl.tbs, crl.signature)).toBe(true);
+    expect(verifySignature(key, {}, crl.tbs.with(9, 1), crl.signature)).toBe(false);
+    expect(verifySignature(key, {}, crl.tbs, crl.signature.slice(1))).toBe(false);
+    const answer = await world.askOcsp(root, issuing.serial ?? caSerial());
+    expect(answer.signatureName).toBe("ml-dsa-44");
+    expect(root.key.provider).toBe("software");
+    // Four signatures of a second or more each.
+  }, 60_000);
+});
+
+test("PQ-1: SLH-DSA is for roots only: no intermediate, and no leaf", async () => {
+  const root = await initRoot(world, { keyType: "ml-dsa-65" });
+  const keys = world.keys.held.size;
+  expect(await codeOf(under(root, "slh-dsa-sha2-128s"))).toBe("key_type_unsupported");
+  expect(world.keys.held.size).toBe(keys);
+  const { issuer } = await world.signers.signer(root, world.clock.now());
+  const csr = {
+    ...{ subject: encodeName([{ type: "CN", value: "a.example" }]), sans: [dnsName("a.example")] },
+    ...{ spki: slhDsaSpki("slh-dsa-sha2-128s", new Uint8Array(32)), unsupportedNames: [] },
+    mustStaple: false,
+  };
+  const request = { csr, validitySeconds: undefined, mustStaple: undefined };
+  const caller = "interactive" as const;
+  const profile = world.profiles().named("server");
+  const { settings, clock } = world;
+  const admission = admit({ ...request, caller }, profile, issuer, settings, clock.now());
+  expect(admission.readable && admission.objections).toMatchObject([
+    { gate: "certificate_policy", code: "key_usage_unsuitable" },
+  ]);
 });
 
 for (const keyType of ["ml-dsa-44", "ml-dsa-65", "ml-dsa-87"] as const) {

@@ -1,9 +1,12 @@
 /** The signer process: the only one that holds private keys, knows the PIN and loads a PKCS#11 module. */
 
+import { workerData } from "node:worker_threads";
+
 import { FrameReader, frameKinds, jsonBody, type Outbox, readJson } from "#adapters/keys/frames.ts";
 import { faultBody, restartExitCode } from "#adapters/keys/requests.ts";
 import type { SignerConfiguration } from "#adapters/keys/settings.ts";
 import { openSoftwareProvider } from "#adapters/keys/software/provider.ts";
+import { isSlhDsaJob } from "#adapters/keys/software/slh-dsa.ts";
 import { openStream } from "#adapters/keys/stream.ts";
 
 import { forbidDumps } from "./no-dumps.ts";
@@ -18,6 +21,11 @@ export interface SignerDeps {
 
 /** Runs in a worker thread of a signer, until the process ends. */
 export async function runSignerWorker(): Promise<void> {
+  if (isSlhDsaJob(workerData)) {
+    const slow = await import("#adapters/keys/software/slh-dsa-worker.ts");
+    slow.runSlhDsaJob(workerData);
+    return;
+  }
   const worker = await import("#adapters/keys/pkcs11/worker.ts");
   worker.runSignerWorker();
 }
@@ -74,7 +82,8 @@ async function openProvider(
   outbox: Outbox,
   { workerUrl, restart }: SignerDeps & { readonly restart: (reason: string) => void },
 ): Promise<SigningProvider> {
-  if (configuration.provider === "software") return openSoftwareProvider(configuration.software);
+  if (configuration.provider === "software")
+    return openSoftwareProvider(configuration.software, workerUrl);
   const { openPkcs11Provider } = await import("#adapters/keys/pkcs11/provider.ts");
   const note = (sentence: string) =>
     outbox.add(frameKinds.note, 0, [Buffer.from(sentence, "utf8")]);

@@ -10,26 +10,34 @@ import {
 import { promisify } from "node:util";
 
 import { refuse } from "#core/problems.ts";
+import { slhDsaSet } from "#core/slh-dsa.ts";
 import { type KeyType, keyTypes, type SignatureName, schemeOf } from "#core/x509/algorithms.ts";
 import type { HeldKey, ProviderFacts } from "#domain/keys.ts";
 import { checkFits } from "#adapters/keys/fits.ts";
 import type { SoftwareSettings } from "#adapters/keys/settings.ts";
 import type { LocalRef, SigningProvider } from "#adapters/keys/signer/provider.ts";
 
+import { SlhDsaSecret } from "./secrets.ts";
+import { SlhDsaWork } from "./slh-dsa.ts";
 import { type OpenKey, SealedKeys } from "./store.ts";
 
 /** Opens the key store; throws a `configuration` fault when it may not be used (V-12). */
-export function openSoftwareProvider(settings: SoftwareSettings): SigningProvider {
-  return new SoftwareProvider(new SealedKeys(settings));
+export function openSoftwareProvider(
+  settings: SoftwareSettings,
+  workerUrl: string,
+): SigningProvider {
+  return new SoftwareProvider(new SealedKeys(settings), new SlhDsaWork(workerUrl));
 }
 
 class SoftwareProvider implements SigningProvider {
   readonly #store: SealedKeys;
+  readonly #slow: SlhDsaWork;
   /** Keys in use, unsealed; the least recently loaded goes first. */
   readonly #open = new Map<string, OpenKey>();
 
-  constructor(store: SealedKeys) {
+  constructor(store: SealedKeys, slow: SlhDsaWork) {
     this.#store = store;
+    this.#slow = slow;
   }
 
   facts(): ProviderFacts {
@@ -40,7 +48,9 @@ class SoftwareProvider implements SigningProvider {
   }
 
   async generate(label: string, keyType: KeyType): Promise<HeldKey> {
-    return this.#store.add(label, keyType, await newSecret(keyType)).held;
+    const slow = slhDsaSet(keyType);
+    const secret = slow ? await this.#slow.generate(slow) : await newSecret(keyType);
+    return this.#store.add(label, keyType, secret).held;
   }
 
   async find(ref: LocalRef): Promise<HeldKey> {
@@ -51,12 +61,14 @@ class SoftwareProvider implements SigningProvider {
   sign(ref: LocalRef, algorithm: SignatureName, message: Buffer): Uint8Array | Promise<Uint8Array> {
     const key = this.#open.get(cacheKey(ref)) ?? this.#load(ref);
     checkFits(key.held.keyType, algorithm);
+    const { secret } = key;
+    if (secret instanceof SlhDsaSecret) return this.#slow.sign(secret, message);
     const { hash } = schemeOf(algorithm);
     // P-256 and Ed25519 take about 20 µs, less than handing them to a thread; the others go to the pool.
-    if (inline.has(key.held.keyType)) return sign(hash ?? null, message, key.secret);
+    if (inline.has(key.held.keyType)) return sign(hash ?? null, message, secret);
     const copy = Buffer.from(message);
     return new Promise((resolve, reject) => {
-      const parameters = signParameters(key.secret, algorithm);
+      const parameters = signParameters(secret, algorithm);
       sign(hash ?? null, copy, parameters, (fault, made) =>
         fault ? reject(fault) : resolve(made),
       );

@@ -1,6 +1,5 @@
 /** The directory of sealed key files: one file per key, named by its id, bound to all it says of itself. */
 
-import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 
@@ -13,12 +12,13 @@ import type { LocalRef } from "#adapters/keys/signer/provider.ts";
 
 import { createDurably, privateDirectory, readSmall, removeDurably } from "./files.ts";
 import { MasterKey } from "./master-key.ts";
+import { exportSecret, importSecret, type Secret, spkiOf } from "./secrets.ts";
 import { seal, unseal } from "./seal.ts";
 
 /** A key, opened. */
 export interface OpenKey {
   readonly held: HeldKey;
-  readonly secret: KeyObject;
+  readonly secret: Secret;
 }
 
 /** The sealed keys of one key store. */
@@ -39,11 +39,11 @@ export class SealedKeys {
   }
 
   /** Seals a new key durably. Refuses a label that is taken (KEY-2). */
-  add(label: string, keyType: KeyType, secret: KeyObject): OpenKey {
+  add(label: string, keyType: KeyType, secret: Secret): OpenKey {
     if (this.#labels().has(label)) throw refuse("already_exists", { field: "label" });
     const spki = spkiOf(secret);
     const id = keyIdOf(spki);
-    const content = secret.export({ format: "der", type: "pkcs8" });
+    const content = exportSecret(secret);
     const sealed = seal(this.#masterKey.require(), this.#context(id, label, keyType), content);
     content.fill(0);
     const file = { version: 1, id, label, key_type: keyType, sealed: sealed.toString("base64") };
@@ -58,7 +58,7 @@ export class SealedKeys {
     if (file === undefined || masterKey === undefined || file.label !== ref.label) throw absent();
     const content = unseal(masterKey, this.#context(ref.id, file.label, file.keyType), file.sealed);
     if (content === undefined) throw absent();
-    const secret = createPrivateKey({ key: content, format: "der", type: "pkcs8" });
+    const secret = importSecret(content);
     content.fill(0);
     const spki = spkiOf(secret);
     if (keyIdOf(spki) !== ref.id) throw absent();
@@ -113,10 +113,6 @@ function parseFile(octets: Buffer | undefined, id: string) {
   } catch {
     return undefined; // Not JSON: a damaged file is an absent key.
   }
-}
-
-function spkiOf(secret: KeyObject): Uint8Array {
-  return new Uint8Array(createPublicKey(secret).export({ format: "der", type: "spki" }));
 }
 
 /** Deliberately one answer for all of it: which check failed is nobody's business but the log's. */

@@ -15,6 +15,7 @@ import {
 import { join } from "node:path";
 
 import type { SoftwareSettings } from "#adapters/keys/settings.ts";
+import { exportSecret } from "#adapters/keys/software/secrets.ts";
 import { type OpenKey, SealedKeys } from "#adapters/keys/software/store.ts";
 import { newKeyStore } from "#test/support/keystore.ts";
 
@@ -43,7 +44,7 @@ describe("a sealed key file", () => {
   });
 
   test("holds no plain key and leaves no temporary file", () => {
-    const secret = first.secret.export({ format: "der", type: "pkcs8" });
+    const secret = exportSecret(first.secret);
     const content = readFileSync(fileOf(first));
     expect(content.includes(secret.subarray(40, 60))).toBe(false);
     expect(content.includes(secret.toString("base64").slice(48, 80))).toBe(false);

@@ -1,0 +1,52 @@
+/** SLH-DSA in worker threads: a signature takes seconds, in which the signer goes on serving others. */
+
+import { Worker } from "node:worker_threads";
+
+import type { SlhDsaSet } from "#core/slh-dsa.ts";
+
+import { SlhDsaSecret } from "./secrets.ts";
+
+/** What one worker does before it ends; without a secret it makes one. */
+export interface SlhDsaJob {
+  readonly slhDsa: SlhDsaSet;
+  readonly secret?: Uint8Array;
+  readonly message?: Uint8Array;
+}
+
+/** True for the start values of a worker of this kind. */
+export const isSlhDsaJob = (start: unknown): start is SlhDsaJob =>
+  typeof start === "object" && start !== null && "slhDsa" in start;
+
+/** One job at a time, each in a worker of its own, so that a secret lives in a second thread no longer than needed. */
+export class SlhDsaWork {
+  readonly #workerUrl: string;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(workerUrl: string) {
+    this.#workerUrl = workerUrl;
+  }
+
+  async generate(set: SlhDsaSet): Promise<SlhDsaSecret> {
+    return new SlhDsaSecret(set, await this.#queued({ slhDsa: set }));
+  }
+
+  /** `message` may be overwritten after the call. */
+  sign({ set, octets }: SlhDsaSecret, message: Uint8Array): Promise<Uint8Array> {
+    return this.#queued({ slhDsa: set, secret: octets, message: Uint8Array.from(message) });
+  }
+
+  #queued(job: SlhDsaJob): Promise<Uint8Array> {
+    const run = this.#last.then(() => this.#run(job));
+    this.#last = run.catch(() => {}); // Its caller sees the failure; the next job starts clean.
+    return run;
+  }
+
+  #run(job: SlhDsaJob): Promise<Uint8Array> {
+    const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
+    const worker = new Worker(new URL(this.#workerUrl), { workerData: job });
+    worker.once("message", resolve);
+    worker.once("error", reject);
+    worker.once("exit", () => reject(new Error("an SLH-DSA worker ended without an answer")));
+    return promise;
+  }
+}
