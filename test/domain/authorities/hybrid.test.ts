@@ -242,3 +242,17 @@ test("KEY-4: a hybrid CA whose second key is gone, or another one, signs nothing
   if (held) fresh.keys.held.set(id, held);
   expect(await attempt()).toBe("accepted");
 });
+
+test("a rollover gives the successor two new keys, and a first key that is classical", async () => {
+  const issuing = await under(root, "ml-dsa-87");
+  const wish = { label: undefined, keyType: undefined, validityDays: undefined };
+  const rotate = (keyType: KeyType | undefined) =>
+    world.authorities.rotate(rootOrigin, issuing, { ...wish, keyType });
+  expect(await codeOf(rotate("ml-dsa-65"))).toBe("key_type_unsupported");
+  expect(await codeOf(rotate("slh-dsa-sha2-128s"))).toBe("key_type_unsupported");
+  const { successor } = await rotate(undefined);
+  expect(successor.alternative?.keyType).toBe("ml-dsa-87");
+  expect(successor.alternative?.key.id).not.toBe(issuing.alternative?.key.id);
+  const { caId } = await issue(issuing);
+  expect(caId).toBe(successor.id);
+});
