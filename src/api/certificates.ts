@@ -1,6 +1,6 @@
 /** The inventory in JSON. */
 
-import { parseSerial } from "#core/ids.ts";
+import { parseSerial, type Serial } from "#core/ids.ts";
 import type { ProfileSet } from "#core/policy/profiles.ts";
 import { assert, refuse } from "#core/problems.ts";
 import { oneOf, optional, parsed, text, WrongValue } from "#core/shape.ts";
@@ -40,7 +40,9 @@ export function certificateHandlers(deps: Deps) {
         const record = await store.read.certificates.bySerial(ca.id, call.path.serial);
         // Certificates of CAs and responders are no inventory (contract §4.6 lists leaves).
         if (record === undefined || !inventoried(record)) throw refuse("not_found");
-        return ok(certificateJson(record, clock.now()));
+        const now = clock.now();
+        const outlived = await store.read.certificates.superseded(ca.id, [record.serial], now);
+        return ok(certificateJson(record, now, outlived));
       },
     }),
     "cert.orphans": handler({
@@ -88,14 +90,20 @@ function certificateList(deps: Deps): Handler {
         status: status === "valid" ? "good" : status,
       } satisfies Omit<CertificateFilter, "now">;
       const now = clock.now();
+      let outlived: ReadonlySet<Serial> = new Set();
       // The cursor is bound to what the caller asked for, not to the moment of asking.
       return ok(
         await pageOf(
           "cert.list",
           call,
           filters,
-          (record: CertificateRecord) => certificateJson(record, now),
-          (limit, after) => store.read.certificates.page({ ...filters, now }, limit, after),
+          (record: CertificateRecord) => certificateJson(record, now, outlived),
+          async (limit, after) => {
+            const page = await store.read.certificates.page({ ...filters, now }, limit, after);
+            const serials = page.items.map(({ serial }) => serial);
+            outlived = await store.read.certificates.superseded(ca.id, serials, now);
+            return page;
+          },
         ),
       );
     },
@@ -125,7 +133,7 @@ async function refuseUnknownProfile(
 }
 
 /** IssuedCertificate of the HTTP contract §4.6; `expired` is computed and only from good. */
-function certificateJson(record: CertificateRecord, now: Instant) {
+function certificateJson(record: CertificateRecord, now: Instant, outlived: ReadonlySet<Serial>) {
   const { status, revokedAt, reason, marker } = record;
   return {
     ...{ id: record.id, ca_id: record.caId, serial: record.serial, subject: record.subject },
@@ -133,7 +141,7 @@ function certificateJson(record: CertificateRecord, now: Instant) {
     certificate: certificatePem(record.certificate),
     ...{ not_before: timestamp(record.notBefore), not_after: timestamp(record.notAfter) },
     status: status === "good" && record.notAfter < now ? "expired" : status,
-    superseded: false,
+    superseded: outlived.has(record.serial),
     ...(revokedAt === undefined ? {} : { revoked_at: timestamp(revokedAt) }),
     ...(reason === undefined ? {} : { revocation_reason: revocationReasons[reason], reason }),
     ...{ requested_by: record.requestedBy, created_at: timestamp(record.createdAt) },

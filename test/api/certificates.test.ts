@@ -324,3 +324,16 @@ test("profiles are listed by name with days rounded up", async () => {
     ...{ is_ca: false, must_staple: false, algorithm: "classical", require_approval: false },
   });
 });
+
+test("a renewed certificate is shown as superseded, the renewal is not", async () => {
+  const { id } = await initRoot();
+  const { serial } = await issue(id);
+  world.clock.advance(86_400);
+  const renewed = await ask("cert.renew", { path: { id }, body: { serial } });
+  const { items } = await ask("cert.list", { path: { id } });
+  expect(items.map((item: Json) => [item.serial, item.superseded])).toEqual([
+    [renewed.serial, false],
+    [serial, true],
+  ]);
+  expect((await ask("cert.show", { path: { id, serial } })).superseded).toBe(true);
+});

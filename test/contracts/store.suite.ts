@@ -9,6 +9,7 @@ import type { Page, PageKey } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
 import { bulkContract } from "./store-bulk.suite.ts";
 import { keyCheckContract } from "./store-key-checks.suite.ts";
+import { supersededContract } from "./store-superseded.suite.ts";
 import * as make from "#test/support/records.ts";
 import { lifecycle } from "./lifecycle.suite.ts";
 
@@ -38,6 +39,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     access(given);
     keyCheckContract(given);
     bulkContract(given);
+    supersededContract(given);
     audit(given);
     units(given);
   });

@@ -66,7 +66,9 @@ async function inventory(instance: Instance, ca: string): Promise<number> {
 function twice(file: string): readonly unknown[] {
   const db = new Database(file, { readonly: true });
   const names = db
-    .query("SELECT common_name FROM certificates WHERE kind = 'leaf' GROUP BY 1 HAVING count(*) > 1")
+    .query(
+      "SELECT common_name FROM certificates WHERE kind = 'leaf' GROUP BY 1 HAVING count(*) > 1",
+    )
     .all();
   const lost = db
     .query(

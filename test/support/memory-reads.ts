@@ -5,6 +5,7 @@ import { instant } from "#core/time.ts";
 import type { EventFilter } from "#domain/audit/store.ts";
 import type { CaFilter, CrossSignRecord } from "#domain/authorities/store.ts";
 import type { CertificateFilter, CertificateRecord } from "#domain/certificates/store.ts";
+import { identityOf } from "#domain/certificates/identity.ts";
 import type { Reads } from "#domain/store.ts";
 import { bulkReads } from "./memory-bulk.ts";
 import { keyCheckReads } from "./memory-key-checks.ts";
@@ -93,6 +94,24 @@ function certificateReads(state: MemoryState): Reads["certificates"] {
       const ordinals = new Map([...state.certificates.values()].map((row, at) => [row, at + 1]));
       const found = [...ordinals.keys()].filter((row) => certificateMatches(filter, row));
       return pageOf(found, (row) => ({ at: ordinals.get(row) ?? 0, id: "" }), limit, after);
+    },
+    superseded: async (ca, serials, now) => {
+      const rows = [...state.certificates.values()];
+      const lineageOf = (id: string) => state.cas.get(id)?.lineage;
+      return new Set(
+        serials.filter((serial) => {
+          const row = state.certificates.get(serialKey(ca, serial));
+          if (row?.kind !== "leaf") return false;
+          return rows.some(
+            (other) =>
+              identityOf(other) === identityOf(row) &&
+              other.status === "good" &&
+              other.notAfter > row.notAfter &&
+              other.notAfter >= now &&
+              lineageOf(other.caId) === lineageOf(ca),
+          );
+        }),
+      );
     },
     orphans: async (ca, limit) =>
       [...state.intents.values()]

@@ -6,6 +6,7 @@ import type { Serial } from "#core/ids.ts";
 import { assert } from "#core/problems.ts";
 import { instant } from "#core/time.ts";
 import type { PageKey } from "#domain/authorities/store.ts";
+import { identityOf } from "#domain/certificates/identity.ts";
 import type {
   CertificateFilter,
   CertificateReads,
@@ -18,6 +19,7 @@ import { keyClaim } from "./key-checks.ts";
 import { ownedByDead } from "./owners.ts";
 import { counted, inserter, pageOf, placeholder, type Session } from "./session.ts";
 import { slicedInventory } from "./sliced-inventory.ts";
+import { supersededOf } from "./superseded.ts";
 
 /** Certificates and orphaned intents as last committed. */
 export function certificateReads(session: Session): CertificateReads {
@@ -38,6 +40,7 @@ export function certificateReads(session: Session): CertificateReads {
       return (await newest).map(intentRecord);
     },
     outstanding: outstandingOf(session),
+    superseded: supersededOf(session),
     signedBeyond: signedBeyond(session),
     profileSeen: async (name, tenants) => {
       const { caId, kind, profile } = t.certificates;
@@ -105,7 +108,8 @@ export function certificateWrites(session: Session, owner: number): CertificateW
     activate: async (opId, certificate) => {
       const { caId, serial, subject, commonName, sans } = certificate;
       const search = [subject, commonName, ...sans].join("\n").toLowerCase();
-      const row = { ...certificate, search, serialHex: hex(serial) };
+      const identity = identityOf(certificate);
+      const row = { ...certificate, search, identity, serialHex: hex(serial) };
       // Sent together: when the intent is not open the unit fails, and the row with it.
       const [settled, inserted] = await Promise.all([
         session.run(issued, [caId, serial, opId]),
@@ -181,7 +185,7 @@ const hex = (serial: Serial) => BigInt(serial).toString(16);
 
 /** Only `certificateWrites` fills the table, so its texts are the closed words the record's types name. */
 function record(row: Session["t"]["certificates"]["$inferSelect"]): CertificateRecord {
-  const { ordinal: _ordinal, search: _search, serialHex: _hex, ...facts } = row;
+  const { ordinal: _o, search: _s, identity: _i, serialHex: _h, ...facts } = row;
   const revocation = { revokedAt: row.revokedAt ?? undefined, reason: row.reason ?? undefined };
   return { ...facts, ...revocation } as CertificateRecord; // See above.
 }

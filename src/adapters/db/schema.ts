@@ -151,8 +151,11 @@ function certificatesTable(k: Kit) {
       createdAt: k.int("created_at").notNull(),
       spkiSha256: k.text("spki_sha256").notNull(),
       marker: k.text("marker").notNull(),
+      /** What certificates that supersede one another share, as a short digest; empty where nothing can. */
+      identity: k.text("identity").notNull().default(""),
     },
     (t) => [
+      k.index("certificates_identity").on(t.identity, t.notAfter),
       k.unique("certificates_serial").on(t.caId, t.serial),
       k.index("certificates_paging").on(t.caId, t.kind, t.ordinal),
       // Each ends like the paging index, so that a planner without statistics prefers it for its filter.

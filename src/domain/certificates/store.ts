@@ -75,6 +75,8 @@ export interface CertificateReads {
    * the first its `total` is that of the first.
    */
   page(filter: CertificateFilter, limit: number, after?: PageKey): Promise<Page<CertificateRecord>>;
+  /** Of these serials of a CA, those that another good certificate of lineage, subject and profile outlives (EXP-2). */
+  superseded(ca: CaId, serials: readonly Serial[], now: Instant): Promise<ReadonlySet<Serial>>;
   /** Intents without certificate, newest first. */
   orphans(ca: CaId, limit: number): Promise<readonly IntentRecord[]>;
   /**
