@@ -31,7 +31,8 @@ import type { CaWish } from "#domain/authorities/create.ts";
 /** How a CA is called in this instance. */
 export const labelField = text({ min: 1, max: 64, pattern: /^[A-Za-z0-9._-]+$/ });
 
-const subjectFields = {
+/** The members of a subject. */
+export const subjectFields = {
   cn: text({ min: 1, max: 64 }),
   o: optional(text({ min: 1, max: 64 })),
   ou: optional(text({ min: 1, max: 64 })),
@@ -106,7 +107,7 @@ function alternativeKeyType(body: Input<typeof caFields>): KeyType | undefined {
 }
 
 /** Most general attribute first, as directories order them. */
-function subjectOf(
+export function subjectOf(
   subject: {
     readonly [K in keyof typeof subjectFields]: string | undefined;
   },

@@ -4,6 +4,7 @@ import type { Config } from "#config/schema.ts";
 import { profileOf } from "#config/sections/issuance.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
 import { Authorities } from "#domain/authorities/create.ts";
+import { ExternalAuthorities } from "#domain/authorities/external.ts";
 import { Retirement } from "#domain/authorities/retire.ts";
 import { Serving } from "#domain/authorities/serving.ts";
 import { CaSigners } from "#domain/authorities/signers.ts";
@@ -34,6 +35,7 @@ export interface Ground {
 
 export interface Parts {
   readonly authorities: Authorities;
+  readonly external: ExternalAuthorities;
   readonly retirement: Retirement;
   readonly issuance: Issuance;
   readonly bulk: BulkIssue;
@@ -57,10 +59,8 @@ export function domainParts(ground: Ground, wake: () => void): Parts {
   const signers = new CaSigners({ cas: store.read.cas, keys, urlBase });
   const caa = new CaaGate({ resolver: ground.resolver, clock, ...caaSettings(config) });
   const ceremony = new Ceremony({ store, keys, clock, random, caa, weakKeys: ground.weakKeys });
-  const authorities = new Authorities({
-    ...{ store, keys, clock, random, signers, ceremony, urlBase, settings },
-    provider: keyRoles(config).ca,
-  });
+  const makers = { store, keys, clock, random, settings, provider: keyRoles(config).ca };
+  const authorities = new Authorities({ ...makers, signers, ceremony, urlBase });
   const common = { store, clock, signers, ceremony, profiles, settings };
   const issuance = new Issuance(common);
   const counts = new KeyCounts({
@@ -75,6 +75,7 @@ export function domainParts(ground: Ground, wake: () => void): Parts {
       log.write("error", `${what}_failed`, { ca_id: ca, error: describe(error) }),
   });
   return {
+    external: new ExternalAuthorities(makers),
     retirement: new Retirement({ store, clock, ...revocation }),
     ...{ authorities, revocation, counts, profiles, issuance },
     bulk: new BulkIssue({ store, clock, random, issuance }),

@@ -21,6 +21,7 @@ import type { GeneralName } from "#core/x509/general-names.ts";
 import { encodeName, type NameAttribute } from "#core/x509/names.ts";
 import type { Origin } from "#domain/access/call.ts";
 import { Authorities, type CaWish } from "#domain/authorities/create.ts";
+import { ExternalAuthorities } from "#domain/authorities/external.ts";
 import { Serving } from "#domain/authorities/serving.ts";
 import { CaSigners } from "#domain/authorities/signers.ts";
 import { CaaGate } from "#domain/certificates/caa.ts";
@@ -79,13 +80,14 @@ export function issuanceWorld(options: WorldOptions = {}) {
     provider: options.provider ?? "software",
     urlBase,
   });
+  const external = new ExternalAuthorities({ ...shared, provider: options.provider ?? "software" });
   const issuance = new Issuance(shared);
   const serving = new Serving({ ...shared, authorities });
   /** As a reload does. */
   const setProfiles = (configured: readonly Profile[]) => {
     profileSet = new ProfileSet(configured);
   };
-  return { ...shared, authorities, issuance, serving, setProfiles };
+  return { ...shared, authorities, external, issuance, serving, setProfiles };
 }
 
 /** A network without name servers. */

@@ -16,6 +16,7 @@ import { type Command, command } from "#cli/command.ts";
 import { UsageError } from "#cli/failure.ts";
 import { writeResult } from "#cli/io.ts";
 import { caIdOf, caOf } from "#cli/references.ts";
+import { externalVerbs } from "./ca-external.ts";
 import { rolloverVerbs } from "./ca-rollover.ts";
 import { columns, facts, type Row, rowsAt, textAt } from "#cli/rows.ts";
 
@@ -99,6 +100,7 @@ export const caVerbs: Readonly<Record<string, Command>> = {
       print(ca, created(ca));
     },
   }),
+  ...externalVerbs,
   ...rolloverVerbs,
   chain: command({
     summary: "Print the certificates from this CA up to its root.",

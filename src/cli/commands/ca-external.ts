@@ -1,0 +1,65 @@
+/** `pkid ca csr` and `ca import-cert`: CAs that a root somewhere else certifies. */
+
+import { type Args, number, required, toggle, value, valueOr, word } from "#cli/args.ts";
+import { type Command, command } from "#cli/command.ts";
+import { readTextArgument, writeFile } from "#cli/io.ts";
+import { caIdOf } from "#cli/references.ts";
+import { facts, rowOf, textAt } from "#cli/rows.ts";
+
+const subject = {
+  cn: required("Common name.", "name"),
+  o: value("Organization.", "name"),
+  ou: value("Organizational unit.", "name"),
+  c: value("Country, two letters.", "code"),
+  st: value("State or province.", "name"),
+  l: value("Locality.", "name"),
+} as const satisfies Args;
+
+export const externalVerbs: Readonly<Record<string, Command>> = {
+  csr: command({
+    summary: "Make the key and the request of a CA that another root will certify.",
+    args: {
+      label: required("Label, 1 to 64 of A-Z a-z 0-9 . _ -", "label"),
+      ...subject,
+      "key-type": valueOr("Key type.", "type", "ecdsa-p384"),
+      "path-len": number("Most intermediates below this one.", "n"),
+      tenant: value("Tenant that owns it, by id or slug.", "tenant"),
+      out: value("File to write the request to instead of stdout.", "file"),
+    },
+    run: async ({ args, client, print }) => {
+      const { label, cn, o, ou, c, st, l } = args;
+      const body = {
+        ...{ label, subject: { cn, o, ou, c, st, l }, key_type: args["key-type"] },
+        ...{ max_path_len: args["path-len"], tenant_id: args.tenant },
+      };
+      const made = await client.ask("ca.csr", { body });
+      const pem = textAt(made, "csr_pem");
+      const toFile = args.out !== undefined && args.out !== "-";
+      if (toFile) writeFile(args.out, pem, 0o644);
+      const head = facts(rowOf(made.ca), ["id", "label", "status", "subject", "key_type"]);
+      print(made, toFile ? head : head + pem);
+    },
+  }),
+  "import-cert": command({
+    summary: "Give a CA the certificate its external issuer made.",
+    args: {
+      ca: word(),
+      cert: required("PEM file of the certificate.", "file"),
+      chain: value("PEM file of the certificates above it.", "file"),
+      replace: toggle("Replace the certificate of an active CA by one for the same key and name."),
+    },
+    run: async ({ args, client, io, print, note }) => {
+      const path = { id: await caIdOf(client, args.ca) };
+      const body = {
+        certificate_pem: await readTextArgument(io, args.cert),
+        chain_pem: args.chain === undefined ? undefined : await readTextArgument(io, args.chain),
+        replace: args.replace,
+      };
+      const imported = await client.ask("ca.import_cert", { path, body });
+      const warnings = textAt(imported, "warnings");
+      if (warnings !== "") note(`Worth a look: ${warnings.replaceAll(",", ", ")}.`);
+      const keys = ["id", "label", "status", "subject", "serial", "not_before", "not_after"];
+      print(imported, facts(rowOf(imported.ca), keys) + textAt(imported, "chain_pem"));
+    },
+  }),
+};

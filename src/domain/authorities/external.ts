@@ -1,0 +1,235 @@
+/** CAs below a root somewhere else: the key and its request here, the certificate from there (ROL-7). */
+
+import { DerError } from "#core/asn1/cursor.ts";
+import { decodePem, decodePemBlocks, encodePem } from "#core/asn1/pem.ts";
+import { caId, type TenantId } from "#core/ids.ts";
+import { caKeyUsages } from "#core/policy/certificate-extensions.ts";
+import { checkImport, type ImportWarning, pathLengthOf } from "#core/policy/import-checks.ts";
+import { Problem, refuse } from "#core/problems.ts";
+import { defaultSignature, isPostQuantum } from "#core/x509/algorithms.ts";
+import {
+  assembleSigned,
+  type ParsedCertificate,
+  parseCertificate,
+} from "#core/x509/certificate.ts";
+import { parseCsr } from "#core/x509/csr.ts";
+import {
+  basicConstraints,
+  keyUsage,
+  subjectKeyId,
+  subjectKeyIdentifier,
+} from "#core/x509/extensions.ts";
+import { encodeName, nameText } from "#core/x509/names.ts";
+import { encodeRequestInfo } from "#core/x509/request-info.ts";
+import type { Origin } from "#domain/access/call.ts";
+import { closeTicket, openTicket, type SigningIntent } from "#domain/audit/sign-ledger.ts";
+import { aboutCa } from "#domain/certificates/events.ts";
+import type { HeldKey } from "#domain/keys.ts";
+import { discardCaKeys, makeCaKeys } from "./ca-keys.ts";
+import type { AuthoritiesDeps, CaWish } from "./create.ts";
+import { externalCertificates } from "./signers.ts";
+import type { CaRecord, Certified } from "./store.ts";
+
+type Deps = Omit<AuthoritiesDeps, "ceremony" | "signers" | "urlBase">;
+
+/** What a CA below an external root shall be; its life is the other side's to decide. */
+export type ExternalWish = Pick<CaWish, "label" | "subject" | "keyType" | "maxPathLength">;
+
+export interface ImportWish {
+  readonly certificatePem: string;
+  /** Undefined: none given; a replacement then keeps the chain it has. */
+  readonly chainPem: string | undefined;
+  readonly replace: boolean;
+}
+
+/** Makes externally signed CAs. */
+export class ExternalAuthorities {
+  readonly #deps: Deps;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** A pending CA: its key and a request signed with it. Refuses `already_exists`, `key_type_unsupported`, `key_unavailable`. */
+  async request(origin: Origin, tenant: TenantId, wish: ExternalWish): Promise<CaRecord> {
+    const { store, random, provider } = this.#deps;
+    if (isPostQuantum(wish.keyType)) {
+      throw refuse("key_type_unsupported", { key_type: wish.keyType });
+    }
+    if ((await store.read.cas.byLabel(wish.label)) !== undefined) {
+      throw refuse("already_exists", { field: "label" });
+    }
+    const id = caId(random.uuid());
+    const label = `${wish.label}-${id}`;
+    const keys = await makeCaKeys(this.#deps, { label, keyType: wish.keyType, provider });
+    const { native } = keys;
+    try {
+      return await this.#signRequest(origin, tenant, wish, native, id);
+    } catch (error) {
+      const taken = error instanceof Problem && error.code === "already_exists";
+      if (taken) await discardCaKeys(this.#deps, keys);
+      throw error;
+    }
+  }
+
+  /**
+   * Gives a pending CA the certificate the other side made, or an active externally signed one another for the same
+   * key. Refuses `ca_not_pending`, `bad_certificate`, `import_refused` with every check that failed.
+   */
+  async certify(
+    origin: Origin,
+    ca: CaRecord,
+    wish: ImportWish,
+  ): Promise<{ readonly ca: CaRecord; readonly warnings: readonly ImportWarning[] }> {
+    const { store, clock } = this.#deps;
+    const now = clock.now();
+    const from = wish.replace ? ("active" as const) : ("pending" as const);
+    if (ca.csr === undefined || ca.status !== from) {
+      throw refuse("ca_not_pending", { status: ca.status });
+    }
+    const certificate = readCertificate(wish.certificatePem);
+    const replaced = ca.certificate && parseCertificate(ca.certificate);
+    const chain = wish.chainPem === undefined ? keptChain(ca) : readChain(wish.chainPem);
+    const verdict = checkImport({
+      ...{ certificate, chain, heldSpki: ca.spki, replaced, now },
+      ...{ subject: parseCsr(ca.csr).subject.der, maxPathLength: ca.maxPathLength },
+    });
+    if (verdict.refused.length > 0) throw refuse("import_refused", { checks: verdict.refused });
+    const certified = certifiedBy(certificate, verdict.path);
+    await store.atomically(async (tx) => {
+      if (!(await tx.cas.certify(ca.id, from, certified))) {
+        throw refuse("ca_not_pending", { status: await tx.cas.status(ca.id) });
+      }
+      await tx.audit.appendEvent(importEvent(origin, ca, certified), now);
+    });
+    return { ca: { ...ca, ...certified, status: "active" }, warnings: verdict.warnings };
+  }
+
+  /** Through the ledger like every other use of a CA key, though what is signed is no certificate (KEY-5). */
+  async #signRequest(
+    origin: Origin,
+    tenant: TenantId,
+    wish: ExternalWish,
+    held: HeldKey,
+    id: CaRecord["id"],
+  ): Promise<CaRecord> {
+    const { store, clock, random, keys } = this.#deps;
+    const subject = encodeName(wish.subject);
+    const message = this.#requestInfo(wish, subject.der, held);
+    const algorithm = defaultSignature(held.keyType);
+    const intent: SigningIntent = {
+      ...{ opId: random.uuid(), key: held.ref, spki: held.spki, deviceSerial: held.deviceSerial },
+      ...{ role: "ca", algorithm, message, purpose: "csr", caId: id, artifact: id },
+    };
+    const began = clock.now();
+    const ticket = await store.atomically((tx) => openTicket(tx, intent, began));
+    const close = async (error: unknown) => {
+      const word = error instanceof Problem ? error.code : "internal";
+      const at = clock.now();
+      await store.atomically((tx) => closeTicket(tx, intent, { error: word }, at));
+    };
+    try {
+      const signature = await keys.sign(ticket, message);
+      const ca = pendingCa({ ...wish, id, tenant, held, subject: nameText(subject) }, began, {
+        csr: assembleSigned(message, algorithm, signature),
+      });
+      const at = clock.now();
+      await store.atomically(async (tx) => {
+        await tx.cas.insert(ca);
+        await closeTicket(tx, intent, { signature }, at);
+        await tx.audit.appendEvent(requestEvent(origin, ca), at);
+      });
+      return ca;
+    } catch (error) {
+      // When the database is away the start-up reconciliation closes it.
+      const writable = !(error instanceof Problem && error.code === "storage_unavailable");
+      if (writable) await close(error);
+      throw error;
+    }
+  }
+
+  #requestInfo(wish: ExternalWish, subject: Uint8Array, { spki }: HeldKey): Uint8Array {
+    const keyId = subjectKeyId(spki, this.#deps.settings.skiMethod);
+    const extensions = [
+      basicConstraints(true, wish.maxPathLength),
+      keyUsage(caKeyUsages),
+      subjectKeyIdentifier(keyId),
+    ];
+    return encodeRequestInfo({ subject, spki, extensions });
+  }
+}
+
+/** One certificate in PEM. Refuses `bad_certificate`. */
+export function readCertificate(pem: string): ParsedCertificate {
+  const der = decodePem(pem, ["CERTIFICATE"]);
+  if (der === undefined) throw refuse("bad_certificate", { reason: "not one PEM certificate" });
+  return parsed(der);
+}
+
+function readChain(pem: string): readonly ParsedCertificate[] {
+  const blocks = decodePemBlocks(pem, "CERTIFICATE", chainMax);
+  if (blocks === undefined || blocks.length === 0) {
+    throw refuse("bad_certificate", { reason: "the chain is not PEM of 1 to 16 certificates" });
+  }
+  return blocks.map(parsed);
+}
+
+function parsed(der: Uint8Array): ParsedCertificate {
+  try {
+    return parseCertificate(der);
+  } catch (error) {
+    if (error instanceof DerError) throw refuse("bad_certificate", { reason: error.message });
+    throw error;
+  }
+}
+
+const keptChain = (ca: CaRecord) => externalCertificates(ca).map(parseCertificate);
+
+function certifiedBy(
+  certificate: ParsedCertificate,
+  path: readonly ParsedCertificate[],
+): Certified {
+  const { der, serial, subject, notBefore, notAfter } = certificate;
+  const pem = path.map((above) => encodePem("CERTIFICATE", above.der)).join("");
+  return {
+    ...{ certificate: der, serial, subject: nameText(subject), notBefore, notAfter },
+    maxPathLength: pathLengthOf(certificate),
+    externalChain: pem === "" ? undefined : pem,
+  };
+}
+
+function pendingCa(
+  wish: Omit<ExternalWish, "subject"> & {
+    readonly id: CaRecord["id"];
+    readonly tenant: TenantId;
+    readonly held: HeldKey;
+    readonly subject: string;
+  },
+  createdAt: CaRecord["createdAt"],
+  { csr }: { readonly csr: Uint8Array },
+): CaRecord {
+  const { id, tenant, label, held, subject, maxPathLength } = wish;
+  return {
+    ...{ id, tenant, label, parent: undefined, lineage: id, status: "pending", key: held.ref },
+    ...{ keyType: held.keyType, spki: held.spki, alternative: undefined, subject, maxPathLength },
+    ...{ certificate: undefined, serial: undefined, notBefore: undefined, notAfter: undefined },
+    ...{ csr, externalChain: undefined, successor: undefined, predecessor: undefined },
+    ...{ retireAfter: undefined, createdAt, internal: false },
+  };
+}
+
+function requestEvent(origin: Origin, ca: CaRecord) {
+  return {
+    ...{ action: "ca.csr" as const, result: "success" as const, ...aboutCa(origin, ca) },
+    ...{ targetName: ca.label, detail: { subject: ca.subject, key_type: ca.keyType } },
+  };
+}
+
+function importEvent(origin: Origin, ca: CaRecord, { subject, serial }: Certified) {
+  return {
+    ...{ action: "ca.import_cert" as const, result: "success" as const },
+    ...{ ...aboutCa(origin, ca, serial), targetName: ca.label, detail: { subject, serial } },
+  };
+}
+
+const chainMax = 16;
