@@ -9,7 +9,7 @@ import { type PublicKey, parsePublicKey } from "#core/x509/public-keys.ts";
 import { DerError } from "#core/asn1/cursor.ts";
 
 import { leafExtensions, usagesFor } from "./certificate-extensions.ts";
-import { algorithmObjection, alternativeWish } from "./key-algorithms.ts";
+import { algorithmObjection, alternativeWish, type SecondKeyRequest } from "./key-algorithms.ts";
 import { namesOf, type RequestedNames } from "./names.ts";
 import type { IssuanceSettings, Issuer, Objection, Plan } from "./plan.ts";
 import type { Profile } from "./profile.ts";
@@ -21,8 +21,7 @@ export interface LeafRequest {
     CertificationRequest,
     "subject" | "sans" | "unsupportedNames" | "mustStaple" | "spki"
   > &
-    // Only a request can prove a second key; what pkid certifies for itself has none.
-    Partial<Pick<CertificationRequest, "tbs">>;
+    SecondKeyRequest;
   readonly validitySeconds: number | undefined;
   /** Undefined: as the profile says. */
   readonly mustStaple: boolean | undefined;
@@ -49,7 +48,7 @@ export function admit(
   if (publicKey === undefined) {
     return { readable: false, refusal: refuse("bad_csr", { reason: "public_key" }) };
   }
-  const alternative = alternativeWish(request.csr.tbs, profile);
+  const alternative = alternativeWish(request.csr, profile);
   if ("refusal" in alternative) return { readable: false, refusal: alternative.refusal };
   const keyUsages = usagesFor(profile.keyUsages, publicKey.family);
   const staple = stapleWish(request, profile);

@@ -2,21 +2,28 @@
 
 import { type Problem, refuse } from "#core/problems.ts";
 import { csrAlternative } from "#core/x509/csr-alternative.ts";
-import type { PublicKey } from "#core/x509/public-keys.ts";
+import { type PublicKey, parsePublicKey } from "#core/x509/public-keys.ts";
 
 import type { Issuer, Objection } from "./plan.ts";
 import type { Profile } from "./profile.ts";
 
-/**
- * The second key a request proves, for profiles that certify one; others do not look at it. `request` is the
- * CertificationRequestInfo. The refusal is for a second key the requester does not prove to have (PQ-7).
- */
+/** Where the second key of a hybrid certificate comes from: proven by a request, or certified before. */
+export interface SecondKeyRequest {
+  /** CertificationRequestInfo, with the proof. */
+  readonly tbs?: Uint8Array | undefined;
+  /** SubjectPublicKeyInfo in the certificate that is renewed with its keys. */
+  readonly alternativeSpki?: Uint8Array | undefined;
+}
+
+/** For profiles that certify a second key; the refusal is for one the requester does not prove to have (PQ-7). */
 export function alternativeWish(
-  request: Uint8Array | undefined,
+  { tbs, alternativeSpki }: SecondKeyRequest,
   { algorithm }: Profile,
 ): { readonly key: PublicKey | undefined } | { readonly refusal: Problem } {
-  if (algorithm !== "hybrid" || request === undefined) return { key: undefined };
-  const found = csrAlternative(request);
+  if (algorithm !== "hybrid") return { key: undefined };
+  if (alternativeSpki !== undefined) return { key: parsePublicKey(alternativeSpki) };
+  if (tbs === undefined) return { key: undefined };
+  const found = csrAlternative(tbs);
   switch (found.status) {
     case "absent":
       return { key: undefined };

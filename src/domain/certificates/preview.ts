@@ -46,7 +46,7 @@ export async function preview(
   const keyProvided = "csr" in asked;
   const csr = keyProvided
     ? await provenRequest(asked.csr)
-    : { ...asked, spki: anyKey(grounds.profile), unsupportedNames: [], mustStaple: false };
+    : { ...asked, ...anyKeys(grounds.profile), unsupportedNames: [], mustStaple: false };
   const validitySeconds = validityDays === undefined ? undefined : validityDays * secondsPerDay;
   const request = { csr, mustStaple, validitySeconds, caller: "interactive" as const };
   const plan = planned(deps, grounds, request);
@@ -65,11 +65,13 @@ function withoutKey(report: GateReport): PreviewedGate {
   return { name: report.name, status: "skipped", reason: "no key was given" };
 }
 
-/** Stands for a key that is still to be made, of the family the profile wants; it belongs to nobody. */
-function anyKey({ algorithm, pqcKeyType }: Profile): Uint8Array {
-  if (algorithm !== "pqc") return p256Generator;
+/** Stand for keys that are still to be made, of the families the profile wants; they belong to nobody. */
+function anyKeys({ algorithm, pqcKeyType }: Profile) {
+  if (algorithm === "classical") return { spki: p256Generator };
   const [type, length] = placeholders[pqcKeyType ?? ""] ?? placeholder65;
-  return sequence(sequence(oid(type)), bitString(new Uint8Array(length)));
+  const postQuantum = sequence(sequence(oid(type)), bitString(new Uint8Array(length)));
+  if (algorithm === "pqc") return { spki: postQuantum };
+  return { spki: p256Generator, alternativeSpki: postQuantum };
 }
 
 const placeholder65 = [oids.mlDsa65, 1952] as const;

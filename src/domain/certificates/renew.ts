@@ -39,11 +39,11 @@ export async function plannedRenewal(
   const grounds = await groundsFor(deps, ca, old.profile);
   const certificate = parseCertificate(old.certificate);
   const identity = identityOf(certificate);
-  const spki = wish.csr === undefined ? certificate.spki : await newKey(wish.csr, identity);
+  const keys = wish.csr === undefined ? keysOf(certificate) : await newKeys(wish.csr, identity);
   const { validityDays, caller } = wish;
   const staples = stapled(certificate);
   const request: LeafRequest = {
-    csr: { ...identity, spki, unsupportedNames: [], mustStaple: staples },
+    csr: { ...identity, ...keys, unsupportedNames: [], mustStaple: staples },
     // Where the profile decides alone, its present word counts as for every new certificate.
     mustStaple: grounds.profile.allowMustStapleOverride ? staples : undefined,
     validitySeconds: validityDays === undefined ? undefined : validityDays * secondsPerDay,
@@ -90,15 +90,23 @@ function stapled(certificate: ParsedCertificate): boolean {
   return found !== undefined && parseTlsFeatures(found.value).includes(5);
 }
 
-/** The key of a request for exactly this identity. */
-async function newKey(csr: string | Uint8Array, identity: RequestedNames): Promise<Uint8Array> {
+/** The key, of a hybrid certificate both. */
+function keysOf(certificate: ParsedCertificate): RenewalKeys {
+  const second = extensionOf(certificate, oids.subjectAltPublicKeyInfo);
+  return { spki: certificate.spki, alternativeSpki: second?.value };
+}
+
+/** The keys of a request for exactly this identity, the second one with its proof. */
+async function newKeys(csr: string | Uint8Array, identity: RequestedNames): Promise<RenewalKeys> {
   const request = await provenRequest(csr);
   const names = namesOf(request);
   if ("refusal" in names) throw names.refusal;
-  if (sameNames(names, identity)) return request.spki;
+  if (sameNames(names, identity)) return { spki: request.spki, tbs: request.tbs };
   const mismatch = sameSubject(names, identity) ? "sans" : "subject";
   throw refuse("identity_mismatch", { mismatch });
 }
+
+type RenewalKeys = Pick<LeafRequest["csr"], "spki" | "tbs" | "alternativeSpki">;
 
 const sameNames = (a: RequestedNames, b: RequestedNames): boolean =>
   sameSubject(a, b) && sanSet(a) === sanSet(b);

@@ -7,6 +7,7 @@ import { sha256Hex } from "#core/crypto.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { extensionOf, parseCertificate } from "#core/x509/certificate.ts";
 import { parseCrl } from "#core/x509/crl.ts";
+import { encodeName } from "#core/x509/names.ts";
 import { spkiSha256 } from "#core/x509/public-keys.ts";
 import type { KeyType } from "#core/x509/algorithms.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
@@ -15,6 +16,7 @@ import {
   caWish,
   type CsrOptions,
   csr,
+  dnsName,
   initRoot,
   leafWish,
   newKey,
@@ -255,4 +257,29 @@ test("a rollover gives the successor two new keys, and a first key that is class
   expect(successor.alternative?.key.id).not.toBe(issuing.alternative?.key.id);
   const { caId } = await issue(issuing);
   expect(caId).toBe(successor.id);
+});
+
+test("a renewal keeps the second key, or takes the proven one of a new request", async () => {
+  const { certificate, serial } = await issue(root);
+  const before = alternativeIn(certificate, "certificate").spki;
+  const renew = (csr: string | undefined) => {
+    const wish = { serial, csr, validityDays: undefined, caller: "interactive" as const };
+    return world.issuance.renew(rootOrigin, root, wish);
+  };
+  const kept = await renew(undefined);
+  expect(alternativeIn(kept.certificate, "certificate").spki).toEqual(before);
+  const changed = await renew(csr({ alternative: {} }));
+  expect(alternativeIn(changed.certificate, "certificate").spki).not.toEqual(before);
+  expect(await codeOf(renew(csr()))).toBe("key_usage_unsuitable");
+  expect(await codeOf(renew(csr({ alternative: { stolen: true } })))).toBe("bad_csr");
+});
+
+test("a preview without keys is not refused for the second one", async () => {
+  const wish = { profile: "hybrid-server", validityDays: undefined, mustStaple: undefined };
+  const subject = encodeName([{ type: "CN", value: "a.example" }]);
+  const asked = { subject, sans: [dnsName("a.example")] };
+  const { accepted } = await world.issuance.preview(root, { ...wish, asked });
+  expect(accepted).toBe(true);
+  const without = await world.issuance.preview(root, { ...wish, asked: { csr: csr() } });
+  expect(without.refusal?.code).toBe("key_usage_unsuitable");
 });
