@@ -13,6 +13,7 @@ import { type Build as HealthBuild, healthHandlers, type Probes } from "#api/hea
 import { issuanceHandlers } from "#api/issuance.ts";
 import { keyHandlers } from "#api/keys.ts";
 import { pinningHandlers } from "#api/pinning.ts";
+import { lintHandlers } from "#api/lint.ts";
 import { profileHandlers } from "#api/profiles.ts";
 import { revocationHandlers } from "#api/revocations.ts";
 import { rolloverHandlers } from "#api/rollover.ts";
@@ -72,6 +73,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...externalHandlers({ store, external: parts.external }),
     ...rolloverHandlers({ store, clock, authorities, retirement: parts.retirement }),
     ...profileHandlers({ profiles }),
+    ...lintHandlers({ profiles }),
     ...issuanceHandlers({ issuance }),
     ...bulkHandlers({ bulk }),
     ...certificateHandlers({ store, clock, profiles }),

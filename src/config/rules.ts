@@ -119,11 +119,12 @@ function keyFaults(
 }
 
 /** V-13 and CFG-10. */
-function profileFaults({ profiles, caa }: Config): readonly Fault[] {
+function profileFaults({ profiles, caa, crl }: Config): readonly Fault[] {
   const seen = new Map<string, string>();
   return profiles.flatMap((setting, index) => {
     const path = `profiles[${index}]`;
     const faults = [...profileFaultsOf(setting, path), ...caaFaults(setting, path, caa)];
+    faults.push(...publicFaults(setting, path, crl.base_url));
     const name = setting.name ?? "";
     const twin = seen.get(name.toLowerCase());
     if (twin !== undefined) {
@@ -174,6 +175,24 @@ function lintFaults({ name, lint }: ProfileSetting, path: string): readonly Faul
 }
 
 /** V-13: without a name of our own no record could ever name us, and every domain with one would be refused. V-14. */
+/** V-14, without CAA, which `caaFaults` looks at. */
+function publicFaults(
+  { lint, policies }: ProfileSetting,
+  path: string,
+  urlBase: string | undefined,
+): readonly Fault[] {
+  if (!lint.public) return [];
+  const faults: Fault[] = [];
+  if (urlBase === undefined) {
+    const sentence = "Needs crl.base_url or server.public_url for the pointers it must have.";
+    faults.push(fault(`${path}.lint.public`, sentence));
+  }
+  if (policies.oids.length === 0) {
+    faults.push(fault(`${path}.policies.oids`, "Must be set, because lint.public is true."));
+  }
+  return faults;
+}
+
 function caaFaults(setting: ProfileSetting, path: string, caa: Config["caa"]): readonly Fault[] {
   const named = (setting.caa.identifier ?? caa.identifier) !== undefined;
   if (setting.caa.mode === "enforce" && !named) {

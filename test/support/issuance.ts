@@ -6,6 +6,7 @@ import { element, integer, oid, sequence, setOf } from "#core/asn1/der.ts";
 import { oids } from "#core/asn1/oids.ts";
 import { encodePem } from "#core/asn1/pem.ts";
 import { defaultTenant } from "#core/ids.ts";
+import { DrawnSerial } from "#core/policy/drawn-serial.ts";
 import type { KeyFacts } from "#core/policy/key-quality.ts";
 import type { Profile } from "#core/policy/profile.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
@@ -182,6 +183,13 @@ export function csr(options: CsrOptions = {}): string {
   const signer = options.stolen ? newKey(keyType) : key;
   const signature = sign(schemeOf(algorithm).hash ?? null, request, signer.privateKey);
   return encodePem("CERTIFICATE REQUEST", assembleSigned(request, algorithm, signature));
+}
+
+/** A serial of at most 16 octets in hex, as if it had just been drawn. */
+export function drawnSerial(hex: string): DrawnSerial {
+  const drawn = DrawnSerial.from(Uint8Array.fromHex(hex.padStart(32, "0")));
+  if (drawn === undefined) throw new Error("zero is no serial");
+  return drawn;
 }
 
 /** A key nobody has anything against. */

@@ -7,6 +7,7 @@ import { type Command, command, type Invocation } from "#cli/command.ts";
 import { Refusal } from "#cli/failure.ts";
 import { readTextArgument, writeResult } from "#cli/io.ts";
 import { issueBulk } from "#cli/commands/cert-bulk.ts";
+import { lintVerb } from "#cli/commands/cert-lint.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
 import { columns, facts, type Row, rowsAt, table, textAt } from "#cli/rows.ts";
 
@@ -65,6 +66,7 @@ export const certVerbs: Readonly<Record<string, Command>> = {
       return 0;
     },
   }),
+  lint: lintVerb,
   list: certList,
   show: command({
     summary: "Show one certificate.",

@@ -96,6 +96,7 @@ const profileMembers = {
     disabled: flag("Switch the lint gate off.", false),
     mode: word("Refuse, or only report.", modes, "enforce"),
     public: flag("Apply the rules of publicly trusted certificates.", false),
+    require_must_staple: flag("Warn about certificates without must-staple.", false),
     overrides: map("Mode by rule.", oneWord(modes)),
   }),
   caa: section("Certification authority authorization", {
@@ -168,7 +169,10 @@ export function profileOf(setting: ProfileSetting): Profile {
     defaultValiditySeconds:
       setting.default_validity ?? setting.default_validity_days * secondsPerDay,
     maxValiditySeconds: setting.max_validity ?? setting.max_validity_days * secondsPerDay,
-    lint,
+    lint: {
+      ...{ disabled: lint.disabled, mode: lint.mode, public: lint.public },
+      ...{ requireMustStaple: lint.require_must_staple, overrides: lint.overrides },
+    },
     caa: { mode: caa.mode, identifier: caa.identifier, timeoutSeconds: caa.timeout_seconds },
     keyChecks: {
       disabled: key_checks.disabled,

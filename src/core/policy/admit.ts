@@ -13,6 +13,7 @@ import { algorithmObjection, alternativeWish, type SecondKeyRequest } from "./ke
 import { namesOf, type RequestedNames } from "./names.ts";
 import type { IssuanceSettings, Issuer, Objection, Plan } from "./plan.ts";
 import type { Profile } from "./profile.ts";
+import { tlsDaysMax } from "./tls-schedule.ts";
 import { placeValidity } from "./validity.ts";
 
 /** What a caller asks for; the CSR is parsed and its signature verified. */
@@ -93,10 +94,11 @@ function leafValidity(
   now: Instant,
 ) {
   const { defaultValiditySeconds, maxValiditySeconds } = profile;
+  const wanted = defaultValiditySeconds || maxValiditySeconds || fallbackSeconds;
   return placeValidity(
     {
       requestedSeconds: request.validitySeconds,
-      defaultSeconds: defaultValiditySeconds || maxValiditySeconds || fallbackSeconds,
+      defaultSeconds: profile.lint.public ? Math.min(wanted, publicSeconds(now)) : wanted,
       profileMaxSeconds: maxValiditySeconds,
       policyMaxSeconds: settings.maxCertValidityDays * secondsPerDay,
       issuer,
@@ -106,6 +108,9 @@ function leafValidity(
     now,
   );
 }
+
+/** One day below what the public web allows, so that neither clock nor rounding decides (behaviour.md §6.1). */
+const publicSeconds = (now: Instant): number => (tlsDaysMax(now) - 1) * secondsPerDay;
 
 /** The request's own word counts where the profile lets it; a CSR's TLS feature alone is never refused (PRO-4). */
 function stapleWish(

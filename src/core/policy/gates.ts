@@ -12,6 +12,7 @@ import {
 } from "#core/x509/alternative.ts";
 import { encodeTbsCertificate } from "#core/x509/certificate.ts";
 
+import type { DrawnSerial } from "./drawn-serial.ts";
 import { checkKey, type KeyFacts, strictKeyChecks } from "./key-quality.ts";
 import { type Finding, lintUnsigned, strictLint } from "./lint.ts";
 import { type NameViolation, pathViolations, profileViolations } from "./name-constraints.ts";
@@ -28,7 +29,7 @@ export interface Candidate {
   readonly keyFacts: KeyFacts;
   /** Of the second key, where the plan has one. */
   readonly alternativeFacts?: KeyFacts | undefined;
-  readonly serial: Serial;
+  readonly drawn: DrawnSerial;
   readonly now: Instant;
 }
 
@@ -87,6 +88,8 @@ interface GateRow {
 }
 
 interface Checked extends Candidate {
+  /** False for a serial that was cleared before. */
+  readonly serialDrawn: boolean;
   readonly tbs: Uint8Array;
 }
 
@@ -116,13 +119,14 @@ export const gates: readonly GateRow[] = [
 
 /** Runs every gate that needs no network; all report together, and one that throws has refused. */
 export function clear(candidate: Candidate): Clearance<LocallyCleared> {
-  const tbs = encodeTbs(candidate, dummySignature);
-  const checked = { ...candidate, tbs };
+  const { plan, issuer, drawn } = candidate;
+  const serial = drawn.value;
+  const tbs = encodeTbs({ plan, issuer, serial }, dummySignature);
+  const checked = { ...candidate, tbs, serialDrawn: drawn.spend() };
   const reports = gates.map((gate) => ({ name: gate.name, ...judgement(gate, checked) }));
   if (reports.some(({ status }) => status === "fail")) {
     return { cleared: false, refusal: refusalFor(candidate, reports), gates: reports };
   }
-  const { plan, issuer, serial } = candidate;
   const { alternative: algorithm } = issuer;
   const alternative = algorithm && { algorithm, preTbs: preTbsCertificate(tbs) };
   // The brand exists only in the types: this is the one place that may claim it.
@@ -164,7 +168,7 @@ export function withAlternativeSignature(cleared: ClearedPlan, signature: Uint8A
 
 /** `value` is the alternative signature, where the issuer makes one. */
 function encodeTbs(
-  { plan, issuer, serial }: Pick<Candidate, "plan" | "issuer" | "serial">,
+  { plan, issuer, serial }: Pick<Cleared, "plan" | "issuer" | "serial">,
   value: Uint8Array,
 ): Uint8Array {
   const { alternative } = issuer;
@@ -196,13 +200,25 @@ function objectionsOf(gate: Objection["gate"]): (checked: Checked) => GateOutcom
   };
 }
 
-function lint({ plan, issuer, profile, tbs, now }: Checked) {
+function lint({ plan, issuer, profile, tbs, now, serialDrawn }: Checked) {
   const settings = profile?.lint ?? strictLint;
+  const made = { serialDrawn, distributionPoints: recordedPointers(plan, issuer, profile) };
   const context = {
-    ...{ kind: plan.kind, issuer, now, public: settings.public },
-    maxValiditySeconds: profile?.maxValiditySeconds ?? 0,
+    ...{ kind: plan.kind, issuer, now, made, public: settings.public },
+    ...{ maxValiditySeconds: profile?.maxValiditySeconds ?? 0 },
+    requireMustStaple: settings.requireMustStaple,
   };
   return reportOf(lintUnsigned(tbs, issuer.signature, context, settings));
+}
+
+/** The CRL pointers of behaviour.md §4 for this kind of certificate, as they are recorded with it. */
+function recordedPointers(
+  { kind }: Plan,
+  { repeated }: Issuer,
+  profile: Profile | undefined,
+): Uint8Array | undefined {
+  const absent = kind === "root" || kind === "responder" || profile?.omitRevocationPointers;
+  return absent ? undefined : repeated.crlDistributionPoints?.value;
 }
 
 function keyCheck({ plan, profile, keyFacts, alternativeFacts }: Checked) {

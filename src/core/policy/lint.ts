@@ -1,14 +1,24 @@
 /** Lint: holds a to-be-signed certificate against every rule and says what it finds. */
 
 import { DerError } from "#core/asn1/cursor.ts";
+import { compareOctets } from "#core/asn1/der.ts";
+import { oids } from "#core/asn1/oids.ts";
 import type { SignatureName } from "#core/x509/algorithms.ts";
-import { assembleSigned } from "#core/x509/certificate.ts";
+import { assembleSigned, parseCertificate } from "#core/x509/certificate.ts";
+import {
+  extendedKeyUsages,
+  parseAuthorityKeyIdentifier,
+  parseBasicConstraints,
+} from "#core/x509/extensions.ts";
 
 import type { Profile } from "./profile.ts";
 import { fieldRules } from "#core/policy/lint/fields.ts";
+import { formRules } from "#core/policy/lint/forms.ts";
 import { type LintContext, type Linted, layOpen } from "#core/policy/lint/linted.ts";
+import { mailRules } from "#core/policy/lint/mail.ts";
 import { nameRules } from "#core/policy/lint/names.ts";
-import type { LintRule } from "#core/policy/lint/rule.ts";
+import { publicRules } from "#core/policy/lint/public.ts";
+import type { LintRule, Verdict } from "#core/policy/lint/rule.ts";
 import { usageRules } from "#core/policy/lint/usages.ts";
 
 /** One thing a gate found; `error` refuses, `warn` is only reported. */
@@ -20,7 +30,14 @@ export interface Finding {
 }
 
 /** THE RULES. */
-export const lintRules: readonly LintRule[] = [...fieldRules, ...usageRules, ...nameRules];
+export const lintRules: readonly LintRule[] = [
+  ...fieldRules,
+  ...formRules,
+  ...usageRules,
+  ...nameRules,
+  ...mailRules,
+  ...publicRules,
+];
 
 /** Lints octets that are still to be signed, completed with a dummy signature (behaviour.md §6.1). */
 export function lintUnsigned(
@@ -47,13 +64,91 @@ export function lintCertificate(
   }
   const findings: Finding[] = [];
   for (const rule of lintRules) {
-    if (rule.scope !== "all" && (rule.scope === "ca") !== certificate.isCa) continue;
-    const mode = modeOf(rule, settings, context.public);
-    const description = mode === "off" ? undefined : rule.check(certificate);
-    if (mode === "off" || description === undefined) continue;
-    findings.push({ code: rule.id, mode, clause: rule.clause, description });
+    const mode = applies(rule, certificate) ? modeOf(rule, settings, context.public) : "off";
+    const verdict = mode === "off" ? undefined : verdictOf(rule, certificate);
+    if (mode === "off" || verdict === undefined) continue;
+    const { id: code, clause } = rule;
+    if (typeof verdict === "string") findings.push({ code, mode, clause, description: verdict });
+    else findings.push({ code, mode: "warn", clause, description: verdict.warning });
   }
   return findings;
+}
+
+/**
+ * Lints a certificate somebody made, with what it says of its issuer as all that is known of it: rules that compare the
+ * two have nothing to find. Throws DerError for what is no certificate.
+ */
+export function lintForeign(
+  der: Uint8Array,
+  settings: Profile["lint"],
+  maxValiditySeconds: number,
+): readonly Finding[] {
+  const certificate = parseCertificate(der);
+  const { issuer, signatureName, notBefore, notAfter, extensions } = certificate;
+  const value = (oid: string) => extensions.find((extension) => extension.oid === oid)?.value;
+  const [constraints, identifier] = [
+    value(oids.basicConstraints),
+    value(oids.authorityKeyIdentifier),
+  ];
+  const isCa = constraints !== undefined && saysCa(constraints);
+  const isRoot = isCa && compareOctets(issuer.der, certificate.subject.der) === 0;
+  const context: LintContext = {
+    kind: isRoot ? "root" : isCa ? "intermediate" : "leaf",
+    issuer: {
+      ...{ subject: issuer.der, keyId: identifier === undefined ? noKey : keyOf(identifier) },
+      ...{ signature: signatureName ?? "ecdsa-sha256", alternative: undefined },
+      ...{ notBefore, notAfter },
+    },
+    ...{ maxValiditySeconds, public: settings.public, now: notBefore, made: undefined },
+    requireMustStaple: settings.requireMustStaple,
+  };
+  const findings = lintCertificate(der, context, settings);
+  // An algorithm without a name is `signature_algorithm_weak`, or has wrong parameters; it matches nothing.
+  return signatureName === undefined
+    ? findings.filter(({ code }) => code !== "signature_algorithm_match")
+    : findings;
+}
+
+/** A value that cannot be read is another rule's finding. */
+function tolerant<T>(read: (value: Uint8Array) => T, otherwise: T): (value: Uint8Array) => T {
+  return (value) => {
+    try {
+      return read(value);
+    } catch (error) {
+      if (error instanceof DerError) return otherwise;
+      throw error;
+    }
+  };
+}
+
+const noKey = new Uint8Array();
+const saysCa = tolerant((value) => parseBasicConstraints(value).ca, false);
+const keyOf = tolerant((value) => parseAuthorityKeyIdentifier(value) ?? noKey, noKey);
+
+function applies({ scope }: LintRule, certificate: Linted): boolean {
+  switch (scope) {
+    case "all":
+      return true;
+    case "ca":
+      return certificate.isCa;
+    case "leaf":
+      return !certificate.isCa;
+    case "public":
+      return !certificate.isCa && certificate.public;
+    case "mail":
+      return !certificate.isCa && (certificate.extKeyUsages ?? []).includes(mail);
+    default:
+      return scope satisfies never;
+  }
+}
+
+function verdictOf(rule: LintRule, certificate: Linted): Verdict {
+  try {
+    return rule.check(certificate);
+  } catch (error) {
+    if (error instanceof DerError) return error.message;
+    throw error;
+  }
 }
 
 /** A fixed rule always refuses; the others follow the override, else the profile's mode. */
@@ -72,9 +167,10 @@ function modeOf(
 
 /** Lint as a CA or responder certificate meets it: nothing relaxed. */
 export const strictLint: Profile["lint"] = {
-  ...{ disabled: false, mode: "enforce", public: false, overrides: {} },
+  ...{ disabled: false, mode: "enforce", public: false, requireMustStaple: false, overrides: {} },
 };
 
+const mail = extendedKeyUsages.emailProtection;
 const dummySignature = new Uint8Array(64).fill(0x5a);
 
 /** Names of all rules, for checking configured overrides. */

@@ -18,6 +18,8 @@ export interface Profile {
     readonly disabled: boolean;
     readonly mode: "enforce" | "warn";
     readonly public: boolean;
+    /** Warns when a certificate is without must-staple. */
+    readonly requireMustStaple: boolean;
     readonly overrides: Readonly<Record<string, "enforce" | "warn">>;
   };
   readonly caa: {

@@ -50,7 +50,11 @@ export function profileJson(profile: Profile) {
     max_validity_days: daysRoundedUp(profile.maxValiditySeconds),
     max_validity_seconds: profile.maxValiditySeconds,
     is_ca: false,
-    lint: profile.lint,
+    lint: {
+      ...{ disabled: profile.lint.disabled, mode: profile.lint.mode, public: profile.lint.public },
+      require_must_staple: profile.lint.requireMustStaple,
+      overrides: profile.lint.overrides,
+    },
     caa: {
       mode: profile.caa.mode,
       ...(profile.caa.identifier === undefined ? {} : { identifier: profile.caa.identifier }),
@@ -119,7 +123,10 @@ const builtins: readonly Profile[] = rows.map(
   ]) => ({
     ...{ name, description, builtin: true, keyUsages, extKeyUsages },
     ...{ defaultValiditySeconds, maxValiditySeconds },
-    lint: { disabled: false, mode: "enforce", public: false, overrides: {} },
+    lint: {
+      ...{ disabled: false, mode: "enforce", public: false, requireMustStaple: false },
+      overrides: {},
+    },
     caa: { mode: "off", identifier: undefined, timeoutSeconds: 5 },
     keyChecks: { disabled: false, mode: "enforce", detectDuplicates: false, minRsaBits: 2048 },
     policies: undefined,

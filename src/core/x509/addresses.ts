@@ -37,6 +37,16 @@ export function canonicalDnsName(text: string): string | undefined {
   return labels.join(".");
 }
 
+/** True when the label, which begins with `xn--`, is what the URL parser (UTS 46) would write for what it decodes to. */
+export function isALabel(label: string): boolean {
+  try {
+    return new URL(`http://${label}`).hostname === label.toLowerCase();
+  } catch {
+    // Punycode that decodes to nothing.
+    return false;
+  }
+}
+
 function asciiLabel(label: string): string | undefined {
   // The URL parser applies UTS 46, but would also take ports, paths, escapes and tabs for what they are in a URL.
   if (!wordOrForeign.test(label)) return undefined;

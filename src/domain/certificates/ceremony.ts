@@ -118,10 +118,10 @@ export class Ceremony {
     const { subject, alternativeKey: publicKey } = plan;
     const alternativeFacts =
       publicKey && (await keyFactsOf(this.#deps, { ...order, plan: { publicKey, subject } }));
-    const serial = drawSerial(this.#deps.random);
+    const drawn = drawSerial(this.#deps.random);
     const { issuer } = signer;
     const facts = { keyFacts, alternativeFacts };
-    const local = clear({ plan, objections, profile, ...facts, now, issuer, serial });
+    const local = clear({ plan, objections, profile, ...facts, now, issuer, drawn });
     if (!local.cleared) return local;
     return conclude(local.plan, await this.#deps.caa.judge(plan, profile, order.caaFacts));
   }

@@ -2,7 +2,6 @@
 
 import { expect, test } from "bun:test";
 
-import { parseSerial } from "#core/ids.ts";
 import { admit, type LeafRequest } from "#core/policy/admit.ts";
 import { repeatedExtensions } from "#core/policy/certificate-extensions.ts";
 import { type Candidate, clear, gates } from "#core/policy/gates.ts";
@@ -14,7 +13,7 @@ import { mustStaple } from "#core/x509/extensions.ts";
 import { parseCsr } from "#core/x509/csr.ts";
 import { caId } from "#core/ids.ts";
 import { encodeName } from "#core/x509/names.ts";
-import { type CsrOptions, csr, soundKey } from "#test/support/issuance.ts";
+import { type CsrOptions, csr, drawnSerial, soundKey } from "#test/support/issuance.ts";
 
 const now = instant(Date.parse("2026-06-01T12:00:00Z"));
 const keyId = new Uint8Array(20).fill(9);
@@ -50,8 +49,7 @@ function candidate(asked: Asked = {}): Candidate {
   if (!admitted.readable) throw admitted.refusal;
   const { plan, objections } = admitted;
   const profile = { ...server, ...asked.profile };
-  const serial = parseSerial("4660");
-  const facts = { profile, keyFacts: soundKey, serial, now };
+  const facts = { profile, keyFacts: soundKey, drawn: drawnSerial("1234"), now };
   return { plan, objections, ...facts, issuer: { ...issuer, ...asked.issuer } };
 }
 
@@ -186,4 +184,20 @@ test("names: the email profile wants a mailbox among the names", () => {
   const mailbox = { sans: [{ kind: "email" as const, value: "ada@a.example" }] };
   expect(refusal({ ...mailbox, profile: email }).code).toBe("cleared");
   expect(refusal({ dns: ["a.example"], profile: email }).failed).toContain("names");
+});
+
+test("a serial is for one certificate: the gates clear it once", () => {
+  const once = candidate();
+  expect(clear(once).cleared).toBe(true);
+  const again = clear(once);
+  const lint = again.cleared ? undefined : again.gates.find(({ name }) => name === "lint");
+  expect(lint?.findings?.map(({ code }) => code)).toEqual(["serial_entropy"]);
+});
+
+test("BR 6.3.2: a public profile shortens its default to a day below the maximum", () => {
+  const lint = { ...server.lint, public: true };
+  const days = ({ plan }: Candidate) => (plan.notAfter - plan.notBefore + 1000) / 86_400_000;
+  expect(days(candidate({ profile: { lint } }))).toBe(199);
+  expect(days(candidate({ profile: { lint, defaultValiditySeconds: 90 * 86_400 } }))).toBe(90);
+  expect(days(candidate())).toBe(397);
 });

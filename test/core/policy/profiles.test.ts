@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { X509Certificate } from "node:crypto";
 
-import { parseSerial, caId } from "#core/ids.ts";
+import { caId } from "#core/ids.ts";
 import { admit, type LeafRequest } from "#core/policy/admit.ts";
 import { repeatedExtensions } from "#core/policy/certificate-extensions.ts";
 import { clear } from "#core/policy/gates.ts";
@@ -15,7 +15,7 @@ import { addSeconds, instant, secondsPerDay } from "#core/time.ts";
 import { assembleSigned } from "#core/x509/certificate.ts";
 import { encodeName } from "#core/x509/names.ts";
 import { expectGolden } from "#test/support/golden.ts";
-import { soundKey } from "#test/support/issuance.ts";
+import { drawnSerial, soundKey } from "#test/support/issuance.ts";
 import { openssl } from "#test/support/openssl.ts";
 import { x509 } from "#test/support/peculiar.ts";
 import { makeKey, signWith } from "#test/support/x509.ts";
@@ -50,8 +50,8 @@ function tbsOf(profile: Profile): Uint8Array {
   const admitted = admit(request, profile, issuer, settings, now);
   if (!admitted.readable) throw admitted.refusal;
   const { plan, objections } = admitted;
-  const serial = parseSerial("0x123456789abcdef0123456789abcdef0");
-  const asked = { plan, objections, profile, serial, now, issuer };
+  const drawn = drawnSerial("123456789abcdef0123456789abcdef0");
+  const asked = { plan, objections, profile, drawn, now, issuer };
   const clearance = clear({ ...asked, keyFacts: soundKey });
   if (!clearance.cleared) throw clearance.refusal;
   return clearance.plan.tbs;

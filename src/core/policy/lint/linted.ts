@@ -18,6 +18,7 @@ import { type GeneralName, parseGeneralNames } from "#core/x509/general-names.ts
 import { type PublicKey, parsePublicKey } from "#core/x509/public-keys.ts";
 
 import type { Issuer, PlanKind } from "#core/policy/plan.ts";
+import { type LintedPolicy, readPolicies } from "./policies.ts";
 
 /** What the rules hold the certificate against. */
 export interface LintContext {
@@ -30,6 +31,15 @@ export interface LintContext {
   readonly maxValiditySeconds: number;
   /** True when the rules of the public web apply too. */
   readonly public: boolean;
+  readonly requireMustStaple: boolean;
+  /** What pkid knows of a certificate it is making; undefined for one that was met as it is. */
+  readonly made:
+    | {
+        readonly serialDrawn: boolean;
+        /** The extension recorded for the serial. */
+        readonly distributionPoints: Uint8Array | undefined;
+      }
+    | undefined;
   readonly now: Instant;
 }
 
@@ -52,6 +62,7 @@ export interface Linted extends LintContext {
   readonly subjectKeyId: Uint8Array | undefined;
   readonly authorityKeyId: Uint8Array | undefined;
   readonly names: readonly GeneralName[];
+  readonly policies: readonly LintedPolicy[];
   readonly subject: readonly EncodedAttribute[];
   /** CDP, OCSP and caIssuers addresses. */
   readonly urls: readonly string[];
@@ -84,6 +95,7 @@ export function layOpen(der: Uint8Array, context: LintContext): Linted {
     subjectKeyId: read(oids.subjectKeyIdentifier, parseSubjectKeyIdentifier),
     authorityKeyId: read(oids.authorityKeyIdentifier, parseAuthorityKeyIdentifier),
     names: read(oids.subjectAltName, parseGeneralNames)?.names ?? [],
+    policies: read(oids.certificatePolicies, readPolicies) ?? [],
     subject: attributesOf(certificate.subject.der),
     urls: [...(points?.urls ?? []), ...(read(oids.authorityInfoAccess, accessUrls) ?? [])],
     partialDistributionPoint: points?.partial ?? false,

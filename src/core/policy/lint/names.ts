@@ -2,6 +2,7 @@
 
 import { oids } from "#core/asn1/oids.ts";
 import { tags } from "#core/asn1/tags.ts";
+import { isALabel } from "#core/x509/addresses.ts";
 
 import type { EncodedAttribute, Linted } from "./linted.ts";
 import type { LintRule } from "./rule.ts";
@@ -11,12 +12,14 @@ export const nameRules: readonly LintRule[] = [
   { id: "san_empty_subject_critical", severity: "error", fixed: true,  scope: "all", clause: "RFC 5280 4.1.2.6, 4.2.1.6",     check: sanCriticality },
   { id: "san_ip_length",              severity: "error", fixed: true,  scope: "all", clause: "RFC 5280 4.2.1.6",              check: ipLength },
   { id: "san_dns_syntax",             severity: "error", fixed: false, scope: "all", clause: "RFC 5280 4.2.1.6, RFC 1123",    check: dnsSyntax },
+  { id: "san_dns_idn",                severity: "error", fixed: false, scope: "all", clause: "RFC 5890, RFC 9549",            check: dnsIdn },
   { id: "san_uri_syntax",             severity: "error", fixed: false, scope: "all", clause: "RFC 3986",                      check: uriSyntax },
   { id: "san_email_syntax",           severity: "error", fixed: false, scope: "all", clause: "RFC 5321, RFC 9598",            check: emailSyntax },
   { id: "san_duplicate",              severity: "warn",  fixed: false, scope: "all", clause: "hygiene",                       check: duplicates },
   { id: "subject_encoding",           severity: "error", fixed: false, scope: "all", clause: "RFC 5280 4.1.2.4, A.1",         check: encoding },
   { id: "subject_length",             severity: "error", fixed: false, scope: "all", clause: "RFC 5280 A.1",                  check: lengths },
   { id: "subject_whitespace",         severity: "warn",  fixed: false, scope: "all", clause: "BR 7.1.2.7.4", inPublic: "error", check: whitespace },
+  { id: "subject_placeholder",        severity: "warn",  fixed: false, scope: "all", clause: "BR 7.1.2.7.4", inPublic: "error", check: placeholder },
 ];
 
 function sanCriticality({ subject, extension, isCa }: Linted) {
@@ -44,6 +47,17 @@ function dnsSyntax(certificate: Linted) {
     if (!name.split(".").every((part) => label.test(part))) {
       return `${value}: not letters, digits and hyphens in labels of 1 to 63`;
     }
+  }
+  return undefined;
+}
+
+/** An A-label is one only when it decodes to the U-label it comes from. */
+function dnsIdn({ names }: Linted) {
+  for (const { kind, value } of names) {
+    if (kind !== "dns") continue;
+    const foreign = value.split(".").filter((label) => /^xn--/i.test(label));
+    const wrong = foreign.find((label) => !isALabel(label));
+    if (wrong !== undefined) return `${value}: ${wrong} does not decode`;
   }
   return undefined;
 }
@@ -112,6 +126,13 @@ function whitespace({ subject }: Linted) {
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for.
 const untidy = ({ text }: EncodedAttribute) => /^\s|\s$|[\x00-\x1f\x7f-\x9f]/.test(text);
+
+/** Values that only fill a field. */
+function placeholder({ subject }: Linted) {
+  return subject.some(({ text }) => /^(?:[\s.-]+|n\/a)$/i.test(text))
+    ? "a value is only a placeholder"
+    : undefined;
+}
 
 const country = "2.5.4.6";
 const directoryString: readonly number[] = [tags.utf8String, tags.printableString];

@@ -10,10 +10,14 @@ export interface LintRule {
   /** True for rules no profile can relax. */
   readonly fixed: boolean;
   readonly clause: string;
-  readonly scope: "all" | "ca" | "leaf";
-  /** What is wrong, as one plain phrase; undefined when nothing is. */
-  readonly check: (certificate: Linted) => string | undefined;
+  /** `leaf` is everything but CAs; `public` leaves of public profiles; `mail` leaves that protect mail. */
+  readonly scope: "all" | "ca" | "leaf" | "public" | "mail";
+  /** What is wrong, as one plain phrase; undefined when nothing is. Throws DerError for what cannot be read. */
+  readonly check: (certificate: Linted) => Verdict;
 }
+
+/** A warning does not refuse, whatever the severity of its rule. */
+export type Verdict = string | { readonly warning: string } | undefined;
 
 /** Octet strings of equal content. */
 export function sameOctets(a: Uint8Array, b: Uint8Array): boolean {

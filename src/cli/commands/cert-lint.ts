@@ -1,0 +1,43 @@
+/** `pkid cert lint`: holds a certificate file against the lint rules. */
+
+import { encodePem } from "#core/asn1/pem.ts";
+
+import { toggle, value, word } from "#cli/args.ts";
+import { command } from "#cli/command.ts";
+import { readArgument } from "#cli/io.ts";
+import { type Row, rowsAt, table, textAt } from "#cli/rows.ts";
+
+/** Ends with 1 when a rule that is enforced fails. */
+export const lintVerb = command({
+  summary: "Hold a certificate against the lint rules; 1 when one that is enforced fails.",
+  args: {
+    file: word(),
+    profile: value("Profile whose settings and longest validity count.", "name"),
+    public: toggle("Apply the rules of publicly trusted certificates."),
+    mode: value("enforce or warn, instead of the profile's.", "mode"),
+  },
+  run: async ({ args, io, client, print }) => {
+    const body = {
+      ...{ certificate: pemOf(await readArgument(io, args.file)), profile: args.profile },
+      ...{ mode: args.mode, ...(args.public ? { public: true } : {}) },
+    };
+    const report = await client.ask("cert.lint", { body });
+    print(report, `${findingsText(rowsAt(report, "findings"))}${textAt(report, "summary")}\n`);
+    return report.pass === true ? 0 : 1;
+  },
+});
+
+/** What does not look like PEM is taken for DER, and refused by the server when it is neither. */
+function pemOf(octets: Uint8Array): string {
+  const text = new TextDecoder().decode(octets);
+  return text.includes("-----BEGIN") ? text : encodePem("CERTIFICATE", octets);
+}
+
+function findingsText(findings: readonly Row[]): string {
+  if (findings.length === 0) return "";
+  const keys = ["mode", "code", "clause", "description"];
+  return table(
+    keys,
+    findings.map((finding) => keys.map((key) => textAt(finding, key))),
+  );
+}
