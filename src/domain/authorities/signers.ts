@@ -86,9 +86,7 @@ export class CaSigners {
       constraints: certificates.map(constraintsOf).filter((value) => value !== undefined),
       repeated: repeatedExtensions({ id: ca.id, keyId, urlBase: this.#deps.urlBase }),
     };
-    // Only the last one can be the root, and it is one exactly when it names itself as its issuer.
-    const last = certificates.at(-1);
-    const intermediates = last !== undefined && selfIssued(last) ? path.slice(0, -1) : path;
+    const intermediates = withoutRoot(path);
     const { id, tenant, label } = ca;
     return { ca: { id, tenant, label }, issuer, held, alternative, intermediates };
   }
@@ -124,6 +122,12 @@ export async function certificatesOf(cas: CaReads, ca: CaRecord): Promise<readon
     return certificate;
   });
   return [...own, ...externalCertificates(path.at(-1))];
+}
+
+/** The path up to but not including the root, which is the last one exactly when it names itself as its issuer (EXT-6). */
+export function withoutRoot(path: readonly Uint8Array[]): readonly Uint8Array[] {
+  const last = path.at(-1);
+  return last !== undefined && selfIssued(parseCertificate(last)) ? path.slice(0, -1) : path;
 }
 
 /** DER of what was imported above an externally signed CA, its issuer's certificate first. */

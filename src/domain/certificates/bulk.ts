@@ -4,7 +4,7 @@ import { sha256Hex } from "#core/crypto.ts";
 import { assert, Problem, refuse } from "#core/problems.ts";
 import type { Origin } from "#domain/access/call.ts";
 import { activeMember } from "#domain/authorities/resolve.ts";
-import { pathOf } from "#domain/authorities/signers.ts";
+import { certificatesOf, withoutRoot } from "#domain/authorities/signers.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
@@ -174,12 +174,7 @@ export class BulkIssue {
     const record = await read.certificates.bySerial(caId, serial);
     const signer = await read.cas.byId(caId);
     assert(record !== undefined && signer !== undefined, "what an item became is stored");
-    const path = await pathOf(read.cas, signer);
-    const intermediates = path
-      .filter(({ parent }) => parent !== undefined)
-      .map(({ certificate }) => certificate)
-      .filter((certificate) => certificate !== undefined);
-    return { record, intermediates };
+    return { record, intermediates: withoutRoot(await certificatesOf(read.cas, signer)) };
   }
 
   async #conclude(
