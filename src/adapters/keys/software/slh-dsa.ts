@@ -2,6 +2,7 @@
 
 import { Worker } from "node:worker_threads";
 
+import { refuse } from "#core/problems.ts";
 import type { SlhDsaSet } from "#core/slh-dsa.ts";
 
 import { SlhDsaSecret } from "./secrets.ts";
@@ -21,6 +22,7 @@ export const isSlhDsaJob = (start: unknown): start is SlhDsaJob =>
 export class SlhDsaWork {
   readonly #workerUrl: string;
   #last: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
 
   constructor(workerUrl: string) {
     this.#workerUrl = workerUrl;
@@ -35,10 +37,17 @@ export class SlhDsaWork {
     return this.#queued({ slhDsa: set, secret: octets, message: Uint8Array.from(message) });
   }
 
-  #queued(job: SlhDsaJob): Promise<Uint8Array> {
+  /** Refuses `overloaded` when so much waits that the last would be given up on before its turn. */
+  async #queued(job: SlhDsaJob): Promise<Uint8Array> {
+    if (this.#waiting >= waitingMax) throw refuse("overloaded", { retry_after: 5 });
+    this.#waiting += 1;
     const run = this.#last.then(() => this.#run(job));
     this.#last = run.catch(() => {}); // Its caller sees the failure; the next job starts clean.
-    return run;
+    try {
+      return await run;
+    } finally {
+      this.#waiting -= 1;
+    }
   }
 
   #run(job: SlhDsaJob): Promise<Uint8Array> {
@@ -50,3 +59,5 @@ export class SlhDsaWork {
     return promise;
   }
 }
+
+const waitingMax = 16;

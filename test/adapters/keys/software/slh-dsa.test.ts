@@ -4,6 +4,8 @@ import { expect, test } from "bun:test";
 
 import { importPublicKey, verifySignature } from "#core/crypto.ts";
 import { openKeys } from "#adapters/keys/open.ts";
+import { SlhDsaSecret } from "#adapters/keys/software/secrets.ts";
+import { SlhDsaWork } from "#adapters/keys/software/slh-dsa.ts";
 import { newKeyStore } from "#test/support/keystore.ts";
 import { ticketFor } from "#test/support/signing.ts";
 
@@ -29,3 +31,16 @@ test("while an SLH-DSA signature is being made, the signer makes others", async 
     await keys.close();
   }
 }, 60_000);
+
+test("what would wait too long for an SLH-DSA signature is refused, and a dead worker does not hold up the rest", async () => {
+  // Workers that end without an answer: nothing but the queue is of interest.
+  const work = new SlhDsaWork("data:text/javascript,");
+  const secret = new SlhDsaSecret("slh-dsa-sha2-128s", new Uint8Array(64));
+  const asked = Array.from({ length: 18 }, () => work.sign(secret, new Uint8Array(1)));
+  const ends = await Promise.allSettled(asked);
+  const codes = ends.map((end) => (end.status === "rejected" ? end.reason.code : "signed"));
+  expect(codes.filter((code) => code === undefined)).toHaveLength(16);
+  expect(codes.slice(16)).toEqual(["overloaded", "overloaded"]);
+  const next = await work.sign(secret, new Uint8Array(1)).catch((error: unknown) => error);
+  expect(String(next)).toContain("without an answer");
+});
