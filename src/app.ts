@@ -32,6 +32,7 @@ import { consolePages } from "#http/console.ts";
 import { FrontDoor } from "#http/front-door.ts";
 import { type Build, handlersOf } from "#app/handlers.ts";
 import { describe, domainParts, type Parts } from "#app/parts.ts";
+import { rpcDoor } from "#app/rpc.ts";
 import { type Running, type Schedules, startRunning } from "#app/running.ts";
 import { keyRoles, keySettings, nameServers, revealed, storeOptions } from "#app/settings.ts";
 
@@ -183,12 +184,14 @@ function frontDoor(opened: Opened, parts: Parts, probes: Probes): FrontDoor {
       metrics.count("pki_authz_decisions_total", { action, decision });
     },
   });
+  const handlers = handlersOf({
+    ...{ config, build, store, keys, clock, tokens, parts, probes, metrics },
+    ...{ roles: keyRoles(config), draining: () => front.draining },
+  });
+  const rpc = rpcDoor(config, handlers, perform);
   const front: FrontDoor = new FrontDoor({
-    ...{ perform, authenticate, log, random: systemRandom, console: consolePages() },
-    handlers: handlersOf({
-      ...{ config, build, store, keys, clock, tokens, parts, probes, metrics },
-      ...{ roles: keyRoles(config), draining: () => front.draining },
-    }),
+    ...{ perform, authenticate, log, random: systemRandom, console: consolePages(), handlers },
+    ...(rpc === undefined ? {} : { rpc }),
     observer: accessLog({
       ...{ clock, log, counters: requestCounters(metrics) },
       ...(config.access_log.enabled ? { logAccess: (row) => store.logAccess(row) } : {}),

@@ -9,6 +9,7 @@ import { keyProvider, pkcs11 } from "#config/sections/keys.ts";
 import { rateLimit } from "#config/sections/limits.ts";
 import { accessLog, log } from "#config/sections/log.ts";
 import { crl, ocsp } from "#config/sections/revocation.ts";
+import { rpc } from "#config/sections/rpc.ts";
 import { server } from "#config/sections/server.ts";
 
 /** The root of the declaration; loading, reference, example, schema and redaction are derived from it (CFG-9). */
@@ -18,6 +19,7 @@ export const configSchema = section("pkid configuration", {
     "./pkid-data",
   ),
   server,
+  rpc,
   log,
   access_log: accessLog,
   database,

@@ -78,6 +78,8 @@ function challenge(request: Request): Record<string, string> {
 const isDer = (contentType: string | null): boolean =>
   contentType?.startsWith("application/") === true &&
   !contentType.startsWith("application/json") &&
+  !contentType.startsWith("application/proto") &&
+  !contentType.startsWith("application/grpc-web") &&
   !contentType.startsWith("application/x-pem-file");
 
 const jsonHeaders: Readonly<Record<string, string>> = {

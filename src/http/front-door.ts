@@ -5,6 +5,7 @@ import type { Call, Handler, Origin } from "#domain/access/call.ts";
 import type { Authenticate } from "#domain/access/authenticate.ts";
 import type { Perform } from "#domain/access/perform.ts";
 import type { Log, Random } from "#domain/ports.ts";
+import type { RpcDoor } from "#http/rpc/door.ts";
 import { operationOf } from "#operations";
 
 import { dressed, renderAnswer, renderProblem, type Sized } from "./answer.ts";
@@ -31,6 +32,8 @@ export interface FrontDoorDeps {
   readonly osUser: string;
   /** Files outside the operations table; undefined for a path that is not one. */
   readonly console?: ConsolePages;
+  /** Remote procedure calls, on the main door only. */
+  readonly rpc?: RpcDoor;
 }
 
 /** Serves the console: GET and HEAD only, on the main door only. */
@@ -79,6 +82,8 @@ export class FrontDoor {
     if (hot !== undefined && typeof handler === "function") {
       return this.#answerPublic(exchange, hot, handler);
     }
+    const rpc = exchange.side === "main" ? this.#deps.rpc : undefined;
+    if (rpc?.serves(exchange.path)) return this.#answerRpc(exchange, rpc);
     return this.#answer(exchange).then(
       (sized) => this.#close(exchange, sized),
       (thrown) => this.#close(exchange, this.#refused(exchange, thrown)),
@@ -151,6 +156,18 @@ export class FrontDoor {
     }
   }
 
+  async #answerRpc(exchange: Exchange, rpc: RpcDoor): Promise<Response> {
+    const response = await rpc.answer({
+      exchange,
+      admit: () => {
+        if (this.#draining) throw refuse("shutting_down", { retry_after: 5 });
+      },
+      origin: () => this.#origin(exchange),
+      fault: (thrown) => this.#logFault(exchange, thrown),
+    });
+    return this.#close(exchange, dressed(exchange, response));
+  }
+
   async #answer(exchange: Exchange): Promise<Sized> {
     if (this.#draining && exchange.path !== readinessPath) {
       throw refuse("shutting_down", { retry_after: 5 });
@@ -218,12 +235,14 @@ export class FrontDoor {
 
   #refused(exchange: Exchange, thrown: unknown): Sized {
     const refused = renderProblem(exchange, thrown);
-    if (refused.bug) {
-      const stack = thrown instanceof Error ? thrown.stack : String(thrown);
-      const facts = { request_id: exchange.requestId, route: exchange.route, stack };
-      this.#deps.log.write("error", "request_failed", facts);
-    }
+    if (refused.bug) this.#logFault(exchange, thrown);
     return refused;
+  }
+
+  #logFault(exchange: Exchange, thrown: unknown): void {
+    const stack = thrown instanceof Error ? thrown.stack : String(thrown);
+    const facts = { request_id: exchange.requestId, route: exchange.route, stack };
+    this.#deps.log.write("error", "request_failed", facts);
   }
 
   #close(exchange: Exchange, { response, bytes }: Sized): Response {

@@ -6,8 +6,8 @@ import type { Client } from "#cli/client.ts";
 import { type Command, command, type Invocation } from "#cli/command.ts";
 import { Refusal } from "#cli/failure.ts";
 import { readTextArgument, writeResult } from "#cli/io.ts";
-import { issueBulk } from "#cli/commands/cert-bulk.ts";
-import { lintVerb } from "#cli/commands/cert-lint.ts";
+import { issueBulk } from "./cert-bulk.ts";
+import { lintVerb } from "./cert-lint.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
 import { columns, facts, type Row, rowsAt, table, textAt } from "#cli/rows.ts";
 

@@ -1,0 +1,118 @@
+/** THE REMOTE PROCEDURES: each method with the operation it is the twin of, and how members of the two are named. */
+
+import { refuse } from "#core/problems.ts";
+import type { Message, MessageValue } from "#core/protobuf/schema.ts";
+import type { RpcAnswer, RpcMethod, RpcQuestion } from "#http/rpc/door.ts";
+import type { OperationName } from "#operations";
+
+import { type PkiMethod, pkiMethods } from "./messages.ts";
+
+/** What GetOCSPMetadata and GetCRLMetadata tell beside the answers of operations. */
+export interface RpcFacts {
+  /** Base of the addresses stamped into certificates; empty when none is set. */
+  readonly urlBase: string;
+  readonly nonceSupported: boolean;
+  readonly delegatedResponder: boolean;
+}
+
+type Twin = readonly [
+  operation: OperationName,
+  ask: (message: Message) => RpcQuestion,
+  answer: (answer: RpcAnswer, asked: Message) => Message,
+];
+
+/** Every method of the service; a method of pki.proto without a row does not compile. */
+export function rpcMethods(facts: RpcFacts): Readonly<Record<PkiMethod, RpcMethod>> {
+  // biome-ignore format: the table is read by column.
+  const twins = {
+    IssueCertificate:     ["cert.issue",   withBody("csr_pem", "profile", "validity_days", "must_staple"), certificate],
+    PreviewCertificate:   ["cert.preview", withBody("csr_pem", "profile", "validity_days", "must_staple", "common_name", ...nameLists), same],
+    RenewCertificate:     ["cert.renew",   withBody("serial", "csr_pem", "validity_days"), certificate],
+    RevokeCertificate:    ["cert.revoke",  withBody("serial", "reason"), same],
+    SuspendCertificate:   ["cert.suspend", bySerial, same],
+    ReleaseCertificate:   ["cert.release", bySerial, same],
+    GetCertificate:       ["cert.show",    bySerial, (answer) => ({ certificate: certificateInfo(answer) })],
+    GetCertificateStatus: ["cert.show",    bySerial, certificateInfo],
+    ListCertificates:     ["cert.list",    listQuery, certificateList],
+    GetCRLMetadata:       ["crl.status",   byCa, (answer, asked) => crlMetadata(facts, answer, asked)],
+    GetOCSPMetadata:      ["ca.show",      byCa, (_, asked) => ocspMetadata(facts, asked)],
+  } as const satisfies Record<PkiMethod, Twin>;
+  const methods = Object.entries<Twin>(twins).map(([name, [operation, ask, answer]]) => {
+    const messages = pkiMethods[name as PkiMethod]; // A key of the table above.
+    return [name, { operation, messages, ask, answer }];
+  });
+  return Object.fromEntries(methods) as Record<PkiMethod, RpcMethod>; // One per key of the table.
+}
+
+/** Members that are given, under the names of REST; a member without presence is given when it says something. */
+const withBody =
+  (...members: readonly string[]) =>
+  (message: Message): RpcQuestion => {
+    const given = members.filter((name) => message[name] !== undefined && message[name] !== "");
+    const body = given.map((name) => [name.replace(/_pem$/, ""), message[name]]);
+    return { ...byCa(message), body: Object.fromEntries(body) };
+  };
+
+const byCa = (message: Message) => ({ path: { id: textOf(message.ca_id) } });
+
+const bySerial = (message: Message): RpcQuestion => ({
+  path: { id: textOf(message.ca_id), serial: textOf(message.serial) },
+});
+
+function listQuery(message: Message): RpcQuestion {
+  const { limit, cursor, status, profile, query, serial_prefix, expires_before } = message;
+  return {
+    ...byCa(message),
+    query: {
+      limit: limit === undefined ? undefined : String(limit),
+      ...{ cursor: textOf(cursor), profile: textOf(profile), q: textOf(query) },
+      status: status === "UNSPECIFIED" ? undefined : textOf(status).toLowerCase(),
+      ...{ serial_prefix: textOf(serial_prefix), expires_before: textOf(expires_before) },
+      public_key_sha256: textOf(message.public_key_sha256),
+    },
+  };
+}
+
+/** Answers whose members have the names of the message. */
+const same = (answer: RpcAnswer): Message => messageOf(answer);
+
+const certificate = (answer: RpcAnswer): Message => ({
+  ...messageOf(answer),
+  certificate_pem: textOf(answer.certificate),
+  chain_pem: textOf(answer.chain),
+});
+
+const certificateInfo = (answer: RpcAnswer): Message => ({
+  ...messageOf(answer),
+  certificate_pem: textOf(answer.certificate),
+  status: textOf(answer.status).toUpperCase(),
+});
+
+function certificateList(answer: RpcAnswer): Message {
+  const items = Array.isArray(answer.items) ? answer.items : [];
+  return { ...messageOf(answer), certificates: items.map(certificateInfo) };
+}
+
+function crlMetadata({ urlBase }: RpcFacts, answer: RpcAnswer, asked: Message): Message {
+  const { base, shard_count } = messageOf(answer);
+  if (asked.shard !== undefined) throw refuse("bad_partition", { shard_count });
+  const { number, this_update, next_update } = messageOf(base);
+  const crl_url = `${urlBase}/api/ca/${textOf(asked.ca_id)}/crl`;
+  const scope = { scope: "full", crl_url, shard_count };
+  return { ...scope, crl_number: number, this_update, next_update };
+}
+
+const ocspMetadata = (facts: RpcFacts, asked: Message): Message => ({
+  ocsp_urls: [`${facts.urlBase}/api/ca/${textOf(asked.ca_id)}/ocsp`],
+  ...{ nonce_supported: facts.nonceSupported, delegated_responder: facts.delegatedResponder },
+});
+
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
+
+/** Answers of handlers are plain JSON, as messages are. */
+function messageOf(value: unknown): Record<string, MessageValue | undefined> {
+  if (typeof value !== "object" || value === null) return {};
+  return value as Record<string, MessageValue | undefined>; // See above.
+}
+
+const nameLists = ["dns_names", "ip_addresses", "email_addresses", "uris"] as const;

@@ -1,0 +1,27 @@
+/** Remote procedure calls of an instance: the same handlers behind the same pipeline, under other names. */
+
+import { pkiSchema } from "#api/rpc/messages.ts";
+import { rpcMethods } from "#api/rpc/methods.ts";
+import type { Config } from "#config/schema.ts";
+import type { Perform } from "#domain/access/perform.ts";
+import type { Handlers } from "#http/public.ts";
+import { RpcDoor } from "#http/rpc/door.ts";
+
+/** The door, where `rpc.enabled` is set. */
+export function rpcDoor(
+  { rpc, crl, ocsp, server }: Pick<Config, "rpc" | "crl" | "ocsp" | "server">,
+  handlers: Handlers,
+  perform: Perform,
+): RpcDoor | undefined {
+  if (!rpc.enabled) return undefined;
+  const methods = rpcMethods({
+    urlBase: crl.base_url ?? "",
+    nonceSupported: ocsp.nonce_enabled,
+    delegatedResponder: ocsp.delegated,
+  });
+  const bodyBytesMax = server.max_body_bytes;
+  return new RpcDoor({
+    ...{ service: "pki.v1.PKIService", schema: pkiSchema, methods, handlers, perform },
+    bodyBytesMax,
+  });
+}

@@ -1,0 +1,127 @@
+/** Remote procedure calls: each is an operation of the table, asked for and answered in messages instead of JSON. */
+
+import { Problem, refuse } from "#core/problems.ts";
+import type { Message, ProtoSchema } from "#core/protobuf/schema.ts";
+import type { Handler, Origin } from "#domain/access/call.ts";
+import type { Perform } from "#domain/access/perform.ts";
+import { readBytes } from "#http/body.ts";
+import type { Exchange } from "#http/exchange.ts";
+import type { Handlers } from "#http/public.ts";
+import type { OperationName } from "#operations";
+
+import { rpcErrorOf } from "./errors.ts";
+import { plainConnect, protocolOf, type RpcProtocol } from "./protocols.ts";
+
+/** What an operation is asked with, and what it answered: REST members by their names. */
+export interface RpcQuestion {
+  readonly path: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string | undefined>>;
+  readonly body?: Readonly<Record<string, unknown>>;
+}
+export type RpcAnswer = Readonly<Record<string, unknown>>;
+
+/** One method as the twin of one operation; everything but the spelling is the operation's. */
+export interface RpcMethod {
+  readonly operation: OperationName;
+  /** Names of the messages. */
+  readonly messages: readonly [request: string, response: string];
+  ask(message: Message): RpcQuestion;
+  answer(answer: RpcAnswer, asked: Message): Message;
+}
+
+export interface RpcDoorDeps {
+  /** Full name of the service, as paths have it. */
+  readonly service: string;
+  readonly schema: ProtoSchema;
+  readonly methods: Readonly<Record<string, RpcMethod>>;
+  readonly handlers: Handlers;
+  readonly perform: Perform;
+  /** Largest request accepted. */
+  readonly bodyBytesMax: number;
+}
+
+/** What the front door lends to one call. */
+export interface RpcVisit {
+  readonly exchange: Exchange;
+  /** Refuses while the server drains. */
+  admit(): void;
+  origin(): Promise<Origin | undefined>;
+  /** Told of what is no refusal. */
+  fault(thrown: unknown): void;
+}
+
+/** The door for every path below the service's name; never rejects. */
+export class RpcDoor {
+  readonly #deps: RpcDoorDeps;
+  readonly #prefix: string;
+
+  constructor(deps: RpcDoorDeps) {
+    this.#deps = deps;
+    this.#prefix = `/${deps.service}/`;
+  }
+
+  /** True for paths that are answered here. */
+  serves(path: string): boolean {
+    return path.startsWith(this.#prefix);
+  }
+
+  /** Answers in the way the caller spoke; refusals carry their code and facts as a detail. */
+  async answer(visit: RpcVisit): Promise<Response> {
+    let protocol: RpcProtocol = plainConnect;
+    try {
+      protocol = protocolOf(visit.exchange.request.headers);
+      return await this.#call(visit, protocol);
+    } catch (thrown) {
+      if (!(thrown instanceof Problem)) visit.fault(thrown);
+      return protocol.refusal(rpcErrorOf(thrown));
+    }
+  }
+
+  async #call(visit: RpcVisit, protocol: RpcProtocol): Promise<Response> {
+    const { schema, perform, bodyBytesMax } = this.#deps;
+    const { exchange } = visit;
+    visit.admit();
+    const method = this.#methodOf(exchange);
+    const origin = await visit.origin();
+    // The path is in the message, so the message is read first; but from nobody who is unknown.
+    if (origin === undefined) throw refuse("unauthenticated");
+    const octets = await readBytes(exchange.request, bodyBytesMax);
+    exchange.bodyRead();
+    const [request, response] = method.messages;
+    const asked = protocol.read({ schema, name: request }, octets);
+    const { path, query = {}, body } = method.ask(asked);
+    const call = {
+      ...{ operation: method.operation, origin, path },
+      query: new URLSearchParams(present(query)),
+      body: async () => body,
+    };
+    const answer = await perform(call, this.#handlerOf(method.operation));
+    const told = "body" in answer ? (answer.body as RpcAnswer) : {}; // Handlers answer JSON objects.
+    if (answer.status === 202) {
+      throw refuse("approval_pending", { approval_id: told.approval_id });
+    }
+    return protocol.answer({ schema, name: response }, method.answer(told, asked));
+  }
+
+  #methodOf(exchange: Exchange): RpcMethod {
+    const name = exchange.path.slice(this.#prefix.length);
+    const method = Object.hasOwn(this.#deps.methods, name) ? this.#deps.methods[name] : undefined;
+    if (method === undefined) throw refuse("not_found");
+    exchange.route = exchange.path;
+    if (exchange.request.method !== "POST") throw refuse("method_not_allowed", { allow: ["POST"] });
+    return method;
+  }
+
+  #handlerOf(operation: OperationName): Handler {
+    const handler = this.#deps.handlers[operation];
+    if (typeof handler === "function") throw new Error("a public operation has no RPC twin");
+    return handler;
+  }
+}
+
+function present(query: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const given = Object.entries(query).filter((entry): entry is [string, string] => {
+    return entry[1] !== undefined && entry[1] !== "";
+  });
+  return Object.fromEntries(given);
+}

@@ -1,0 +1,141 @@
+/** The three ways one unary call travels: Connect with JSON or protobuf, gRPC-Web in octets or in base64. */
+
+import { readMessageJson, messageJson } from "#core/protobuf/json.ts";
+import { type Message, MessageFault, type ProtoSchema } from "#core/protobuf/schema.ts";
+import { decodeMessage, encodeMessage } from "#core/protobuf/wire.ts";
+import { refuse } from "#core/problems.ts";
+import { parseJson } from "#http/body.ts";
+
+import { connectErrorJson, grpcStatus, type RpcError } from "./errors.ts";
+
+/** A message type of a schema. */
+export interface MessageType {
+  readonly schema: ProtoSchema;
+  readonly name: string;
+}
+
+/** One way: how a request is read and an answer or a refusal written. */
+export interface RpcProtocol {
+  /** The message of a body. Refuses `malformed_json`, and `invalid_field` for octets that are no such message. */
+  read(type: MessageType, body: Uint8Array): Message;
+  answer(type: MessageType, message: Message): Response;
+  refusal(error: RpcError): Response;
+}
+
+/** The way a request came. Refuses `unsupported_media_type` for any other, and for compressed bodies. */
+export function protocolOf(headers: Headers): RpcProtocol {
+  const type = (headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
+  const encoding = headers.get("content-encoding") ?? "identity";
+  const found = protocols.get(type);
+  if (found === undefined || encoding !== "identity") {
+    throw refuse("unsupported_media_type", { expected: [...protocols.keys()].join(", ") });
+  }
+  return found;
+}
+
+/** What answers when a request came in no known way. */
+export const plainConnect: RpcProtocol = {
+  read: ({ schema, name }, body) =>
+    faultsRefused(() => readMessageJson(schema, name, body.length === 0 ? {} : parseJson(body))),
+  answer: ({ schema, name }, message) =>
+    answered("application/json", JSON.stringify(messageJson(schema, name, message))),
+  refusal: connectRefusal,
+};
+
+const binaryConnect: RpcProtocol = {
+  read: ({ schema, name }, body) => faultsRefused(() => decodeMessage(schema, name, body)),
+  answer: ({ schema, name }, message) =>
+    answered("application/proto", encodeMessage(schema, name, message)),
+  refusal: connectRefusal,
+};
+
+function connectRefusal(error: RpcError): Response {
+  const extra = {
+    ...(error.retryAfter === undefined ? {} : { "retry-after": String(error.retryAfter) }),
+  };
+  return answered("application/json", connectErrorJson(error), error.httpStatus, extra);
+}
+
+/** gRPC-Web: frames of a flag octet, a length and a message; the last one holds the trailers. */
+function grpcWeb(contentType: string, isText: boolean): RpcProtocol {
+  const framed = (...frames: Uint8Array[]): Response => {
+    const body = Buffer.concat(frames);
+    return answered(contentType, isText ? body.toString("base64") : new Uint8Array(body));
+  };
+  return {
+    read: ({ schema, name }, body) =>
+      faultsRefused(() => decodeMessage(schema, name, onlyFrame(isText ? fromBase64(body) : body))),
+    answer: ({ schema, name }, message) =>
+      framed(
+        frame(0, encodeMessage(schema, name, message)),
+        frame(trailerFlag, Buffer.from("grpc-status: 0\r\n")),
+      ),
+    refusal: (error) => {
+      const message = encodeURIComponent(error.message);
+      const details = Buffer.from(grpcStatus(error)).toString("base64").replace(/=+$/, "");
+      const trailers = `grpc-status: ${error.number}\r\ngrpc-message: ${message}\r\ngrpc-status-details-bin: ${details}\r\n`;
+      return framed(frame(trailerFlag, Buffer.from(trailers)));
+    },
+  };
+}
+
+function frame(flag: number, content: Uint8Array): Uint8Array {
+  const head = Buffer.alloc(5);
+  head.writeUInt8(flag, 0);
+  head.writeUInt32BE(content.length, 1);
+  return Buffer.concat([head, content]);
+}
+
+/** A unary request is exactly one frame that is not compressed. */
+function onlyFrame(body: Uint8Array): Uint8Array {
+  const octets = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  if (octets.length < 5 || octets[0] !== 0 || octets.readUInt32BE(1) !== octets.length - 5) {
+    throw new MessageFault("is not one uncompressed frame");
+  }
+  return octets.subarray(5);
+}
+
+/** Clients may pad and concatenate pieces. */
+function fromBase64(body: Uint8Array): Uint8Array {
+  const pieces = new TextDecoder("latin1").decode(body).match(/[^=]+={0,2}/g) ?? [];
+  try {
+    return Buffer.concat(pieces.map((piece) => Uint8Array.fromBase64(piece)));
+  } catch {
+    throw new MessageFault("is not base64");
+  }
+}
+
+function faultsRefused(read: () => Message): Message {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof MessageFault)) throw error;
+    throw refuse("invalid_field", { field: "", reason: error.message });
+  }
+}
+
+function answered(
+  contentType: string,
+  body: string | Uint8Array,
+  status = 200,
+  extra: Readonly<Record<string, string>> = {},
+): Response {
+  const length = String(typeof body === "string" ? Buffer.byteLength(body) : body.byteLength);
+  const headers = { "content-type": contentType, "content-length": length, ...noStore, ...extra };
+  // The DOM types want an ArrayBuffer of its own; Bun sends any view of octets.
+  return new Response(body as string | Uint8Array<ArrayBuffer>, { status, headers });
+}
+
+const protocols: ReadonlyMap<string, RpcProtocol> = new Map([
+  ["application/json", plainConnect],
+  ["application/proto", binaryConnect],
+  ["application/grpc-web", grpcWeb("application/grpc-web+proto", false)],
+  ["application/grpc-web+proto", grpcWeb("application/grpc-web+proto", false)],
+  ["application/grpc-web-text", grpcWeb("application/grpc-web-text+proto", true)],
+  ["application/grpc-web-text+proto", grpcWeb("application/grpc-web-text+proto", true)],
+]);
+const trailerFlag = 0x80;
+const noStore = {
+  "cache-control": "no-store",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+};

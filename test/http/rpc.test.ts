@@ -1,0 +1,81 @@
+/** Remote calls come through the front door: same credentials, same request ids, same records, on the main listener only. */
+
+import { afterAll, beforeAll, expect, test } from "bun:test";
+
+import { pkiSchema } from "#api/rpc/messages.ts";
+import { rpcMethods } from "#api/rpc/methods.ts";
+import { refuse } from "#core/problems.ts";
+import type { Perform } from "#domain/access/perform.ts";
+import { RpcDoor } from "#http/rpc/door.ts";
+import { startStub, type StubServer, stubHandlers } from "#test/support/stub-server.ts";
+
+const perform: Perform = async ({ path, origin }) => {
+  if (path.serial === "1") throw new Error("SELECT secret FROM table");
+  if (path.serial === "2") throw refuse("key_unavailable", { retry_after: 2 });
+  if (path.serial === "3") return { status: 202, body: { approval_id: "apr_1" } };
+  return { status: 200, body: { serial: path.serial, requested_by: origin?.principal.subject } };
+};
+const rpc = new RpcDoor({
+  ...{ service: "pki.v1.PKIService", schema: pkiSchema, handlers: stubHandlers(), perform },
+  methods: rpcMethods({ urlBase: "", nonceSupported: true, delegatedResponder: true }),
+  bodyBytesMax: 65_536,
+});
+let server: StubServer;
+beforeAll(async () => {
+  server = await startStub({ publicHttp: { host: "127.0.0.1", port: 0 } }, { rpc });
+});
+afterAll(() => server.stop());
+
+test("a call is answered to its credential, and is a row of the access log under its method", async () => {
+  const answer = await call(server.origin, "9", { ...credential, "x-request-id": "rpc-1" });
+  expect(await answer.json()).toEqual({ certificate: { serial: "9", requestedBy: "root" } });
+  expect(answer.headers.get("x-request-id")).toBe("rpc-1");
+  expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
+  expect(answer.headers.get("cache-control")).toBe("no-store");
+  expect(server.rows.at(-1)).toMatchObject({
+    ...{ requestId: "rpc-1", subject: "root", method: "POST", route: path, status: 200 },
+  });
+});
+
+test("without a credential, or with a wrong one, the message is not even read", async () => {
+  for (const headers of [{}, { authorization: `Basic ${btoa("root:wrong")}` }]) {
+    const answer = await call(server.origin, "9", headers, "{ not json");
+    expect([answer.status, (await answer.json()).code]).toEqual([401, "unauthenticated"]);
+  }
+});
+
+test("a fault is internal outside and a stack inside; a parked call names its approval", async () => {
+  const fault = await call(server.origin, "1", { ...credential, "x-request-id": "rpc-2" });
+  expect(fault.status).toBe(500);
+  expect(await fault.text()).not.toContain("SELECT");
+  const line = server.lines.find(({ facts }) => facts.request_id === "rpc-2");
+  expect(String(line?.facts.stack)).toContain("SELECT secret");
+  const busy = await call(server.origin, "2", credential);
+  expect([busy.status, busy.headers.get("retry-after")]).toEqual([503, "2"]);
+  const parked = await (await call(server.origin, "3", credential)).json();
+  expect(parked.code).toBe("failed_precondition");
+  expect(atob(parked.details[0].value)).toContain('{"approval_id":"apr_1"}');
+});
+
+test("the cleartext listener and a server without remote calls know no such path", async () => {
+  const open = `http://127.0.0.1:${server.listeners.addresses.public}`;
+  expect((await call(open, "9", credential)).status).toBe(404);
+  const off = await startStub();
+  const answer = await call(off.origin, "9", credential);
+  expect([answer.status, (await answer.json()).code]).toEqual([404, "not_found"]);
+  await off.stop();
+});
+
+const path = "/pki.v1.PKIService/GetCertificate";
+const credential = { authorization: `Basic ${btoa("root:secret")}` };
+
+const call = (
+  origin: string,
+  serial: string,
+  headers: Readonly<Record<string, string>>,
+  body = JSON.stringify({ caId: "c", serial }),
+) =>
+  fetch(`${origin}${path}`, {
+    ...{ method: "POST", body },
+    headers: { ...headers, "content-type": "application/json" },
+  });
