@@ -26,12 +26,18 @@ export function looksLikeRoca(n: bigint): boolean {
 }
 
 function isSquare(n: bigint): boolean {
-  // Only 12 of 64 residues are squares: most roots are never taken.
   if (n === 0n) return true;
-  if (!squaresModulo64.has(Number(n & 63n))) return false;
+  // Of all residues one in 140 is a square modulo 64, 63, 65 and 11: roots, which are dear, are hardly ever taken.
+  if (!squares64.has(Number(n & 63n))) return false;
+  const rest = Number(n % 45_045n);
+  if (!(squares63.has(rest % 63) && squares65.has(rest % 65) && squares11.has(rest % 11)))
+    return false;
   const root = integerRoot(n, 2);
   return root * root === n;
 }
+
+const squaresModulo = (modulus: number): ReadonlySet<number> =>
+  new Set(Array.from({ length: modulus }, (_, root) => (root * root) % modulus));
 
 function powersOf(generator: number, prime: number): ReadonlySet<number> {
   const powers = new Set<number>();
@@ -39,9 +45,11 @@ function powersOf(generator: number, prime: number): ReadonlySet<number> {
   return powers;
 }
 
-const squaresModulo64: ReadonlySet<number> = new Set(
-  Array.from({ length: 64 }, (_, root) => (root * root) % 64),
-);
+const squares64 = squaresModulo(64);
+const squares63 = squaresModulo(63);
+const squares65 = squaresModulo(65);
+const squares11 = squaresModulo(11);
+
 const rocaPrimes = primesBelow(354).slice(1);
 const rocaProduct = rocaPrimes.reduce((product, prime) => product * BigInt(prime), 1n);
 
