@@ -80,6 +80,10 @@ export const operations = {
   "ocsp.get":              { route: "GET /api/ca/{id}/ocsp/{request*}",                  needs: "pub", limit: "ocsp" },
   "ocsp.post":             { route: "POST /api/ca/{id}/ocsp",                            needs: "pub", limit: "ocsp" },
 
+  // certificate transparency
+  "ct.inclusion":          { route: "GET /api/ct/inclusion",                             needs: "read", on: "any" },
+  "ct.verify":             { route: "POST /api/ct/inclusion:verify",                     needs: "ca:manage", on: "platform", local: true, limit: "exempt" },
+
   // access
   "token.list":            { route: "GET /api/tokens",                                   needs: "token:manage", on: "any" },
   "token.create":          { route: "POST /api/tokens",                                  needs: "token:manage", on: "tenant", writes: true, grows: true },

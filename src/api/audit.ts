@@ -1,7 +1,7 @@
 /** The audit chain in JSON: list and verify. */
 
 import type { AuditEvent } from "#core/audit/chain.ts";
-import { caId, parseSerial } from "#core/ids.ts";
+import { parseSerial } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 import { oneOf, optional, parsed, text, WrongValue } from "#core/shape.ts";
 import { type Instant, parseTimestampOrDay } from "#core/time.ts";
@@ -10,7 +10,7 @@ import type { EventFilter } from "#domain/audit/store.ts";
 import { verifyChain } from "#domain/audit/verify.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
-import { pageFields, readableTenant, sequencePageOf } from "./pages.ts";
+import { pageFields, readableCa, readableTenant, sequencePageOf } from "./pages.ts";
 
 /** Handlers for `event.*`. */
 export function auditHandlers(deps: { readonly store: Store }) {
@@ -79,16 +79,6 @@ export function eventJson(event: AuditEvent) {
     ...Object.fromEntries(Object.entries(optionalMembers).filter(([, value]) => value !== "")),
     ...{ prev_hash: event.prevHash, hash: event.hash },
   };
-}
-
-/** Foreign and absent CAs answer alike: a filter value that names nothing readable is refused. */
-async function readableCa(store: Store, reference: string, reach: EventFilter["tenants"]) {
-  const { cas } = store.read;
-  const ca = (await cas.byId(caId(reference))) ?? (await cas.byLabel(reference));
-  if (ca === undefined || ca.internal || (reach !== "platform" && !reach.includes(ca.tenant))) {
-    throw refuse("bad_query", { parameter: "ca", reason: "names no CA you may read" });
-  }
-  return ca.id;
 }
 
 function timeField() {

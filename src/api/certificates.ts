@@ -20,6 +20,7 @@ import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 import { pageFields, pageOf } from "./pages.ts";
+import { ctMembers } from "./transparency.ts";
 
 interface Deps {
   readonly store: Store;
@@ -145,7 +146,7 @@ function certificateJson(record: CertificateRecord, now: Instant, outlived: Read
     ...(revokedAt === undefined ? {} : { revoked_at: timestamp(revokedAt) }),
     ...(reason === undefined ? {} : { revocation_reason: revocationReasons[reason], reason }),
     ...{ requested_by: record.requestedBy, created_at: timestamp(record.createdAt) },
-    ...{ ct_status: "none", sct_count: 0 },
+    ...ctMembers(record),
     ...(marker === "" ? {} : { marker }),
     public_key_fingerprint: fingerprintOf(record.spkiSha256),
   };

@@ -13,6 +13,7 @@ import type { Issuance, Issued } from "#domain/certificates/issue.ts";
 import { provenRequest } from "#domain/certificates/planning.ts";
 import type { OperationName } from "#operations";
 import { previewFields, previewJson, previewWish } from "./previews.ts";
+import { ctJson } from "./transparency.ts";
 
 /** Handlers for `cert.issue`, `cert.renew`, `cert.preview` and `csr.parse`. */
 export function issuanceHandlers({ issuance }: { readonly issuance: Issuance }) {
@@ -69,6 +70,7 @@ export function issuedJson(issued: Issued) {
     not_before: timestamp(record.notBefore),
     not_after: timestamp(record.notAfter),
     ...(clamped === undefined ? {} : { validity_clamped: clamped }),
+    ...ctJson(record),
   };
 }
 

@@ -1,7 +1,7 @@
 /** Collections: `limit`, the opaque `cursor`, and the list envelope (HTTP contract §1.4). */
 
 import { sha256 } from "#core/crypto.ts";
-import type { TenantId } from "#core/ids.ts";
+import { type CaId, caId, type TenantId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 import { type Field, optional, otherwise, text, WrongValue } from "#core/shape.ts";
 import type { Authorized } from "#domain/access/call.ts";
@@ -112,4 +112,18 @@ export async function readableTenant(
     throw refuse("bad_query", { parameter: "tenant", reason: "names no tenant you may read" });
   }
   return tenant.id;
+}
+
+/** The CA a `ca` parameter names by id or label; foreign and absent ones are refused alike with `bad_query`. */
+export async function readableCa(
+  store: Store,
+  reference: string,
+  reach: PagedCall["reach"],
+): Promise<CaId> {
+  const { cas } = store.read;
+  const ca = (await cas.byId(caId(reference))) ?? (await cas.byLabel(reference));
+  if (ca === undefined || ca.internal || (reach !== "platform" && !reach.includes(ca.tenant))) {
+    throw refuse("bad_query", { parameter: "ca", reason: "names no CA you may read" });
+  }
+  return ca.id;
 }

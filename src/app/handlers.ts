@@ -17,6 +17,7 @@ import { lintHandlers } from "#api/lint.ts";
 import { profileHandlers } from "#api/profiles.ts";
 import { revocationHandlers } from "#api/revocations.ts";
 import { rolloverHandlers } from "#api/rollover.ts";
+import { transparencyHandlers } from "#api/transparency.ts";
 import type { Config } from "#config/schema.ts";
 import type { ApiTokens } from "#domain/access/tokens.ts";
 import type { Keys, ProviderName } from "#domain/keys.ts";
@@ -78,6 +79,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...bulkHandlers({ bulk }),
     ...certificateHandlers({ store, clock, profiles }),
     ...pinningHandlers({ store }),
+    ...transparencyHandlers({ store, monitor: parts.transparency.monitor }),
     ...revocationHandlers({ store, clock, revoker, publisher }),
     "crl.read": crlRead({ store, clock, publisher, httpMaxAgeSeconds: 0 }),
     "ocsp.get": answers.get,

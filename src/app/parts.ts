@@ -1,5 +1,7 @@
 /** The domain of one instance, put together from a store, keys and settings; every caller gets this and no other. */
 
+import { httpLogClient } from "#adapters/network/ct-log.ts";
+import { configuredLogs } from "#config/ct-logs.ts";
 import type { Config } from "#config/schema.ts";
 import { profileOf } from "#config/sections/issuance.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
@@ -17,6 +19,8 @@ import { certifyResponder } from "#domain/certificates/responder.ts";
 import { BlockedKeys } from "#domain/key-checks/block.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock, Log, Random, Resolver } from "#domain/ports.ts";
+import { LogRegistry } from "#domain/transparency/logs.ts";
+import { openTransparency, type Transparency } from "#domain/transparency/open.ts";
 import { openRevocation, type Revocation } from "#domain/revocation/open.ts";
 import type { Store } from "#domain/store.ts";
 import { keyRoles } from "./settings.ts";
@@ -41,6 +45,7 @@ export interface Parts {
   readonly bulk: BulkIssue;
   readonly serving: Serving;
   readonly revocation: Revocation;
+  readonly transparency: Transparency;
   readonly counts: KeyCounts;
   readonly blockedKeys: BlockedKeys;
   /** The set in force. */
@@ -57,8 +62,16 @@ export function domainParts(ground: Ground, wake: () => void): Parts {
   const settings = issuanceSettings(config);
   const urlBase = config.crl.base_url;
   const signers = new CaSigners({ cas: store.read.cas, keys, urlBase });
+  const registry = new LogRegistry(configuredLogs(config).logs);
+  const transparency = openTransparency({
+    ...{ store, clock, random, client: httpLogClient, registry: () => registry },
+    ...{ settings: inclusionSettings(config), revoker: () => revocation.revoker },
+  });
   const caa = new CaaGate({ resolver: ground.resolver, clock, ...caaSettings(config) });
-  const ceremony = new Ceremony({ store, keys, clock, random, caa, weakKeys: ground.weakKeys });
+  const ceremony = new Ceremony({
+    ...{ store, keys, clock, random, caa, weakKeys: ground.weakKeys },
+    promises: transparency.promises,
+  });
   const makers = { store, keys, clock, random, settings, provider: keyRoles(config).ca };
   const authorities = new Authorities({ ...makers, signers, ceremony, urlBase });
   const common = { store, clock, signers, ceremony, profiles, settings };
@@ -77,7 +90,7 @@ export function domainParts(ground: Ground, wake: () => void): Parts {
   return {
     external: new ExternalAuthorities(makers),
     retirement: new Retirement({ store, clock, ...revocation }),
-    ...{ authorities, revocation, counts, profiles, issuance },
+    ...{ authorities, revocation, transparency, counts, profiles, issuance },
     bulk: new BulkIssue({ store, clock, random, issuance }),
     serving: new Serving({ ...common, authorities }),
     blockedKeys: new BlockedKeys({ store, clock, random }),
@@ -97,6 +110,15 @@ function issuanceSettings(config: Config) {
   return {
     ...{ backdateSeconds: issuance.backdate_seconds, skiMethod: issuance.ski_method },
     ...{ maxNames: issuance.max_names, maxCertValidityDays: policy.max_cert_validity_days },
+  };
+}
+
+function inclusionSettings(config: Config) {
+  const { interval_minutes, max_certs_per_run, timeout_seconds } =
+    config.certificate_transparency.inclusion_monitor;
+  return {
+    ...{ intervalMinutes: interval_minutes, maxPerRun: max_certs_per_run },
+    timeoutSeconds: timeout_seconds,
   };
 }
 

@@ -67,12 +67,15 @@ class Server implements Running {
     this.#config = deps.config;
     const { counts, revocation } = deps.parts;
     const { refresh, responders } = revocation;
+    const { enabled, interval_minutes } = deps.config.certificate_transparency.inclusion_monitor;
     this.#scheduler = new Scheduler({
       jobs: schedule({
         crls: refresh,
         responders,
         counts,
         serving: { renewals: () => this.#rotate() },
+        transparency: deps.parts.transparency,
+        inclusionMinutes: enabled ? interval_minutes : undefined,
         accessLog: { prune: () => this.#pruneAccessLog() },
       }),
       timers: { after },

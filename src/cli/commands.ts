@@ -6,6 +6,7 @@ import { caVerbs } from "#cli/commands/ca.ts";
 import { certVerbs } from "#cli/commands/cert.ts";
 import { configVerbs } from "#cli/commands/config.ts";
 import { crlVerbs } from "#cli/commands/crl.ts";
+import { ctVerbs } from "#cli/commands/ct.ts";
 import { dnsRecordsVerbs } from "#cli/commands/dns-records.ts";
 import { hsmVerbs } from "#cli/commands/hsm.ts";
 import { init } from "#cli/commands/init.ts";
@@ -29,6 +30,7 @@ export const nouns: Readonly<Record<string, Noun>> = {
   cert: { summary: "Certificates.", verbs: certVerbs },
   revoke: { summary: "Revoke, suspend and release certificates.", verbs: revokeVerbs },
   crl: { summary: "Certificate revocation lists.", verbs: crlVerbs },
+  ct: { summary: "Certificate transparency.", verbs: ctVerbs },
   ocsp: { summary: "Online certificate status.", verbs: ocspVerbs },
   "dns-records": { summary: "DNS records that pin keys.", verbs: dnsRecordsVerbs },
   token: { summary: "API tokens.", verbs: tokenVerbs },

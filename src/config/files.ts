@@ -3,12 +3,13 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { accessSync, constants, readFileSync, statSync } from "node:fs";
 
+import { configuredLogs } from "./ct-logs.ts";
 import type { Fault } from "./kinds.ts";
 import { type Config, configSchema } from "./schema.ts";
 import { leaves } from "./section.ts";
 import { valueAt } from "./show.ts";
 
-/** Every fault of the files named; opens only the serving certificate and its key. */
+/** Every fault of the files named; opens only the serving certificate with its key, and what transparency logs need. */
 export function fileFaults(config: Config): readonly Fault[] {
   const faults: Fault[] = [];
   for (const { path, field } of leaves(configSchema)) {
@@ -18,7 +19,7 @@ export function fileFaults(config: Config): readonly Fault[] {
     if (sentence !== undefined) faults.push({ path, sentence });
   }
   if (faults.length > 0) return faults;
-  return servingPairFaults(config.server);
+  return [...servingPairFaults(config.server), ...configuredLogs(config).faults];
 }
 
 function servingPairFaults(server: Config["server"]): readonly Fault[] {

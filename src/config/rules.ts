@@ -157,6 +157,9 @@ function profileFaultsOf(setting: ProfileSetting, path: string): readonly Fault[
   if (setting.pqc_key_type !== undefined && setting.algorithm === "classical") {
     faults.push(fault(`${path}.pqc_key_type`, "Has no meaning with algorithm classical."));
   }
+  if (setting.ct.enabled && setting.algorithm === "hybrid") {
+    faults.push(fault(`${path}.ct.enabled`, "Must not be true with algorithm hybrid."));
+  }
   return [...faults, ...lintFaults(setting, path)];
 }
 

@@ -11,6 +11,7 @@ import { accessLog, log } from "#config/sections/log.ts";
 import { crl, ocsp } from "#config/sections/revocation.ts";
 import { rpc } from "#config/sections/rpc.ts";
 import { server } from "#config/sections/server.ts";
+import { certificateTransparency } from "#config/sections/transparency.ts";
 
 /** The root of the declaration; loading, reference, example, schema and redaction are derived from it (CFG-9). */
 export const configSchema = section("pkid configuration", {
@@ -32,6 +33,7 @@ export const configSchema = section("pkid configuration", {
   profiles,
   caa,
   keychecks,
+  certificate_transparency: certificateTransparency,
   crl,
   ocsp,
   rate_limit: rateLimit,

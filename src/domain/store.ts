@@ -9,6 +9,7 @@ import type { BulkReads, BulkWrites } from "#domain/certificates/bulk-store.ts";
 import type { CertificateReads, CertificateWrites } from "#domain/certificates/store.ts";
 import type { KeyCheckReads, KeyCheckWrites } from "#domain/key-checks/store.ts";
 import type { RevocationReads, RevocationWrites } from "#domain/revocation/store.ts";
+import type { TransparencyReads, TransparencyWrites } from "#domain/transparency/store.ts";
 
 /** What can be read outside a unit of work: the last committed state. */
 export interface Reads {
@@ -17,6 +18,7 @@ export interface Reads {
   readonly revocations: RevocationReads;
   readonly bulk: BulkReads;
   readonly keyChecks: KeyCheckReads;
+  readonly transparency: TransparencyReads;
   readonly access: AccessReads;
   readonly audit: AuditReads;
   readonly instance: InstanceReads;
@@ -29,6 +31,7 @@ export interface Unit {
   readonly revocations: RevocationWrites;
   readonly bulk: BulkWrites;
   readonly keyChecks: KeyCheckWrites;
+  readonly transparency: TransparencyWrites;
   readonly access: AccessWrites;
   readonly audit: AuditWrites;
   readonly instance: InstanceWrites;

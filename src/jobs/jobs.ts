@@ -10,6 +10,12 @@ export interface JobDeps {
   readonly counts: { write(): Promise<void> };
   /** Renews the serving certificate when it is due. */
   readonly serving: { renewals(): Promise<void> };
+  readonly transparency: {
+    lost(): Promise<void>;
+    readonly monitor: { run(): Promise<unknown> };
+  };
+  /** Minutes between looks at the promises of logs; undefined looks at none. */
+  readonly inclusionMinutes: number | undefined;
   /** Deletes access log rows that are past their time. */
   readonly accessLog: { prune(): Promise<void> };
 }
@@ -19,7 +25,15 @@ export const schedule = (deps: JobDeps): readonly Job[] => [
   { name: "crl.after_revocation", everySeconds: 1, run: () => deps.crls.afterRevocations() },
   { name: "crl.renew", everySeconds: 60, run: () => deps.crls.renewals() },
   { name: "responder.renew", everySeconds: 300, run: () => deps.responders.renewals() },
+  { name: "ct.lost", everySeconds: 60, run: () => deps.transparency.lost() },
+  ...inclusion(deps),
   { name: "ledger.count", everySeconds: 3600, run: () => deps.counts.write() },
   { name: "serving.renew", everySeconds: 3600, run: () => deps.serving.renewals() },
   { name: "access_log.prune", everySeconds: 3600, run: () => deps.accessLog.prune() },
 ];
+
+function inclusion({ transparency, inclusionMinutes }: JobDeps): readonly Job[] {
+  if (inclusionMinutes === undefined) return [];
+  const run = async () => void (await transparency.monitor.run());
+  return [{ name: "ct.inclusion", everySeconds: inclusionMinutes * 60, run }];
+}

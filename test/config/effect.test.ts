@@ -11,7 +11,8 @@ const source = resolve(import.meta.dir, "..", "..", "src");
 
 test("every key is read outside its declaration", () => {
   const readers = [...new Bun.Glob("**/*.ts").scanSync(source)]
-    .filter((path) => !path.startsWith("config/"))
+    // The logs are completed from their files there, and handed on as they will be used.
+    .filter((path) => !path.startsWith("config/") || path === "config/ct-logs.ts")
     .map((path) => readFileSync(join(source, path), "utf8"));
   const unread = leaves(configSchema)
     .map(({ path }) => path)

@@ -10,6 +10,7 @@ import type { Store } from "#domain/store.ts";
 import { bulkContract } from "./store-bulk.suite.ts";
 import { keyCheckContract } from "./store-key-checks.suite.ts";
 import { supersededContract } from "./store-superseded.suite.ts";
+import { transparencyContract } from "./store-transparency.suite.ts";
 import * as make from "#test/support/records.ts";
 import { lifecycle } from "./lifecycle.suite.ts";
 
@@ -40,6 +41,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     keyCheckContract(given);
     bulkContract(given);
     supersededContract(given);
+    transparencyContract(given);
     audit(given);
     units(given);
   });

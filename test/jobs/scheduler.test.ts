@@ -111,9 +111,20 @@ test("the schedule calls each of its jobs", async () => {
     counts: { write: work("counts") },
     serving: { renewals: work("serving") },
     responders: { renewals: work("responders") },
+    transparency: { lost: work("lost"), monitor: { run: work("inclusion") } },
+    inclusionMinutes: 60,
     accessLog: { prune: work("access log") },
   });
   for (const job of jobs) await job.run();
-  expect(called).toEqual(["after", "crls", "responders", "counts", "serving", "access log"]);
+  expect(called).toEqual([
+    "after",
+    "crls",
+    "responders",
+    "lost",
+    "inclusion",
+    "counts",
+    "serving",
+    "access log",
+  ]);
   expect(new Set(jobs.map(({ name }) => name)).size).toBe(jobs.length);
 });

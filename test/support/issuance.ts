@@ -2,6 +2,7 @@
 
 import { type KeyObject, sign } from "node:crypto";
 
+import { httpLogClient } from "#adapters/network/ct-log.ts";
 import { element, integer, oid, sequence, setOf } from "#core/asn1/der.ts";
 import { oids } from "#core/asn1/oids.ts";
 import { encodePem } from "#core/asn1/pem.ts";
@@ -30,6 +31,9 @@ import { Ceremony } from "#domain/certificates/ceremony.ts";
 import { Issuance, type IssueWish } from "#domain/certificates/issue.ts";
 import type { ProviderName } from "#domain/keys.ts";
 import type { Random, Resolver } from "#domain/ports.ts";
+import { Revoker } from "#domain/revocation/revoke.ts";
+import { type CtLog, LogRegistry } from "#domain/transparency/logs.ts";
+import { openTransparency } from "#domain/transparency/open.ts";
 import { openMemoryKeys } from "./memory-keys.ts";
 import { openMemoryStore } from "./memory-store.ts";
 import { seededRandom, testClock } from "./ports.ts";
@@ -48,6 +52,8 @@ export interface WorldOptions {
   /** Digests of weak keys. */
   readonly weakKeys?: ReadonlySet<string>;
   readonly maxCertValidityDays?: number;
+  /** Transparency logs; none unless given. */
+  readonly logs?: () => readonly CtLog[];
 }
 
 /** All parts of issuance, wired as the application wires them. */
@@ -67,12 +73,20 @@ export function issuanceWorld(options: WorldOptions = {}) {
   const resolver = options.resolver ?? silentResolver;
   const { caaIdentifier: identifier, caaCacheTtlSeconds: cacheTtlSeconds = 300 } = options;
   const caa = new CaaGate({ resolver, clock, identifier, cacheTtlSeconds });
-  const ceremony = new Ceremony({
+  const revoker = new Revoker({
     store,
-    keys,
     clock,
     random,
-    caa,
+    holdPermitted: () => true,
+    changed: () => {},
+  });
+  const transparency = openTransparency({
+    ...{ store, clock, random, revoker: () => revoker, client: impatientClient },
+    registry: () => new LogRegistry(options.logs?.() ?? []),
+    settings: { intervalMinutes: 60, maxPerRun: 500, timeoutSeconds: 5 },
+  });
+  const ceremony = new Ceremony({
+    ...{ store, keys, clock, random, caa, promises: transparency.promises },
     weakKeys: () => options.weakKeys ?? new Set(),
   });
   const shared = { store, keys, clock, random, signers, ceremony, profiles, settings };
@@ -88,13 +102,15 @@ export function issuanceWorld(options: WorldOptions = {}) {
   const setProfiles = (configured: readonly Profile[]) => {
     profileSet = new ProfileSet(configured);
   };
-  return { ...shared, authorities, external, issuance, serving, setProfiles };
+  return { ...shared, authorities, external, issuance, serving, setProfiles, transparency };
 }
 
 /** A network without name servers. */
 const silentResolver: Resolver = {
   lookup: async () => ({ answered: false, failure: "unreachable" }),
 };
+/** Talks to logs as the application does, but does not wait between attempts. */
+const impatientClient = { ...httpLogClient, pause: async () => {} };
 
 export type World = ReturnType<typeof issuanceWorld>;
 

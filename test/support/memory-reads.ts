@@ -9,6 +9,7 @@ import { identityOf } from "#domain/certificates/identity.ts";
 import type { Reads } from "#domain/store.ts";
 import { bulkReads } from "./memory-bulk.ts";
 import { keyCheckReads } from "./memory-key-checks.ts";
+import { transparencyReads } from "./memory-transparency.ts";
 import { headOf, type MemoryState, pageOf, serialKey } from "./memory-state.ts";
 
 /** Reads over the state. */
@@ -19,6 +20,7 @@ export function memoryReads(state: MemoryState): Reads {
     revocations: revocationReads(state),
     bulk: bulkReads(state),
     keyChecks: keyCheckReads(state),
+    transparency: transparencyReads(state),
     access: accessReads(state),
     audit: auditReads(state),
     instance: { value: async (name) => state.values.get(name) },

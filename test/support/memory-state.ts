@@ -9,6 +9,11 @@ import type { CaRecord, CrossSignFacts, Page, PageKey } from "#domain/authoritie
 import type { BulkItem, BulkOperation } from "#domain/certificates/bulk-store.ts";
 import type { CertificateRecord, IntentRecord } from "#domain/certificates/store.ts";
 import type { BlockedKeyRecord } from "#domain/key-checks/store.ts";
+import type {
+  InclusionRecord,
+  LogHeadRecord,
+  PrecertificateRecord,
+} from "#domain/transparency/store.ts";
 import type { CrlRecord, ResponderRecord, RevocationRecord } from "#domain/revocation/store.ts";
 
 /** Everything the store knows; maps are keyed by the text a unique index would hold. */
@@ -26,6 +31,9 @@ export interface MemoryState {
   /** By key digest. */
   readonly blockedKeys: Map<string, BlockedKeyRecord>;
   readonly ownKeys: Map<string, true>;
+  readonly precertificates: Map<string, PrecertificateRecord>;
+  readonly inclusions: Map<string, InclusionRecord>;
+  readonly logHeads: Map<string, LogHeadRecord>;
   readonly tokens: Map<string, ApiTokenRecord>;
   readonly tenants: Map<string, TenantRecord>;
   readonly events: Map<number, AuditEvent>;

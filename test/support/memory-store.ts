@@ -14,6 +14,7 @@ import type { Store, Unit } from "#domain/store.ts";
 import { bulkWrites } from "./memory-bulk.ts";
 import { keyCheckWrites } from "./memory-key-checks.ts";
 import { memoryReads } from "./memory-reads.ts";
+import { transparencyWrites } from "./memory-transparency.ts";
 import { headOf, type MemoryState, serialKey } from "./memory-state.ts";
 
 /** The store, its state laid open to tests, and switches that make it fail. */
@@ -93,6 +94,7 @@ function unitOf(state: MemoryState, beforeWrite: (operation: string) => void): U
       revocations: revocationWrites(state),
       bulk: bulkWrites(state),
       keyChecks: keyCheckWrites(state),
+      transparency: transparencyWrites(state),
       access: accessWrites(state),
       audit: auditWrites(state),
       instance: {
@@ -299,6 +301,7 @@ const emptyState = (): MemoryState => ({
   ...{ crls: new Map(), crlReservations: new Map(), responders: new Map(), tokens: new Map() },
   ...{ bulkOperations: new Map(), bulkItems: new Map() },
   ...{ blockedKeys: new Map(), ownKeys: new Map() },
+  ...{ precertificates: new Map(), inclusions: new Map(), logHeads: new Map() },
   ...{ events: new Map(), ledger: new Map(), values: new Map(), counters: new Map() },
   tenants: new Map([["default", { ...defaultRow }]]),
 });

@@ -106,10 +106,11 @@ export function certificateWrites(session: Session, owner: number): CertificateW
   return {
     intend: async (intent) => (await insertIntent({ ...intent, owner })) === 1,
     activate: async (opId, certificate) => {
-      const { caId, serial, subject, commonName, sans } = certificate;
+      const { caId, serial, subject, commonName, sans, ct: facts } = certificate;
       const search = [subject, commonName, ...sans].join("\n").toLowerCase();
       const identity = identityOf(certificate);
-      const row = { ...certificate, search, identity, serialHex: hex(serial) };
+      const ct = facts === undefined ? null : JSON.stringify(facts);
+      const row = { ...certificate, search, identity, serialHex: hex(serial), ct };
       // Sent together: when the intent is not open the unit fails, and the row with it.
       const [settled, inserted] = await Promise.all([
         session.run(issued, [caId, serial, opId]),
@@ -187,7 +188,8 @@ const hex = (serial: Serial) => BigInt(serial).toString(16);
 function record(row: Session["t"]["certificates"]["$inferSelect"]): CertificateRecord {
   const { ordinal: _o, search: _s, identity: _i, serialHex: _h, ...facts } = row;
   const revocation = { revokedAt: row.revokedAt ?? undefined, reason: row.reason ?? undefined };
-  return { ...facts, ...revocation } as CertificateRecord; // See above.
+  const ct: unknown = row.ct === null ? undefined : JSON.parse(row.ct);
+  return { ...facts, ...revocation, ct } as CertificateRecord; // See above.
 }
 
 /** As `record`, for intents. */

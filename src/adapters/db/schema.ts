@@ -5,6 +5,7 @@ import { sql } from "drizzle-orm";
 import type { Kit } from "./kit.ts";
 import { bulkTables } from "./schema-bulk.ts";
 import { keyCheckTables } from "./schema-key-checks.ts";
+import { transparencyTables } from "./schema-transparency.ts";
 
 /** Builds every table with the columns of one dialect. */
 export function defineTables(k: Kit) {
@@ -15,6 +16,7 @@ export function defineTables(k: Kit) {
     ...crlTables(k),
     ...keyCheckTables(k),
     ...bulkTables(k),
+    ...transparencyTables(k),
     ...{ tokens: tokensTable(k), tenants: tenantsTable(k) },
     ...{ events: eventsTable(k), ledger: ledgerTable(k), openIntents: openIntentsTable(k) },
     ...{ heads: headsTable(k), accessLog: accessLogTable(k), migrations: migrationsTable(k) },
@@ -153,6 +155,8 @@ function certificatesTable(k: Kit) {
       marker: k.text("marker").notNull(),
       /** What certificates that supersede one another share, as a short digest; empty where nothing can. */
       identity: k.text("identity").notNull().default(""),
+      /** JSON of what transparency logs promised; null where none was asked. */
+      ct: k.text("ct"),
     },
     (t) => [
       k.index("certificates_identity").on(t.identity, t.notAfter),

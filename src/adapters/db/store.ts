@@ -18,6 +18,7 @@ import { instanceReads, instanceWrites } from "./instance.ts";
 import type { Journal } from "./journal.ts";
 import { GroupCommit } from "./queue.ts";
 import { revocationReads, revocationWrites } from "./revocations.ts";
+import { transparencyReads, transparencyWrites } from "./transparency.ts";
 
 /** What only start-up, preflight and metrics ask of a store. */
 export interface Administration {
@@ -90,6 +91,7 @@ function readsOf(engine: Engine, owner: number, memo: Memo | undefined): Reads {
     revocations: guardedMethods(revocationReads(reader, sequence)),
     bulk: guardedMethods(bulkReads(reader)),
     keyChecks: guardedMethods(keyCheckReads(reader)),
+    transparency: guardedMethods(transparencyReads(reader)),
     access: guardedMethods(
       memo === undefined ? access : remembered(memo, access, ["tenant", "tokenByHash"]),
     ),
@@ -108,6 +110,7 @@ function unitOf({ engine: { writer }, journal, owner }: StoreDeps, memo: Memo | 
     revocations: revocationWrites(writer, () => journal.nextRevocation()),
     bulk: bulkWrites(writer),
     keyChecks: keyCheckWrites(writer),
+    transparency: transparencyWrites(writer),
     access: memo === undefined ? access : touching(memo, access),
     audit: journal,
     instance: instanceWrites(writer),

@@ -29,6 +29,7 @@ import {
   textual,
 } from "#config/kinds.ts";
 import { section, type Values } from "#config/section.ts";
+import { ctPolicyOf, profileCt } from "./transparency.ts";
 
 /** The keys under `issuance`. */
 export const issuance = section("Issuance", {
@@ -122,6 +123,7 @@ const profileMembers = {
     cps: field("URL of the certification practice statement.", absoluteUrl("any")),
     critical: flag("Mark the extension critical.", false),
   }),
+  ct: profileCt,
   names: section("Names the profile admits", {
     permitted_dns: list("DNS suffixes; unset admits any.", suffix),
     permitted_ips: list("Address blocks; unset admits any.", block),
@@ -196,6 +198,7 @@ export function profileOf(setting: ProfileSetting): Profile {
     algorithm: setting.algorithm,
     pqcKeyType: setting.pqc_key_type,
     requireApproval: setting.require_approval,
+    ct: ctPolicyOf(setting.ct),
   };
 }
 

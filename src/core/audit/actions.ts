@@ -39,6 +39,7 @@ export const actions = {
   "key.block": ["reason", "source"],
   "key.unblock": ["reason", "source"],
   "crl.publish": ["number", "kind", "entries"],
+  "ct.inclusion": ["serial", "log", "status"],
   "config.load": ["digest"],
   "config.reload": ["digest", "restart_required"],
 } as const satisfies Record<string, readonly string[]>;

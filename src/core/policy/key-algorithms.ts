@@ -36,13 +36,17 @@ export function alternativeWish(
   }
 }
 
-/** Why keys and issuer are not those of the profile; a classical profile minds neither. */
+/** Why keys and issuer are not those of the profile; a classical profile minds neither, but for logs. */
 export function algorithmObjection(
-  { algorithm, pqcKeyType }: Profile,
+  { algorithm, pqcKeyType, ct }: Profile,
   native: PublicKey,
   alternative: PublicKey | undefined,
   issuer: Issuer,
 ): Objection | undefined {
+  if (ct?.enabled === true && issuer.alternative !== undefined) {
+    // CT-6: the alternative signature covers the SCT list, so no precertificate could correspond.
+    return { gate: "certificate_policy", reason: "a hybrid issuer cannot use transparency logs" };
+  }
   if (algorithm === "classical") return undefined;
   const [key, what] = algorithm === "pqc" ? [native, "key"] : [alternative, "alternative key"];
   if (key?.family !== "ml-dsa" || (pqcKeyType !== undefined && key.keyType !== pqcKeyType)) {

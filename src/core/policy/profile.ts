@@ -3,6 +3,8 @@
 import type { Algorithm, KeyType } from "#core/x509/algorithms.ts";
 import type { KeyUsage } from "#core/x509/extensions.ts";
 
+import type { CtPolicy } from "./transparency.ts";
+
 /** A profile as the server uses it; built-in or from the configuration. */
 export interface Profile {
   readonly name: string;
@@ -63,4 +65,6 @@ export interface Profile {
   readonly pqcKeyType: KeyType | undefined;
   /** True when people may not issue with it alone (behaviour.md §13); protocols are never parked. */
   readonly requireApproval: boolean;
+  /** Undefined: no transparency. */
+  readonly ct?: CtPolicy | undefined;
 }

@@ -6,6 +6,7 @@ import type { Algorithm } from "#core/x509/algorithms.ts";
 import type { KeyUsage } from "#core/x509/extensions.ts";
 
 import type { Profile } from "./profile.ts";
+import type { CtPolicy } from "./transparency.ts";
 
 /** The profile used when a request names none. */
 export const defaultProfile = "server";
@@ -38,7 +39,7 @@ export class ProfileSet {
 
 /** The profile as GET /api/profiles shows it; seconds are exact, days rounded up (PRO-6). */
 export function profileJson(profile: Profile) {
-  const { policies } = profile;
+  const { policies, ct } = profile;
   return {
     name: profile.name,
     description: profile.description,
@@ -50,6 +51,7 @@ export function profileJson(profile: Profile) {
     max_validity_days: daysRoundedUp(profile.maxValiditySeconds),
     max_validity_seconds: profile.maxValiditySeconds,
     is_ca: false,
+    ...(ct?.enabled === true ? { ct: ctJson(ct) } : {}),
     lint: {
       ...{ disabled: profile.lint.disabled, mode: profile.lint.mode, public: profile.lint.public },
       require_must_staple: profile.lint.requireMustStaple,
@@ -80,6 +82,11 @@ export function profileJson(profile: Profile) {
     require_approval: profile.requireApproval,
   };
 }
+
+const ctJson = (ct: CtPolicy) => ({
+  ...{ enabled: ct.enabled, logs: ct.logs, min_scts: ct.minScts, fail_open: ct.failOpen },
+  ...{ timeout_seconds: ct.timeoutSeconds, retries: ct.retries },
+});
 
 /** Whole days that hold this many seconds; 0 only for 0. */
 export const daysRoundedUp = (seconds: number): number => Math.ceil(seconds / secondsPerDay);

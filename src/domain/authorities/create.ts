@@ -260,7 +260,7 @@ export class Authorities {
       repeated: repeatedExtensions({ id, keyId, urlBase: undefined }),
     };
     const ca = { id, tenant: creation.tenant, label: wish.label };
-    return { ca, issuer, held: native, alternative, intermediates: [] };
+    return { ca, issuer, held: native, alternative, intermediates: [], issuers: [] };
   }
 
   #plan(creation: Creation, { native, alternative }: CaKeys): Plan {

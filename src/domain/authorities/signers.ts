@@ -28,6 +28,8 @@ export interface CaSigner {
   readonly alternative?: HeldKey | undefined;
   /** DER of the CA's certificate and every one above it, without the root (EXT-6). */
   readonly intermediates: readonly Uint8Array[];
+  /** The same with the root: what a transparency log wants above a precertificate (RFC 6962 §3.1). */
+  readonly issuers: readonly Uint8Array[];
 }
 
 export interface CaSignersDeps {
@@ -88,7 +90,8 @@ export class CaSigners {
     };
     const intermediates = withoutRoot(path);
     const { id, tenant, label } = ca;
-    return { ca: { id, tenant, label }, issuer, held, alternative, intermediates };
+    const issuers = certificates.map(({ der }) => der);
+    return { ca: { id, tenant, label }, issuer, held, alternative, intermediates, issuers };
   }
 
   /** KEY-4: the record pins the key; whatever the provider holds under its name is not it when they differ. */

@@ -1,4 +1,4 @@
-/** The signing ceremony every certificate goes through: clear, intend, sign, commit. */
+/** The signing ceremony every certificate goes through: clear, intend, let logs promise, sign, commit. */
 
 import type { EventDraft } from "#core/audit/actions.ts";
 import type { SignPurpose } from "#core/audit/ledger.ts";
@@ -7,6 +7,7 @@ import { generalNameText } from "#core/x509/general-names.ts";
 import { commonName, nameText } from "#core/x509/names.ts";
 import { spkiSha256 } from "#core/x509/public-keys.ts";
 import { assembleSigned } from "#core/x509/certificate.ts";
+import { poison } from "#core/x509/precertificate.ts";
 import type { TenantId } from "#core/ids.ts";
 import type { CaaFacts } from "#core/policy/caa.ts";
 import {
@@ -19,6 +20,7 @@ import {
 } from "#core/policy/gates.ts";
 import type { Objection, Plan } from "#core/policy/plan.ts";
 import type { Profile } from "#core/policy/profile.ts";
+import type { CtPolicy } from "#core/policy/transparency.ts";
 import { assert, Problem, refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
 import { closeTicket, openTicket, type SigningIntent } from "#domain/audit/sign-ledger.ts";
@@ -27,7 +29,9 @@ import { type KeyFactsDeps, keyFactsOf } from "#domain/key-checks/facts.ts";
 import type { Keys, SignTicket } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
+import type { InclusionRecord } from "#domain/transparency/store.ts";
 import type { CaaGate } from "./caa.ts";
+import type { FinalPlan, Promises } from "./promise.ts";
 import { drawSerial } from "./serials.ts";
 import type { CertificateRecord } from "./store.ts";
 
@@ -73,15 +77,19 @@ export interface CeremonyDeps {
   readonly random: Random;
   readonly weakKeys: KeyFactsDeps["weakKeys"];
   readonly caa: CaaGate;
+  /** Needed for profiles with certificate transparency only. */
+  readonly promises?: Promises;
 }
 
 /** A promise that is durable: from here on the key may be used, once, over exactly these octets. */
 interface Promised {
   readonly cleared: ClearedPlan;
-  /** Names the intent's row; a hybrid CA's second operation has an id of its own in the ledger. */
+  /** Names the intent's row; operations that follow in the same ceremony have ids of their own in the ledger. */
   readonly rowId: string;
   readonly intent: SigningIntent;
   readonly ticket: SignTicket;
+  /** What logs have promised, when the precertificate is signed already. */
+  readonly final?: FinalPlan;
 }
 
 /** The one place where a certificate is signed. */
@@ -94,12 +102,12 @@ export class Ceremony {
 
   /**
    * Certifies the order. Refuses what a gate refuses, before any private-key operation and with its denied events;
-   * `key_unavailable` and the like when the provider fails, with the intent abandoned.
+   * `key_unavailable` and the like when the provider fails, `ct_policy_unmet` when too few logs promise, both with the
+   * intent abandoned.
    */
   async certify(order: SigningOrder): Promise<CertificateRecord> {
     const first = await this.#clearAndIntend(order);
-    const { alternative } = first.cleared;
-    const promised = alternative === undefined ? first : await this.#signAlternative(order, first);
+    const promised = await this.#readied(order, first);
     const signature = await this.#sign(order, promised);
     try {
       return await this.#commit(order, promised, signature);
@@ -113,7 +121,8 @@ export class Ceremony {
 
   /** What every gate says, with a serial drawn for nobody else: the one decision of issue and preview (PRO-3). */
   async decide(order: Undecided): Promise<Clearance> {
-    const { plan, objections, profile, now, signer } = order;
+    const { objections, profile, now, signer } = order;
+    const plan = ctOf(order) === undefined ? order.plan : poisoned(order.plan);
     const keyFacts = await keyFactsOf(this.#deps, order);
     const { subject, alternativeKey: publicKey } = plan;
     const alternativeFacts =
@@ -146,10 +155,10 @@ export class Ceremony {
 
   /** One durable unit before the key is used: the intent with its serial, and the ledger entry. */
   async #intend(order: SigningOrder, cleared: ClearedPlan): Promise<Promised | undefined> {
-    const { purpose, requestedBy, now } = order;
+    const { requestedBy, now } = order;
     const { serial, issuer } = cleared;
     const intent = this.#intentOf(order, cleared);
-    const { opId, message } = intent;
+    const { opId, message, purpose } = intent;
     return await this.#deps.store.atomically(async (tx) => {
       await refuseUnlessActive(tx, order);
       const taken = !(await tx.certificates.intend({
@@ -161,8 +170,68 @@ export class Ceremony {
     });
   }
 
+  /** What is signed last: after the alternative signature of a hybrid CA, or after logs have promised to show it. */
+  async #readied(order: SigningOrder, first: Promised): Promise<Promised> {
+    const ct = ctOf(order);
+    if (ct !== undefined) return await this.#precertify(order, first, ct);
+    if (first.cleared.alternative !== undefined) return await this.#signAlternative(order, first);
+    return first;
+  }
+
+  /** The promise step (behaviour.md §7): what is to be signed next is the certificate the logs have promised to show. */
+  async #precertify(order: SigningOrder, intended: Promised, ct: CtPolicy): Promise<Promised> {
+    const { store, clock, random, promises } = this.#deps;
+    assert(promises !== undefined, "where profiles use transparency there are logs to ask");
+    const { cleared, rowId } = intended;
+    const { issuer, serial } = cleared;
+
+    // 1. Sign the precertificate.
+    const signature = await this.#sign(order, intended);
+    const certificate = assembleSigned(cleared.tbs, issuer.signature, signature);
+
+    // 2. Keep it before any log can see it: from then on it counts as issued.
+    const createdAt = clock.now();
+    const unsettled = order.profile?.lint.public === true;
+    await store.atomically(async (tx) => {
+      await closeTicket(tx, intended.intent, { signature }, createdAt);
+      await tx.transparency.keep({ caId: issuer.id, serial, certificate, unsettled, createdAt });
+    });
+
+    try {
+      // 3. Collect promises; nothing is locked while logs think.
+      const final = await promises.collect(ct, cleared, order.signer, certificate);
+
+      // 4. Intend the final octets, as an entry of their own, if the CA still is what it was.
+      const intent: SigningIntent = {
+        ...{ ...intended.intent, opId: random.uuid(), purpose: order.purpose },
+        message: final.tbs,
+      };
+      const at = clock.now();
+      return await store.atomically(async (tx) => {
+        await refuseUnlessActive(tx, order);
+        const ticket = await openTicket(tx, intent, at);
+        return { cleared, rowId, intent, ticket, final };
+      });
+    } catch (error) {
+      const refused = error instanceof Problem && error.code !== "storage_unavailable";
+      if (refused) await this.#giveUp(rowId, order.refused(error, cleared.gates));
+      if (refused) await promises.lost();
+      throw error;
+    }
+  }
+
+  async #giveUp(rowId: string, drafts: EventDrafts): Promise<void> {
+    const at = this.#deps.clock.now();
+    await this.#deps.store.atomically(async (tx) => {
+      await tx.certificates.settle(rowId, "abandoned");
+      for (const draft of drafts) await tx.audit.appendEvent(draft, at);
+    });
+  }
+
   /** The operation that is next: of a hybrid CA the alternative signature first, the native one last (PQ-6). */
-  #intentOf({ signer, purpose }: SigningOrder, cleared: ClearedPlan): SigningIntent {
+  #intentOf(order: SigningOrder, cleared: ClearedPlan): SigningIntent {
+    const { signer } = order;
+    const purpose = ctOf(order) === undefined ? order.purpose : "precertificate";
     const { serial, tbs, issuer, alternative } = cleared;
     const held = alternative === undefined ? signer.held : signer.alternative;
     assert(held !== undefined, "a hybrid issuer has a second key");
@@ -203,26 +272,31 @@ export class Ceremony {
     }
   }
 
-  async #abandon(order: SigningOrder, { rowId, intent }: Promised, error: string): Promise<void> {
+  async #abandon(order: SigningOrder, promised: Promised, error: string): Promise<void> {
+    const { intent, rowId, final } = promised;
     const at = this.#deps.clock.now();
     await this.#deps.store.atomically(async (tx) => {
       await closeTicket(tx, intent, { error }, at);
       await tx.certificates.settle(rowId, "abandoned");
       for (const draft of order.failed(error)) await tx.audit.appendEvent(draft, at);
     });
+    if (final !== undefined) await this.#deps.promises?.lost();
   }
 
   /** One unit: the certificate, its intent settled, the ledger closed, the event. Only then may anybody see it. */
   async #commit(
     order: SigningOrder,
-    { cleared, rowId, intent }: Promised,
+    promised: Promised,
     signature: Uint8Array,
   ): Promise<CertificateRecord> {
-    const certificate = this.#recordOf(order, cleared, signature);
+    const { cleared, rowId, intent, final } = promised;
+    const certificate = this.#recordOf(order, promised, signature);
+    const inclusions = final?.inclusions(certificate);
     const at = this.#deps.clock.now();
     await this.#deps.store.atomically(async (tx) => {
       await order.before?.(tx, certificate);
       await tx.certificates.activate(rowId, certificate);
+      if (inclusions !== undefined) await keepPromises(tx, certificate, inclusions);
       await order.after?.(tx, certificate);
       await closeTicket(tx, intent, { signature }, at);
       for (const draft of order.issued(certificate, cleared.gates)) {
@@ -232,8 +306,10 @@ export class Ceremony {
     return certificate;
   }
 
-  #recordOf(order: SigningOrder, cleared: ClearedPlan, signature: Uint8Array): CertificateRecord {
-    const { plan, issuer, serial, tbs } = cleared;
+  #recordOf(order: SigningOrder, promised: Promised, signature: Uint8Array): CertificateRecord {
+    const { plan, issuer, serial } = promised.cleared;
+    const tbs = promised.intent.message;
+    const ct = promised.final?.facts;
     return {
       ...{ id: this.#deps.random.uuid(), caId: issuer.id, tenant: order.tenant, serial },
       ...{ kind: order.kind, subject: nameText(plan.subject) },
@@ -242,7 +318,7 @@ export class Ceremony {
       ...{ notBefore: plan.notBefore, notAfter: plan.notAfter, status: "good" },
       ...{ revokedAt: undefined, reason: undefined, requestedBy: order.requestedBy },
       ...{ createdAt: order.now, spkiSha256: spkiSha256(plan.publicKey.spki) },
-      marker: order.marker,
+      ...{ marker: order.marker, ...(ct === undefined ? {} : { ct }) },
     };
   }
 
@@ -265,5 +341,21 @@ async function refuseUnlessActive(tx: Unit, { signer, plan }: SigningOrder): Pro
   if (status === "active" || (plan.kind === "root" && status === undefined)) return;
   throw refuse("ca_not_active", { status: status ?? "deleted" });
 }
+
+/** In the unit of the certificate: its precertificate has become one, and its logs are watched. */
+async function keepPromises(
+  tx: Unit,
+  { caId, serial }: CertificateRecord,
+  inclusions: readonly InclusionRecord[],
+): Promise<void> {
+  await tx.transparency.settlePrecertificate(caId, serial);
+  for (const inclusion of inclusions) await tx.transparency.expect(inclusion);
+}
+
+const ctOf = ({ profile }: Undecided): CtPolicy | undefined =>
+  profile?.ct?.enabled === true ? profile.ct : undefined;
+
+/** RFC 6962 §3.1: the poison stands where the SCT list will, last. */
+const poisoned = (plan: Plan): Plan => ({ ...plan, extensions: [...plan.extensions, poison()] });
 
 const drawsMax = 3;

@@ -38,21 +38,27 @@ export function leafEvents(
   const action = renewedFrom === undefined ? "cert.issue" : "cert.renew";
   const from = { renewed_from: renewedFrom };
   return {
-    issued: ({ serial, notAfter }, gates) => [
+    issued: ({ serial, notAfter, ct }, gates) => [
       ...gateEvents(origin, ca, profile, gates),
       {
         ...{ action, result: "success", ...aboutCa(origin, ca, serial), targetName: serial },
         detail: {
-          ...{ profile, not_after: timestamp(notAfter), ct: "none", requester, ...from },
+          ...{
+            profile,
+            not_after: timestamp(notAfter),
+            ct: ct?.status ?? "none",
+            requester,
+            ...from,
+          },
           validity_clamped: clamped,
         },
       },
     ],
-    refused: (_refusal, gates) => [
+    refused: (refusal, gates) => [
       ...gateEvents(origin, ca, profile, gates),
       {
         ...{ action: "cert.issue", result: "denied", ...aboutCa(origin, ca) },
-        detail: { profile, requester, reasons: refusingGates(gates), ...from },
+        detail: { profile, requester, reasons: refusingGates(gates) || refusal.code, ...from },
       },
     ],
     failed: (error) => [

@@ -6,6 +6,20 @@ import type { Instant } from "#core/time.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
 import type { Page, PageKey } from "#domain/authorities/store.ts";
 
+/** What the record of a certificate says about transparency logs. */
+export interface CtFacts {
+  readonly status: "submitted" | "failed_open";
+  readonly sctCount: number;
+  /** Distinct operators of the embedded SCTs. */
+  readonly operators: readonly string[];
+  readonly logs: readonly {
+    readonly log: string;
+    readonly operator: string;
+    readonly ok: boolean;
+    readonly error?: string;
+  }[];
+}
+
 /** `expired` is computed from `good` when read, never stored. */
 export type StoredStatus = "good" | "revoked" | "held";
 export type CertificateStatus = StoredStatus | "expired";
@@ -35,6 +49,8 @@ export interface CertificateRecord {
   readonly spkiSha256: string;
   /** Empty, or `canary`, `serving-tls`. */
   readonly marker: string;
+  /** What transparency logs promised; undefined where none was asked. */
+  readonly ct?: CtFacts | undefined;
 }
 
 /** A promise to sign: durable before the key is used. */

@@ -1,0 +1,139 @@
+/** Precertificates, promises of logs and heads of logs in the database. */
+
+import { and, asc, desc, eq, inArray, lte, type SQL, sql } from "drizzle-orm";
+
+import { assert } from "#core/problems.ts";
+import type {
+  InclusionFilter,
+  InclusionRecord,
+  InclusionStatus,
+  LogHeadRecord,
+  PrecertificateRecord,
+  TransparencyReads,
+  TransparencyWrites,
+} from "#domain/transparency/store.ts";
+import { within } from "./cas.ts";
+import { counted, inserter, olderThan, pageOf, type Session } from "./session.ts";
+
+/** What was last committed. */
+export function transparencyReads(session: Session): TransparencyReads {
+  const { db, t } = session;
+  const { precertificates: p, inclusions: i, intents, logHeads } = t;
+  return {
+    precertificate: async (ca, serial) => {
+      const named = and(eq(p.caId, ca), eq(p.serial, serial));
+      const [row] = await db.select().from(p).where(named);
+      return row && precertificate(row);
+    },
+    lost: async (limit) => {
+      const itsIntent = and(eq(intents.caId, p.caId), eq(intents.serial, p.serial));
+      const rows = await db
+        .select({ row: p })
+        .from(p)
+        .innerJoin(intents, itsIntent)
+        // Literal, not a parameter: otherwise no planner may use the partial index.
+        .where(and(sql`unsettled`, inArray(intents.state, ["abandoned", "orphaned"])))
+        .orderBy(asc(p.createdAt))
+        .limit(limit);
+      return rows.map(({ row }) => precertificate(row));
+    },
+    inclusions: async (filter, limit, after) => {
+      const where = matching(session, filter);
+      const found = await db
+        .select()
+        .from(i)
+        .where(and(where, olderThan(i.sctTimestamp, i.id, after)))
+        .orderBy(desc(i.sctTimestamp), desc(i.id))
+        .limit(limit + 1);
+      const [sum] = await db.select({ total: counted }).from(i).where(where);
+      const keyOf = (row: InclusionRecord) => ({ at: row.sctTimestamp, id: row.id });
+      return pageOf(found.map(inclusion), limit, sum?.total ?? 0, keyOf);
+    },
+    counts: async (filter) => {
+      const where = matching(session, { ...filter, status: undefined });
+      const sums = db.select({ status: i.status, total: counted }).from(i).where(where);
+      const rows = await sums.groupBy(i.status);
+      const of = (status: InclusionStatus) => rows.find((row) => row.status === status)?.total ?? 0;
+      return {
+        ...{ pending: of("pending"), included: of("included"), failed: of("failed") },
+        unknown_log: of("unknown_log"),
+      };
+    },
+    due: async (now, limit) => {
+      const open = and(inArray(i.status, ["pending", "unknown_log"]), lte(i.dueAt, now));
+      const rows = db.select().from(i).where(open).orderBy(asc(i.dueAt), asc(i.id)).limit(limit);
+      return (await rows).map(inclusion);
+    },
+    head: async (logId) => {
+      const [row] = await db.select().from(logHeads).where(eq(logHeads.logId, logId));
+      return row && head(row);
+    },
+  };
+}
+
+/** The changes of a unit. */
+export function transparencyWrites(session: Session): TransparencyWrites {
+  const { db, t } = session;
+  const { precertificates: p, inclusions: i, logHeads } = t;
+  const insertPrecertificate = inserter(session, p);
+  const insertInclusion = inserter(session, i);
+  return {
+    keep: async (row) => {
+      await insertPrecertificate(row);
+    },
+    settlePrecertificate: async (ca, serial) => {
+      const named = and(eq(p.caId, ca), eq(p.serial, serial));
+      await db.update(p).set({ unsettled: false }).where(named);
+    },
+    expect: async (row) => {
+      await insertInclusion(row);
+    },
+    update: async (row) => {
+      const { id, ...facts } = row;
+      const changed = await db
+        .update(i)
+        .set({
+          ...facts,
+          ...{ promisedIndex: row.promisedIndex ?? null, treeSize: row.treeSize ?? null },
+          ...{ leafIndex: row.leafIndex ?? null, includedAt: row.includedAt ?? null },
+          ...{ firstCheckedAt: row.firstCheckedAt ?? null },
+          lastCheckedAt: row.lastCheckedAt ?? null,
+        })
+        .where(eq(i.id, id))
+        .returning({ id: i.id });
+      assert(changed.length === 1, "a promise is updated where it is");
+    },
+    setHead: async (row) => {
+      const { logId: target } = logHeads;
+      await db.insert(logHeads).values(row).onConflictDoUpdate({ target, set: row });
+    },
+  };
+}
+
+function matching({ t }: Session, filter: InclusionFilter): SQL | undefined {
+  const { inclusions: i } = t;
+  const { tenants, status, caId, serial } = filter;
+  return and(
+    within(i.tenant, tenants),
+    status === undefined ? undefined : eq(i.status, status),
+    caId === undefined ? undefined : eq(i.caId, caId),
+    serial === undefined ? undefined : eq(i.serial, serial),
+  );
+}
+
+/** Only the writes above fill the tables, so their texts are the words the records' types name. */
+function inclusion(row: Session["t"]["inclusions"]["$inferSelect"]): InclusionRecord {
+  return {
+    ...row,
+    ...{ promisedIndex: row.promisedIndex ?? undefined, treeSize: row.treeSize ?? undefined },
+    ...{ leafIndex: row.leafIndex ?? undefined, includedAt: row.includedAt ?? undefined },
+    ...{ firstCheckedAt: row.firstCheckedAt ?? undefined },
+    lastCheckedAt: row.lastCheckedAt ?? undefined,
+  } as InclusionRecord; // See above.
+}
+
+const precertificate = (
+  row: Session["t"]["precertificates"]["$inferSelect"],
+): PrecertificateRecord => row as PrecertificateRecord; // See above.
+
+const head = (row: Session["t"]["logHeads"]["$inferSelect"]): LogHeadRecord => row as LogHeadRecord; // See above.

@@ -1,0 +1,35 @@
+/** `pkid ct`: which transparency logs kept their promises, and a check of it now. */
+
+import { choice, number, pageArgs, value } from "#cli/args.ts";
+import { type Command, command } from "#cli/command.ts";
+import { columns, facts, rowOf, rowsAt } from "#cli/rows.ts";
+
+const states = ["pending", "included", "failed", "unknown_log"] as const;
+
+export const ctVerbs: Readonly<Record<string, Command>> = {
+  status: command({
+    summary: "List what transparency logs promised, and whether they kept it.",
+    args: {
+      ca: value("Only one CA, by id or label.", "ca"),
+      serial: value("Only one certificate.", "serial"),
+      status: choice("Only one state.", "state", ["any", ...states]),
+      ...pageArgs,
+    },
+    run: async ({ args, client, print }) => {
+      const { all, status, ...filters } = args;
+      const query = { ...filters, status: status === "any" ? undefined : status };
+      const list = await client.list("ct.inclusion", { query }, all);
+      const keys = ["serial", "log_name", "status", "sct_timestamp", "checks", "last_error"];
+      print(list, columns(rowsAt(list, "items"), keys) + facts(rowOf(list.counts), states));
+    },
+  }),
+  verify: command({
+    summary: "Ask the logs now, and report what they proved.",
+    local: true,
+    args: { max: number("Promises to check at most.", "n") },
+    run: async ({ args, client, print }) => {
+      const report = await client.ask("ct.verify", { body: { max: args.max } });
+      print(report, facts(report, ["checked", "included", "failed", "unknown"]));
+    },
+  }),
+};

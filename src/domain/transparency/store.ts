@@ -1,0 +1,87 @@
+/** What is remembered about transparency: precertificates, promises to be kept, and the last head of each log. */
+
+import type { CaId, Serial, TenantId } from "#core/ids.ts";
+import type { Instant } from "#core/time.ts";
+import type { Page, PageKey } from "#domain/authorities/store.ts";
+
+/** A signed precertificate, kept whatever became of it. */
+export interface PrecertificateRecord {
+  readonly caId: CaId;
+  readonly serial: Serial;
+  readonly certificate: Uint8Array;
+  readonly createdAt: Instant;
+  /** True while its serial must be revoked should no final certificate come of it (profiles with `lint.public`). */
+  readonly unsettled: boolean;
+}
+
+export type InclusionStatus = "pending" | "included" | "failed" | "unknown_log";
+
+/** One promise of one log, and whether it was kept. */
+export interface InclusionRecord {
+  readonly id: string;
+  readonly caId: CaId;
+  readonly tenant: TenantId;
+  readonly serial: Serial;
+  /** Lower hex. */
+  readonly logId: string;
+  readonly logName: string;
+  readonly sctTimestamp: Instant;
+  /** Lower hex hash of the leaf the log must have. */
+  readonly leafHash: string;
+  /** Where the log said the leaf would be; only static logs say so. */
+  readonly promisedIndex: number | undefined;
+  readonly status: InclusionStatus;
+  /** When it is looked at next. */
+  readonly dueAt: Instant;
+  readonly treeSize: number | undefined;
+  readonly leafIndex: number | undefined;
+  readonly checks: number;
+  readonly lastError: string;
+  readonly firstCheckedAt: Instant | undefined;
+  readonly lastCheckedAt: Instant | undefined;
+  readonly includedAt: Instant | undefined;
+  /** True once its failure is an event. */
+  readonly alerted: boolean;
+}
+
+/** The head of a log that every later one must continue. */
+export interface LogHeadRecord {
+  readonly logId: string;
+  readonly treeSize: number;
+  readonly rootHash: Uint8Array;
+  readonly timestamp: Instant;
+}
+
+export interface InclusionFilter {
+  readonly tenants: "platform" | readonly TenantId[];
+  readonly status?: InclusionStatus | undefined;
+  readonly caId?: CaId | undefined;
+  readonly serial?: Serial | undefined;
+}
+
+export interface TransparencyReads {
+  precertificate(ca: CaId, serial: Serial): Promise<PrecertificateRecord | undefined>;
+  /** Unsettled precertificates whose intent was abandoned or orphaned. */
+  lost(limit: number): Promise<readonly PrecertificateRecord[]>;
+  /** Newest promise first. */
+  inclusions(
+    filter: InclusionFilter,
+    limit: number,
+    after?: PageKey,
+  ): Promise<Page<InclusionRecord>>;
+  /** How many there are of each status, `filter.status` aside. */
+  counts(filter: InclusionFilter): Promise<Readonly<Record<InclusionStatus, number>>>;
+  /** Pending ones and those of unknown logs that are due, the longest due first. */
+  due(now: Instant, limit: number): Promise<readonly InclusionRecord[]>;
+  head(logId: string): Promise<LogHeadRecord | undefined>;
+}
+
+export interface TransparencyWrites {
+  keep(precertificate: PrecertificateRecord): Promise<void>;
+  /** From now on nothing has to follow from the precertificate. */
+  settlePrecertificate(ca: CaId, serial: Serial): Promise<void>;
+  expect(inclusion: InclusionRecord): Promise<void>;
+  /** Replaces the row with this id. */
+  update(inclusion: InclusionRecord): Promise<void>;
+  setHead(head: LogHeadRecord): Promise<void>;
+}
