@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
+import { sha256Hex } from "#core/crypto.ts";
 import { defaultTenant, tenantId } from "#core/ids.ts";
 import { instant } from "#core/time.ts";
 import type { BlockedKeyRecord, KeyQuestion } from "#domain/key-checks/store.ts";
@@ -52,7 +53,9 @@ export function keyCheckContract(given: () => { readonly store: Store }): void {
       const { store } = given();
       const [claimed, responder, leaf] = [newDigest(), newDigest(), newDigest()];
       const spki = crypto.getRandomValues(new Uint8Array(40));
-      const ca = make.ca({ spki });
+      const second = crypto.getRandomValues(new Uint8Array(60));
+      const key = { provider: "software" as const, label: "second", id: "bb".repeat(20) };
+      const ca = make.ca({ spki, alternative: { key, keyType: "ml-dsa-65", spki: second } });
       await store.atomically(async (tx) => {
         await tx.cas.insert(ca);
         await tx.keyChecks.claim(claimed);
@@ -60,11 +63,7 @@ export function keyCheckContract(given: () => { readonly store: Store }): void {
       });
       await issued(store, { caId: ca.id, kind: "responder", spkiSha256: responder });
       await issued(store, { caId: ca.id, spkiSha256: leaf });
-      const digests = [
-        new Bun.CryptoHasher("sha256").update(spki).digest("hex"),
-        claimed,
-        responder,
-      ];
+      const digests = [sha256Hex(spki), sha256Hex(second), claimed, responder];
       for (const digest of digests) expect(await standing(digest)).toEqual({ ...clean, own: true });
       expect(await standing(leaf)).toEqual(clean);
     });

@@ -134,7 +134,9 @@ function casWrites(state: MemoryState): Unit["cas"] {
       }
       assert(!state.cas.has(ca.id), "a CA id is used once");
       state.cas.set(ca.id, ca);
-      state.ownKeys.set(spkiSha256(ca.spki), true);
+      for (const { spki } of [ca, ...(ca.alternative ? [ca.alternative] : [])]) {
+        state.ownKeys.set(spkiSha256(spki), true);
+      }
     },
     status: async (id) => state.cas.get(id)?.status,
     certify: async (id, from, certified) => {

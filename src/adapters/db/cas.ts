@@ -81,6 +81,7 @@ export function caWrites(session: Session): CaWrites {
         throw refuse("already_exists", { field: "label" });
       }
       await claimKey(spkiSha256(ca.spki));
+      if (alternative !== undefined) await claimKey(spkiSha256(alternative.spki));
     },
     status: statusOf(session),
     certify: async (id, from, certified) => {
