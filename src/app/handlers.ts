@@ -8,6 +8,7 @@ import { authorityHandlers } from "#api/authorities.ts";
 import { blockedKeyHandlers } from "#api/blocked-keys.ts";
 import { bulkHandlers } from "#api/bulk.ts";
 import { certificateHandlers } from "#api/certificates.ts";
+import { crossSignHandlers } from "#api/cross-signs.ts";
 import { externalHandlers } from "#api/external.ts";
 import { type Build as HealthBuild, healthHandlers, type Probes } from "#api/health.ts";
 import { issuanceHandlers } from "#api/issuance.ts";
@@ -71,6 +72,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
     }),
     ...blockedKeyHandlers({ store, blockedKeys: parts.blockedKeys }),
     ...authorityHandlers({ store, authorities }),
+    ...crossSignHandlers({ store, keys, clock, crossSigning: parts.crossSigning }),
     ...externalHandlers({ store, external: parts.external }),
     ...rolloverHandlers({ store, clock, authorities, retirement: parts.retirement }),
     ...profileHandlers({ profiles }),

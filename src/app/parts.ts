@@ -6,6 +6,7 @@ import type { Config } from "#config/schema.ts";
 import { profileOf } from "#config/sections/issuance.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
 import { Authorities } from "#domain/authorities/create.ts";
+import { CrossSigning } from "#domain/authorities/cross-sign.ts";
 import { ExternalAuthorities } from "#domain/authorities/external.ts";
 import { Retirement } from "#domain/authorities/retire.ts";
 import { Serving } from "#domain/authorities/serving.ts";
@@ -40,6 +41,7 @@ export interface Ground {
 export interface Parts {
   readonly authorities: Authorities;
   readonly external: ExternalAuthorities;
+  readonly crossSigning: CrossSigning;
   readonly retirement: Retirement;
   readonly issuance: Issuance;
   readonly bulk: BulkIssue;
@@ -89,6 +91,7 @@ export function domainParts(ground: Ground, wake: () => void): Parts {
   });
   return {
     external: new ExternalAuthorities(makers),
+    crossSigning: new CrossSigning({ ...makers, signers, ceremony }),
     retirement: new Retirement({ store, clock, ...revocation }),
     ...{ authorities, revocation, transparency, counts, profiles, issuance },
     bulk: new BulkIssue({ store, clock, random, issuance }),

@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 
 import { caId } from "#core/ids.ts";
 import { instant } from "#core/time.ts";
-import type { Store } from "#domain/store.ts";
+import type { Store, Unit } from "#domain/store.ts";
 import * as make from "#test/support/records.ts";
 
 type Given = () => { readonly store: Store; readonly home: ReturnType<typeof caId> };
@@ -50,12 +50,17 @@ export function lifecycle(given: Given): void {
 
   test("a removed CA is gone, children are known, and its label is free again", async () => {
     const { store, home } = given();
-    const row = make.ca({ id: home });
+    const serial = make.newSerial();
+    const row = make.ca({ id: home, serial });
     const child = make.ca({ parent: home });
     for (const ca of [row, child]) await store.atomically((tx) => tx.cas.insert(ca));
     expect(await store.read.cas.hasChildren(home)).toBe(true);
     expect(await store.read.cas.hasChildren(child.id)).toBe(false);
-    await store.atomically((tx) => tx.cas.remove(home));
+    await make.issue(store, make.certificate({ caId: home, serial, kind: "ca" }));
+    const remove = (own?: Parameters<Unit["cas"]["remove"]>[1]) =>
+      store.atomically((tx) => tx.cas.remove(home, own));
+    expect(await remove({ serial: undefined })).toBe(false);
+    expect([await remove({ serial: row.serial }), await remove()]).toEqual([true, false]);
     expect(await store.read.cas.byId(home)).toBeUndefined();
     await store.atomically((tx) => tx.cas.insert(make.ca({ label: row.label })));
   });

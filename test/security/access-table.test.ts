@@ -120,6 +120,7 @@ test("a nearly full disk stops what grows and nothing else", async () => {
     "ca.issue_intermediate",
     "ca.csr",
     "ca.import_cert",
+    "ca.cross_sign",
     "ca.rotate",
     "cert.issue",
     "cert.renew",

@@ -151,8 +151,11 @@ function casWrites(state: MemoryState): Unit["cas"] {
       state.cas.set(id, { ...ca, status: "superseded", successor, retireAfter });
       return true;
     },
-    remove: async (id) => {
-      state.cas.delete(id);
+    remove: async (id, own) => {
+      const others = [...state.intents.values()].filter(
+        (intent) => intent.caId === id && intent.serial !== own?.serial,
+      );
+      return (own === undefined || others.length === 0) && state.cas.delete(id);
     },
     insertCrossSign: async (facts) => {
       state.crossSigns.set(facts.id, facts);

@@ -1,6 +1,6 @@
 /** Certificate authorities in the database. */
 
-import { and, asc, desc, eq, inArray, isNotNull, ne, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, inArray, isNotNull, ne, notExists, type SQL, sql } from "drizzle-orm";
 
 import { caId, type TenantId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
@@ -105,9 +105,7 @@ export function caWrites(session: Session): CaWrites {
         .returning({ id: t.cas.id });
       return done.length === 1;
     },
-    remove: async (id) => {
-      await db.delete(t.cas).where(eq(t.cas.id, id));
-    },
+    remove: removal(session),
     ...crossSignWrites(session),
     retireSubject: async (parent, serial) => {
       const certified = and(eq(t.cas.parent, parent), eq(t.cas.serial, serial));
@@ -119,6 +117,18 @@ export function caWrites(session: Session): CaWrites {
       const [row] = retired;
       return row && caId(row.id);
     },
+  };
+}
+
+function removal({ db, t }: Session): CaWrites["remove"] {
+  return async (id, own) => {
+    const taken = db
+      .select({ serial: t.intents.serial })
+      .from(t.intents)
+      .where(and(eq(t.intents.caId, id), ne(t.intents.serial, own?.serial ?? "")));
+    const unused = own === undefined ? undefined : notExists(taken);
+    const gone = db.delete(t.cas).where(and(eq(t.cas.id, id), unused));
+    return (await gone.returning({ id: t.cas.id })).length === 1;
   };
 }
 

@@ -16,6 +16,7 @@ import { type Command, command } from "#cli/command.ts";
 import { UsageError } from "#cli/failure.ts";
 import { writeResult } from "#cli/io.ts";
 import { caIdOf, caOf } from "#cli/references.ts";
+import { crossVerbs } from "./ca-cross.ts";
 import { externalVerbs } from "./ca-external.ts";
 import { rolloverVerbs } from "./ca-rollover.ts";
 import { columns, facts, type Row, rowsAt, textAt } from "#cli/rows.ts";
@@ -101,6 +102,7 @@ export const caVerbs: Readonly<Record<string, Command>> = {
     },
   }),
   ...externalVerbs,
+  ...crossVerbs,
   ...rolloverVerbs,
   chain: command({
     summary: "Print the certificates from this CA up to its root.",

@@ -88,8 +88,11 @@ export interface CaWrites {
   certify(id: CaId, from: "pending" | "active", certified: Certified): Promise<boolean>;
   /** Takes an active CA out of issuing; false when it is not active. */
   supersede(id: CaId, by: CaId, retireAfter: Instant | undefined): Promise<boolean>;
-  /** Removes the row; its certificates, CRLs and ledger entries stay. */
-  remove(id: CaId): Promise<void>;
+  /**
+   * Removes the row; its certificates, CRLs and ledger entries stay. With `own` only a CA whose key has taken no other
+   * serial than that; false when it has.
+   */
+  remove(id: CaId, own?: { readonly serial: Serial | undefined }): Promise<boolean>;
   /** Remembers a cross certificate whose row the same unit stores. */
   insertCrossSign(facts: CrossSignFacts): Promise<void>;
   /** Marks the CA certified by `parent` under this serial retired, unless it is; gives its id when there is one. */

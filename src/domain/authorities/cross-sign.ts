@@ -1,0 +1,211 @@
+/** Cross certificates: one CA vouches for the name and key of another, so that clients of both find a path (ROL-6). */
+
+import { oids } from "#core/asn1/oids.ts";
+import {
+  caExtensions,
+  caKeyUsages,
+  copiedConstraints,
+} from "#core/policy/certificate-extensions.ts";
+import { isCa, pathLengthOf, usagesOf } from "#core/policy/import-checks.ts";
+import { pathViolations } from "#core/policy/name-constraints.ts";
+import type { IssuanceSettings, Issuer, Plan } from "#core/policy/plan.ts";
+import { placeValidity } from "#core/policy/validity.ts";
+import { type Problem, refuse } from "#core/problems.ts";
+import { type Instant, instant, secondsPerDay } from "#core/time.ts";
+import { extensionOf, type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
+import { csrSignatureVerified, parseCsr } from "#core/x509/csr.ts";
+import {
+  type Extension,
+  type KeyUsage,
+  parseSubjectKeyIdentifier,
+  subjectKeyId,
+} from "#core/x509/extensions.ts";
+import { type Name, nameText } from "#core/x509/names.ts";
+import { parsePublicKey, spkiSha256 } from "#core/x509/public-keys.ts";
+import type { Origin } from "#domain/access/call.ts";
+import type { Ceremony } from "#domain/certificates/ceremony.ts";
+import { aboutCa, refusingGates } from "#domain/certificates/events.ts";
+import type { Clock, Random } from "#domain/ports.ts";
+import type { Store } from "#domain/store.ts";
+import { pathLengthBelow } from "./create.ts";
+import { readCertificate } from "./external.ts";
+import { activeMember } from "./resolve.ts";
+import type { CaSigner, CaSigners } from "./signers.ts";
+import type { CaRecord, CrossSignRecord } from "./store.ts";
+
+interface Deps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly signers: CaSigners;
+  readonly ceremony: Ceremony;
+  readonly settings: Pick<IssuanceSettings, "backdateSeconds" | "skiMethod">;
+}
+
+/** Whom to vouch for: a CA of this instance, or a certificate or request from elsewhere in PEM. */
+export type CrossSubject =
+  | { readonly source: "local-ca"; readonly ca: CaRecord }
+  | { readonly source: "certificate"; readonly pem: string }
+  | { readonly source: "csr"; readonly pem: string };
+
+export interface CrossWish {
+  readonly subject: CrossSubject;
+  /** Undefined: what is left of the subject's certificate and of the issuer's; a request needs it. */
+  readonly validityDays: number | undefined;
+  /** At most the subject's own. */
+  readonly maxPathLength: number | undefined;
+}
+
+/** The subject as it will stand in the cross certificate. */
+interface Subject {
+  readonly name: Name;
+  readonly spki: Uint8Array;
+  readonly keyId: Uint8Array;
+  readonly keyUsages: readonly KeyUsage[];
+  readonly pathLength: number | undefined;
+  readonly constraints: readonly Extension[];
+  /** Of its own certificate; undefined for a request. */
+  readonly notAfter: Instant | undefined;
+}
+
+/** Makes cross certificates. */
+export class CrossSigning {
+  readonly #deps: Deps;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Refuses `ca_not_active`, `bad_certificate`, `bad_csr`, `missing_field`, `ca_constraint`, `validity_exceeds_limit`, and
+   * what the gates refuse, all before the key is used.
+   */
+  async sign(origin: Origin, issuer: CaRecord, wish: CrossWish): Promise<CrossSignRecord> {
+    const { store, clock, random, signers, ceremony } = this.#deps;
+    const now = clock.now();
+    const signer = await signers.signer(await activeMember(store.read.cas, issuer), now);
+    const subject = await this.#subject(wish);
+    const plan = this.#plan(signer.issuer, subject, wish, now);
+    const facts = {
+      ...{ id: random.uuid(), issuer: signer.ca.id, source: wish.subject.source, createdAt: now },
+      subjectCa: wish.subject.source === "local-ca" ? wish.subject.ca.id : undefined,
+      subjectKeyId: subject.keyId.toHex(),
+    };
+    await ceremony.certify({
+      ...{ signer, plan, objections: [], profile: undefined, now, marker: "", kind: "cross" },
+      ...{ purpose: "cross_certificate", tenant: signer.ca.tenant },
+      requestedBy: origin.principal.subject,
+      after: (tx, { serial }) => tx.cas.insertCrossSign({ ...facts, serial }),
+      ...crossEvents(origin, signer.ca, nameText(subject.name)),
+    });
+    const cross = await store.read.cas.crossSign(facts.id);
+    if (cross === undefined) throw new Error("a cross certificate was stored and is not there");
+    return cross;
+  }
+
+  async #subject({ subject, validityDays }: CrossWish): Promise<Subject> {
+    switch (subject.source) {
+      case "local-ca": {
+        const { certificate, status } = subject.ca;
+        if (certificate === undefined || status === "retired") {
+          throw refuse("ca_not_active", { status });
+        }
+        return this.#certified(parseCertificate(certificate));
+      }
+      case "certificate":
+        return this.#certified(readCertificate(subject.pem));
+      case "csr": {
+        if (validityDays === undefined) throw refuse("missing_field", { field: "validity_days" });
+        const csr = parseCsr(subject.pem);
+        if (!(await csrSignatureVerified(csr))) throw refuse("bad_csr", { reason: "signature" });
+        const keyId = subjectKeyId(csr.spki, this.#deps.settings.skiMethod);
+        const name = { name: csr.subject, spki: csr.spki, keyId, keyUsages: caKeyUsages };
+        return { ...name, pathLength: undefined, constraints: [], notAfter: undefined };
+      }
+      default:
+        return subject satisfies never;
+    }
+  }
+
+  #certified(certificate: ParsedCertificate): Subject {
+    if (!isCa(certificate)) throw refuse("ca_constraint", { reason: "subject_not_a_ca" });
+    const { subject: name, spki, notAfter } = certificate;
+    const found = extensionOf(certificate, oids.subjectKeyIdentifier);
+    const keyId = found ? parseSubjectKeyIdentifier(found.value) : subjectKeyId(spki, "sha1");
+    return {
+      ...{ name, spki, keyId, keyUsages: usagesOf(certificate) ?? caKeyUsages, notAfter },
+      pathLength: pathLengthOf(certificate),
+      constraints: copiedConstraints(certificate),
+    };
+  }
+
+  #plan(issuer: Issuer, subject: Subject, wish: CrossWish, now: Instant): Plan {
+    const { name, spki, keyUsages } = subject;
+    if (spkiSha256(spki) === issuer.spkiSha256) {
+      throw refuse("ca_constraint", { reason: "same_key" });
+    }
+    if (pathViolations({ subject: name, sans: [] }, issuer.constraints).length > 0) {
+      throw refuse("ca_constraint", { reason: "name_constraints" });
+    }
+    const maxPathLength = crossPathLength(issuer, subject, wish.maxPathLength);
+    const { notBefore, notAfter, clamped } = this.#validity(issuer, subject, wish, now);
+    return {
+      ...{ kind: "intermediate", profile: "", subject: name, sans: [], clamped, notBefore },
+      ...{ publicKey: parsePublicKey(spki), notAfter, keyUsages, extKeyUsages: [] },
+      mustStaple: false,
+      extensions: caExtensions({
+        ...{ keyId: subject.keyId, maxPathLength, keyUsages, constraints: subject.constraints },
+        repeated: issuer.repeated,
+      }),
+    };
+  }
+
+  /** Inside the lives of both; what is asked beyond them is refused, what is left of them is the default. */
+  #validity(issuer: Issuer, subject: Subject, { validityDays }: CrossWish, now: Instant) {
+    const end = Math.min(issuer.notAfter, subject.notAfter ?? issuer.notAfter);
+    const placed = placeValidity(
+      {
+        requestedSeconds: validityDays === undefined ? undefined : validityDays * secondsPerDay,
+        // More than is left, so that it is shortened to exactly that.
+        defaultSeconds: Math.max(0, (end - now) / 1000) * 2 + secondsPerDay,
+        ...{ issuer: { notBefore: issuer.notBefore, notAfter: instant(end) } },
+        ...{ profileMaxSeconds: 0, policyMaxSeconds: 0, shorten: false },
+        backdateSeconds: this.#deps.settings.backdateSeconds,
+      },
+      now,
+    );
+    if (end < now) throw refuse("ca_constraint", { reason: "subject_expired" });
+    if (placed.objection) throw refuse("validity_exceeds_limit", placed.objection.facts ?? {});
+    return placed;
+  }
+}
+
+/** The subject's own limit or a smaller one, and always below the issuer's. */
+function crossPathLength(
+  issuer: Issuer,
+  { pathLength }: Subject,
+  wanted: number | undefined,
+): number | undefined {
+  if (wanted !== undefined && pathLength !== undefined && wanted > pathLength) {
+    throw refuse("ca_constraint", { reason: "path_length" });
+  }
+  if (wanted !== undefined) return pathLengthBelow(issuer, wanted);
+  const most = pathLengthBelow(issuer, undefined);
+  const limits = [pathLength, most].filter((limit) => limit !== undefined);
+  return limits.length === 0 ? undefined : Math.min(...limits);
+}
+
+function crossEvents(origin: Origin, ca: CaSigner["ca"], subject: string) {
+  const about = { action: "ca.cross_sign" as const, ...aboutCa(origin, ca), targetName: ca.label };
+  return {
+    issued: ({ serial }: { serial: CrossSignRecord["serial"] }) => [
+      { ...about, result: "success" as const, serial, detail: { subject, serial } },
+    ],
+    refused: (_refusal: Problem, gates: Parameters<typeof refusingGates>[0]) => [
+      { ...about, result: "denied" as const, detail: { subject, reason: refusingGates(gates) } },
+    ],
+    failed: (reason: string) => [
+      { ...about, result: "error" as const, detail: { subject, reason } },
+    ],
+  };
+}
