@@ -69,6 +69,7 @@ export const operations = {
   "cert.preview":         { route: "POST /api/ca/{id}/certificates:preview",             needs: "issue", on: "ca" },
   "cert.issue_bulk":      { route: "POST /api/ca/{id}/certificates:bulk",                ...issue, suspendable: true, grows: true, limit: "admin_sign", bodyBytesMax: 67_108_864 },
   "cert.lint":            { route: "POST /api/lint",                                     needs: "read", on: "any" },
+  "cert.validate":        { route: "POST /api/validate",                                 needs: "read", on: "any" },
   "csr.parse":            { route: "POST /api/parse-csr",                                needs: "read", on: "any" },
   "cert.list":             { route: "GET /api/ca/{id}/certificates",                     ...read },
   "cert.show":             { route: "GET /api/ca/{id}/certificates/{serial}",            ...read },

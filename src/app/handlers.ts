@@ -19,6 +19,7 @@ import { profileHandlers } from "#api/profiles.ts";
 import { revocationHandlers } from "#api/revocations.ts";
 import { rolloverHandlers } from "#api/rollover.ts";
 import { transparencyHandlers } from "#api/transparency.ts";
+import { validationHandlers } from "#api/validation.ts";
 import type { Config } from "#config/schema.ts";
 import type { ApiTokens } from "#domain/access/tokens.ts";
 import type { Keys, ProviderName } from "#domain/keys.ts";
@@ -79,6 +80,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...lintHandlers({ profiles }),
     ...issuanceHandlers({ issuance }),
     ...bulkHandlers({ bulk }),
+    ...validationHandlers({ store, clock }),
     ...certificateHandlers({ store, clock, profiles }),
     ...pinningHandlers({ store }),
     ...transparencyHandlers({ store, monitor: parts.transparency.monitor }),

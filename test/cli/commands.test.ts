@@ -22,6 +22,7 @@ const requests = [
   [`cert issue --ca ${id} --csr - --dry-run`,  `POST /api/ca/${id}/certificates:preview`, { csr: "REQUEST", profile: "server" }],
   [`cert renew --ca ${id} 12 --csr - --validity-days 3`, `POST /api/ca/${id}/renew`, { serial: "12", csr: "REQUEST", validity_days: 3 }],
   [`cert renew --ca ${id} 12`,                 `POST /api/ca/${id}/renew`, { serial: "12" }],
+  ["cert validate - --ca root --skip-revocation", "POST /api/validate", { ca: "root", certificate: "REQUEST", intermediates: [], skip_revocation: true }],
   [`cert list --ca ${id} --q x --expires-before 2030-01-01`, `GET /api/ca/${id}/certificates?q=x&expires_before=2030-01-01`, undefined],
   [`cert list --ca ${id} --by-public-key ${"AB:".repeat(31)}AB`, `GET /api/ca/${id}/certificates?public_key_sha256=SHA256%3A${Buffer.alloc(32, 0xab).toString("base64").slice(0, 43)}`.replaceAll("+", "%2B").replaceAll(/(?<=3A.*)\//g, "%2F"), undefined],
   [`cert orphans --ca ${id}`,                  `GET /api/ca/${id}/orphans`, undefined],
@@ -61,7 +62,7 @@ test("SSHFP records are computed here and ask no instance", async () => {
 
 describe("a command is one request to a row of the operations table", () => {
   test.each(requests)("%s", async (line, request, body) => {
-    const answers = () => ({ available: true, would_issue: true });
+    const answers = () => ({ available: true, would_issue: true, valid: true });
     const { code, asked } = await shell(line.split(" "), { answers, stdin: "REQUEST" });
     expect(asked).toEqual([
       {

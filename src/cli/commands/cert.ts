@@ -1,6 +1,6 @@
 /** `pkid cert`: issues, lists and shows certificates. */
 
-import { number, required, toggle, value, valueOr, word } from "#cli/args.ts";
+import { many, number, required, toggle, value, valueOr, word } from "#cli/args.ts";
 import { certificateText } from "#cli/certificate-text.ts";
 import type { Client } from "#cli/client.ts";
 import { type Command, command, type Invocation } from "#cli/command.ts";
@@ -80,6 +80,26 @@ export const certVerbs: Readonly<Record<string, Command>> = {
         : await eventsText(client, id, textAt(found, "serial"), note);
       const parts = [facts(found, shown), certificateText(pem), events, pem];
       print(found, parts.filter((part) => part !== "").join("\n"));
+    },
+  }),
+  validate: command({
+    summary: "Say whether a certificate is valid under a CA.",
+    args: {
+      file: word(),
+      ca: caArg,
+      intermediate: many("PEM file of an intermediate certificate.", "file"),
+      "skip-revocation": toggle("Do not look at revocation."),
+    },
+    run: async ({ args, client, io, print }) => {
+      const intermediates: string[] = [];
+      for (const file of args.intermediate) intermediates.push(await readTextArgument(io, file));
+      const certificate = await readTextArgument(io, args.file);
+      const skip_revocation = args["skip-revocation"];
+      const body = { ca: args.ca, certificate, intermediates, skip_revocation };
+      const report = await client.ask("cert.validate", { body });
+      const listed = columns(rowsAt(report, "checks"), ["name", "status", "detail"]);
+      print(report, `${facts(report, ["decision", "trust_anchor", "valid_until"])}\n${listed}`);
+      return report.valid === true ? 0 : 1;
     },
   }),
   orphans: command({

@@ -1,0 +1,222 @@
+/** Judges a path from a certificate to its anchor, check by check (RFC 5280 §6.1). */
+
+import { DerError, openSequence } from "#core/asn1/cursor.ts";
+import { oids } from "#core/asn1/oids.ts";
+import { tags } from "#core/asn1/tags.ts";
+import { type Instant, timestamp } from "#core/time.ts";
+import { extensionOf, type ParsedCertificate } from "#core/x509/certificate.ts";
+import { parseBasicConstraints, parseKeyUsage } from "#core/x509/extensions.ts";
+import { parseGeneralNames } from "#core/x509/general-names.ts";
+import { type NameConstraints, parseNameConstraints } from "#core/x509/name-constraints.ts";
+import { nameText } from "#core/x509/names.ts";
+import { isSelfIssued } from "#core/x509/path.ts";
+import { anyPolicy } from "#core/x509/policy-extensions.ts";
+import { parsePublicKey } from "#core/x509/public-keys.ts";
+
+import { checkKey, strictKeyChecks } from "./key-quality.ts";
+import { pathViolations } from "./name-constraints.ts";
+
+/** What is known of a certificate's revocation, and who says it. */
+export interface RevocationState {
+  readonly state: "good" | "revoked" | "held" | "unknown" | "skipped";
+  readonly revokedAt?: Instant;
+  readonly reason?: string;
+  /** `store`: this instance issued it; `none`: nobody here can say. */
+  readonly source: "store" | "none";
+}
+
+export interface JudgedPath {
+  /** From the certificate to the anchor. */
+  readonly path: readonly ParsedCertificate[];
+  /** One for each certificate of the path but the anchor. */
+  readonly revocation: readonly RevocationState[];
+  readonly now: Instant;
+}
+
+export interface Check {
+  readonly name: CheckName;
+  readonly status: "pass" | "fail" | "warn" | "skipped";
+  readonly detail?: string;
+}
+
+export type CheckName =
+  | "chain"
+  | "validity"
+  | "revocation"
+  | "name_constraints"
+  | "certificate_policy"
+  | "key_usage"
+  | "weak_key"
+  | "weak_signature";
+
+/** Every check of a path that was built; one that cannot decide fails. */
+export function judgePath(judged: JudgedPath): readonly Check[] {
+  return checks.map(([name, check]) => ({ name, ...decided(() => check(judged)) }));
+}
+
+/** What is said when no path was found: nothing below can be decided. */
+export const unbuilt: readonly Check[] = [
+  { name: "chain", status: "fail", detail: "no path to the trust anchor" },
+];
+
+type Verdict = Omit<Check, "name">;
+
+// biome-ignore format: the table is read by column.
+const checks: readonly (readonly [CheckName, (judged: JudgedPath) => Verdict])[] = [
+  ["chain",              criticalExtensions],
+  ["validity",           validity],
+  ["revocation",         revocation],
+  ["name_constraints",   nameConstraints],
+  ["certificate_policy", policies],
+  ["key_usage",          keyUsage],
+  ["weak_key",           weakKey],
+  ["weak_signature",     weakSignature],
+];
+
+function decided(check: () => Verdict): Verdict {
+  try {
+    return check();
+  } catch (error) {
+    if (error instanceof DerError) return { status: "fail", detail: error.message };
+    throw error;
+  }
+}
+
+/** §6.1.5 f: a critical extension nobody here understands refuses the path. */
+function criticalExtensions({ path }: JudgedPath): Verdict {
+  for (const certificate of path) {
+    const unknown = certificate.extensions.find(({ oid, critical }) => critical && !known.has(oid));
+    if (unknown) return fails(certificate, `has an unknown critical extension ${unknown.oid}`);
+  }
+  return passed;
+}
+
+function validity({ path, now }: JudgedPath): Verdict {
+  for (const certificate of path) {
+    const { notBefore, notAfter } = certificate;
+    if (now < notBefore) return fails(certificate, `is not valid before ${timestamp(notBefore)}`);
+    if (notAfter + 999 < now) return fails(certificate, `expired at ${timestamp(notAfter)}`);
+  }
+  return passed;
+}
+
+function revocation({ path, revocation: states }: JudgedPath): Verdict {
+  let skipped = false;
+  let unknown: Verdict | undefined;
+  for (const [at, { state, source }] of states.entries()) {
+    const certificate = path[at];
+    if (certificate === undefined) continue;
+    if (state === "revoked" || state === "held") return fails(certificate, `is ${state}`);
+    if (state === "unknown" && source === "store") {
+      return fails(certificate, "was never issued by the CA that it names");
+    }
+    if (state === "unknown") {
+      unknown ??= { ...fails(certificate, "has a status nobody here knows"), status: "warn" };
+    }
+    skipped ||= state === "skipped";
+  }
+  if (skipped) return { status: "skipped" };
+  return unknown ?? passed;
+}
+
+/** §6.1.4 g, §6.1.3 b: each certificate against every one above it; self-issued ones only when they are the last. */
+function nameConstraints({ path }: JudgedPath): Verdict {
+  for (const [at, certificate] of path.slice(0, -1).entries()) {
+    if (at > 0 && isSelfIssued(certificate)) continue;
+    const found = extensionOf(certificate, oids.subjectAltName);
+    const { names, unsupported } = found ? parseGeneralNames(found.value) : none;
+    const above = path.slice(at + 1).flatMap(constraintsOf);
+    if (above.length > 0 && unsupported.length > 0) {
+      return fails(certificate, "has names whose constraints cannot be decided");
+    }
+    const [violation] = pathViolations({ subject: certificate.subject, sans: names }, above);
+    if (violation) return fails(certificate, `has the name ${violation.name}: ${violation.why}`);
+  }
+  return passed;
+}
+
+/** §6.1.3 d as far as no mapping is made; where one is, or a policy is demanded and none is left, the path fails. */
+function policies({ path }: JudgedPath): Verdict {
+  const below = path.slice(0, -1);
+  const mapping = path.find((one) => extensionOf(one, oids.policyMappings));
+  if (mapping) return fails(mapping, "maps policies, which is not followed here");
+  let valid: ReadonlySet<string> | undefined;
+  for (const certificate of below.toReversed()) {
+    const found = extensionOf(certificate, oids.certificatePolicies);
+    const own = found ? policiesIn(found.value) : new Set<string>();
+    if (own.has(anyPolicy)) continue;
+    const upper = valid;
+    valid = upper === undefined ? own : new Set([...own].filter((one) => upper.has(one)));
+  }
+  const demanding = path.find((one) => extensionOf(one, oids.policyConstraints));
+  if (demanding && valid?.size === 0) return fails(demanding, "demands a policy and none is valid");
+  return passed;
+}
+
+/** §6.1.4 k to n. */
+function keyUsage({ path }: JudgedPath): Verdict {
+  let between = 0;
+  for (const [at, certificate] of path.entries()) {
+    if (at === 0) continue;
+    const basic = extensionOf(certificate, oids.basicConstraints);
+    const { ca, pathLength } = basic ? parseBasicConstraints(basic.value) : noCa;
+    if (!ca) return fails(certificate, "is not a CA");
+    const usage = extensionOf(certificate, oids.keyUsage);
+    if (usage && !parseKeyUsage(usage.value).includes("keyCertSign")) {
+      return fails(certificate, "may not sign certificates");
+    }
+    if (pathLength !== undefined && between > pathLength) {
+      return fails(certificate, `allows ${pathLength} CAs below it`);
+    }
+    if (!isSelfIssued(certificate)) between++;
+  }
+  return passed;
+}
+
+function weakKey({ path }: JudgedPath): Verdict {
+  for (const certificate of path) {
+    const weakness = weaknessOf(certificate.spki);
+    if (weakness !== undefined) return fails(certificate, `has a weak key: ${weakness}`);
+  }
+  return passed;
+}
+
+/** Why a key is weak by its numbers alone; undefined when it is not. */
+export function weaknessOf(spki: Uint8Array): string | undefined {
+  const facts = { weak: false, blocked: false, own: false, duplicate: false };
+  return checkKey(parsePublicKey(spki), strictKeyChecks, facts)[0]?.description;
+}
+
+/** The anchor is trusted for its key; nobody relies on the signature it has. */
+function weakSignature({ path }: JudgedPath): Verdict {
+  const weak = path.slice(0, -1).find(({ signatureName }) => signatureName === undefined);
+  return weak ? fails(weak, `is signed with ${weak.signatureOid}`) : passed;
+}
+
+function constraintsOf(certificate: ParsedCertificate): readonly NameConstraints[] {
+  const found = extensionOf(certificate, oids.nameConstraints);
+  return found === undefined ? [] : [parseNameConstraints(found.value)];
+}
+
+function policiesIn(value: Uint8Array): ReadonlySet<string> {
+  const list = openSequence(value);
+  const found = new Set<string>();
+  while (!list.finished) found.add(list.enter(tags.sequence).oid());
+  return found;
+}
+
+const fails = (certificate: ParsedCertificate, what: string): Verdict => ({
+  ...{ status: "fail", detail: `${nameText(certificate.subject) || "the certificate"} ${what}` },
+});
+
+const passed = { status: "pass" } as const;
+const none = { names: [], unsupported: [] };
+const noCa = { ca: false, pathLength: undefined };
+
+const known: ReadonlySet<string> = new Set([
+  ...[oids.basicConstraints, oids.keyUsage, oids.extKeyUsage, oids.subjectAltName],
+  ...[oids.nameConstraints, oids.certificatePolicies, oids.policyMappings],
+  ...[oids.policyConstraints, oids.inhibitAnyPolicy, oids.tlsFeature],
+  ...[oids.subjectKeyIdentifier, oids.authorityKeyIdentifier, oids.crlDistributionPoints],
+  oids.authorityInfoAccess,
+]);
