@@ -104,7 +104,7 @@ async function answering(dsn: string): Promise<void> {
       await connection.unsafe("select 1");
       return;
     } catch (error) {
-      if (attempt === 300) throw error;
+      if (attempt === 1000) throw error;
       await Bun.sleep(100);
     } finally {
       await connection.close();
