@@ -10,6 +10,7 @@ import { newCsr } from "#test/support/relying-party.ts";
 import { bareServer, rawCommits, rawSigning } from "./bench/floors.ts";
 import { type Load, load } from "./bench/load.ts";
 import { bold, ratio, row } from "./bench/print.ts";
+import { bulk } from "./bench/bulk.ts";
 import { gates } from "./bench/gates.ts";
 import { inventory } from "./bench/inventory.ts";
 import { cachedGet, freshPost } from "./bench/ocsp.ts";
@@ -29,6 +30,10 @@ if (only === "inventory") {
   process.exit(0);
 }
 
+if (only === "bulk") {
+  await bulk(10_000);
+  process.exit(0);
+}
 if (only === "gates") {
   await gates(seconds);
   process.exit(0);
@@ -58,6 +63,7 @@ for (const scenario of scenarios) {
 token.remove();
 if (only === undefined) {
   await gates(seconds);
+  await bulk(10_000);
   await inventory(1_000_000);
 }
 process.exit(0);
