@@ -19,7 +19,7 @@ export function rowsAt(row: Row, key: string): readonly Row[] {
 export function textAt(row: Row, key: string): string {
   const value = row[key];
   if (value === undefined || value === null) return "";
-  if (Array.isArray(value)) return value.map(String).join(",");
+  if (Array.isArray(value)) return value.map((one) => textAt({ one }, "one")).join(",");
   if (typeof value !== "object") return String(value);
   return Object.keys(value)
     .map((name) => `${name}=${textAt(rowOf(value), name)}`)

@@ -201,3 +201,15 @@ const dashed = (args: Args): string[] => flagsOf(args).map(({ written }) => writ
 function uuid(): string {
   return "3e3d1b5c-0f2a-4a54-9d6e-2f1f5b7a9c10";
 }
+
+test("a refusal whose facts are lists of objects is told in words", async () => {
+  const logs = [
+    { log: "a", ok: true },
+    { log: "b", ok: false, error: "timeout" },
+  ];
+  const body = { error: "Too few.", code: "ct_policy_unmet", request_id: "r", logs };
+  const refused = await shell(["ca", "list"], {
+    answers: () => Response.json(body, { status: 400 }),
+  });
+  expect(refused.stderr).toContain("logs: log=a ok=true,log=b ok=false error=timeout");
+});
