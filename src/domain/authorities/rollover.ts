@@ -5,7 +5,6 @@ import type { Instant } from "#core/time.ts";
 import type { KeyType } from "#core/x509/algorithms.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import type { Reads, Unit } from "#domain/store.ts";
-import { activeMember } from "./resolve.ts";
 import type { CaReads, CaRecord } from "./store.ts";
 
 /** How the successor may differ; undefined takes what the predecessor has. */
@@ -35,8 +34,9 @@ export async function rotatable(cas: CaReads, ca: CaRecord) {
   if (ca.csr !== undefined) throw refuse("not_rotatable", { reason: "externally_signed" });
   if (ca.certificate === undefined) throw refuse("not_rotatable", { reason: "no_certificate" });
   if (ca.parent === undefined) throw refuse("not_rotatable", { reason: "root" });
-  // Read anew: the turn before this one may have rotated the same lineage.
-  const old = await activeMember(cas, (await cas.byId(ca.id)) ?? ca);
+  // Any member names the lineage, retired ones too; read anew, for the turn before this one may have rotated it.
+  const old = (await cas.lineage(ca.lineage)).findLast(({ status }) => status === "active");
+  if (old === undefined) throw refuse("ca_not_active", { status: ca.status });
   const parentCa = old.parent === undefined ? undefined : await cas.byId(old.parent);
   if (parentCa === undefined || old.certificate === undefined) {
     throw refuse("not_rotatable", { reason: "no_certificate" });
