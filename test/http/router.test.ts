@@ -96,7 +96,10 @@ describe("paths", () => {
 
   test("the cleartext door knows only what relying parties fetch", () => {
     expect([...reachable("public")].sort()).toEqual(
-      ["ca.certificate", "ca.chain", "crl.read", "ocsp.get", "ocsp.post"].sort() as OperationName[],
+      [
+        ...["ca.certificate", "ca.chain", "ca.chains", "ca.cross_chain"],
+        ...["crl.read", "ocsp.get", "ocsp.post"],
+      ].sort() as OperationName[],
     );
   });
 });
