@@ -34,6 +34,7 @@ import { type Build, handlersOf } from "#app/handlers.ts";
 import { describe, domainParts, type Parts } from "#app/parts.ts";
 import { rpcDoor } from "#app/rpc.ts";
 import { type Running, type Schedules, startRunning } from "#app/running.ts";
+import { openSealing, type Sealing } from "#app/sealing.ts";
 import { keyRoles, keySettings, nameServers, revealed, storeOptions } from "#app/settings.ts";
 
 export interface AppOptions {
@@ -97,9 +98,23 @@ export async function openApp(options: AppOptions): Promise<App> {
       },
       rootSettings(config),
     );
+    const sealing = await openSealing({
+      ...{ config, store, keys, clock: systemClock, random: systemRandom, log, metrics },
+    });
     const orphans = await reconcileIntents(store, systemClock);
     if (orphans.length > 0) log.write("warn", "intents_orphaned", { count: orphans.length });
-    return compose({ ...options, store, keys, limits, metrics, passwords, space, instance, close });
+    return compose({
+      ...options,
+      store,
+      keys,
+      limits,
+      metrics,
+      passwords,
+      space,
+      instance,
+      sealing,
+      close,
+    });
   } catch (error) {
     await close();
     throw error;
@@ -119,17 +134,28 @@ interface Opened extends AppOptions {
   readonly passwords: Passwords;
   readonly space: FreeSpace;
   readonly instance: PreparedInstance;
+  readonly sealing: Sealing;
   readonly close: () => Promise<void>;
 }
 
 function compose(opened: Opened): App {
-  const { config, log, store, keys, metrics } = opened;
+  const { config, log, store, keys, metrics, sealing } = opened;
   const clock = systemClock;
   const random = systemRandom;
   const schedules: Schedules = { wake: () => {} };
   let weakKeys = readBlocklists(config.keychecks.weak_key_blocklist_paths);
   const resolver = new DnsResolver({ random, servers: () => nameServers(config) });
-  const ground = { config, store, keys, clock, random, resolver, log, weakKeys: () => weakKeys };
+  const ground = {
+    config,
+    store,
+    keys,
+    clock,
+    random,
+    resolver,
+    log,
+    sealing,
+    weakKeys: () => weakKeys,
+  };
   const parts = domainParts(ground, () => schedules.wake());
   store.onEvents(eventCounters(metrics));
   observeStore(store, metrics);

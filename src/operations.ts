@@ -101,6 +101,8 @@ export const operations = {
   "blocked_key.list":      { route: "GET /api/blocked-keys",                             needs: "read", on: "any" },
   "key.block":             { route: "POST /api/blocked-keys",                            needs: "ca:manage", on: "platform", writes: true },
   "key.unblock":           { route: "DELETE /api/blocked-keys/{id}",                     needs: "ca:manage", on: "platform", writes: true },
+  "kek.show":              { route: "GET /api/kek",                                      needs: "hsm:manage", on: "platform" },
+  "kek.rotate":            { route: "POST /api/kek/rotate",                              needs: "hsm:manage", on: "platform", writes: true },
   "hsm.info":              { route: "GET /api/hsm/info",                                 needs: "read", on: "any" },
 } as const satisfies Record<string, Operation>;
 

@@ -12,6 +12,7 @@ import { crossSignHandlers } from "#api/cross-signs.ts";
 import { externalHandlers } from "#api/external.ts";
 import { type Build as HealthBuild, healthHandlers, type Probes } from "#api/health.ts";
 import { issuanceHandlers } from "#api/issuance.ts";
+import { kekHandlers } from "#api/kek.ts";
 import { keyHandlers } from "#api/keys.ts";
 import { pinningHandlers } from "#api/pinning.ts";
 import { lintHandlers } from "#api/lint.ts";
@@ -72,6 +73,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
       ...{ store, keys, roles: ground.roles, poolSize: config.pkcs11.session_pool_size },
     }),
     ...blockedKeyHandlers({ store, blockedKeys: parts.blockedKeys }),
+    ...kekHandlers({ store, ...parts.sealing }),
     ...authorityHandlers({ store, authorities }),
     ...crossSignHandlers({ store, keys, clock, crossSigning: parts.crossSigning }),
     ...externalHandlers({ store, external: parts.external }),

@@ -24,6 +24,7 @@ import { LogRegistry } from "#domain/transparency/logs.ts";
 import { openTransparency, type Transparency } from "#domain/transparency/open.ts";
 import { openRevocation, type Revocation } from "#domain/revocation/open.ts";
 import type { Store } from "#domain/store.ts";
+import type { Sealing } from "./sealing.ts";
 import { keyRoles } from "./settings.ts";
 
 export interface Ground {
@@ -34,6 +35,7 @@ export interface Ground {
   readonly random: Random;
   readonly resolver: Resolver;
   readonly log: Log;
+  readonly sealing: Sealing;
   /** Digests of weak keys, as the blocklist files last said. */
   readonly weakKeys: () => ReadonlySet<string>;
 }
@@ -50,6 +52,7 @@ export interface Parts {
   readonly transparency: Transparency;
   readonly counts: KeyCounts;
   readonly blockedKeys: BlockedKeys;
+  readonly sealing: Sealing;
   /** The set in force. */
   readonly profiles: () => ProfileSet;
   /** Replaces the set as a whole; requests in flight keep the one they began with. */
@@ -96,6 +99,7 @@ export function domainParts(ground: Ground, wake: () => void): Parts {
     ...{ authorities, revocation, transparency, counts, profiles, issuance },
     bulk: new BulkIssue({ store, clock, random, issuance }),
     serving: new Serving({ ...common, authorities }),
+    sealing: ground.sealing,
     blockedKeys: new BlockedKeys({ store, clock, random }),
     reloadProfiles: (next) => {
       inForce = new ProfileSet(next.profiles.map(profileOf));

@@ -73,6 +73,7 @@ class Server implements Running {
         crls: refresh,
         responders,
         counts,
+        kek: deps.parts.sealing.rotation,
         serving: { renewals: () => this.#rotate() },
         transparency: deps.parts.transparency,
         inclusionMinutes: enabled ? interval_minutes : undefined,

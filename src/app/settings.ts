@@ -43,6 +43,16 @@ export function storeOptions(config: Config, migrate: boolean): StoreOptions {
 export const keyRoles = (config: Config): { ca: ProviderName; responder: ProviderName } =>
   config.key_provider.roles;
 
+/** Where the KEK is made and under which label family. */
+export const kekHolder = (config: Config): { provider: ProviderName; family: string } => {
+  const family = config.secret.kek_label;
+  if (family === undefined) return { provider: "software", family: usualKekFamily };
+  return { provider: config.key_provider.type, family };
+};
+
+/** The label family of the KEK in the software store, when none is set. */
+export const usualKekFamily = "kek";
+
 /** What the key adapter is told; PIN and passphrase go as sources, to be read in the signer. `limits` are those in force. */
 export function keySettings(
   config: Config,
@@ -50,14 +60,14 @@ export function keySettings(
   limits: () => Config["rate_limit"],
 ): KeySettings {
   const { software } = config.key_provider;
-  const roles = Object.values(keyRoles(config));
+  const holders = [...Object.values(keyRoles(config)), kekHolder(config).provider];
   return {
     software: {
       keystoreDir: software.keystore_dir,
       masterKeyFile: software.master_key_file ?? "",
       passphraseSource: keySecret(software.passphrase),
     },
-    pkcs11: roles.includes("pkcs11") ? pkcs11Settings(config) : undefined,
+    pkcs11: holders.includes("pkcs11") ? pkcs11Settings(config) : undefined,
     privateDir,
     guard: () => guardSettings(limits(), config.pkcs11.session_pool_size),
   };

@@ -11,6 +11,7 @@ import { dnsRecordsVerbs } from "#cli/commands/dns-records.ts";
 import { hsmVerbs } from "#cli/commands/hsm.ts";
 import { init } from "#cli/commands/init.ts";
 import { blockVerbs } from "#cli/commands/keys.ts";
+import { kekVerbs } from "#cli/commands/kek.ts";
 import { migrate } from "#cli/commands/migrate.ts";
 import { ocspVerbs } from "#cli/commands/ocsp.ts";
 import { profileVerbs } from "#cli/commands/profile.ts";
@@ -36,8 +37,11 @@ export const nouns: Readonly<Record<string, Noun>> = {
   token: { summary: "API tokens.", verbs: tokenVerbs },
   audit: { summary: "The audit chain.", verbs: auditVerbs },
   keys: {
-    summary: "Public keys and their standing.",
-    verbs: { block: { summary: "Keys that are never certified again.", verbs: blockVerbs } },
+    summary: "Keys: blocked ones, and the one that seals secrets.",
+    verbs: {
+      block: { summary: "Keys that are never certified again.", verbs: blockVerbs },
+      kek: { summary: "The key that seals secrets in the database.", verbs: kekVerbs },
+    },
   },
   hsm: { summary: "The key store.", verbs: hsmVerbs },
 };

@@ -5,7 +5,7 @@ import { section, type Values } from "./section.ts";
 import { auth, policy, rootUser } from "#config/sections/access.ts";
 import { database } from "#config/sections/database.ts";
 import { caa, issuance, keychecks, profiles } from "#config/sections/issuance.ts";
-import { keyProvider, pkcs11 } from "#config/sections/keys.ts";
+import { keyProvider, pkcs11, secretSection } from "#config/sections/keys.ts";
 import { rateLimit } from "#config/sections/limits.ts";
 import { accessLog, log } from "#config/sections/log.ts";
 import { crl, ocsp } from "#config/sections/revocation.ts";
@@ -29,6 +29,7 @@ export const configSchema = section("pkid configuration", {
   auth,
   key_provider: keyProvider,
   pkcs11,
+  secret: secretSection,
   issuance,
   profiles,
   caa,

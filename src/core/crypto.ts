@@ -24,6 +24,41 @@ export function equalInConstantTime(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && nodeCrypto.timingSafeEqual(a, b);
 }
 
+/** AES-256-GCM (SP 800-38D) under a nonce of 96 bits that is never used twice with `key`; gives ciphertext and tag. */
+export function sealAes256Gcm(
+  key: Uint8Array,
+  nonce: Uint8Array,
+  associated: Uint8Array,
+  content: Uint8Array,
+): Uint8Array {
+  const cipher = nodeCrypto.createCipheriv("aes-256-gcm", key, nonce);
+  cipher.setAAD(associated);
+  const sealed = [cipher.update(content), cipher.final()];
+  return new Uint8Array(Buffer.concat([...sealed, cipher.getAuthTag()]));
+}
+
+/** The content of ciphertext and tag; undefined when key, nonce, associated data or octets are others. */
+export function openAes256Gcm(
+  key: Uint8Array,
+  nonce: Uint8Array,
+  associated: Uint8Array,
+  sealed: Uint8Array,
+): Uint8Array | undefined {
+  if (sealed.length < gcmTagBytes) return undefined;
+  const options = { authTagLength: gcmTagBytes };
+  const cipher = nodeCrypto.createDecipheriv("aes-256-gcm", key, nonce, options);
+  cipher.setAAD(associated);
+  cipher.setAuthTag(sealed.subarray(sealed.length - gcmTagBytes));
+  try {
+    const content = [cipher.update(sealed.subarray(0, -gcmTagBytes)), cipher.final()];
+    return new Uint8Array(Buffer.concat(content));
+  } catch {
+    return undefined; // The tag does not fit: nothing else can fail here.
+  }
+}
+
+const gcmTagBytes = 16;
+
 /** A public key ready for verification. */
 export type VerificationKey = nodeCrypto.KeyObject | SlhDsaPublicKey;
 

@@ -53,6 +53,24 @@ export interface ProviderFacts {
 }
 
 /**
+ * Key-encryption keys: AES-256, used for nothing but wrapping data keys (KEK-3). Whatever keeps a data key from being
+ * unwrapped is `key_unavailable`, so that nobody learns which (KEY-8).
+ */
+export interface KekKeys {
+  /**
+   * Makes one: on a token private, sensitive, non-extractable, encrypt and decrypt only, proven by trying. Refuses
+   * `already_exists` for a label in use, `not_supported` when the provider cannot wrap with AES-256-GCM.
+   */
+  generate(wanted: { readonly provider: ProviderName; readonly label: string }): Promise<KeyRef>;
+  /** Wraps a data key of 32 octets; gives IV, ciphertext and tag, 60 octets. */
+  wrap(kek: KeyRef, dek: Uint8Array): Promise<Uint8Array>;
+  /** The data key. */
+  unwrap(kek: KeyRef, wrapped: Uint8Array): Promise<Uint8Array>;
+  /** Destroys one for good; used for keys that never wrapped. */
+  destroy(kek: KeyRef): Promise<void>;
+}
+
+/**
  * The port. Every method refuses with `key_unavailable` when the provider does not answer, `overloaded` when the
  * guard sheds, `key_type_unsupported` when the key cannot be made here. A missing key is never made anew.
  */
@@ -70,6 +88,7 @@ export interface Keys {
   sign(ticket: SignTicket, message: Uint8Array): Promise<Uint8Array>;
   /** Destroys the key for good; used for keys that never signed. */
   destroy(ref: KeyRef): Promise<void>;
+  readonly keks: KekKeys;
   /** Ends within 3 s; refuses nothing, tells everything. */
   facts(): Promise<readonly ProviderFacts[]>;
   close(): Promise<void>;

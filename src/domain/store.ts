@@ -7,6 +7,7 @@ import type { AccessLogRow, AuditReads, AuditWrites } from "#domain/audit/store.
 import type { CaReads, CaWrites } from "#domain/authorities/store.ts";
 import type { BulkReads, BulkWrites } from "#domain/certificates/bulk-store.ts";
 import type { CertificateReads, CertificateWrites } from "#domain/certificates/store.ts";
+import type { EnvelopeReads, EnvelopeWrites } from "#domain/envelopes/store.ts";
 import type { KeyCheckReads, KeyCheckWrites } from "#domain/key-checks/store.ts";
 import type { RevocationReads, RevocationWrites } from "#domain/revocation/store.ts";
 import type { TransparencyReads, TransparencyWrites } from "#domain/transparency/store.ts";
@@ -19,6 +20,7 @@ export interface Reads {
   readonly bulk: BulkReads;
   readonly keyChecks: KeyCheckReads;
   readonly transparency: TransparencyReads;
+  readonly envelopes: EnvelopeReads;
   readonly access: AccessReads;
   readonly audit: AuditReads;
   readonly instance: InstanceReads;
@@ -32,6 +34,7 @@ export interface Unit {
   readonly bulk: BulkWrites;
   readonly keyChecks: KeyCheckWrites;
   readonly transparency: TransparencyWrites;
+  readonly envelopes: EnvelopeWrites;
   readonly access: AccessWrites;
   readonly audit: AuditWrites;
   readonly instance: InstanceWrites;

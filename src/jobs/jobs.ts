@@ -1,5 +1,6 @@
 /** WHAT RUNS BY ITSELF: every job with its name, how often it runs, and what it does. */
 
+import type { KekRotation } from "#domain/envelopes/rotation.ts";
 import type { CrlRefresh } from "#domain/revocation/refresh.ts";
 import type { Responders } from "#domain/revocation/responder.ts";
 import type { Job } from "./scheduler.ts";
@@ -7,6 +8,8 @@ import type { Job } from "./scheduler.ts";
 export interface JobDeps {
   readonly crls: Pick<CrlRefresh, "afterRevocations" | "renewals">;
   readonly responders: Pick<Responders, "renewals">;
+  /** Finishes a rotation that a crash or an absent key left open. */
+  readonly kek: Pick<KekRotation, "finish">;
   readonly counts: { write(): Promise<void> };
   /** Renews the serving certificate when it is due. */
   readonly serving: { renewals(): Promise<void> };
@@ -27,6 +30,7 @@ export const schedule = (deps: JobDeps): readonly Job[] => [
   { name: "responder.renew", everySeconds: 300, run: () => deps.responders.renewals() },
   { name: "ct.lost", everySeconds: 60, run: () => deps.transparency.lost() },
   ...inclusion(deps),
+  { name: "kek.finish", everySeconds: 60, run: () => deps.kek.finish() },
   { name: "ledger.count", everySeconds: 3600, run: () => deps.counts.write() },
   { name: "serving.renew", everySeconds: 3600, run: () => deps.serving.renewals() },
   { name: "access_log.prune", everySeconds: 3600, run: () => deps.accessLog.prune() },

@@ -6,6 +6,7 @@ import { openKeys } from "#adapters/keys/open.ts";
 import { newKeyStore } from "#test/support/keystore.ts";
 import { newSoftHsm, softHsmModule } from "#test/support/softhsm.ts";
 
+import { keksContract } from "./keks.suite.ts";
 import { keysContract } from "./keys.suite.ts";
 
 if (softHsmModule === undefined) describe.todo("Keys by SoftHSM: it is not installed here");
@@ -17,4 +18,6 @@ else {
     open: () => openKeys(settings, { fault: (...words) => console.error(...words) }),
     durable: true,
   });
+  const open = () => openKeys(settings);
+  keksContract("SoftHSM", { provider: "pkcs11", open, durable: true });
 }

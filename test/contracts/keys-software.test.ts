@@ -4,6 +4,7 @@ import { openKeys } from "#adapters/keys/open.ts";
 import { newKeyStore } from "#test/support/keystore.ts";
 import { node24Present } from "#test/support/node24.ts";
 
+import { keksContract } from "./keks.suite.ts";
 import { keysContract } from "./keys.suite.ts";
 
 const settings = newKeyStore();
@@ -22,6 +23,11 @@ keysContract("sealed files", {
     "ml-dsa-87",
     ...(node24Present ? (["slh-dsa-sha2-128s"] as const) : []),
   ],
+  open: () => openKeys(settings),
+  durable: true,
+});
+keksContract("sealed files", {
+  provider: "software",
   open: () => openKeys(settings),
   durable: true,
 });

@@ -8,6 +8,7 @@ import { instant } from "#core/time.ts";
 import type { Page, PageKey } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
 import { bulkContract } from "./store-bulk.suite.ts";
+import { envelopeContract } from "./store-envelopes.suite.ts";
 import { keyCheckContract } from "./store-key-checks.suite.ts";
 import { supersededContract } from "./store-superseded.suite.ts";
 import { transparencyContract } from "./store-transparency.suite.ts";
@@ -42,6 +43,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     bulkContract(given);
     supersededContract(given);
     transparencyContract(given);
+    envelopeContract(given);
     audit(given);
     units(given);
   });

@@ -108,6 +108,7 @@ test("the schedule calls each of its jobs", async () => {
   const crls = { afterRevocations: work("after"), renewals: work("crls") };
   const jobs = schedule({
     crls,
+    kek: { finish: work("kek") },
     counts: { write: work("counts") },
     serving: { renewals: work("serving") },
     responders: { renewals: work("responders") },
@@ -122,6 +123,7 @@ test("the schedule calls each of its jobs", async () => {
     "responders",
     "lost",
     "inclusion",
+    "kek",
     "counts",
     "serving",
     "access log",

@@ -7,6 +7,7 @@ import { slhDsaSet, slhDsaSets, slhDsaSpki } from "#core/slh-dsa.ts";
 import { type KeyType, keyTypes, type SignatureName, schemeOf } from "#core/x509/algorithms.ts";
 import type { HeldKey, KeyRef, Keys, SignTicket } from "#domain/keys.ts";
 
+import { memoryKeks } from "./memory-keks.ts";
 import { keyPair } from "./x509.ts";
 
 /** The provider, what it was asked to sign, and a switch. */
@@ -50,6 +51,7 @@ export function openMemoryKeys(): MemoryKeys {
       held.delete(ref.id);
       secrets.delete(ref.id);
     },
+    keks: memoryKeks(),
     facts: async () => [
       {
         ...{ provider: "software", available: true, deviceSerial: "software:memory" },

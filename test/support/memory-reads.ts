@@ -8,6 +8,7 @@ import type { CertificateFilter, CertificateRecord } from "#domain/certificates/
 import { identityOf } from "#domain/certificates/identity.ts";
 import type { Reads } from "#domain/store.ts";
 import { bulkReads } from "./memory-bulk.ts";
+import { envelopeReads } from "./memory-envelopes.ts";
 import { keyCheckReads } from "./memory-key-checks.ts";
 import { transparencyReads } from "./memory-transparency.ts";
 import { headOf, type MemoryState, pageOf, serialKey } from "./memory-state.ts";
@@ -21,6 +22,7 @@ export function memoryReads(state: MemoryState): Reads {
     bulk: bulkReads(state),
     keyChecks: keyCheckReads(state),
     transparency: transparencyReads(state),
+    envelopes: envelopeReads(state),
     access: accessReads(state),
     audit: auditReads(state),
     instance: { value: async (name) => state.values.get(name) },

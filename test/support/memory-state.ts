@@ -8,6 +8,7 @@ import type { ApiTokenRecord, TenantRecord } from "#domain/access/store.ts";
 import type { CaRecord, CrossSignFacts, Page, PageKey } from "#domain/authorities/store.ts";
 import type { BulkItem, BulkOperation } from "#domain/certificates/bulk-store.ts";
 import type { CertificateRecord, IntentRecord } from "#domain/certificates/store.ts";
+import type { KekVersion, SealedValue } from "#domain/envelopes/store.ts";
 import type { BlockedKeyRecord } from "#domain/key-checks/store.ts";
 import type {
   InclusionRecord,
@@ -34,6 +35,10 @@ export interface MemoryState {
   readonly precertificates: Map<string, PrecertificateRecord>;
   readonly inclusions: Map<string, InclusionRecord>;
   readonly logHeads: Map<string, LogHeadRecord>;
+  /** By version number. */
+  readonly kekVersions: Map<string, KekVersion>;
+  /** By place. */
+  readonly sealedValues: Map<string, SealedValue>;
   readonly tokens: Map<string, ApiTokenRecord>;
   readonly tenants: Map<string, TenantRecord>;
   readonly events: Map<number, AuditEvent>;

@@ -12,6 +12,7 @@ import type { AccessLogRow } from "#domain/audit/store.ts";
 import type { IntentRecord } from "#domain/certificates/store.ts";
 import type { Store, Unit } from "#domain/store.ts";
 import { bulkWrites } from "./memory-bulk.ts";
+import { envelopeWrites } from "./memory-envelopes.ts";
 import { keyCheckWrites } from "./memory-key-checks.ts";
 import { memoryReads } from "./memory-reads.ts";
 import { transparencyWrites } from "./memory-transparency.ts";
@@ -95,6 +96,7 @@ function unitOf(state: MemoryState, beforeWrite: (operation: string) => void): U
       bulk: bulkWrites(state),
       keyChecks: keyCheckWrites(state),
       transparency: transparencyWrites(state),
+      envelopes: envelopeWrites(state),
       access: accessWrites(state),
       audit: auditWrites(state),
       instance: {
@@ -307,6 +309,7 @@ const emptyState = (): MemoryState => ({
   ...{ bulkOperations: new Map(), bulkItems: new Map() },
   ...{ blockedKeys: new Map(), ownKeys: new Map() },
   ...{ precertificates: new Map(), inclusions: new Map(), logHeads: new Map() },
+  ...{ kekVersions: new Map(), sealedValues: new Map() },
   ...{ events: new Map(), ledger: new Map(), values: new Map(), counters: new Map() },
   tenants: new Map([["default", { ...defaultRow }]]),
 });

@@ -21,6 +21,8 @@ export const {
   precertificates,
   inclusions,
   logHeads,
+  kekVersions,
+  sealedValues,
   tokens,
   tenants,
   events,

@@ -4,6 +4,7 @@ import { sql } from "drizzle-orm";
 
 import type { Kit } from "./kit.ts";
 import { bulkTables } from "./schema-bulk.ts";
+import { envelopeTables } from "./schema-envelopes.ts";
 import { keyCheckTables } from "./schema-key-checks.ts";
 import { transparencyTables } from "./schema-transparency.ts";
 
@@ -17,6 +18,7 @@ export function defineTables(k: Kit) {
     ...keyCheckTables(k),
     ...bulkTables(k),
     ...transparencyTables(k),
+    ...envelopeTables(k),
     ...{ tokens: tokensTable(k), tenants: tenantsTable(k) },
     ...{ events: eventsTable(k), ledger: ledgerTable(k), openIntents: openIntentsTable(k) },
     ...{ heads: headsTable(k), accessLog: accessLogTable(k), migrations: migrationsTable(k) },

@@ -10,6 +10,7 @@ import { bulkReads, bulkWrites } from "./bulk.ts";
 import { caReads, caWrites } from "./cas.ts";
 import { certificateReads, certificateWrites } from "./certificates.ts";
 import type { Engine } from "./engine.ts";
+import { envelopeReads, envelopeWrites } from "./envelopes.ts";
 import { translated } from "./faults.ts";
 import { Feed } from "./feed.ts";
 import { keyCheckReads, keyCheckWrites } from "./key-checks.ts";
@@ -92,6 +93,7 @@ function readsOf(engine: Engine, owner: number, memo: Memo | undefined): Reads {
     bulk: guardedMethods(bulkReads(reader)),
     keyChecks: guardedMethods(keyCheckReads(reader)),
     transparency: guardedMethods(transparencyReads(reader)),
+    envelopes: guardedMethods(envelopeReads(reader)),
     access: guardedMethods(
       memo === undefined ? access : remembered(memo, access, ["tenant", "tokenByHash"]),
     ),
@@ -111,6 +113,7 @@ function unitOf({ engine: { writer }, journal, owner }: StoreDeps, memo: Memo | 
     bulk: bulkWrites(writer),
     keyChecks: keyCheckWrites(writer),
     transparency: transparencyWrites(writer),
+    envelopes: envelopeWrites(writer),
     access: memo === undefined ? access : touching(memo, access),
     audit: journal,
     instance: instanceWrites(writer),

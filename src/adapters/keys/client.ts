@@ -2,7 +2,7 @@
 
 import { type ProblemCode, refuse } from "#core/problems.ts";
 import type { SignatureName } from "#core/x509/algorithms.ts";
-import type { HeldKey, KeyRef, Keys, ProviderFacts } from "#domain/keys.ts";
+import type { HeldKey, KekKeys, KeyRef, Keys, ProviderFacts } from "#domain/keys.ts";
 
 import { type Call, Calls, send, unavailable } from "./calls.ts";
 import { frameKinds, jsonBody, readJson } from "./frames.ts";
@@ -86,6 +86,19 @@ export class SignerClient implements Keys {
     await this.#call({ operation: "destroy", key }, { repeatable: false });
   }
 
+  readonly keks: KekKeys = {
+    generate: async ({ label }) => {
+      // As for `generate`: what may have made a key is never repeated.
+      const options = { repeatable: false, timeoutMs: generateTimeoutMs };
+      return (await this.#call({ operation: "kek.generate", label }, options)) as KeyRef; // Written by our own binary.
+    },
+    wrap: (key, dek) => this.#octets("kek.wrap", key, dek),
+    unwrap: (key, wrapped) => this.#octets("kek.unwrap", key, wrapped),
+    destroy: async (key) => {
+      await this.#call({ operation: "kek.destroy", key }, { repeatable: false });
+    },
+  };
+
   async facts(): Promise<readonly ProviderFacts[]> {
     const patience = Promise.withResolvers<ProviderFacts>();
     const timer = setTimeout(() => patience.reject(unavailable()), factsTimeoutMs);
@@ -104,6 +117,11 @@ export class SignerClient implements Keys {
 
   async close(): Promise<void> {
     await this.#stop();
+  }
+
+  async #octets(operation: "kek.wrap" | "kek.unwrap", key: KeyRef, given: Uint8Array) {
+    const answer = await this.#call({ operation, key, octets: given.toBase64() });
+    return Uint8Array.fromBase64(String(answer));
   }
 
   async #call(

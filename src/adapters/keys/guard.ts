@@ -16,6 +16,12 @@ export function guarded(keys: Keys, settings: () => GuardSettings): Keys {
     find: (ref) => turns.during(() => keys.find(ref)),
     sign: (ticket, message) => turns.during(() => keys.sign(ticket, message)),
     destroy: (ref) => turns.during(() => keys.destroy(ref)),
+    keks: {
+      generate: (wanted) => turns.during(() => keys.keks.generate(wanted)),
+      wrap: (kek, dek) => turns.during(() => keys.keks.wrap(kek, dek)),
+      unwrap: (kek, wrapped) => turns.during(() => keys.keks.unwrap(kek, wrapped)),
+      destroy: (kek) => turns.during(() => keys.keks.destroy(kek)),
+    },
     facts: () => keys.facts(),
     close: () => keys.close(),
   };

@@ -26,6 +26,11 @@ export function measured(keys: Keys, hooks: KeyHooks): Keys {
     find: (ref) => timed("find", keys.find(ref)),
     sign: (ticket, message) => timed("sign", keys.sign(ticket, message)),
     destroy: (ref) => timed("destroy", keys.destroy(ref)),
+    keks: {
+      ...keys.keks,
+      generate: (wanted) => timed("generate", keys.keks.generate(wanted)),
+      unwrap: (kek, wrapped) => timed("decrypt", keys.keks.unwrap(kek, wrapped)),
+    },
     facts: () => keys.facts(),
     close: () => keys.close(),
   };

@@ -11,6 +11,10 @@ export type CallRequest =
   | { readonly operation: "generate"; readonly label: string; readonly keyType: KeyType }
   | { readonly operation: "find"; readonly key: KeyRef }
   | { readonly operation: "destroy"; readonly key: KeyRef }
+  | { readonly operation: "kek.generate"; readonly label: string }
+  /** A data key, in the clear or wrapped, in base64. */
+  | { readonly operation: "kek.wrap" | "kek.unwrap"; readonly key: KeyRef; readonly octets: string }
+  | { readonly operation: "kek.destroy"; readonly key: KeyRef }
   | { readonly operation: "facts" };
 
 /** One signature wanted; `message` is a view that is valid only while the frame is handled. */

@@ -16,6 +16,12 @@ export function routed(providers: Readonly<Partial<Record<ProviderName, Keys>>>)
     find: async (ref) => of(ref.provider).find(ref),
     sign: async (ticket, message) => of(ticket.key.provider).sign(ticket, message),
     destroy: async (ref) => of(ref.provider).destroy(ref),
+    keks: {
+      generate: async (wanted) => of(wanted.provider).keks.generate(wanted),
+      wrap: async (kek, dek) => of(kek.provider).keks.wrap(kek, dek),
+      unwrap: async (kek, wrapped) => of(kek.provider).keks.unwrap(kek, wrapped),
+      destroy: async (kek) => of(kek.provider).keks.destroy(kek),
+    },
     facts: async () => (await Promise.all(all.map((keys) => keys.facts()))).flat(),
     close: async () => {
       await Promise.all(all.map((keys) => keys.close()));

@@ -60,10 +60,10 @@ export type SignerConfiguration =
 
 /** Whom the adapter tells what it does. */
 export interface KeyHooks {
-  /** One finished operation: `sign`, `generate`, `find`, `destroy`; `ok` or the code it was refused with. */
+  /** One finished operation: `sign`, `generate`, `find`, `destroy`, `decrypt` (of a data key); `ok` or the code it was refused with. */
   readonly measured?: (operation: KeyOperation, result: string, seconds: number) => void;
   /** A fault for the log: a closed sentence without PINs, paths or labels, and facts about it. */
   readonly fault?: (sentence: string, facts: Readonly<Record<string, string | number>>) => void;
 }
 
-export type KeyOperation = "sign" | "generate" | "find" | "destroy";
+export type KeyOperation = "sign" | "generate" | "find" | "destroy" | "decrypt";

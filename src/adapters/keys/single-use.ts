@@ -19,6 +19,7 @@ export function singleUse(keys: Keys): Keys {
       return keys.sign(ticket, message);
     },
     destroy: (ref) => keys.destroy(ref),
+    keks: keys.keks,
     facts: () => keys.facts(),
     close: () => keys.close(),
   };

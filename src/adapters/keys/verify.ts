@@ -48,6 +48,7 @@ export function verified(keys: Keys, hooks: KeyHooks): Keys {
       pins.delete(ref.id);
       return keys.destroy(ref);
     },
+    keks: keys.keks,
     facts: () => keys.facts(),
     close: () => keys.close(),
   };

@@ -35,6 +35,7 @@ export const metricTable = {
   // keys and components
   pki_hsm_operations_total:              { type: "counter",   help: "Key-provider operations by outcome.",       labels: { operation: hsmOperations, result: worked } },
   pki_hsm_operation_duration_seconds:    { type: "histogram", help: "Time a key-provider operation took.",       labels: { operation: hsmOperations }, buckets: signBuckets },
+  pki_envelope_operations_total:         { type: "counter",   help: "Data keys wrapped and unwrapped by outcome.", labels: { operation: ["encrypt", "decrypt"], result: worked } },
   pki_component_up:                      { type: "gauge",     help: "1 while the component answers its probe.",  labels: { component: ["database", "hsm"] } },
 
   // access

@@ -76,3 +76,10 @@ function wrongUri(uri: string): string | undefined {
     return "Has a percent sign that begins no escape of UTF-8.";
   }
 }
+
+/** The keys under `secret`. */
+export const secretSection = section("Secrets in the database", {
+  kek_label: text(
+    "Label family of the key that seals secrets, made by `key_provider.type`; unset: in the software store.",
+  ),
+});

@@ -38,6 +38,7 @@ export const actions = {
   "ca.delete": caDetail,
   "key.block": ["reason", "source"],
   "key.unblock": ["reason", "source"],
+  "kek.rotate": ["old_version", "new_version", "approval"],
   "crl.publish": ["number", "kind", "entries"],
   "ct.inclusion": ["serial", "log", "status"],
   "config.load": ["digest"],

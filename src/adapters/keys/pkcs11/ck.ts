@@ -62,6 +62,7 @@ export const ckm = {
   eddsa: 0x1057,
   aesKeyGen: 0x1080,
   aesCbcPad: 0x1085,
+  aesGcm: 0x1087,
   aesKeyWrap: 0x2109,
   aesKeyWrapPad: 0x210a,
 } as const;

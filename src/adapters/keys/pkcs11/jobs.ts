@@ -1,7 +1,7 @@
 /** What the main thread of a signer and its workers say to each other. */
 
 import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
-import type { HeldKey } from "#domain/keys.ts";
+import type { HeldKey, KeyRef } from "#domain/keys.ts";
 import type { RefusalBody, RestartWish } from "#adapters/keys/requests.ts";
 import type { LocalRef } from "#adapters/keys/signer/provider.ts";
 
@@ -21,11 +21,20 @@ export type Work =
     }
   | { readonly operation: "generate"; readonly label: string; readonly keyType: KeyType }
   | { readonly operation: "find"; readonly ref: LocalRef }
-  | { readonly operation: "destroy"; readonly ref: LocalRef };
+  | { readonly operation: "destroy"; readonly ref: LocalRef }
+  | { readonly operation: "kek.generate"; readonly label: string }
+  | {
+      readonly operation: "kek.wrap" | "kek.unwrap";
+      readonly ref: LocalRef;
+      readonly octets: Uint8Array;
+    }
+  | { readonly operation: "kek.destroy"; readonly ref: LocalRef };
 
 export type Outcome =
   | { readonly status: "signed"; readonly signature: Uint8Array }
   | { readonly status: "held"; readonly held: HeldKey }
+  | { readonly status: "kek"; readonly ref: KeyRef }
+  | { readonly status: "octets"; readonly octets: Uint8Array }
   | { readonly status: "done" }
   | { readonly status: "refused"; readonly refusal: RefusalBody; readonly note: string }
   | { readonly status: "restart"; readonly wish: RestartWish; readonly reason: string }

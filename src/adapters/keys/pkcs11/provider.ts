@@ -2,12 +2,12 @@
 
 import { Problem, refuse } from "#core/problems.ts";
 import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
-import type { HeldKey, ProviderFacts } from "#domain/keys.ts";
+import type { HeldKey, KeyRef, ProviderFacts } from "#domain/keys.ts";
 import { RestartNeeded, type RestartWish } from "#adapters/keys/requests.ts";
 import type { Pkcs11Settings } from "#adapters/keys/settings.ts";
 import type { LocalRef, SigningProvider } from "#adapters/keys/signer/provider.ts";
 
-import type { Outcome } from "./jobs.ts";
+import type { Outcome, Work } from "./jobs.ts";
 import { WorkerPool } from "./pool.ts";
 import { openToken, type Token } from "./token.ts";
 
@@ -74,6 +74,31 @@ class Pkcs11Provider implements SigningProvider {
   async destroy(ref: LocalRef): Promise<void> {
     const outcome = await this.#pool.run({ operation: "destroy", ref });
     if (outcome.status !== "done") throw this.#failure(outcome);
+  }
+
+  async generateKek(label: string): Promise<KeyRef> {
+    const outcome = await this.#pool.run({ operation: "kek.generate", label });
+    if (outcome.status === "kek") return outcome.ref;
+    throw this.#failure(outcome);
+  }
+
+  async wrap(kek: LocalRef, dek: Uint8Array): Promise<Uint8Array> {
+    return this.#octets({ operation: "kek.wrap", ref: kek, octets: dek });
+  }
+
+  async unwrap(kek: LocalRef, wrapped: Uint8Array): Promise<Uint8Array> {
+    return this.#octets({ operation: "kek.unwrap", ref: kek, octets: wrapped });
+  }
+
+  async destroyKek(kek: LocalRef): Promise<void> {
+    const outcome = await this.#pool.run({ operation: "kek.destroy", ref: kek });
+    if (outcome.status !== "done") throw this.#failure(outcome);
+  }
+
+  async #octets(work: Work): Promise<Uint8Array> {
+    const outcome = await this.#pool.run(work);
+    if (outcome.status === "octets") return outcome.octets;
+    throw this.#failure(outcome);
   }
 
   #held(outcome: Outcome): HeldKey {

@@ -8,7 +8,8 @@ import { checkFits } from "#adapters/keys/fits.ts";
 import { RestartNeeded } from "#adapters/keys/requests.ts";
 import type { LocalRef } from "#adapters/keys/signer/provider.ts";
 
-import { cka, ckf, ckoPrivate, ckoPublic } from "./ck.ts";
+import { cka, ckf, ckoPrivate, ckoPublic, ckoSecret } from "./ck.ts";
+import { unwrapOnToken, wrapOnToken } from "./kek.ts";
 import { tokenSignature } from "./mechanisms.ts";
 import type { Handle, P11, Template } from "./module.ts";
 import { readPublicHalf } from "./public-half.ts";
@@ -82,6 +83,25 @@ export class TokenSession {
     });
   }
 
+  /** Wraps a data key: IV, ciphertext and tag. */
+  wrap(kek: LocalRef, dek: Uint8Array): Uint8Array {
+    return this.#healing(() => wrapOnToken(this.#p11, this.#current(), this.#kek(kek), dek));
+  }
+
+  /** The data key; refuses `key_unavailable` for whatever the token does not open. */
+  unwrap(kek: LocalRef, wrapped: Uint8Array): Uint8Array {
+    return this.#healing(() => unwrapOnToken(this.#p11, this.#current(), this.#kek(kek), wrapped));
+  }
+
+  /** Destroys a key-encryption key. */
+  destroyKek(kek: LocalRef): void {
+    this.#healing(() => {
+      const key = this.#kek(kek);
+      this.writing((session) => this.#p11.C_DestroyObject(session, key));
+      this.#seen.delete(nameOf(kek));
+    });
+  }
+
   /** A passing fault is met with a new session, at growing distance, because an instant one often fails too. */
   #healing<T>(work: () => T): T {
     for (const pause of pausesMs) {
@@ -147,6 +167,19 @@ export class TokenSession {
     const found = { provider: "pkcs11", label: ref.label, id: ref.id } as const;
     const held = { ref: found, ...half, deviceSerial: this.#serial };
     return { held, privateKey, publicKey };
+  }
+
+  /** Exactly one secret object of this id and label; searched each time, because it is rarely used. */
+  #kek(ref: LocalRef): Handle {
+    const [key, second] = this.#objects([
+      { type: cka.class, value: ckoSecret },
+      { type: cka.id, value: Buffer.from(ref.id, "hex") },
+      { type: cka.label, value: ref.label },
+    ]);
+    if (key === undefined) throw this.#missing(ref);
+    if (second !== undefined) throw refuse("key_unavailable", { retry_after: 2 });
+    this.#seen.add(nameOf(ref));
+    return key;
   }
 
   #missing(ref: LocalRef): RestartNeeded {

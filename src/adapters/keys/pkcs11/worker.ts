@@ -7,6 +7,7 @@ import { RestartNeeded } from "#adapters/keys/requests.ts";
 
 import type { Outcome, WorkerSays, WorkerStart, Work } from "./jobs.ts";
 import { generateOnToken } from "./keygen.ts";
+import { generateKekOnToken } from "./kek.ts";
 import { loadModule, type P11 } from "./module.ts";
 import { returnValueOf } from "./rv.ts";
 import { TokenSession } from "./session.ts";
@@ -58,6 +59,18 @@ function attempt(p11: P11, session: TokenSession, serial: string, work: Work): O
       );
       return { status: "held", held };
     }
+    case "kek.generate":
+      return {
+        status: "kek",
+        ref: session.writing((writable) => generateKekOnToken(p11, writable, work.label)),
+      };
+    case "kek.wrap":
+      return { status: "octets", octets: session.wrap(work.ref, work.octets) };
+    case "kek.unwrap":
+      return { status: "octets", octets: session.unwrap(work.ref, work.octets) };
+    case "kek.destroy":
+      session.destroyKek(work.ref);
+      return { status: "done" };
     default:
       return work satisfies never;
   }

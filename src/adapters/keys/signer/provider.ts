@@ -17,4 +17,10 @@ export interface SigningProvider {
   /** Fast signatures come at once, slow ones later; `message` must not be read after the call returned. */
   sign(ref: LocalRef, algorithm: SignatureName, message: Buffer): Uint8Array | Promise<Uint8Array>;
   destroy(ref: LocalRef): Promise<void>;
+  generateKek(label: string): Promise<KeyRef>;
+  /** IV, ciphertext and tag. */
+  wrap(kek: LocalRef, dek: Uint8Array): Promise<Uint8Array>;
+  /** Refuses with `key_unavailable`, whatever the reason. */
+  unwrap(kek: LocalRef, wrapped: Uint8Array): Promise<Uint8Array>;
+  destroyKek(kek: LocalRef): Promise<void>;
 }

@@ -87,6 +87,15 @@ export class SignerService {
       case "destroy":
         await this.#provider.destroy(call.key);
         return null;
+      case "kek.generate":
+        return this.#provider.generateKek(call.label);
+      case "kek.wrap":
+        return (await this.#provider.wrap(call.key, octetsOf(call))).toBase64();
+      case "kek.unwrap":
+        return (await this.#provider.unwrap(call.key, octetsOf(call))).toBase64();
+      case "kek.destroy":
+        await this.#provider.destroyKek(call.key);
+        return null;
       case "facts":
         return this.#provider.facts();
       default:
@@ -103,6 +112,8 @@ export class SignerService {
     this.#outbox.add(kind, id, [body]);
   }
 }
+
+const octetsOf = (call: { readonly octets: string }) => Uint8Array.fromBase64(call.octets);
 
 /** A refusal crosses as such; anything else is a bug of the signer and crosses as a fault. */
 function failureBody(fault: unknown): readonly [FrameKind, Uint8Array] {

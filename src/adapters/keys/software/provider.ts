@@ -12,7 +12,7 @@ import { promisify } from "node:util";
 import { refuse } from "#core/problems.ts";
 import { slhDsaSet } from "#core/slh-dsa.ts";
 import { type KeyType, keyTypes, type SignatureName, schemeOf } from "#core/x509/algorithms.ts";
-import type { HeldKey, ProviderFacts } from "#domain/keys.ts";
+import type { HeldKey, KeyRef, ProviderFacts } from "#domain/keys.ts";
 import { checkFits } from "#adapters/keys/fits.ts";
 import type { SoftwareSettings } from "#adapters/keys/settings.ts";
 import type { LocalRef, SigningProvider } from "#adapters/keys/signer/provider.ts";
@@ -78,6 +78,22 @@ class SoftwareProvider implements SigningProvider {
   async destroy(ref: LocalRef): Promise<void> {
     this.#open.delete(cacheKey(ref));
     this.#store.remove(ref);
+  }
+
+  async generateKek(label: string): Promise<KeyRef> {
+    return this.#store.keks.add(label);
+  }
+
+  async wrap(kek: LocalRef, dek: Uint8Array): Promise<Uint8Array> {
+    return this.#store.keks.wrap(kek, dek);
+  }
+
+  async unwrap(kek: LocalRef, wrapped: Uint8Array): Promise<Uint8Array> {
+    return this.#store.keks.unwrap(kek, wrapped);
+  }
+
+  async destroyKek(kek: LocalRef): Promise<void> {
+    this.#store.keks.remove(kek);
   }
 
   #load(ref: LocalRef): OpenKey {

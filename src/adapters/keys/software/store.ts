@@ -11,6 +11,7 @@ import type { SoftwareSettings } from "#adapters/keys/settings.ts";
 import type { LocalRef } from "#adapters/keys/signer/provider.ts";
 
 import { createDurably, privateDirectory, readSmall, removeDurably } from "./files.ts";
+import { kekFiles, SealedKeks } from "./keks.ts";
 import { MasterKey } from "./master-key.ts";
 import { exportSecret, importSecret, type Secret, spkiOf } from "./secrets.ts";
 import { seal, unseal } from "./seal.ts";
@@ -27,6 +28,8 @@ export class SealedKeys {
   readonly #masterKey: MasterKey;
   /** Random, made once: tells two key stores apart in the ledger, and keeps their files from being mixed. */
   readonly storeId: string;
+  /** The key-encryption keys beside them. */
+  readonly keks: SealedKeks;
 
   /** Opens or makes the directory; throws a `configuration` fault (V-12). */
   constructor(settings: SoftwareSettings) {
@@ -35,7 +38,10 @@ export class SealedKeys {
     const idPath = join(this.#directory, "store-id");
     createDurably(idPath, Buffer.from(crypto.randomUUID()));
     this.storeId = readSmall(idPath, 64)?.toString("utf8") ?? "";
-    this.#masterKey = new MasterKey(settings, this.storeId, this.#names().length > 0);
+    const sealedFiles = this.#names().length + kekFiles(this.#directory).length;
+    this.#masterKey = new MasterKey(settings, this.storeId, sealedFiles > 0);
+    const { storeId } = this;
+    this.keks = new SealedKeks({ directory: this.#directory, storeId, masterKey: this.#masterKey });
   }
 
   /** Seals a new key durably. Refuses a label that is taken (KEY-2). */

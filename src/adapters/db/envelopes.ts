@@ -1,0 +1,100 @@
+/** KEK versions and sealed values in the database. */
+
+import { and, asc, desc, eq, gt } from "drizzle-orm";
+
+import type {
+  EnvelopeReads,
+  EnvelopeWrites,
+  KekVersion,
+  SealedValue,
+} from "#domain/envelopes/store.ts";
+import { counted, inserter, type Session } from "./session.ts";
+
+/** KEK versions and sealed values as last committed. */
+export function envelopeReads({ db, t }: Session): EnvelopeReads {
+  const { kekVersions, sealedValues } = t;
+  return {
+    versions: async () => {
+      const rows = await db.select().from(kekVersions).orderBy(desc(kekVersions.version));
+      return rows.map(versionOf);
+    },
+    at: async (place) => {
+      const [row] = await db.select().from(sealedValues).where(eq(sealedValues.place, place));
+      return row && (row as SealedValue); // Only `put` fills the table.
+    },
+    under: async (version, limit, after) => {
+      const beyond = after === undefined ? undefined : gt(sealedValues.place, after);
+      const rows = await db
+        .select()
+        .from(sealedValues)
+        .where(and(eq(sealedValues.kekVersion, version), beyond))
+        .orderBy(asc(sealedValues.place))
+        .limit(limit);
+      return rows as SealedValue[]; // As above.
+    },
+    count: async () => {
+      const [sum] = await db.select({ total: counted }).from(sealedValues);
+      return sum?.total ?? 0;
+    },
+  };
+}
+
+/** Writes of a unit on the writing session. */
+export function envelopeWrites(session: Session): EnvelopeWrites {
+  const { db, t } = session;
+  const { kekVersions, sealedValues } = t;
+  const { under } = envelopeReads(session);
+  const insert = inserter(session, kekVersions);
+  const statusOf = async (version: number) => {
+    const [row] = await db.select().from(kekVersions).where(eq(kekVersions.version, version));
+    return row?.status;
+  };
+  const setStatus = (version: number, status: KekVersion["status"]) =>
+    db.update(kekVersions).set({ status }).where(eq(kekVersions.version, version));
+  return {
+    begin: async (next, replaced) => {
+      const [active] = await db.select().from(kekVersions).where(eq(kekVersions.status, "active"));
+      if (active?.version !== replaced) return false;
+      if (replaced !== undefined) await setStatus(replaced, "retiring");
+      const { version, status, family, key, createdAt } = next;
+      const held = { keyProvider: key.provider, keyLabel: key.label, keyId: key.id };
+      await insert({ version, status, family, ...held, createdAt });
+      return true;
+    },
+    put: async (value) => {
+      const status = await statusOf(value.kekVersion);
+      if (status === undefined || status === "retired") return false;
+      const { kekVersion, envelope } = value;
+      await db
+        .insert(sealedValues)
+        .values(value)
+        .onConflictDoUpdate({ target: sealedValues.place, set: { kekVersion, envelope } });
+      return true;
+    },
+    rewrap: async (from, { kekVersion, envelope }) => {
+      const { place } = sealedValues;
+      const same = and(eq(place, from.place), eq(sealedValues.envelope, from.envelope));
+      const changed = await db
+        .update(sealedValues)
+        .set({ kekVersion, envelope })
+        .where(same)
+        .returning({ place });
+      return changed.length > 0;
+    },
+    remove: async (place) => {
+      await db.delete(sealedValues).where(eq(sealedValues.place, place));
+    },
+    retire: async (version) => {
+      if ((await under(version, 1)).length > 0) return false;
+      if ((await statusOf(version)) === "retiring") await setStatus(version, "retired");
+      return true;
+    },
+  };
+}
+
+type Row = Session["t"]["kekVersions"]["$inferSelect"];
+
+/** Only `begin` fills the table, so its texts are the closed words the record's types name. */
+function versionOf({ keyProvider: provider, keyLabel: label, keyId: id, ...facts }: Row) {
+  return { ...facts, key: { provider, label, id } } as KekVersion; // See above.
+}

@@ -1,0 +1,48 @@
+/** The key-encryption key in JSON. */
+
+import { refuse } from "#core/problems.ts";
+import { timestamp } from "#core/time.ts";
+import { type Handler, handler, ok } from "#domain/access/call.ts";
+import type { Keks } from "#domain/envelopes/keks.ts";
+import type { KekRotation } from "#domain/envelopes/rotation.ts";
+import type { Store } from "#domain/store.ts";
+import type { OperationName } from "#operations";
+
+interface Deps {
+  readonly store: Store;
+  readonly keks: Pick<Keks, "versions">;
+  readonly rotation: Pick<KekRotation, "rotate">;
+}
+
+/** Handlers for `kek.show` and `kek.rotate`. */
+export function kekHandlers({ store, keks, rotation }: Deps) {
+  return {
+    "kek.show": handler({
+      summary: "Versions of the key-encryption key, newest first, and how many values it seals.",
+      run: async () => {
+        const versions = await keks.versions();
+        const active = versions.find(({ status }) => status === "active");
+        if (active === undefined) throw refuse("feature_disabled", { feature: "kek" });
+        return ok({
+          ...{ kek_label: active.family, provider: active.key.provider, version: active.version },
+          versions: versions.map(({ version, status, createdAt }) => ({
+            ...{ version, status, created_at: timestamp(createdAt) },
+          })),
+          wrapped_keys: await store.read.envelopes.count(),
+        });
+      },
+    }),
+    "kek.rotate": handler({
+      summary:
+        "Make a new key-encryption key, wrap every data key with it, and retire the old one.",
+      body: {},
+      emptyBody: true,
+      run: async ({ origin }) => {
+        const { family, oldVersion, newVersion, rewrapped } = await rotation.rotate(origin);
+        return ok({
+          ...{ kek_label: family, old_version: oldVersion, new_version: newVersion, rewrapped },
+        });
+      },
+    }),
+  } satisfies Partial<Record<OperationName, Handler>>;
+}

@@ -1,0 +1,71 @@
+/** Proves at start that the KEK still opens what it sealed (V-12). */
+
+import { equalInConstantTime } from "#core/crypto.ts";
+import { Problem } from "#core/problems.ts";
+import type { Keys } from "#domain/keys.ts";
+import type { Log } from "#domain/ports.ts";
+import type { Store } from "#domain/store.ts";
+import { type Envelopes, keepSealed } from "./envelopes.ts";
+import type { Keks } from "./keks.ts";
+import { placeOf } from "./places.ts";
+
+export interface KnownValueDeps {
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly keks: Keks;
+  readonly envelopes: Envelopes;
+  readonly log: Log;
+  /** True when `secret.kek_label` is set. */
+  readonly labelled: boolean;
+  /** The label family used without it. */
+  readonly usualFamily: string;
+}
+
+/** Why the KEK keeps pkid from starting. */
+export class KekUnusable extends Error {
+  override readonly name = "KekUnusable";
+}
+
+/**
+ * Seals a known value at the first start and opens it at every later one. Throws `KekUnusable` when values are sealed
+ * under a label that is not set any more, under a provider that is not configured, or when the provider answers and
+ * the value does not open. A provider that is merely away is no reason not to start.
+ */
+export async function checkKnownValue(deps: KnownValueDeps): Promise<void> {
+  const { store, keys, keks, envelopes, log } = deps;
+  await checkSettings(deps);
+  const value = await store.read.envelopes.at(place);
+  try {
+    if (value === undefined) {
+      const sealed = await envelopes.seal(place, content);
+      await store.atomically((tx) => keepSealed(tx, sealed));
+      return;
+    }
+    if (equalInConstantTime(await envelopes.open(value), content)) return;
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    const { provider } = await keks.holder();
+    const facts = (await keys.facts()).find((one) => one.provider === provider);
+    if (value === undefined || facts?.available !== true) {
+      log.write("warn", "kek_unavailable", { provider, code: error.code });
+      return;
+    }
+  }
+  throw new KekUnusable("The KEK does not open the value it sealed; restore the KEK.");
+}
+
+async function checkSettings({ keys, keks, labelled, usualFamily }: KnownValueDeps): Promise<void> {
+  const inUse = (await keks.versions()).filter(({ status }) => status !== "retired");
+  if (!labelled && inUse.some(({ family }) => family !== usualFamily)) {
+    throw new KekUnusable("secret.kek_label must be set: values are sealed under it.");
+  }
+  const configured = new Set((await keys.facts()).map(({ provider }) => provider));
+  if (inUse.some(({ key }) => !configured.has(key.provider))) {
+    throw new KekUnusable(
+      "The provider of the KEK is not configured, and values are sealed under it.",
+    );
+  }
+}
+
+const place = placeOf("instance", "kek_check");
+const content = new TextEncoder().encode("pkid key-encryption key");

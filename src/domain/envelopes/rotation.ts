@@ -1,0 +1,127 @@
+/** Rotates the KEK: the next version, every data key under it, and then the end of the old one (KEK-4). */
+
+import { effectiveRoles } from "#core/access/principal.ts";
+import type { EventDraft } from "#core/audit/actions.ts";
+import { assert, refuse } from "#core/problems.ts";
+import type { Origin } from "#domain/access/call.ts";
+import type { Random } from "#domain/ports.ts";
+import type { Store } from "#domain/store.ts";
+import type { Envelopes } from "./envelopes.ts";
+import type { Keks } from "./keks.ts";
+import type { KekVersion, SealedValue } from "./store.ts";
+
+export interface RotationDeps {
+  readonly store: Store;
+  readonly random: Random;
+  readonly keks: Keks;
+  readonly envelopes: Envelopes;
+}
+
+/** What a rotation did. */
+export interface Rotated {
+  readonly family: string;
+  readonly oldVersion: number;
+  readonly newVersion: number;
+  /** Values whose header was written anew by this run. */
+  readonly rewrapped: number;
+}
+
+/**
+ * Rotation. Its event is committed with the new version; a crash or an absent key after that leaves the old one
+ * `retiring`, which still opens, and `finish` or the next rotation goes on where it stopped.
+ */
+export class KekRotation {
+  readonly #deps: RotationDeps;
+  #running: string | undefined;
+
+  constructor(deps: RotationDeps) {
+    this.#deps = deps;
+  }
+
+  /** Refuses `operation_running`; an unfinished rotation is finished, and no further version made. */
+  rotate(origin: Origin): Promise<Rotated> {
+    if (this.#running !== undefined) {
+      throw refuse("operation_running", { operation_id: this.#running });
+    }
+    return this.#alone(async () => {
+      const active = await this.#deps.keks.active();
+      const pending = retiringOf(await this.#deps.keks.versions());
+      if (pending !== undefined) return this.#drain(pending, active);
+      const next = await this.#deps.keks.next(active, async (tx, made, at) => {
+        await tx.audit.appendEvent(rotationEvent(origin, active, made), at);
+      });
+      // Another process rotates at this moment.
+      if (next === undefined) throw refuse("operation_running", { operation_id: "" });
+      return this.#drain(active, next);
+    });
+  }
+
+  /** Finishes what a crash or an absent key left open; changes nothing else. */
+  async finish(): Promise<void> {
+    if (this.#running !== undefined) return;
+    const pending = retiringOf(await this.#deps.keks.versions());
+    if (pending === undefined) return;
+    await this.#alone(async () => this.#drain(pending, await this.#deps.keks.active()));
+  }
+
+  async #alone<T>(work: () => Promise<T>): Promise<T> {
+    this.#running = this.#deps.random.uuid();
+    try {
+      return await work();
+    } finally {
+      this.#running = undefined;
+    }
+  }
+
+  async #drain(old: KekVersion, to: KekVersion): Promise<Rotated> {
+    const { store } = this.#deps;
+    let rewrapped = 0;
+    // What is sealed under the old version while this runs is found when the store refuses to retire it.
+    for (let round = 0; round < roundsMax; round += 1) {
+      rewrapped += await this.#rewrapAll(old, to);
+      if (await store.atomically((tx) => tx.envelopes.retire(old.version))) {
+        const { version: oldVersion } = old;
+        return { family: to.family, oldVersion, newVersion: to.version, rewrapped };
+      }
+    }
+    throw refuse("key_unavailable", { retry_after: 2 });
+  }
+
+  async #rewrapAll(old: KekVersion, to: KekVersion): Promise<number> {
+    const { store, envelopes } = this.#deps;
+    let rewrapped = 0;
+    for (let page = await this.#page(old); page.length > 0; ) {
+      const pairs: (readonly [SealedValue, SealedValue])[] = [];
+      for (const value of page) pairs.push([value, await envelopes.rewrapped(value, to)]);
+      rewrapped += await store.atomically(async (tx) => {
+        let changed = 0;
+        for (const [from, now] of pairs) if (await tx.envelopes.rewrap(from, now)) changed += 1;
+        return changed;
+      });
+      const last = page.at(-1);
+      assert(last !== undefined, "a page that is not empty has a last value");
+      page = await this.#page(old, last);
+    }
+    return rewrapped;
+  }
+
+  #page(old: KekVersion, after?: SealedValue): Promise<readonly SealedValue[]> {
+    return this.#deps.store.read.envelopes.under(old.version, batch, after?.place);
+  }
+}
+
+function rotationEvent({ principal, ip, requestId }: Origin, old: KekVersion, next: KekVersion) {
+  return {
+    ...{ action: "kek.rotate", result: "success", actor: principal.subject },
+    ...{ actorName: principal.name, actorRoles: effectiveRoles(principal, undefined) },
+    ...{ target: next.family, ip, requestId },
+    detail: { old_version: old.version, new_version: next.version },
+  } satisfies EventDraft;
+}
+
+/** The oldest first, though there is never more than one unless somebody edited the rows. */
+const retiringOf = (versions: readonly KekVersion[]): KekVersion | undefined =>
+  versions.findLast(({ status }) => status === "retiring");
+
+const batch = 100;
+const roundsMax = 100;

@@ -1,0 +1,75 @@
+/** What every provider of key-encryption keys must do, whatever holds them. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+
+import type { KeyRef, Keys, ProviderName } from "#domain/keys.ts";
+
+/** Declares the suite; `open` opens the same key store again after a close when `durable`. */
+export function keksContract(
+  name: string,
+  subject: {
+    readonly provider: ProviderName;
+    readonly open: () => Promise<Keys>;
+    readonly durable: boolean;
+  },
+): void {
+  describe(`KEKs by ${name}`, () => {
+    const { provider } = subject;
+    const dek = crypto.getRandomValues(new Uint8Array(32));
+    let keys: Keys;
+    let kek: KeyRef;
+    beforeAll(async () => {
+      keys = await subject.open();
+      kek = await keys.keks.generate({ provider, label: "pkid-kek-v1" });
+    }, 60_000);
+    afterAll(() => keys.close());
+    const unavailable = { code: "key_unavailable", facts: { retry_after: 2 } };
+
+    test("a data key comes out as it went in, and is never wrapped the same way twice", async () => {
+      const wrapped = await keys.keks.wrap(kek, dek);
+      expect(wrapped).toHaveLength(60);
+      expect(await keys.keks.unwrap(kek, wrapped)).toEqual(dek);
+      expect(await keys.keks.wrap(kek, dek)).not.toEqual(wrapped);
+    });
+
+    test("KEY-8: altered octets, another KEK and a missing one are one and the same refusal", async () => {
+      const wrapped = await keys.keks.wrap(kek, dek);
+      for (const at of [0, 12, 59]) {
+        const altered = wrapped.with(at, (wrapped[at] ?? 0) ^ 1);
+        await expect(keys.keks.unwrap(kek, altered)).rejects.toMatchObject(unavailable);
+      }
+      for (const cut of [wrapped.slice(0, 59), wrapped.slice(0, 12), new Uint8Array()]) {
+        await expect(keys.keks.unwrap(kek, cut)).rejects.toMatchObject(unavailable);
+      }
+      const other = await keys.keks.generate({ provider, label: "pkid-kek-v2" });
+      await expect(keys.keks.unwrap(other, wrapped)).rejects.toMatchObject(unavailable);
+      const missing = { ...kek, id: "00".repeat(20) };
+      await expect(keys.keks.unwrap(missing, wrapped)).rejects.toMatchObject(unavailable);
+      const renamed = { ...kek, label: "pkid-kek-v2" };
+      await expect(keys.keks.unwrap(renamed, wrapped)).rejects.toMatchObject(unavailable);
+      expect(await keys.keks.unwrap(kek, wrapped)).toEqual(dek);
+    });
+
+    test("a label is taken once", async () => {
+      const again = keys.keks.generate({ provider, label: "pkid-kek-v1" });
+      await expect(again).rejects.toMatchObject({ code: "already_exists" });
+    });
+
+    test("a destroyed KEK opens nothing, and its label is free", async () => {
+      const gone = await keys.keks.generate({ provider, label: "short-lived" });
+      const wrapped = await keys.keks.wrap(gone, dek);
+      await keys.keks.destroy(gone);
+      await expect(keys.keks.unwrap(gone, wrapped)).rejects.toMatchObject(unavailable);
+      await keys.keks.destroy(await keys.keks.generate({ provider, label: "short-lived" }));
+    });
+
+    if (!subject.durable) return;
+
+    test("a KEK opens after a restart what it sealed before", async () => {
+      const wrapped = await keys.keks.wrap(kek, dek);
+      await keys.close();
+      keys = await subject.open();
+      expect(await keys.keks.unwrap(kek, wrapped)).toEqual(dek);
+    });
+  });
+}
