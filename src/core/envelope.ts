@@ -1,6 +1,6 @@
 /** Envelopes: a secret under a key of its own, which is wrapped by a key that never leaves its provider (KEK-2). */
 
-import { equalInConstantTime, openAes256Gcm, sealAes256Gcm, sha256 } from "#core/crypto.ts";
+import { equalInConstantTime, openAes256Gcm, sealAes256Gcm, sha256 } from "./crypto.ts";
 
 /** The one way a data key is wrapped: IV, ciphertext and tag of AES-256-GCM under the KEK (KEK-3). */
 export type Wrap = "AES-256-GCM";

@@ -14,9 +14,8 @@ import {
 const octets = (length: number) => fc.uint8Array({ minLength: length, maxLength: length });
 const dek = new Uint8Array(32).fill(7);
 const place = "webhooks/secret/4711";
-const header = {
-  ...{ kek: "kek", kekVersion: 3, wrap: "AES-256-GCM", wrappedDek: new Uint8Array(60).fill(9) },
-} as const;
+const wrappedDek = new Uint8Array(60).fill(9);
+const header = { kek: "kek", kekVersion: 3, wrap: "AES-256-GCM", wrappedDek } as const;
 const content = new TextEncoder().encode("the secret");
 const sample = sealEnvelope(header, { dek, nonce: new Uint8Array(12).fill(1) }, place, content);
 

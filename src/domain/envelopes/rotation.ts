@@ -39,7 +39,7 @@ export class KekRotation {
   }
 
   /** Refuses `operation_running`; an unfinished rotation is finished, and no further version made. */
-  rotate(origin: Origin): Promise<Rotated> {
+  async rotate(origin: Origin): Promise<Rotated> {
     if (this.#running !== undefined) {
       throw refuse("operation_running", { operation_id: this.#running });
     }
@@ -51,7 +51,8 @@ export class KekRotation {
         await tx.audit.appendEvent(rotationEvent(origin, active, made), at);
       });
       // Another process rotates at this moment.
-      if (next === undefined) throw refuse("operation_running", { operation_id: "" });
+      if (next === undefined)
+        throw refuse("operation_running", { operation_id: this.#running ?? "" });
       return this.#drain(active, next);
     });
   }

@@ -2,6 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 
+import { equalInConstantTime } from "#core/crypto.ts";
 import { refuse } from "#core/problems.ts";
 import type { KeyRef } from "#domain/keys.ts";
 
@@ -10,7 +11,7 @@ import { waysOut } from "./extraction.ts";
 import type { Handle, Mechanism, P11, Template } from "./module.ts";
 import { readAttribute } from "./public-half.ts";
 import { returnValueOf } from "./rv.ts";
-import { findObjects } from "./session.ts";
+import { findObjects } from "./objects.ts";
 
 /**
  * Makes a KEK under `label` in a read-write session. Refuses `already_exists` for a label in use, and
@@ -93,15 +94,8 @@ function prove(p11: P11, session: Handle, key: Handle): void {
 function roundTrips(p11: P11, session: Handle, key: Handle, dek: Uint8Array): boolean {
   try {
     const wrapped = wrapOnToken(p11, session, key, dek);
-    return (
-      dek.length + 28 === wrapped.length &&
-      dek.every(
-        (
-          (opened) => (octet: number, at: number) =>
-            opened[at] === octet
-        )(unwrapOnToken(p11, session, key, wrapped)),
-      )
-    );
+    const opened = unwrapOnToken(p11, session, key, wrapped);
+    return wrapped.length === dek.length + 28 && equalInConstantTime(opened, dek);
   } catch (fault) {
     const action = returnValueOf(fault)?.action;
     if (action !== "configuration" && action !== "request") throw fault;

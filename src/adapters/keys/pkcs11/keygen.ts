@@ -13,7 +13,7 @@ import { tokenSignature } from "./mechanisms.ts";
 import type { Handle, P11, Template } from "./module.ts";
 import { curveParameters, type PublicHalf, readAttribute, readPublicHalf } from "./public-half.ts";
 import { returnValueOf } from "./rv.ts";
-import { findObjects } from "./session.ts";
+import { findObjects } from "./objects.ts";
 
 /** A pair just made. */
 interface Pair {

@@ -12,6 +12,7 @@ import { cka, ckf, ckoPrivate, ckoPublic, ckoSecret } from "./ck.ts";
 import { unwrapOnToken, wrapOnToken } from "./kek.ts";
 import { tokenSignature } from "./mechanisms.ts";
 import type { Handle, P11, Template } from "./module.ts";
+import { findObjects } from "./objects.ts";
 import { readPublicHalf } from "./public-half.ts";
 import { returnValueOf } from "./rv.ts";
 
@@ -190,16 +191,6 @@ export class TokenSession {
 
   #objects(template: Template): Handle[] {
     return findObjects(this.#p11, this.#current(), template, 2);
-  }
-}
-
-/** At most `most` objects that fit the template. */
-export function findObjects(p11: P11, session: Handle, template: Template, most: number): Handle[] {
-  p11.C_FindObjectsInit(session, template);
-  try {
-    return p11.C_FindObjects(session, most);
-  } finally {
-    p11.C_FindObjectsFinal(session);
   }
 }
 
