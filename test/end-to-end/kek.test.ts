@@ -1,0 +1,78 @@
+/** The key-encryption key of a whole service: on a token, rotated from the shell, lost, and asked for by nobody else. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+
+import { failedStart, Instance } from "#test/support/instance.ts";
+import { createToken, type SoftToken } from "#test/support/soft-token.ts";
+
+describe("with a label, on the token", () => {
+  let token: SoftToken;
+  let instance: Instance;
+  const secret = { kek_label: "pkid-kek" };
+  beforeAll(async () => {
+    token = await createToken();
+    instance = await Instance.start({ config: { ...token.config, secret }, env: token.env });
+  }, 60_000);
+  afterAll(async () => {
+    await instance.dispose();
+    token.remove();
+  });
+
+  test("it is rotated from the shell, and opens what it sealed after a restart", async () => {
+    const rotated = await instance.cli("keys", "kek", "rotate", "--json");
+    expect(JSON.parse(rotated.stdout)).toEqual({
+      ...{ kek_label: "pkid-kek", old_version: 1, new_version: 2, rewrapped: 1 },
+    });
+    expect(readdirSync(join(instance.dataDir, "keys")).filter((f) => f.endsWith(".kek"))).toEqual(
+      [],
+    );
+    await instance.stop();
+    const { home } = instance;
+    instance = await Instance.start({
+      ...{ home, config: { ...token.config, secret }, env: token.env },
+    });
+    const kek = await instance.admin<{ versions: { status: string }[] }>("GET", "/api/kek");
+    expect(kek).toMatchObject({ provider: "pkcs11", version: 2, wrapped_keys: 1 });
+    expect(kek.versions.map(({ status }) => status)).toEqual(["active", "retired"]);
+    const shown = await instance.cli("keys", "kek", "list");
+    expect(shown.stdout).toMatch(/kek label: +pkid-kek/);
+    const metrics = await (await instance.fetch("/metrics")).text();
+    expect(metrics).toContain(
+      'pki_envelope_operations_total{operation="decrypt",result="success"} 1',
+    );
+  }, 60_000);
+
+  test("an issuer may neither see nor rotate it", async () => {
+    const authorization = `Bearer ${await instance.token(["issuer"])}`;
+    for (const [method, path] of [
+      ["GET", "/api/kek"],
+      ["POST", "/api/kek/rotate"],
+    ] as const) {
+      const answer = await instance.fetch(path, { method, headers: { authorization } });
+      expect(answer.status).toBe(403);
+    }
+  });
+
+  test("V-12: without its label pkid does not start", async () => {
+    await instance.stop();
+    const { home } = instance;
+    const failed = await failedStart({ home, config: token.config, env: token.env });
+    expect(failed.code).not.toBe(0);
+    expect(failed.stderr).toContain("secret.kek_label must be set");
+  }, 60_000);
+});
+
+test("V-12: a KEK that is gone from the key store keeps pkid from starting", async () => {
+  const instance = await Instance.start();
+  await instance.stop();
+  const keys = join(instance.dataDir, "keys");
+  const [kek = "", ...others] = readdirSync(keys).filter((name) => name.endsWith(".kek"));
+  expect(others).toEqual([]);
+  rmSync(join(keys, kek));
+  const failed = await failedStart({ home: instance.home });
+  expect(failed.code).not.toBe(0);
+  expect(failed.stderr).toContain("restore the KEK");
+  await instance.dispose();
+}, 60_000);
