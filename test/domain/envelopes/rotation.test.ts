@@ -153,6 +153,19 @@ describe("a rotation", () => {
     expect((await world.rotation.rotate(rootOrigin)).newVersion).toBe(2);
   });
 
+  test("moves to another provider and label, and numbers go on", async () => {
+    await keep(1);
+    const { store, keys, clock, random } = world;
+    const keks = new Keks({ store, keys, clock, provider: "pkcs11", family: "pkid-kek" });
+    const envelopes = new Envelopes({ keks, keys, random, onOperation: () => {} });
+    expect(await envelopes.open(await stored(1))).toEqual(secretOf(1));
+    const rotation = new KekRotation({ store, random, keks, envelopes });
+    expect((await rotation.rotate(rootOrigin)).family).toBe("pkid-kek");
+    const key = { provider: "pkcs11", label: "pkid-kek-v2" };
+    expect(await keks.versions()).toMatchObject([{ version: 2, key }, { status: "retired" }]);
+    expect(await envelopes.open(await stored(1))).toEqual(secretOf(1));
+  });
+
   test("what was sealed under the old version and comes too late is refused, not lost", async () => {
     const late = await world.envelopes.seal(place(1), secretOf(1));
     await world.rotation.rotate(rootOrigin);
