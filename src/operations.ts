@@ -10,10 +10,12 @@ import type { Capability } from "#core/access/roles.ts";
  * - `writes`: refusals after authentication are audited under the operation's name; foreign and absent ids look alike (403).
  * - `suspendable`: refused while the tenant is suspended. `limit`: the rate and guard class.
  * - `grows`: adds records nobody waits for in an emergency; refused while the disk is nearly full (`database.min_free_mb`).
+ * - `aliases`: further paths of the same operation, with the same parameters and guards.
  * - `local`: exists only on the admin socket. `bodyBytesMax`: largest body, when more than the server's default.
  */
 export interface Operation {
   readonly route: string;
+  readonly aliases?: readonly string[];
   readonly needs: "pub" | "any" | Capability;
   readonly on?: "ca" | "tenant" | "platform" | "any";
   readonly writes?: true;
@@ -41,9 +43,9 @@ export const operations = {
   "auth.me":               { route: "GET /api/me",                                       needs: "any" },
 
   // certificate authorities
-  "ca.list":               { route: "GET /api/ca",                                       needs: "read", on: "any" },
-  "ca.show":               { route: "GET /api/ca/{id}",                                  ...read },
-  "ca.public_key":         { route: "GET /api/ca/{id}/public-key",                       ...read },
+  "ca.list":               { route: "GET /api/ca",                                       aliases: ["/api/keys"], needs: "read", on: "any" },
+  "ca.show":               { route: "GET /api/ca/{id}",                                  aliases: ["/api/keys/{id}"], ...read },
+  "ca.public_key":         { route: "GET /api/ca/{id}/public-key",                       aliases: ["/api/keys/{id}/public-key"], ...read },
   "ca.certificate":        { route: "GET /api/ca/{id}/certificate",                      needs: "pub", limit: "chain" },
   "ca.chain":              { route: "GET /api/ca/{id}/chain",                            needs: "pub", limit: "chain" },
   "ca.init_root":          { route: "POST /api/ca/init-root",                            needs: "ca:manage", on: "tenant", writes: true, suspendable: true, grows: true, limit: "admin_sign" },
@@ -55,7 +57,7 @@ export const operations = {
   "ca.cross_signs":        { route: "GET /api/ca/{id}/cross-signs",                      ...read },
   "ca.cross_chain":        { route: "GET /api/ca/{id}/cross-signs/{cross_sign_id}/chain", needs: "pub", limit: "chain" },
   "ca.chains":             { route: "GET /api/ca/{id}/chains",                           needs: "pub", limit: "chain" },
-  "ca.delete":             { route: "DELETE /api/ca/{id}",                               ...manage },
+  "ca.delete":             { route: "DELETE /api/ca/{id}",                               aliases: ["/api/keys/{id}"], ...manage },
   "ca.rotations":          { route: "GET /api/rotations",                                needs: "read", on: "any" },
   "ca.rotation":           { route: "GET /api/ca/{id}/rotation",                         ...read },
   "ca.rotate":             { route: "POST /api/ca/{id}/rotate",                          ...manage, suspendable: true, grows: true, limit: "admin_sign" },
@@ -112,6 +114,13 @@ export type OperationName = keyof typeof operations;
 export function routeOf(name: OperationName): { readonly method: string; readonly path: string } {
   const [method = "", path = ""] = operations[name].route.split(" ");
   return { method, path };
+}
+
+/** Every way to an operation, its own route first. */
+export function routesOf(name: OperationName): readonly ReturnType<typeof routeOf>[] {
+  const own = routeOf(name);
+  const aliases = operationOf(name).aliases ?? [];
+  return [own, ...aliases.map((path) => ({ method: own.method, path }))];
 }
 
 /** The row widened to all optional members. */

@@ -3,7 +3,7 @@
 import { type ProblemCode, problems } from "#core/problems.ts";
 import { type Fields, objectSchema } from "#core/shape.ts";
 import type { Handler } from "#domain/access/call.ts";
-import { type OperationName, operationOf, operations, routeOf } from "#operations";
+import { type OperationName, operationOf, operations, routesOf } from "#operations";
 
 import type { Handlers } from "./public.ts";
 
@@ -16,6 +16,8 @@ export interface Described {
   readonly path: string;
   readonly needs: string;
   readonly summary: string;
+  /** True for a further path of an operation that is described under its own. */
+  readonly alias: boolean;
 }
 
 /** The operations served on the main listener, in the order of the table. */
@@ -23,10 +25,13 @@ export function describedOperations(handlers: Handlers): readonly Described[] {
   const names = Object.keys(operations) as OperationName[]; // The table's own keys.
   return names
     .filter((name) => operationOf(name).local !== true)
-    .map((name) => {
+    .flatMap((name) => {
       const shape = handlers[name];
       const summary = typeof shape === "function" ? publicSummary(name) : shape.summary;
-      return { name, ...routeOf(name), needs: operationOf(name).needs, summary };
+      const { needs } = operationOf(name);
+      return routesOf(name).map((route, index) => ({
+        ...{ name, ...route, needs, summary, alias: index > 0 },
+      }));
     });
 }
 
@@ -51,7 +56,8 @@ function operationObject(described: Described, shape: Handlers[OperationName]): 
   const json = typeof shape === "function" ? undefined : shape;
   const open = described.needs === "pub";
   return {
-    operationId: described.name,
+    // An operationId is unique in the document (OpenAPI 3.1 §4.8.10).
+    ...(described.alias ? { "x-alias-of": described.name } : { operationId: described.name }),
     summary: described.summary,
     tags: [described.name.split(".")[0]],
     ...(open ? { security: [] } : { security: [{ basic: [] }, { token: [] }] }),

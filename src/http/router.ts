@@ -4,7 +4,7 @@ import { RegExpRouter } from "hono/router/reg-exp-router";
 import { SmartRouter } from "hono/router/smart-router";
 import { TrieRouter } from "hono/router/trie-router";
 
-import { type OperationName, operationOf, operations, routeOf } from "#operations";
+import { type OperationName, operationOf, operations, routesOf } from "#operations";
 
 import type { Match, Side } from "./exchange.ts";
 
@@ -36,10 +36,11 @@ export class Routes {
   constructor(names: readonly OperationName[]) {
     const targets = new Map<string, Target>();
     for (const name of names) {
-      const { method, path } = routeOf(name);
-      const target = targets.get(path) ?? compile(path);
-      target.methods.set(method, name);
-      targets.set(path, target);
+      for (const { method, path } of routesOf(name)) {
+        const target = targets.get(path) ?? compile(path);
+        target.methods.set(method, name);
+        targets.set(path, target);
+      }
     }
     for (const target of [...targets.values()].sort((a, b) => b.literals - a.literals)) {
       this.#router.add("ALL", target.mounted, target);

@@ -6,7 +6,7 @@ import { integer, optional, text } from "#core/shape.ts";
 import { handler } from "#domain/access/call.ts";
 import { descriptionHandlers } from "#http/docs.ts";
 import type { Handlers } from "#http/public.ts";
-import { operationOf, operations, routeOf, type OperationName } from "#operations";
+import { operationOf, operations, routeOf, routesOf, type OperationName } from "#operations";
 
 import { startStub, stubHandlers, type StubServer } from "#test/support/stub-server.ts";
 
@@ -45,6 +45,19 @@ test("the document has every operation of the table under its route, but those o
     expect(described.security).toEqual(
       operations[name].needs === "pub" ? [] : [{ basic: [] }, { token: [] }],
     );
+  }
+});
+
+test("an alias is described with its operation's guards, and names it", async () => {
+  const { paths } = await (await fetch(`${server.origin}/openapi.json`)).json();
+  for (const name of Object.keys(operations) as OperationName[]) {
+    const [own, ...aliases] = routesOf(name); // The table's own keys.
+    for (const { method, path } of aliases) {
+      const verb = method.toLowerCase();
+      const { operationId, ...same } = paths[own?.path ?? ""][verb];
+      expect(operationId).toBe(name);
+      expect(paths[path][verb]).toEqual({ ...same, "x-alias-of": name });
+    }
   }
 });
 

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { type OperationName, operations, routeOf } from "#operations";
+import { type OperationName, operations, routeOf, routesOf } from "#operations";
 
 import { reachable, Routes } from "#http/router.ts";
 
@@ -21,6 +21,15 @@ describe("every row of the operations table", () => {
     const { method, path } = routeOf(name);
     const found = routes.find(method, examplePath(name));
     expect(found).toMatchObject({ kind: "operation", match: { operation: name, route: path } });
+  });
+
+  test.each(names)("%s is reached by every alias, with the same parameters", (name) => {
+    const [own, ...aliases] = routesOf(name);
+    for (const { method, path } of aliases) {
+      const found = routes.find(method, path.replace(/\{[a-z_]+\}/g, "x1"));
+      expect(found).toMatchObject({ kind: "operation", match: { operation: name, route: path } });
+      expect(path.match(/\{[^}]*\}/g)).toEqual(own?.path.match(/\{[^}]*\}/g) ?? null);
+    }
   });
 
   test.each(names)("%s is not reached by a near miss", (name) => {
@@ -52,6 +61,19 @@ function nearMisses(path: string): readonly string[] {
   }
   return misses;
 }
+
+test("the contract's other names of CAs are aliases", () => {
+  const reached = (method: string, path: string) => {
+    const found = routes.find(method, path);
+    return found.kind === "operation" ? found.match.operation : found.kind;
+  };
+  expect(reached("GET", "/api/keys")).toBe("ca.list");
+  expect(reached("GET", "/api/keys/a")).toBe("ca.show");
+  expect(reached("DELETE", "/api/keys/a")).toBe("ca.delete");
+  expect(reached("GET", "/api/keys/a/public-key")).toBe("ca.public_key");
+  expect(reached("POST", "/api/keys")).toBe("method");
+  expect(reached("POST", "/api/keys/a/rotate")).toBe("nothing");
+});
 
 describe("paths", () => {
   test("a colon verb that no row has is no operation", () => {

@@ -1,6 +1,6 @@
 /** Counts HTTP requests at the one seam they all pass, the CRL downloads among them, and OCSP answers. */
 
-import { type OperationName, operations, routeOf } from "#operations";
+import { type OperationName, operations, routeOf, routesOf } from "#operations";
 
 import type { Metrics, Series } from "./families.ts";
 import type { LabelsOf } from "./metrics.ts";
@@ -14,8 +14,9 @@ type Method = LabelsOf<"pki_http_requests_total">["method"];
 export function requestCounters(metrics: Metrics) {
   const routes = new Map<string, Map<Method, RouteSeries>>();
   for (const name of Object.keys(operations) as OperationName[]) {
-    const { method, path } = routeOf(name); // The table's own keys; its methods are label values.
-    seriesOf(metrics, routes, method as Method, path);
+    for (const { method, path } of routesOf(name)) {
+      seriesOf(metrics, routes, method as Method, path); // The table's methods are label values.
+    }
   }
   let inFlight = 0;
   metrics.beforeScrape(() => metrics.set("pki_http_requests_in_flight", {}, inFlight));
