@@ -20,6 +20,27 @@ export async function rolloverWorld(options: WorldOptions = {}) {
   return { ...world, retirement, root, issuing };
 }
 
+/**
+ * From now on the first look at this CA as a signer is followed by its rotation, so that whoever looked meets a superseded
+ * CA when it intends. Gives the number of rotations so far.
+ */
+export function rotateAfterLook(
+  world: Pick<Awaited<ReturnType<typeof rolloverWorld>>, "signers" | "authorities">,
+  ca: CaRecord,
+): () => number {
+  const looked = world.signers.signer.bind(world.signers);
+  let rotations = 0;
+  world.signers.signer = async (named, now) => {
+    const signer = await looked(named, now);
+    if (named.id === ca.id && rotations === 0) {
+      rotations++;
+      await world.authorities.rotate(rootOrigin, ca, sameAgain);
+    }
+    return signer;
+  };
+  return () => rotations;
+}
+
 /** The wish that changes nothing but the key. */
 export const sameAgain = { label: undefined, keyType: undefined, validityDays: undefined };
 

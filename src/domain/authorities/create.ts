@@ -31,7 +31,7 @@ import type { HeldKey, Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { alternativeOf, type CaKeys, discardCaKeys, makeCaKeys } from "./ca-keys.ts";
-import { activeMember } from "./resolve.ts";
+import { acrossRollover, activeMember } from "./resolve.ts";
 import {
   nextLabel,
   type Rotation,
@@ -122,6 +122,13 @@ export class Authorities {
 
   /** Refuses also `ca_not_active`, `ca_constraint` and `validity_exceeds_limit`, all before a key is made. */
   async issueIntermediate(origin: Origin, parentCa: CaRecord, wish: CaWish): Promise<CaRecord> {
+    const { cas } = this.#deps.store.read;
+    return await acrossRollover(cas, parentCa, (parent) =>
+      this.#issueIntermediate(origin, parent, wish),
+    );
+  }
+
+  async #issueIntermediate(origin: Origin, parentCa: CaRecord, wish: CaWish): Promise<CaRecord> {
     const { store, signers, clock } = this.#deps;
     const now = clock.now();
     refuseKeyType(wish);
@@ -237,10 +244,7 @@ export class Authorities {
         ...creationEvents(creation, { id, tenant, label: wish.label }, action),
       });
     } catch (error) {
-      // Only what the gates refused has certainly not been signed with or certified.
-      if (error instanceof Problem && error.code === "gate_refused") {
-        await discardCaKeys(this.#deps, held);
-      }
+      if (isUncertified(error, creation)) await discardCaKeys(this.#deps, held);
       throw error;
     }
     if (record === undefined) throw new Error("the ceremony ended without the record of its CA");
@@ -281,6 +285,16 @@ export class Authorities {
   #keyId(held: HeldKey): Uint8Array {
     return subjectKeyId(held.spki, this.#deps.settings.skiMethod);
   }
+}
+
+/**
+ * What the gates refused has certainly not been signed with or certified; nor has a subordinate whose parent was rolled over
+ * before its key was used.
+ */
+function isUncertified(error: unknown, { parent, predecessor }: Creation): boolean {
+  if (!(error instanceof Problem)) return false;
+  const parentless = error.code === "ca_not_active" && parent !== undefined && !predecessor;
+  return error.code === "gate_refused" || parentless;
 }
 
 function refuseTooLong({ objection }: Validity): void {

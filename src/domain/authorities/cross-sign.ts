@@ -29,7 +29,7 @@ import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { pathLengthBelow } from "./create.ts";
 import { readCertificate } from "./external.ts";
-import { activeMember } from "./resolve.ts";
+import { acrossRollover, activeMember } from "./resolve.ts";
 import type { CaSigner, CaSigners } from "./signers.ts";
 import type { CaRecord, CrossSignRecord } from "./store.ts";
 
@@ -81,6 +81,11 @@ export class CrossSigning {
    * what the gates refuse, all before the key is used.
    */
   async sign(origin: Origin, issuer: CaRecord, wish: CrossWish): Promise<CrossSignRecord> {
+    const { cas } = this.#deps.store.read;
+    return await acrossRollover(cas, issuer, (named) => this.#sign(origin, named, wish));
+  }
+
+  async #sign(origin: Origin, issuer: CaRecord, wish: CrossWish): Promise<CrossSignRecord> {
     const { store, clock, random, signers, ceremony } = this.#deps;
     const now = clock.now();
     const signer = await signers.signer(await activeMember(store.read.cas, issuer), now);

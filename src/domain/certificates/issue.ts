@@ -86,8 +86,11 @@ export class Issuance {
    * refuses.
    */
   async renew(origin: Origin, ca: CaRecord, wish: RenewWish): Promise<Issued> {
-    const plan = await plannedRenewal(this.#deps, ca, wish);
-    return await certifyLeaf(this.#deps.ceremony, origin, plan, { renewedFrom: wish.serial });
+    const { ceremony, store } = this.#deps;
+    return await acrossRollover(store.read.cas, ca, async (named) => {
+      const plan = await plannedRenewal(this.#deps, named, wish);
+      return await certifyLeaf(ceremony, origin, plan, { renewedFrom: wish.serial });
+    });
   }
 
   /** What `issue` would do; no event, no serial, no key. */

@@ -7,6 +7,7 @@ import { oids } from "#core/asn1/oids.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { extensionOf, parseCertificate } from "#core/x509/certificate.ts";
 import { chainBundle } from "#domain/authorities/bundle.ts";
+import { CrossSigning } from "#domain/authorities/cross-sign.ts";
 import { rotationStatus } from "#domain/authorities/rollover.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { caWish, leafWish, rootOrigin } from "#test/support/issuance.ts";
@@ -14,6 +15,7 @@ import {
   certificateOf,
   opensslVerifies,
   rolloverWorld,
+  rotateAfterLook,
   sameAgain,
 } from "#test/support/rollover.ts";
 
@@ -37,6 +39,8 @@ const refusal = (promise: Promise<unknown>) =>
       return { code: error.code as string, facts: error.facts };
     },
   );
+const intentsOf = (ca: CaRecord) =>
+  [...world.store.state.intents.values()].filter(({ caId }) => caId === ca.id);
 const actionsOf = () => [...world.store.state.events.values()].map(({ action }) => action);
 
 test("a rotation gives a new key the same name, place, path length and constraints", async () => {
@@ -119,24 +123,47 @@ test("a successor that another replica made first refuses, and its signature is 
 });
 
 test("no certificate is signed on a superseded key, however the rotation falls between look and intent", async () => {
-  // The rotation is committed after issuance has chosen its signer and before its intent.
-  const looked = world.signers.signer.bind(world.signers);
-  let rotated: Promise<unknown> | undefined;
-  world.signers.signer = async (ca, now) => {
-    const signer = await looked(ca, now);
-    if (ca.id === world.issuing.id && rotated === undefined) {
-      rotated = rotate(world.issuing);
-      await rotated;
-    }
-    return signer;
-  };
+  rotateAfterLook(world, world.issuing);
   const issued = await issue(world.issuing);
   expect(issued.caId).not.toBe(world.issuing.id);
-  const old = [...world.store.state.intents.values()].filter(
-    ({ caId }) => caId === world.issuing.id,
-  );
-  expect(old).toEqual([]);
+  expect(intentsOf(world.issuing)).toEqual([]);
   expect(actionsOf().filter((action) => action === "cert.issue")).toHaveLength(1);
+});
+
+test("a renewal, a new CA and a cross certificate wait out a rotation as an issue does", async () => {
+  const upper = await world.authorities.issueIntermediate(
+    ...([rootOrigin, world.root, caWish({ label: "upper" })] as const),
+  );
+  const leaf = await issue(upper);
+  const renewed = { serial: leaf.serial, csr: undefined, validityDays: undefined };
+  const works: Record<string, (ca: CaRecord) => Promise<string | undefined>> = {
+    renew: async (ca) =>
+      (await world.issuance.renew(rootOrigin, ca, { ...renewed, caller: "interactive" })).caId,
+    create: async (ca) => {
+      const wish = caWish({ label: "below", maxPathLength: 0 });
+      return (await world.authorities.issueIntermediate(rootOrigin, ca, wish)).parent;
+    },
+    cross: async (ca) => {
+      const wish = { validityDays: undefined, maxPathLength: undefined };
+      const subject = { source: "local-ca" as const, ca: world.issuing };
+      const crossSigning = new CrossSigning(world);
+      return (await crossSigning.sign(rootOrigin, ca, { ...wish, subject })).issuer;
+    },
+  };
+  let ca: CaRecord = upper;
+  for (const [name, work] of Object.entries(works)) {
+    const signed = intentsOf(ca).length;
+    const rotations = rotateAfterLook(world, ca);
+    const signedBy = await work(ca);
+    const old = await stored(ca);
+    expect([name, rotations(), signedBy]).toEqual([name, 1, old.successor]);
+    expect(intentsOf(ca)).toHaveLength(signed);
+    ca =
+      (await world.store.read.cas.lineage(upper.lineage)).find(({ id }) => id === signedBy) ?? ca;
+  }
+  // The key made for the first attempt is gone.
+  const owned = [...world.store.state.cas.values()].map(({ key }) => key.id).sort();
+  expect([...world.keys.held.keys()].sort()).toEqual(owned);
 });
 
 test("under load, every intent on the old key precedes the rotation in the ledger", async () => {
