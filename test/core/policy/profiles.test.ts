@@ -3,6 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { X509Certificate } from "node:crypto";
 
+import { bitString, oid, sequence } from "#core/asn1/der.ts";
 import { caId } from "#core/ids.ts";
 import { admit, type LeafRequest } from "#core/policy/admit.ts";
 import { repeatedExtensions } from "#core/policy/certificate-extensions.ts";
@@ -12,6 +13,7 @@ import type { Profile } from "#core/policy/profile.ts";
 import { markerOf, ProfileSet, profileJson } from "#core/policy/profiles.ts";
 import { Problem } from "#core/problems.ts";
 import { addSeconds, instant, secondsPerDay } from "#core/time.ts";
+import type { Algorithm } from "#core/x509/algorithms.ts";
 import { assembleSigned } from "#core/x509/certificate.ts";
 import { encodeName } from "#core/x509/names.ts";
 import { expectGolden } from "#test/support/golden.ts";
@@ -32,7 +34,14 @@ const issuer: Issuer = {
 const settings: IssuanceSettings = {
   ...{ backdateSeconds: 300, skiMethod: "rfc7093", maxNames: 3, maxCertValidityDays: 0 },
 };
-const builtins = new ProfileSet().sorted().filter(({ algorithm }) => algorithm === "classical");
+const everyBuiltin = new ProfileSet().sorted();
+const builtins = everyBuiltin.filter(({ algorithm }) => algorithm === "classical");
+/** The CA each algorithm needs. */
+const issuers: Readonly<Record<Algorithm, Issuer>> = {
+  classical: issuer,
+  pqc: { ...issuer, signature: "ml-dsa-65" },
+  hybrid: { ...issuer, alternative: "ml-dsa-65" },
+};
 
 /** The to-be-signed certificate of a profile for one fixed request, cleared by every gate. */
 function tbsOf(profile: Profile): Uint8Array {
@@ -42,8 +51,11 @@ function tbsOf(profile: Profile): Uint8Array {
     : { kind: "dns" as const, value: "a.example" };
   const csr = {
     ...{ subject: encodeName([{ type: "CN", value: mail ? "Ada" : "a.example" }]) },
-    ...{ spki: fixedKey, sans: [san], unsupportedNames: [], mustStaple: false },
+    spki: profile.algorithm === "pqc" ? fixedQuantumKey : fixedKey,
+    ...{ sans: [san], unsupportedNames: [], mustStaple: false },
+    ...(profile.algorithm === "hybrid" ? { alternativeSpki: fixedQuantumKey } : {}),
   };
+  const issuer = issuers[profile.algorithm];
   const request: LeafRequest = {
     ...{ csr, validitySeconds: undefined, mustStaple: undefined, caller: "interactive" },
   };
@@ -52,13 +64,13 @@ function tbsOf(profile: Profile): Uint8Array {
   const { plan, objections } = admitted;
   const drawn = drawnSerial("123456789abcdef0123456789abcdef0");
   const asked = { plan, objections, profile, drawn, now, issuer };
-  const clearance = clear({ ...asked, keyFacts: soundKey });
+  const clearance = clear({ ...asked, keyFacts: soundKey, alternativeFacts: soundKey });
   if (!clearance.cleared) throw clearance.refusal;
   return clearance.plan.tbs;
 }
 
 test("the built-in profiles give these octets", () => {
-  const lines = builtins.map((profile) => {
+  const lines = everyBuiltin.map((profile) => {
     const hex = tbsOf(profile).toHex();
     return `${profile.name}\n${hex.replace(/.{96}(?=.)/g, "$&\n")}\n`;
   });
@@ -66,7 +78,7 @@ test("the built-in profiles give these octets", () => {
 });
 
 test("what openssl reads in a certificate of each built-in profile", () => {
-  const texts = builtins.map((profile) => {
+  const texts = everyBuiltin.map((profile) => {
     const extensions = openssl(["x509", "-noout", "-ext", extensionNames], signed(profile));
     return `${profile.name}\n${extensions}`;
   });
@@ -123,12 +135,23 @@ test("only certificates of the canary profile are marked", () => {
 const signer = makeKey("ecdsa-p256");
 const assembled = (tbs: Uint8Array) =>
   assembleSigned(tbs, "ecdsa-sha256", signWith(signer, "ecdsa-sha256", tbs));
-const signed = (profile: Profile) => assembled(tbsOf(profile));
+const quantumSigner = makeKey("ml-dsa-65");
+function signed(profile: Profile): Uint8Array {
+  const tbs = tbsOf(profile);
+  if (profile.algorithm !== "pqc") return assembled(tbs);
+  return assembleSigned(tbs, "ml-dsa-65", signWith(quantumSigner, "ml-dsa-65", tbs));
+}
 
 const extensionNames = [
   ...["basicConstraints", "keyUsage", "extendedKeyUsage", "subjectAltName", "tlsfeature"],
   ...["authorityKeyIdentifier", "authorityInfoAccess", "crlDistributionPoints"],
 ].join(",");
+
+/** An ML-DSA-65 key (RFC 9881 §4) whose octets count up: of the right form, and nobody's. */
+const fixedQuantumKey = sequence(
+  sequence(oid("2.16.840.1.101.3.4.3.18")),
+  bitString(Uint8Array.from({ length: 1952 }, (_, at) => at)),
+);
 
 /** The generator of P-256 as a public key: a point that is certainly on the curve and belongs to nobody. */
 const fixedKey = Uint8Array.fromHex(
