@@ -84,6 +84,19 @@ describe("credentials", () => {
     expect(await answer.json()).toMatchObject({ code: "unauthenticated" });
   });
 
+  test("an alias is guarded as its operation is, and is that operation", async () => {
+    const headers = basic;
+    for (const path of ["/ca", "/ca/a", "/ca/a/public-key"]) {
+      const [own, alias] = [`/api${path}`, `/api${path.replace("ca", "keys")}`];
+      expect((await ask(alias)).status).toBe(401);
+      const answer = await (await ask(alias, { headers })).json();
+      expect(answer).toEqual(await (await ask(own, { headers })).json());
+    }
+    expect((await ask("/api/keys/a", { method: "DELETE" })).status).toBe(401);
+    const deleted = await ask("/api/keys/a", { method: "DELETE", headers });
+    expect(await deleted.json()).toMatchObject({ operation: "ca.delete", path: { id: "a" } });
+  });
+
   test("a 401 to the console has no challenge", async () => {
     const answer = await ask("/api/me", { headers: { "x-requested-with": "pkid-console" } });
     expect(answer.status).toBe(401);
