@@ -11,7 +11,13 @@ const clients = option("clients", 32);
 const token = process.argv.includes("--softhsm") ? await createToken() : undefined;
 console.log(`${kills} kills under ${clients} clients, ${token ? "SoftHSM" : "software"} keys`);
 const report = await chaos({
-  ...{ kills, clients, loadMsMax: option("load-ms", 1500), progress: (line) => console.log(line) },
+  ...{
+    kills,
+    clients,
+    rotateAt: Math.ceil(kills / 2),
+    loadMsMax: option("load-ms", 1500),
+    progress: (line) => console.log(line),
+  },
   ...(token === undefined ? {} : { options: { config: token.config, env: token.env } }),
 });
 token?.remove();

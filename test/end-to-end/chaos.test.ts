@@ -5,8 +5,8 @@ import { expect, test } from "bun:test";
 import { chaos } from "#test/support/chaos.ts";
 import { createToken } from "#test/support/soft-token.ts";
 
-test("SIGKILL under 32 clients loses no certificate, no revocation and no link of the chain", async () => {
-  const report = await chaos({ kills: 4, clients: 32, loadMsMax: 600 });
+test("SIGKILL under 32 clients and across a rollover loses no certificate, no revocation and no link of the chain", async () => {
+  const report = await chaos({ kills: 4, clients: 32, loadMsMax: 600, rotateAt: 2 });
   expect(report.broken).toEqual([]);
   expect(report.issued).toBeGreaterThan(0);
   expect(report.revoked).toBeGreaterThan(0);

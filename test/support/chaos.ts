@@ -12,6 +12,8 @@ export interface ChaosPlan {
   readonly clients: number;
   /** Longest time under load before a kill. */
   readonly loadMsMax: number;
+  /** The round, from 1, in which the issuing CA is rolled over under load, before the kill. */
+  readonly rotateAt?: number;
   readonly options?: InstanceOptions;
   readonly progress?: (line: string) => void;
 }
@@ -25,9 +27,9 @@ export interface ChaosReport {
   readonly broken: readonly string[];
 }
 
-/** Facts acknowledged to clients: serial → certificate (PEM), and serials acknowledged as revoked. */
+/** Facts acknowledged to clients: serial → certificate (PEM) and its CA, and serials acknowledged as revoked. */
 interface Acknowledged {
-  readonly certificates: Map<string, string>;
+  readonly certificates: Map<string, { readonly pem: string; readonly ca: string }>;
   readonly revoked: Map<string, string>;
 }
 
@@ -46,6 +48,7 @@ export async function chaos(plan: ChaosPlan): Promise<ChaosReport> {
     const client = new Client(instance, chain.intermediateId, secret, csr, told);
     const clients = Array.from({ length: plan.clients }, () => client.run(stopped));
     await Bun.sleep(50 + Math.random() * plan.loadMsMax);
+    if (kill === plan.rotateAt) await rotated(instance, chain.intermediateId, client);
     // A busy machine may need longer until there is anything to lose.
     await eventually(() => client.issued >= plan.clients && client.revoked > 0);
     await instance.kill();
@@ -55,14 +58,25 @@ export async function chaos(plan: ChaosPlan): Promise<ChaosReport> {
     const { size } = told.certificates;
     plan.progress?.(`kill ${kill}: ${size} issued, ${told.revoked.size} revoked so far`);
   }
-  const broken = await onlineChecks(instance, chain.intermediateId, told);
+  const broken = await onlineChecks(instance, told);
   const verify = await instance.cli("audit", "verify");
   if (verify.code !== 0) broken.push(`pkid audit verify: ${verify.stdout}${verify.stderr}`);
   await instance.stop();
   const { orphans, findings } = storedChecks(join(home, "data", "pkid.db"), told);
   broken.push(...findings);
+  const cas = new Set([...told.certificates.values()].map(({ ca }) => ca));
+  if (plan.rotateAt !== undefined && cas.size !== 2) broken.push(`${cas.size} CAs issued`);
   await instance.dispose();
   return { issued: told.certificates.size, revoked: told.revoked.size, orphans, broken };
+}
+
+/** Rolls the CA over while clients issue, and lets them go on with its successor for a while. */
+async function rotated(instance: Instance, ca: string, client: Client): Promise<void> {
+  await eventually(() => client.issued > 0);
+  await instance.admin("POST", `/api/ca/${ca}/rotate`, {});
+  const before = client.issued;
+  // Every client may have had one request under way.
+  await eventually(() => client.issued > before + client.loops);
 }
 
 /** Waits until something has happened; the caller's own limit ends a wait for what never does. */
@@ -75,6 +89,7 @@ class Client {
   /** Acknowledged to all loops of this client. */
   issued = 0;
   revoked = 0;
+  loops = 0;
 
   constructor(
     private readonly instance: Instance,
@@ -85,14 +100,17 @@ class Client {
   ) {}
 
   async run(stopped: { now: boolean }): Promise<void> {
+    this.loops += 1;
     for (let n = 0; !stopped.now; n++) {
       try {
-        const issued = await this.post("issue", { csr: this.csr });
+        const issued = await this.post(this.ca, "issue", { csr: this.csr });
         const serial = String(issued.serial);
-        this.told.certificates.set(serial, String(issued.certificate));
+        // The one asked, or its successor.
+        const ca = String(issued.ca_id);
+        this.told.certificates.set(serial, { pem: String(issued.certificate), ca });
         this.issued += 1;
         if (n % 4 === 3) {
-          const answer = await this.post("revoke", { serial, reason: "superseded" });
+          const answer = await this.post(ca, "revoke", { serial, reason: "superseded" });
           this.told.revoked.set(serial, String(answer.revoked_at));
           this.revoked += 1;
         }
@@ -103,8 +121,8 @@ class Client {
     }
   }
 
-  private async post(verb: string, body: object): Promise<Record<string, unknown>> {
-    const response = await this.instance.fetch(`/api/ca/${this.ca}/${verb}`, {
+  private async post(ca: string, verb: string, body: object): Promise<Record<string, unknown>> {
+    const response = await this.instance.fetch(`/api/ca/${ca}/${verb}`, {
       ...{ method: "POST", body: JSON.stringify(body) },
       headers: { authorization: `Token ${this.secret}`, "content-type": "application/json" },
     });
@@ -115,15 +133,15 @@ class Client {
   }
 }
 
-async function onlineChecks(instance: Instance, ca: string, told: Acknowledged): Promise<string[]> {
+async function onlineChecks(instance: Instance, told: Acknowledged): Promise<string[]> {
   const broken: string[] = [];
   let sampled = 0;
-  for (const [serial, certificate] of told.certificates) {
+  for (const [serial, { pem, ca }] of told.certificates) {
     if (sampled++ % 50 !== 0) continue;
     const record = await instance.admin<{ certificate: string; status: string }>(
       ...(["GET", `/api/ca/${ca}/certificates/${serial}`] as const),
     );
-    if (record.certificate !== certificate) broken.push(`inventory shows another ${serial}`);
+    if (record.certificate !== pem) broken.push(`inventory shows another ${serial}`);
     const expected = told.revoked.has(serial) ? ["revoked"] : ["good", "revoked"];
     if (!expected.includes(record.status)) broken.push(`${serial} is ${record.status}`);
   }
@@ -140,12 +158,12 @@ function storedChecks(file: string, told: Acknowledged) {
   db.run("CREATE INDEX chaos_serial ON certificates (serial)");
   const findings: string[] = [];
   const one = (sql: string, ...values: string[]) => db.query(sql).get(...values);
-  for (const [serial, certificate] of told.certificates) {
+  for (const [serial, { pem }] of told.certificates) {
     const row = one("SELECT certificate, status FROM certificates WHERE serial = ?", serial) as {
       certificate: Uint8Array;
       status: string;
     } | null; // Columns as selected.
-    const der = Buffer.from(certificate.replace(/-----[^-]+-----|\s/g, ""), "base64");
+    const der = Buffer.from(pem.replace(/-----[^-]+-----|\s/g, ""), "base64");
     if (row === null) findings.push(`certificate ${serial} was delivered and is not in inventory`);
     else if (!der.equals(row.certificate)) findings.push(`certificate ${serial} differs`);
     const issue = "SELECT seq FROM events WHERE action = 'cert.issue' AND serial = ?";
@@ -187,6 +205,19 @@ const stored: readonly (readonly [string, string])[] = [
     "a ledger intent without outcome after a clean stop",
     `SELECT count(*) n FROM ledger i WHERE i.kind = 'intent'
        AND NOT EXISTS (SELECT 1 FROM ledger o WHERE o.kind = 'outcome' AND o.op_id = i.op_id)`,
+  ],
+  [
+    // The successor's own certificate is closed in the ledger in the unit that supersedes the old key and records that.
+    "a leaf intended on a superseded key after its rotation",
+    `SELECT count(*) n FROM ledger i JOIN cas old ON old.id = i.ca_id JOIN cas new ON new.id = old.successor
+       JOIN ledger rotation ON rotation.kind = 'outcome' AND rotation.artifact = new.serial AND rotation.ca_id = new.parent
+       WHERE i.kind = 'intent' AND i.purpose IN ('certificate', 'precertificate') AND i.number > rotation.number`,
+  ],
+  [
+    "a rotated CA without exactly one event and one ledger entry of its rotation",
+    `SELECT count(*) n FROM cas old JOIN cas new ON new.id = old.successor
+       WHERE 1 <> (SELECT count(*) FROM events e WHERE e.action = 'ca.rotate' AND e.result = 'success' AND e.serial = new.serial)
+       OR 1 <> (SELECT count(*) FROM ledger l WHERE l.kind = 'outcome' AND l.artifact = new.serial AND l.ca_id = new.parent)`,
   ],
   [
     "a revocation without an event",
