@@ -14,7 +14,7 @@ type Row = Session["t"]["certificates"]["$inferSelect"];
 export interface SliceLimits {
   /** Rows that are sorted and read as a whole. */
   readonly few: number;
-  /** Width of the first slice of a walk with an index that selects, and of one that looks at every row. */
+  /** Least width of a slice, where it begins: with an index that selects, and where every row is looked at. */
   readonly indexed: number;
   readonly scanned: number;
   /** Entries of the expiry index counted at once. */
@@ -251,14 +251,18 @@ class Search {
   /** Downwards from `below`, in slices as wide as their time allows, until `step` has enough. */
   async #walk(below: number, step: (low: number, high: number) => Promise<boolean>): Promise<void> {
     const indexed = this.#byTrigrams || this.#filter.spkiSha256 !== undefined;
-    let width = indexed ? this.#limits.indexed : this.#limits.scanned;
+    const least = indexed ? this.#limits.indexed : this.#limits.scanned;
+    let width = least;
     for (let high = below; high > 0; await breath()) {
       const low = Math.max(0, high - width);
       const begun = performance.now();
       if (await step(low, high)) return;
       const took = performance.now() - begun;
       if (took < shortMs) width *= 4;
-      else if (took > longMs) width = Math.max(1, width >> 1);
+      else if (took > longMs) {
+        // A query of many trigrams takes its time however narrow the slice: it would never end in ever narrower ones.
+        width = Math.max(least, width >> 1);
+      }
       high = low;
     }
   }
@@ -282,6 +286,6 @@ const inRange = ({ low, high, digits }: SerialRange): SQL =>
 const listed = (ordinals: readonly number[]): SQL =>
   sql`(select value from json_each(${JSON.stringify(ordinals)}))`;
 
-const sliceLimits: SliceLimits = { few: 5000, indexed: 4096, scanned: 2048, counted: 20_000 };
+const sliceLimits: SliceLimits = { few: 5000, indexed: 32_768, scanned: 2048, counted: 20_000 };
 const shortMs = 2;
 const longMs = 8;

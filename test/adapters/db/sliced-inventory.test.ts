@@ -82,6 +82,27 @@ test.each([
   );
 });
 
+test("slow slices do not become ever narrower ones", async () => {
+  const session = sqliteSession(new Database(database.target));
+  const asked: string[] = [];
+  // Every query takes longer than a slice should, as one of many trigrams does.
+  const slow = new Proxy(session.db, {
+    get: (db, name) => {
+      if (name !== "values") return Reflect.get(db, name, db);
+      asked.push(name);
+      Bun.sleepSync(10);
+      return db.values.bind(db);
+    },
+  });
+  const limits = { few: 0, indexed: 10, scanned: 10, counted: 10 };
+  const page = slicedInventory({ ...session, db: slow }, limits);
+  for (const filter of [{ text: "no such name" }, { text: "zz" }]) {
+    asked.length = 0;
+    expect((await page({ caId: home, now: make.noon, ...filter }, 5, undefined)).total).toBe(0);
+    expect(asked.length).toBeLessThanOrEqual(rows.length / 10 + 3);
+  }
+});
+
 test("the ranges of a prefix hold exactly the serials whose spelling begins with it", () => {
   fc.assert(
     fc.property(
