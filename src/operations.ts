@@ -105,6 +105,7 @@ export const operations = {
   "key.unblock":           { route: "DELETE /api/blocked-keys/{id}",                     needs: "ca:manage", on: "platform", writes: true },
   "kek.show":              { route: "GET /api/kek",                                      needs: "hsm:manage", on: "platform" },
   "kek.rotate":            { route: "POST /api/kek/rotate",                              needs: "hsm:manage", on: "platform", writes: true },
+  "inventory.keys":        { route: "GET /api/inventory/keys",                           needs: "hsm:manage", on: "platform" },
   "hsm.info":              { route: "GET /api/hsm/info",                                 needs: "read", on: "any" },
 } as const satisfies Record<string, Operation>;
 

@@ -1,9 +1,13 @@
 /** The key store in JSON. */
 
 import { type Handler, handler, ok } from "#domain/access/call.ts";
+import type { Page, PageKey } from "#domain/authorities/store.ts";
+import { type InventoriedKey, keyInventory } from "#domain/key-inventory.ts";
 import type { Keys, ProviderName } from "#domain/keys.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
+
+import { pageFields, pageOf } from "./pages.ts";
 
 export interface KeyHandlerDeps {
   readonly store: Store;
@@ -13,7 +17,7 @@ export interface KeyHandlerDeps {
   readonly poolSize: number;
 }
 
-/** Handlers for `hsm.*`. */
+/** Handlers for `hsm.info` and `inventory.keys`. */
 export function keyHandlers(deps: KeyHandlerDeps) {
   return {
     "hsm.info": handler({
@@ -37,5 +41,49 @@ export function keyHandlers(deps: KeyHandlerDeps) {
         });
       },
     }),
+    "inventory.keys": handler({
+      summary: "Every key of the key providers, whose it is, and whether it could leave.",
+      query: pageFields,
+      run: async (call) => {
+        const all = await keyInventory(deps, Object.values(deps.roles));
+        const page = await pageOf("inventory.keys", call, {}, keyJson, async (limit, after) =>
+          pageIn(all, limit, after),
+        );
+        return ok({
+          ...page,
+          provider: deps.roles.ca,
+          extractable_count: all.filter(leaves).length,
+          unbound_count: all.filter(({ bound }) => !bound).length,
+        });
+      },
+    }),
   } satisfies Partial<Record<OperationName, Handler>>;
+}
+
+/** A key that could leave, or whose value the provider would show. */
+const leaves = ({ extractable, sensitive }: InventoriedKey): boolean => extractable || !sensitive;
+
+const keyJson = ({
+  label,
+  keyType,
+  provider,
+  role,
+  extractable,
+  sensitive,
+  ca,
+}: InventoriedKey) => ({
+  ...{ label, key_type: keyType, provider, role, extractable, sensitive },
+  ...(ca === undefined ? {} : { ca_id: ca.id, ca_label: ca.label }),
+});
+
+/** The place in a sorted list stands for its row; keys come and go rarely. */
+function pageIn(
+  all: readonly InventoriedKey[],
+  limit: number,
+  after: PageKey | undefined,
+): Page<InventoriedKey> {
+  const from = after?.at ?? 0;
+  const end = from + limit;
+  const next = end < all.length ? { at: end, id: "" } : undefined;
+  return { items: all.slice(from, end), next, total: all.length };
 }

@@ -12,6 +12,7 @@ import { hsmVerbs } from "#cli/commands/hsm.ts";
 import { init } from "#cli/commands/init.ts";
 import { blockVerbs } from "#cli/commands/keys.ts";
 import { kekVerbs } from "#cli/commands/kek.ts";
+import { keysInventory } from "#cli/commands/keys-inventory.ts";
 import { migrate } from "#cli/commands/migrate.ts";
 import { ocspVerbs } from "#cli/commands/ocsp.ts";
 import { profileVerbs } from "#cli/commands/profile.ts";
@@ -37,10 +38,11 @@ export const nouns: Readonly<Record<string, Noun>> = {
   token: { summary: "API tokens.", verbs: tokenVerbs },
   audit: { summary: "The audit chain.", verbs: auditVerbs },
   keys: {
-    summary: "Keys: blocked ones, and the one that seals secrets.",
+    summary: "Keys: what the key store holds, blocked ones, and the one that seals secrets.",
     verbs: {
-      block: { summary: "Keys that are never certified again.", verbs: blockVerbs },
+      inventory: keysInventory,
       kek: { summary: "The key that seals secrets in the database.", verbs: kekVerbs },
+      block: { summary: "Keys that are never certified again.", verbs: blockVerbs },
     },
   },
   hsm: { summary: "The key store.", verbs: hsmVerbs },

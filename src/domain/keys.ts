@@ -24,6 +24,16 @@ export interface HeldKey {
   readonly deviceSerial: string;
 }
 
+/** A private or secret key as a provider lists it, whoever made it. */
+export interface ListedKey extends KeyRef {
+  /** A key type of pkid, else the kind in the provider's words, or `other`. */
+  readonly keyType: string;
+  /** True unless the provider says that it never leaves. */
+  readonly extractable: boolean;
+  /** True when the provider says that its value is never shown. */
+  readonly sensitive: boolean;
+}
+
 /**
  * The licence to make exactly one signature over exactly these octets. For CA keys only the ledger makes one
  * (`domain/audit/ledger.ts`), after the intent is durable; for counted keys (responder, TSA) `countedTicket` does.
@@ -89,6 +99,8 @@ export interface Keys {
   /** Destroys the key for good; used for keys that never signed. */
   destroy(ref: KeyRef): Promise<void>;
   readonly keks: KekKeys;
+  /** What a provider holds, at most 10,000 keys; `id` and `label` are as found and may be empty. */
+  list(provider: ProviderName): Promise<readonly ListedKey[]>;
   /** Ends within 3 s; refuses nothing, tells everything. */
   facts(): Promise<readonly ProviderFacts[]>;
   close(): Promise<void>;

@@ -45,6 +45,7 @@ const requests = [
   [`keys block add --fingerprint ab12 --reason leaked`, "POST /api/blocked-keys", { public_key_sha256: "ab12", reason: "leaked" }],
   [`keys block list --q leak --fingerprint ab12`, "GET /api/blocked-keys?q=leak&public_key_sha256=ab12", undefined],
   [`keys block remove --id ${id}`,              `DELETE /api/blocked-keys/${id}`, undefined],
+  ["keys inventory --limit 5",                 "GET /api/inventory/keys?limit=5", undefined],
   ["hsm status",                               "GET /api/hsm/info", undefined],
 ] as const;
 

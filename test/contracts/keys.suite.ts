@@ -70,6 +70,16 @@ export function keysContract(name: string, subject: KeysUnderTest): void {
       expect(await keys.find(one(fastType).ref)).toEqual(one(fastType));
     });
 
+    test("every key is listed with what keeps it inside, as its provider says it", async () => {
+      const listed = await keys.list(subject.provider);
+      for (const { ref, keyType } of made.values()) {
+        const its = listed.filter(({ id, label }) => id === ref.id && label === ref.label);
+        expect(its).toMatchObject([{ ...ref, keyType, sensitive: true }]);
+        // What the token was made to hold by others may well be free to leave, and is told so.
+        expect(its[0]?.extractable).toBe(subject.provide !== undefined);
+      }
+    });
+
     test("a missing key is refused and not made anew", async () => {
       const ref = { ...one(fastType).ref, id: "00".repeat(20) };
       const message = Buffer.from("for nobody");

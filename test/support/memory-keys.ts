@@ -52,6 +52,10 @@ export function openMemoryKeys(): MemoryKeys {
       secrets.delete(ref.id);
     },
     keks: memoryKeks(),
+    list: async () =>
+      [...held.values()].map(({ ref, keyType }) => ({
+        ...{ ...ref, keyType, extractable: false, sensitive: true },
+      })),
     facts: async () => [
       {
         ...{ provider: "software", available: true, deviceSerial: "software:memory" },

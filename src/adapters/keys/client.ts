@@ -2,7 +2,7 @@
 
 import { type ProblemCode, refuse } from "#core/problems.ts";
 import type { SignatureName } from "#core/x509/algorithms.ts";
-import type { HeldKey, KekKeys, KeyRef, Keys, ProviderFacts } from "#domain/keys.ts";
+import type { HeldKey, KekKeys, KeyRef, Keys, ListedKey, ProviderFacts } from "#domain/keys.ts";
 
 import { type Call, Calls, send, unavailable } from "./calls.ts";
 import { frameKinds, jsonBody, readJson } from "./frames.ts";
@@ -98,6 +98,11 @@ export class SignerClient implements Keys {
       await this.#call({ operation: "kek.destroy", key }, { repeatable: false });
     },
   };
+
+  async list(): Promise<readonly ListedKey[]> {
+    // Written by our own binary. A token answers for each key by itself, and may have many.
+    return (await this.#call({ operation: "list" }, { timeoutMs: listTimeoutMs })) as ListedKey[];
+  }
 
   async facts(): Promise<readonly ProviderFacts[]> {
     const patience = Promise.withResolvers<ProviderFacts>();
@@ -269,6 +274,7 @@ export class SignerClient implements Keys {
 const lossesHealedAtOnce = 2;
 const firstDelayMs = 100;
 const longestDelayMs = 2000;
+const listTimeoutMs = 60_000;
 const factsTimeoutMs = 2500;
 /** RSA-4096 takes minutes on a smart card. */
 const generateTimeoutMs = 120_000;

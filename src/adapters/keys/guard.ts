@@ -22,6 +22,7 @@ export function guarded(keys: Keys, settings: () => GuardSettings): Keys {
       unwrap: (kek, wrapped) => turns.during(() => keys.keks.unwrap(kek, wrapped)),
       destroy: (kek) => turns.during(() => keys.keks.destroy(kek)),
     },
+    list: (provider) => turns.during(() => keys.list(provider)),
     facts: () => keys.facts(),
     close: () => keys.close(),
   };

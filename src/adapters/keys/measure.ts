@@ -31,6 +31,7 @@ export function measured(keys: Keys, hooks: KeyHooks): Keys {
       generate: (wanted) => timed("generate", keys.keks.generate(wanted)),
       unwrap: (kek, wrapped) => timed("decrypt", keys.keks.unwrap(kek, wrapped)),
     },
+    list: (provider) => keys.list(provider),
     facts: () => keys.facts(),
     close: () => keys.close(),
   };

@@ -15,6 +15,7 @@ export type CallRequest =
   /** A data key, in the clear or wrapped, in base64. */
   | { readonly operation: "kek.wrap" | "kek.unwrap"; readonly key: KeyRef; readonly octets: string }
   | { readonly operation: "kek.destroy"; readonly key: KeyRef }
+  | { readonly operation: "list" }
   | { readonly operation: "facts" };
 
 /** One signature wanted; `message` is a view that is valid only while the frame is handled. */

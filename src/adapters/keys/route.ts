@@ -22,6 +22,7 @@ export function routed(providers: Readonly<Partial<Record<ProviderName, Keys>>>)
       unwrap: async (kek, wrapped) => of(kek.provider).keks.unwrap(kek, wrapped),
       destroy: async (kek) => of(kek.provider).keks.destroy(kek),
     },
+    list: async (provider) => of(provider).list(provider),
     facts: async () => (await Promise.all(all.map((keys) => keys.facts()))).flat(),
     close: async () => {
       await Promise.all(all.map((keys) => keys.close()));

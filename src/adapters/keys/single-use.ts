@@ -20,6 +20,7 @@ export function singleUse(keys: Keys): Keys {
     },
     destroy: (ref) => keys.destroy(ref),
     keks: keys.keks,
+    list: (provider) => keys.list(provider),
     facts: () => keys.facts(),
     close: () => keys.close(),
   };

@@ -49,6 +49,7 @@ export function verified(keys: Keys, hooks: KeyHooks): Keys {
       return keys.destroy(ref);
     },
     keks: keys.keks,
+    list: (provider) => keys.list(provider),
     facts: () => keys.facts(),
     close: () => keys.close(),
   };

@@ -1,7 +1,7 @@
 /** What the main thread of a signer and its workers say to each other. */
 
 import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
-import type { HeldKey, KeyRef } from "#domain/keys.ts";
+import type { HeldKey, KeyRef, ListedKey } from "#domain/keys.ts";
 import type { RefusalBody, RestartWish } from "#adapters/keys/requests.ts";
 import type { LocalRef } from "#adapters/keys/signer/provider.ts";
 
@@ -20,6 +20,7 @@ export type Work =
       readonly message: Uint8Array;
     }
   | { readonly operation: "generate"; readonly label: string; readonly keyType: KeyType }
+  | { readonly operation: "list" }
   | { readonly operation: "find"; readonly ref: LocalRef }
   | { readonly operation: "destroy"; readonly ref: LocalRef }
   | { readonly operation: "kek.generate"; readonly label: string }
@@ -35,6 +36,7 @@ export type Outcome =
   | { readonly status: "held"; readonly held: HeldKey }
   | { readonly status: "kek"; readonly ref: KeyRef }
   | { readonly status: "octets"; readonly octets: Uint8Array }
+  | { readonly status: "listed"; readonly keys: readonly ListedKey[] }
   | { readonly status: "done" }
   | { readonly status: "refused"; readonly refusal: RefusalBody; readonly note: string }
   | { readonly status: "restart"; readonly wish: RestartWish; readonly reason: string }

@@ -2,7 +2,7 @@
 
 import { Problem, refuse } from "#core/problems.ts";
 import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
-import type { HeldKey, KeyRef, ProviderFacts } from "#domain/keys.ts";
+import type { HeldKey, KeyRef, ListedKey, ProviderFacts } from "#domain/keys.ts";
 import { RestartNeeded, type RestartWish } from "#adapters/keys/requests.ts";
 import type { Pkcs11Settings } from "#adapters/keys/settings.ts";
 import type { LocalRef, SigningProvider } from "#adapters/keys/signer/provider.ts";
@@ -98,6 +98,12 @@ class Pkcs11Provider implements SigningProvider {
   async #octets(work: Work): Promise<Uint8Array> {
     const outcome = await this.#pool.run(work);
     if (outcome.status === "octets") return outcome.octets;
+    throw this.#failure(outcome);
+  }
+
+  async list(): Promise<readonly ListedKey[]> {
+    const outcome = await this.#pool.run({ operation: "list" });
+    if (outcome.status === "listed") return outcome.keys;
     throw this.#failure(outcome);
   }
 

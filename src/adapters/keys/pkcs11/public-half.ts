@@ -102,4 +102,7 @@ const curves = [
   ["ecdsa-p521", "P-521", 66],
 ] as const;
 /** The OID, or the curve's name as PrintableString, which older tokens want. */
-const edwardsNames: ReadonlySet<string> = new Set(["06032b6570", "130c656477617264733235353139"]);
+export const edwardsNames: ReadonlySet<string> = new Set([
+  "06032b6570",
+  "130c656477617264733235353139",
+]);

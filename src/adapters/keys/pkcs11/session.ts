@@ -3,7 +3,7 @@
 import { refuse } from "#core/problems.ts";
 import type { SignatureName } from "#core/x509/algorithms.ts";
 import { keyIdOf } from "#core/x509/public-keys.ts";
-import type { HeldKey } from "#domain/keys.ts";
+import type { HeldKey, ListedKey } from "#domain/keys.ts";
 import { checkFits } from "#adapters/keys/fits.ts";
 import { RestartNeeded } from "#adapters/keys/requests.ts";
 import type { LocalRef } from "#adapters/keys/signer/provider.ts";
@@ -12,6 +12,7 @@ import { cka, ckf, ckoPrivate, ckoPublic, ckoSecret } from "./ck.ts";
 import { unwrapOnToken, wrapOnToken } from "./kek.ts";
 import { tokenSignature } from "./mechanisms.ts";
 import type { Handle, P11, Template } from "./module.ts";
+import { listTokenKeys } from "./listing.ts";
 import { findObjects } from "./objects.ts";
 import { readPublicHalf } from "./public-half.ts";
 import { returnValueOf } from "./rv.ts";
@@ -48,6 +49,11 @@ export class TokenSession {
       this.#found.delete(nameOf(ref));
       return this.#key(ref).held;
     });
+  }
+
+  /** Every private and secret key of the token, by the attributes it shows now. */
+  list(): ListedKey[] {
+    return this.#healing(() => listTokenKeys(this.#p11, this.#current()));
   }
 
   /** One signature, as X.509 carries it. */

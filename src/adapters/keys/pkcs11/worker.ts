@@ -49,6 +49,8 @@ function attempt(p11: P11, session: TokenSession, serial: string, work: Work): O
     }
     case "find":
       return { status: "held", held: session.find(work.ref) };
+    case "list":
+      return { status: "listed", keys: session.list() };
     case "destroy":
       session.destroy(work.ref);
       return { status: "done" };

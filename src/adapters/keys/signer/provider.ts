@@ -1,7 +1,7 @@
 /** What a provider of keys does inside the signer process. */
 
 import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
-import type { HeldKey, KeyRef, ProviderFacts } from "#domain/keys.ts";
+import type { HeldKey, KeyRef, ListedKey, ProviderFacts } from "#domain/keys.ts";
 
 /** Names a key inside one provider. */
 export type LocalRef = Pick<KeyRef, "id" | "label">;
@@ -16,6 +16,7 @@ export interface SigningProvider {
   find(ref: LocalRef): Promise<HeldKey>;
   /** Fast signatures come at once, slow ones later; `message` must not be read after the call returned. */
   sign(ref: LocalRef, algorithm: SignatureName, message: Buffer): Uint8Array | Promise<Uint8Array>;
+  list(): Promise<readonly ListedKey[]>;
   destroy(ref: LocalRef): Promise<void>;
   generateKek(label: string): Promise<KeyRef>;
   /** IV, ciphertext and tag. */

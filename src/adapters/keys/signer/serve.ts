@@ -96,6 +96,8 @@ export class SignerService {
       case "kek.destroy":
         await this.#provider.destroyKek(call.key);
         return null;
+      case "list":
+        return this.#provider.list();
       case "facts":
         return this.#provider.facts();
       default:

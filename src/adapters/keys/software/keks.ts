@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 import { openAes256Gcm, sealAes256Gcm } from "#core/crypto.ts";
 import { refuse } from "#core/problems.ts";
-import type { KeyRef } from "#domain/keys.ts";
+import type { KeyRef, ListedKey } from "#domain/keys.ts";
 import type { LocalRef } from "#adapters/keys/signer/provider.ts";
 
 import { createDurably, readSmall, removeDurably } from "./files.ts";
@@ -42,6 +42,17 @@ export class SealedKeks {
     const file = { version: 1, id, label, sealed: sealed.toString("base64") };
     createDurably(this.#path(id), Buffer.from(`${JSON.stringify(file, undefined, 2)}\n`));
     return { provider: "software", label, id };
+  }
+
+  /** Every KEK file, unopened. */
+  list(): ListedKey[] {
+    return kekFiles(this.#deps.directory).flatMap((name) => {
+      const id = name.slice(0, idDigits);
+      const label = this.#read(id)?.label;
+      if (label === undefined) return [];
+      const held = { keyType: "aes-256", extractable: false, sensitive: true };
+      return [{ provider: "software" as const, label, id, ...held }];
+    });
   }
 
   /** IV, ciphertext and tag of the data key. Refuses `key_unavailable` when the KEK is not there. */

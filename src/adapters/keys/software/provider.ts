@@ -12,7 +12,7 @@ import { promisify } from "node:util";
 import { refuse } from "#core/problems.ts";
 import { slhDsaSet } from "#core/slh-dsa.ts";
 import { type KeyType, keyTypes, type SignatureName, schemeOf } from "#core/x509/algorithms.ts";
-import type { HeldKey, KeyRef, ProviderFacts } from "#domain/keys.ts";
+import type { HeldKey, KeyRef, ListedKey, ProviderFacts } from "#domain/keys.ts";
 import { checkFits } from "#adapters/keys/fits.ts";
 import type { SoftwareSettings } from "#adapters/keys/settings.ts";
 import type { LocalRef, SigningProvider } from "#adapters/keys/signer/provider.ts";
@@ -94,6 +94,10 @@ class SoftwareProvider implements SigningProvider {
 
   async destroyKek(kek: LocalRef): Promise<void> {
     this.#store.keks.remove(kek);
+  }
+
+  async list(): Promise<readonly ListedKey[]> {
+    return this.#store.list();
   }
 
   #load(ref: LocalRef): OpenKey {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { refuse } from "#core/problems.ts";
 import { type KeyType, parseKeyType } from "#core/x509/algorithms.ts";
 import { keyIdOf } from "#core/x509/public-keys.ts";
-import type { HeldKey } from "#domain/keys.ts";
+import type { HeldKey, ListedKey } from "#domain/keys.ts";
 import type { SoftwareSettings } from "#adapters/keys/settings.ts";
 import type { LocalRef } from "#adapters/keys/signer/provider.ts";
 
@@ -77,6 +77,20 @@ export class SealedKeys {
     removeDurably(this.#path(ref.id));
   }
 
+  /** Every key file, unopened. A sealed key is shown to nobody and leaves only as a whole, under the master key. */
+  list(): ListedKey[] {
+    const keys = this.#names()
+      .slice(0, listedMax)
+      .flatMap((name): ListedKey[] => {
+        const id = name.slice(0, idDigits);
+        const file = this.#read(id);
+        if (file === undefined) return [];
+        const { label, keyType } = file;
+        return [{ provider: "software", label, id, keyType, extractable: false, sensitive: true }];
+      });
+    return [...keys, ...this.keks.list()];
+  }
+
   #held(id: string, label: string, keyType: KeyType, spki: Uint8Array): HeldKey {
     const ref = { provider: "software", label, id } as const;
     return { ref, keyType, spki, deviceSerial: `software:${this.storeId}` };
@@ -126,4 +140,5 @@ const absent = () => refuse("key_unavailable", { retry_after: 2 });
 
 const idDigits = 40;
 const keyFile = /^[0-9a-f]{40}\.key$/;
+const listedMax = 10_000;
 const fileBytesMax = 64 * 1024;
