@@ -17,12 +17,7 @@ import { testClock } from "#test/support/ports.ts";
 
 test("the security posture is the one on record", async () => {
   const store = await stocked();
-  const perform = pipeline({
-    store,
-    clock: testClock(),
-    hasRoom: () => true,
-    onDecision: () => {},
-  });
+  const perform = performOver(store);
   const lines = [`${"operation".padEnd(22)} ${callers.map(([n]) => n.padEnd(17)).join(" ")}`];
   for (const operation of Object.keys(operations) as OperationName[]) {
     const cells: string[] = [];
@@ -33,12 +28,7 @@ test("the security posture is the one on record", async () => {
 });
 
 test("no operation that needs a credential answers without one", async () => {
-  const perform = pipeline({
-    store: await stocked(),
-    clock: testClock(),
-    hasRoom: () => true,
-    onDecision: () => {},
-  });
+  const perform = performOver(await stocked());
   for (const operation of Object.keys(operations) as OperationName[]) {
     if (operationOf(operation).needs === "pub") continue;
     for (const ca of Object.values(targets)) {
@@ -48,12 +38,7 @@ test("no operation that needs a credential answers without one", async () => {
 });
 
 test("a foreign id answers exactly as an absent one, to every caller of one tenant", async () => {
-  const perform = pipeline({
-    store: await stocked(),
-    clock: testClock(),
-    hasRoom: () => true,
-    onDecision: () => {},
-  });
+  const perform = performOver(await stocked());
   for (const operation of Object.keys(operations) as OperationName[]) {
     if (operationOf(operation).on !== "ca") continue;
     for (const role of roles) {
@@ -67,12 +52,7 @@ test("a foreign id answers exactly as an absent one, to every caller of one tena
 
 test("a refused write is an event of that action, and a refused read is none", async () => {
   const store = await stocked();
-  const perform = pipeline({
-    store,
-    clock: testClock(),
-    hasRoom: () => true,
-    onDecision: () => {},
-  });
+  const perform = performOver(store);
   const auditor = caller("auditor", ["auditor"], {});
   await outcome(perform, "cert.revoke", auditor, targets.own);
   await outcome(perform, "token.list", auditor, targets.own);
@@ -85,12 +65,7 @@ test("a refused write is an event of that action, and a refused read is none", a
 test("a suspended tenant issues nothing and revokes as ever", async () => {
   const store = await stocked();
   store.state.tenants.set("default", { ...tenant("default"), status: "suspended" });
-  const perform = pipeline({
-    store,
-    clock: testClock(),
-    hasRoom: () => true,
-    onDecision: () => {},
-  });
+  const perform = performOver(store);
   const admin = caller("admin", ["admin"], {});
   const answers: Record<string, string> = {};
   for (const operation of Object.keys(operations) as OperationName[]) {
@@ -128,6 +103,10 @@ test("a nearly full disk stops what grows and nothing else", async () => {
     "token.create",
   ]);
 });
+
+/** The pipeline on a store with room. */
+const performOver = (store: MemoryStore): Perform =>
+  pipeline({ store, clock: testClock(), hasRoom: () => true, onDecision: () => {} });
 
 /** `own/foreign/absent` for operations on a CA of the path, one word for the others. */
 async function cell(perform: Perform, operation: OperationName, principal: Principal | undefined) {
