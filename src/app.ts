@@ -10,7 +10,7 @@ import { openKeys } from "#adapters/keys/open.ts";
 import { FreeSpace } from "#adapters/free-space.ts";
 import { Passwords } from "#adapters/passwords.ts";
 import { ServingFiles } from "#adapters/serving-files.ts";
-import { osUser, systemClock, systemRandom } from "#adapters/system.ts";
+import { osUser, systemClock, systemRandom, systemStopwatch } from "#adapters/system.ts";
 import { Metrics } from "#adapters/telemetry/families.ts";
 import { eventCounters } from "#adapters/telemetry/projections.ts";
 import { requestCounters } from "#adapters/telemetry/request-counters.ts";
@@ -22,6 +22,7 @@ import type { Config } from "#config/schema.ts";
 import { authenticator } from "#domain/access/authenticate.ts";
 import { pipeline } from "#domain/access/perform.ts";
 import { ApiTokens } from "#domain/access/tokens.ts";
+import { ClockWatch, stepFacts } from "#domain/clock-watch.ts";
 import { reconcileIntents } from "#domain/certificates/reconcile.ts";
 import { type PreparedInstance, prepareInstance } from "#domain/instance.ts";
 import type { Keys } from "#domain/keys.ts";
@@ -101,6 +102,11 @@ export async function openApp(options: AppOptions): Promise<App> {
     const sealing = await openSealing({
       ...{ config, store, keys, clock: systemClock, random: systemRandom, log, metrics },
     });
+    const clockWatch = new ClockWatch({
+      ...{ store, clock: systemClock, stopwatch: systemStopwatch },
+      onPause: (pause) => log.write("error", "clock_stepped", stepFacts(pause)),
+    });
+    await clockWatch.open();
     const orphans = await reconcileIntents(store, systemClock);
     if (orphans.length > 0) log.write("warn", "intents_orphaned", { count: orphans.length });
     return compose({
@@ -113,6 +119,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       space,
       instance,
       sealing,
+      clockWatch,
       close,
     });
   } catch (error) {
@@ -135,11 +142,12 @@ interface Opened extends AppOptions {
   readonly space: FreeSpace;
   readonly instance: PreparedInstance;
   readonly sealing: Sealing;
+  readonly clockWatch: ClockWatch;
   readonly close: () => Promise<void>;
 }
 
 function compose(opened: Opened): App {
-  const { config, log, store, keys, metrics, sealing } = opened;
+  const { config, log, store, keys, metrics, sealing, clockWatch } = opened;
   const clock = systemClock;
   const random = systemRandom;
   const schedules: Schedules = { wake: () => {} };
@@ -154,12 +162,16 @@ function compose(opened: Opened): App {
     resolver,
     log,
     sealing,
+    clockWatch,
     weakKeys: () => weakKeys,
   };
   const parts = domainParts(ground, () => schedules.wake());
   store.onEvents(eventCounters(metrics));
   observeStore(store, metrics);
-  const probes = new Probes({ store, keys, hasRoom: () => opened.space.enough });
+  const probes = new Probes({
+    ...{ store, keys, hasRoom: () => opened.space.enough },
+    clockBehind: () => clockWatch.pause.behindUntil !== undefined,
+  });
   observeComponents(metrics, () => probes.components());
   const stopObserving = observeResources(metrics);
   const front = frontDoor(opened, parts, probes);

@@ -92,6 +92,9 @@ export const operations = {
   "ct.inclusion":          { route: "GET /api/ct/inclusion",                             needs: "read", on: "any" },
   "ct.verify":             { route: "POST /api/ct/inclusion:verify",                     needs: "ca:manage", on: "platform", local: true, limit: "exempt" },
 
+  // watching
+  "monitor.clock_accept":  { route: "POST /api/monitor/clock:accept",                    needs: "ca:manage", on: "platform", writes: true, local: true, limit: "exempt" },
+
   // access
   "token.list":            { route: "GET /api/tokens",                                   needs: "token:manage", on: "any" },
   "token.create":          { route: "POST /api/tokens",                                  needs: "token:manage", on: "tenant", writes: true, grows: true },

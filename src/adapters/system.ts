@@ -4,10 +4,13 @@ import { randomFillSync, randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 
 import { instant } from "#core/time.ts";
-import type { Clock, Random } from "#domain/ports.ts";
+import type { Clock, Random, Stopwatch } from "#domain/ports.ts";
 
 /** The host's wall clock. */
 export const systemClock: Clock = { now: () => instant(Date.now()) };
+
+/** The host's monotonic clock. */
+export const systemStopwatch: Stopwatch = { elapsedMs: () => performance.now() };
 
 /** The host's CSPRNG. */
 export const systemRandom: Random = {

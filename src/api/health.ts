@@ -2,6 +2,7 @@
 
 import type { Answer } from "#domain/access/call.ts";
 import { handler } from "#domain/access/call.ts";
+import { behindSentence } from "#domain/clock-watch.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Store } from "#domain/store.ts";
 import type { Handlers, PublicHandler } from "#http/public.ts";
@@ -25,6 +26,8 @@ export interface HealthDeps {
 export interface ProbeDeps extends Pick<HealthDeps, "store" | "keys"> {
   /** False while the disk is nearly full. */
   readonly hasRoom: () => boolean;
+  /** True while a step of the clock pauses issuance. */
+  readonly clockBehind: () => boolean;
 }
 
 /** One component of `/readyz`. */
@@ -68,9 +71,11 @@ export class Probes {
 
   async #database(): Promise<Component> {
     await this.#deps.store.ping();
-    if (this.#deps.hasRoom()) return { status: "up" };
-    // Not down: what relying parties ask for, and revocation, go on (configuration `database.min_free_mb`).
-    return { status: "up", detail: "The disk is nearly full; issuance is refused." };
+    // Not down: what relying parties ask for, and revocation, go on (configuration `database.min_free_mb`, PRC-4).
+    if (!this.#deps.hasRoom()) {
+      return { status: "up", detail: "The disk is nearly full; issuance is refused." };
+    }
+    return this.#deps.clockBehind() ? { status: "up", detail: behindSentence } : { status: "up" };
   }
 
   async #keys(): Promise<Component> {

@@ -8,6 +8,7 @@ import { authorityHandlers } from "#api/authorities.ts";
 import { blockedKeyHandlers } from "#api/blocked-keys.ts";
 import { bulkHandlers } from "#api/bulk.ts";
 import { certificateHandlers } from "#api/certificates.ts";
+import { clockHandlers } from "#api/clock.ts";
 import { crossSignHandlers } from "#api/cross-signs.ts";
 import { externalHandlers } from "#api/external.ts";
 import { type Build as HealthBuild, healthHandlers, type Probes } from "#api/health.ts";
@@ -73,6 +74,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
       ...{ store, keys, roles: ground.roles, poolSize: config.pkcs11.session_pool_size },
     }),
     ...blockedKeyHandlers({ store, blockedKeys: parts.blockedKeys }),
+    ...clockHandlers({ clock, clockWatch: parts.clockWatch }),
     ...kekHandlers({ store, ...parts.sealing }),
     ...authorityHandlers({ store, authorities }),
     ...crossSignHandlers({ store, keys, clock, crossSigning: parts.crossSigning }),

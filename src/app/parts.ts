@@ -18,6 +18,7 @@ import { Ceremony } from "#domain/certificates/ceremony.ts";
 import { Issuance } from "#domain/certificates/issue.ts";
 import { certifyResponder } from "#domain/certificates/responder.ts";
 import { BlockedKeys } from "#domain/key-checks/block.ts";
+import type { ClockWatch } from "#domain/clock-watch.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock, Log, Random, Resolver } from "#domain/ports.ts";
 import { LogRegistry } from "#domain/transparency/logs.ts";
@@ -36,6 +37,7 @@ export interface Ground {
   readonly resolver: Resolver;
   readonly log: Log;
   readonly sealing: Sealing;
+  readonly clockWatch: ClockWatch;
   /** Digests of weak keys, as the blocklist files last said. */
   readonly weakKeys: () => ReadonlySet<string>;
 }
@@ -53,6 +55,7 @@ export interface Parts {
   readonly counts: KeyCounts;
   readonly blockedKeys: BlockedKeys;
   readonly sealing: Sealing;
+  readonly clockWatch: ClockWatch;
   /** The set in force. */
   readonly profiles: () => ProfileSet;
   /** Replaces the set as a whole; requests in flight keep the one they began with. */
@@ -76,6 +79,7 @@ export function domainParts(ground: Ground, wake: () => void): Parts {
   const ceremony = new Ceremony({
     ...{ store, keys, clock, random, caa, weakKeys: ground.weakKeys },
     promises: transparency.promises,
+    refuseWhileBehind: () => ground.clockWatch.refuseWhileBehind(),
   });
   const makers = { store, keys, clock, random, settings, provider: keyRoles(config).ca };
   const authorities = new Authorities({ ...makers, signers, ceremony, urlBase });
@@ -99,7 +103,7 @@ export function domainParts(ground: Ground, wake: () => void): Parts {
     ...{ authorities, revocation, transparency, counts, profiles, issuance },
     bulk: new BulkIssue({ store, clock, random, issuance }),
     serving: new Serving({ ...common, authorities }),
-    sealing: ground.sealing,
+    ...{ sealing: ground.sealing, clockWatch: ground.clockWatch },
     blockedKeys: new BlockedKeys({ store, clock, random }),
     reloadProfiles: (next) => {
       inForce = new ProfileSet(next.profiles.map(profileOf));

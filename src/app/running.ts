@@ -78,6 +78,7 @@ class Server implements Running {
         transparency: deps.parts.transparency,
         inclusionMinutes: enabled ? interval_minutes : undefined,
         accessLog: { prune: () => this.#pruneAccessLog() },
+        clockWatch: deps.parts.clockWatch,
       }),
       timers: { after },
       jitter: Math.random,
@@ -145,6 +146,16 @@ class Server implements Running {
     await this.#listeners?.close(this.#config.server.shutdown_timeout_seconds * 1000);
     await this.#scheduler.stop();
     await this.#deps.parts.counts.write();
+    await this.#rememberTime();
+  }
+
+  async #rememberTime(): Promise<void> {
+    try {
+      await this.#deps.parts.clockWatch.remember();
+    } catch (error) {
+      // A full disk must not keep the process from ending well; the next start looks at the last event instead.
+      this.#deps.log.write("warn", "time_not_remembered", { error: describe(error) });
+    }
   }
 
   async #pruneAccessLog(): Promise<void> {

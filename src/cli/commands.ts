@@ -14,6 +14,7 @@ import { blockVerbs } from "#cli/commands/keys.ts";
 import { kekVerbs } from "#cli/commands/kek.ts";
 import { keysInventory } from "#cli/commands/keys-inventory.ts";
 import { migrate } from "#cli/commands/migrate.ts";
+import { monitorVerbs } from "#cli/commands/monitor.ts";
 import { ocspVerbs } from "#cli/commands/ocsp.ts";
 import { profileVerbs } from "#cli/commands/profile.ts";
 import { quickstart } from "#cli/commands/quickstart.ts";
@@ -34,6 +35,7 @@ export const nouns: Readonly<Record<string, Noun>> = {
   crl: { summary: "Certificate revocation lists.", verbs: crlVerbs },
   ct: { summary: "Certificate transparency.", verbs: ctVerbs },
   ocsp: { summary: "Online certificate status.", verbs: ocspVerbs },
+  monitor: { summary: "What is watched.", verbs: monitorVerbs },
   "dns-records": { summary: "DNS records that pin keys.", verbs: dnsRecordsVerbs },
   token: { summary: "API tokens.", verbs: tokenVerbs },
   audit: { summary: "The audit chain.", verbs: auditVerbs },

@@ -9,6 +9,12 @@ export interface Clock {
   now(): Instant;
 }
 
+/** Time that only passes: nobody sets it, and it says nothing about the date. */
+export interface Stopwatch {
+  /** Milliseconds since some moment of this process. */
+  elapsedMs(): number;
+}
+
 /** Unpredictable octets from the operating system's CSPRNG. */
 export interface Random {
   bytes(length: number): Uint8Array;

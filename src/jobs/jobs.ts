@@ -1,6 +1,7 @@
 /** WHAT RUNS BY ITSELF: every job with its name, how often it runs, and what it does. */
 
 import type { KekRotation } from "#domain/envelopes/rotation.ts";
+import type { ClockWatch } from "#domain/clock-watch.ts";
 import type { CrlRefresh } from "#domain/revocation/refresh.ts";
 import type { Responders } from "#domain/revocation/responder.ts";
 import type { Job } from "./scheduler.ts";
@@ -21,6 +22,7 @@ export interface JobDeps {
   readonly inclusionMinutes: number | undefined;
   /** Deletes access log rows that are past their time. */
   readonly accessLog: { prune(): Promise<void> };
+  readonly clockWatch: Pick<ClockWatch, "watch" | "remember" | "pause">;
 }
 
 /** The schedule. Columns: name, seconds between runs, work. */
@@ -33,8 +35,21 @@ export const schedule = (deps: JobDeps): readonly Job[] => [
   { name: "kek.finish", everySeconds: 60, run: () => deps.kek.finish() },
   { name: "ledger.count", everySeconds: 3600, run: () => deps.counts.write() },
   { name: "serving.renew", everySeconds: 3600, run: () => deps.serving.renewals() },
-  { name: "access_log.prune", everySeconds: 3600, run: () => deps.accessLog.prune() },
+  {
+    name: "access_log.prune",
+    everySeconds: 3600,
+    run: trusting(deps, () => deps.accessLog.prune()),
+  },
+  { name: "clock.watch", everySeconds: 1, run: () => deps.clockWatch.watch() },
+  { name: "clock.remember", everySeconds: 3600, run: () => deps.clockWatch.remember() },
 ];
+
+/** For work that acts on many things by their age: it waits while nobody has confirmed a clock that leapt ahead (PRC-4). */
+const trusting =
+  ({ clockWatch }: JobDeps, run: () => Promise<void>) =>
+  async () => {
+    if (clockWatch.pause.ahead === undefined) await run();
+  };
 
 function inclusion({ transparency, inclusionMinutes }: JobDeps): readonly Job[] {
   if (inclusionMinutes === undefined) return [];

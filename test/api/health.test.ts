@@ -2,14 +2,15 @@
 
 import { describe, expect, jest, test } from "bun:test";
 
-import { type HealthDeps, healthHandlers, Probes } from "#api/health.ts";
+import { type HealthDeps, healthHandlers, type ProbeDeps, Probes } from "#api/health.ts";
+import { behindSentence } from "#domain/clock-watch.ts";
 import type { ProviderFacts } from "#domain/keys.ts";
 
 const softKeys: ProviderFacts = {
   ...{ provider: "software", available: true, deviceSerial: "1", keyTypes: [] },
 };
 
-function opened(parts: Partial<HealthDeps> = {}) {
+function opened(parts: Partial<HealthDeps & Pick<ProbeDeps, "clockBehind">> = {}) {
   const deps: HealthDeps = {
     store: { ping: async () => undefined },
     keys: { facts: async () => [softKeys] },
@@ -18,7 +19,9 @@ function opened(parts: Partial<HealthDeps> = {}) {
     exposition: async () => ({ type: "text/plain", text: "pki 1\n" }),
     ...parts,
   };
-  const ready = healthHandlers(deps, new Probes({ ...deps, hasRoom: () => true }))["health.ready"];
+  const clockBehind = parts.clockBehind ?? (() => false);
+  const probes = new Probes({ ...deps, hasRoom: () => true, clockBehind });
+  const ready = healthHandlers(deps, probes)["health.ready"];
   if (typeof ready === "function") throw new Error("readiness answers JSON");
   // Readiness reads nothing of its call.
   return () => ready.run({} as Parameters<typeof ready.run>[0]);
@@ -47,6 +50,13 @@ describe("readiness", () => {
     });
     expect(JSON.stringify(answer)).toContain("The database does not answer.");
     expect(JSON.stringify(answer)).not.toContain("10.0.0.7");
+  });
+
+  test("is 200 and says so while the clock stands before the last event", async () => {
+    expect(await opened({ clockBehind: () => true })()).toMatchObject({
+      status: 200,
+      body: { components: { database: { status: "up", detail: behindSentence } } },
+    });
   });
 
   test("is 503 when one provider of two is away, 200 when there is none", async () => {

@@ -2,6 +2,7 @@
 
 import { beforeEach, expect, test } from "bun:test";
 
+import { type Instant, instant } from "#core/time.ts";
 import { schedule } from "#jobs/jobs.ts";
 import { type Job, Scheduler } from "#jobs/scheduler.ts";
 
@@ -100,7 +101,8 @@ test("stopping waits for what runs and starts nothing more", async () => {
   expect([started, waiting.length]).toEqual([1, 0]);
 });
 
-test("the schedule calls each of its jobs", async () => {
+/** A schedule whose jobs only say that they were called. */
+function recordingJobs(ahead?: { readonly from: Instant; readonly to: Instant }) {
   const called: string[] = [];
   const work = (name: string) => async () => {
     called.push(name);
@@ -115,7 +117,16 @@ test("the schedule calls each of its jobs", async () => {
     transparency: { lost: work("lost"), monitor: { run: work("inclusion") } },
     inclusionMinutes: 60,
     accessLog: { prune: work("access log") },
+    clockWatch: {
+      ...{ watch: work("watch"), remember: work("remember") },
+      pause: { behindUntil: undefined, ahead },
+    },
   });
+  return { jobs, called };
+}
+
+test("the schedule calls each of its jobs", async () => {
+  const { jobs, called } = recordingJobs();
   for (const job of jobs) await job.run();
   expect(called).toEqual([
     "after",
@@ -127,6 +138,15 @@ test("the schedule calls each of its jobs", async () => {
     "counts",
     "serving",
     "access log",
+    "watch",
+    "remember",
   ]);
   expect(new Set(jobs.map(({ name }) => name)).size).toBe(jobs.length);
+});
+
+test("what deletes by age waits while nobody has confirmed a clock that leapt ahead, and nothing else does", async () => {
+  const { jobs, called } = recordingJobs({ from: instant(0), to: instant(1) });
+  for (const job of jobs) await job.run();
+  expect(called).not.toContain("access log");
+  expect(called).toHaveLength(jobs.length - 1);
 });

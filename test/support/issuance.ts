@@ -28,15 +28,17 @@ import { Serving } from "#domain/authorities/serving.ts";
 import { CaSigners } from "#domain/authorities/signers.ts";
 import { CaaGate } from "#domain/certificates/caa.ts";
 import { Ceremony } from "#domain/certificates/ceremony.ts";
+import { ClockWatch } from "#domain/clock-watch.ts";
 import { Issuance, type IssueWish } from "#domain/certificates/issue.ts";
 import type { ProviderName } from "#domain/keys.ts";
 import type { Random, Resolver } from "#domain/ports.ts";
 import { Revoker } from "#domain/revocation/revoke.ts";
+import type { Store } from "#domain/store.ts";
 import { type CtLog, LogRegistry } from "#domain/transparency/logs.ts";
 import { openTransparency } from "#domain/transparency/open.ts";
 import { openMemoryKeys } from "./memory-keys.ts";
 import { openMemoryStore } from "./memory-store.ts";
-import { seededRandom, testClock } from "./ports.ts";
+import { seededRandom, type TestClock, testClock } from "./ports.ts";
 import { keyPair } from "./x509.ts";
 
 export interface WorldOptions {
@@ -85,8 +87,10 @@ export function issuanceWorld(options: WorldOptions = {}) {
     registry: () => new LogRegistry(options.logs?.() ?? []),
     settings: { intervalMinutes: 60, maxPerRun: 500, timeoutSeconds: 5 },
   });
+  const clockWatch = watchOf(store, clock);
   const ceremony = new Ceremony({
     ...{ store, keys, clock, random, caa, promises: transparency.promises },
+    refuseWhileBehind: () => clockWatch.refuseWhileBehind(),
     weakKeys: () => options.weakKeys ?? new Set(),
   });
   const shared = { store, keys, clock, random, signers, ceremony, profiles, settings };
@@ -102,8 +106,20 @@ export function issuanceWorld(options: WorldOptions = {}) {
   const setProfiles = (configured: readonly Profile[]) => {
     profileSet = new ProfileSet(configured);
   };
-  return { ...shared, authorities, external, issuance, serving, setProfiles, transparency };
+  return {
+    ...shared,
+    clockWatch,
+    authorities,
+    external,
+    issuance,
+    serving,
+    setProfiles,
+    transparency,
+  };
 }
+
+const watchOf = (store: Store, clock: TestClock) =>
+  new ClockWatch({ store, clock, stopwatch: clock.stopwatch, onPause: () => {} });
 
 /** A network without name servers. */
 const silentResolver: Resolver = {

@@ -3,23 +3,32 @@
 import { createHash } from "node:crypto";
 
 import { type Instant, instant } from "#core/time.ts";
-import type { Clock, Random } from "#domain/ports.ts";
+import type { Clock, Random, Stopwatch } from "#domain/ports.ts";
 
 /** A clock set by the test. */
 export interface TestClock extends Clock {
   at: Instant;
-  /** Moves the clock forward. */
+  /** Moves the clock forward as time does: the stopwatch goes with it. */
   advance(seconds: number): void;
+  /** Sets the clock forward or back; no time passes. */
+  step(seconds: number): void;
+  readonly stopwatch: Stopwatch;
 }
 
 /** A clock that stands at `start` (RFC 3339) until it is moved. */
 export function testClock(start = "2026-06-01T12:00:00Z"): TestClock {
+  let elapsedMs = 0;
   const clock: TestClock = {
     at: instant(Date.parse(start)),
     now: () => clock.at,
     advance: (seconds) => {
+      clock.step(seconds);
+      elapsedMs += seconds * 1000;
+    },
+    step: (seconds) => {
       clock.at = instant(clock.at + seconds * 1000);
     },
+    stopwatch: { elapsedMs: () => elapsedMs },
   };
   return clock;
 }

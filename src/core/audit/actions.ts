@@ -41,6 +41,7 @@ export const actions = {
   "kek.rotate": ["old_version", "new_version", "approval"],
   "crl.publish": ["number", "kind", "entries"],
   "ct.inclusion": ["serial", "log", "status"],
+  "monitor.clock_accept": ["resumed", "last_event", "from", "to"],
   "config.load": ["digest"],
   "config.reload": ["digest", "restart_required"],
 } as const satisfies Record<string, readonly string[]>;

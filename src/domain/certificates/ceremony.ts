@@ -77,6 +77,8 @@ export interface CeremonyDeps {
   readonly random: Random;
   readonly weakKeys: KeyFactsDeps["weakKeys"];
   readonly caa: CaaGate;
+  /** Refuses while the clock stands before what was committed last (PRC-4). */
+  readonly refuseWhileBehind: () => void;
   /** Needed for profiles with certificate transparency only. */
   readonly promises?: Promises;
 }
@@ -101,11 +103,13 @@ export class Ceremony {
   }
 
   /**
-   * Certifies the order. Refuses what a gate refuses, before any private-key operation and with its denied events;
+   * Certifies the order. Refuses `storage_unavailable` while a step of the clock pauses issuance, what a gate refuses, before any private-key operation and with its denied events;
    * `key_unavailable` and the like when the provider fails, `ct_policy_unmet` when too few logs promise, both with the
    * intent abandoned.
    */
   async certify(order: SigningOrder): Promise<CertificateRecord> {
+    // What keeps revocation reachable goes on: relying parties must be answered whatever the clock says.
+    if (order.kind !== "responder" && order.kind !== "serving") this.#deps.refuseWhileBehind();
     const first = await this.#clearAndIntend(order);
     const promised = await this.#readied(order, first);
     const signature = await this.#sign(order, promised);

@@ -1,0 +1,23 @@
+/** The confirmation of the time after a step of the clock (PRC-4). */
+
+import { timestamp } from "#core/time.ts";
+import { type Handler, handler, ok } from "#domain/access/call.ts";
+import type { ClockWatch } from "#domain/clock-watch.ts";
+import type { Clock } from "#domain/ports.ts";
+import type { OperationName } from "#operations";
+
+/** Handler for `monitor.clock_accept`. */
+export function clockHandlers(deps: {
+  readonly clock: Clock;
+  readonly clockWatch: Pick<ClockWatch, "accept">;
+}) {
+  return {
+    "monitor.clock_accept": handler({
+      summary: "Confirms the time of the host; what a step of the clock has paused goes on.",
+      run: async ({ origin }) => {
+        const resumed = await deps.clockWatch.accept(origin);
+        return ok({ resumed, time: timestamp(deps.clock.now()) });
+      },
+    }),
+  } satisfies Partial<Record<OperationName, Handler>>;
+}

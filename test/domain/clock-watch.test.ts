@@ -1,0 +1,196 @@
+/** PRC-4: what a step of the clock pauses, until when, and what goes on all the same. */
+
+import { describe, expect, test } from "bun:test";
+
+import { clockHandlers } from "#api/clock.ts";
+import { instant } from "#core/time.ts";
+import { ClockWatch, type ClockPause } from "#domain/clock-watch.ts";
+import { pipeline } from "#domain/access/perform.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import {
+  initRoot,
+  issuanceWorld,
+  leafWish,
+  rootOrigin,
+  type World,
+} from "#test/support/issuance.ts";
+
+/** Another process on the same store, or the same one after a restart. */
+async function restarted({ store, clock }: World) {
+  const pauses: ClockPause[] = [];
+  const onPause = (pause: ClockPause) => pauses.push(pause);
+  const watch = new ClockWatch({ store, clock, stopwatch: clock.stopwatch, onPause });
+  await watch.open();
+  return { watch, pauses };
+}
+
+const issue = ({ issuance }: World, ca: CaRecord) => issuance.issue(rootOrigin, ca, leafWish());
+
+const written = ({ store: { state } }: World) =>
+  JSON.stringify([state.events, state.ledger, state.intents].map((rows) => [...rows.values()]));
+
+async function world() {
+  const opened = issuanceWorld();
+  await opened.clockWatch.open();
+  const root = await initRoot(opened);
+  return { ...opened, root };
+}
+
+describe("a step back", () => {
+  test("of more than 5 s pauses issuance until the clock has passed the last event", async () => {
+    const { root, ...opened } = await world();
+    opened.clock.advance(1);
+    await issue(opened, root);
+    opened.clock.step(-6);
+    await expect(issue(opened, root)).rejects.toMatchObject({
+      code: "storage_unavailable",
+      message: expect.stringContaining("clock"),
+      facts: { retry_after: 6 },
+    });
+    opened.clock.advance(6);
+    await expect(issue(opened, root)).rejects.toMatchObject({ code: "storage_unavailable" });
+    opened.clock.advance(1);
+    await issue(opened, root);
+  });
+
+  test("of 5 s pauses nothing", async () => {
+    const { root, ...opened } = await world();
+    opened.clock.step(-5);
+    await issue(opened, root);
+  });
+
+  test("that ends behind the last event pauses nothing", async () => {
+    const { root, ...opened } = await world();
+    opened.clock.advance(60);
+    opened.clock.step(-50);
+    await issue(opened, root);
+  });
+
+  test("leaves no trace of a refused request: no serial, no ledger entry, no event", async () => {
+    const { root, ...opened } = await world();
+    const before = written(opened);
+    opened.clock.step(-3600);
+    await expect(issue(opened, root)).rejects.toMatchObject({ code: "storage_unavailable" });
+    expect(written(opened)).toBe(before);
+  });
+
+  test("is seen at the start too, and outlasts restarts and events of the wrong time", async () => {
+    const { ...opened } = await world();
+    const committed = opened.clock.now();
+    opened.clock.step(-365 * 86_400);
+    const first = await restarted(opened);
+    expect(first.pauses).toEqual([{ behindUntil: committed, ahead: undefined }]);
+    await opened.store.atomically((tx) =>
+      tx.audit.appendEvent(
+        { action: "config.load", result: "success", actor: "system:config" },
+        opened.clock.now(),
+      ),
+    );
+    opened.clock.advance(10);
+    const { watch } = await restarted(opened);
+    expect(watch.pause.behindUntil).toBe(committed);
+    expect(() => watch.refuseWhileBehind()).toThrow("clock");
+    opened.clock.advance(365 * 86_400);
+    expect(watch.pause.behindUntil).toBeUndefined();
+    watch.refuseWhileBehind();
+  });
+});
+
+describe("a step ahead", () => {
+  test("of more than a day pauses mass actions, and issuance goes on", async () => {
+    const { root, ...opened } = await world();
+    const from = opened.clock.now();
+    opened.clock.step(86_400);
+    expect(opened.clockWatch.pause.ahead).toBeUndefined();
+    opened.clock.step(86_401);
+    expect(opened.clockWatch.pause.ahead).toEqual({
+      from: instant(from + 86_400_000),
+      to: opened.clock.now(),
+    });
+    await issue(opened, root);
+  });
+
+  test("is seen at the start, outlasts restarts, and reaches another replica", async () => {
+    const opened = await world();
+    const other = await restarted(opened);
+    opened.clock.step(365 * 86_400);
+    // The other process was started after the step and knows of it only what the first one keeps.
+    const first = await restarted(opened);
+    expect(first.pauses).toHaveLength(1);
+    const again = await restarted(opened);
+    expect(again.watch.pause.ahead).toEqual(first.watch.pause.ahead);
+    await other.watch.watch();
+    expect(other.watch.pause.ahead).toEqual(first.watch.pause.ahead);
+    await first.watch.accept(rootOrigin);
+    await other.watch.watch();
+    expect(other.watch.pause.ahead).toBeUndefined();
+  });
+
+  test("is not mistaken for a quiet week of a running instance", async () => {
+    const opened = await world();
+    for (let hour = 0; hour < 7 * 24; hour++) {
+      opened.clock.advance(3600);
+      await opened.clockWatch.watch();
+      await opened.clockWatch.remember();
+    }
+    const { watch, pauses } = await restarted(opened);
+    expect(pauses).toEqual([]);
+    expect(watch.pause.ahead).toBeUndefined();
+  });
+});
+
+describe("the confirmation", () => {
+  async function accept(opened: World) {
+    const handlers = clockHandlers(opened);
+    const perform = pipeline({ ...opened, hasRoom: () => true, onDecision: () => {} });
+    const call = { operation: "monitor.clock_accept", origin: rootOrigin, path: {} } as const;
+    const query = new URLSearchParams();
+    const answer = await perform(
+      { ...call, query, body: async () => undefined },
+      handlers["monitor.clock_accept"],
+    );
+    return "body" in answer ? answer.body : undefined;
+  }
+
+  test("resumes both, at this start and every later one, and is an event that says what it resumed", async () => {
+    const { root, ...opened } = await world();
+    // A year ahead, events in the future, and set right again.
+    opened.clock.step(365 * 86_400);
+    await opened.clockWatch.watch();
+    await issue(opened, root);
+    opened.clock.step(-365 * 86_400);
+    await expect(issue(opened, root)).rejects.toMatchObject({ code: "storage_unavailable" });
+    expect(await accept(opened)).toMatchObject({ resumed: ["issuance", "mass_actions"] });
+    await issue(opened, root);
+    const { pauses, watch } = await restarted(opened);
+    expect(pauses).toEqual([]);
+    expect(watch.pause.ahead).toBeUndefined();
+    const accepted = [...opened.store.state.events.values()].find(
+      ({ action }) => action === "monitor.clock_accept",
+    );
+    expect(accepted).toMatchObject({ result: "success", actor: "root" });
+    expect(accepted?.detail).toStartWith(
+      "resumed=issuance,mass_actions last_event=2027-06-01T12:00:00",
+    );
+  });
+
+  test("changes nothing and is no event when nothing is paused", async () => {
+    const opened = await world();
+    const before = written(opened);
+    expect(await accept(opened)).toMatchObject({ resumed: [] });
+    expect(written(opened)).toBe(before);
+  });
+
+  test("of a pause that cannot be recorded resumes nothing", async () => {
+    const opened = await world();
+    opened.clock.step(-3600);
+    expect(() => opened.clockWatch.refuseWhileBehind()).toThrow();
+    await opened.clockWatch.watch();
+    opened.store.beforeWrite = (operation) => {
+      if (operation === "audit.appendEvent") throw new Error("the disk is full");
+    };
+    await expect(accept(opened)).rejects.toThrow("full");
+    expect(() => opened.clockWatch.refuseWhileBehind()).toThrow();
+    expect((await restarted(opened)).watch.pause.behindUntil).toBeDefined();
+  });
+});
