@@ -16,7 +16,7 @@ import { eventCounters } from "#adapters/telemetry/projections.ts";
 import { requestCounters } from "#adapters/telemetry/request-counters.ts";
 import { observeComponents, observeResources } from "#adapters/telemetry/resources.ts";
 import { readBlocklists } from "#adapters/weak-keys.ts";
-import { Probes } from "#api/health.ts";
+import { isReady, Probes } from "#api/health.ts";
 
 import type { Config } from "#config/schema.ts";
 import { authenticator } from "#domain/access/authenticate.ts";
@@ -226,7 +226,8 @@ function frontDoor(opened: Opened, parts: Parts, probes: Probes): FrontDoor {
     ...{ config, build, store, keys, clock, tokens, parts, probes, metrics },
     ...{ roles: keyRoles(config), draining: () => front.draining },
   });
-  const rpc = rpcDoor(config, handlers, perform);
+  const ready = async () => isReady(await probes.components(), front.draining);
+  const rpc = rpcDoor(config, handlers, perform, ready);
   const front: FrontDoor = new FrontDoor({
     ...{ perform, authenticate, log, random: systemRandom, console: consolePages(), handlers },
     ...(rpc === undefined ? {} : { rpc }),

@@ -108,10 +108,12 @@ export function healthHandlers(
   };
 }
 
-/** Leadership is told and never decides; a draining server is not ready whatever its components are. */
+/** Leadership never decides; a draining server is not ready whatever its components are. */
+export const isReady = ({ database, hsm }: Components, draining: boolean): boolean =>
+  database.status !== "down" && hsm.status !== "down" && !draining;
+
 function readiness(components: Components, draining: boolean): Answer {
-  const down = components.database.status === "down" || components.hsm.status === "down";
-  const ready = !down && !draining;
+  const ready = isReady(components, draining);
   return {
     status: ready ? 200 : 503,
     body: { status: ready ? "ready" : "not_ready", components },

@@ -1,5 +1,6 @@
 /** Remote procedure calls of an instance: the same handlers behind the same pipeline, under other names. */
 
+import { healthMethods } from "#api/rpc/health.ts";
 import { pkiSchema } from "#api/rpc/messages.ts";
 import { rpcMethods } from "#api/rpc/methods.ts";
 import type { Config } from "#config/schema.ts";
@@ -12,6 +13,7 @@ export function rpcDoor(
   { rpc, crl, ocsp, server }: Pick<Config, "rpc" | "crl" | "ocsp" | "server">,
   handlers: Handlers,
   perform: Perform,
+  ready: () => Promise<boolean>,
 ): RpcDoor | undefined {
   if (!rpc.enabled) return undefined;
   const methods = rpcMethods({
@@ -20,8 +22,10 @@ export function rpcDoor(
     delegatedResponder: ocsp.delegated,
   });
   const bodyBytesMax = server.max_body_bytes;
+  const service = "pki.v1.PKIService";
   return new RpcDoor({
-    ...{ service: "pki.v1.PKIService", schema: pkiSchema, methods, handlers, perform },
+    ...{ service, schema: pkiSchema, methods, handlers, perform },
+    open: healthMethods([service], ready),
     bodyBytesMax,
   });
 }

@@ -7,6 +7,7 @@ import { certificateHandlers } from "#api/certificates.ts";
 import { issuanceHandlers } from "#api/issuance.ts";
 import { pkiMethods, pkiSchema } from "#api/rpc/messages.ts";
 import { rpcMethods } from "#api/rpc/methods.ts";
+import { validationHandlers } from "#api/validation.ts";
 import type { Principal } from "#core/access/principal.ts";
 import { type Role, roles } from "#core/access/roles.ts";
 import { Problem } from "#core/problems.ts";
@@ -34,6 +35,7 @@ const crlStatus = handler({
 });
 const handlers = {
   ...{ ...authorityHandlers(world), ...issuanceHandlers(world), ...certificateHandlers(world) },
+  ...validationHandlers(world),
   "crl.status": crlStatus,
 } as unknown as Handlers; // All that the calls below reach.
 const faults: unknown[] = [];
@@ -78,6 +80,28 @@ test("a preview over RPC is the preview of REST, and writes nothing", async () =
   }
   expect(preview.gates).toHaveLength((told.gates as unknown[]).length);
   expect(world.store.state.certificates.size).toBe(before);
+});
+
+test("a report over RPC has every member of the report of REST, whatever the verdict", async () => {
+  const issued = await call("proto", "IssueCertificate", { ca_id: caId, csr_pem: csr() });
+  const certificate = String(issued.certificate_pem);
+  const asked = {
+    ca_id: caId,
+    leaf_pem: certificate,
+    intermediates_pem: [String(root.certificate)],
+  };
+  for (const skip_revocation of [undefined, true]) {
+    const body = { ca: caId, certificate, intermediates: asked.intermediates_pem, skip_revocation };
+    const told = await rest("cert.validate", {}, body);
+    for (const protocol of protocols) {
+      const report = await call(protocol, "ValidateChain", { ...asked, skip_revocation });
+      expect(spelledOut(report, "ValidateChainResponse")).toEqual(told as Message);
+    }
+  }
+  const wrong = call("proto", "ValidateChain", { ca_id: caId, leaf_pem: "nonsense" });
+  await expect(wrong).rejects.toMatchObject({ problem: "bad_certificate" });
+  const foreign = call("proto", "ValidateChain", asked, tenantHolder("admin"));
+  await expect(foreign).rejects.toMatchObject({ code: "not_found", problem: "not_found" });
 });
 
 test("metadata of CRL and OCSP names the addresses stamped into certificates", async () => {
@@ -189,7 +213,7 @@ class RpcRefusal extends Error {
 function door(through: Perform, served: Handlers): RpcDoor {
   return new RpcDoor({
     ...{ service: "pki.v1.PKIService", schema: pkiSchema, methods, perform: through },
-    ...{ handlers: served, bodyBytesMax: 65_536 },
+    ...{ handlers: served, bodyBytesMax: 65_536, open: {} },
   });
 }
 
@@ -242,6 +266,23 @@ async function call(
     : Buffer.from(await answer.bytes());
   return grpcAnswer(whole, response);
 }
+
+/** A message as REST says it: what is empty or false is written, what says when or why only where it is said. */
+function spelledOut(message: Message, name: string): Message {
+  const rows = (pkiSchema as ProtoSchema).messages[name] ?? [];
+  const members = rows.flatMap(([, member, kind, occurs]) => {
+    const value = message[member] ?? (occurs === "repeated" ? [] : defaults[kind]);
+    if (value === undefined || (value === "" && sometimes.includes(member))) return [];
+    const whole = (one: unknown) =>
+      typeof one === "object" ? spelledOut(one as Message, kind) : one; // A message of that kind.
+    return [[member, Array.isArray(value) ? value.map(whole) : whole(value)] as const];
+  });
+  return Object.fromEntries(members) as Message; // From the members of a message.
+}
+const defaults: Readonly<Record<string, string | number | boolean>> = {
+  ...{ string: "", bool: false, int32: 0 },
+};
+const sometimes = ["detail", "reason"];
 
 const post = (type: string, body: string | Uint8Array) => ({
   ...{ method: "POST", headers: { "content-type": `application/${type}` } },

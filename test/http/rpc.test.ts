@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
+import { healthMethods } from "#api/rpc/health.ts";
 import { pkiSchema } from "#api/rpc/messages.ts";
 import { rpcMethods } from "#api/rpc/methods.ts";
 import { refuse } from "#core/problems.ts";
@@ -15,9 +16,11 @@ const perform: Perform = async ({ path, origin }) => {
   if (path.serial === "3") return { status: 202, body: { approval_id: "apr_1" } };
   return { status: 200, body: { serial: path.serial, requested_by: origin?.principal.subject } };
 };
+let ready = true;
 const rpc = new RpcDoor({
   ...{ service: "pki.v1.PKIService", schema: pkiSchema, handlers: stubHandlers(), perform },
   methods: rpcMethods({ urlBase: "", nonceSupported: true, delegatedResponder: true }),
+  open: healthMethods(["pki.v1.PKIService"], async () => ready),
   bodyBytesMax: 65_536,
 });
 let server: StubServer;
@@ -55,6 +58,25 @@ test("a fault is internal outside and a stack inside; a parked call names its ap
   const parked = await (await call(server.origin, "3", credential)).json();
   expect(parked.code).toBe("failed_precondition");
   expect(atob(parked.details[0].value)).toContain('{"approval_id":"apr_1"}');
+});
+
+test("a load balancer learns without a credential whether to send calls here, also while the server drains", async () => {
+  const check = async (body: object, origin = server.origin) => {
+    const init = { method: "POST", headers: { "content-type": "application/json" } };
+    const at = `${origin}/grpc.health.v1.Health/Check`;
+    return (await fetch(at, { ...init, body: JSON.stringify(body) })).json();
+  };
+  expect(await check({})).toEqual({ status: "SERVING" });
+  expect(await check({ service: "pki.v1.PKIService" })).toEqual({ status: "SERVING" });
+  expect((await check({ service: "pki.v1.Other" })).code).toBe("not_found");
+  expect((await check({ service: "x".repeat(5000) })).code).toBe("resource_exhausted");
+  expect(server.rows.at(-1)).toMatchObject({ route: "/grpc.health.v1.Health/Check", subject: "" });
+  const leaving = await startStub({}, { rpc });
+  await leaving.front.drain(0);
+  ready = false;
+  expect(await check({}, leaving.origin)).toEqual({ status: "NOT_SERVING" });
+  ready = true;
+  await leaving.stop();
 });
 
 test("the cleartext listener and a server without remote calls know no such path", async () => {

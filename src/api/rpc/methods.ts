@@ -27,6 +27,7 @@ export function rpcMethods(facts: RpcFacts): Readonly<Record<PkiMethod, RpcMetho
   const twins = {
     IssueCertificate:     ["cert.issue",   withBody("csr_pem", "profile", "validity_days", "must_staple"), certificate],
     PreviewCertificate:   ["cert.preview", withBody("csr_pem", "profile", "validity_days", "must_staple", "common_name", ...nameLists), same],
+    ValidateChain:        ["cert.validate", validated, same],
     RenewCertificate:     ["cert.renew",   withBody("serial", "csr_pem", "validity_days"), certificate],
     RevokeCertificate:    ["cert.revoke",  withBody("serial", "reason"), same],
     SuspendCertificate:   ["cert.suspend", bySerial, same],
@@ -58,6 +59,12 @@ const byCa = (message: Message) => ({ path: { id: textOf(message.ca_id) } });
 const bySerial = (message: Message): RpcQuestion => ({
   path: { id: textOf(message.ca_id), serial: textOf(message.serial) },
 });
+
+function validated({ ca_id, leaf_pem, intermediates_pem, skip_revocation }: Message): RpcQuestion {
+  const given = withBody("certificate", "intermediates", "skip_revocation");
+  const body = { certificate: leaf_pem, intermediates: intermediates_pem, skip_revocation };
+  return { path: {}, body: { ca: textOf(ca_id), ...given(body).body } };
+}
 
 function listQuery(message: Message): RpcQuestion {
   const { limit, cursor, status, profile, query, serial_prefix, expires_before } = message;

@@ -29,11 +29,20 @@ export interface RpcMethod {
   answer(answer: RpcAnswer, asked: Message): Message;
 }
 
+/** A method that is no operation: it needs no credential and goes on while the server drains. */
+export interface OpenRpcMethod {
+  readonly schema: ProtoSchema;
+  readonly messages: readonly [request: string, response: string];
+  answer(asked: Message): Promise<Message>;
+}
+
 export interface RpcDoorDeps {
   /** Full name of the service, as paths have it. */
   readonly service: string;
   readonly schema: ProtoSchema;
   readonly methods: Readonly<Record<string, RpcMethod>>;
+  /** By their paths, without the first slash. */
+  readonly open: Readonly<Record<string, OpenRpcMethod>>;
   readonly handlers: Handlers;
   readonly perform: Perform;
   /** Largest request accepted. */
@@ -50,7 +59,7 @@ export interface RpcVisit {
   fault(thrown: unknown): void;
 }
 
-/** The door for every path below the service's name; never rejects. */
+/** The door for every path below the service's name, and for those of open methods; never rejects. */
 export class RpcDoor {
   readonly #deps: RpcDoorDeps;
   readonly #prefix: string;
@@ -62,7 +71,7 @@ export class RpcDoor {
 
   /** True for paths that are answered here. */
   serves(path: string): boolean {
-    return path.startsWith(this.#prefix);
+    return path.startsWith(this.#prefix) || Object.hasOwn(this.#deps.open, path.slice(1));
   }
 
   /** Answers in the way the caller spoke; refusals carry their code and facts as a detail. */
@@ -70,6 +79,8 @@ export class RpcDoor {
     let protocol: RpcProtocol = plainConnect;
     try {
       protocol = protocolOf(visit.exchange.request.headers);
+      const open = this.#deps.open[visit.exchange.path.slice(1)];
+      if (open !== undefined) return await this.#open(visit, protocol, open);
       return await this.#call(visit, protocol);
     } catch (thrown) {
       if (!(thrown instanceof Problem)) visit.fault(thrown);
@@ -85,8 +96,7 @@ export class RpcDoor {
     const origin = await visit.origin();
     // The path is in the message, so the message is read first; but from nobody who is unknown.
     if (origin === undefined) throw refuse("unauthenticated");
-    const octets = await readBytes(exchange.request, bodyBytesMax);
-    exchange.bodyRead();
+    const octets = await bodyOf(exchange, bodyBytesMax);
     const [request, response] = method.messages;
     const asked = protocol.read({ schema, name: request }, octets);
     const { path, query = {}, body } = method.ask(asked);
@@ -103,12 +113,22 @@ export class RpcDoor {
     return protocol.answer({ schema, name: response }, method.answer(told, asked));
   }
 
+  async #open(
+    { exchange }: RpcVisit,
+    protocol: RpcProtocol,
+    { schema, messages: [request, response], answer }: OpenRpcMethod,
+  ): Promise<Response> {
+    found(exchange);
+    const octets = await bodyOf(exchange, openBytesMax);
+    const asked = protocol.read({ schema, name: request }, octets);
+    return protocol.answer({ schema, name: response }, await answer(asked));
+  }
+
   #methodOf(exchange: Exchange): RpcMethod {
     const name = exchange.path.slice(this.#prefix.length);
     const method = Object.hasOwn(this.#deps.methods, name) ? this.#deps.methods[name] : undefined;
     if (method === undefined) throw refuse("not_found");
-    exchange.route = exchange.path;
-    if (exchange.request.method !== "POST") throw refuse("method_not_allowed", { allow: ["POST"] });
+    found(exchange);
     return method;
   }
 
@@ -119,9 +139,24 @@ export class RpcDoor {
   }
 }
 
+/** From here on the path is one that is known, and may be counted under its name. */
+function found(exchange: Exchange): void {
+  exchange.route = exchange.path;
+  if (exchange.request.method !== "POST") throw refuse("method_not_allowed", { allow: ["POST"] });
+}
+
+async function bodyOf(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
+  const octets = await readBytes(exchange.request, bytesMax);
+  exchange.bodyRead();
+  return octets;
+}
+
 function present(query: Readonly<Record<string, string | undefined>>): Record<string, string> {
   const given = Object.entries(query).filter((entry): entry is [string, string] => {
     return entry[1] !== undefined && entry[1] !== "";
   });
   return Object.fromEntries(given);
 }
+
+/** Nobody is known yet, and what is asked is a name. */
+const openBytesMax = 4096;

@@ -1,8 +1,6 @@
 /** Protobuf messages say the same in octets, in JSON and to protoc, and no octets do harm. */
 
 import { expect, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import fc from "fast-check";
@@ -17,6 +15,7 @@ import {
 } from "#core/protobuf/schema.ts";
 import { decodeMessage, encodeMessage } from "#core/protobuf/wire.ts";
 import { generated } from "#scripts/proto.ts";
+import { runProtoc } from "#test/support/protoc.ts";
 
 const schema: ProtoSchema = pkiSchema;
 const names = Object.keys(schema.messages);
@@ -147,26 +146,7 @@ test.skipIf(Bun.which("protoc") === null)("protoc reads and writes the same octe
 });
 
 function protoc(verb: "encode" | "decode", name: string, input: Uint8Array): Buffer {
-  const command = [
-    "protoc",
-    `--proto_path=${folder}`,
-    `--proto_path=${wellKnown()}`,
-    `--${verb}=pki.v1.${name}`,
-    "pki.proto",
-  ];
-  const ran = Bun.spawnSync(command, { stdin: input, stdout: "pipe", stderr: "pipe" });
-  if (ran.exitCode !== 0) throw new Error(ran.stderr.toString());
-  return ran.stdout;
-}
-
-/** Debian keeps the well-known types in a package of headers; one of them is all that is wanted. */
-function wellKnown(): string {
-  const include = join(tmpdir(), "pkid-well-known-types");
-  mkdirSync(join(include, "google/protobuf"), { recursive: true });
-  const text = `syntax = "proto3"; package google.protobuf;
-    message Timestamp { int64 seconds = 1; int32 nanos = 2; }`;
-  writeFileSync(join(include, "google/protobuf/timestamp.proto"), text);
-  return include;
+  return runProtoc([`--${verb}=pki.v1.${name}`], input);
 }
 
 const anyMessage: fc.Arbitrary<[string, Message]> = fc
