@@ -49,11 +49,15 @@ export function certificateHandlers(deps: Deps) {
     "cert.orphans": handler({
       summary: "Serials that were promised and never became a certificate.",
       path: { id: text() },
+      query: pageFields,
       run: async (call) => {
-        const ca = presentCa(call.ca);
-        const orphans = await store.read.certificates.orphans(ca.id, orphansMax);
-        const items = orphans.map(orphanJson);
-        return ok({ items, next_cursor: "", has_more: false, total: items.length });
+        const { id } = presentCa(call.ca);
+        const { orphans } = store.read.certificates;
+        return ok(
+          await pageOf("cert.orphans", call, { id }, orphanJson, (limit, after) =>
+            orphans(id, limit, after),
+          ),
+        );
       },
     }),
   } satisfies Partial<Record<OperationName, Handler>>;
@@ -175,6 +179,3 @@ function presentCa(ca: CaRecord | undefined): CaRecord {
   assert(ca !== undefined, "an operation on a CA has one");
   return ca;
 }
-
-/** What is answered at most; preflight counts them all. */
-const orphansMax = 500;

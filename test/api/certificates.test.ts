@@ -302,14 +302,22 @@ test("promised serials without certificate are listed as orphans", async () => {
   world.store.beforeWrite = (operation) => {
     if (operation === "certificates.activate") throw refuse("storage_unavailable");
   };
-  await refusalOf(issue(id));
+  for (let n = 0; n < 3; n++) await refusalOf(issue(id));
   world.store.beforeWrite = () => {};
   await world.store.atomically((tx) => tx.certificates.orphanOpenIntents());
-  const { items, total } = await ask("cert.orphans", { path: { id } });
-  expect(total).toBe(1);
-  expect(items).toMatchObject([
-    { purpose: "certificate", state: "orphaned", requested_by: "root" },
-  ]);
+  const serials: string[] = [];
+  for (let cursor = "", n = 0; n < 3; n++) {
+    const query = `limit=1${cursor && `&cursor=${cursor}`}`;
+    const page = await ask("cert.orphans", { path: { id }, query });
+    expect([page.total, page.has_more]).toEqual([3, n < 2]);
+    const orphan = { purpose: "certificate", state: "orphaned", requested_by: "root" };
+    expect(page.items).toMatchObject([orphan]);
+    serials.push(page.items[0].serial);
+    cursor = page.next_cursor;
+  }
+  expect(new Set(serials).size).toBe(3);
+  const foreign = ask("cert.orphans", { path: { id }, query: "cursor=x" });
+  expect((await refusalOf(foreign)).code).toBe("bad_cursor");
 });
 
 test("profiles are listed by name with days rounded up", async () => {

@@ -168,8 +168,13 @@ function certificates(given: Given): void {
     expect(new Set(ours.map(({ opId }) => opId))).toEqual(new Set([first, third].map(String)));
     expect(ours.every(({ state }) => state === "orphaned")).toBe(true);
     const listed = await store.read.certificates.orphans(home, 10);
-    expect(listed.map(({ opId }) => opId)).toEqual([String(third), String(first)]);
-    expect(await store.read.certificates.orphans(home, 1)).toHaveLength(1);
+    expect(listed.items.map(({ opId }) => opId)).toEqual([String(third), String(first)]);
+    expect([listed.total, listed.next]).toEqual([2, undefined]);
+    const page = await store.read.certificates.orphans(home, 1);
+    expect([page.items.length, page.total]).toEqual([1, 2]);
+    const rest = await store.read.certificates.orphans(home, 1, page.next);
+    expect(rest.items.map(({ opId }) => opId)).toEqual([String(first)]);
+    expect([rest.total, rest.next]).toEqual([2, undefined]);
     expect(await store.atomically((tx) => tx.certificates.orphanOpenIntents())).toEqual([]);
   });
 

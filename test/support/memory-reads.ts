@@ -117,11 +117,15 @@ function certificateReads(state: MemoryState): Reads["certificates"] {
         }),
       );
     },
-    orphans: async (ca, limit) =>
-      [...state.intents.values()]
-        .filter((intent) => intent.caId === ca && intent.state === "orphaned")
-        .sort((a, b) => b.createdAt - a.createdAt)
-        .slice(0, limit),
+    orphans: async (ca, limit, after) =>
+      pageOf(
+        [...state.intents.values()].filter(
+          (intent) => intent.caId === ca && intent.state === "orphaned",
+        ),
+        (intent) => ({ at: intent.createdAt, id: intent.opId }),
+        limit,
+        after,
+      ),
     outstanding: async (ca, now) => {
       const living = [...state.certificates.values()].filter(
         ({ caId, kind, status, notAfter }) =>

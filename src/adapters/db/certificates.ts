@@ -17,7 +17,7 @@ import type {
 import { matching } from "./inventory-filter.ts";
 import { keyClaim } from "./key-checks.ts";
 import { ownedByDead } from "./owners.ts";
-import { counted, inserter, pageOf, placeholder, type Session } from "./session.ts";
+import { counted, inserter, olderThan, pageOf, placeholder, type Session } from "./session.ts";
 import { slicedInventory } from "./sliced-inventory.ts";
 import { supersededOf } from "./superseded.ts";
 
@@ -32,13 +32,7 @@ export function certificateReads(session: Session): CertificateReads {
       const page = await inventory(filter, limit, after);
       return { ...page, items: page.items.map(record) };
     },
-    orphans: async (ca, limit) => {
-      // Literal, not a parameter: otherwise no planner may use the partial index.
-      const orphaned = and(sql`state = 'orphaned'`, eq(t.intents.caId, ca));
-      const rows = db.select().from(t.intents).where(orphaned);
-      const newest = rows.orderBy(desc(t.intents.createdAt), desc(t.intents.opId)).limit(limit);
-      return (await newest).map(intentRecord);
-    },
+    orphans: orphansOf(session),
     outstanding: outstandingOf(session),
     superseded: supersededOf(session),
     signedBeyond: signedBeyond(session),
@@ -53,6 +47,23 @@ export function certificateReads(session: Session): CertificateReads {
       );
       return (await db.select({ id: t.cas.id }).from(t.cas).where(within).limit(1)).length > 0;
     },
+  };
+}
+
+function orphansOf({ db, t }: Session): CertificateReads["orphans"] {
+  const { caId, createdAt, opId } = t.intents;
+  return async (ca, limit, after) => {
+    // Literal, not a parameter: otherwise no planner may use the partial index.
+    const orphaned = and(sql`state = 'orphaned'`, eq(caId, ca));
+    const rows = await db
+      .select()
+      .from(t.intents)
+      .where(and(orphaned, olderThan(createdAt, opId, after)))
+      .orderBy(desc(createdAt), desc(opId))
+      .limit(limit + 1);
+    const [sum] = await db.select({ total: counted }).from(t.intents).where(orphaned);
+    const keyOf = (row: IntentRecord) => ({ at: row.createdAt, id: row.opId });
+    return pageOf(rows.map(intentRecord), limit, sum?.total ?? 0, keyOf);
   };
 }
 

@@ -115,7 +115,8 @@ export const certVerbs: Readonly<Record<string, Command>> = {
           : [await caIdOf(client, args.ca)];
       const items: unknown[] = [];
       for (const id of ids) {
-        const orphans = await client.ask("cert.orphans", { path: { id } });
+        const question = { path: { id }, query: { limit: 500 } };
+        const orphans = await client.list("cert.orphans", question, true);
         items.push(...rowsAt(orphans, "items").map((orphan) => ({ ca_id: id, ...orphan })));
       }
       const list = { items, next_cursor: "", has_more: false, total: items.length };

@@ -94,7 +94,7 @@ export interface CertificateReads {
   /** Of these serials of a CA, those that another good certificate of lineage, subject and profile outlives (EXP-2). */
   superseded(ca: CaId, serials: readonly Serial[], now: Instant): Promise<ReadonlySet<Serial>>;
   /** Intents without certificate, newest first. */
-  orphans(ca: CaId, limit: number): Promise<readonly IntentRecord[]>;
+  orphans(ca: CaId, limit: number, after?: PageKey): Promise<Page<IntentRecord>>;
   /**
    * What still depends on a CA key: its unexpired good and held certificates, those of responders left out, and the
    * latest notAfter among them; certificates being signed just now count too.

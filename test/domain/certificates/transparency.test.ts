@@ -83,7 +83,7 @@ test("precertificate and certificate are two entries of the ledger over differen
   expect(entries.at(-1)?.digest).toBe(sha256Hex(parseCertificate(certificate).tbs));
   const [intent] = world.intents().filter((one) => one.serial === serial);
   expect(intent).toMatchObject({ purpose: "precertificate", state: "issued" });
-  expect(await world.store.read.certificates.orphans(world.root.id, 10)).toEqual([]);
+  expect((await world.store.read.certificates.orphans(world.root.id, 10)).total).toBe(0);
 });
 
 test("no log is asked before the precertificate is kept, and nothing is locked while it thinks", async () => {
@@ -239,7 +239,7 @@ test("a crash while logs think leaves an orphan, whose serial is revoked after t
     expect(orphans).toMatchObject([{ purpose: "precertificate", state: "orphaned" }]);
     await world.transparency.lost();
     expect(world.store.state.revocations.size).toBe(lint.public ? 1 : 0);
-    expect(await world.store.read.certificates.orphans(world.root.id, 10)).toHaveLength(1);
+    expect((await world.store.read.certificates.orphans(world.root.id, 10)).total).toBe(1);
     expect(world.store.state.precertificates.size).toBe(1);
   }
 });
