@@ -117,6 +117,19 @@ function certificateReads(state: MemoryState): Reads["certificates"] {
         }),
       );
     },
+    ...intentReads(state),
+    signedBeyond: async (ca, own) =>
+      [...state.intents.values()].some((intent) => intent.caId === ca && intent.serial !== own) ||
+      [...state.crlReservations.keys()].some((key) => key.startsWith(`${ca}/`)),
+    profileSeen: async (profile, tenants) =>
+      [...state.certificates.values()].some(
+        (row) => row.profile === profile && row.kind === "leaf" && within(tenants, row),
+      ),
+  };
+}
+
+function intentReads(state: MemoryState): Pick<Reads["certificates"], "orphans" | "outstanding"> {
+  return {
     orphans: async (ca, limit, after) =>
       pageOf(
         [...state.intents.values()].filter(
@@ -143,13 +156,6 @@ function certificateReads(state: MemoryState): Reads["certificates"] {
         latestNotAfter: living.length === 0 ? undefined : instant(latest),
       };
     },
-    signedBeyond: async (ca, own) =>
-      [...state.intents.values()].some((intent) => intent.caId === ca && intent.serial !== own) ||
-      [...state.crlReservations.keys()].some((key) => key.startsWith(`${ca}/`)),
-    profileSeen: async (profile, tenants) =>
-      [...state.certificates.values()].some(
-        (row) => row.profile === profile && row.kind === "leaf" && within(tenants, row),
-      ),
   };
 }
 
