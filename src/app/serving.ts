@@ -26,13 +26,18 @@ export async function servingMaterial(
   cleartext: boolean,
 ): Promise<TlsMaterial | undefined> {
   if (config.tls_cert !== undefined && config.tls_key !== undefined) {
-    return configured(config.tls_cert, config.tls_key);
+    const material = configured(config.tls_cert, config.tls_key);
+    await deps.serving.claim(publicKeyOf(material.certificate));
+    return material;
   }
   if (cleartext) return undefined;
   const kept = deps.files.read();
   if (kept !== undefined && stillGood(kept.certificate, config, deps.clock)) return kept;
   return issue(deps, config);
 }
+
+const publicKeyOf = (pem: string): Uint8Array =>
+  new X509Certificate(pem).publicKey.export({ type: "spki", format: "der" });
 
 function configured(certificateFile: string, keyFile: string): TlsMaterial {
   const certificate = readFileSync(certificateFile, "utf8");

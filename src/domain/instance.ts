@@ -3,7 +3,7 @@
 import { defaultTenant } from "#core/ids.ts";
 import { assert } from "#core/problems.ts";
 import { timestamp } from "#core/time.ts";
-import { fingerprint } from "#core/x509/public-keys.ts";
+import { fingerprint, parseFingerprint } from "#core/x509/public-keys.ts";
 import type { Keys } from "./keys.ts";
 import type { Clock, Random } from "./ports.ts";
 import type { Store } from "./store.ts";
@@ -39,9 +39,12 @@ export async function prepareInstance(
   const { store, random, clock } = deps;
   const id = (await store.read.instance.value("instance_id")) ?? random.uuid();
   const password = await rootPassword(deps, root);
+  const [genesis] = await store.read.audit.ledgerAfter(0, 1);
+  assert(genesis !== undefined, "the ledger has begun");
   const createdAt = clock.now();
   await store.atomically(async (tx) => {
     await tx.instance.setValue("instance_id", id);
+    await tx.keyChecks.claim(parseFingerprint(genesis.signerFingerprint));
     if (password.stored) await tx.instance.setValue("root_password_hash", password.hash);
     await tx.access.ensureTenant({
       ...{ id: defaultTenant, slug: "default", name: "Default", status: "active", createdAt },

@@ -2,6 +2,7 @@
 
 import { expect, test } from "bun:test";
 
+import { spkiSha256 as digestOf } from "#core/x509/public-keys.ts";
 import { type InstanceDeps, prepareInstance, type RootSettings } from "#domain/instance.ts";
 import { type MemoryKeys, openMemoryKeys } from "#test/support/memory-keys.ts";
 import { type MemoryStore, openMemoryStore } from "#test/support/memory-store.ts";
@@ -22,6 +23,18 @@ test("the ledger begins with the fingerprint of its own key", async () => {
   const genesis = deps.store.state.ledger.get(1);
   expect(genesis).toMatchObject({ kind: "genesis", role: "ledger", provider: "software" });
   expect(genesis?.signerFingerprint).toMatch(/^SHA256:[A-Za-z0-9+/]{43}$/);
+});
+
+test("§6.2 own_key: the ledger key is the instance's own, also when an earlier release began the ledger", async () => {
+  const deps = ground();
+  await prepareInstance(deps, generated);
+  const [key] = deps.keys.held.values();
+  const spkiSha256 = digestOf(key?.spki ?? new Uint8Array());
+  const standing = () => deps.store.read.keyChecks.standing({ spkiSha256, duplicate: undefined });
+  expect((await standing()).own).toBe(true);
+  deps.store.state.ownKeys.clear();
+  await prepareInstance(deps, generated);
+  expect((await standing()).own).toBe(true);
 });
 
 test("the password itself is never stored", async () => {

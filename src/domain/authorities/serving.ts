@@ -6,6 +6,7 @@ import type { ProfileSet } from "#core/policy/profiles.ts";
 import { systemPrincipal } from "#core/access/principal.ts";
 import { defaultTenant } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
+import { spkiSha256 } from "#core/x509/public-keys.ts";
 import { canonicalDnsName, ipText, parseIpAddress } from "#core/x509/addresses.ts";
 import type { GeneralName } from "#core/x509/general-names.ts";
 import { encodeName } from "#core/x509/names.ts";
@@ -73,6 +74,17 @@ export class Serving {
       },
       { provider: "software", internal: true },
     );
+  }
+
+  /** Marks the key of a certificate somebody else issued as the instance's own: no leaf ever has it (§6.2 own_key). */
+  async claim(spki: Uint8Array): Promise<void> {
+    const digest = spkiSha256(spki);
+    if (
+      (await this.#deps.store.read.keyChecks.standing({ spkiSha256: digest, duplicate: undefined }))
+        .own
+    )
+      return;
+    await this.#deps.store.atomically((tx) => tx.keyChecks.claim(digest));
   }
 
   /**

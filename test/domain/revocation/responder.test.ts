@@ -7,6 +7,7 @@ import { addSeconds } from "#core/time.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { nameText } from "#core/x509/names.ts";
 import { encodeOcspRequest } from "#core/x509/ocsp.ts";
+import { spkiSha256 } from "#core/x509/public-keys.ts";
 import { type Issuer, issuerOf } from "#domain/revocation/issuers.ts";
 import type { ResponderRecord } from "#domain/revocation/store.ts";
 import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
@@ -40,6 +41,12 @@ test("callers at once share one new responder, known to OCSP and announced in th
   expect(entries.map(({ kind, purpose }) => `${kind} ${purpose}`)).toEqual([
     ...["key ", "intent responder_certificate", "outcome responder_certificate"],
   ]);
+});
+
+test("§6.2 own_key: the key of a responder is the instance's own", async () => {
+  const { held } = await signer();
+  const question = { spkiSha256: spkiSha256(held.spki), duplicate: undefined };
+  expect((await small.store.read.keyChecks.standing(question)).own).toBe(true);
 });
 
 test("the certificate has the extensions of a responder and no pointers", async () => {
