@@ -19,9 +19,7 @@ import { readBlocklists } from "#adapters/weak-keys.ts";
 import { isReady, Probes } from "#api/health.ts";
 
 import type { Config } from "#config/schema.ts";
-import { authenticator } from "#domain/access/authenticate.ts";
 import { pipeline } from "#domain/access/perform.ts";
-import { ApiTokens } from "#domain/access/tokens.ts";
 import { ClockWatch, stepFacts } from "#domain/clock-watch.ts";
 import { reconcileIntents } from "#domain/certificates/reconcile.ts";
 import { type PreparedInstance, prepareInstance } from "#domain/instance.ts";
@@ -31,6 +29,7 @@ import type { Store } from "#domain/store.ts";
 import { accessLog } from "#http/access-log.ts";
 import { consolePages } from "#http/console.ts";
 import { FrontDoor } from "#http/front-door.ts";
+import { type Access, openAccess } from "#app/access.ts";
 import { type Build, handlersOf } from "#app/handlers.ts";
 import { describe, domainParts, type Parts } from "#app/parts.ts";
 import { rpcDoor } from "#app/rpc.ts";
@@ -174,12 +173,17 @@ function compose(opened: Opened): App {
   });
   observeComponents(metrics, () => probes.components());
   const stopObserving = observeResources(metrics);
-  const front = frontDoor(opened, parts, probes);
+  const access = openAccess({
+    ...{ config, store, clock, random, metrics, passwords: opened.passwords },
+    rootPasswordHash: opened.instance.rootPasswordHash,
+  });
+  const { failedLogins } = access;
+  const front = frontDoor(opened, parts, probes, access);
   return {
     fetch: async (request) => front.handle(request, { side: "local", secure: false, peer: "" }),
     serve: (options) =>
       startRunning({
-        ...{ ...options, config, store, parts, front, schedules, clock, log },
+        ...{ ...options, config, store, parts, front, schedules, clock, log, failedLogins },
         files: new ServingFiles(config.data_dir),
         prepare: (next) => {
           const listed = readBlocklists(next.keychecks.weak_key_blocklist_paths);
@@ -197,24 +201,9 @@ function compose(opened: Opened): App {
   };
 }
 
-function frontDoor(opened: Opened, parts: Parts, probes: Probes): FrontDoor {
-  const { config, build, log, store, keys, metrics, passwords, instance } = opened;
+function frontDoor(opened: Opened, parts: Parts, probes: Probes, access: Access): FrontDoor {
+  const { config, build, log, store, keys, metrics } = opened;
   const clock = systemClock;
-  const tokens = new ApiTokens({
-    ...{ store, clock, random: systemRandom },
-    maxLifetimeDays: config.auth.api_tokens.max_lifetime_days,
-    onVerified: (result) => metrics.count("pki_auth_token_verifications_total", { result }),
-  });
-  const authenticate = authenticator({
-    ...{ store, clock, tokens },
-    root: {
-      username: config.root_user.username,
-      passwordHash: instance.rootPasswordHash,
-      basicAllowed: config.policy.allow_root_basic_auth,
-    },
-    checkPassword: (password, hash) => passwords.check(password, hash),
-    onLogin: (result) => metrics.count("pki_auth_logins_total", { method: "password", result }),
-  });
   const perform = pipeline({
     ...{ store, clock, hasRoom: () => opened.space.enough },
     onDecision: (action, allowed) => {
@@ -223,13 +212,14 @@ function frontDoor(opened: Opened, parts: Parts, probes: Probes): FrontDoor {
     },
   });
   const handlers = handlersOf({
-    ...{ config, build, store, keys, clock, tokens, parts, probes, metrics },
+    ...{ config, build, store, keys, clock, access, parts, probes, metrics },
     ...{ roles: keyRoles(config), draining: () => front.draining },
   });
   const ready = async () => isReady(await probes.components(), front.draining);
   const rpc = rpcDoor(config, handlers, perform, ready);
   const front: FrontDoor = new FrontDoor({
-    ...{ perform, authenticate, log, random: systemRandom, console: consolePages(), handlers },
+    ...{ perform, log, random: systemRandom, console: consolePages(), handlers },
+    ...{ authenticate: access.authenticate, cookies: access.cookies },
     ...(rpc === undefined ? {} : { rpc }),
     observer: accessLog({
       ...{ clock, log, counters: requestCounters(metrics) },

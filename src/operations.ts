@@ -1,6 +1,7 @@
 /** WHAT PKID CAN DO: every operation with its route, who may call it, whose tenant it concerns, and its gates. */
 
 import type { Capability } from "#core/access/roles.ts";
+import type { Action } from "#core/audit/actions.ts";
 
 /**
  * How one operation is reached and guarded.
@@ -8,6 +9,7 @@ import type { Capability } from "#core/access/roles.ts";
  * - `on`: what the capability must be held on: `ca` (the CA named in the path), `tenant` (the one the body names, else the
  *   caller's), `platform`, or `any` scope (the answer is narrowed to the scopes where it is held).
  * - `writes`: refusals after authentication are audited under the operation's name; foreign and absent ids look alike (403).
+ * - `action`: the audit action, where it has another name than the operation.
  * - `suspendable`: refused while the tenant is suspended. `limit`: the rate and guard class.
  * - `grows`: adds records nobody waits for in an emergency; refused while the disk is nearly full (`database.min_free_mb`).
  * - `aliases`: further paths of the same operation, with the same parameters and guards.
@@ -19,9 +21,10 @@ export interface Operation {
   readonly needs: "pub" | "any" | Capability;
   readonly on?: "ca" | "tenant" | "platform" | "any";
   readonly writes?: true;
+  readonly action?: Action;
   readonly suspendable?: true;
   readonly grows?: true;
-  readonly limit?: "ocsp" | "crl" | "chain" | "admin" | "admin_sign" | "exempt";
+  readonly limit?: "ocsp" | "crl" | "chain" | "login" | "admin" | "admin_sign" | "exempt";
   readonly local?: true;
   readonly bodyBytesMax?: number;
 }
@@ -40,6 +43,9 @@ export const operations = {
   "openapi.read":          { route: "GET /openapi.json",                                 needs: "pub" },
   "openapi.page":          { route: "GET /docs",                                         needs: "pub" },
   "auth.config":           { route: "GET /api/auth/config",                              needs: "pub" },
+  "auth.login_password":   { route: "POST /auth/login/password",                         needs: "pub", limit: "login" },
+  "auth.logout":           { route: "POST /auth/logout",                                 needs: "pub" },
+  "auth.session":          { route: "GET /auth/session",                                 needs: "pub" },
   "auth.me":               { route: "GET /api/me",                                       needs: "any" },
 
   // certificate authorities
@@ -96,6 +102,8 @@ export const operations = {
   "monitor.clock_accept":  { route: "POST /api/monitor/clock:accept",                    needs: "ca:manage", on: "platform", writes: true, local: true, limit: "exempt" },
 
   // access
+  "session.list":          { route: "GET /api/sessions",                                 needs: "session:manage", on: "platform" },
+  "session.end":           { route: "DELETE /api/sessions/{id}",                         needs: "session:manage", on: "platform", writes: true, action: "auth.logout" },
   "token.list":            { route: "GET /api/tokens",                                   needs: "token:manage", on: "any" },
   "token.create":          { route: "POST /api/tokens",                                  needs: "token:manage", on: "tenant", writes: true, grows: true },
   "token.revoke":          { route: "DELETE /api/tokens/{id}",                           needs: "any", writes: true },

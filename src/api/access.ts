@@ -1,6 +1,5 @@
 /** Who is calling, and API tokens, in JSON. */
 
-import type { Principal } from "#core/access/principal.ts";
 import { roles } from "#core/access/roles.ts";
 import type { TenantId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
@@ -21,12 +20,15 @@ import type { ApiTokens } from "#domain/access/tokens.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
+import type { LoginConfig } from "./logins.ts";
 import { pageFields, pageOf, readableTenant } from "./pages.ts";
+import { userInfo } from "./user.ts";
 
 export interface AccessHandlerDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly tokens: ApiTokens;
+  readonly loginConfig: LoginConfig;
 }
 
 /** Handlers for `auth.*` and `token.*`. */
@@ -34,7 +36,7 @@ export function accessHandlers(deps: AccessHandlerDeps) {
   return {
     "auth.config": handler({
       summary: "Which ways of logging in are switched on.",
-      run: async () => ok(loginConfig),
+      run: async () => ok(deps.loginConfig),
     }),
     "auth.me": handler({
       summary: "The principal behind this request.",
@@ -108,20 +110,6 @@ function instantField() {
   });
 }
 
-/** UserInfo of the HTTP contract §2.1. */
-function userInfo(principal: Principal) {
-  const { email, emailVerified, name } = principal;
-  return {
-    sub: principal.subject,
-    ...(email === undefined ? {} : { email, email_verified: emailVerified ?? false }),
-    ...present("name", name),
-    is_root: principal.isRoot,
-    roles: principal.roles,
-    tenant_roles: principal.tenantRoles,
-    groups: principal.groups,
-  };
-}
-
 function tokenJson(token: ApiTokenRecord) {
   return {
     ...{ id: token.id, ...present("tenant_id", token.tenant), name: token.name },
@@ -155,13 +143,4 @@ const tokenBody = {
   expires_at: optional(instantField()),
   expiry: optional(instantField()),
   expires_in_days: optional(integer(1, 36_500)),
-};
-
-/** Logins come with the features that need them; until then each is off. */
-const loginConfig = {
-  oidc_enabled: false,
-  oidc_login_enabled: false,
-  password_login: false,
-  ldap_login: false,
-  webauthn_enabled: false,
 };

@@ -16,14 +16,15 @@ import { issuanceHandlers } from "#api/issuance.ts";
 import { kekHandlers } from "#api/kek.ts";
 import { keyHandlers } from "#api/keys.ts";
 import { pinningHandlers } from "#api/pinning.ts";
+import { loginHandlers } from "#api/logins.ts";
 import { lintHandlers } from "#api/lint.ts";
 import { profileHandlers } from "#api/profiles.ts";
+import { sessionHandlers } from "#api/sessions.ts";
 import { revocationHandlers } from "#api/revocations.ts";
 import { rolloverHandlers } from "#api/rollover.ts";
 import { transparencyHandlers } from "#api/transparency.ts";
 import { validationHandlers } from "#api/validation.ts";
 import type { Config } from "#config/schema.ts";
-import type { ApiTokens } from "#domain/access/tokens.ts";
 import type { Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
@@ -31,6 +32,7 @@ import { descriptionHandlers } from "#http/docs.ts";
 import type { Handlers } from "#http/public.ts";
 import { crlRead } from "#protocols/crl.ts";
 import { ocspHandlers } from "#protocols/ocsp.ts";
+import type { Access } from "./access.ts";
 import type { Parts } from "./parts.ts";
 
 export type Build = HealthBuild;
@@ -41,7 +43,7 @@ export interface HandlerGround {
   readonly store: Store;
   readonly keys: Keys;
   readonly clock: Clock;
-  readonly tokens: ApiTokens;
+  readonly access: Access;
   readonly parts: Parts;
   readonly probes: Probes;
   readonly metrics: Metrics;
@@ -51,7 +53,7 @@ export interface HandlerGround {
 
 /** The complete set. */
 export function handlersOf(ground: HandlerGround): Handlers {
-  const { config, build, store, keys, clock, tokens, parts, probes, metrics } = ground;
+  const { config, build, store, keys, clock, access, parts, probes, metrics } = ground;
   const { revoker, publisher, ocsp } = parts.revocation;
   const answers = ocspHandlers({
     ...{ ocsp, clock, httpMaxAgeSeconds: config.ocsp.http_max_age_seconds },
@@ -68,7 +70,14 @@ export function handlersOf(ground: HandlerGround): Handlers {
       },
       probes,
     ),
-    ...accessHandlers({ store, clock, tokens }),
+    ...accessHandlers({ store, clock, ...access }),
+    ...sessionHandlers(access),
+    ...loginHandlers({
+      clock,
+      ...access,
+      config: access.loginConfig,
+      publicUrl: config.server.public_url,
+    }),
     ...auditHandlers({ store }),
     ...keyHandlers({
       ...{ store, keys, roles: ground.roles, poolSize: config.pkcs11.session_pool_size },

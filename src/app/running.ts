@@ -6,6 +6,7 @@ import type { ServingFiles } from "#adapters/serving-files.ts";
 import { reload } from "#config/reload.ts";
 import type { Config } from "#config/schema.ts";
 import { configDigest } from "#config/show.ts";
+import type { FailedLogins } from "#domain/access/failed-logins.ts";
 import type { Clock, Log } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { FrontDoor } from "#http/front-door.ts";
@@ -27,6 +28,7 @@ export interface RunningDeps {
   readonly front: FrontDoor;
   readonly schedules: Schedules;
   readonly files: ServingFiles;
+  readonly failedLogins: FailedLogins;
   readonly clock: Clock;
   readonly log: Log;
   readonly cleartext: boolean;
@@ -73,6 +75,7 @@ class Server implements Running {
         crls: refresh,
         responders,
         counts,
+        failedLogins: deps.failedLogins,
         kek: deps.parts.sealing.rotation,
         serving: { renewals: () => this.#rotate() },
         transparency: deps.parts.transparency,
@@ -145,6 +148,7 @@ class Server implements Running {
   async stop(): Promise<void> {
     await this.#listeners?.close(this.#config.server.shutdown_timeout_seconds * 1000);
     await this.#scheduler.stop();
+    await this.#deps.failedLogins.fold(true);
     await this.#deps.parts.counts.write();
     await this.#rememberTime();
   }

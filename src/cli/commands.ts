@@ -20,6 +20,7 @@ import { profileVerbs } from "#cli/commands/profile.ts";
 import { quickstart } from "#cli/commands/quickstart.ts";
 import { revokeVerbs } from "#cli/commands/revoke.ts";
 import { serve } from "#cli/commands/serve.ts";
+import { sessionsVerbs } from "#cli/commands/sessions.ts";
 import { tokenVerbs } from "#cli/commands/token.ts";
 
 export const nouns: Readonly<Record<string, Noun>> = {
@@ -37,6 +38,7 @@ export const nouns: Readonly<Record<string, Noun>> = {
   ocsp: { summary: "Online certificate status.", verbs: ocspVerbs },
   monitor: { summary: "What is watched.", verbs: monitorVerbs },
   "dns-records": { summary: "DNS records that pin keys.", verbs: dnsRecordsVerbs },
+  sessions: { summary: "People who are logged in.", verbs: sessionsVerbs },
   token: { summary: "API tokens.", verbs: tokenVerbs },
   audit: { summary: "The audit chain.", verbs: auditVerbs },
   keys: {

@@ -44,6 +44,15 @@ export function renderProblem(
   return { ...rendered, bug: problem === undefined };
 }
 
+/** A JSON answer of a public handler, with these `Set-Cookie` values. */
+export function jsonResponse(body: unknown, cookies: readonly string[] = []): Response {
+  const text = JSON.stringify(body);
+  const headers = new Headers(jsonHeaders);
+  headers.set("content-length", String(Buffer.byteLength(text)));
+  for (const cookie of cookies) headers.append("set-cookie", cookie);
+  return new Response(text, { headers });
+}
+
 /** Adds what every answer carries to the response of a public handler; its own headers win. */
 export function dressed(exchange: Exchange, response: Response): Sized {
   const { headers } = response;

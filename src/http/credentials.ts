@@ -1,23 +1,24 @@
 /** Reads what a request presents to prove who is asking; nothing is believed here. */
 
-import type { Presented } from "#domain/access/presented.ts";
+import type { Authorization, Presented } from "#domain/access/presented.ts";
 import { tokenPrefix } from "#domain/access/tokens.ts";
 
+import type { Cookies } from "./cookies.ts";
 import type { Exchange } from "./exchange.ts";
 
-/**
- * The credential of the exchange in the order of HTTP contract §2.1: an `Authorization` header never falls through,
- * an unknown scheme counts as none, and only the admin socket makes a caller without credential its owner.
- */
-export function presentedBy(exchange: Exchange, osUser: string): Presented {
-  const header = exchange.request.headers.get("authorization");
-  const presented = header === null ? none : readAuthorization(header);
-  if (presented.kind !== "none" || exchange.side !== "local") return presented;
-  return { kind: "local", user: osUser };
+/** All the exchange presents; `osUser` is who a caller on the admin socket is. */
+export function presentedBy(exchange: Exchange, cookies: Cookies, osUser: string): Presented {
+  const { headers } = exchange.request;
+  const header = headers.get("authorization");
+  return {
+    authorization: header === null ? undefined : readAuthorization(header),
+    cookie: cookies.session(headers),
+    localUser: exchange.side === "local" ? osUser : undefined,
+  };
 }
 
-/** Reads an `Authorization` value (RFC 9110 §11.4); scheme names are case-insensitive. */
-export function readAuthorization(header: string): Presented {
+/** Reads an `Authorization` value (RFC 9110 §11.4); scheme names are case-insensitive, and an unknown one is none. */
+export function readAuthorization(header: string): Authorization | undefined {
   const [, scheme = "", credential = ""] = /^\s*(\S+)(?:[ \t]+(.*?))?\s*$/s.exec(header) ?? [];
   switch (scheme.toLowerCase()) {
     case "basic":
@@ -27,12 +28,12 @@ export function readAuthorization(header: string): Presented {
     case "bearer":
       return readBearer(credential);
     default:
-      return none;
+      return undefined;
   }
 }
 
 /** RFC 7617: base64 of UTF-8 `name:password`; the name ends at the first colon. */
-function readBasic(credential: string): Presented {
+function readBasic(credential: string): Authorization {
   if (credential.length > credentialMax || !base64Pattern.test(credential)) {
     return malformed("basic");
   }
@@ -48,15 +49,14 @@ function readBasic(credential: string): Presented {
 }
 
 /** A malformed token is presented as it is: it is unknown like any other, and counted so. */
-function readBearer(credential: string): Presented {
+function readBearer(credential: string): Authorization {
   if (credential.startsWith(tokenPrefix)) return { kind: "token", secret: credential };
   return /^[\x21-\x7e]+$/.test(credential)
     ? { kind: "bearer", token: credential }
     : malformed("bearer");
 }
 
-const malformed = (scheme: "basic" | "bearer"): Presented => ({ kind: "malformed", scheme });
+const malformed = (scheme: "basic" | "bearer"): Authorization => ({ kind: "malformed", scheme });
 
-const none: Presented = { kind: "none" };
 const credentialMax = 16_384;
 const base64Pattern = /^[A-Za-z0-9+/]+={0,2}$/;

@@ -10,7 +10,9 @@ import { operationOf } from "#operations";
 
 import { dressed, renderAnswer, renderProblem, type Sized } from "./answer.ts";
 import { readJson, refuseAnnounced } from "./body.ts";
+import type { Cookies } from "./cookies.ts";
 import { presentedBy } from "./credentials.ts";
+import { requireCsrfToken } from "./csrf.ts";
 import type { Exchange, Match, Observer, Side } from "./exchange.ts";
 import { hotMatch } from "./hot.ts";
 import type { Handlers, PublicHandler } from "./public.ts";
@@ -28,6 +30,8 @@ export interface FrontDoorDeps {
   readonly trustedProxies: readonly string[];
   /** `server.max_body_bytes`. */
   readonly bodyBytesMax: number;
+  /** The cookies sessions travel in. */
+  readonly cookies: Cookies;
   /** Name of the user this process runs as: who a caller on the admin socket is. */
   readonly osUser: string;
   /** Files outside the operations table; undefined for a path that is not one. */
@@ -226,11 +230,14 @@ export class FrontDoor {
 
   async #origin(exchange: Exchange): Promise<Origin | undefined> {
     const { ip, requestId } = exchange;
-    const presented = presentedBy(exchange, this.#deps.osUser);
-    const principal = await this.#deps.authenticate(presented, ip, requestId);
-    if (principal === undefined) return undefined;
+    const presented = presentedBy(exchange, this.#deps.cookies, this.#deps.osUser);
+    const authenticated = await this.#deps.authenticate(presented, { ip, requestId });
+    if (authenticated === undefined) return undefined;
+    const { principal, session } = authenticated;
     exchange.subject = principal.subject;
-    return { principal, ip, requestId };
+    if (session === undefined) return { principal, ip, requestId };
+    requireCsrfToken(exchange.request, session.csrfToken);
+    return { principal, session, ip, requestId };
   }
 
   #refused(exchange: Exchange, thrown: unknown): Sized {

@@ -3,7 +3,7 @@
 import type { Handler } from "#domain/access/call.ts";
 import type { OperationName, operations } from "#operations";
 
-/** One request of a `pub` operation; no credential has been looked at and none may be. */
+/** One request of a `pub` operation; no credential has been looked at. */
 export interface PublicRequest {
   readonly request: Request;
   /** Percent-decoded once; the value of a `{name*}` is verbatim, raw slashes and escapes kept. */

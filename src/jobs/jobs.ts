@@ -14,6 +14,8 @@ export interface JobDeps {
   readonly counts: { write(): Promise<void> };
   /** Renews the serving certificate when it is due. */
   readonly serving: { renewals(): Promise<void> };
+  /** Tells of failed logins that were counted and not yet told. */
+  readonly failedLogins: { fold(): Promise<void> };
   readonly transparency: {
     lost(): Promise<void>;
     readonly monitor: { run(): Promise<unknown> };
@@ -33,6 +35,7 @@ export const schedule = (deps: JobDeps): readonly Job[] => [
   { name: "ct.lost", everySeconds: 60, run: () => deps.transparency.lost() },
   ...inclusion(deps),
   { name: "kek.finish", everySeconds: 60, run: () => deps.kek.finish() },
+  { name: "login.fold", everySeconds: 60, run: () => deps.failedLogins.fold() },
   { name: "ledger.count", everySeconds: 3600, run: () => deps.counts.write() },
   { name: "serving.renew", everySeconds: 3600, run: () => deps.serving.renewals() },
   {

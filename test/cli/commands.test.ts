@@ -37,6 +37,8 @@ const requests = [
   ["token create --name a --roles issuer,auditor --expires-at 2030-01-01", "POST /api/tokens", { name: "a", roles: ["issuer", "auditor"], scope: "tenant", expires_at: "2030-01-01T00:00:00Z" }],
   ["token list --tenant web",                  "GET /api/tokens?tenant=web", undefined],
   [`token revoke ${id}`,                       `DELETE /api/tokens/${id}`, undefined],
+  ["sessions list --limit 5",                  "GET /api/sessions?limit=5", undefined],
+  [`sessions end ${id}`,                       `DELETE /api/sessions/${id}`, undefined],
   ["audit list --action cert.* --ca issuing --since 2030-01-01", "GET /api/events?action=cert.*&ca=issuing&from=2030-01-01", undefined],
   [`audit list --actor=--all --serial=`,       "GET /api/events?actor=--all&serial=", undefined],
   [`token revoke -- --json`,                   "DELETE /api/tokens/--json", undefined],

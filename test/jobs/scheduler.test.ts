@@ -111,6 +111,7 @@ function recordingJobs(ahead?: { readonly from: Instant; readonly to: Instant })
   const jobs = schedule({
     crls,
     kek: { finish: work("kek") },
+    failedLogins: { fold: work("failed logins") },
     counts: { write: work("counts") },
     serving: { renewals: work("serving") },
     responders: { renewals: work("responders") },
@@ -135,6 +136,7 @@ test("the schedule calls each of its jobs", async () => {
     "lost",
     "inclusion",
     "kek",
+    "failed logins",
     "counts",
     "serving",
     "access log",

@@ -11,6 +11,7 @@ import type { LogLevel } from "#domain/ports.ts";
 import { type OperationName, operationOf, operations } from "#operations";
 
 import { accessLog } from "#http/access-log.ts";
+import { Cookies } from "#http/cookies.ts";
 import { FrontDoor, type FrontDoorDeps } from "#http/front-door.ts";
 import { Listeners, type ListenerOptions } from "#http/listener.ts";
 import type { Handlers, PublicHandler } from "#http/public.ts";
@@ -44,6 +45,7 @@ export async function startStub(
   const front = new FrontDoor({
     ...{ perform: stubPerform, authenticate: stubAuthenticate, observer, log },
     random: { uuid: () => crypto.randomUUID() },
+    cookies: new Cookies({ name: "pki_session", insecure: false }),
     ...{ trustedProxies: [], bodyBytesMax: 65_536, osUser: "tester" },
     ...deps,
     handlers: { ...stubHandlers(), ...deps.handlers },
@@ -88,28 +90,28 @@ const stubPerform: Perform = async (call) => {
 };
 
 /** `root:secret` and `pki_pat_good` are known. */
-const stubAuthenticate: Authenticate = async (presented) => {
-  switch (presented.kind) {
-    case "none":
-      return undefined;
-    case "local":
-      return principal(`local:${presented.user}`, "local");
+const stubAuthenticate: Authenticate = async ({ authorization, localUser }) => {
+  switch (authorization?.kind) {
+    case undefined:
+      return localUser === undefined ? undefined : principal(`local:${localUser}`, "local");
     case "basic":
-      if (presented.name !== "root" || presented.password !== "secret") {
+      if (authorization.name !== "root" || authorization.password !== "secret") {
         throw refuse("invalid_credentials");
       }
       return principal("root", "basic");
     case "token":
-      if (presented.secret !== "pki_pat_good") throw refuse("invalid_token");
+      if (authorization.secret !== "pki_pat_good") throw refuse("invalid_token");
       return principal("token:1", "token");
     default:
       throw refuse("invalid_token");
   }
 };
 
-const principal = (subject: string, mechanism: Principal["mechanism"]): Principal => ({
-  ...{ subject, person: subject, isRoot: false, roles: ["admin"], tenantRoles: {}, groups: [] },
-  mechanism,
+const principal = (subject: string, mechanism: Principal["mechanism"]) => ({
+  principal: {
+    ...{ subject, person: subject, isRoot: false, roles: ["admin"], tenantRoles: {}, groups: [] },
+    mechanism,
+  } satisfies Principal,
 });
 
 const derStub: PublicHandler = ({ path }) => {

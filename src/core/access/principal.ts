@@ -57,6 +57,28 @@ export function effectiveRoles(principal: Principal, tenant: TenantId | undefine
   return [...new Set([...principal.roles, ...inTenant])].join(",");
 }
 
+/**
+ * The person behind a subject. A verified e-mail address goes with it, because two subjects with one address are one
+ * person (HTTP contract §2.1); the text is kept with tokens and requests and compared by `samePerson` alone.
+ */
+export function personOf(subject: string, verifiedEmail?: string): string {
+  return verifiedEmail === undefined ? subject : `${subject} <${verifiedEmail.toLowerCase()}>`;
+}
+
+/** True when both texts stand for one person: by subject or by verified address. */
+export function samePerson(one: string, other: string): boolean {
+  const [subject, email] = personParts(one);
+  const [otherSubject, otherEmail] = personParts(other);
+  return subject === otherSubject || (email !== undefined && email === otherEmail);
+}
+
+/**
+ * True for subjects that mean something inside pkid; whoever vouches for outsiders may not hand them out, or a directory
+ * entry could act as root or as somebody's token.
+ */
+export const reservedSubject = (subject: string): boolean =>
+  /^(root|anonymous|(token|local|system|acme|est|scep|cmp):.*)$/is.test(subject);
+
 /** The actor pkid itself is when the clock calls, e.g. `system:crl`. */
 export function systemPrincipal(job: string): Principal {
   return {
@@ -72,4 +94,9 @@ export function systemPrincipal(job: string): Principal {
 
 function holdsPlatformWide(principal: Principal, capability: Capability): boolean {
   return principal.isRoot || principal.roles.some((role) => gives(role, capability, "platform"));
+}
+
+function personParts(person: string): readonly [subject: string, email: string | undefined] {
+  const [, subject, email] = /^(.*) <([^<>\s]+)>$/s.exec(person) ?? [];
+  return subject === undefined ? [person, undefined] : [subject, email];
 }

@@ -9,6 +9,8 @@ const caDetail = [
 
 /** Columns: the detail keys. Target and target name are given by whoever appends the event. */
 export const actions = {
+  "auth.login": ["method"],
+  "auth.logout": ["ended_by"],
   "auth.login_failed": ["method", "reason", "channel", "count"],
   "token.create": ["scope", "roles", "tenant", "expires_at", "approval"],
   "token.revoke": ["scope", "roles", "tenant", "expires_at", "approval"],

@@ -1,134 +1,124 @@
-/** Turns what a request presents into a principal, in the evaluation order of the HTTP contract §2.1. */
+/** Turns what a request presents into a principal, by the mechanisms of the HTTP contract §2.1 in their order. */
 
 import type { Principal } from "#core/access/principal.ts";
-import { equalInConstantTime, sha256 } from "#core/crypto.ts";
 import { refuse } from "#core/problems.ts";
-import type { Clock } from "#domain/ports.ts";
-import type { Store } from "#domain/store.ts";
+import type { FailedLogins } from "./failed-logins.ts";
 import type { Presented } from "./presented.ts";
+import type { RootAccount } from "./root-account.ts";
+import type { Session, Sessions } from "./sessions.ts";
 import type { ApiTokens } from "./tokens.ts";
 
-/**
- * Gives the principal, or undefined when nothing is presented. Refuses `invalid_credentials` for a wrong name or password
- * and `invalid_token` for every bad token or bearer; a presented credential never falls through to a weaker one.
- */
+/** Where a request comes from. */
+export interface Whence {
+  readonly ip: string;
+  readonly requestId: string;
+}
+
+export interface Authenticated {
+  readonly principal: Principal;
+  /** The session behind the principal, when a cookie proved it. */
+  readonly session?: Session;
+}
+
+/** Gives who is asking, or undefined when nothing that was presented says so. Refuses what a mechanism refuses. */
 export type Authenticate = (
   presented: Presented,
-  ip: string,
-  requestId: string,
-) => Promise<Principal | undefined>;
+  whence: Whence,
+) => Promise<Authenticated | undefined>;
 
-/** Compares a password with a stored hash (argon2id); slow on purpose, off the main thread. */
-export type PasswordCheck = (password: string, hash: string) => Promise<boolean>;
+/**
+ * One way of proving who one is. Undefined lets the next one try: nothing was presented for it, or what was may fall
+ * through. A refusal is final, so that a bad credential never falls through to a weaker one.
+ */
+export type Mechanism = Authenticate;
 
-export interface AuthenticateDeps {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly tokens: ApiTokens;
-  readonly root: {
-    readonly username: string;
-    readonly passwordHash: string;
-    readonly basicAllowed: boolean;
-  };
-  readonly checkPassword: PasswordCheck;
-  readonly onLogin: (result: "success" | "error") => void;
+/** Who a bearer token of an identity provider stands for; refuses `invalid_token` and `oidc_unavailable`. */
+export type BearerCheck = (token: string) => Promise<Principal>;
+
+export interface MechanismDeps {
+  readonly root: RootAccount;
+  /** `policy.allow_root_basic_auth`. */
+  readonly rootBasicAllowed: boolean;
+  readonly failures: FailedLogins;
+  readonly tokens: Pick<ApiTokens, "verify">;
+  /** Undefined without a provider: then every bearer is refused. */
+  readonly bearer: BearerCheck | undefined;
+  readonly sessions: Pick<Sessions, "find">;
+  /** Told every Basic attempt; metrics are its only use. */
+  readonly onBasic: (result: "success" | "denied") => void;
 }
 
-/** Builds authentication from the root account and the token verifier. */
-export function authenticator(deps: AuthenticateDeps): Authenticate {
-  const basic = new RootBasic(deps);
-  return async (presented, ip, requestId) => {
-    switch (presented.kind) {
-      case "none":
-        return undefined;
-      case "basic":
-        return basic.login(presented.name, presented.password, ip, requestId);
-      case "token":
-        return deps.tokens.verify(presented.secret, ip);
-      case "bearer":
-        throw refuse("invalid_token");
-      case "local":
-        return localPrincipal(presented.user);
-      case "malformed":
-        throw refuse(presented.scheme === "basic" ? "invalid_credentials" : "invalid_token");
-      default:
-        return presented satisfies never;
+/** THE ORDER. A credential of the first three is final; a cookie that is unknown or expired is as good as none. */
+export const mechanisms = (deps: MechanismDeps): readonly Mechanism[] => [
+  basic(deps),
+  apiToken(deps),
+  bearerToken(deps),
+  sessionCookie(deps),
+  localSocket,
+];
+
+/** Tries the mechanisms in order. */
+export function authenticator(inOrder: readonly Mechanism[]): Authenticate {
+  return async (presented, whence) => {
+    for (const mechanism of inOrder) {
+      const found = await mechanism(presented, whence);
+      if (found !== undefined) return found;
     }
+    return undefined;
   };
 }
 
-/** The one account of a fresh instance. */
-class RootBasic {
-  /** SHA-256 of the last password that passed, so that argon2id runs once per password and not per request. */
-  private passed: Uint8Array | undefined;
-  private readonly failures = new Map<string, { at: number; count: number }>();
-
-  constructor(private readonly deps: AuthenticateDeps) {}
-
-  async login(name: string, password: string, ip: string, requestId: string): Promise<Principal> {
-    const { root } = this.deps;
-    // The password is checked whatever the name is, so that a wrong name takes as long as a wrong password.
-    const right = password.length > 0 && (await this.check(password));
-    const accepted = right && constantTimeEqual(name, root.username) && root.basicAllowed;
-    this.deps.onLogin(accepted ? "success" : "error");
-    if (accepted) return rootPrincipal(root.username);
-    await this.recordFailure(name, ip, requestId);
+function basic({ root, rootBasicAllowed, failures, onBasic }: MechanismDeps): Mechanism {
+  return async ({ authorization }, whence) => {
+    if (authorization?.kind === "malformed" && authorization.scheme === "basic") {
+      throw refuse("invalid_credentials");
+    }
+    if (authorization?.kind !== "basic") return undefined;
+    const { name, password } = authorization;
+    // Checked also where it cannot count, so that the setting shows in no answer and in no time.
+    const right = await root.verify(name, password);
+    const accepted = right && rootBasicAllowed;
+    onBasic(accepted ? "success" : "denied");
+    if (accepted) return { principal: root.principal("basic") };
+    const failure = {
+      method: "password",
+      reason: "invalid_credentials",
+      channel: "basic",
+    } as const;
+    await failures.record({ ...failure, loginName: name, ...whence });
     throw refuse("invalid_credentials");
-  }
-
-  private async check(password: string): Promise<boolean> {
-    const presented = sha256(new TextEncoder().encode(password));
-    if (this.passed !== undefined && equalInConstantTime(this.passed, presented)) return true;
-    const right = await this.deps.checkPassword(password, this.deps.root.passwordHash);
-    if (right) this.passed = presented;
-    return right;
-  }
-
-  /** Repeats from one address fold into one event per minute, so that guessing cannot flood the chain. */
-  private async recordFailure(name: string, ip: string, requestId: string): Promise<void> {
-    const now = this.deps.clock.now();
-    const recent = this.failures.get(ip);
-    if (recent !== undefined && now - recent.at < 60_000) {
-      recent.count += 1;
-      return;
-    }
-    const count = recent === undefined ? undefined : recent.count;
-    if (this.failures.size >= addressesMax) this.failures.clear();
-    this.failures.set(ip, { at: now, count: 1 });
-    await this.deps.store.atomically(async (tx) => {
-      await tx.audit.appendEvent(
-        {
-          ...{ action: "auth.login_failed", result: "denied", actor: "anonymous" },
-          ...{ targetName: printableName(name), ip, requestId },
-          detail: { method: "password", reason: "invalid_credentials", channel: "basic", count },
-        },
-        now,
-      );
-    });
-  }
+  };
 }
 
-function rootPrincipal(username: string): Principal {
-  return {
-    ...{ subject: "root", person: "root", name: username, isRoot: true, roles: ["admin"] },
-    ...{ tenantRoles: {}, groups: [], mechanism: "basic" },
+function apiToken({ tokens }: MechanismDeps): Mechanism {
+  return async ({ authorization }, { ip }) => {
+    if (authorization?.kind !== "token") return undefined;
+    return { principal: await tokens.verify(authorization.secret, ip) };
+  };
+}
+
+function bearerToken({ bearer }: MechanismDeps): Mechanism {
+  return async ({ authorization }) => {
+    if (authorization?.kind === "malformed") throw refuse("invalid_token");
+    if (authorization?.kind !== "bearer") return undefined;
+    if (bearer === undefined) throw refuse("invalid_token");
+    return { principal: await bearer(authorization.token) };
+  };
+}
+
+function sessionCookie({ sessions }: MechanismDeps): Mechanism {
+  return async ({ cookie }) => {
+    const session = cookie === undefined ? undefined : sessions.find(cookie);
+    return session && { principal: session.principal, session };
   };
 }
 
 /** All local callers together are one person (CLI-3). */
-function localPrincipal(user: string): Principal {
-  return {
-    ...{ subject: `local:${user}`, person: "local", isRoot: false, roles: ["admin"] },
+const localSocket: Mechanism = async ({ localUser }) => {
+  if (localUser === undefined) return undefined;
+  const principal: Principal = {
+    ...{ subject: `local:${localUser}`, person: "local", isRoot: false, roles: ["admin"] },
     ...{ tenantRoles: {}, groups: [], mechanism: "local" },
   };
-}
-
-/** A stranger wrote it: whole characters, and none that a database cannot hold. */
-const printableName = (name: string) =>
-  name.replaceAll("\0", "\ufffd").slice(0, 128).toWellFormed();
-
-const constantTimeEqual = (a: string, b: string) =>
-  equalInConstantTime(sha256(new TextEncoder().encode(a)), sha256(new TextEncoder().encode(b)));
-
-/** How many addresses the failure fold remembers. */
-const addressesMax = 10_000;
+  return { principal };
+};

@@ -5,10 +5,13 @@ import type { TenantId } from "#core/ids.ts";
 import type { Fields, Input } from "#core/shape.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { OperationName } from "#operations";
+import type { Session } from "./sessions.ts";
 
 /** Where a call came from; written into events. */
 export interface Origin {
   readonly principal: Principal;
+  /** The session that proved it, when a cookie did. */
+  readonly session?: Session;
   /** Client address, empty on the admin socket. */
   readonly ip: string;
   readonly requestId: string;

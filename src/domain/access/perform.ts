@@ -213,7 +213,8 @@ const ownTenants = (origin: Origin): readonly TenantId[] =>
   Object.keys(origin.principal.tenantRoles).map((tenant) => tenant as TenantId); // Ids from the store.
 
 const actionOf = (operation: OperationName): Action | undefined =>
-  Object.hasOwn(actions, operation) ? (operation as Action) : undefined; // A key of the table.
+  operationOf(operation).action ??
+  (Object.hasOwn(actions, operation) ? (operation as Action) : undefined); // A key of the table.
 
 function never(problem: Problem): never {
   throw problem;

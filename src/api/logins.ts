@@ -1,0 +1,108 @@
+/** Logging in with a password, logging out, and what a browser asks about its session. */
+
+import { refuse } from "#core/problems.ts";
+import { type Field, readBody, text } from "#core/shape.ts";
+import { timestamp } from "#core/time.ts";
+import type { Logins, Opened, Visitor } from "#domain/access/logins.ts";
+import type { Session, Sessions } from "#domain/access/sessions.ts";
+import type { Clock } from "#domain/ports.ts";
+import { jsonResponse } from "#http/answer.ts";
+import { readJson } from "#http/body.ts";
+import type { Cookies } from "#http/cookies.ts";
+import { requireCsrfToken, requireOwnOrigin } from "#http/csrf.ts";
+import type { PublicHandler, PublicRequest } from "#http/public.ts";
+import type { OperationName } from "#operations";
+import { userInfo } from "./user.ts";
+
+export interface LoginHandlerDeps {
+  readonly clock: Clock;
+  readonly logins: Logins;
+  readonly sessions: Sessions;
+  readonly cookies: Cookies;
+  /** `server.public_url`. */
+  readonly publicUrl: string | undefined;
+  readonly config: LoginConfig;
+}
+
+/** Which ways of logging in are switched on. */
+export interface LoginConfig {
+  readonly oidc_enabled: boolean;
+  readonly oidc_login_enabled: boolean;
+  readonly password_login: boolean;
+  readonly ldap_login: boolean;
+  readonly webauthn_enabled: boolean;
+  readonly issuer_url?: string;
+  readonly client_id?: string;
+}
+
+/** Handlers of what a person does before and after everything else. */
+export function loginHandlers(deps: LoginHandlerDeps) {
+  return {
+    "auth.login_password": (request) => passwordLogin(deps, request),
+    "auth.logout": (request) => logout(deps, request),
+    "auth.session": ({ request }) => jsonResponse(sessionJson(deps, liveSession(deps, request))),
+  } satisfies Partial<Record<OperationName, PublicHandler>>;
+}
+
+async function passwordLogin(deps: LoginHandlerDeps, asked: PublicRequest): Promise<Response> {
+  requireOwnOrigin(asked.request, deps.publicUrl);
+  const json = await readJson(asked.request, bodyBytesMax);
+  if (json === undefined) throw refuse("malformed_json");
+  const { username, password } = readBody(credentials, json);
+  return welcomed(deps, await deps.logins.password(username, password, visitorOf(asked)));
+}
+
+/** The answer to a login over JSON: who one is, and the cookies of the session. */
+export function welcomed(
+  { cookies, clock }: Pick<LoginHandlerDeps, "cookies" | "clock">,
+  { id, session }: Opened,
+): Response {
+  const { principal, csrfToken, expiresAt } = session;
+  const body = {
+    ...{ user: userInfo(principal), csrf_token: csrfToken, expires_at: timestamp(expiresAt) },
+  };
+  const seconds = Math.floor((expiresAt - clock.now()) / 1000);
+  return jsonResponse(body, cookies.opened(id, csrfToken, seconds));
+}
+
+/** Where a login comes from, for the session and for events. */
+export const visitorOf = ({ request, ip, requestId }: PublicRequest): Visitor => ({
+  ...{ ip, requestId, userAgent: request.headers.get("user-agent") ?? "" },
+});
+
+/** Without a live session there is nothing to protect, and the cookies go all the same. */
+async function logout(deps: LoginHandlerDeps, asked: PublicRequest): Promise<Response> {
+  const { request, ip, requestId } = asked;
+  const session = presented(deps, request);
+  if (session !== undefined) {
+    requireCsrfToken(request, session.csrfToken);
+    await deps.logins.logout(session, { ip, requestId });
+  }
+  return jsonResponse({ status: "logged_out" }, deps.cookies.closed());
+}
+
+function sessionJson({ config, clock }: LoginHandlerDeps, session: Session) {
+  const { principal, csrfToken, method, stepUpUntil, expiresAt } = session;
+  const stepUp = stepUpUntil !== undefined && stepUpUntil > clock.now();
+  return {
+    ...{ user: userInfo(principal), csrf_token: csrfToken, method, step_up: stepUp },
+    ...(stepUp ? { step_up_until: timestamp(stepUpUntil) } : {}),
+    ...{ webauthn: config.webauthn_enabled, expires_at: timestamp(expiresAt) },
+  };
+}
+
+function liveSession(deps: LoginHandlerDeps, request: Request): Session {
+  const session = presented(deps, request);
+  if (session === undefined) throw refuse("no_session");
+  return session;
+}
+
+function presented({ cookies, sessions }: LoginHandlerDeps, request: Request) {
+  const id = cookies.session(request.headers);
+  return id === undefined ? undefined : sessions.find(id);
+}
+
+/** A password is any text at all; it is hashed, and kept nowhere. */
+const word = (max: number): Field<string> => text({ max });
+const credentials = { username: word(256), password: word(1024) };
+const bodyBytesMax = 16_384;

@@ -1,0 +1,74 @@
+/** Which roles an identity has: by subject, by verified e-mail, by group, and by the mappings of the login that vouches for it. */
+
+import type { TenantId } from "#core/ids.ts";
+import type { Role } from "./roles.ts";
+
+/** A person or machine as an identity provider or directory describes it. */
+export interface Identity {
+  readonly subject: string;
+  /** What the person calls herself when logging in; for lists and events. */
+  readonly loginName: string;
+  readonly name?: string;
+  readonly email?: string;
+  /** An address counts only when whoever vouches for it has verified it. */
+  readonly emailVerified: boolean;
+  readonly groups: readonly string[];
+  /** The values of the claims that mappings look at, by name. */
+  readonly claims: Readonly<Record<string, readonly string[]>>;
+}
+
+/** The keys `rbac.subjects` and `rbac.groups`. */
+export interface Assignments {
+  readonly subjects: Readonly<Record<string, readonly Role[]>>;
+  readonly groups: Readonly<Record<string, readonly Role[]>>;
+}
+
+/** Gives roles to whoever has the value among those of the claim. */
+export interface RoleMapping {
+  readonly claim: string;
+  readonly value: string;
+  /** The roles hold in this tenant only; undefined: in all. */
+  readonly tenant: TenantId | undefined;
+  readonly roles: readonly Role[];
+}
+
+export interface HeldRoles {
+  readonly roles: readonly Role[];
+  readonly tenantRoles: Readonly<Record<string, readonly Role[]>>;
+}
+
+/** The union of what assignments and mappings give (HTTP contract §3.3). */
+export function rolesOf(
+  identity: Identity,
+  assignments: Assignments,
+  mappings: readonly RoleMapping[],
+): HeldRoles {
+  const matching = mappings.filter(({ claim, value }) => valuesOf(identity, claim).includes(value));
+  const platform = matching.filter(({ tenant }) => tenant === undefined);
+  const roles = [...assigned(identity, assignments), ...platform.flatMap((one) => one.roles)];
+  const tenantRoles = new Map<string, readonly Role[]>();
+  for (const { tenant, roles: given } of matching) {
+    if (tenant === undefined) continue;
+    tenantRoles.set(tenant, unique([...(tenantRoles.get(tenant) ?? []), ...given]));
+  }
+  return { roles: unique(roles), tenantRoles: Object.fromEntries(tenantRoles) };
+}
+
+/** True when nothing at all is held. */
+export const roleless = ({ roles, tenantRoles }: HeldRoles): boolean =>
+  roles.length === 0 && Object.values(tenantRoles).every((held) => held.length === 0);
+
+/** A key with an at sign is an address and never a subject: who chooses subjects must not choose addresses. */
+function assigned({ subject, email, emailVerified, groups }: Identity, of: Assignments) {
+  const bySubject = subject.includes("@") ? [] : given(of.subjects, subject);
+  const byEmail = emailVerified && email?.includes("@") ? given(of.subjects, email) : [];
+  return [...bySubject, ...byEmail, ...groups.flatMap((group) => given(of.groups, group))];
+}
+
+const given = (of: Readonly<Record<string, readonly Role[]>>, name: string): readonly Role[] =>
+  Object.hasOwn(of, name) ? (of[name] ?? []) : [];
+
+const valuesOf = ({ claims }: Identity, claim: string): readonly string[] =>
+  Object.hasOwn(claims, claim) ? (claims[claim] ?? []) : [];
+
+const unique = (roles: readonly Role[]): readonly Role[] => [...new Set(roles)];

@@ -1,0 +1,56 @@
+/** The built-in administrator and the password that proves it. */
+
+import type { Principal } from "#core/access/principal.ts";
+import { equalInConstantTime, sha256 } from "#core/crypto.ts";
+import type { Random } from "#domain/ports.ts";
+
+/** Compares a password with a stored hash (argon2id); slow on purpose, off the main thread. */
+export type PasswordCheck = (password: string, hash: string) => Promise<boolean>;
+
+export interface RootAccountDeps {
+  readonly random: Pick<Random, "bytes">;
+  readonly username: string;
+  readonly passwordHash: string;
+  readonly checkPassword: PasswordCheck;
+}
+
+/** The one account that needs neither provider nor directory. */
+export class RootAccount {
+  readonly #deps: RootAccountDeps;
+  /** Without it what is kept of a password that passed could be guessed offline from a copy of the memory. */
+  readonly #salt: Uint8Array;
+  /** Digest of the last name and password that passed, so that the slow hash runs once and not on every request. */
+  #passed: Uint8Array | undefined;
+
+  constructor(deps: RootAccountDeps) {
+    this.#deps = deps;
+    this.#salt = deps.random.bytes(32);
+  }
+
+  /**
+   * True for root's name with root's password. A wrong name costs the same slow hash as a wrong password; an empty
+   * password is refused before it.
+   */
+  async verify(name: string, password: string): Promise<boolean> {
+    if (password.length === 0) return false;
+    const presented = this.#digest(`${name}\0${password}`);
+    if (this.#passed !== undefined && equalInConstantTime(this.#passed, presented)) return true;
+    const { username, passwordHash, checkPassword } = this.#deps;
+    const right = await checkPassword(password, passwordHash);
+    const named = equalInConstantTime(this.#digest(name), this.#digest(username));
+    if (right && named) this.#passed = presented;
+    return right && named;
+  }
+
+  /** Who root is when this mechanism has proved it. */
+  principal(mechanism: Principal["mechanism"]): Principal {
+    return {
+      ...{ subject: "root", person: "root", name: this.#deps.username, isRoot: true },
+      ...{ roles: ["admin"], tenantRoles: {}, groups: [], mechanism },
+    };
+  }
+
+  #digest(text: string): Uint8Array {
+    return sha256(new Uint8Array([...this.#salt, ...new TextEncoder().encode(text)]));
+  }
+}

@@ -1,0 +1,100 @@
+/** Everything between a credential and a principal, on a memory store and a clock that stands still. */
+
+import type { Assignments } from "#core/access/assignments.ts";
+import { Problem } from "#core/problems.ts";
+import {
+  type Authenticate,
+  authenticator,
+  type BearerCheck,
+  mechanisms,
+} from "#domain/access/authenticate.ts";
+import { FailedLogins } from "#domain/access/failed-logins.ts";
+import { type LoginDeps, Logins } from "#domain/access/logins.ts";
+import type { Authorization, Presented } from "#domain/access/presented.ts";
+import { RootAccount } from "#domain/access/root-account.ts";
+import { Sessions } from "#domain/access/sessions.ts";
+import { ApiTokens } from "#domain/access/tokens.ts";
+import { type MemoryStore, openMemoryStore } from "./memory-store.ts";
+import { seededRandom, type TestClock, testClock } from "./ports.ts";
+
+export interface AccessWorld {
+  readonly store: MemoryStore;
+  readonly clock: TestClock;
+  readonly sessions: Sessions;
+  readonly failures: FailedLogins;
+  readonly logins: Logins;
+  readonly tokens: ApiTokens;
+  readonly authenticate: Authenticate;
+  /** How often the slow hash ran. */
+  readonly checks: () => number;
+  /** `method result` of every login told to the metrics. */
+  readonly counted: string[];
+}
+
+export interface AccessWishes {
+  readonly rootBasicAllowed?: boolean;
+  readonly bearer?: BearerCheck;
+  readonly assignments?: () => Assignments;
+  readonly rules?: LoginDeps["rules"];
+}
+
+/** Root's password is `correct`; sessions live an hour. */
+export function accessWorld(wishes: AccessWishes = {}): AccessWorld {
+  const store = openMemoryStore();
+  const clock = testClock();
+  const random = seededRandom();
+  const counted: string[] = [];
+  let checks = 0;
+  const root = new RootAccount({
+    ...{ random, username: "root", passwordHash: "hash of correct" },
+    checkPassword: async (password, hash) => {
+      checks += 1;
+      return hash === `hash of ${password}`;
+    },
+  });
+  const sessions = new Sessions({ clock, random, ttlSeconds: 3600 });
+  const failures = new FailedLogins({ store, clock });
+  const logins = new Logins({
+    ...{ store, clock, root, sessions, failures, rules: wishes.rules ?? {} },
+    assignments: wishes.assignments ?? (() => ({ subjects: {}, groups: {} })),
+    onLogin: (method, result) => counted.push(`${method} ${result}`),
+    onLogout: () => counted.push("logout"),
+  });
+  const tokens = new ApiTokens({
+    ...{ store, clock, random, maxLifetimeDays: 0, onVerified: () => {} },
+  });
+  const { rootBasicAllowed = true, bearer } = wishes;
+  const authenticate = authenticator(
+    mechanisms({
+      ...{ root, rootBasicAllowed, failures, tokens, sessions, bearer },
+      onBasic: (result) => counted.push(`basic ${result}`),
+    }),
+  );
+  const parts = { store, clock, sessions, failures, logins, tokens, authenticate, counted };
+  return { ...parts, checks: () => checks };
+}
+
+/** Presents this and nothing else. */
+export const presenting = (given: Partial<Presented>): Presented => ({
+  ...{ authorization: undefined, cookie: undefined, localUser: undefined, ...given },
+});
+
+/** A Basic credential. */
+export const basic = (name: string, password: string): Authorization => ({
+  ...{ kind: "basic", name, password },
+});
+
+/** Where test requests come from. */
+export const whence = { ip: "192.0.2.7", requestId: "r1" };
+
+/** A browser there. */
+export const visitor = { ...whence, userAgent: "Test/1" };
+
+/** The code a promise was refused with; `accepted` when it was not. */
+export async function refusalOf(work: Promise<unknown>): Promise<string> {
+  const outcome = await work.then(
+    () => "accepted",
+    (error: unknown) => error,
+  );
+  return outcome instanceof Problem ? outcome.code : String(outcome);
+}
