@@ -57,7 +57,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
   const { revoker, publisher, ocsp } = parts.revocation;
   const answers = ocspHandlers({
     ...{ ocsp, clock, httpMaxAgeSeconds: config.ocsp.http_max_age_seconds },
-    pathsMax: config.server.ocsp_cache_entries,
+    urlsMax: config.server.ocsp_cache_entries,
     onAnswer: ocspCounter(metrics),
   });
   const { authorities, issuance, bulk, profiles } = parts;

@@ -4,6 +4,7 @@ import { Problem, type ProblemCode } from "#core/problems.ts";
 import type { Answer, RawAnswer } from "#domain/access/call.ts";
 
 import type { Exchange } from "./exchange.ts";
+import type { DerAnswer } from "./public.ts";
 
 /** A response with the length of its body, which a `Response` does not tell. */
 export interface Sized {
@@ -53,8 +54,13 @@ export function jsonResponse(body: unknown, cookies: readonly string[] = []): Re
   return new Response(text, { headers });
 }
 
-/** Adds what every answer carries to the response of a public handler; its own headers win. */
-export function dressed(exchange: Exchange, response: Response): Sized {
+/** Adds what every answer carries to the answer of a public handler; its own headers win. */
+export function dressed(exchange: Exchange, answer: Response | DerAnswer): Sized {
+  if (!(answer instanceof Response)) {
+    answer.response.headers.set("x-request-id", exchange.requestId);
+    return answer;
+  }
+  const response = answer;
   const { headers } = response;
   headers.set("x-request-id", exchange.requestId);
   if (!isDer(headers.get("content-type"))) {

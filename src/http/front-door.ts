@@ -15,7 +15,7 @@ import { presentedBy } from "./credentials.ts";
 import { requireCsrfToken } from "./csrf.ts";
 import type { Exchange, Match, Observer, Side } from "./exchange.ts";
 import { hotMatch } from "./hot.ts";
-import type { Handlers, PublicHandler } from "./public.ts";
+import type { DerAnswer, DerHandler, Handlers, PublicHandler } from "./public.ts";
 import { ClientAddresses, requestIdOf, splitUrl } from "./request.ts";
 import { reachable, Routes } from "./router.ts";
 
@@ -62,6 +62,7 @@ export class FrontDoor {
   readonly #deps: FrontDoorDeps;
   readonly #addresses: ClientAddresses;
   readonly #routes: Readonly<Record<Side, Routes>>;
+  readonly #freshId = (): string => this.#deps.random.uuid();
   #running = 0;
   #draining = false;
   #idle: (() => void) | undefined;
@@ -123,11 +124,7 @@ export class FrontDoor {
     const { path, query } = splitUrl(request.url);
     const { headers } = request;
     const { side, secure, peer } = arrival;
-    const requestId = requestIdOf(headers, () => this.#deps.random.uuid());
     const ip = side === "local" ? "" : this.#addresses.of(peer, headers);
-    const begun = performance.now();
-    const route = unmatched;
-    const { bodyRead = () => {} } = arrival;
     return {
       request,
       side,
@@ -135,24 +132,24 @@ export class FrontDoor {
       path,
       query,
       ip,
-      requestId,
-      begun,
-      route,
+      requestId: requestIdOf(headers, this.#freshId),
+      begun: performance.now(),
+      route: unmatched,
       subject: "",
-      bodyRead,
+      bodyRead: arrival.bodyRead ?? nothing,
     };
   }
 
   #answerPublic(
     exchange: Exchange,
     match: Match,
-    handler: PublicHandler,
+    handler: PublicHandler | DerHandler,
   ): Response | Promise<Response> {
     try {
-      const response = runPublic(exchange, match, handler);
-      if (response instanceof Response) return this.#close(exchange, dressed(exchange, response));
-      return response.then(
-        (answer) => this.#close(exchange, dressed(exchange, answer)),
+      const answer = runPublic(exchange, match, handler);
+      if (!(answer instanceof Promise)) return this.#close(exchange, dressed(exchange, answer));
+      return answer.then(
+        (given) => this.#close(exchange, dressed(exchange, given)),
         (thrown) => this.#close(exchange, this.#refused(exchange, thrown)),
       );
     } catch (thrown) {
@@ -266,13 +263,14 @@ export class FrontDoor {
 function runPublic(
   exchange: Exchange,
   match: Match,
-  handler: PublicHandler,
-): Response | Promise<Response> {
+  handler: PublicHandler | DerHandler,
+): Response | DerAnswer | Promise<Response | DerAnswer> {
   exchange.route = match.route;
   const { request, query, ip, requestId } = exchange;
   return handler({ request, path: match.path, query, ip, requestId });
 }
 
+const nothing = () => {};
 const unmatched = "unmatched";
 /** The one path that answers while the server drains, to say so. */
 const readinessPath = "/readyz";

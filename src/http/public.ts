@@ -21,9 +21,19 @@ export interface PublicRequest {
  */
 export type PublicHandler = (request: PublicRequest) => Response | Promise<Response>;
 
+/** The same for DER that is sent by the hundred thousand: at once where it can be, and complete but for the request's id. */
+export type DerHandler = (request: PublicRequest) => DerAnswer | Promise<DerAnswer>;
+
+/** DER for relying parties: nobody has to look into the headers again. */
+export interface DerAnswer {
+  readonly response: Response;
+  /** Length of the body. */
+  readonly bytes: number;
+}
+
 /** One implementation per row: complete by type, and only `pub` rows may answer without the pipeline. */
 export type Handlers = {
   readonly [Name in OperationName]: (typeof operations)[Name]["needs"] extends "pub"
-    ? Handler | PublicHandler
+    ? Handler | PublicHandler | DerHandler
     : Handler;
 };

@@ -2,6 +2,8 @@
 
 import type { Instant } from "#core/time.ts";
 
+import type { DerAnswer } from "./public.ts";
+
 /** Octets or text to serve; `sha256` is the lower hex digest of the body, its strong ETag. */
 export interface Content {
   readonly body: Uint8Array | string;
@@ -39,6 +41,35 @@ export function cacheable(request: Request, given: Artefact, now: Instant): Resp
   const headers = { "cache-control": cacheControl, ...validators };
   if (unchanged(request.headers, content)) return new Response(null, { status: 304, headers });
   return new Response(octets(content), { headers: { ...headers, ...given.described } });
+}
+
+/** An artefact that is sent again and again: the headers are written once for every second, not for every request. */
+export class Repeated {
+  readonly #artefact: Artefact;
+  readonly #bytes: number;
+  #maxAge = -1;
+  #headers: Readonly<Record<string, string>> = {};
+
+  constructor(given: Artefact) {
+    this.#artefact = given;
+    this.#bytes = Buffer.byteLength(given.content.body);
+  }
+
+  /** What `cacheable` would answer. */
+  answer(request: Request, now: Instant): DerAnswer {
+    const { content, validators, described: about } = this.#artefact;
+    const seconds = maxAge(content, now);
+    if (seconds !== this.#maxAge) {
+      this.#maxAge = seconds;
+      const cacheControl = `public, max-age=${seconds}, no-transform`;
+      this.#headers = { "cache-control": cacheControl, ...validators, ...about };
+    }
+    if (unchanged(request.headers, content)) {
+      return { response: cacheable(request, this.#artefact, now), bytes: 0 };
+    }
+    const response = new Response(octets(content), { headers: this.#headers });
+    return { response, bytes: this.#bytes };
+  }
 }
 
 /**

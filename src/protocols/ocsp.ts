@@ -2,59 +2,58 @@
 
 import { sha256Hex } from "#core/crypto.ts";
 import { caId } from "#core/ids.ts";
+import { Recent } from "#core/recent.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Ocsp, OcspAnswer } from "#domain/revocation/ocsp.ts";
 import { readBytes } from "#http/body.ts";
-import type { PublicHandler } from "#http/public.ts";
-import { type Artefact, artefact, cacheable } from "#http/validators.ts";
+import type { DerAnswer, DerHandler, PublicRequest } from "#http/public.ts";
+import { artefact, Repeated } from "#http/validators.ts";
 
 interface Deps {
   readonly ocsp: Pick<Ocsp, "answer" | "stillTrue">;
   readonly clock: Clock;
   /** `ocsp.http_max_age_seconds`; 0 means until nextUpdate. */
   readonly httpMaxAgeSeconds: number;
-  /** Most request paths remembered with their answer. */
-  readonly pathsMax: number;
+  /** Most request URLs remembered with their answer. */
+  readonly urlsMax: number;
   /** Told the status word of every answer, also of one from memory. */
   readonly onAnswer: (status: OcspAnswer["status"]) => void;
 }
 
 /** Handlers for both OCSP forms; whatever the status word, HTTP says 200 unless the guard shed the request. */
-export function ocspHandlers(deps: Deps): { get: PublicHandler; post: PublicHandler } {
+export function ocspHandlers(deps: Deps): { get: DerHandler; post: DerHandler } {
   const day = 86_400;
   const maxAgeSeconds = deps.httpMaxAgeSeconds === 0 ? day : Math.min(deps.httpMaxAgeSeconds, day);
-  const paths = new Map<string, Remembered>();
+  const urls = new Recent<string, Remembered>(deps.urlsMax);
 
-  const remember = (path: string, answer: OcspAnswer): Remembered | undefined => {
-    if (answer.validity === undefined) return undefined;
-    const { thisUpdate: lastModified, nextUpdate: expires } = answer.validity;
-    const sha256 = sha256Hex(answer.der);
-    const times = { lastModified, expires, maxAgeSeconds };
-    const remembered = {
-      answer,
-      rendered: artefact({ body: answer.der, contentType, sha256, ...times }),
-    };
-    if (path.length > pathLengthMax) return remembered;
-    paths.delete(path);
-    paths.set(path, remembered);
-    const oldest = paths.keys().next().value;
-    if (paths.size > deps.pathsMax && oldest !== undefined) paths.delete(oldest);
-    return remembered;
+  const sent = (request: Request, { answer, repeated }: Remembered): DerAnswer => {
+    deps.onAnswer(answer.status);
+    return repeated.answer(request, deps.clock.now());
+  };
+  const asked = async ({ request, path }: PublicRequest): Promise<DerAnswer> => {
+    const { id = "", request: rest = "" } = path;
+    const answer = await deps.ocsp.answer(caId(id), requestOctets(rest));
+    const remembered = memorable(answer, maxAgeSeconds);
+    if (remembered === undefined) {
+      deps.onAnswer(answer.status);
+      return uncacheable(answer);
+    }
+    if (request.url.length <= urlLengthMax) urls.set(request.url, remembered);
+    return sent(request, remembered);
   };
 
   return {
-    get: async ({ request, path: { id = "", request: rest = "" } }) => {
-      const path = `${id}/${rest}`;
-      const known = paths.get(path);
-      if (known !== undefined && (await deps.ocsp.stillTrue(known.answer))) {
-        deps.onAnswer(known.answer.status);
-        return cacheable(request, known.rendered, deps.clock.now());
-      }
-      const answer = await deps.ocsp.answer(caId(id), requestOctets(rest));
-      deps.onAnswer(answer.status);
-      const fresh = remember(path, answer);
-      if (fresh === undefined) return uncacheable(answer);
-      return cacheable(request, fresh.rendered, deps.clock.now());
+    // Without a promise wherever the answer is known: relying parties ask the same by the hundred thousand.
+    get: (call) => {
+      const known = urls.get(call.request.url);
+      if (known === undefined) return asked(call);
+      const still = deps.ocsp.stillTrue(known.answer);
+      if (still === true) return sent(call.request, known);
+      if (still === false) return asked(call);
+      return still.then(
+        (holds) => (holds ? sent(call.request, known) : asked(call)),
+        () => asked(call), // The responder says what is wrong, in its own words.
+      );
     },
     post: async ({ request, path: { id = "" } }) => {
       const octets = await readBytes(request, requestBytesMax);
@@ -65,10 +64,19 @@ export function ocspHandlers(deps: Deps): { get: PublicHandler; post: PublicHand
   };
 }
 
-/** An answer a GET path led to, and how it is sent. */
+/** An answer a URL led to, and how it is sent. */
 interface Remembered {
   readonly answer: OcspAnswer;
-  readonly rendered: Artefact;
+  readonly repeated: Repeated;
+}
+
+/** Undefined for what is for the asker alone. */
+function memorable(answer: OcspAnswer, maxAgeSeconds: number): Remembered | undefined {
+  if (answer.validity === undefined) return undefined;
+  const { thisUpdate: lastModified, nextUpdate: expires } = answer.validity;
+  const times = { lastModified, expires, maxAgeSeconds };
+  const content = { body: answer.der, contentType, sha256: sha256Hex(answer.der), ...times };
+  return { answer, repeated: new Repeated(artefact(content)) };
 }
 
 /**
@@ -100,7 +108,7 @@ function unescaped(rest: string): string {
 }
 
 /** POST answers, nonces, unknown and errors are for the asker alone; a shed request may come again later. */
-function uncacheable({ der, retryAfter }: OcspAnswer): Response {
+function uncacheable({ der, retryAfter }: OcspAnswer): DerAnswer {
   const headers: Record<string, string> = {
     "content-type": contentType,
     "cache-control": "no-store",
@@ -109,11 +117,12 @@ function uncacheable({ der, retryAfter }: OcspAnswer): Response {
   if (retryAfter !== undefined) headers["retry-after"] = String(Math.max(1, Math.ceil(retryAfter)));
   const status = retryAfter === undefined ? 200 : 503;
   // The DOM types want an ArrayBuffer of its own; Bun sends any view of octets.
-  return new Response(der as Uint8Array<ArrayBuffer>, { status, headers });
+  const response = new Response(der as Uint8Array<ArrayBuffer>, { status, headers });
+  return { response, bytes: der.byteLength };
 }
 
 const contentType = "application/ocsp-response";
 const nothing = new Uint8Array(0);
 const requestBytesMax = 65_536;
 const pathBytesMax = 90_000;
-const pathLengthMax = 512;
+const urlLengthMax = 512;

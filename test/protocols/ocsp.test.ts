@@ -22,7 +22,7 @@ let serial: Awaited<ReturnType<SmallCa["issue"]>>["serial"];
 beforeEach(async () => {
   small = await smallCa();
   const { ocsp, clock } = small;
-  handlers = ocspHandlers({ ocsp, clock, httpMaxAgeSeconds: 0, pathsMax: 100, onAnswer });
+  handlers = ocspHandlers({ ocsp, clock, httpMaxAgeSeconds: 0, urlsMax: 100, onAnswer });
   ({ serial } = await small.issue());
   der = questionOf();
 });
@@ -32,10 +32,11 @@ function questionOf(nonce?: Uint8Array): Uint8Array {
   return encodeOcspRequest({ issuerName, issuerSpki: small.ca.spki, serial, hash: "sha1", nonce });
 }
 
-const ask = (init: RequestInit, request: string, id: string = small.ca.id) => {
-  const call = { request: new Request("http://pki.example/", init), path: { id, request } };
+const ask = async (init: RequestInit, request: string, id: string = small.ca.id) => {
+  const url = `http://pki.example/api/ca/${id}/ocsp/${request}`;
+  const call = { request: new Request(url, init), path: { id, request } };
   const handler = init.method === "POST" ? handlers.post : handlers.get;
-  return Promise.resolve(handler({ ...call, query: "", ip: "192.0.2.1", requestId: "r" }));
+  return (await handler({ ...call, query: "", ip: "192.0.2.1", requestId: "r" })).response;
 };
 const get = (request: string, headers: Record<string, string> = {}) => ask({ headers }, request);
 const post = (body: Uint8Array) => ask({ method: "POST", body: new Uint8Array(body) }, "");
@@ -63,7 +64,7 @@ test("an answer to GET may be kept until nextUpdate, at most a day", async () =>
 
 test("the setting shortens what shared caches may keep", async () => {
   const { ocsp, clock } = small;
-  handlers = ocspHandlers({ ocsp, clock, httpMaxAgeSeconds: 300, pathsMax: 100, onAnswer });
+  handlers = ocspHandlers({ ocsp, clock, httpMaxAgeSeconds: 300, urlsMax: 100, onAnswer });
   expect((await get(base64())).headers.get("cache-control")).toContain("max-age=300,");
 });
 

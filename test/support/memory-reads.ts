@@ -213,7 +213,7 @@ function revocationReads(state: MemoryState): Reads["revocations"] {
         .filter((row) => row.caId === ca && row.sequence > afterSequence)
         .sort((a, b) => a.sequence - b.sequence)
         .slice(0, limit),
-    sequence: async () => state.counters.get("revocation") ?? 0,
+    sequence: () => state.counters.get("revocation") ?? 0,
     lastChange: async (ca) => state.counters.get(ca) ?? 0,
     latestCrl: async (ca, scope) => latest(ca, scope),
     crlHead: async (ca, scope) => latest(ca, scope),

@@ -20,8 +20,8 @@ export interface Engine {
   commit(heads: Readonly<Heads>): Promise<void>;
   /** Ends the transaction whatever its state; never throws. */
   rollback(): Promise<void>;
-  /** The revocation sequence as last committed by anyone. */
-  revocationSequence(): Promise<number>;
+  /** The revocation sequence as last committed by anyone; at once where nobody else can have committed. */
+  revocationSequence(): number | Promise<number>;
   /** Calls back when another process may have appended events, up to `seq` when it is known; never on SQLite. */
   listen(wake: (seq?: number) => void): Promise<void>;
   ping(): Promise<void>;

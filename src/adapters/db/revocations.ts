@@ -26,7 +26,7 @@ import {
 /** `sequence` reads the store-wide revocation sequence as last committed by anyone. */
 export function revocationReads(
   session: Session,
-  sequence: () => Promise<number>,
+  sequence: RevocationReads["sequence"],
 ): RevocationReads {
   const { db, t } = session;
   const r = t.revocations;

@@ -63,10 +63,10 @@ export function openSqlite(options: SqliteOptions): SqliteEngine {
     rollback: async () => {
       if (database.inTransaction) attempt(() => database.run("rollback"));
     },
-    revocationSequence: async () => {
-      const known = options.readOnly ? await storedHeads(reader) : heads;
-      return (known ?? (await storedHeads(reader))).revocationSequence;
-    },
+    revocationSequence: () =>
+      options.readOnly || heads === undefined
+        ? storedHeads(reader).then((stored) => stored.revocationSequence)
+        : heads.revocationSequence,
     listen: async () => {},
     ping: async () => void readDatabase.query("select 1").get(),
     close: async () => {

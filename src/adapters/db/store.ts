@@ -83,13 +83,14 @@ const emptyWrite = "update heads set id = 1 where id = 1";
 
 function readsOf(engine: Engine, owner: number, memo: Memo | undefined): Reads {
   const { reader } = engine;
-  const sequence = () => engine.revocationSequence();
+  const sequence = sequenceOf(engine);
   const cas = caReads(reader);
   const access = accessReads(reader);
   return {
     cas: guardedMethods(memo === undefined ? cas : remembered(memo, cas, ["byId"])),
     certificates: guardedMethods(certificateReads(reader)),
-    revocations: guardedMethods(revocationReads(reader, sequence)),
+    // The sequence stays as it is: a promise around a number would delay every answer from memory.
+    revocations: { ...guardedMethods(revocationReads(reader, sequence)), sequence },
     bulk: guardedMethods(bulkReads(reader)),
     keyChecks: guardedMethods(keyCheckReads(reader)),
     transparency: guardedMethods(transparencyReads(reader)),
@@ -138,6 +139,17 @@ function remembered<T extends object, N extends keyof T & string>(
 function touching<T extends object>(memo: Memo, writes: T): T {
   const methods = Object.entries(writes).map(([name, method]) => [name, memo.touching(method)]);
   return Object.fromEntries(methods) as T; // The same names, each with the same signature.
+}
+
+/** The sequence as the engine tells it, refusing `storage_unavailable` when it has to be asked for and cannot be had. */
+function sequenceOf(engine: Engine): Reads["revocations"]["sequence"] {
+  return () => {
+    const told = engine.revocationSequence();
+    if (typeof told === "number") return told;
+    return told.catch((error: unknown) => {
+      throw translated(error);
+    });
+  };
 }
 
 /** The same methods, refusing `storage_unavailable` when the database is at fault. */

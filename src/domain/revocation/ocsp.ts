@@ -2,6 +2,7 @@
 
 import type { CaId, Serial } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
+import { Recent } from "#core/recent.ts";
 import { addSeconds, type Instant, instant, wholeSecond } from "#core/time.ts";
 import {
   type CertId,
@@ -52,6 +53,8 @@ export interface OcspAnswer {
   readonly validity: { readonly thisUpdate: Instant; readonly nextUpdate: Instant } | undefined;
   /** Seconds after which to ask again, when the guard shed the request. */
   readonly retryAfter: number | undefined;
+  /** Why it is true and may be given again; undefined for answers that are given once. */
+  readonly basis: Basis | undefined;
 }
 
 /** Why a kept answer is true: what was found, and the revocation sequence at which it was last looked at. */
@@ -68,11 +71,11 @@ interface Basis {
 export class Ocsp {
   readonly #deps: OcspDeps;
   readonly #issuers: IssuerIndex;
-  readonly #cache = new Map<string, OcspAnswer>();
-  readonly #bases = new WeakMap<OcspAnswer, Basis>();
+  readonly #cache: Recent<string, OcspAnswer>;
 
   constructor(deps: OcspDeps) {
     this.#deps = deps;
+    this.#cache = new Recent(deps.settings.cacheMax);
     this.#issuers = new IssuerIndex(deps.store.read.cas);
   }
 
@@ -94,12 +97,17 @@ export class Ocsp {
    * True while a given answer may be given again. Reads the store-wide revocation sequence, so that the first answer
    * after an acknowledged change is right in every process (OCS-4); only when it has moved is the serial looked up.
    */
-  async stillTrue(answer: OcspAnswer): Promise<boolean> {
-    const basis = this.#bases.get(answer);
+  stillTrue(answer: OcspAnswer): boolean | Promise<boolean> {
+    const { basis } = answer;
     if (basis === undefined || basis.keepUntil <= this.#deps.clock.now()) return false;
-    const { revocations } = this.#deps.store.read;
-    const sequence = await revocations.sequence();
+    const sequence = this.#deps.store.read.revocations.sequence();
+    if (typeof sequence !== "number") return sequence.then((read) => this.#holds(basis, read));
+    return sequence === basis.sequence || this.#holds(basis, sequence);
+  }
+
+  async #holds(basis: Basis, sequence: number): Promise<boolean> {
     if (sequence === basis.sequence) return true;
+    const { revocations } = this.#deps.store.read;
     const standing = await revocations.standing(basis.caId, basis.serial);
     if (!sameStanding(standing, basis.standing)) return false;
     if (!(await this.#deps.responders.usable(basis.signer, sequence))) return false;
@@ -111,36 +119,17 @@ export class Ocsp {
     const nonce = this.#deps.settings.nonceEnabled ? asked.request.nonce : undefined;
     const [certId, second] = asked.request.certIds;
     const cacheable = nonce === undefined && certId !== undefined && second === undefined;
-    if (!cacheable) return (await this.#fresh(asked, nonce)).answer;
+    if (!cacheable) return await this.#fresh(asked, nonce);
     const key = `${asked.id}${latin1(certId.der)}`;
     const kept = this.#cache.get(key);
-    if (kept !== undefined && (await this.stillTrue(kept))) {
-      this.#keep(key, kept);
-      return kept;
-    }
-    const { answer, basis } = await this.#fresh(asked, undefined);
-    if (basis === undefined) this.#cache.delete(key);
-    else {
-      this.#bases.set(answer, basis);
-      this.#keep(key, answer);
-    }
+    if (kept !== undefined && (await this.stillTrue(kept))) return kept;
+    const answer = await this.#fresh(asked, undefined);
+    if (answer.basis === undefined) this.#cache.delete(key);
+    else this.#cache.set(key, answer);
     return answer;
   }
 
-  /** Newest last: the first key of the map is the one used longest ago. */
-  #keep(key: string, answer: OcspAnswer): void {
-    this.#cache.delete(key);
-    this.#cache.set(key, answer);
-    const oldest = this.#cache.keys().next().value;
-    if (this.#cache.size > this.#deps.settings.cacheMax && oldest !== undefined) {
-      this.#cache.delete(oldest);
-    }
-  }
-
-  async #fresh(
-    asked: Asked,
-    nonce: Uint8Array | undefined,
-  ): Promise<{ answer: OcspAnswer; basis: Basis | undefined }> {
+  async #fresh(asked: Asked, nonce: Uint8Array | undefined): Promise<OcspAnswer> {
     const { store, clock, responders, signing } = this.#deps;
     // The sequence goes first: a change after it is seen as a later sequence, never missed.
     const sequence = await store.read.revocations.sequence();
@@ -157,15 +146,16 @@ export class Ocsp {
     const der = encodeOcspResponse(message, signer.algorithm, signature, signer.certificates);
     const unknown = found.some(({ standing }) => standing.status === "unknown");
     const validity = nonce === undefined && !unknown ? times : undefined;
-    const answer: OcspAnswer = { der, status: "successful", validity, retryAfter: undefined };
+    const given = { der, status: "successful", validity, retryAfter: undefined } as const;
     const serial = found[0]?.certId.serial;
     const standing = found[0]?.standing;
     if (validity === undefined || serial === undefined || standing === undefined) {
-      return { answer, basis: undefined };
+      return { ...given, basis: undefined };
     }
     const kept = addSeconds(now, this.#deps.settings.cacheSeconds);
     const keepUntil = instant(Math.min(kept, times.nextUpdate));
-    return { answer, basis: { caId: issuer.ca.id, serial, standing, signer, keepUntil, sequence } };
+    const basis = { caId: issuer.ca.id, serial, standing, signer, keepUntil, sequence };
+    return { ...given, basis };
   }
 
   /** The first entry that names a key of the lineage decides who signs; entries naming another are unknown. */
@@ -240,6 +230,7 @@ const unknownStanding: Standing = { status: "unknown" };
 
 const errorAnswer = (status: Exclude<keyof typeof ocspStatus, "successful">): OcspAnswer => ({
   ...{ der: encodeOcspError(status), status, validity: undefined, retryAfter: undefined },
+  basis: undefined,
 });
 const errors = {
   malformedRequest: errorAnswer("malformedRequest"),

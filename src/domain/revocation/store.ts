@@ -75,8 +75,11 @@ export interface RevocationReads {
   page(filter: RevocationFilter, limit: number, after?: PageKey): Promise<Page<RevocationRecord>>;
   /** Ascending by sequence, one page at a time; for building CRLs. */
   entries(ca: CaId, limit: number, afterSequence: number): Promise<readonly RevocationRecord[]>;
-  /** The store-wide revocation sequence now; what OCSP caches are checked against. */
-  sequence(): Promise<number>;
+  /**
+   * The store-wide revocation sequence now; what OCSP caches are checked against. At once where this process is the
+   * only one that writes, so that an answer from memory waits for nothing.
+   */
+  sequence(): number | Promise<number>;
   /** The sequence number of the last put or remove under this CA, 0 when there was none. */
   lastChange(ca: CaId): Promise<number>;
   /** The published CRL with the highest number, expired or not. */
