@@ -54,7 +54,7 @@ export interface Arrival {
   /** Address of the socket peer, empty on a Unix socket. */
   readonly peer: string;
   /** Told when a JSON body has been read: from then on the client waits for us. */
-  readonly bodyRead?: () => void;
+  readonly bodyRead?: (() => void) | undefined;
 }
 
 /** The one way in, whichever listener a request came through. */

@@ -142,7 +142,12 @@ function openPort(
     ...(where.tls === undefined ? {} : { tls: tlsOptions(where.tls, options.tlsMinVersion) }),
     fetch: (request, server) => {
       const peer = server.requestIP(request)?.address ?? "";
-      return front.handle(request, { side, secure, peer, ...limited(request, server, options) });
+      return front.handle(request, {
+        side,
+        secure,
+        peer,
+        bodyRead: limited(request, server, options),
+      });
     },
   });
 }
@@ -155,15 +160,16 @@ function limited(
   request: Request,
   server: Server,
   options: ListenerOptions,
-): Pick<Arrival, "bodyRead"> {
+): (() => void) | undefined {
   const { idleTimeoutSeconds, bodyTimeoutSeconds, requestTimeoutSeconds } = options;
-  const answering = () => server.timeout(request, Math.min(255, requestTimeoutSeconds));
   if (request.method === "GET" || request.method === "HEAD") {
-    if (requestTimeoutSeconds !== idleTimeoutSeconds) answering();
-    return {};
+    if (requestTimeoutSeconds !== idleTimeoutSeconds) {
+      server.timeout(request, Math.min(255, requestTimeoutSeconds));
+    }
+    return undefined;
   }
   server.timeout(request, Math.min(255, bodyTimeoutSeconds));
-  return { bodyRead: answering };
+  return () => server.timeout(request, Math.min(255, requestTimeoutSeconds));
 }
 
 /** Mode 0600 from its first instant: the umask is narrowed around the synchronous bind. */
