@@ -29,13 +29,22 @@ import type { Store } from "#domain/store.ts";
 import { accessLog } from "#http/access-log.ts";
 import { consolePages } from "#http/console.ts";
 import { FrontDoor } from "#http/front-door.ts";
+import { RateLimits } from "#http/rate-limits.ts";
+import { ocspRefusal } from "#protocols/ocsp-refusal.ts";
 import { type Access, openAccess } from "#app/access.ts";
 import { type Build, handlersOf } from "#app/handlers.ts";
 import { describe, domainParts, type Parts } from "#app/parts.ts";
 import { rpcDoor } from "#app/rpc.ts";
 import { type Running, type Schedules, startRunning } from "#app/running.ts";
 import { openSealing, type Sealing } from "#app/sealing.ts";
-import { keyRoles, keySettings, nameServers, revealed, storeOptions } from "#app/settings.ts";
+import {
+  keyRoles,
+  keySettings,
+  nameServers,
+  rateSettings,
+  revealed,
+  storeOptions,
+} from "#app/settings.ts";
 
 export interface AppOptions {
   readonly config: Config;
@@ -86,6 +95,10 @@ export async function openApp(options: AppOptions): Promise<App> {
     });
     closing.push(() => store.close());
     const limits = { inForce: config.rate_limit };
+    const rates = new RateLimits({
+      settings: () => rateSettings(limits.inForce),
+      elapsedMs: () => systemStopwatch.elapsedMs(),
+    });
     const keys = await openInstanceKeys(config, limits, metrics, log);
     closing.push(() => keys.close());
     const passwords = new Passwords();
@@ -113,6 +126,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       store,
       keys,
       limits,
+      rates,
       metrics,
       passwords,
       space,
@@ -136,6 +150,7 @@ interface Opened extends AppOptions {
   readonly store: Store;
   readonly keys: Keys;
   readonly limits: Limits;
+  readonly rates: RateLimits;
   readonly metrics: Metrics;
   readonly passwords: Passwords;
   readonly space: FreeSpace;
@@ -175,7 +190,7 @@ function compose(opened: Opened): App {
   const stopObserving = observeResources(metrics);
   const access = openAccess({
     ...{ config, store, clock, random, metrics, passwords: opened.passwords },
-    rootPasswordHash: opened.instance.rootPasswordHash,
+    ...{ rootPasswordHash: opened.instance.rootPasswordHash, attempts: opened.rates },
   });
   const { failedLogins } = access;
   const front = frontDoor(opened, parts, probes, access);
@@ -221,6 +236,7 @@ function frontDoor(opened: Opened, parts: Parts, probes: Probes, access: Access)
     ...{ perform, log, random: systemRandom, console: consolePages(), handlers },
     ...{ authenticate: access.authenticate, cookies: access.cookies },
     ...(rpc === undefined ? {} : { rpc }),
+    ...{ limits: opened.rates, ownWords: { "ocsp.get": ocspRefusal, "ocsp.post": ocspRefusal } },
     observer: accessLog({
       ...{ clock, log, counters: requestCounters(metrics) },
       ...(config.access_log.enabled ? { logAccess: (row) => store.logAccess(row) } : {}),

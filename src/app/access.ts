@@ -4,7 +4,12 @@ import type { Passwords } from "#adapters/passwords.ts";
 import type { Metrics } from "#adapters/telemetry/families.ts";
 import type { LoginConfig } from "#api/logins.ts";
 import type { Config } from "#config/schema.ts";
-import { type Authenticate, authenticator, mechanisms } from "#domain/access/authenticate.ts";
+import {
+  type Attempts,
+  type Authenticate,
+  authenticator,
+  mechanisms,
+} from "#domain/access/authenticate.ts";
 import { FailedLogins } from "#domain/access/failed-logins.ts";
 import { Logins } from "#domain/access/logins.ts";
 import { RootAccount } from "#domain/access/root-account.ts";
@@ -32,6 +37,7 @@ export interface AccessGround {
   readonly metrics: Metrics;
   readonly passwords: Passwords;
   readonly rootPasswordHash: string;
+  readonly attempts: Attempts;
 }
 
 /** Builds everything between a credential and a principal. */
@@ -58,6 +64,7 @@ export function openAccess(ground: AccessGround): Access {
   });
   const inOrder = mechanisms({
     ...{ root, failures: failedLogins, tokens, sessions, bearer: undefined },
+    attempts: ground.attempts,
     rootBasicAllowed: config.policy.allow_root_basic_auth,
     onBasic: (result) => metrics.count("pki_auth_logins_total", { method: "password", result }),
   });

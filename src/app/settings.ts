@@ -13,6 +13,7 @@ import { signingLimit } from "#config/sections/limits.ts";
 import type { Config } from "#config/schema.ts";
 import type { SecretSetting } from "#config/secret.ts";
 import type { ProviderName } from "#domain/keys.ts";
+import type { RateSettings } from "#http/rate-limits.ts";
 
 /** A configured secret in clear; undefined when it is not set. Throws `SecretUnavailable` when its source fails. */
 export function revealed(setting: SecretSetting | undefined): string | undefined {
@@ -72,6 +73,12 @@ export function keySettings(
     guard: () => guardSettings(limits(), config.pkcs11.session_pool_size),
   };
 }
+
+/** The rate tiers as the limiter takes them. */
+export const rateSettings = (of: Config["rate_limit"]): RateSettings => ({
+  ...{ enabled: of.enabled, global: of.global, perIp: of.per_ip, perAccount: of.per_account },
+  buckets: { maxKeys: of.max_keys, idleMs: of.idle_ttl_seconds * 1000 },
+});
 
 /** The guard on signing operations; off means generous limits, never none. */
 function guardSettings(

@@ -66,6 +66,21 @@ export function whole(min: number, max: number): Kind<number> {
   };
 }
 
+/** A number that may have a fraction, from 0 on. */
+export const amount: Kind<number> = {
+  type: "number ≥ 0",
+  schema: { type: "number", minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+  sample: 1,
+  fromText: (given) => (/^\d{1,12}(\.\d{1,6})?$/.test(given) ? Number(given) : given),
+  read: (raw) => {
+    if (typeof raw !== "number" || !Number.isFinite(raw)) throw new WrongValue("Must be a number.");
+    if (raw < 0) throw new WrongValue("Must be at least 0.");
+    if (raw > Number.MAX_SAFE_INTEGER) throw new WrongValue("Must not be that large.");
+    return raw;
+  },
+  write: same,
+};
+
 /** One of the words given. */
 export function oneWord<const W extends string>(words: readonly W[]): Kind<W> {
   return {

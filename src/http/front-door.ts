@@ -1,6 +1,7 @@
 /** Takes every request from arrival to answer: id and address, operation, credential, pipeline, headers, observation. */
 
-import { refuse } from "#core/problems.ts";
+import { sha256Hex } from "#core/crypto.ts";
+import { Problem, refuse } from "#core/problems.ts";
 import type { Call, Handler, Origin } from "#domain/access/call.ts";
 import type { Authenticate } from "#domain/access/authenticate.ts";
 import type { Perform } from "#domain/access/perform.ts";
@@ -15,7 +16,8 @@ import { presentedBy } from "./credentials.ts";
 import { requireCsrfToken } from "./csrf.ts";
 import type { Exchange, Match, Observer, Side } from "./exchange.ts";
 import { hotMatch } from "./hot.ts";
-import type { DerAnswer, DerHandler, Handlers, PublicHandler } from "./public.ts";
+import type { DerAnswer, DerHandler, Handlers, OwnWords, PublicHandler } from "./public.ts";
+import { countedClasses, type RateLimits } from "./rate-limits.ts";
 import { ClientAddresses, requestIdOf, splitUrl } from "./request.ts";
 import { reachable, Routes } from "./router.ts";
 
@@ -36,6 +38,10 @@ export interface FrontDoorDeps {
   readonly osUser: string;
   /** Files outside the operations table; undefined for a path that is not one. */
   readonly console?: ConsolePages;
+  /** Counts what anyone may ask; the admin socket is never counted. */
+  readonly limits: Pick<RateLimits, "admit" | "enabled">;
+  /** Refusals in a protocol's own form, by operation. */
+  readonly ownWords: OwnWords;
   /** Remote procedure calls, on the main door only. */
   readonly rpc?: RpcDoor;
 }
@@ -146,6 +152,7 @@ export class FrontDoor {
     handler: PublicHandler | DerHandler,
   ): Response | Promise<Response> {
     try {
+      this.#count(exchange, match);
       const answer = runPublic(exchange, match, handler);
       if (!(answer instanceof Promise)) return this.#close(exchange, dressed(exchange, answer));
       return answer.then(
@@ -178,6 +185,7 @@ export class FrontDoor {
     if (found.kind === "nothing") return this.#page(exchange);
     if (found.kind === "method") throw refuse("method_not_allowed", { allow: found.allow });
     exchange.route = found.match.route;
+    this.#count(exchange, found.match);
     refuseAnnounced(request, this.#bodyBytesMax(found.match));
     const handler = this.#deps.handlers[found.match.operation];
     if (typeof handler === "function") {
@@ -185,6 +193,17 @@ export class FrontDoor {
     }
     const call = await this.#call(exchange, found.match, handler);
     return renderAnswer(exchange, await this.#deps.perform(call, handler));
+  }
+
+  #count(exchange: Exchange, match: Match): void {
+    const limit = operationOf(match.operation).limit;
+    if (limit === undefined || exchange.side === "local" || !countedClasses.has(limit)) return;
+    if (!this.#deps.limits.enabled) return;
+    exchange.route = match.route;
+    const credential = exchange.request.headers.get("authorization");
+    const account =
+      credential === null ? {} : { account: sha256Hex(new TextEncoder().encode(credential)) };
+    this.#deps.limits.admit({ ip: exchange.ip, ...account });
   }
 
   #page(exchange: Exchange): Sized {
@@ -238,6 +257,10 @@ export class FrontDoor {
   }
 
   #refused(exchange: Exchange, thrown: unknown): Sized {
+    const { request, path } = exchange;
+    const spoken = thrown instanceof Problem ? hotMatch(request.method, path) : undefined;
+    const own = spoken && this.#deps.ownWords[spoken.operation]?.(thrown as Problem); // Seen above.
+    if (own !== undefined) return dressed(exchange, own);
     const refused = renderProblem(exchange, thrown);
     if (refused.bug) this.#logFault(exchange, thrown);
     return refused;

@@ -1,5 +1,6 @@
 /** What a handler of a public operation is given and gives when it answers octets instead of JSON. */
 
+import type { Problem } from "#core/problems.ts";
 import type { Handler } from "#domain/access/call.ts";
 import type { OperationName, operations } from "#operations";
 
@@ -36,4 +37,9 @@ export type Handlers = {
   readonly [Name in OperationName]: (typeof operations)[Name]["needs"] extends "pub"
     ? Handler | PublicHandler | DerHandler
     : Handler;
+};
+
+/** A refusal in the form of the operation's protocol; undefined leaves it to the JSON error. */
+export type OwnWords = {
+  readonly [Name in OperationName]?: (problem: Problem) => Response | undefined;
 };

@@ -3,6 +3,7 @@
 import type { Assignments } from "#core/access/assignments.ts";
 import { Problem } from "#core/problems.ts";
 import {
+  type Attempts,
   type Authenticate,
   authenticator,
   type BearerCheck,
@@ -34,6 +35,7 @@ export interface AccessWorld {
 export interface AccessWishes {
   readonly rootBasicAllowed?: boolean;
   readonly bearer?: BearerCheck;
+  readonly attempts?: Attempts;
   readonly assignments?: () => Assignments;
   readonly rules?: LoginDeps["rules"];
 }
@@ -67,6 +69,7 @@ export function accessWorld(wishes: AccessWishes = {}): AccessWorld {
   const authenticate = authenticator(
     mechanisms({
       ...{ root, rootBasicAllowed, failures, tokens, sessions, bearer },
+      attempts: wishes.attempts ?? { admitAttempt: () => {}, failedAttempt: () => {} },
       onBasic: (result) => counted.push(`basic ${result}`),
     }),
   );

@@ -1,5 +1,6 @@
 /** Bounds how many key operations are under way, lets a few wait, and sheds the rest. */
 
+import type { SignPurpose } from "#core/audit/ledger.ts";
 import { refuse } from "#core/problems.ts";
 import type { Keys } from "#domain/keys.ts";
 
@@ -7,14 +8,18 @@ import type { GuardSettings } from "./settings.ts";
 
 /**
  * Wraps `keys`; what finds no place, or no turn in time, is refused with `overloaded`. The limits are asked for anew
- * each time, because a reload may change them.
+ * each time, because a reload may change them. Looking a key up, and signing what makes a revocation known, never wait
+ * behind those who want certificates (HTTP contract §9, REV-3).
  */
 export function guarded(keys: Keys, settings: () => GuardSettings): Keys {
   const turns = new Turns(settings);
   return {
     generate: (wanted) => turns.during(() => keys.generate(wanted)),
-    find: (ref) => turns.during(() => keys.find(ref)),
-    sign: (ticket, message) => turns.during(() => keys.sign(ticket, message)),
+    find: (ref) => keys.find(ref),
+    sign: (ticket, message) =>
+      exempt.has(ticket.purpose)
+        ? keys.sign(ticket, message)
+        : turns.during(() => keys.sign(ticket, message)),
     destroy: (ref) => turns.during(() => keys.destroy(ref)),
     keks: {
       generate: (wanted) => turns.during(() => keys.keks.generate(wanted)),
@@ -105,4 +110,6 @@ class Turns {
   }
 }
 
-const overloaded = () => refuse("overloaded", { retry_after: 1 });
+const exempt: ReadonlySet<SignPurpose> = new Set(["crl", "delta_crl", "responder_certificate"]);
+
+const overloaded = () => refuse("overloaded", { retry_after: 2 });

@@ -35,11 +35,19 @@ export type Mechanism = Authenticate;
 /** Who a bearer token of an identity provider stands for; refuses `invalid_token` and `oidc_unavailable`. */
 export type BearerCheck = (token: string) => Promise<Principal>;
 
+/** Slows down who guesses passwords. */
+export interface Attempts {
+  /** Refuses `rate_limited` while this address has failed too often. */
+  admitAttempt(ip: string): void;
+  failedAttempt(ip: string): void;
+}
+
 export interface MechanismDeps {
   readonly root: RootAccount;
   /** `policy.allow_root_basic_auth`. */
   readonly rootBasicAllowed: boolean;
   readonly failures: FailedLogins;
+  readonly attempts: Attempts;
   readonly tokens: Pick<ApiTokens, "verify">;
   /** Undefined without a provider: then every bearer is refused. */
   readonly bearer: BearerCheck | undefined;
@@ -68,18 +76,21 @@ export function authenticator(inOrder: readonly Mechanism[]): Authenticate {
   };
 }
 
-function basic({ root, rootBasicAllowed, failures, onBasic }: MechanismDeps): Mechanism {
+function basic(deps: MechanismDeps): Mechanism {
+  const { root, rootBasicAllowed, failures, attempts, onBasic } = deps;
   return async ({ authorization }, whence) => {
     if (authorization?.kind === "malformed" && authorization.scheme === "basic") {
       throw refuse("invalid_credentials");
     }
     if (authorization?.kind !== "basic") return undefined;
     const { name, password } = authorization;
+    attempts.admitAttempt(whence.ip);
     // Checked also where it cannot count, so that the setting shows in no answer and in no time.
     const right = await root.verify(name, password);
     const accepted = right && rootBasicAllowed;
     onBasic(accepted ? "success" : "denied");
     if (accepted) return { principal: root.principal("basic") };
+    attempts.failedAttempt(whence.ip);
     const failure = {
       method: "password",
       reason: "invalid_credentials",

@@ -83,6 +83,18 @@ describe("the guard", () => {
     await Promise.all([...first, fourth]);
   });
 
+  test("what makes a revocation known waits behind nobody", async () => {
+    const { keys, held } = await slowKeys();
+    const guard = guarded(keys, () => ({ maxInFlight: 0, maxQueue: 0, acquireTimeoutMs: 0 }));
+    keys.beforeSign = () => {};
+    await expect(sign(guard, held)).rejects.toMatchObject({ code: "overloaded", status: 503 });
+    for (const purpose of ["crl", "delta_crl", "responder_certificate"] as const) {
+      const licence = { ...ticketFor(held, "ecdsa-sha256", message), purpose };
+      expect((await guard.sign(licence, message)).length).toBeGreaterThan(0);
+    }
+    expect(await guard.find(held.ref)).toEqual(held);
+  });
+
   test("a failed operation gives its place back", async () => {
     const { keys, held } = await slowKeys();
     keys.beforeSign = () => {

@@ -1,0 +1,126 @@
+/** The rate tiers of the public classes: global, per address, per tenant, per account, in this order (HTTP contract §9). */
+
+import { type BucketLimits, type Filling, TokenBuckets } from "#core/token-bucket.ts";
+import { refuse } from "#core/problems.ts";
+import type { Operation } from "#operations";
+
+/** The values in force; a tier with rate 0 is off. */
+export interface RateSettings {
+  readonly enabled: boolean;
+  readonly global: Filling;
+  readonly perIp: Filling;
+  readonly perAccount: Filling;
+  readonly buckets: BucketLimits;
+}
+
+/** Who asks, as far as it is known before anything has been verified. */
+export interface Asker {
+  /** Client address (§1.7). */
+  readonly ip: string;
+  /** Tenant the request concerns, with the rate its quotas give it. */
+  readonly tenant?: { readonly id: string; readonly filling: Filling };
+  /** Account key: a protocol's account, or a digest of the credential; never the credential. */
+  readonly account?: string;
+}
+
+export interface RateLimitDeps {
+  /** Asked anew each time, because a reload may change them. */
+  readonly settings: () => RateSettings;
+  readonly elapsedMs: () => number;
+}
+
+/** The classes of operations whose requests are counted; all others are exempt (§9). */
+export const countedClasses: ReadonlySet<NonNullable<Operation["limit"]>> = new Set([
+  ...(["ocsp", "crl", "chain", "login"] as const),
+]);
+
+/** Counts the requests that anyone may make. One process counts for itself: replicas do not share their buckets. */
+export class RateLimits {
+  readonly #deps: RateLimitDeps;
+  readonly #global = new TokenBuckets();
+  readonly #perIp = new TokenBuckets();
+  readonly #perTenant = new TokenBuckets();
+  readonly #perAccount = new TokenBuckets();
+
+  constructor(deps: RateLimitDeps) {
+    this.#deps = deps;
+  }
+
+  /** False while nothing is counted, so that the hot path need not work out who asks. */
+  get enabled(): boolean {
+    return this.#deps.settings().enabled;
+  }
+
+  /** Takes a token of every tier, or refuses `rate_limited` and gives the tokens of earlier tiers back. */
+  admit(asker: Asker): void {
+    const settings = this.#deps.settings();
+    if (!settings.enabled) return;
+    const now = this.#deps.elapsedMs();
+    const taken: Tier[] = [];
+    for (const tier of this.#tiers(settings, asker)) {
+      if (tier.filling.rate <= 0) continue;
+      const wait = tier.buckets.take(tier.key, tier.filling, now, settings.buckets);
+      if (wait > 0) {
+        for (const earlier of taken) earlier.buckets.giveBack(earlier.key, earlier.filling);
+        throw refuse("rate_limited", { tier: tier.name, retry_after: Math.ceil(wait) });
+      }
+      taken.push(tier);
+    }
+  }
+
+  /** Refuses `rate_limited` while `ip` has no token left, and takes none: for attempts that count only when they fail. */
+  admitAttempt(ip: string): void {
+    const { enabled, perIp } = this.#deps.settings();
+    if (!enabled || perIp.rate <= 0) return;
+    const wait = this.#perIp.wait(addressKey(ip), perIp, this.#deps.elapsedMs());
+    if (wait > 0) throw refuse("rate_limited", { tier: "per_ip", retry_after: Math.ceil(wait) });
+  }
+
+  /** Counts an attempt that failed against its address. */
+  failedAttempt(ip: string): void {
+    const { enabled, perIp, buckets } = this.#deps.settings();
+    if (!enabled || perIp.rate <= 0) return;
+    this.#perIp.take(addressKey(ip), perIp, this.#deps.elapsedMs(), buckets);
+  }
+
+  #tiers(settings: RateSettings, { ip, tenant, account }: Asker): readonly Tier[] {
+    const { global, perIp, perAccount } = settings;
+    const tiers: Tier[] = [
+      { name: "global", buckets: this.#global, key: "", filling: global },
+      { name: "per_ip", buckets: this.#perIp, key: addressKey(ip), filling: perIp },
+    ];
+    if (tenant !== undefined) {
+      const { id: key, filling } = tenant;
+      tiers.push({ name: "per_tenant", buckets: this.#perTenant, key, filling });
+    }
+    if (account !== undefined) {
+      const buckets = this.#perAccount;
+      tiers.push({ name: "per_account", buckets, key: account, filling: perAccount });
+    }
+    return tiers;
+  }
+}
+
+interface Tier {
+  readonly name: "global" | "per_ip" | "per_tenant" | "per_account";
+  readonly buckets: TokenBuckets;
+  readonly key: string;
+  readonly filling: Filling;
+}
+
+/**
+ * What counts as one address: an IPv4 address, or the /64 of an IPv6 one, because whoever has one address of it has all
+ * 2^64 (RFC 4291 §2.5.4). `ip` is in the plain form of the client address.
+ */
+export function addressKey(ip: string): string {
+  if (!ip.includes(":")) return ip;
+  const [head = "", tail] = ip.split("%", 1)[0]?.split("::") ?? [];
+  const before = head === "" ? [] : head.split(":");
+  const after = tail === undefined || tail === "" ? [] : tail.split(":");
+  const zeros = Array.from({ length: Math.max(0, 8 - before.length - after.length) }, () => "0");
+  const groups = tail === undefined ? before : [...before, ...zeros, ...after];
+  return groups
+    .slice(0, 4)
+    .map((group) => group.replace(/^0+(?=.)/, ""))
+    .join(":");
+}
