@@ -94,11 +94,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       onFault: (sentence, error) => log.write("error", sentence, { error: describe(error) }),
     });
     closing.push(() => store.close());
-    const limits = { inForce: config.rate_limit };
-    const rates = new RateLimits({
-      settings: () => rateSettings(limits.inForce),
-      elapsedMs: () => systemStopwatch.elapsedMs(),
-    });
+    const limits = limitsOf(config);
     const keys = await openInstanceKeys(config, limits, metrics, log);
     closing.push(() => keys.close());
     const passwords = new Passwords();
@@ -126,7 +122,6 @@ export async function openApp(options: AppOptions): Promise<App> {
       store,
       keys,
       limits,
-      rates,
       metrics,
       passwords,
       space,
@@ -141,16 +136,27 @@ export async function openApp(options: AppOptions): Promise<App> {
   }
 }
 
-/** What the guard goes by; a reload replaces it. */
+/** What guard and rate tiers go by; a reload replaces it. */
 interface Limits {
   inForce: Config["rate_limit"];
+  readonly rates: RateLimits;
+}
+
+function limitsOf(config: Config): Limits {
+  const limits: Limits = {
+    inForce: config.rate_limit,
+    rates: new RateLimits({
+      settings: () => rateSettings(limits.inForce),
+      elapsedMs: () => systemStopwatch.elapsedMs(),
+    }),
+  };
+  return limits;
 }
 
 interface Opened extends AppOptions {
   readonly store: Store;
   readonly keys: Keys;
   readonly limits: Limits;
-  readonly rates: RateLimits;
   readonly metrics: Metrics;
   readonly passwords: Passwords;
   readonly space: FreeSpace;
@@ -190,7 +196,7 @@ function compose(opened: Opened): App {
   const stopObserving = observeResources(metrics);
   const access = openAccess({
     ...{ config, store, clock, random, metrics, passwords: opened.passwords },
-    ...{ rootPasswordHash: opened.instance.rootPasswordHash, attempts: opened.rates },
+    ...{ rootPasswordHash: opened.instance.rootPasswordHash, attempts: opened.limits.rates },
   });
   const { failedLogins } = access;
   const front = frontDoor(opened, parts, probes, access);
@@ -236,7 +242,10 @@ function frontDoor(opened: Opened, parts: Parts, probes: Probes, access: Access)
     ...{ perform, log, random: systemRandom, console: consolePages(), handlers },
     ...{ authenticate: access.authenticate, cookies: access.cookies },
     ...(rpc === undefined ? {} : { rpc }),
-    ...{ limits: opened.rates, ownWords: { "ocsp.get": ocspRefusal, "ocsp.post": ocspRefusal } },
+    ...{
+      limits: opened.limits.rates,
+      ownWords: { "ocsp.get": ocspRefusal, "ocsp.post": ocspRefusal },
+    },
     observer: accessLog({
       ...{ clock, log, counters: requestCounters(metrics) },
       ...(config.access_log.enabled ? { logAccess: (row) => store.logAccess(row) } : {}),
