@@ -11,6 +11,7 @@ import { bareServer, rawCommits, rawSigning } from "./bench/floors.ts";
 import { type Load, load } from "./bench/load.ts";
 import { bold, ratio, row } from "./bench/print.ts";
 import { bulk } from "./bench/bulk.ts";
+import { bulkRevocation } from "./bench/bulk-revocation.ts";
 import { gates } from "./bench/gates.ts";
 import { inventory } from "./bench/inventory.ts";
 import { cachedGet, freshPost } from "./bench/ocsp.ts";
@@ -32,6 +33,10 @@ if (only === "inventory") {
 
 if (only === "bulk") {
   await bulk(10_000);
+  process.exit(0);
+}
+if (only === "bulk-revocation") {
+  await bulkRevocation(100_000);
   process.exit(0);
 }
 if (only === "gates") {
@@ -64,6 +69,7 @@ token.remove();
 if (only === undefined) {
   await gates(seconds);
   await bulk(10_000);
+  await bulkRevocation(100_000);
   await inventory(1_000_000);
 }
 process.exit(0);

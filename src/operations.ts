@@ -87,6 +87,7 @@ export const operations = {
   "cert.revoke":           { route: "POST /api/ca/{id}/revoke",                          ...issue, limit: "exempt" },
   "cert.suspend":          { route: "POST /api/ca/{id}/certificates/{serial}:suspend",   ...issue, limit: "exempt" },
   "cert.release":          { route: "POST /api/ca/{id}/certificates/{serial}:release",   ...issue, limit: "exempt" },
+  "cert.revoke_bulk":      { route: "POST /api/ca/{id}/revocations:bulk",                ...manage, limit: "exempt", bodyBytesMax: 16_777_216 },
   "revocation.list":       { route: "GET /api/ca/{id}/revoked",                          ...read },
   "crl.read":              { route: "GET /api/ca/{id}/crl",                              needs: "pub", limit: "crl" },
   "crl.status":            { route: "GET /api/ca/{id}/crl/status",                       ...read },

@@ -35,7 +35,8 @@ export async function freshPost(target: OcspTarget, seconds: number): Promise<Lo
   return load({ ...request, seconds });
 }
 
-function question(target: OcspTarget, nonce?: Uint8Array): Uint8Array {
+/** The DER of an OCSPRequest for the target. */
+export function question(target: OcspTarget, nonce?: Uint8Array): Uint8Array {
   const der = decodePem(target.issuer, ["CERTIFICATE"]);
   if (der === undefined) throw new Error("the CA answered no certificate");
   const issuer = parseCertificate(der);

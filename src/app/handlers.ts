@@ -7,6 +7,7 @@ import { auditHandlers } from "#api/audit.ts";
 import { authorityHandlers } from "#api/authorities.ts";
 import { blockedKeyHandlers } from "#api/blocked-keys.ts";
 import { bulkHandlers } from "#api/bulk.ts";
+import { bulkRevocationHandlers } from "#api/bulk-revocations.ts";
 import { certificateHandlers } from "#api/certificates.ts";
 import { clockHandlers } from "#api/clock.ts";
 import { crossSignHandlers } from "#api/cross-signs.ts";
@@ -98,6 +99,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...pinningHandlers({ store }),
     ...transparencyHandlers({ store, monitor: parts.transparency.monitor }),
     ...revocationHandlers({ store, clock, revoker, publisher }),
+    ...bulkRevocationHandlers({ store, profiles, bulk: parts.revocation.bulk }),
     "crl.read": crlRead({ store, clock, publisher, httpMaxAgeSeconds: 0 }),
     "ocsp.get": answers.get,
     "ocsp.post": answers.post,

@@ -74,6 +74,7 @@ class Server implements Running {
       jobs: schedule({
         crls: refresh,
         responders,
+        bulkRevocations: revocation.bulk,
         counts,
         failedLogins: deps.failedLogins,
         kek: deps.parts.sealing.rotation,
@@ -123,6 +124,8 @@ class Server implements Running {
     });
     await this.#record("config.load", { digest: this.#deps.digest });
     this.#scheduler.start();
+    // What a crash left open goes on at once (BLK-6).
+    this.#scheduler.trigger("bulk.resume");
   }
 
   async reload(): Promise<void> {
@@ -146,6 +149,7 @@ class Server implements Running {
   }
 
   async stop(): Promise<void> {
+    this.#deps.parts.revocation.bulk.halt();
     await this.#listeners?.close(this.#config.server.shutdown_timeout_seconds * 1000);
     await this.#scheduler.stop();
     await this.#deps.failedLogins.fold(true);

@@ -19,16 +19,16 @@ export interface Io {
   stdin(): Promise<Uint8Array>;
 }
 
-/** The octets of a file argument; `-` is standard input. Fails for a file that cannot be read or is over 4 MiB. */
-export async function readArgument(io: Io, file: string): Promise<Uint8Array> {
+/** The octets of a file argument; `-` is standard input. Fails for a file that cannot be read or is over `max` octets. */
+export async function readArgument(io: Io, file: string, max = bytesMax): Promise<Uint8Array> {
   const octets = file === "-" ? await io.stdin() : readFile(file);
-  if (octets.length > bytesMax) throw new Failure(`${file} is larger than 4 MiB.`);
+  if (octets.length > max) throw new Failure(`${file} is larger than ${max / 1_048_576} MiB.`);
   return octets;
 }
 
 /** Text of a file argument, with the limits of `readArgument`. */
-export const readTextArgument = async (io: Io, file: string): Promise<string> =>
-  new TextDecoder().decode(await readArgument(io, file));
+export const readTextArgument = async (io: Io, file: string, max = bytesMax): Promise<string> =>
+  new TextDecoder().decode(await readArgument(io, file, max));
 
 /** Writes a result to a file, or to standard output for `-` and when none is named. */
 export function writeResult(io: Io, out: string | undefined, result: string | Uint8Array): void {

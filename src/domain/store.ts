@@ -9,6 +9,7 @@ import type { BulkReads, BulkWrites } from "#domain/certificates/bulk-store.ts";
 import type { CertificateReads, CertificateWrites } from "#domain/certificates/store.ts";
 import type { EnvelopeReads, EnvelopeWrites } from "#domain/envelopes/store.ts";
 import type { KeyCheckReads, KeyCheckWrites } from "#domain/key-checks/store.ts";
+import type { BulkRevocationReads, BulkRevocationWrites } from "#domain/revocation/bulk-store.ts";
 import type { RevocationReads, RevocationWrites } from "#domain/revocation/store.ts";
 import type { TransparencyReads, TransparencyWrites } from "#domain/transparency/store.ts";
 
@@ -18,6 +19,7 @@ export interface Reads {
   readonly certificates: CertificateReads;
   readonly revocations: RevocationReads;
   readonly bulk: BulkReads;
+  readonly bulkRevocations: BulkRevocationReads;
   readonly keyChecks: KeyCheckReads;
   readonly transparency: TransparencyReads;
   readonly envelopes: EnvelopeReads;
@@ -32,6 +34,7 @@ export interface Unit {
   readonly certificates: CertificateWrites;
   readonly revocations: RevocationWrites;
   readonly bulk: BulkWrites;
+  readonly bulkRevocations: BulkRevocationWrites;
   readonly keyChecks: KeyCheckWrites;
   readonly transparency: TransparencyWrites;
   readonly envelopes: EnvelopeWrites;

@@ -2,6 +2,7 @@
 
 import type { KekRotation } from "#domain/envelopes/rotation.ts";
 import type { ClockWatch } from "#domain/clock-watch.ts";
+import type { BulkRevocation } from "#domain/revocation/bulk.ts";
 import type { CrlRefresh } from "#domain/revocation/refresh.ts";
 import type { Responders } from "#domain/revocation/responder.ts";
 import type { Job } from "./scheduler.ts";
@@ -9,6 +10,8 @@ import type { Job } from "./scheduler.ts";
 export interface JobDeps {
   readonly crls: Pick<CrlRefresh, "afterRevocations" | "renewals">;
   readonly responders: Pick<Responders, "renewals">;
+  /** Finishes bulk revocations that a crash left open. */
+  readonly bulkRevocations: Pick<BulkRevocation, "resume">;
   /** Finishes a rotation that a crash or an absent key left open. */
   readonly kek: Pick<KekRotation, "finish">;
   readonly counts: { write(): Promise<void> };
@@ -32,6 +35,7 @@ export const schedule = (deps: JobDeps): readonly Job[] => [
   { name: "crl.after_revocation", everySeconds: 1, run: () => deps.crls.afterRevocations() },
   { name: "crl.renew", everySeconds: 60, run: () => deps.crls.renewals() },
   { name: "responder.renew", everySeconds: 300, run: () => deps.responders.renewals() },
+  { name: "bulk.resume", everySeconds: 60, run: () => deps.bulkRevocations.resume() },
   { name: "ct.lost", everySeconds: 60, run: () => deps.transparency.lost() },
   ...inclusion(deps),
   { name: "kek.finish", everySeconds: 60, run: () => deps.kek.finish() },

@@ -8,6 +8,7 @@ import { instant } from "#core/time.ts";
 import type { Page, PageKey } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
 import { bulkContract } from "./store-bulk.suite.ts";
+import { bulkRevocationContract } from "./store-bulk-revocations.suite.ts";
 import { envelopeContract } from "./store-envelopes.suite.ts";
 import { keyCheckContract } from "./store-key-checks.suite.ts";
 import { supersededContract } from "./store-superseded.suite.ts";
@@ -41,6 +42,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     access(given);
     keyCheckContract(given);
     bulkContract(given);
+    bulkRevocationContract(given);
     supersededContract(given);
     transparencyContract(given);
     envelopeContract(given);

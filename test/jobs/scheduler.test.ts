@@ -110,6 +110,7 @@ function recordingJobs(ahead?: { readonly from: Instant; readonly to: Instant })
   const crls = { afterRevocations: work("after"), renewals: work("crls") };
   const jobs = schedule({
     crls,
+    bulkRevocations: { resume: work("bulk") },
     kek: { finish: work("kek") },
     failedLogins: { fold: work("failed logins") },
     counts: { write: work("counts") },
@@ -133,6 +134,7 @@ test("the schedule calls each of its jobs", async () => {
     "after",
     "crls",
     "responders",
+    "bulk",
     "lost",
     "inclusion",
     "kek",

@@ -48,6 +48,11 @@ export function keyCheckWrites({ blockedKeys, ownKeys }: MemoryState): Unit["key
       if (present === undefined) blockedKeys.set(record.spkiSha256, record);
       return present;
     },
+    blockMany: async (records) => {
+      const fresh = records.filter(({ spkiSha256 }) => !blockedKeys.has(spkiSha256));
+      for (const record of fresh) blockedKeys.set(record.spkiSha256, record);
+      return fresh;
+    },
     unblock: async (id) => {
       const row = [...blockedKeys.values()].find((candidate) => candidate.id === id);
       if (row !== undefined) blockedKeys.delete(row.spkiSha256);

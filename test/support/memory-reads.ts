@@ -8,6 +8,7 @@ import type { CertificateFilter, CertificateRecord } from "#domain/certificates/
 import { identityOf } from "#domain/certificates/identity.ts";
 import type { Reads } from "#domain/store.ts";
 import { bulkReads } from "./memory-bulk.ts";
+import { bulkRevocationReads } from "./memory-bulk-revocations.ts";
 import { envelopeReads } from "./memory-envelopes.ts";
 import { keyCheckReads } from "./memory-key-checks.ts";
 import { transparencyReads } from "./memory-transparency.ts";
@@ -20,6 +21,7 @@ export function memoryReads(state: MemoryState): Reads {
     certificates: certificateReads(state),
     revocations: revocationReads(state),
     bulk: bulkReads(state),
+    bulkRevocations: bulkRevocationReads(state),
     keyChecks: keyCheckReads(state),
     transparency: transparencyReads(state),
     envelopes: envelopeReads(state),

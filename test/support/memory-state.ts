@@ -15,6 +15,7 @@ import type {
   LogHeadRecord,
   PrecertificateRecord,
 } from "#domain/transparency/store.ts";
+import type { BulkRun } from "#domain/revocation/bulk-store.ts";
 import type { CrlRecord, ResponderRecord, RevocationRecord } from "#domain/revocation/store.ts";
 
 /** Everything the store knows; maps are keyed by the text a unique index would hold. */
@@ -29,6 +30,9 @@ export interface MemoryState {
   readonly responders: Map<string, ResponderRecord>;
   readonly bulkOperations: Map<string, BulkOperation>;
   readonly bulkItems: Map<string, BulkItem & { readonly operation: string }>;
+  readonly bulkRuns: Map<string, BulkRun>;
+  /** By operation id. */
+  readonly bulkSerials: Map<string, readonly Serial[]>;
   /** By key digest. */
   readonly blockedKeys: Map<string, BlockedKeyRecord>;
   readonly ownKeys: Map<string, true>;

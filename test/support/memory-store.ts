@@ -12,6 +12,7 @@ import type { AccessLogRow } from "#domain/audit/store.ts";
 import type { IntentRecord } from "#domain/certificates/store.ts";
 import type { Store, Unit } from "#domain/store.ts";
 import { bulkWrites } from "./memory-bulk.ts";
+import { bulkRevocationWrites } from "./memory-bulk-revocations.ts";
 import { envelopeWrites } from "./memory-envelopes.ts";
 import { keyCheckWrites } from "./memory-key-checks.ts";
 import { memoryReads } from "./memory-reads.ts";
@@ -94,6 +95,7 @@ function unitOf(state: MemoryState, beforeWrite: (operation: string) => void): U
       certificates: certificateWrites(state),
       revocations: revocationWrites(state),
       bulk: bulkWrites(state),
+      bulkRevocations: bulkRevocationWrites(state),
       keyChecks: keyCheckWrites(state),
       transparency: transparencyWrites(state),
       envelopes: envelopeWrites(state),
@@ -204,6 +206,13 @@ function certificateWrites(state: MemoryState): Unit["certificates"] {
       assert(row !== undefined, "a status is set on a row that exists");
       state.certificates.set(serialKey(ca, serial), { ...row, status, revokedAt, reason });
     },
+    setStatuses: async (ca, serials, to) => {
+      for (const serial of serials) {
+        const row = state.certificates.get(serialKey(ca, serial));
+        assert(row !== undefined, "a status is set on a row that exists");
+        state.certificates.set(serialKey(ca, serial), { ...row, ...to });
+      }
+    },
     orphanOpenIntents: async () => {
       const open = [...state.intents.values()].filter((intent) => intent.state === "intended");
       return open.map((intent) => {
@@ -227,6 +236,12 @@ function revocationWrites(state: MemoryState): Unit["revocations"] {
       const sequence = nextSequence(entry.caId);
       state.revocations.set(serialKey(entry.caId, entry.serial), { ...entry, sequence });
       return sequence;
+    },
+    putMany: async (ca, entries) => {
+      for (const entry of entries) {
+        const sequence = nextSequence(ca);
+        state.revocations.set(serialKey(ca, entry.serial), { ...entry, sequence });
+      }
     },
     remove: async (ca, serial) => {
       state.revocations.delete(serialKey(ca, serial));
@@ -307,6 +322,7 @@ const emptyState = (): MemoryState => ({
   },
   ...{ crls: new Map(), crlReservations: new Map(), responders: new Map(), tokens: new Map() },
   ...{ bulkOperations: new Map(), bulkItems: new Map() },
+  ...{ bulkRuns: new Map(), bulkSerials: new Map() },
   ...{ blockedKeys: new Map(), ownKeys: new Map() },
   ...{ precertificates: new Map(), inclusions: new Map(), logHeads: new Map() },
   ...{ kekVersions: new Map(), sealedValues: new Map() },

@@ -48,6 +48,8 @@ interface IssueOptions {
   readonly profile: string;
   readonly validitySeconds: number;
   readonly serial: Serial;
+  /** Whatever else the row is to say. */
+  readonly facts: Partial<CertificateRecord>;
 }
 
 type Settings = RevocationDeps["settings"];
@@ -161,6 +163,7 @@ function certificateRow(
     ...{ certificate: new Uint8Array(0), notBefore: now, status: "good", revokedAt: undefined },
     ...{ notAfter: addSeconds(now, validitySeconds), reason: undefined, requestedBy: "root" },
     ...{ createdAt: now, spkiSha256: "", marker: "" },
+    ...wanted.facts,
   };
 }
 

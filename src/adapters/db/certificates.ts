@@ -17,7 +17,17 @@ import type {
 import { matching } from "./inventory-filter.ts";
 import { keyClaim } from "./key-checks.ts";
 import { ownedByDead } from "./owners.ts";
-import { counted, inserter, olderThan, pageOf, placeholder, type Session } from "./session.ts";
+import {
+  breath,
+  counted,
+  inserter,
+  inTexts,
+  olderThan,
+  pageOf,
+  placeholder,
+  rowsAtOnce,
+  type Session,
+} from "./session.ts";
 import { slicedInventory } from "./sliced-inventory.ts";
 import { supersededOf } from "./superseded.ts";
 
@@ -141,11 +151,24 @@ export function certificateWrites(session: Session, owner: number): CertificateW
         .returning({ id: t.certificates.id });
       assert(changed.length === 1, "a status is set on a row that exists");
     },
+    setStatuses: settingStatuses(session),
     orphanOpenIntents: async () => {
       const open = and(sql`state = 'intended'`, ownedByDead(session, t.intents.owner, owner));
       const orphans = db.update(t.intents).set({ state: "orphaned" }).where(open).returning();
       return (await orphans).map(intentRecord);
     },
+  };
+}
+
+function settingStatuses(session: Session): CertificateWrites["setStatuses"] {
+  const c = session.t.certificates;
+  return async (ca, serials, to) => {
+    for (let at = 0; at < serials.length; at += rowsAtOnce) {
+      const piece = serials.slice(at, at + rowsAtOnce);
+      const named = and(eq(c.caId, ca), inTexts(session, c.serial, piece));
+      await session.db.update(c).set(to).where(named);
+      if (session.dialect === "sqlite") await breath();
+    }
   };
 }
 

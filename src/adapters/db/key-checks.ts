@@ -10,9 +10,11 @@ import type {
   KeyQuestion,
 } from "#domain/key-checks/store.ts";
 import {
+  bulkInserter,
   contains,
   counted,
   inserter,
+  inTexts,
   olderThan,
   pageOf,
   placeholder,
@@ -56,6 +58,7 @@ export function keyCheckReads(session: Session): KeyCheckReads {
 export function keyCheckWrites(session: Session): KeyCheckWrites {
   const { db, t } = session;
   const insert = inserter(session, t.blockedKeys, "skip");
+  const insertMany = bulkInserter(session, t.blockedKeys);
   const claim = keyClaim(session);
   return {
     block: async (row) => {
@@ -63,6 +66,16 @@ export function keyCheckWrites(session: Session): KeyCheckWrites {
       const named = eq(t.blockedKeys.spkiSha256, row.spkiSha256);
       const [present] = await db.select().from(t.blockedKeys).where(named);
       return present && record(present);
+    },
+    blockMany: async (records) => {
+      const { spkiSha256 } = t.blockedKeys;
+      const digests = records.map((record) => record.spkiSha256);
+      const present = db.select({ spkiSha256 }).from(t.blockedKeys);
+      const rows = await present.where(inTexts(session, spkiSha256, digests));
+      const known = new Set(rows.map((row) => row.spkiSha256));
+      const fresh = records.filter((record) => !known.has(record.spkiSha256));
+      await insertMany(fresh.map((row) => ({ ...row, search: row.reason.toLowerCase() })));
+      return fresh;
     },
     unblock: async (id) => {
       const [gone] = await db.delete(t.blockedKeys).where(eq(t.blockedKeys.id, id)).returning();

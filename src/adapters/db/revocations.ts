@@ -14,8 +14,10 @@ import type {
   RevocationWrites,
 } from "#domain/revocation/store.ts";
 import {
+  bulkInserter,
   counted,
   inserter,
+  inTexts,
   olderThan,
   pageOf,
   placeholder,
@@ -106,6 +108,7 @@ export function revocationWrites(session: Session, next: () => number): Revocati
       .onConflictDoUpdate({ target, set: { sequence } });
     return sequence;
   };
+  const insertMany = bulkInserter(session, r);
   const insertResponder = inserter(session, t.responders);
   return {
     lock: preparedBySerial(session),
@@ -118,6 +121,15 @@ export function revocationWrites(session: Session, next: () => number): Revocati
         .values({ caId, serial, ...set })
         .onConflictDoUpdate({ target: [r.caId, r.serial], set });
       return changed(entry.caId, sequence);
+    },
+    putMany: async (ca, entries) => {
+      const rows = entries.map((entry) => ({ ...entry, sequence: next() }));
+      const serials = rows.map(({ serial }) => serial);
+      // What was held has an entry, which its new one replaces.
+      await db.delete(r).where(and(eq(r.caId, ca), inTexts(session, r.serial, serials)));
+      await insertMany(rows);
+      const last = rows.at(-1);
+      if (last !== undefined) await changed(ca, last.sequence);
     },
     remove: async (ca, serial) => {
       await db.delete(r).where(and(eq(r.caId, ca), eq(r.serial, serial)));

@@ -16,6 +16,8 @@ export const {
   responders,
   bulkOperations,
   bulkItems,
+  bulkRuns,
+  bulkSerials,
   blockedKeys,
   ownKeys,
   precertificates,

@@ -4,6 +4,7 @@ import { sql } from "drizzle-orm";
 
 import type { Kit } from "./kit.ts";
 import { bulkTables } from "./schema-bulk.ts";
+import { bulkRevocationTables } from "./schema-bulk-revocations.ts";
 import { envelopeTables } from "./schema-envelopes.ts";
 import { keyCheckTables } from "./schema-key-checks.ts";
 import { transparencyTables } from "./schema-transparency.ts";
@@ -17,6 +18,7 @@ export function defineTables(k: Kit) {
     ...crlTables(k),
     ...keyCheckTables(k),
     ...bulkTables(k),
+    ...bulkRevocationTables(k),
     ...transparencyTables(k),
     ...envelopeTables(k),
     ...{ tokens: tokensTable(k), tenants: tenantsTable(k) },

@@ -53,7 +53,10 @@ export function bulkInserter<T extends SQLiteTable>(
   if (session.dialect === "sqlite") {
     const insert = inserter(session, table);
     return async (rows) => {
-      for (const row of rows) await insert(row);
+      for (const [at, row] of rows.entries()) {
+        if (at % rowsAtOnce === rowsAtOnce - 1) await breath();
+        await insert(row);
+      }
     };
   }
   // One parameter whatever the number of rows, so that the server keeps one plan.
@@ -70,6 +73,12 @@ export function bulkInserter<T extends SQLiteTable>(
     await session.run(text, [JSON.stringify(named, wellFormed)]);
   };
 }
+
+/** Lets everything else that waits have its turn: SQLite works on the thread that serves. */
+export const breath = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** Rows a statement on SQLite changes, or a loop of statements, before others have their turn. */
+export const rowsAtOnce = 500;
 
 /** PostgreSQL refuses half a surrogate pair; as UTF-8, and so in every hash, it is U+FFFD anyway. */
 const wellFormed = (_name: string, value: unknown): unknown =>
@@ -91,6 +100,16 @@ export function pageOf<T>(
   const last = items.at(-1);
   return { items, total, next: rows.length > limit && last ? keyOf(last) : undefined };
 }
+
+/** A column that equals one of any number of texts; one parameter, so that one statement serves all. */
+export const inTexts = (
+  { dialect }: Pick<Session, "dialect">,
+  column: Column,
+  texts: readonly string[],
+): SQL =>
+  dialect === "sqlite"
+    ? sql`${column} in (select value from json_each(${JSON.stringify(texts)}))`
+    : sql`${column} = any(array(select json_array_elements_text(${JSON.stringify(texts)}::text::json)))`;
 
 /** `count(*)` as a number; PostgreSQL's driver gives text. */
 export const counted = sql<number>`count(*)`.mapWith(Number);

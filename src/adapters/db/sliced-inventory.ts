@@ -6,7 +6,7 @@ import type { Page, PageKey } from "#domain/authorities/store.ts";
 import type { CertificateFilter } from "#domain/certificates/store.ts";
 import { matching, serialIn } from "./inventory-filter.ts";
 import { type SerialRange, serialRanges } from "./serial-ranges.ts";
-import { counted, type Session, startsWith } from "./session.ts";
+import { breath, counted, type Session, startsWith } from "./session.ts";
 
 type Row = Session["t"]["certificates"]["$inferSelect"];
 
@@ -267,9 +267,6 @@ class Search {
     }
   }
 }
-
-/** Lets everything else that waits have its turn. */
-const breath = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 const storedStatuses = (status: CertificateFilter["status"]): readonly string[] => {
   if (status === undefined) return ["good", "revoked", "held"];

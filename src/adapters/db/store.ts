@@ -7,6 +7,7 @@ import { accessReads, accessWrites } from "./access.ts";
 import { AccessLog } from "./access-log.ts";
 import { auditReads } from "./audit.ts";
 import { bulkReads, bulkWrites } from "./bulk.ts";
+import { bulkRevocationReads, bulkRevocationWrites } from "./bulk-revocations.ts";
 import { caReads, caWrites } from "./cas.ts";
 import { certificateReads, certificateWrites } from "./certificates.ts";
 import type { Engine } from "./engine.ts";
@@ -92,6 +93,7 @@ function readsOf(engine: Engine, owner: number, memo: Memo | undefined): Reads {
     // The sequence stays as it is: a promise around a number would delay every answer from memory.
     revocations: { ...guardedMethods(revocationReads(reader, sequence)), sequence },
     bulk: guardedMethods(bulkReads(reader)),
+    bulkRevocations: guardedMethods(bulkRevocationReads(reader, owner)),
     keyChecks: guardedMethods(keyCheckReads(reader)),
     transparency: guardedMethods(transparencyReads(reader)),
     envelopes: guardedMethods(envelopeReads(reader)),
@@ -112,6 +114,7 @@ function unitOf({ engine: { writer }, journal, owner }: StoreDeps, memo: Memo | 
     certificates: certificateWrites(writer, owner),
     revocations: revocationWrites(writer, () => journal.nextRevocation()),
     bulk: bulkWrites(writer),
+    bulkRevocations: bulkRevocationWrites(writer, owner),
     keyChecks: keyCheckWrites(writer),
     transparency: transparencyWrites(writer),
     envelopes: envelopeWrites(writer),

@@ -18,6 +18,7 @@ const outcomes = ["success", "error", "denied"] as const;
 const worked = ["success", "error"] as const;
 const hsmOperations = ["sign", "decrypt", "generate", "find", "public_key", "ping"] as const;
 const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const bulkBuckets = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800];
 const signBuckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
 
 // biome-ignore format: the table is read by column.
@@ -29,6 +30,9 @@ export const metricTable = {
 
   // issuance and revocation
   pki_certificates_total:                { type: "counter",   help: "Certificate operations by outcome.",        labels: { operation: ["issue", "renew", "revoke"], result: outcomes } },
+  pki_revocations_bulk_total:            { type: "counter",   help: "Bulk revocations that came to their end.",  labels: {} },
+  pki_revocations_bulk_certificates_total: { type: "counter", help: "Certificates revoked or held by bulk revocations that came to their end.", labels: {} },
+  pki_revocations_bulk_duration_seconds: { type: "histogram", help: "Time from the start of a bulk revocation to its end.", labels: {}, buckets: bulkBuckets },
   pki_ocsp_requests_total:               { type: "counter",   help: "OCSP requests by outcome.",                 labels: { result: ["success", "error", "malformed"] } },
   pki_crl_requests_total:                { type: "counter",   help: "CRL downloads by outcome.",                 labels: { result: worked } },
 

@@ -22,6 +22,16 @@ function countEvent(metrics: Metrics, event: AuditEvent): void {
   if (certificate !== undefined) {
     metrics.count("pki_certificates_total", { operation: certificate, result });
   }
+  if (event.action === "cert.revoke_bulk" && result === "success") countRun(metrics, event);
+}
+
+/** Runs that were refused for their count changed nothing and are no runs. */
+function countRun(metrics: Metrics, { detail }: AuditEvent): void {
+  const figure = (name: string) =>
+    Number(new RegExp(`(?:^| )${name}=(\\S+)`).exec(detail)?.[1] ?? 0);
+  metrics.count("pki_revocations_bulk_total", {});
+  metrics.count("pki_revocations_bulk_certificates_total", {}, figure("revoked"));
+  metrics.observe("pki_revocations_bulk_duration_seconds", {}, figure("duration"));
 }
 
 /** Suspensions and releases are counted nowhere, and a repeated revocation is no event (HTTP contract §11). */

@@ -1,4 +1,4 @@
-/** `pkid revoke`: revokes, suspends and releases certificates. */
+/** `pkid revoke`: revokes, suspends and releases certificates, one or many. */
 
 import type { OperationName } from "#operations";
 
@@ -6,6 +6,8 @@ import { valueOr, word } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
 import { facts } from "#cli/rows.ts";
+
+import { revokeBulk } from "./revoke-bulk.ts";
 
 const shown = ["status", "serial", "revoked_at", "reason"];
 
@@ -26,6 +28,7 @@ export const revokeVerbs: Readonly<Record<string, Command>> = {
   }),
   suspend: verb("Put a certificate on hold.", "cert.suspend"),
   release: verb("Take a certificate off hold.", "cert.release"),
+  bulk: revokeBulk,
 };
 
 function verb(summary: string, operation: OperationName): Command {

@@ -24,6 +24,10 @@ export const actions = {
     ...["approval", "reasons"],
   ],
   "cert.revoke": ["reason", "known", "previous", "protocol", "bulk_op"],
+  "cert.revoke_bulk": [
+    ...["op", "reason", "filter", "planned", "revoked", "upgraded", "already_skipped", "batches"],
+    ...["crl_scopes", "duration", "approval", "confirm_count", "actual_count"],
+  ],
   "cert.suspend": ["reason", "bulk_op"],
   "cert.release": ["held_since"],
   "cert.lint": ["profile", "findings"],

@@ -1,6 +1,7 @@
 /** A call: one operation asked for by one principal, in the one form every caller uses. */
 
-import type { Principal } from "#core/access/principal.ts";
+import { effectiveRoles, type Principal } from "#core/access/principal.ts";
+import type { EventDraft } from "#core/audit/actions.ts";
 import type { TenantId } from "#core/ids.ts";
 import type { Fields, Input } from "#core/shape.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
@@ -16,6 +17,18 @@ export interface Origin {
   readonly ip: string;
   readonly requestId: string;
 }
+
+/** Who an event names, as far as a run that outlives its call has to remember it. */
+export type Author = Pick<EventDraft, "actor" | "actorName" | "actorRoles" | "ip" | "requestId">;
+
+/** The author of what this caller does to an object of the tenant; without one, to the instance. */
+export const authorOf = (
+  { principal, ip, requestId }: Origin,
+  tenant: TenantId | undefined,
+): Author => ({
+  ...{ actor: principal.subject, actorName: principal.name, ip, requestId },
+  actorRoles: effectiveRoles(principal, tenant),
+});
 
 /** What a caller hands to `perform`; the body is read only after the capability is known to be held. */
 export interface Call {

@@ -122,6 +122,16 @@ export interface CertificateWrites {
     revokedAt: Instant | undefined,
     reason: RevocationReason | undefined,
   ): Promise<void>;
+  /** The same status for many certificates of a CA, all of which exist. */
+  setStatuses(
+    ca: CaId,
+    serials: readonly Serial[],
+    to: {
+      readonly status: StoredStatus;
+      readonly revokedAt: Instant;
+      readonly reason: RevocationReason;
+    },
+  ): Promise<void>;
   /**
    * At start: every intent still `intended` becomes `orphaned`, but those another living replica is signing now;
    * gives them back.

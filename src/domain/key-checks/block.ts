@@ -1,10 +1,9 @@
 /** Blocks and unblocks public keys. */
 
-import { effectiveRoles } from "#core/access/principal.ts";
 import type { EventDraft } from "#core/audit/actions.ts";
 import { refuse } from "#core/problems.ts";
 import { fingerprintOfDigest } from "#core/x509/public-keys.ts";
-import type { Origin } from "#domain/access/call.ts";
+import { type Author, authorOf, type Origin } from "#domain/access/call.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { BlockedKeyRecord } from "./store.ts";
@@ -42,7 +41,8 @@ export class BlockedKeys {
     };
     const present = await store.atomically(async (tx) => {
       const found = await tx.keyChecks.block(wanted);
-      if (found === undefined) await tx.audit.appendEvent(blockEvent(origin, wanted), now);
+      if (found === undefined)
+        await tx.audit.appendEvent(blockEvent(authorOf(origin, undefined), wanted), now);
       return found;
     });
     const matching = await store.read.keyChecks.unrevokedWith(digest);
@@ -56,19 +56,18 @@ export class BlockedKeys {
     await store.atomically(async (tx) => {
       const gone = await tx.keyChecks.unblock(id);
       if (gone === undefined) throw refuse("not_found");
-      const draft = { ...blockEvent(origin, gone), action: "key.unblock" as const };
+      const blocked = blockEvent(authorOf(origin, undefined), gone);
+      const draft = { ...blocked, action: "key.unblock" as const };
       await tx.audit.appendEvent(draft, now);
     });
   }
 }
 
 /** The event of a key that was blocked, by a call or by a revocation. */
-export function blockEvent(origin: Origin, record: BlockedKeyRecord): EventDraft {
-  const { principal, ip, requestId } = origin;
+export function blockEvent(author: Author, record: BlockedKeyRecord): EventDraft {
   return {
-    ...{ action: "key.block", result: "success", actor: principal.subject },
-    ...{ actorName: principal.name, actorRoles: effectiveRoles(principal, undefined) },
-    ...{ target: fingerprintOfDigest(record.spkiSha256), ip, requestId },
+    ...{ ...author, action: "key.block", result: "success" },
+    target: fingerprintOfDigest(record.spkiSha256),
     detail: { reason: record.reason, source: record.source },
   };
 }

@@ -51,6 +51,8 @@ export interface KeyCheckReads {
 export interface KeyCheckWrites {
   /** Blocks the key; gives the row that blocks it already, which stays as it is. */
   block(record: BlockedKeyRecord): Promise<BlockedKeyRecord | undefined>;
+  /** Blocks many keys, each named once; gives the records of those that were not blocked before. */
+  blockMany(records: readonly BlockedKeyRecord[]): Promise<readonly BlockedKeyRecord[]>;
   /** Gives the row that is gone. */
   unblock(id: string): Promise<BlockedKeyRecord | undefined>;
   /** Marks a key without CA or certificate as the instance's own, for good. */

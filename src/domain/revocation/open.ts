@@ -5,6 +5,7 @@ import type { KeyCounts } from "#domain/audit/key-counts.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
+import { BulkRevocation } from "./bulk.ts";
 import { CrlPublisher, type CrlSettings } from "./crl.ts";
 import { Ocsp, type OcspSettings } from "./ocsp.ts";
 import { OcspSigning } from "./ocsp-signing.ts";
@@ -29,12 +30,17 @@ export interface RevocationDeps {
   /** Asks for `CrlRefresh.afterRevocations` now; where no schedule runs it may do nothing. */
   readonly wake: () => void;
   /** Told what failed in the background and will be tried again. */
-  readonly onFailure: (what: "crl" | "responder" | "ocsp", error: unknown, ca?: CaId) => void;
+  readonly onFailure: (
+    what: "crl" | "responder" | "ocsp" | "bulk_revocation",
+    error: unknown,
+    ca?: CaId,
+  ) => void;
 }
 
 /** Everything revocation does. */
 export interface Revocation {
   readonly revoker: Revoker;
+  readonly bulk: BulkRevocation;
   readonly publisher: CrlPublisher;
   readonly refresh: CrlRefresh;
   readonly responders: Responders;
@@ -59,14 +65,16 @@ export function openRevocation(deps: RevocationDeps): Revocation {
     refresh.changed(change);
     if (change.kind === "responder") void responders.replace(change.caId);
   };
-  const revoker = new Revoker({
-    ...{ store, clock, random, changed },
-    holdPermitted: (profile) => !publicProfile(profile),
+  const holdPermitted = (profile: string) => !publicProfile(profile);
+  const revoker = new Revoker({ store, clock, random, changed, holdPermitted });
+  const bulk = new BulkRevocation({
+    ...{ store, clock, random, publisher, changed, holdPermitted },
+    onFailure: (error, run) => onFailure("bulk_revocation", error, run.caId),
   });
   const ocsp = new Ocsp({
     ...{ store, clock, responders, settings: settings.ocsp, publicProfile },
     signing: new OcspSigning({ ...common, counts: deps.counts }),
     onFault: (error) => onFailure("ocsp", error),
   });
-  return { revoker, publisher, refresh, responders, ocsp };
+  return { revoker, bulk, publisher, refresh, responders, ocsp };
 }

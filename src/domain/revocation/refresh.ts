@@ -6,8 +6,9 @@ import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { type CrlPublisher, fullScope } from "./crl.ts";
-import { isCaCertificate, type RevocationChange } from "./revoke.ts";
+import type { RevocationChange } from "./revoke.ts";
 import { systemOrigin } from "./system-origin.ts";
+import { isCaCertificate } from "./transitions.ts";
 
 interface Deps {
   readonly store: Store;

@@ -1,21 +1,22 @@
 /** Changes the revocation state of one serial: one locked unit with its event, then what follows from it. */
 
-import { effectiveRoles } from "#core/access/principal.ts";
-import type { EventDraft } from "#core/audit/actions.ts";
 import type { CaId, Serial } from "#core/ids.ts";
 import { refuse, type Problem } from "#core/problems.ts";
 import { type Instant, timestamp } from "#core/time.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
-import type { Origin } from "#domain/access/call.ts";
+import { authorOf, type Origin } from "#domain/access/call.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { CertificateRecord, StoredStatus } from "#domain/certificates/store.ts";
 import { blockEvent } from "#domain/key-checks/block.ts";
 import type { BlockedKeyRecord } from "#domain/key-checks/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
+import { revocationEvent } from "./events.ts";
 import type { RevocationRecord } from "./store.ts";
 import {
   decide,
+  isCaCertificate,
+  isHoldable,
   type RefusalWord,
   type RevocationAction,
   type RevocationState,
@@ -95,13 +96,16 @@ export class Revoker {
     action: RevocationAction,
     reason: RevocationReason | undefined,
   ): Promise<RevocationResult> {
+    const { holdPermitted } = this.#deps;
     const now = this.#deps.clock.now();
     const { result, change } = await this.#deps.store.atomically(async (tx) => {
       const found = await lock(tx, request, now);
       if (isCaCertificate(found.certificate?.kind) && !request.mayManageCa) {
         throw refuse("forbidden", { capability: "ca:manage" });
       }
-      const outcome = decide(found.state, action, this.#holdable(found.certificate));
+      const { certificate, state } = found;
+      const holdable = certificate === undefined || isHoldable(certificate, holdPermitted);
+      const outcome = decide(state, action, holdable);
       if ("refused" in outcome) throw refusal(outcome.refused, found);
       if ("unchanged" in outcome) return { result: first(request, outcome.unchanged, found) };
       const change = changeOf(request, found, outcome.change, reason, now);
@@ -130,17 +134,7 @@ export class Revoker {
       ...{ createdBy: origin.principal.subject, createdAt: at },
     };
   }
-
-  #holdable(certificate: CertificateRecord | undefined): boolean {
-    if (certificate === undefined) return true;
-    if (isCaCertificate(certificate.kind) || certificate.kind === "responder") return false;
-    return this.#deps.holdPermitted(certificate.profile);
-  }
 }
-
-/** A certificate that makes its subject a CA: only who manages CAs revokes it, and nobody holds it. */
-export const isCaCertificate = (kind: RevocationChange["kind"] | undefined): boolean =>
-  kind === "ca" || kind === "cross";
 
 /** What the unit found under the lock. */
 interface Found {
@@ -220,33 +214,17 @@ async function write(tx: Unit, change: RevocationChange, found: Found): Promise<
 
 async function block(tx: Unit, origin: Origin, record: BlockedKeyRecord): Promise<void> {
   if ((await tx.keyChecks.block(record)) !== undefined) return;
-  await tx.audit.appendEvent(blockEvent(origin, record), record.createdAt);
+  await tx.audit.appendEvent(blockEvent(authorOf(origin, undefined), record), record.createdAt);
 }
 
-function eventOf(request: RevocationRequest, change: RevocationChange, found: Found): EventDraft {
-  const { principal, ip, requestId } = request.origin;
-  const subject = {
-    ...{ result: "success" as const, actor: principal.subject, actorName: principal.name },
-    ...{ actorRoles: effectiveRoles(principal, request.ca.tenant), tenant: request.ca.tenant },
-    ...{ caId: change.caId, serial: change.serial, ip, requestId },
-    ...{ target: change.caId, targetName: change.serial },
-  };
-  const held = found.state === "held";
-  switch (change.to) {
-    case "revoked": {
-      const known = found.certificate === undefined ? false : undefined;
-      const previous = held ? "held" : undefined;
-      const detail = { reason: change.reason, known, previous, protocol: request.protocol };
-      return { ...subject, action: "cert.revoke", detail };
-    }
-    case "held":
-      return { ...subject, action: "cert.suspend", detail: { reason: change.reason } };
-    case "good": {
-      const since = found.entry?.revokedAt;
-      const detail = { held_since: since === undefined ? undefined : timestamp(since) };
-      return { ...subject, action: "cert.release", detail };
-    }
-  }
+function eventOf(request: RevocationRequest, change: RevocationChange, found: Found) {
+  const { ca, origin, protocol } = request;
+  const { entry, certificate, state } = found;
+  const heldSince = state === "held" ? (entry?.revokedAt ?? certificate?.revokedAt) : undefined;
+  return revocationEvent(authorOf(origin, ca.tenant), {
+    ...{ caId: ca.id, tenant: ca.tenant, serial: change.serial, to: change.to },
+    ...{ reason: change.reason, known: certificate !== undefined, heldSince, protocol },
+  });
 }
 
 function resultOf(change: RevocationChange): RevocationResult {

@@ -55,14 +55,35 @@ export function decide(
   return transitions[state][columns[action]];
 }
 
-/** The row of the table a certificate is in; `expired` is computed from good only, and notAfter is still inside. */
+/**
+ * The row of the table a certificate is in; `expired` is computed from good only, and notAfter is still inside. An entry
+ * goes first: a serial may have been revoked before its certificate was stored.
+ */
+export function stateOf<C extends Pick<CertificateRecord, "status" | "notAfter"> | undefined>(
+  certificate: C,
+  entry: Pick<RevocationRecord, "reason"> | undefined,
+  now: Instant,
+): C extends undefined ? RevocationState : Exclude<RevocationState, "unknown">;
 export function stateOf(
   certificate: Pick<CertificateRecord, "status" | "notAfter"> | undefined,
   entry: Pick<RevocationRecord, "reason"> | undefined,
   now: Instant,
 ): RevocationState {
-  if (certificate !== undefined && certificate.status !== "good") return certificate.status;
-  if (certificate !== undefined) return now > certificate.notAfter ? "expired" : "good";
-  if (entry === undefined) return "unknown";
-  return entry.reason === "certificateHold" ? "held" : "revoked";
+  if (entry !== undefined) return entry.reason === "certificateHold" ? "held" : "revoked";
+  if (certificate === undefined) return "unknown";
+  if (certificate.status !== "good") return certificate.status;
+  return now > certificate.notAfter ? "expired" : "good";
 }
+
+/** False for certificates of CAs and responders, and for those of profiles that may not be held (REV-4). */
+export function isHoldable(
+  { kind, profile }: Pick<CertificateRecord, "kind" | "profile">,
+  holdPermitted: (profile: string) => boolean,
+): boolean {
+  if (isCaCertificate(kind) || kind === "responder") return false;
+  return holdPermitted(profile);
+}
+
+/** A certificate that makes its subject a CA: only who manages CAs revokes it, and nobody holds it. */
+export const isCaCertificate = (kind: CertificateRecord["kind"] | "bare" | undefined): boolean =>
+  kind === "ca" || kind === "cross";

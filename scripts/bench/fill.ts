@@ -1,0 +1,82 @@
+/** An instance on SQLite whose inventory was filled behind its back, at the size a benchmark asks for. */
+
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
+
+import { sha256Hex } from "#core/crypto.ts";
+import { decodePem } from "#core/asn1/pem.ts";
+import { createChain } from "#test/support/first-certificate.ts";
+import { Instance } from "#test/support/instance.ts";
+
+/** Starts one, stops it, fills the database of its issuing CA directly, and starts it again. */
+export async function filledInstance(rows: number) {
+  const config = {
+    ...{ log: { level: "info", format: "json" } },
+    server: { public_http: { enabled: true, address: "127.0.0.1:0" } },
+  };
+  const first = await Instance.start({ config });
+  const chain = await createChain(first, "ecdsa-p256");
+  const { certificate } = await first.admin<{ certificate: string }>(
+    ...(["GET", `/api/ca/${chain.intermediateId}`] as const),
+  );
+  await first.stop();
+  const der = decodePem(certificate, ["CERTIFICATE"]) ?? new Uint8Array();
+  const filled = fill(join(first.dataDir, "pkid.db"), chain.intermediateId, der, rows);
+  const instance = await Instance.start({ home: first.home, config });
+  return { instance, ca: chain.intermediateId, certificate, ...filled };
+}
+
+/** One of the rows. */
+export interface Made {
+  readonly serial: string;
+  readonly hex: string;
+  readonly name: string;
+  readonly key: string;
+}
+
+/** Every 1000th is revoked, from the first. */
+function fill(file: string, ca: string, der: Uint8Array, rows: number) {
+  const database = new Database(file);
+  database.run("pragma synchronous = off");
+  database.run("pragma cache_size = -262144");
+  const insert = database.prepare(
+    `insert into certificates (id, ca_id, tenant, serial, serial_hex, kind, subject, common_name, sans, search, profile,
+      certificate, not_before, not_after, status, requested_by, created_at, spki_sha256, marker)
+      values (?, ?, 'default', ?, ?, 'leaf', ?, ?, ?, ?, ?, ?, ?, ?, ?, 'bench', ?, ?, '')`,
+  );
+  const start = Date.now() - rows * 1000;
+  const begun = performance.now();
+  let last: Made = { serial: "", hex: "", name: "", key: "" };
+  for (let at = 0; at < rows; ) {
+    database.run("begin");
+    for (const end = Math.min(rows, at + 10_000); at < end; at++) {
+      last = made(at);
+      const subject = `CN=${last.name},O=Example GmbH,C=DE`;
+      const sans = [`dns:${last.name}`, `dns:www.${last.name}`];
+      const at1 = start + at * 1000;
+      insert.run(
+        ...[crypto.randomUUID(), ca, last.serial, last.hex, subject, last.name],
+        ...[JSON.stringify(sans), [subject, last.name, ...sans].join("\n").toLowerCase()],
+        ...[at % 3 === 0 ? "client" : "server", der, at1, at1 + 397 * 86_400_000],
+        ...[at % 1000 === 0 ? "revoked" : "good", at1, last.key],
+      );
+    }
+    database.run("commit");
+  }
+  database.close();
+  return { perSecond: rows / ((performance.now() - begun) / 1000), last };
+}
+
+/** The row of a number, which is the same in every run. */
+export function made(at: number): Made {
+  const hex = sha256Hex(Buffer.from(`serial ${at}`))
+    .slice(0, 32)
+    .replace(/^./, "5");
+  const name = `h${sha256Hex(Buffer.from(`name ${at}`)).slice(0, 10)}-${at}.example.test`;
+  return {
+    hex,
+    serial: String(BigInt(`0x${hex}`)),
+    name,
+    key: sha256Hex(Buffer.from(`key ${at}`)),
+  };
+}

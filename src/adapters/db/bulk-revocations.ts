@@ -1,0 +1,241 @@
+/** Bulk revocations in the database: runs, the serials they have left, and the walk that selects them. */
+
+import { and, asc, eq, gt, inArray, lte, ne, sql } from "drizzle-orm";
+
+import { caId as caIdOf, type CaId, type Serial } from "#core/ids.ts";
+import type { SelectableState } from "#core/policy/selection.ts";
+import { assert } from "#core/problems.ts";
+import type {
+  BulkRevocationReads,
+  BulkRevocationWrites,
+  BulkRun,
+  Candidate,
+  CandidateRange,
+  Target,
+} from "#domain/revocation/bulk-store.ts";
+import { ownedByDead } from "./owners.ts";
+import { bulkInserter, counted, inserter, inTexts, type Session } from "./session.ts";
+
+/** Runs and candidates as last committed; `owner` is this store's number among the replicas. */
+export function bulkRevocationReads(session: Session, owner: number): BulkRevocationReads {
+  const { db, t } = session;
+  const { bulkRuns: b, certificates: c, revocations: r } = t;
+  return {
+    run: async (id) => (await storedRun(session, id))?.run,
+    abandoned: async (own) => {
+      const open = inArray(b.state, ["selecting", "running"]);
+      const others = own ? undefined : ne(b.owner, owner);
+      const found = db
+        .select()
+        .from(b)
+        .where(and(open, ownedByDead(session, b.owner, owner), others));
+      return (await found.orderBy(asc(b.number)).limit(runsMax)).map(record);
+    },
+    end: endOf(session),
+    candidates: candidatesOf(session),
+    named: async (ca, serials) => {
+      const its = and(eq(c.caId, ca), inTexts(session, c.serial, serials));
+      return (await db.select(candidateColumns(session)).from(c).where(its)).map(candidate);
+    },
+    bare: async (ca, serials) => {
+      const its = and(eq(r.caId, ca), eq(r.known, false), inTexts(session, r.serial, serials));
+      const rows = await db.select({ serial: r.serial, reason: r.reason }).from(r).where(its);
+      return new Map(rows.map(({ serial, reason }) => [serial as Serial, stateOf(reason)]));
+    },
+  };
+}
+
+/** The changes of a unit. */
+export function bulkRevocationWrites(session: Session, owner: number): BulkRevocationWrites {
+  const { db, t } = session;
+  const { bulkRuns: b, bulkSerials: s, revocationChanges } = t;
+  const insertRun = inserter(session, b, "skip");
+  const insertSerials = bulkInserter(session, s);
+  const numberOf = async (id: string) => {
+    const found = await storedRun(session, id);
+    assert(found !== undefined, "serials belong to a run that is stored");
+    return found.number;
+  };
+  return {
+    claim: claimOf(session, owner, (facts) => insertRun(facts)),
+    stage: async (id, serials) => {
+      const run = await numberOf(id);
+      await insertSerials(serials.map((serial) => ({ run, place: placeOf(serial) })));
+    },
+    changeable: async (id, ca, hold) => changeableOf(session, await numberOf(id), ca, hold),
+    lastChange: async (ca) => {
+      const [row] = await db.select().from(revocationChanges).where(eq(revocationChanges.caId, ca));
+      return row?.sequence ?? 0;
+    },
+    candidates: candidatesOf(session),
+    end: endOf(session),
+    start: async (id, planned) => {
+      await db.update(b).set({ state: "running", planned }).where(eq(b.id, id));
+    },
+    drop: async (id) => {
+      await db.delete(s).where(eq(s.run, await numberOf(id)));
+      await db.delete(b).where(eq(b.id, id));
+    },
+    next: async (id, ca, limit) => targetsOf(session, await numberOf(id), ca, limit),
+    advance: async (id, through, more) => {
+      const done = and(eq(s.run, await numberOf(id)), lte(s.place, placeOf(through)));
+      await db.delete(s).where(done);
+      const { revoked, upgraded, skipped, batches } = more;
+      await db
+        .update(b)
+        .set({
+          ...{ revoked: sql`${b.revoked} + ${revoked}`, skipped: sql`${b.skipped} + ${skipped}` },
+          ...{ upgraded: sql`${b.upgraded} + ${upgraded}` },
+          batches: sql`${b.batches} + ${batches}`,
+        })
+        .where(eq(b.id, id));
+    },
+    settle: async (id, state) => {
+      await db.update(b).set({ state }).where(eq(b.id, id));
+    },
+  };
+}
+
+function claimOf(
+  session: Session,
+  owner: number,
+  insert: (row: Session["t"]["bulkRuns"]["$inferInsert"]) => number | Promise<number>,
+): BulkRevocationWrites["claim"] {
+  const { db, t } = session;
+  const { bulkRuns: b, bulkSerials: s } = t;
+  return async (facts) => {
+    const untouched = { planned: 0, revoked: 0, upgraded: 0, skipped: 0, batches: 0 };
+    const inserted = await insert({ ...facts, ...untouched, state: "selecting", owner });
+    const found = await storedRun(session, facts.id);
+    assert(found !== undefined, "an id that is taken has its run");
+    if (inserted === 1 || found.run.state === "finished") {
+      return { run: found.run, mine: inserted === 1 };
+    }
+    const free = sql`(${eq(b.state, "stopped")} or ${ownedByDead(session, b.owner, owner) ?? sql`true`})`;
+    const taken = await db
+      .update(b)
+      .set({
+        owner,
+        state: sql`case when ${b.state} = 'stopped' then 'running' else ${b.state} end`,
+      })
+      .where(and(eq(b.id, facts.id), free))
+      .returning({ id: b.id });
+    // What a store that is gone has collected is collected anew: nobody knows how far it came.
+    if (taken.length === 1 && found.run.state === "selecting") {
+      await db.delete(s).where(eq(s.run, found.number));
+    }
+    return { run: found.run, mine: taken.length === 1 };
+  };
+}
+
+function endOf({ db, t }: Session): BulkRevocationReads["end"] {
+  const last = sql<number | null>`max(${t.certificates.ordinal})`;
+  return async () => {
+    const [row] = await db.select({ last }).from(t.certificates);
+    return Number(row?.last ?? 0);
+  };
+}
+
+function candidatesOf(session: Session): BulkRevocationReads["candidates"] {
+  const { db, t } = session;
+  const c = t.certificates;
+  return async (range, limit) => {
+    const rows = await db
+      .select({ ...candidateColumns(session), ordinal: c.ordinal })
+      .from(c)
+      .where(within(session, range))
+      .orderBy(asc(c.ordinal))
+      .limit(limit);
+    const reached = rows.length < limit ? range.upTo : (rows.at(-1)?.ordinal ?? range.upTo);
+    return { items: rows.map(candidate), reached };
+  };
+}
+
+/** Each condition but the last stands in the order of an index that ends with the place. */
+function within({ t }: Session, { caId, profile, spkiSha256, after, upTo }: CandidateRange) {
+  const c = t.certificates;
+  return and(
+    spkiSha256 === undefined ? undefined : eq(c.spkiSha256, spkiSha256),
+    profile === undefined || spkiSha256 !== undefined ? undefined : eq(c.profile, profile),
+    eq(c.caId, caId),
+    eq(c.kind, "leaf"),
+    gt(c.ordinal, after),
+    lte(c.ordinal, upTo),
+  );
+}
+
+async function changeableOf(session: Session, run: number, ca: CaId, hold: boolean) {
+  const { db, t } = session;
+  const { bulkSerials: s, certificates: c, revocations: r } = t;
+  const serial = sql`substr(${s.place}, 3)`;
+  const open = hold
+    ? sql`${c.status} = 'good'`
+    : sql`(${c.status} in ('good', 'held') or (${c.serial} is null and ${r.serial} is null))`;
+  const [sum] = await db
+    .select({ total: counted })
+    .from(s)
+    .leftJoin(c, and(eq(c.caId, ca), sql`${c.serial} = ${serial}`))
+    .leftJoin(r, and(eq(r.caId, ca), sql`${r.serial} = ${serial}`))
+    .where(and(eq(s.run, run), open));
+  return sum?.total ?? 0;
+}
+
+/** Three statements, each by an index, whatever a planner may think of the size of the tables. */
+async function targetsOf(
+  session: Session,
+  run: number,
+  ca: CaId,
+  limit: number,
+): Promise<readonly Target[]> {
+  const { db, t } = session;
+  const { bulkSerials: s, certificates: c, revocations: r } = t;
+  const left = db.select({ place: s.place }).from(s).where(eq(s.run, run));
+  const places = await left.orderBy(asc(s.place)).limit(limit);
+  const serials = places.map(({ place }) => place.slice(2) as Serial); // Only `placeOf` makes places.
+  if (serials.length === 0) return [];
+  const { serial, kind, status, notAfter, profile, spkiSha256 } = c;
+  const columns = { serial, kind, status, notAfter, profile, spkiSha256 };
+  const named = and(eq(c.caId, ca), inTexts(session, c.serial, serials));
+  const known = new Map<string, Target["certificate"]>();
+  for (const { serial: own, ...facts } of await db.select(columns).from(c).where(named)) {
+    known.set(own, facts as Target["certificate"]); // The words the record's type names.
+  }
+  const listed = and(eq(r.caId, ca), inTexts(session, r.serial, serials));
+  const entries = new Map<string, Target["entry"]>();
+  const facts = { serial: r.serial, reason: r.reason, revokedAt: r.revokedAt };
+  for (const { serial: own, ...entry } of await db.select(facts).from(r).where(listed)) {
+    entries.set(own, entry as Target["entry"]); // As above.
+  }
+  return serials.map((own) => ({
+    ...{ serial: own, certificate: known.get(own), entry: entries.get(own) },
+  }));
+}
+
+async function storedRun({ db, t }: Session, id: string) {
+  const [row] = await db.select().from(t.bulkRuns).where(eq(t.bulkRuns.id, id));
+  return row && { run: record(row), number: row.number };
+}
+
+function record(row: Session["t"]["bulkRuns"]["$inferSelect"]): BulkRun {
+  const { number: _number, owner: _owner, ...facts } = row;
+  return { ...facts, caId: caIdOf(row.caId) } as BulkRun; // Only `bulkRevocationWrites` fills the table.
+}
+
+function candidateColumns({ t }: Session) {
+  const { serial, kind, status, profile, commonName, sans } = t.certificates;
+  const { notAfter, createdAt, spkiSha256 } = t.certificates;
+  return { serial, kind, status, profile, commonName, sans, notAfter, createdAt, spkiSha256 };
+}
+
+function candidate(row: object): Candidate {
+  const { ordinal: _ordinal, ...facts } = row as Candidate & { readonly ordinal?: number };
+  return facts; // The columns above hold what the record's type says: only `activate` writes them.
+}
+
+const stateOf = (reason: string): SelectableState =>
+  reason === "certificateHold" ? "held" : "revoked";
+
+const placeOf = (serial: Serial): string => String(serial.length).padStart(2, "0") + serial;
+
+/** Runs left by stores that are gone, looked at in one turn. */
+const runsMax = 100;

@@ -1,0 +1,163 @@
+/** Bulk revocation in JSON: a plan, or a run that may be repeated under its operation id (HTTP contract §4.7). */
+
+import { parseSerial, type Serial } from "#core/ids.ts";
+import { parseGlob } from "#core/policy/glob.ts";
+import type { ProfileSet } from "#core/policy/profiles.ts";
+import type { Selection } from "#core/policy/selection.ts";
+import { assert, refuse } from "#core/problems.ts";
+import {
+  flag,
+  type Input,
+  integer,
+  list,
+  object,
+  optional,
+  otherwise,
+  parsed,
+  text,
+  WrongValue,
+} from "#core/shape.ts";
+import { parseTimestampOrDay, timestamp } from "#core/time.ts";
+import { parseFingerprint } from "#core/x509/public-keys.ts";
+import { parseReason, revocationReasons } from "#core/x509/reasons.ts";
+import { type Authorized, type Handler, handler, ok } from "#domain/access/call.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import type {
+  BulkRevocation,
+  BulkRevocationOrder,
+  BulkRevocationPlan,
+  BulkRevocationResult,
+} from "#domain/revocation/bulk.ts";
+import type { Store } from "#domain/store.ts";
+import type { OperationName } from "#operations";
+
+interface Deps {
+  readonly bulk: BulkRevocation;
+  readonly store: Store;
+  readonly profiles: () => ProfileSet;
+}
+
+/** The handler for `cert.revoke_bulk`. */
+export function bulkRevocationHandlers(deps: Deps) {
+  return {
+    "cert.revoke_bulk": handler({
+      summary:
+        "Plan a bulk revocation or carry it out; repeated under its operation id it goes on.",
+      path: { id: text() },
+      body: bulkFields,
+      run: async ({ origin, ca, body, reach }) => {
+        assert(ca !== undefined, "an operation on a CA has one");
+        const { profile } = body.filter;
+        if (profile !== undefined) await refuseUnknownProfile(deps, profile, reach);
+        const order = orderOf(body);
+        if (body.dry_run) return ok(planJson(ca, await deps.bulk.plan(ca, order)));
+        if (body.confirm_count === undefined && !body.force) {
+          throw refuse("missing_field", { field: "confirm_count" });
+        }
+        const result = await deps.bulk.execute(origin, ca, order);
+        const shown = resultJson(ca, result);
+        if (result.failure !== undefined) throw refuse("bulk_partial", { result: shown });
+        return ok(shown);
+      },
+    }),
+  } satisfies Partial<Record<OperationName, Handler>>;
+}
+
+const timeField = parsed({ type: "string" }, (value) => {
+  const at = parseTimestampOrDay(value);
+  if (at === undefined) throw new WrongValue("must be an RFC 3339 time or a day");
+  return at;
+});
+
+const patternField = parsed({ type: "string", minLength: 1, maxLength: 1000 }, (value) => {
+  const sized = text({ min: 1, max: 1000 }).read(value);
+  if (parseGlob(sized) === undefined) throw new WrongValue("must be a glob with closed sets");
+  return sized;
+});
+
+const filterFields = {
+  profile: optional(text({ min: 1, max: 100 })),
+  pattern: optional(patternField),
+  issued_after: optional(timeField),
+  issued_before: optional(timeField),
+  serials: optional(list(parsed({ type: "string" }, parseSerial), 1, 100_000)),
+  include_expired: otherwise(flag(), false),
+  public_key_sha256: optional(parsed({ type: "string" }, parseFingerprint)),
+};
+
+type Filter = Input<typeof filterFields>;
+
+const noFilter: Filter = {
+  ...{ profile: undefined, pattern: undefined, issued_after: undefined, issued_before: undefined },
+  ...{ serials: undefined, include_expired: false, public_key_sha256: undefined },
+};
+
+const bulkFields = {
+  dry_run: otherwise(flag(), false),
+  reason: otherwise(
+    parsed({ type: "string", enum: Object.keys(revocationReasons) }, parseReason),
+    "unspecified",
+  ),
+  filter: otherwise(object(filterFields), noFilter),
+  all: otherwise(flag(), false),
+  confirm_count: optional(integer(0, 1_000_000_000)),
+  force: otherwise(flag(), false),
+  operation_id: optional(text({ min: 1, max: 64, pattern: /^[A-Za-z0-9._-]+$/ })),
+  batch_size: otherwise(integer(1, 5000), 500),
+};
+
+/** A name that is neither configured nor in an inventory the caller may read is a slip, and no empty selection. */
+async function refuseUnknownProfile(
+  { store, profiles }: Deps,
+  profile: string,
+  reach: Authorized<never, never, never>["reach"],
+): Promise<void> {
+  if (profiles().has(profile)) return;
+  if (await store.read.certificates.profileSeen(profile, reach)) return;
+  throw refuse("invalid_field", { field: "profile", reason: "names no profile" });
+}
+
+function orderOf(body: Input<typeof bulkFields>): BulkRevocationOrder {
+  const { operation_id, reason, all, batch_size, force, confirm_count } = body;
+  return {
+    ...{ operationId: operation_id, reason, selection: selectionOf(body.filter), all },
+    ...{ batchSize: batch_size, confirmed: force ? undefined : confirm_count },
+  };
+}
+
+const selectionOf = (filter: Filter): Selection => ({
+  ...{
+    profile: filter.profile,
+    pattern: filter.pattern,
+    serials: filter.serials && distinct(filter.serials),
+  },
+  ...{ issuedAfter: filter.issued_after, issuedBefore: filter.issued_before },
+  ...{ spkiSha256: filter.public_key_sha256, includeExpired: filter.include_expired },
+});
+
+const distinct = (serials: readonly Serial[]): readonly Serial[] => [...new Set(serials)];
+
+function planJson(ca: CaRecord, plan: BulkRevocationPlan) {
+  const { operationId, reason, filter, total, known, unknown, held, sample } = plan;
+  return {
+    ...{ operation_id: operationId, ca_id: ca.id, ca_label: ca.label, reason, filter },
+    ...{ total, known, unknown, held, already_revoked: plan.alreadyRevoked },
+    ...{ filtered_out: plan.filteredOut, expired_excluded: plan.expiredExcluded },
+    sample: sample.map(({ serial, commonName, profile, notAfter, known: isKnown }) => ({
+      ...{ serial, common_name: commonName, profile },
+      ...(notAfter === undefined ? {} : { not_after: timestamp(notAfter) }),
+      known: isKnown,
+    })),
+  };
+}
+
+function resultJson(ca: CaRecord, result: BulkRevocationResult) {
+  const { operationId, reason, planned, revoked, upgraded, batches, crlScopes } = result;
+  return {
+    ...{ operation_id: operationId, ca_id: ca.id, reason, planned, revoked, upgraded },
+    ...{ already_skipped: result.skipped, batches, crl_scopes: crlScopes },
+    // The sequence each change took makes every kept answer about its serial invalid.
+    ...{ ocsp_invalidated: revoked, presign_refreshed: 0 },
+    duration_seconds: result.durationSeconds,
+  };
+}

@@ -1,0 +1,147 @@
+/** `pkid revoke bulk`: shows what would be revoked, and revokes it once the number is confirmed. */
+
+import { choice, number, toggle, value, valueOr } from "#cli/args.ts";
+import type { Client } from "#cli/client.ts";
+import { type Command, command, type Invocation } from "#cli/command.ts";
+import { Failure, Refusal, UsageError } from "#cli/failure.ts";
+import { givenFingerprint } from "#cli/key-files.ts";
+import { bar, watched } from "#cli/progress.ts";
+import { caArg, caIdOf } from "#cli/references.ts";
+import { columns, facts, type Row, rowsAt, textAt } from "#cli/rows.ts";
+import { readSerials } from "#cli/serials.ts";
+
+const args = {
+  ca: caArg,
+  profile: value("Only those of a profile.", "name"),
+  pattern: value("Glob over common name and names: *, ?, [set]; without case.", "glob"),
+  "issued-after": value("Issued at this time or later.", "time"),
+  "issued-before": value("Issued at this time or earlier.", "time"),
+  "serials-file": value("Only the serials of this file, one per line; - for stdin.", "file"),
+  "serial-format": choice("How the file writes them.", "format", ["decimal", "hex"]),
+  "by-public-key": value(
+    "Only those with a key: hex, SHA256:<base64>, or a certificate, request or key file.",
+    "key",
+  ),
+  "include-expired": toggle("Also those that have expired."),
+  all: toggle("Every certificate of the CA; needed when nothing else selects."),
+  reason: valueOr("Revocation reason by name.", "reason", "keyCompromise"),
+  "batch-size": number("Certificates per transaction, 1 to 5000; 500 when not given.", "n"),
+  "operation-id": value("Id of a run to repeat; only what is left is revoked.", "id"),
+  "dry-run": toggle("Say what would be revoked, and revoke nothing."),
+  confirm: number("Number of certificates to revoke; must be what is found.", "count"),
+  force: toggle("Revoke whatever is found, without a number."),
+};
+
+type Bulk = Invocation<typeof args>;
+
+/** The command; interrupted, it is repeated with the `--operation-id` it named first. */
+export const revokeBulk: Command = command({
+  summary: "Revoke every certificate that a filter selects.",
+  args,
+  run: async (invocation) => {
+    const { confirm, force, ...given } = invocation.args;
+    if (given["dry-run"] && (confirm !== undefined || force)) {
+      throw new UsageError("--dry-run excludes --confirm and --force.");
+    }
+    const id = await caIdOf(invocation.client, given.ca);
+    const order = await orderOf(invocation);
+    if (confirm !== undefined || force) return await execute(invocation, id, order);
+    const plan = await ask(invocation.client, id, { ...order, dry_run: true });
+    invocation.print(plan, planText(plan));
+    if (given["dry-run"]) return 0;
+    const line = repetition(given, Number(plan.total ?? 0));
+    invocation.note(`Nothing was revoked. To revoke this:\n  ${line}`);
+    return 1;
+  },
+});
+
+async function execute({ args: given, ...tools }: Bulk, id: string, order: object) {
+  const { client, io, globals, print, note } = tools;
+  const operation_id = given["operation-id"] ?? crypto.randomUUID();
+  note(`Operation ${operation_id}; repeat it with --operation-id ${operation_id}.`);
+  const { confirm: confirm_count, force } = given;
+  const body = { ...order, operation_id, confirm_count, force };
+  const before = await revokedSoFar(client, id).catch(() => undefined);
+  const work = settled(client, id, body);
+  const result = await (globals.quiet || before === undefined
+    ? work
+    : watched(io, work, async () => {
+        const done = Math.max(0, (await revokedSoFar(client, id)) - before);
+        return confirm_count === undefined ? `${done} revoked` : bar(done, confirm_count);
+      }));
+  print(result, facts(result, resultKeys));
+  return 0;
+}
+
+/** The answer of the run; a connection that was lost while it went on is made anew, under the same id. */
+async function settled(client: Client, id: string, body: object): Promise<Row> {
+  for (let lost = false; ; ) {
+    const begun = performance.now();
+    try {
+      return await ask(client, id, body);
+    } catch (error) {
+      const dropped = error instanceof Failure && error.code === "unreachable";
+      const running =
+        error instanceof Refusal && textAt(error.body, "code") === "operation_running";
+      const patient = dropped && performance.now() - begun > droppedMs;
+      if (!patient && !(lost && running)) throw error;
+      lost = true;
+      await Bun.sleep(againMs);
+    }
+  }
+}
+
+const ask = (client: Client, id: string, body: object): Promise<Row> =>
+  client.ask("cert.revoke_bulk", { path: { id }, body: { ...body } });
+
+async function revokedSoFar(client: Client, id: string): Promise<number> {
+  const page = await client.ask("revocation.list", { path: { id }, query: { limit: 1 } });
+  return Number(page.total ?? 0);
+}
+
+async function orderOf({ args: given, io }: Bulk): Promise<object> {
+  const key = given["by-public-key"];
+  const file = given["serials-file"];
+  const filter = {
+    ...{ profile: given.profile, pattern: given.pattern },
+    ...{ issued_after: given["issued-after"], issued_before: given["issued-before"] },
+    serials: file === undefined ? undefined : await readSerials(io, file, given["serial-format"]),
+    include_expired: given["include-expired"] || undefined,
+    public_key_sha256: key === undefined ? undefined : await givenFingerprint(io, key),
+  };
+  const { reason, all } = given;
+  const batch_size = given["batch-size"];
+  return { reason, filter, all: all || undefined, batch_size };
+}
+
+function planText(plan: Row): string {
+  const sample = rowsAt(plan, "sample");
+  const listed = sample.length === 0 ? "" : `\n${columns(sample, sampleKeys)}`;
+  return facts(plan, planKeys) + listed;
+}
+
+/** The same line with the number that was found. */
+function repetition(given: Omit<Bulk["args"], "confirm" | "force">, total: number): string {
+  const words = Object.entries(given).flatMap(([name, said]) => {
+    if (said === undefined || said === false) return [];
+    if (name === "serial-format" && given["serials-file"] === undefined) return [];
+    return said === true ? [`--${name}`] : [`--${name}`, quoted(String(said))];
+  });
+  return ["pkid revoke bulk", ...words, "--confirm", String(total)].join(" ");
+}
+
+const quoted = (text: string): string =>
+  /^[A-Za-z0-9._:/@,+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+
+const planKeys = [
+  ...["operation_id", "reason", "filter", "total", "known", "unknown", "held"],
+  ...["already_revoked", "filtered_out", "expired_excluded"],
+];
+const sampleKeys = ["serial", "common_name", "profile", "not_after", "known"];
+const resultKeys = [
+  ...["operation_id", "reason", "planned", "revoked", "upgraded", "already_skipped", "batches"],
+  ...["crl_scopes", "ocsp_invalidated", "presign_refreshed", "presign_error", "duration_seconds"],
+];
+/** A connection that lasted so long was not refused but lost. */
+const droppedMs = 20_000;
+const againMs = 1000;

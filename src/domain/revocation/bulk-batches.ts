@@ -1,0 +1,154 @@
+/** The batches of a bulk revocation: each one unit with its own time, its entries and one event per certificate. */
+
+import type { Serial } from "#core/ids.ts";
+import { refuse } from "#core/problems.ts";
+import type { Instant } from "#core/time.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import { blockEvent } from "#domain/key-checks/block.ts";
+import type { BlockedKeyRecord } from "#domain/key-checks/store.ts";
+import type { Clock, Random } from "#domain/ports.ts";
+import type { Store, Unit } from "#domain/store.ts";
+import type { BulkProgress, BulkRun, Target } from "./bulk-store.ts";
+import { revocationEvent } from "./events.ts";
+import type { RevocationChange } from "./revoke.ts";
+import { decide, isHoldable, stateOf } from "./transitions.ts";
+
+export interface BatchDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Pick<Random, "uuid">;
+  readonly holdPermitted: (profile: string) => boolean;
+  /** As for single changes: called after the commit, for what cannot wait for the end of the run. */
+  readonly changed: (change: RevocationChange) => void;
+}
+
+/** Works runs off. */
+export class BulkBatches {
+  readonly #deps: BatchDeps;
+  #halted = false;
+
+  constructor(deps: BatchDeps) {
+    this.#deps = deps;
+  }
+
+  get halted(): boolean {
+    return this.#halted;
+  }
+
+  halt(): void {
+    this.#halted = true;
+  }
+
+  /**
+   * Revokes what is left of a run; `after` is told the figures of each batch that has committed. Throws what kept a
+   * batch from committing, and `shutting_down` between two of them once the work was halted.
+   */
+  async run(
+    run: BulkRun,
+    ca: CaRecord,
+    after: (progress: BulkProgress) => void,
+  ): Promise<BulkProgress> {
+    let progress: BulkProgress = run;
+    for (;;) {
+      if (this.#halted) throw refuse("shutting_down", { retry_after: 5 });
+      const changes = await this.#batch(run, ca);
+      if (changes === undefined) return progress;
+      const { planned, revoked, upgraded, skipped, batches } = progress;
+      progress = {
+        ...{ planned, revoked: revoked + changes.revoked, upgraded: upgraded + changes.upgraded },
+        ...{ skipped: skipped + changes.skipped, batches: batches + 1 },
+      };
+      after(progress);
+    }
+  }
+
+  /** One batch; undefined when nothing is left. */
+  async #batch(run: BulkRun, ca: CaRecord) {
+    const at = this.#deps.clock.now();
+    const done = await this.#deps.store.atomically(async (tx) => {
+      const targets = await tx.bulkRevocations.next(run.id, ca.id, run.batchSize);
+      const last = targets.at(-1);
+      if (last === undefined) return undefined;
+      const changes = targets.flatMap((target) => this.#changeOf(run, target, at));
+      await this.#write(tx, run, ca, changes, at);
+      const counts = {
+        ...{ revoked: changes.length, skipped: targets.length - changes.length },
+        upgraded: changes.filter(({ heldSince }) => heldSince !== undefined).length,
+      };
+      await tx.bulkRevocations.advance(run.id, last.serial, { ...counts, batches: 1 });
+      return { ...counts, changes };
+    });
+    for (const { kind, serial } of done?.changes ?? []) {
+      if (kind === "leaf" || kind === "bare") continue;
+      const { reason } = run;
+      this.#deps.changed({ caId: ca.id, serial, kind, to: "revoked", reason, at });
+    }
+    return done;
+  }
+
+  /** Decided anew under the lock: what somebody else has revoked since it was confirmed stays as it is. */
+  #changeOf(run: BulkRun, { serial, certificate, entry }: Target, at: Instant): readonly Change[] {
+    const hold = run.reason === "certificateHold";
+    const state = stateOf(certificate, entry, at);
+    const holdable = certificate === undefined || isHoldable(certificate, this.#deps.holdPermitted);
+    const outcome = decide(state, hold ? "suspend" : "revoke", holdable);
+    if (!("change" in outcome)) return [];
+    const heldSince = state === "held" ? (entry?.revokedAt ?? at) : undefined;
+    const { kind = "bare", notAfter, spkiSha256 } = certificate ?? {};
+    return [{ serial, kind, notAfter, spkiSha256, heldSince }];
+  }
+
+  async #write(
+    tx: Unit,
+    run: BulkRun,
+    ca: CaRecord,
+    changes: readonly Change[],
+    at: Instant,
+  ): Promise<void> {
+    const { reason } = run;
+    const to = reason === "certificateHold" ? "held" : "revoked";
+    const known = changes.filter(({ kind }) => kind !== "bare").map(({ serial }) => serial);
+    await tx.certificates.setStatuses(ca.id, known, { status: to, revokedAt: at, reason });
+    const entries = changes.map(({ serial, kind, notAfter }) => ({
+      ...{ caId: ca.id, serial, revokedAt: at, reason, known: kind !== "bare" },
+      expiresAt: notAfter,
+    }));
+    await tx.revocations.putMany(ca.id, entries);
+    const author = authorOf(run);
+    for (const { serial, kind, heldSince } of changes) {
+      if (kind === "ca") await tx.cas.retireSubject(ca.id, serial);
+      const told = { caId: ca.id, tenant: ca.tenant, serial, to, reason, bulkOp: run.id } as const;
+      const facts = { known: kind !== "bare", heldSince };
+      await tx.audit.appendEvent(revocationEvent(author, { ...told, ...facts }), at);
+    }
+    if (reason === "keyCompromise") await this.#block(tx, run, changes, at);
+  }
+
+  /** Keys that leaked are never certified again, under whatever name. */
+  async #block(tx: Unit, run: BulkRun, changes: readonly Change[], at: Instant): Promise<void> {
+    const { random } = this.#deps;
+    const records = new Map<string, BlockedKeyRecord>();
+    for (const { serial, spkiSha256 } of changes) {
+      if (spkiSha256 === undefined || records.has(spkiSha256)) continue;
+      const reason = `serial ${serial} was revoked`;
+      const by = { source: "revocation" as const, createdBy: run.actor, createdAt: at };
+      records.set(spkiSha256, { id: random.uuid(), spkiSha256, reason, ...by });
+    }
+    const blocked = await tx.keyChecks.blockMany([...records.values()]);
+    const author = authorOf(run);
+    for (const record of blocked) await tx.audit.appendEvent(blockEvent(author, record), at);
+  }
+}
+
+/** One serial that becomes revoked or held. */
+interface Change {
+  readonly serial: Serial;
+  readonly kind: RevocationChange["kind"];
+  readonly notAfter: Instant | undefined;
+  readonly spkiSha256: string | undefined;
+  readonly heldSince: Instant | undefined;
+}
+
+const authorOf = ({ actor, actorName, actorRoles, ip, requestId }: BulkRun) => ({
+  ...{ actor, actorName, actorRoles, ip, requestId },
+});

@@ -1,0 +1,159 @@
+/** Finds what a bulk revocation means, a slice of the inventory at a time, and counts what it passes over. */
+
+import type { Serial } from "#core/ids.ts";
+import {
+  predicateOf,
+  type SelectableState,
+  type Selection,
+  verdictOf,
+} from "#core/policy/selection.ts";
+import type { Instant } from "#core/time.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import type { BulkRevocationReads, Candidate } from "./bulk-store.ts";
+import { isHoldable, stateOf } from "./transitions.ts";
+
+/** What a run is to look for. */
+export interface Wanted {
+  readonly ca: CaRecord;
+  readonly selection: Selection;
+  readonly hold: boolean;
+  /** The moment that decides what has expired. */
+  readonly now: Instant;
+  readonly holdPermitted: (profile: string) => boolean;
+}
+
+/** One of the first that would change. */
+export interface Sample {
+  readonly serial: Serial;
+  readonly commonName: string;
+  readonly profile: string;
+  readonly notAfter: Instant | undefined;
+  readonly known: boolean;
+}
+
+/** The figures of a plan; `total` is what would change. */
+export interface Tally {
+  readonly total: number;
+  readonly known: number;
+  readonly unknown: number;
+  readonly held: number;
+  readonly alreadyRevoked: number;
+  readonly filteredOut: number;
+  readonly expiredExcluded: number;
+  readonly sample: readonly Sample[];
+  /** The first unknown serials, which no hold can take. */
+  readonly unknownSerials: readonly Serial[];
+}
+
+/** Serials of one slice that would change, or that a hold taken off meanwhile would let change. */
+export type OnSlice = (serials: readonly Serial[]) => Promise<void>;
+
+type Reads = Pick<BulkRevocationReads, "candidates" | "named" | "bare">;
+
+/** One look at the inventory, kept up to date by later looks at what came after it. */
+export class Selecting {
+  readonly #wanted: Wanted;
+  readonly #matches: (candidate: Candidate) => boolean;
+  readonly #figures = {
+    ...{ known: 0, unknown: 0, held: 0, alreadyRevoked: 0, filteredOut: 0, expiredExcluded: 0 },
+  };
+  readonly #sample: Sample[] = [];
+  readonly #unknown: Serial[] = [];
+
+  constructor(wanted: Wanted) {
+    this.#wanted = wanted;
+    this.#matches = predicateOf(wanted.selection);
+  }
+
+  get tally(): Tally {
+    const { known, unknown } = this.#figures;
+    const figures = { ...this.#figures, total: known + unknown };
+    return { ...figures, sample: this.#sample, unknownSerials: this.#unknown };
+  }
+
+  /** Leaves stored at places above `after` up to `upTo`; nothing when serials name what is meant. */
+  async stored(reads: Pick<Reads, "candidates">, after: number, upTo: number, found: OnSlice) {
+    const { ca, selection } = this.#wanted;
+    const { profile, spkiSha256 } = selection;
+    for (let at = after; selection.serials === undefined && at < upTo; ) {
+      const range = { caId: ca.id, profile, spkiSha256, after: at, upTo };
+      const { items, reached } = await reads.candidates(range, sliceMax);
+      await found(items.flatMap((candidate) => this.#take(candidate, false)));
+      at = reached;
+    }
+  }
+
+  /** The serials that were named, whatever they are certificates of, or of nothing. */
+  async named(reads: Pick<Reads, "named" | "bare">, found: OnSlice): Promise<void> {
+    const { ca, selection } = this.#wanted;
+    const serials = selection.serials ?? [];
+    for (let at = 0; at < serials.length; at += sliceMax) {
+      const slice = serials.slice(at, at + sliceMax);
+      const known = new Map<Serial, Candidate>();
+      for (const one of await reads.named(ca.id, slice)) known.set(one.serial, one);
+      const bare = await reads.bare(
+        ca.id,
+        slice.filter((serial) => !known.has(serial)),
+      );
+      const taken = slice.flatMap((serial) => {
+        const candidate = known.get(serial);
+        if (candidate !== undefined) return this.#take(candidate, true);
+        return this.#takeUnknown(serial, bare.get(serial));
+      });
+      await found(taken);
+    }
+  }
+
+  #take(candidate: Candidate, named: boolean): readonly Serial[] {
+    const { selection, hold, now, holdPermitted } = this.#wanted;
+    const matched = this.#matches(candidate);
+    // What no predicate means is counted only where it was named.
+    if (!matched && !named) return [];
+    const state = stateOf(candidate, undefined, now);
+    const holdable = isHoldable(candidate, holdPermitted);
+    const { includeExpired } = selection;
+    const verdict = verdictOf(state, { hold, includeExpired, matched, holdable });
+    const { serial } = candidate;
+    switch (verdict) {
+      case "change":
+      case "upgrade":
+        this.#figures.known++;
+        if (verdict === "upgrade") this.#figures.held++;
+        this.#show({ ...candidate, known: true });
+        return [serial];
+      case "already_held":
+        this.#figures.held++;
+        return [serial];
+      case "already_revoked":
+        this.#figures.alreadyRevoked++;
+        return [];
+      case "filtered_out":
+        this.#figures.filteredOut++;
+        return [];
+      case "expired_excluded":
+        this.#figures.expiredExcluded++;
+        return [];
+    }
+  }
+
+  #takeUnknown(serial: Serial, state: SelectableState | undefined): readonly Serial[] {
+    if (state !== undefined) {
+      this.#figures.alreadyRevoked++;
+      return [];
+    }
+    this.#figures.unknown++;
+    if (this.#unknown.length < shownMax) this.#unknown.push(serial);
+    this.#show({ serial, commonName: "", profile: "", notAfter: undefined, known: false });
+    return [serial];
+  }
+
+  #show({ serial, commonName, profile, notAfter, known }: Sample): void {
+    if (this.#sample.length < shownMax) {
+      this.#sample.push({ serial, commonName, profile, notAfter, known });
+    }
+  }
+}
+
+/** How many are shown of what there may be many of. */
+const shownMax = 20;
+const sliceMax = 1000;

@@ -1,0 +1,343 @@
+/** Bulk revocation: a plan, or a run that revokes exactly what was confirmed, batch by batch, and survives a crash. */
+
+import { sha256Hex } from "#core/crypto.ts";
+import { isEmpty, type Selection, selectionText } from "#core/policy/selection.ts";
+import { assert, Problem, refuse } from "#core/problems.ts";
+import type { Instant } from "#core/time.ts";
+import type { RevocationReason } from "#core/x509/reasons.ts";
+import { authorOf, type Origin } from "#domain/access/call.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import type { Clock, Random } from "#domain/ports.ts";
+import type { Store, Unit } from "#domain/store.ts";
+import { type BatchDeps, BulkBatches } from "./bulk-batches.ts";
+import { Selecting, type Tally } from "./bulk-selection.ts";
+import type { BulkProgress, BulkRun, BulkRunFacts } from "./bulk-store.ts";
+import type { CrlPublisher } from "./crl.ts";
+import { systemOrigin } from "./system-origin.ts";
+
+/** What is asked. */
+export interface BulkRevocationOrder {
+  /** Undefined: a new one. */
+  readonly operationId: string | undefined;
+  readonly reason: RevocationReason;
+  readonly selection: Selection;
+  /** Must be true when no predicate is given. */
+  readonly all: boolean;
+  readonly batchSize: number;
+  /** The number that must be found; undefined takes whatever is. */
+  readonly confirmed: number | undefined;
+}
+
+export interface BulkRevocationPlan extends Tally {
+  readonly operationId: string;
+  readonly reason: RevocationReason;
+  readonly filter: string;
+}
+
+export interface BulkRevocationResult extends BulkProgress {
+  readonly operationId: string;
+  readonly reason: RevocationReason;
+  /** Scopes whose CRLs were signed at the end. */
+  readonly crlScopes: readonly string[];
+  readonly durationSeconds: number;
+  /** Why the run stopped midway; a repetition goes on. */
+  readonly failure?: unknown;
+}
+
+export interface BulkRevocationDeps extends BatchDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly publisher: Pick<CrlPublisher, "publish">;
+  /** Told what went wrong without the caller learning why. */
+  readonly onFailure: (error: unknown, run: BulkRun) => void;
+}
+
+/** Bulk revocations of this process. */
+export class BulkRevocation {
+  readonly #deps: BulkRevocationDeps;
+  readonly #batches: BulkBatches;
+  /** Ids that are worked on here; what another process works on, the store knows. */
+  readonly #running = new Set<string>();
+  #looked = false;
+
+  constructor(deps: BulkRevocationDeps) {
+    this.#deps = deps;
+    this.#batches = new BulkBatches(deps);
+  }
+
+  /** What executing would do; writes nothing. Refuses `empty_selection`, `unknown_serials`. */
+  async plan(ca: CaRecord, order: BulkRevocationOrder): Promise<BulkRevocationPlan> {
+    const { store, clock, random } = this.#deps;
+    refuseEmpty(order);
+    const { reason, selection } = order;
+    const selecting = this.#selecting(ca, order, clock.now());
+    const reads = store.read.bulkRevocations;
+    await selecting.named(reads, async () => {});
+    await selecting.stored(reads, 0, await reads.end(), async () => {});
+    refuseUnknown(reason, selecting.tally);
+    const operationId = order.operationId ?? random.uuid();
+    return { ...selecting.tally, operationId, reason, filter: selectionText(selection) };
+  }
+
+  /**
+   * Revokes what the order selects, or, under an id that was confirmed before, what is left of that. Refuses as `plan`
+   * does, `confirm_count_mismatch`, `operation_mismatch` for an id of another request and `operation_running`.
+   */
+  async execute(
+    origin: Origin,
+    ca: CaRecord,
+    order: BulkRevocationOrder,
+  ): Promise<BulkRevocationResult> {
+    refuseEmpty(order);
+    const facts = this.#factsOf(origin, ca, order);
+    return await this.#alone(facts.id, async () => {
+      const run = await this.#begin(ca, order, facts);
+      // Everything it was confirmed for is revoked: there is nothing left to find.
+      if (run.state === "finished") return resultOf(run, repeated(run), [], 0);
+      return await this.#carryOn(run, ca, origin);
+    });
+  }
+
+  /** Finishes runs that a crash left open, this store's own only at the first call; runs that cannot go on are told. */
+  async resume(): Promise<void> {
+    const { store, onFailure } = this.#deps;
+    const open = await store.read.bulkRevocations.abandoned(!this.#looked);
+    this.#looked = true;
+    for (const run of open) {
+      if (this.#running.has(run.id) || this.#batches.halted) continue;
+      try {
+        await this.#alone(run.id, () => this.#resumeOne(run));
+      } catch (error) {
+        onFailure(error, run);
+      }
+    }
+  }
+
+  /** No further batch begins; what is left is resumed at the next start. */
+  halt(): void {
+    this.#batches.halt();
+  }
+
+  async #alone<T>(id: string, work: () => Promise<T>): Promise<T> {
+    if (this.#running.has(id)) throw refuse("operation_running", { operation_id: id });
+    this.#running.add(id);
+    try {
+      return await work();
+    } finally {
+      this.#running.delete(id);
+    }
+  }
+
+  /** The run of this id, confirmed: a new one, one that stopped, or one that finished. */
+  async #begin(ca: CaRecord, order: BulkRevocationOrder, facts: BulkRunFacts): Promise<BulkRun> {
+    const { store } = this.#deps;
+    const { run, mine } = await store.atomically(async (tx) => {
+      const claimed = await tx.bulkRevocations.claim(facts);
+      if (claimed.run.digest !== facts.digest) {
+        throw refuse("operation_mismatch", { operation_id: facts.id });
+      }
+      return claimed;
+    });
+    if (run.state === "finished") return run;
+    if (!mine) throw refuse("operation_running", { operation_id: facts.id });
+    if (run.state !== "selecting") return run;
+    try {
+      return await this.#select(ca, order, run, facts);
+    } catch (error) {
+      await this.#forget(run);
+      throw error;
+    }
+  }
+
+  /** Collects the serials in slices, then confirms and starts in one unit that sees what changed meanwhile. */
+  async #select(
+    ca: CaRecord,
+    order: BulkRevocationOrder,
+    run: BulkRun,
+    by: BulkRunFacts,
+  ): Promise<BulkRun> {
+    const { store, clock } = this.#deps;
+    const { id, startedAt } = run;
+    const reads = store.read.bulkRevocations;
+    const selecting = this.#selecting(ca, order, startedAt);
+    // These two go first: a change after them is seen as one.
+    const since = await store.read.revocations.lastChange(ca.id);
+    const end = await reads.end();
+    const keep = async (serials: Parameters<Unit["bulkRevocations"]["stage"]>[1]) => {
+      if (serials.length > 0) await store.atomically((tx) => tx.bulkRevocations.stage(id, serials));
+    };
+    await selecting.named(reads, keep);
+    await selecting.stored(reads, 0, end, keep);
+    refuseUnknown(order.reason, selecting.tally);
+    const at = clock.now();
+    const { planned, drift } = await store.atomically(async ({ bulkRevocations: runs, audit }) => {
+      await selecting.stored(runs, end, await runs.end(), (late) => runs.stage(id, late));
+      const unchanged = (await runs.lastChange(ca.id)) === since;
+      const { total } = selecting.tally;
+      const hold = order.reason === "certificateHold";
+      const actual = unchanged ? total : await runs.changeable(id, ca.id, hold);
+      if (order.confirmed === undefined || order.confirmed === actual) {
+        await runs.start(id, actual);
+        return { planned: actual };
+      }
+      const counts = { confirm_count: order.confirmed, actual_count: actual };
+      const detail = { op: id, reason: order.reason, ...counts };
+      await audit.appendEvent(summary(by, ca, "denied", detail), at);
+      return { planned: actual, drift: counts };
+    });
+    if (drift !== undefined) throw refuse("confirm_count_mismatch", drift);
+    return { ...run, state: "running", planned };
+  }
+
+  async #resumeOne(run: BulkRun): Promise<void> {
+    const { store } = this.#deps;
+    // Nobody was told that it had begun.
+    if (run.state === "selecting") return await this.#forget(run);
+    const ca = await store.read.cas.byId(run.caId);
+    assert(ca !== undefined, "a CA with certificates stays");
+    const { mine } = await store.atomically((tx) => tx.bulkRevocations.claim(run));
+    if (mine) await this.#carryOn(run, ca, systemOrigin("bulk"));
+  }
+
+  async #carryOn(run: BulkRun, ca: CaRecord, by: Origin): Promise<BulkRevocationResult> {
+    const { store, clock, onFailure } = this.#deps;
+    let progress: BulkProgress = run;
+    try {
+      progress = await this.#batches.run(run, ca, (done) => {
+        progress = done;
+      });
+      const crlScopes = await this.#publish(run, ca, by);
+      const at = clock.now();
+      const result = resultOf(run, progress, crlScopes, secondsSince(run.startedAt, at));
+      await store.atomically(async (tx) => {
+        await tx.bulkRevocations.settle(run.id, "finished");
+        await tx.audit.appendEvent(summary(run, ca, "success", detailOf(run, result)), at);
+      });
+      return result;
+    } catch (failure) {
+      await this.#stop(run);
+      if (!(failure instanceof Problem)) onFailure(failure, run);
+      const seconds = secondsSince(run.startedAt, clock.now());
+      return { ...resultOf(run, progress, [], seconds), failure };
+    }
+  }
+
+  /** Base and delta of every scope, once; what cannot be signed now is signed by the schedule as soon as it can. */
+  async #publish(run: BulkRun, ca: CaRecord, by: Origin): Promise<readonly string[]> {
+    try {
+      return [(await this.#deps.publisher.publish(ca, by)).scope];
+    } catch (error) {
+      this.#deps.onFailure(error, run);
+      return [];
+    }
+  }
+
+  /** While the process ends the run stays open, for the next start to resume. */
+  async #stop(run: BulkRun): Promise<void> {
+    if (this.#batches.halted) return;
+    try {
+      await this.#deps.store.atomically((tx) => tx.bulkRevocations.settle(run.id, "stopped"));
+    } catch (error) {
+      this.#deps.onFailure(error, run); // The database is away: the run is found open at the next start.
+    }
+  }
+
+  async #forget(run: BulkRun): Promise<void> {
+    try {
+      await this.#deps.store.atomically(async (tx) => {
+        const { run: stored, mine } = await tx.bulkRevocations.claim(run);
+        if (mine && stored.state === "selecting") await tx.bulkRevocations.drop(run.id);
+      });
+    } catch (error) {
+      this.#deps.onFailure(error, run); // The next start finds it, still without a beginning.
+    }
+  }
+
+  #selecting(ca: CaRecord, { selection, reason }: BulkRevocationOrder, now: Instant): Selecting {
+    const { holdPermitted } = this.#deps;
+    const hold = reason === "certificateHold";
+    return new Selecting({ ca, selection, hold, now, holdPermitted });
+  }
+
+  #factsOf(origin: Origin, ca: CaRecord, order: BulkRevocationOrder): BulkRunFacts {
+    const { clock, random } = this.#deps;
+    const { operationId, reason, selection, batchSize } = order;
+    const author = authorOf(origin, ca.tenant);
+    return {
+      ...{ id: operationId ?? random.uuid(), caId: ca.id, reason, batchSize },
+      ...{ digest: digestOf(ca, order), filter: selectionText(selection), startedAt: clock.now() },
+      ...{ actor: author.actor, actorName: author.actorName ?? "" },
+      ...{ actorRoles: author.actorRoles ?? "", ip: origin.ip, requestId: origin.requestId },
+    };
+  }
+}
+
+function refuseEmpty({ selection, all }: BulkRevocationOrder): void {
+  if (isEmpty(selection) && !all) throw refuse("empty_selection");
+}
+
+function refuseUnknown(reason: RevocationReason, { unknownSerials }: Tally): void {
+  if (reason !== "certificateHold" || unknownSerials.length === 0) return;
+  throw refuse("unknown_serials", { serials: unknownSerials });
+}
+
+function summary(
+  by: BulkRunFacts,
+  ca: CaRecord,
+  result: "success" | "denied",
+  detail: Readonly<Record<string, string | number | undefined>>,
+) {
+  const { actor, actorName, actorRoles, ip, requestId } = by;
+  return {
+    ...{ action: "cert.revoke_bulk" as const, result, actor, actorName, actorRoles, ip, requestId },
+    ...{ tenant: ca.tenant, caId: ca.id, target: ca.id, targetName: ca.label, detail },
+  };
+}
+
+function detailOf(run: BulkRun, result: BulkRevocationResult) {
+  const { reason, planned, revoked, upgraded, batches, crlScopes, durationSeconds } = result;
+  return {
+    ...{ op: run.id, reason, filter: run.filter, planned, revoked, upgraded },
+    ...{ already_skipped: result.skipped, batches },
+    ...{ crl_scopes: crlScopes.join(",") || undefined, duration: durationSeconds },
+  };
+}
+
+function resultOf(
+  run: BulkRun,
+  { planned, revoked, upgraded, skipped, batches }: BulkProgress,
+  crlScopes: readonly string[],
+  durationSeconds: number,
+): BulkRevocationResult {
+  return {
+    ...{ operationId: run.id, reason: run.reason, planned, revoked, upgraded, skipped, batches },
+    ...{ crlScopes, durationSeconds },
+  };
+}
+
+/** What a finished run finds when it is asked for again. */
+const repeated = ({ planned }: BulkRun): BulkProgress => ({
+  ...{ planned: 0, revoked: 0, upgraded: 0, skipped: planned, batches: 0 },
+});
+
+/** The order of serials says nothing, and neither does how they were confirmed. */
+function digestOf(ca: CaRecord, { reason, selection, all }: BulkRevocationOrder): string {
+  const { profile, pattern, issuedAfter, issuedBefore, spkiSha256, includeExpired } = selection;
+  const asked = {
+    ...{
+      ca: ca.id,
+      reason,
+      profile,
+      pattern,
+      issuedAfter,
+      issuedBefore,
+      spkiSha256,
+      includeExpired,
+    },
+    ...{ all: isEmpty(selection) && all, serials: selection.serials?.toSorted() },
+  };
+  return sha256Hex(new TextEncoder().encode(JSON.stringify(asked)));
+}
+
+const secondsSince = (begun: Instant, at: Instant): number => Math.max(0, at - begun) / 1000;

@@ -1,0 +1,210 @@
+/** What a store promises about bulk revocations, whoever keeps it. */
+
+import { expect, test } from "bun:test";
+
+import { caId, parseSerial, type Serial } from "#core/ids.ts";
+import { instant } from "#core/time.ts";
+import type { BulkRunFacts } from "#domain/revocation/bulk-store.ts";
+import type { Store } from "#domain/store.ts";
+import { certificate, issue, noon, revocation } from "#test/support/records.ts";
+
+/** The promises, as tests of the store `given` holds. */
+export function bulkRevocationContract(given: () => { readonly store: Store }): void {
+  const facts = (wanted: Partial<BulkRunFacts> = {}): BulkRunFacts => ({
+    ...{ id: crypto.randomUUID(), caId: caId(crypto.randomUUID()), reason: "superseded" },
+    ...{ digest: "ab".repeat(32), filter: "all", batchSize: 500, startedAt: noon, actor: "root" },
+    ...{ actorName: "", actorRoles: "root", ip: "192.0.2.1", requestId: "r" },
+    ...wanted,
+  });
+  const serials = (...texts: string[]) => texts.map(parseSerial);
+  const begin = async (run: BulkRunFacts, left: readonly Serial[]) => {
+    await given().store.atomically(async (tx) => {
+      await tx.bulkRevocations.claim(run);
+      await tx.bulkRevocations.stage(run.id, left);
+      await tx.bulkRevocations.start(run.id, left.length);
+    });
+  };
+
+  test("a run is taken once, keeps what it stands for, and is nobody's once it has finished", async () => {
+    const { store } = given();
+    const run = facts();
+    const first = await store.atomically((tx) => tx.bulkRevocations.claim(run));
+    const begun = { ...run, planned: 0, revoked: 0, upgraded: 0, skipped: 0, batches: 0 };
+    expect(first).toEqual({ run: { ...begun, state: "selecting" }, mine: true });
+    await store.atomically((tx) => tx.bulkRevocations.start(run.id, 3));
+    const other = { ...run, digest: "cd".repeat(32) };
+    const again = await store.atomically((tx) => tx.bulkRevocations.claim(other));
+    expect(again.run).toEqual({ ...begun, planned: 3, state: "running" });
+    await store.atomically((tx) => tx.bulkRevocations.settle(run.id, "finished"));
+    const last = await store.atomically((tx) => tx.bulkRevocations.claim(run));
+    expect([last.run.state, last.mine]).toEqual(["finished", false]);
+    expect(await store.read.bulkRevocations.run("none")).toBeUndefined();
+  });
+
+  test("serials are worked off in the order of their numbers, and what is done is counted", async () => {
+    const { store } = given();
+    const run = facts();
+    await begin(run, serials("100", "9", "1000000000000000000000000000000000000000", "11"));
+    const next = (limit: number) =>
+      store.atomically((tx) => tx.bulkRevocations.next(run.id, run.caId, limit));
+    expect((await next(2)).map(({ serial }) => String(serial))).toEqual(["9", "11"]);
+    await store.atomically((tx) => {
+      const more = { revoked: 1, upgraded: 1, skipped: 1, batches: 1 };
+      return tx.bulkRevocations.advance(run.id, parseSerial("11"), more);
+    });
+    expect((await next(9)).map(({ serial }) => String(serial))).toEqual([
+      "100",
+      "1000000000000000000000000000000000000000",
+    ]);
+    expect(await store.read.bulkRevocations.run(run.id)).toMatchObject({
+      ...{ planned: 4, revoked: 1, upgraded: 1, skipped: 1, batches: 1, state: "running" },
+    });
+  });
+
+  test("a serial of a run is shown as it stands: certificate, entry, or neither", async () => {
+    const { store } = given();
+    const run = facts();
+    const row = certificate({ caId: run.caId, serial: parseSerial("1") });
+    await issue(store, row);
+    const entry = revocation({ caId: run.caId, serial: parseSerial("2"), known: false });
+    await store.atomically((tx) => tx.revocations.put(entry));
+    await begin(run, serials("1", "2", "3"));
+    const { kind, status, notAfter, profile, spkiSha256 } = row;
+    const { reason, revokedAt } = entry;
+    const [one, two, three] = await store.atomically((tx) =>
+      tx.bulkRevocations.next(run.id, run.caId, 9),
+    );
+    expect(one?.certificate).toMatchObject({ kind, status, notAfter, profile, spkiSha256 });
+    expect(one?.entry).toBeUndefined();
+    expect(two?.certificate).toBeUndefined();
+    expect(two?.entry).toMatchObject({ reason, revokedAt });
+    expect([three?.certificate, three?.entry]).toEqual([undefined, undefined]);
+    const known = await store.read.bulkRevocations.named(run.caId, serials("1", "2", "3"));
+    expect(known.map(({ serial }) => serial)).toEqual([row.serial]);
+    const bare = await store.read.bulkRevocations.bare(run.caId, serials("1", "2", "3"));
+    expect([...bare]).toEqual([[parseSerial("2"), "revoked"]]);
+  });
+
+  test("what a run would change is counted as it stands, for a hold without what is held", async () => {
+    const { store } = given();
+    const run = facts();
+    const named = serials("1", "2", "3", "4", "5");
+    for (const serial of named.slice(0, 3)) {
+      await issue(store, certificate({ caId: run.caId, serial }));
+    }
+    await begin(run, named);
+    const count = (hold: boolean) =>
+      store.atomically((tx) => tx.bulkRevocations.changeable(run.id, run.caId, hold));
+    expect([await count(false), await count(true)]).toEqual([5, 3]);
+    const [first, second, , fourth] = named;
+    if (!first || !second || !fourth) throw new Error("five were named");
+    await store.atomically(async (tx) => {
+      const at = { revokedAt: noon } as const;
+      await tx.certificates.setStatuses(run.caId, [first], {
+        ...{ ...at, status: "revoked", reason: "superseded" },
+      });
+      await tx.certificates.setStatuses(run.caId, [second], {
+        ...{ ...at, status: "held", reason: "certificateHold" },
+      });
+      const bare = revocation({ caId: run.caId, serial: fourth, known: false });
+      await tx.revocations.putMany(run.caId, [bare]);
+    });
+    expect([await count(false), await count(true)]).toEqual([3, 1]);
+    const stored = await store.read.certificates.bySerial(run.caId, second);
+    expect(stored).toMatchObject({ status: "held", revokedAt: noon, reason: "certificateHold" });
+  });
+
+  test("many entries take a sequence number each, replace what was there, and move the CA's last", async () => {
+    const { store } = given();
+    const ca = caId(crypto.randomUUID());
+    const held = revocation({ caId: ca, serial: parseSerial("1"), reason: "certificateHold" });
+    const before = await store.atomically((tx) => tx.revocations.put(held));
+    const entries = ["1", "2", "3"].map((serial) =>
+      revocation({ caId: ca, serial: parseSerial(serial), revokedAt: instant(noon + 1000) }),
+    );
+    await store.atomically((tx) => tx.revocations.putMany(ca, entries));
+    const { items } = await store.read.revocations.page({ caId: ca }, 9);
+    expect(items.map(({ serial, sequence }) => [String(serial), sequence])).toEqual([
+      ["3", before + 3],
+      ["2", before + 2],
+      ["1", before + 1],
+    ]);
+    expect(items.at(-1)).toMatchObject({ reason: "keyCompromise", revokedAt: noon + 1000 });
+    expect(await store.read.revocations.lastChange(ca)).toBe(before + 3);
+    const last = await store.atomically((tx) => tx.bulkRevocations.lastChange(ca));
+    expect(last).toBe(before + 3);
+    await store.atomically((tx) => tx.revocations.putMany(ca, []));
+  });
+
+  test("candidates are the leaves of the CA in the order they were stored, in pages up to a place", async () => {
+    const { store } = given();
+    const ca = caId(crypto.randomUUID());
+    const after = await store.read.bulkRevocations.end();
+    const wanted = [{}, { profile: "client" }, { kind: "ca" as const }, {}, { caId: caId("x") }];
+    for (const own of wanted) await issue(store, certificate({ caId: ca, ...own }));
+    const upTo = await store.read.bulkRevocations.end();
+    await issue(store, certificate({ caId: ca }));
+    const { candidates } = store.read.bulkRevocations;
+    const first = await candidates({ caId: ca, after, upTo }, 2);
+    expect(first.items.map(({ profile }) => profile)).toEqual(["tls-server", "client"]);
+    const rest = await candidates({ caId: ca, after: first.reached, upTo }, 2);
+    expect([rest.items.length, rest.reached]).toEqual([1, upTo]);
+    const narrowed = await candidates({ caId: ca, profile: "client", after, upTo }, 9);
+    expect(narrowed.items[0]).toMatchObject({
+      ...{ commonName: "a.example", sans: ["dns:a.example", "ip:192.0.2.1"], createdAt: noon },
+      ...{ kind: "leaf", status: "good", spkiSha256: "ab".repeat(32) },
+    });
+    expect(narrowed.items.length).toBe(1);
+  });
+
+  test("a run that never began leaves nothing, and one that stopped goes on where it was", async () => {
+    const { store } = given();
+    const [lost, stopped] = [facts(), facts()];
+    await store.atomically(async (tx) => {
+      await tx.bulkRevocations.claim(lost);
+      await tx.bulkRevocations.stage(lost.id, serials("1", "2"));
+    });
+    await store.atomically((tx) => tx.bulkRevocations.drop(lost.id));
+    expect(await store.read.bulkRevocations.run(lost.id)).toBeUndefined();
+    await begin(stopped, serials("1", "2"));
+    await store.atomically((tx) => tx.bulkRevocations.settle(stopped.id, "stopped"));
+    const open = await store.read.bulkRevocations.abandoned(true);
+    expect(open.some(({ id }) => id === stopped.id)).toBe(false);
+    const again = await store.atomically((tx) => tx.bulkRevocations.claim(stopped));
+    expect([again.run.state, again.mine]).toEqual(["stopped", true]);
+    const left = await store.atomically((tx) =>
+      tx.bulkRevocations.next(stopped.id, stopped.caId, 9),
+    );
+    expect(left.length).toBe(2);
+  });
+
+  test("what was collected before a crash is collected anew", async () => {
+    const { store } = given();
+    const run = facts();
+    await store.atomically(async (tx) => {
+      await tx.bulkRevocations.claim(run);
+      await tx.bulkRevocations.stage(run.id, serials("1", "2"));
+    });
+    const found = await store.read.bulkRevocations.abandoned(true);
+    expect(found.find(({ id }) => id === run.id)?.state).toBe("selecting");
+    expect(await store.read.bulkRevocations.abandoned(false)).toEqual([]);
+    await store.atomically((tx) => tx.bulkRevocations.claim(run));
+    const left = await store.atomically((tx) => tx.bulkRevocations.next(run.id, run.caId, 9));
+    expect(left).toEqual([]);
+  });
+
+  test("many keys are blocked at once, and only those that were not blocked come back", async () => {
+    const { store } = given();
+    const record = (spkiSha256: string) => ({
+      ...{ id: crypto.randomUUID(), spkiSha256, reason: "leaked", source: "revocation" as const },
+      ...{ createdBy: "root", createdAt: noon },
+    });
+    const digests = [0, 1, 2].map(() => crypto.randomUUID().replaceAll("-", "").repeat(2));
+    const [one, two, three] = digests.map(record);
+    if (!one || !two || !three) throw new Error("three were made");
+    await store.atomically((tx) => tx.keyChecks.block(two));
+    const fresh = await store.atomically((tx) => tx.keyChecks.blockMany([one, two, three]));
+    expect(fresh).toEqual([one, three]);
+    expect(await store.read.keyChecks.blocked(three.id)).toEqual(three);
+  });
+}
