@@ -43,6 +43,7 @@ export function bulkRevocationWrites(state: MemoryState): Unit["bulkRevocations"
   };
   const left = (id: string) => [...(bulkSerials.get(id) ?? [])];
   return {
+    ...bulkProgressWrites(state, left, runOf),
     claim: async (facts) => {
       const known = bulkRuns.get(facts.id);
       if (known?.state === "finished") return { run: known, mine: false };
@@ -72,6 +73,16 @@ export function bulkRevocationWrites(state: MemoryState): Unit["bulkRevocations"
       bulkRuns.delete(id);
       bulkSerials.delete(id);
     },
+  };
+}
+
+function bulkProgressWrites(
+  state: MemoryState,
+  left: (id: string) => Serial[],
+  runOf: (id: string) => BulkRun,
+): Pick<Unit["bulkRevocations"], "next" | "advance" | "settle"> {
+  const { bulkRuns, bulkSerials } = state;
+  return {
     next: async (id, ca, limit) =>
       left(id)
         .sort(numerically)

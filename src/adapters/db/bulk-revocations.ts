@@ -40,6 +40,7 @@ export function bulkRevocationReads(session: Session, owner: number): BulkRevoca
     bare: async (ca, serials) => {
       const its = and(eq(r.caId, ca), eq(r.known, false), inTexts(session, r.serial, serials));
       const rows = await db.select({ serial: r.serial, reason: r.reason }).from(r).where(its);
+      // Only `put` and `putMany` fill the table, with serials.
       return new Map(rows.map(({ serial, reason }) => [serial as Serial, stateOf(reason)]));
     },
   };
@@ -228,8 +229,9 @@ function candidateColumns({ t }: Session) {
 }
 
 function candidate(row: object): Candidate {
+  // The columns above hold what the record's type says: only `activate` writes them.
   const { ordinal: _ordinal, ...facts } = row as Candidate & { readonly ordinal?: number };
-  return facts; // The columns above hold what the record's type says: only `activate` writes them.
+  return facts;
 }
 
 const stateOf = (reason: string): SelectableState =>

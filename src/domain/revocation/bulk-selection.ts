@@ -10,7 +10,7 @@ import {
 import type { Instant } from "#core/time.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { BulkRevocationReads, Candidate } from "./bulk-store.ts";
-import { isHoldable, stateOf } from "./transitions.ts";
+import { certificateState, isHoldable } from "./transitions.ts";
 
 /** What a run is to look for. */
 export interface Wanted {
@@ -109,7 +109,7 @@ export class Selecting {
     const matched = this.#matches(candidate);
     // What no predicate means is counted only where it was named.
     if (!matched && !named) return [];
-    const state = stateOf(candidate, undefined, now);
+    const state = certificateState(candidate, now);
     const holdable = isHoldable(candidate, holdPermitted);
     const { includeExpired } = selection;
     const verdict = verdictOf(state, { hold, includeExpired, matched, holdable });

@@ -59,20 +59,22 @@ export function decide(
  * The row of the table a certificate is in; `expired` is computed from good only, and notAfter is still inside. An entry
  * goes first: a serial may have been revoked before its certificate was stored.
  */
-export function stateOf<C extends Pick<CertificateRecord, "status" | "notAfter"> | undefined>(
-  certificate: C,
-  entry: Pick<RevocationRecord, "reason"> | undefined,
-  now: Instant,
-): C extends undefined ? RevocationState : Exclude<RevocationState, "unknown">;
 export function stateOf(
   certificate: Pick<CertificateRecord, "status" | "notAfter"> | undefined,
   entry: Pick<RevocationRecord, "reason"> | undefined,
   now: Instant,
 ): RevocationState {
   if (entry !== undefined) return entry.reason === "certificateHold" ? "held" : "revoked";
-  if (certificate === undefined) return "unknown";
-  if (certificate.status !== "good") return certificate.status;
-  return now > certificate.notAfter ? "expired" : "good";
+  return certificate === undefined ? "unknown" : certificateState(certificate, now);
+}
+
+/** The row of a certificate without an entry of its own. */
+export function certificateState(
+  { status, notAfter }: Pick<CertificateRecord, "status" | "notAfter">,
+  now: Instant,
+): Exclude<RevocationState, "unknown"> {
+  if (status !== "good") return status;
+  return now > notAfter ? "expired" : "good";
 }
 
 /** False for certificates of CAs and responders, and for those of profiles that may not be held (REV-4). */
