@@ -18,6 +18,7 @@ import { observeComponents, observeResources } from "#adapters/telemetry/resourc
 import { readBlocklists } from "#adapters/weak-keys.ts";
 import { isReady, Probes } from "#api/health.ts";
 
+import type { Read } from "#config/read.ts";
 import type { Config } from "#config/schema.ts";
 import { pipeline } from "#domain/access/perform.ts";
 import { ClockWatch, stepFacts } from "#domain/clock-watch.ts";
@@ -36,6 +37,7 @@ import { type Build, handlersOf } from "#app/handlers.ts";
 import { describe, domainParts, type Parts } from "#app/parts.ts";
 import { rpcDoor } from "#app/rpc.ts";
 import { type Running, type Schedules, startRunning } from "#app/running.ts";
+import { preflightRunning } from "#app/preflight/running.ts";
 import { openSealing, type Sealing } from "#app/sealing.ts";
 import {
   keyRoles,
@@ -54,6 +56,8 @@ export interface AppOptions {
   readonly keepRootPassword: (password: string) => void;
   /** True when pending PostgreSQL migrations may be applied. */
   readonly migrate?: boolean;
+  /** Reads the configuration again, for preflight. */
+  readonly read?: () => Read;
 }
 
 /** An open instance: everything but listeners and schedule, until `serve`. */
@@ -136,17 +140,17 @@ export async function openApp(options: AppOptions): Promise<App> {
   }
 }
 
-/** What guard and rate tiers go by; a reload replaces it. */
+/** What guard and rate tiers go by, and the configuration in force; a reload replaces that. */
 interface Limits {
-  inForce: Config["rate_limit"];
+  inForce: Config;
   readonly rates: RateLimits;
 }
 
 function limitsOf(config: Config): Limits {
   const limits: Limits = {
-    inForce: config.rate_limit,
+    inForce: config,
     rates: new RateLimits({
-      settings: () => rateSettings(limits.inForce),
+      settings: () => rateSettings(limits.inForce.rate_limit),
       elapsedMs: () => systemStopwatch.elapsedMs(),
     }),
   };
@@ -211,7 +215,7 @@ function compose(opened: Opened): App {
           return () => {
             weakKeys = listed;
             parts.reloadProfiles(next);
-            opened.limits.inForce = next.rate_limit;
+            opened.limits.inForce = next;
           };
         },
       }),
@@ -235,6 +239,11 @@ function frontDoor(opened: Opened, parts: Parts, probes: Probes, access: Access)
   const handlers = handlersOf({
     ...{ config, build, store, keys, clock, access, parts, probes, metrics },
     ...{ roles: keyRoles(config), draining: () => front.draining },
+    preflight: (wish) =>
+      preflightRunning(
+        { config: () => opened.limits.inForce, read: opened.read, store, keys },
+        wish,
+      ),
   });
   const ready = async () => isReady(await probes.components(), front.draining);
   const rpc = rpcDoor(config, handlers, perform, ready);
@@ -267,7 +276,7 @@ async function openInstanceKeys(
   const privateDir = join(config.data_dir, "private");
   mkdirSync(privateDir, { recursive: true, mode: 0o700 });
   return openKeys(
-    keySettings(config, privateDir, () => limits.inForce),
+    keySettings(config, privateDir, () => limits.inForce.rate_limit),
     {
       measured: (operation, outcome, seconds) => {
         if (operation === "destroy") return;

@@ -100,6 +100,7 @@ export const operations = {
   "ct.verify":             { route: "POST /api/ct/inclusion:verify",                     needs: "ca:manage", on: "platform", local: true, limit: "exempt" },
 
   // watching
+  "preflight.run":         { route: "POST /api/preflight",                               needs: "ca:manage", on: "platform", local: true, limit: "exempt" },
   "monitor.clock_accept":  { route: "POST /api/monitor/clock:accept",                    needs: "ca:manage", on: "platform", writes: true, local: true, limit: "exempt" },
 
   // access

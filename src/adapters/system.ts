@@ -4,13 +4,28 @@ import { randomFillSync, randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 
 import { instant } from "#core/time.ts";
-import type { Clock, Random, Stopwatch } from "#domain/ports.ts";
+import type { Clock, Patience, Random, Stopwatch } from "#domain/ports.ts";
 
 /** The host's wall clock. */
 export const systemClock: Clock = { now: () => instant(Date.now()) };
 
 /** The host's monotonic clock. */
 export const systemStopwatch: Stopwatch = { elapsedMs: () => performance.now() };
+
+/** Waits by the runtime's timers. */
+export const systemPatience: Patience = {
+  within: async (seconds, work) => {
+    let timer: Timer | undefined;
+    const late = new Promise<undefined>((resolve) => {
+      timer = setTimeout(() => resolve(undefined), seconds * 1000);
+    });
+    try {
+      return await Promise.race([work, late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  },
+};
 
 /** The host's CSPRNG. */
 export const systemRandom: Random = {

@@ -19,6 +19,7 @@ import { keyHandlers } from "#api/keys.ts";
 import { pinningHandlers } from "#api/pinning.ts";
 import { loginHandlers } from "#api/logins.ts";
 import { lintHandlers } from "#api/lint.ts";
+import { preflightHandlers } from "#api/preflight.ts";
 import { profileHandlers } from "#api/profiles.ts";
 import { sessionHandlers } from "#api/sessions.ts";
 import { revocationHandlers } from "#api/revocations.ts";
@@ -50,6 +51,7 @@ export interface HandlerGround {
   readonly metrics: Metrics;
   readonly roles: { readonly ca: ProviderName; readonly responder: ProviderName };
   readonly draining: () => boolean;
+  readonly preflight: Parameters<typeof preflightHandlers>[0]["preflight"];
 }
 
 /** The complete set. */
@@ -84,6 +86,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
       ...{ store, keys, roles: ground.roles, poolSize: config.pkcs11.session_pool_size },
     }),
     ...blockedKeyHandlers({ store, blockedKeys: parts.blockedKeys }),
+    ...preflightHandlers({ preflight: ground.preflight }),
     ...clockHandlers({ clock, clockWatch: parts.clockWatch }),
     ...kekHandlers({ store, ...parts.sealing }),
     ...authorityHandlers({ store, authorities }),

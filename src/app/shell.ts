@@ -14,6 +14,7 @@ import type { Config } from "#config/schema.ts";
 import { openApp } from "#app";
 import { migrate } from "./migration.ts";
 import { describe } from "./parts.ts";
+import { inspect } from "#app/preflight/inspect.ts";
 import type { Running } from "./running.ts";
 import { build } from "./version.ts";
 
@@ -31,6 +32,7 @@ const deps: CliDeps = {
   },
   serve: serveUntilStopped,
   migrate,
+  preflight: inspect,
   version: {
     ...{ version: build.version, commit: build.commit ?? "", runtime: build.runtime },
     schema_version: newestSchema(),
@@ -44,7 +46,8 @@ async function serveUntilStopped(request: ServeRequest): Promise<number> {
   const log = logFor(config, config.log.level);
   for (const warning of request.warnings) log.write("warn", "config_warning", { warning });
   const keepRootPassword = passwordKeeper(config, (line) => console.log(line));
-  const app = await openApp({ config, build, log, keepRootPassword, migrate: request.migrate });
+  const { migrate: mayMigrate, read } = request;
+  const app = await openApp({ config, build, log, keepRootPassword, migrate: mayMigrate, read });
   const running = await app.serve({
     cleartext: request.cleartext,
     digest: request.digest,

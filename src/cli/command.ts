@@ -2,7 +2,11 @@
 
 import { type ArgsDef, type CommandDef, defineCommand } from "citty";
 
+import type { Environment } from "#config/environment.ts";
+import type { Read } from "#config/read.ts";
 import type { Config } from "#config/schema.ts";
+import type { PreflightReport } from "#core/preflight/report.ts";
+import type { PreflightWish } from "#domain/preflight/run.ts";
 
 import type { Client } from "./client.ts";
 import { type Args, type Given, type Globals, globalArgs } from "./args.ts";
@@ -17,6 +21,12 @@ export interface CliDeps {
   readonly serve: (request: ServeRequest) => Promise<number>;
   /** Brings the database schema up to the binary, or says what that would do. */
   readonly migrate: (config: Config, mode: MigrationMode) => Promise<MigrationReport>;
+  /** Looks at what there is of an instance nobody serves; throws an Error whose message names who holds it. */
+  readonly preflight: (
+    read: Read,
+    env: Environment,
+    wish: PreflightWish,
+  ) => Promise<PreflightReport>;
   readonly version: VersionFacts;
   /** Name of the user this process runs as. */
   readonly osUser: string;
@@ -32,6 +42,8 @@ export interface ServeRequest {
   /** Lower hex SHA-256 of the effective values. */
   readonly digest: string;
   readonly migrate: boolean;
+  /** The configuration as it reads now, with every fault and warning. */
+  readonly read: () => Read;
   /** The configuration as it is now, or the lines that say what is wrong with it (RLD-1, RLD-3). */
   readonly reread: () => { readonly config: Config } | { readonly faults: readonly string[] };
 }

@@ -16,6 +16,7 @@ import { keysInventory } from "#cli/commands/keys-inventory.ts";
 import { migrate } from "#cli/commands/migrate.ts";
 import { monitorVerbs } from "#cli/commands/monitor.ts";
 import { ocspVerbs } from "#cli/commands/ocsp.ts";
+import { preflight } from "#cli/commands/preflight.ts";
 import { profileVerbs } from "#cli/commands/profile.ts";
 import { quickstart } from "#cli/commands/quickstart.ts";
 import { revokeVerbs } from "#cli/commands/revoke.ts";
@@ -29,6 +30,7 @@ export const nouns: Readonly<Record<string, Noun>> = {
   serve,
   config: { summary: "Check, show and describe the configuration.", verbs: configVerbs },
   migrate,
+  preflight,
   ca: { summary: "Certificate authorities.", verbs: caVerbs },
   profile: { summary: "Certificate profiles.", verbs: profileVerbs },
   cert: { summary: "Certificates.", verbs: certVerbs },

@@ -20,7 +20,7 @@ export async function openReach(
   deps: CliDeps,
   localOnly: boolean,
 ): Promise<Reach> {
-  const timeoutMs = timeoutOf(globals);
+  const timeoutMs = secondsOf("--timeout", globals.timeout) * 1000;
   const url = globals.url ?? (localOnly ? undefined : io.env.PKID_URL);
   if (url !== undefined) {
     const token = await tokenOf(globals, io);
@@ -56,6 +56,7 @@ export function serveRequest(
   return {
     ...{ config, warnings, fileName, digest: configDigest(config) },
     cleartext: insecureHttpAllowed(io.env) && tls_cert === undefined && !selfIssueAsked,
+    read: () => readHere(globals, io, flags),
     reread: () => {
       const { loaded } = readHere(globals, io, flags);
       return loaded.ok ? { config: loaded.config } : { faults: loaded.faults.map(faultLine) };
@@ -92,11 +93,12 @@ async function tokenOf(globals: Globals, io: Io): Promise<string | undefined> {
   return (await readTextArgument(io, "-")).trim();
 }
 
-function timeoutOf(globals: Globals): number {
+/** Seconds of a duration a flag was given. */
+export function secondsOf(flag: string, duration: string): number {
   try {
-    return span.read(globals.timeout, { path: "", faults: [] }) * 1000;
+    return span.read(duration, { path: "", faults: [] });
   } catch (error) {
-    if (error instanceof WrongValue) throw new UsageError(`--timeout: ${error.message}`);
+    if (error instanceof WrongValue) throw new UsageError(`${flag}: ${error.message}`);
     throw error;
   }
 }

@@ -15,6 +15,12 @@ export interface Stopwatch {
   elapsedMs(): number;
 }
 
+/** How long somebody waits. */
+export interface Patience {
+  /** What comes of `work`, or undefined when that takes longer; the work itself goes on. Rejects as `work` does. */
+  within<T>(seconds: number, work: Promise<T>): Promise<T | undefined>;
+}
+
 /** Unpredictable octets from the operating system's CSPRNG. */
 export interface Random {
   bytes(length: number): Uint8Array;

@@ -61,7 +61,7 @@ export class Listeners {
     const opened: Server[] = [];
     try {
       const admin = options.adminSocket;
-      if (admin !== undefined) opened.push(await openAdminSocket(front, options, admin));
+      if (admin !== undefined) opened.push(await openAdminSocket(front, admin));
       const cleartext = options.publicHttp;
       const open =
         cleartext && openPort(front, options, { ...cleartext, side: "public", tls: undefined });
@@ -173,11 +173,7 @@ function limited(
 }
 
 /** Mode 0600 from its first instant: the umask is narrowed around the synchronous bind. */
-async function openAdminSocket(
-  front: FrontDoor,
-  options: ListenerOptions,
-  path: string,
-): Promise<Server> {
+async function openAdminSocket(front: FrontDoor, path: string): Promise<Server> {
   await removeStale(path);
   const arrival: Arrival = { side: "local", secure: false, peer: "" };
   const before = process.umask(0o177);
@@ -186,7 +182,8 @@ async function openAdminSocket(
       ...common,
       unix: path,
       fetch: (request, itself) => {
-        itself.timeout(request, idleSeconds(options));
+        // What an administrator asks for may take long; nobody else reaches this socket.
+        itself.timeout(request, 255);
         return front.handle(request, arrival);
       },
     });

@@ -72,6 +72,9 @@ const idle: CliDeps = {
   },
   serve: async () => 0,
   migrate: async () => ({ driver: "sqlite", current: 1, newest: 1, migrations: [] }),
+  preflight: async () => {
+    throw new Error("nothing to look at");
+  },
   version: { version: "1.2.3", commit: "abc", runtime: "bun 1", schema_version: 7 },
   osUser: "operator",
 };

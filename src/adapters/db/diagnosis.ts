@@ -1,0 +1,174 @@
+/** Looks at a database for preflight over a connection of its own, and changes nothing: version, settings, integrity. */
+
+import { statSync } from "node:fs";
+
+import { SQL } from "bun";
+import { Database } from "bun:sqlite";
+
+import { type Instant, instant } from "#core/time.ts";
+import { StoreUnfit } from "./faults.ts";
+import type { StoreOptions } from "./open.ts";
+import type { PostgresOptions } from "./postgres.ts";
+import type { SqliteOptions } from "./sqlite.ts";
+
+/** What was found; sentences name tables and counts, never a value. */
+export interface Diagnosis {
+  readonly engine: "sqlite" | "postgres";
+  /** Like `3.51.2` or `17.4`. */
+  readonly version: string;
+  readonly settings: readonly {
+    readonly name: string;
+    readonly value: string;
+    readonly durable: boolean;
+  }[];
+  /** What the clock of the database says; undefined on SQLite, which has the host's. */
+  readonly time: Instant | undefined;
+  /** Of the replica that is furthest behind; undefined when there is none, or when nobody may see it. */
+  readonly replicaLagSeconds: number | undefined;
+  /** Milliseconds of one round trip. */
+  readonly pingMs: number;
+  readonly bytes: number;
+}
+
+/** Throws `StoreUnfit` (`unreachable`) for a database that cannot be opened. */
+export async function diagnose(options: StoreOptions): Promise<Diagnosis> {
+  return options.driver === "sqlite" ? diagnoseSqlite(options) : await diagnosePostgres(options);
+}
+
+/** Everything that breaks a rule of the schema, a sentence each; reads the whole database. */
+export async function violations(options: StoreOptions): Promise<readonly string[]> {
+  const rows =
+    options.driver === "sqlite"
+      ? withSqlite(options, (database) => [
+          ...sqliteViolations(database),
+          ...rules.map(({ sql }) => database.query<{ broken: number }, []>(sql).get()?.broken ?? 0),
+        ])
+      : await withPostgres(options, postgresViolations);
+  return rows.flatMap((found, index) => {
+    if (typeof found === "string") return [found];
+    const rule = rules[index - (rows.length - rules.length)];
+    return found === 0 || rule === undefined ? [] : [`${rule.sentence}: ${found}.`];
+  });
+}
+
+function diagnoseSqlite(options: SqliteOptions): Diagnosis {
+  return withSqlite(options, (database) => {
+    const began = performance.now();
+    const version =
+      database.query<{ v: string }, []>("select sqlite_version() as v").get()?.v ?? "";
+    const pingMs = performance.now() - began;
+    const journal =
+      database.query<{ journal_mode: string }, []>("pragma journal_mode").get()?.journal_mode ?? "";
+    const { size: bytes } = statSync(options.path);
+    return {
+      ...{
+        engine: "sqlite",
+        version,
+        pingMs,
+        bytes,
+        time: undefined,
+        replicaLagSeconds: undefined,
+      },
+      // `synchronous` belongs to each connection, and pkid opens none without FULL (V-6).
+      settings: [
+        { name: "journal_mode", value: journal, durable: journal === "wal" },
+        { name: "synchronous", value: "full", durable: true },
+      ],
+    };
+  });
+}
+
+function withSqlite<T>({ path, busyTimeoutMs }: SqliteOptions, look: (database: Database) => T): T {
+  let database: Database;
+  try {
+    database = new Database(path, { readonly: true });
+  } catch (error) {
+    throw unreachable("The database file cannot be opened.", error);
+  }
+  try {
+    database.run(`pragma busy_timeout = ${Math.trunc(busyTimeoutMs)}`);
+    return look(database);
+  } finally {
+    database.close();
+  }
+}
+
+/** Pages and references, as SQLite itself checks them. */
+function sqliteViolations(database: Database): readonly string[] {
+  const pages = database.query<{ integrity_check: string }, []>("pragma integrity_check(10)").all();
+  const references = database.query<{ table: string }, []>("pragma foreign_key_check").all();
+  const damaged = pages.map((row) => row.integrity_check).filter((line) => line !== "ok");
+  return [
+    ...damaged.map((line) => `SQLite finds the file damaged: ${line}.`),
+    ...(references.length === 0 ? [] : [`References without their row: ${references.length}.`]),
+  ];
+}
+
+function diagnosePostgres(options: PostgresOptions): Promise<Diagnosis> {
+  return withPostgres(options, async (sql) => {
+    const began = performance.now();
+    const [row] = await sql.unsafe(postgresLook);
+    const pingMs = performance.now() - began;
+    const settings = ["fsync", "synchronous_commit", "full_page_writes"].map((name) => {
+      const value = String(row?.[name]);
+      return { name, value, durable: value !== "off" };
+    });
+    const lag = row?.lag === null || row?.lag === undefined ? undefined : Number(row.lag);
+    return {
+      ...{ engine: "postgres", version: String(row?.version ?? "").split(" ")[0] ?? "", settings },
+      ...{ time: instant(Number(row?.time)), replicaLagSeconds: lag, pingMs },
+      bytes: Number(row?.bytes ?? 0),
+    };
+  });
+}
+
+async function withPostgres<T>(
+  { dsn }: PostgresOptions,
+  look: (sql: SQL) => Promise<T>,
+): Promise<T> {
+  const sql = new SQL({ url: dsn, connectionTimeout: 5, max: 1 });
+  try {
+    try {
+      await sql.unsafe("select 1");
+    } catch (error) {
+      throw unreachable("The database does not answer.", error);
+    }
+    return await look(sql);
+  } finally {
+    await sql.close({ timeout: 1 });
+  }
+}
+
+async function postgresViolations(sql: SQL): Promise<readonly (string | number)[]> {
+  const unproven = await sql.unsafe("select conname from pg_constraint where not convalidated");
+  const found: (string | number)[] = [];
+  if (unproven.length > 0) found.push(`Constraints that were never validated: ${unproven.length}.`);
+  for (const { sql: text } of rules) {
+    const [row] = await sql.unsafe(text);
+    found.push(Number(row?.broken ?? 0));
+  }
+  return found;
+}
+
+/** The driver's error can name the address but never the password; it stays the cause, for nobody prints it. */
+function unreachable(sentence: string, cause: unknown): StoreUnfit {
+  const fault = new StoreUnfit("unreachable", sentence);
+  fault.cause = cause;
+  return fault;
+}
+
+// biome-ignore format: the table is read by column.
+const rules = [
+  { sentence: "Certificates in an unknown state",              sql: "select count(*) as broken from certificates where status not in ('good', 'revoked', 'held')" },
+  { sentence: "CAs in an unknown state",                       sql: "select count(*) as broken from cas where status not in ('pending', 'active', 'superseded', 'retired')" },
+  { sentence: "Intents in an unknown state",                   sql: "select count(*) as broken from intents where state not in ('intended', 'issued', 'abandoned', 'orphaned')" },
+  { sentence: "Serials used twice by one CA",                  sql: "select count(*) as broken from (select 1 from certificates group by ca_id, serial having count(*) > 1) twice" },
+  { sentence: "Revoked or held certificates without an entry", sql: "select count(*) as broken from certificates c where c.status <> 'good' and not exists (select 1 from revocations r where r.ca_id = c.ca_id and r.serial = c.serial)" },
+  { sentence: "Entries of certificates that are called good",  sql: "select count(*) as broken from revocations r join certificates c on c.ca_id = r.ca_id and c.serial = r.serial where c.status = 'good'" },
+  { sentence: "CAs whose parent does not exist",               sql: "select count(*) as broken from cas c where c.parent is not null and not exists (select 1 from cas p where p.id = c.parent)" },
+] as const;
+
+const postgresLook = `select current_setting('server_version') as version, current_setting('fsync') as fsync,
+  current_setting('synchronous_commit') as synchronous_commit, current_setting('full_page_writes') as full_page_writes,
+  extract(epoch from clock_timestamp()) * 1000 as time, pg_database_size(current_database()) as bytes,
+  (select max(extract(epoch from replay_lag)) from pg_stat_replication) as lag`;

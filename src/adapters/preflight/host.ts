@@ -1,0 +1,134 @@
+/** Looks at the host for preflight: modes of files, room on volumes, durable writes, limits of the process. */
+
+import {
+  accessSync,
+  closeSync,
+  constants,
+  fsyncSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statfsSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+
+import type { FileFacts } from "#core/preflight/files.ts";
+import type { VolumeFacts } from "#core/preflight/host.ts";
+
+/** The file as it is, not what a link leads to. */
+export function fileFacts(path: string): FileFacts {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return { path, kind: "absent", mode: 0, owner: 0 };
+  const kind = found.isFile()
+    ? "file"
+    : found.isDirectory()
+      ? "directory"
+      : found.isSocket()
+        ? "socket"
+        : "other";
+  return { path, kind, mode: found.mode & 0o7777, owner: found.uid };
+}
+
+/** The directory and the files in it, at most 10,000; an absent directory has none. */
+export function filesIn(directory: string): readonly FileFacts[] {
+  const itself = fileFacts(directory);
+  if (itself.kind !== "directory") return [itself];
+  const names = readdirSync(directory).slice(0, filesMax);
+  return [itself, ...names.map((name) => fileFacts(join(directory, name)))];
+}
+
+/** The volume a path lies on. */
+export function volumeFacts(path: string): VolumeFacts {
+  const { bsize, blocks, bavail, files, ffree } = statfsSync(path);
+  return {
+    ...{ path, bytesTotal: blocks * bsize, bytesFree: bavail * bsize },
+    ...{ inodesTotal: files, inodesFree: ffree },
+  };
+}
+
+/** True for a file system of another host whose locks do not reach that host. */
+export function lacksLocks(path: string, mounts = "/proc/self/mounts"): boolean {
+  const { type = "", options } = mountOf(path, mounts);
+  return networkTypes.has(type) && options.some((option) => localLocks.has(option));
+}
+
+/** Milliseconds of each of `count` small writes with fsync, to a file that is removed again. */
+export function timedWrites(directory: string, count: number): readonly number[] {
+  const path = join(directory, `.preflight-${crypto.randomUUID()}`);
+  const file = openSync(path, "wx", 0o600);
+  try {
+    return Array.from({ length: count }, () => {
+      const began = performance.now();
+      writeSync(file, Buffer.alloc(writeBytes));
+      fsyncSync(file);
+      return performance.now() - began;
+    });
+  } finally {
+    closeSync(file);
+    rmSync(path);
+  }
+}
+
+/** The soft limit of open files; undefined without limit, or where the system does not say. */
+export function openFilesMax(limits = "/proc/self/limits"): number | undefined {
+  const soft = /^Max open files +(\d+)/m.exec(textOf(limits))?.[1];
+  return soft === undefined ? undefined : Number(soft);
+}
+
+/** True when this process may write into the directory. */
+export function writable(directory: string): boolean {
+  try {
+    accessSync(directory, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** False for a directory on a volume mounted `noexec`. */
+export const executable = (directory: string, mounts = "/proc/self/mounts"): boolean =>
+  !mountOf(directory, mounts).options.includes("noexec");
+
+/** The mount a path lies on: of those above it the deepest, and of several on one point the last. */
+function mountOf(path: string, mounts: string) {
+  const real = existing(path);
+  const holding = textOf(mounts)
+    .split("\n")
+    .map((line) => line.split(" "))
+    .filter(([, point = ""]) => real === point || real.startsWith(`${point.replace(/\/$/, "")}/`));
+  const deepest = Math.max(...holding.map(([, point = ""]) => point.length));
+  const [, , type, options = ""] = holding.findLast(([, point]) => point?.length === deepest) ?? [];
+  return { type, options: options.split(",") };
+}
+
+function existing(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path; // What is made later lies where its path says.
+  }
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return ""; // Other systems have no such file; then nothing is known.
+  }
+}
+
+const filesMax = 10_000;
+const writeBytes = 4096;
+const networkTypes: ReadonlySet<string> = new Set([
+  ...["nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "9p", "afs", "fuse.sshfs", "gfs2", "ocfs2"],
+]);
+const localLocks: ReadonlySet<string> = new Set([
+  "nolock",
+  "local_lock=all",
+  "local_lock=flock",
+  "nobrl",
+]);

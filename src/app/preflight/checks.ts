@@ -1,0 +1,49 @@
+/** Every check of preflight as a function over what is open: a row of the table without one does not compile. */
+
+import { systemClock, systemPatience, systemRandom, systemStopwatch } from "#adapters/system.ts";
+import type { Finding } from "#core/preflight/finding.ts";
+import type { PreflightReport } from "#core/preflight/report.ts";
+import {
+  caKeysSign,
+  keksOpen,
+  keysStay,
+  providerAnswers,
+  respondersFit,
+} from "#domain/preflight/keys.ts";
+import { type Checks, type PreflightWish, runPreflight } from "#domain/preflight/run.ts";
+import { configurationChecks } from "./configuration.ts";
+import { hostChecks } from "./host.ts";
+import { closed, configOf, missingNeeds, type Premises, present } from "./premises.ts";
+
+/** Runs what is wished over the premises. */
+export function preflightOver(premises: Premises, wish: PreflightWish): Promise<PreflightReport> {
+  const deps = {
+    ...{ clock: systemClock, stopwatch: systemStopwatch, patience: systemPatience },
+    ...{ configPath: premises.read.fileName ?? "", missing: missingNeeds(premises) },
+  };
+  return runPreflight(deps, checksOver(premises), wish);
+}
+
+function checksOver(premises: Premises): Checks {
+  return { ...configurationChecks(premises), ...hostChecks(premises), ...keyChecks(premises) };
+}
+
+function keyChecks(premises: Premises) {
+  const ground = () => ({
+    ...{ store: present(premises.store), keys: present(premises.keys) },
+    ...{ clock: systemClock, random: systemRandom },
+  });
+  const roles = () => configOf(premises).key_provider.roles;
+  const answers = async (role: "ca" | "responder"): Promise<Finding> => {
+    const { keys } = premises;
+    return "fault" in keys ? closed(keys) : await providerAnswers(keys.open, roles()[role]);
+  };
+  return {
+    "keyprovider.ca": () => answers("ca"),
+    "keyprovider.responder": () => answers("responder"),
+    "keys.ca": () => caKeysSign(ground()),
+    "keys.extractable": () => keysStay(ground(), Object.values(roles())),
+    "keys.ocsp_delegate": () => respondersFit(ground(), configOf(premises).ocsp.delegated),
+    "keys.kek": () => keksOpen(ground()),
+  };
+}

@@ -1,0 +1,129 @@
+/** The checks of host and database engine: files, disk, versions, migrations. */
+
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+import { violations } from "#adapters/db/diagnosis.ts";
+import { StoreUnfit } from "#adapters/db/faults.ts";
+import { migrationState } from "#adapters/db/migration-state.ts";
+import {
+  fileFacts,
+  filesIn,
+  lacksLocks,
+  timedWrites,
+  volumeFacts,
+} from "#adapters/preflight/host.ts";
+import type { Config } from "#config/schema.ts";
+import { type FileFacts, judgePrivate } from "#core/preflight/files.ts";
+import { failed, type Finding, gathered, passed, warned } from "#core/preflight/finding.ts";
+import { judgeDurability, judgeEngine, judgeVolume } from "#core/preflight/host.ts";
+import { parseTimestamp } from "#core/time.ts";
+import type { Checks } from "#domain/preflight/run.ts";
+import { revealed, storeOptions } from "#app/settings.ts";
+import { closed, configOf, type Premises } from "./premises.ts";
+
+type Covered =
+  | "data_dir.modes"
+  | "disk.space"
+  | "disk.fsync"
+  | "db.connectivity"
+  | "db.version"
+  | "db.schema"
+  | "db.integrity";
+
+/** Their functions over these premises. */
+export function hostChecks(premises: Premises): Pick<Checks, Covered> {
+  const { diagnosis } = premises.before;
+  const options = () => storeOptions(configOf(premises), false);
+  return {
+    "data_dir.modes": () => judgePrivate(premises.before.files),
+    "disk.space": () => roomOf(premises),
+    "disk.fsync": () => {
+      const directory = configOf(premises).data_dir;
+      const there = existsSync(directory);
+      return judgeDurability({
+        settings: "open" in diagnosis ? diagnosis.open.settings : [],
+        writesMs: there ? timedWrites(directory, writes) : [],
+        withoutLocks: there && lacksLocks(directory),
+      });
+    },
+    "db.connectivity": async () => {
+      if ("fault" in diagnosis) return closed(diagnosis);
+      if ("open" in premises.store) await premises.store.open.ping();
+      const { pingMs } = diagnosis.open;
+      const told = `The database answered within ${pingMs.toFixed(1)} ms.`;
+      return pingMs > pingMsMax ? warned(told) : passed(told);
+    },
+    "db.version": () => {
+      if ("fault" in diagnosis) return closed(diagnosis);
+      return judgeEngine(diagnosis.open);
+    },
+    "db.schema": async () => {
+      if ("fault" in diagnosis) return closed(diagnosis);
+      try {
+        const { current, newest, pending } = await migrationState(options());
+        if (pending.length > 0) return failed(`Migrations pending: ${pending.join(", ")}.`);
+        return passed(`Schema ${current} of ${newest}.`);
+      } catch (error) {
+        if (error instanceof StoreUnfit) return failed(error.message);
+        throw error;
+      }
+    },
+    "db.integrity": async () => {
+      if ("fault" in diagnosis && diagnosis.absent) return closed(diagnosis);
+      const found = await violations(options());
+      return gathered(found.map(failed), "Every rule of the schema holds.");
+    },
+  };
+}
+
+async function roomOf(premises: Premises): Promise<Finding> {
+  const config = configOf(premises);
+  const limits = {
+    minFreeMegabytes: config.database.min_free_mb,
+    bytesPerDay: await growth(premises),
+  };
+  const paths = [config.data_dir, dirname(databaseFile(config) ?? config.data_dir)];
+  const volumes = [...new Set(paths.map(nearestThere))].map(volumeFacts);
+  const findings = volumes.map((volume) => judgeVolume(volume, limits));
+  return gathered(findings, findings.map(({ detail }) => detail).join(" "));
+}
+
+/** Since the first event; undefined while that is less than a day. */
+async function growth({ store, before }: Premises): Promise<number | undefined> {
+  if ("fault" in store || "fault" in before.diagnosis) return undefined;
+  const { audit } = store.open.read;
+  const [first] = await audit.eventsAfter(0, 1);
+  const head = await audit.eventHead();
+  const [last] = await audit.eventsAfter(Math.max(head.seq - 1, 0), 1);
+  const [from, to] = [first, last].map((event) => event && parseTimestamp(event.timestamp));
+  if (from === undefined || to === undefined || to - from < dayMs) return undefined;
+  return before.diagnosis.open.bytes / ((to - from) / dayMs);
+}
+
+/** Everything in the data directory that must be its owner's alone. */
+export function privateFiles(config: Config): readonly FileFacts[] {
+  const { data_dir, key_provider } = config;
+  const { keystore_dir, master_key_file } = key_provider.software;
+  const database = databaseFile(config);
+  const alone = [
+    ...[data_dir, join(data_dir, "serving-key.pem"), join(data_dir, "root-password")],
+    ...(master_key_file === undefined ? [] : [master_key_file]),
+    ...(database === undefined ? [] : [database, `${database}-wal`, `${database}-shm`]),
+  ];
+  return [...alone.map(fileFacts), ...filesIn(keystore_dir)];
+}
+
+/** The file of a SQLite database. */
+export function databaseFile({ database }: Config): string | undefined {
+  return database.driver === "sqlite" ? revealed(database.dsn) : undefined;
+}
+
+/** The path or the directory above it that exists. */
+function nearestThere(path: string): string {
+  return existsSync(path) || path === dirname(path) ? path : nearestThere(dirname(path));
+}
+
+const dayMs = 86_400_000;
+const writes = 9;
+const pingMsMax = 100;

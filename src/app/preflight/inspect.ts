@@ -1,0 +1,118 @@
+/** Opens as much of an instance as there is, for looking only: no migration, no first start, nothing reconciled. */
+
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+
+import { DirectoryUnfit, holdDirectory } from "#adapters/data-directory.ts";
+import { diagnose } from "#adapters/db/diagnosis.ts";
+import { StoreUnfit } from "#adapters/db/faults.ts";
+import { migrationState } from "#adapters/db/migration-state.ts";
+import { openStore } from "#adapters/db/open.ts";
+import { openKeys } from "#adapters/keys/open.ts";
+import { SecretUnavailable } from "#adapters/secret-sources.ts";
+import { systemClock, systemRandom } from "#adapters/system.ts";
+import type { Environment } from "#config/environment.ts";
+import type { Read } from "#config/read.ts";
+import type { Config } from "#config/schema.ts";
+import type { PreflightReport } from "#core/preflight/report.ts";
+import type { Keys } from "#domain/keys.ts";
+import type { PreflightWish } from "#domain/preflight/run.ts";
+import type { Store } from "#domain/store.ts";
+import { keySettings, storeOptions } from "#app/settings.ts";
+import { preflightOver } from "./checks.ts";
+import { databaseFile, privateFiles } from "./host.ts";
+import type { Part, Premises } from "./premises.ts";
+
+/**
+ * Preflight in a process of its own, under the lock of the data directory. Throws `DirectoryUnfit` (`locked`) while another
+ * process holds it; everything else that is wrong is in the report.
+ */
+export async function inspect(
+  read: Read,
+  env: Environment,
+  wish: PreflightWish,
+): Promise<PreflightReport> {
+  const { loaded } = read;
+  if (!loaded.ok) return preflightOver({ ...nothing, read, env }, wish);
+  const { config } = loaded;
+  const before = { files: filesBefore(config), diagnosis: await part(() => diagnosed(config)) };
+  if (!existsSync(join(config.data_dir, "lock"))) {
+    const absent = { fault: firstStart, absent: true };
+    return preflightOver({ read, env, config, before, store: absent, keys: absent }, wish);
+  }
+  const release = held(config.data_dir);
+  if (typeof release === "string") {
+    const fault = { fault: release };
+    return preflightOver({ read, env, config, before, store: fault, keys: fault }, wish);
+  }
+  const store = await part(() => openedStore(config));
+  const keys = await part(() => openedKeys(config));
+  try {
+    return await preflightOver({ read, env, config, before, store, keys }, wish);
+  } finally {
+    if ("open" in keys) await keys.open.close();
+    if ("open" in store) await store.open.close();
+    release();
+  }
+}
+
+/** Nothing is wrong: what is looked for is made later. */
+class NotThere extends Error {}
+
+/** Looks at the database of a running or a stopped instance. */
+export async function diagnosed(config: Config) {
+  const file = databaseFile(config);
+  if (file !== undefined && !existsSync(file)) throw new NotThere(firstStart);
+  return await diagnose(storeOptions(config, false));
+}
+
+/** The part, or the sentence of what kept it closed. */
+export async function part<T>(open: () => Promise<T>): Promise<Part<T>> {
+  try {
+    return { open: await open() };
+  } catch (error) {
+    // Whatever it is, it is what preflight is to tell; the sentences of adapters carry no secret.
+    const fault = error instanceof Error ? error.message : String(error);
+    return { fault, absent: error instanceof NotThere };
+  }
+}
+
+function filesBefore(config: Config): Premises["before"]["files"] {
+  try {
+    return privateFiles(config);
+  } catch (error) {
+    if (error instanceof SecretUnavailable) return []; // Then secret.sources says which.
+    throw error;
+  }
+}
+
+/** Gives the release, or why the directory cannot be used. */
+function held(path: string): (() => void) | string {
+  try {
+    return holdDirectory(path).release;
+  } catch (error) {
+    if (error instanceof DirectoryUnfit && error.reason !== "locked") return error.message;
+    throw error;
+  }
+}
+
+async function openedStore(config: Config): Promise<Store> {
+  const options = storeOptions(config, false);
+  const { pending } = await migrationState(options);
+  if (pending.length > 0) {
+    throw new StoreUnfit("migration_pending", "The database lacks migrations; see db.schema.");
+  }
+  return await openStore(options, { clock: systemClock, random: systemRandom });
+}
+
+function openedKeys(config: Config): Promise<Keys> {
+  return openKeys(keySettings(config, join(config.data_dir, "private"), () => config.rate_limit));
+}
+
+const firstStart = "There is no instance here yet; the first start makes it.";
+const invalid = "The configuration is not valid; see config.parse.";
+const nothing = {
+  config: undefined,
+  ...{ store: { fault: invalid }, keys: { fault: invalid } },
+  before: { files: [], diagnosis: { fault: invalid } },
+};

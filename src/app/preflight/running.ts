@@ -1,0 +1,39 @@
+/** Preflight inside an open instance: over the parts that work for everybody else. */
+
+import type { Read } from "#config/read.ts";
+import type { Config } from "#config/schema.ts";
+import type { PreflightReport } from "#core/preflight/report.ts";
+import type { Keys } from "#domain/keys.ts";
+import type { PreflightWish } from "#domain/preflight/run.ts";
+import type { Store } from "#domain/store.ts";
+import { preflightOver } from "./checks.ts";
+import { diagnosed, part } from "./inspect.ts";
+import { privateFiles } from "./host.ts";
+
+export interface RunningPreflightDeps {
+  /** In force. */
+  readonly config: () => Config;
+  /** As it reads now; undefined where nobody can read it again. */
+  readonly read: (() => Read) | undefined;
+  readonly store: Store;
+  readonly keys: Keys;
+}
+
+/** Runs preflight now. */
+export async function preflightRunning(
+  { config: inForce, read, store, keys }: RunningPreflightDeps,
+  wish: PreflightWish,
+): Promise<PreflightReport> {
+  const config = inForce();
+  const before = { files: privateFiles(config), diagnosis: await part(() => diagnosed(config)) };
+  const premises = {
+    ...{ read: read?.() ?? asItIs(config), env: process.env, config, before },
+    ...{ store: { open: store }, keys: { open: keys } },
+  };
+  return await preflightOver(premises, wish);
+}
+
+const asItIs = (config: Config): Read => ({
+  loaded: { ok: true, config, origins: new Map(), warnings: [] },
+  fileName: undefined,
+});

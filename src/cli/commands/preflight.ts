@@ -1,0 +1,102 @@
+/** `pkid preflight`: says what is wrong with the instance and its host, and what to do about it. */
+
+import { many, number, toggle, unless, valueOr } from "#cli/args.ts";
+import { Client } from "#cli/client.ts";
+import { command, type Invocation } from "#cli/command.ts";
+import { UsageError } from "#cli/failure.ts";
+import { readHere, secondsOf } from "#cli/open-reach.ts";
+import { socketReach } from "#cli/reach.ts";
+import { printable, type Row, rowOf, rowsAt, table, textAt } from "#cli/rows.ts";
+import { nearest } from "#config/nearest.ts";
+import { type CheckName, checkNames } from "#core/preflight/checks.ts";
+import type { PreflightWish } from "#domain/preflight/run.ts";
+
+const args = {
+  deep: toggle("Also read the whole database."),
+  only: many("Only these checks.", "ids"),
+  timeout: valueOr("Longest time for one check.", "duration", "60s"),
+  "expiry-warn-days": number("Warn this long before a certificate expires; 30.", "days"),
+  "expiry-fail-days": number("Fail this long before a certificate expires; 7.", "days"),
+  "audit-sample": number("Newest events and ledger entries to verify; 1000.", "n"),
+  network: unless("Ask nothing of other hosts."),
+};
+
+export const preflight = command({
+  summary:
+    "Check the instance, its host and what it depends on; exit 1 with warnings, 2 with failures.",
+  local: true,
+  args,
+  run: async (invocation) => {
+    const { globals, io, print } = invocation;
+    const report = await reported(invocation, wishOf(invocation.args));
+    const colour = io.stdout.isTerminal && globals.color && io.env.NO_COLOR === undefined;
+    print(report, reportText(report, colour));
+    const summary = rowOf(report.summary);
+    if (Number(summary.fail) > 0) return 2;
+    return Number(summary.warn) > 0 ? 1 : 0;
+  },
+});
+
+/** From the server that runs on this data directory, else from a look of this process. */
+async function reported(
+  { globals, io, deps }: Invocation<typeof args>,
+  wish: PreflightWish,
+): Promise<Row> {
+  const read = readHere(globals, io);
+  const patienceMs = (wish.timeoutSeconds + answerSeconds) * 1000;
+  const running = read.loaded.ok ? await socketReach(read.loaded.config, patienceMs) : undefined;
+  if (running === undefined) return rowOf(await deps.preflight(read, io.env, wish));
+  return await new Client(async () => running).ask("preflight.run", {
+    body: {
+      ...{ deep: wish.deep, only: wish.only, network: wish.network },
+      ...{ timeout_seconds: wish.timeoutSeconds, audit_sample: wish.auditSample },
+      ...{ expiry_warn_days: wish.expiryWarnDays, expiry_fail_days: wish.expiryFailDays },
+    },
+  });
+}
+
+function wishOf(given: Invocation<typeof args>["args"]): PreflightWish {
+  const timeoutSeconds = secondsOf("--timeout", given.timeout);
+  if (timeoutSeconds < 1 || timeoutSeconds > timeoutSecondsMax) {
+    throw new UsageError(`--timeout must be from 1s to ${timeoutSecondsMax}s.`);
+  }
+  return {
+    ...{ deep: given.deep, only: given.only.map(known), timeoutSeconds },
+    expiryWarnDays: given["expiry-warn-days"] ?? 30,
+    expiryFailDays: given["expiry-fail-days"] ?? 7,
+    auditSample: Math.max(1, given["audit-sample"] ?? 1000),
+    network: given.network,
+  };
+}
+
+function known(word: string): CheckName {
+  const found = checkNames.find((name) => name === word);
+  if (found !== undefined) return found;
+  throw new UsageError(`There is no check ${word}. Did you mean ${nearest(word, checkNames)}?`);
+}
+
+/** One line per check, below each that warns or fails its remedy, and the counts. */
+function reportText(report: Row, colour: boolean): string {
+  const checks = rowsAt(report, "checks");
+  const rows = checks.map((check) => ["status", "name", "detail"].map((key) => textAt(check, key)));
+  const [head = "", ...lines] = table(["status", "check", "detail"], rows).trimEnd().split("\n");
+  const indent = " ".repeat(head.indexOf("DETAIL"));
+  const told = checks.flatMap((check, index) => {
+    const remedy = textAt(check, "remedy");
+    const line = painted(lines[index] ?? "", textAt(check, "status"), colour);
+    return remedy === "" ? [line] : [line, `${indent}→ ${printable(remedy)}`];
+  });
+  const summary = rowOf(report.summary);
+  const counts = ["pass", "warn", "fail", "skip"].map((key) => `${textAt(summary, key)} ${key}`);
+  return `${[head, ...told].join("\n")}\n\n${counts.join(", ")}\n`;
+}
+
+function painted(line: string, status: string, colour: boolean): string {
+  const code = colours[status];
+  if (!colour || code === undefined) return line;
+  return `\u001b[${code}m${line.slice(0, status.length)}\u001b[0m${line.slice(status.length)}`;
+}
+
+const colours: Readonly<Record<string, string>> = { pass: "32", warn: "33", fail: "31", skip: "2" };
+const answerSeconds = 10;
+const timeoutSecondsMax = 240;

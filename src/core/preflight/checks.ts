@@ -1,0 +1,96 @@
+/** WHAT PREFLIGHT CHECKS: every check with what it looks at, when it warns and fails, and what to do then (cli.md §4). */
+
+/** What must be there for a check to look at anything. */
+export type Need = "config" | "store" | "keys" | "server" | "network" | "deep";
+
+/** One check; `warns` and `fails` say when, for people. */
+export interface CheckRow {
+  readonly looksAt: string;
+  readonly warns: string;
+  readonly fails: string;
+  readonly remedy: string;
+  readonly needs: readonly Need[];
+}
+
+const row = (
+  looksAt: string,
+  warns: string,
+  fails: string,
+  remedy: string,
+  ...needs: readonly Need[]
+): CheckRow => ({ looksAt, warns, fails, remedy, needs });
+
+const none = "never";
+
+// biome-ignore format: the table is read row by row, each with the columns of the contract.
+export const preflightChecks = {
+  "config.parse": row(
+    "load and validation", none, "any error",
+    "Correct the listed keys; `pkid config reference` describes each."),
+  "config.unknown_env": row(
+    "`PKID_` variables", "one matches no key", none,
+    "Remove the variable or fix its name."),
+  "config.file_mode": row(
+    "configuration file", "readable by others while it holds inline secrets", "writable by others",
+    "Set mode 0600 and the service user as owner."),
+  "config.default_secrets": row(
+    "passwords and passphrases", "a secret under 64 bits of entropy", "a known default is in use",
+    "Replace it and restart.", "config"),
+  "secret.sources": row(
+    "every source resolves", "an inline value is shadowed by a source, or a file is readable by others by permission", "unresolvable, or a file readable by others",
+    "Fix the source or its permissions.", "config"),
+  "data_dir.modes": row(
+    "data directory, database, keys, master key, sockets", none, "key material or database open to others",
+    "chmod 0700 for directories, 0600 for files.", "config"),
+  "disk.space": row(
+    "data volume: bytes and inodes", "< 10 % or < 2 GiB free, or < 14 days at the present growth", "< `database.min_free_mb` × 2, or < 1 % of inodes",
+    "Enlarge the volume or run retention.", "config"),
+  "disk.fsync": row(
+    "settings that make a commit durable, a timed test write", "median fsync > 50 ms", "a setting is off, or the file system is a network mount without locking",
+    "Turn the setting on or move the database.", "config"),
+  "db.connectivity": row(
+    "ping", "> 100 ms", "unreachable",
+    "Check DSN and network.", "config"),
+  "db.version": row(
+    "engine version, replication", "PostgreSQL replica lag > 10 s", "SQLite < 3.45, PostgreSQL < 14",
+    "Upgrade the engine.", "config"),
+  "db.schema": row(
+    "migrations", none, "pending, or newer than the binary",
+    "Run `pkid migrate` or the newer binary.", "config"),
+  "db.integrity": row(
+    "foreign keys, states, duplicates", none, "any violation",
+    "Run `pkid verify`; restore if it confirms.", "config", "deep"),
+  "keyprovider.ca": row(
+    "the provider of CA keys opens and answers", "no probe available", "unreachable, wrong PIN, several tokens match",
+    "Check module, token and PIN source.", "config"),
+  "keyprovider.responder": row(
+    "the provider of responder keys opens and answers", "no probe available", "unreachable, wrong PIN, several tokens match",
+    "Check module, token and PIN source.", "config"),
+  "pin.source": row(
+    "PIN resolves, file mode", "the file is readable by others by permission", "unresolvable or readable by others",
+    "Fix the source.", "config"),
+  "pkcs11.uris": row(
+    "the token's URI in the configuration", "nothing found by the URI", "malformed, or carries a pin-value",
+    "Correct the URI; use `pin_source`."),
+  "keys.ca": row(
+    "each CA key present, signs and verifies, matches its certificate", none, "missing, mismatch, self-test fails",
+    "Restore the token; the CA stays unavailable until then.", "store", "keys"),
+  "keys.extractable": row(
+    "attributes in the provider", "CA key held in software", "extractable or not sensitive",
+    "Create a successor with `ca rotate` on the HSM.", "store", "keys"),
+  "keys.ocsp_delegate": row(
+    "responder key and certificate of each CA", "not created yet; past half life", "expired or mismatch",
+    "The leader renews it; check the CA key.", "store", "keys"),
+  "keys.kek": row(
+    "every version that seals or opens", "a retiring version older than 30 days", "a version cannot be opened",
+    "Restore the KEK; finish `keys kek rotate`.", "store", "keys"),
+} as const satisfies Record<string, CheckRow>;
+
+export type CheckName = keyof typeof preflightChecks;
+
+export const checkNames: readonly CheckName[] =
+  // The table's keys are exactly the names.
+  Object.keys(preflightChecks) as CheckName[];
+
+/** What a check needs, with the type the table promises. */
+export const needsOf = (name: CheckName): readonly Need[] => preflightChecks[name].needs;

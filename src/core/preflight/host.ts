@@ -1,0 +1,156 @@
+/** Judges the host: room on the disk, how long a write takes to be durable, limits of the process, the clock. */
+
+import { failed, type Finding, gathered, passed, warned } from "./finding.ts";
+
+/** A volume as the operating system counts it. */
+export interface VolumeFacts {
+  readonly path: string;
+  readonly bytesTotal: number;
+  readonly bytesFree: number;
+  /** 0 where the file system has no fixed number of them. */
+  readonly inodesTotal: number;
+  readonly inodesFree: number;
+}
+
+/** `bytesPerDay` is how fast the database grows; undefined when nobody can tell. */
+export function judgeVolume(
+  volume: VolumeFacts,
+  limits: { readonly minFreeMegabytes: number; readonly bytesPerDay: number | undefined },
+): Finding {
+  const { path, bytesTotal, bytesFree, inodesTotal, inodesFree } = volume;
+  const free = `${path} has ${sizeText(bytesFree)} free of ${sizeText(bytesTotal)}`;
+  if (bytesFree < limits.minFreeMegabytes * 2 * megabyte) {
+    return failed(`${free}; issuance stops at ${limits.minFreeMegabytes} MiB.`);
+  }
+  if (inodesTotal > 0 && inodesFree < inodesTotal / 100) {
+    return failed(`${path} has ${inodesFree} inodes free of ${inodesTotal}.`);
+  }
+  if (bytesFree < 2 * gigabyte || bytesFree < bytesTotal / 10) return warned(`${free}.`);
+  const days = limits.bytesPerDay === undefined ? undefined : bytesFree / limits.bytesPerDay;
+  if (days !== undefined && days < daysMin) {
+    return warned(`${free}, enough for ${Math.floor(days)} days at the present growth.`);
+  }
+  return passed(`${free}.`);
+}
+
+/** What a database was told about keeping its word, and how fast its disk is. */
+export interface DurabilityFacts {
+  readonly settings: readonly {
+    readonly name: string;
+    readonly value: string;
+    readonly durable: boolean;
+  }[];
+  /** Milliseconds of each test write with fsync; empty where none was made. */
+  readonly writesMs: readonly number[];
+  /** True for a network mount whose locks do not hold. */
+  readonly withoutLocks: boolean;
+}
+
+/** Fails for whatever could lose a commit that was acknowledged. */
+export function judgeDurability({ settings, writesMs, withoutLocks }: DurabilityFacts): Finding {
+  const median = medianOf(writesMs);
+  const findings = settings
+    .filter(({ durable }) => !durable)
+    .map(({ name, value }) => failed(`${name} is ${value}.`));
+  if (withoutLocks) findings.push(failed("The data directory is a network mount without locking."));
+  if (median !== undefined && median > medianMsMax) {
+    findings.push(
+      warned(`The median of ${writesMs.length} test writes is ${Math.round(median)} ms.`),
+    );
+  }
+  const said = settings.map(({ name, value }) => `${name} ${value}`).join(", ");
+  const timed = median === undefined ? "" : ` Test writes take ${median.toFixed(1)} ms.`;
+  return gathered(findings, `${said === "" ? "Nothing is set wrong" : said}.${timed}`);
+}
+
+/** Which database this is; `replicaLagSeconds` is that of the replica furthest behind. */
+export function judgeEngine(facts: {
+  readonly engine: "sqlite" | "postgres";
+  readonly version: string;
+  readonly replicaLagSeconds: number | undefined;
+}): Finding {
+  const { engine, version, replicaLagSeconds = 0 } = facts;
+  const { name, least } = engines[engine];
+  const findings = reaches(version, least) ? [] : [failed(`${name} ${version} is too old.`)];
+  if (replicaLagSeconds > lagSecondsMax) {
+    findings.push(warned(`A replica is ${Math.round(replicaLagSeconds)} s behind.`));
+  }
+  return gathered(findings, `${name} ${version}.`);
+}
+
+/** True when a dotted version is the least one or later. */
+function reaches(version: string, least: readonly number[]): boolean {
+  const parts = version.split(".").map((part) => Number.parseInt(part, 10));
+  for (const [index, wanted] of least.entries()) {
+    const part = parts[index] ?? 0;
+    if (part !== wanted) return part > wanted;
+  }
+  return true;
+}
+
+/** What the operating system lets this process do. */
+export interface ProcessFacts {
+  /** Undefined where nobody says, or without limit. */
+  readonly openFilesMax: number | undefined;
+  /** Directories that must be written to; those that cannot be. */
+  readonly unwritable: readonly string[];
+  /** Directories the PKCS#11 addon may be unpacked to that forbid executing. */
+  readonly unexecutable: readonly string[];
+}
+
+/** `tokens` is true with a PKCS#11 module. */
+export function judgeProcess(facts: ProcessFacts, tokens: boolean): Finding {
+  const { openFilesMax, unwritable, unexecutable } = facts;
+  const findings = unwritable.map((path) => failed(`${path} cannot be written to.`));
+  if (tokens) {
+    const sentence = "forbids executing, and the PKCS#11 addon is unpacked there.";
+    findings.push(...unexecutable.map((path) => failed(`${path} ${sentence}`)));
+  }
+  if (openFilesMax !== undefined && openFilesMax < 8192) {
+    const told = `At most ${openFilesMax} files may be open.`;
+    findings.push(openFilesMax < 1024 ? failed(told) : warned(told));
+  }
+  return gathered(findings, `${openFilesMax ?? "Any number of"} files may be open.`);
+}
+
+/** Seconds by which clocks differ; positive when the host is behind. */
+export function judgeClock(skew: {
+  readonly databaseSeconds: number | undefined;
+  /** How far the newest event lies in the future; negative in the past, undefined without events. */
+  readonly newestEventSeconds: number | undefined;
+}): Finding {
+  const { databaseSeconds = 0, newestEventSeconds = -1 } = skew;
+  const findings: Finding[] = [];
+  const apart = Math.abs(databaseSeconds);
+  const told = `The clocks of host and database are ${apart.toFixed(1)} s apart.`;
+  if (apart > 10) findings.push(apart > 60 ? failed(told) : warned(told));
+  if (newestEventSeconds > jitterSeconds) {
+    findings.push(
+      failed(`The newest event lies ${Math.ceil(newestEventSeconds)} s in the future.`),
+    );
+  }
+  const good =
+    skew.databaseSeconds === undefined ? "The database has the clock of the host." : told;
+  return gathered(findings, `${good} No event lies in the future.`);
+}
+
+function medianOf(values: readonly number[]): number | undefined {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
+}
+
+function sizeText(bytes: number): string {
+  if (bytes < gigabyte) return `${Math.floor(bytes / megabyte)} MiB`;
+  return `${(bytes / gigabyte).toFixed(1)} GiB`;
+}
+
+const megabyte = 1_048_576;
+const gigabyte = 1024 * megabyte;
+/** Replicas may be this far apart without anything being wrong; a larger step back pauses issuance (PRC-4). */
+const jitterSeconds = 5;
+const engines = {
+  sqlite: { name: "SQLite", least: [3, 45] },
+  postgres: { name: "PostgreSQL", least: [14] },
+} as const;
+const lagSecondsMax = 10;
+const daysMin = 14;
+const medianMsMax = 50;

@@ -1,0 +1,74 @@
+/** Judges secrets by their value without ever saying it: known defaults, and how much guessing they withstand. */
+
+import { failed, type Finding, gathered, warned } from "./finding.ts";
+
+/** A secret in clear, under the key that configures it. */
+export interface NamedSecret {
+  readonly key: string;
+  readonly value: string;
+}
+
+/** Warns below 64 bits, fails for what everybody tries first. */
+export function judgeSecrets(secrets: readonly NamedSecret[]): Finding {
+  const findings = secrets.flatMap(({ key, value }): readonly Finding[] => {
+    if (isKnownDefault(value)) return [failed(`${key} is a known default.`)];
+    const bits = Math.floor(entropyBits(value));
+    return bits < bitsMin ? [warned(`${key} withstands about 2^${bits} guesses.`)] : [];
+  });
+  const counted = secrets.length === 1 ? "1 secret" : `${secrets.length} secrets`;
+  return gathered(findings, `${counted} looked at.`);
+}
+
+/** True for what everybody tries first, however it is spelled. */
+export function isKnownDefault(value: string): boolean {
+  const bare = value.toLowerCase().replace(/[^a-z]/g, "");
+  return (
+    knownDefaults.has(value.toLowerCase()) ||
+    (bare.length >= value.length - 4 && knownDefaults.has(bare))
+  );
+}
+
+/**
+ * An upper bound of the bits in a secret that somebody typed or drew: each character counts as one of its alphabet, but
+ * one that repeats its predecessor or continues a run counts one bit.
+ */
+export function entropyBits(value: string): number {
+  const alphabet = alphabets.reduce(
+    (sum, [pattern, size]) => sum + (pattern.test(value) ? size : 0),
+    0,
+  );
+  const each = Math.log2(Math.max(alphabet, 2));
+  let bits = 0;
+  let previous = -2;
+  for (const character of value) {
+    const code = character.codePointAt(0) ?? 0;
+    bits += Math.abs(code - previous) <= 1 ? 1 : each;
+    previous = code;
+  }
+  return bits;
+}
+
+const alphabets = [
+  [/[a-z]/, 26],
+  [/[A-Z]/, 26],
+  [/[0-9]/, 10],
+  [/[^a-zA-Z0-9]/, 33],
+] as const;
+
+const knownDefaults: ReadonlySet<string> = new Set([
+  ...["admin", "administrator", "root", "toor", "pkid", "pki", "password", "passwort", "passw0rd"],
+  ...[
+    "secret",
+    "changeme",
+    "changeit",
+    "change-me",
+    "default",
+    "example",
+    "test",
+    "letmein",
+    "qwerty",
+  ],
+  ...["welcome", "hunter2", "correct horse battery staple", "12345678", "123456", "1234", "0000"],
+]);
+
+const bitsMin = 64;

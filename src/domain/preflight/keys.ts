@@ -1,0 +1,163 @@
+/** What preflight asks of key providers and keys: do they answer, do they sign, could they leave, do they open. */
+
+import {
+  failed,
+  type Finding,
+  gathered,
+  passed,
+  skipped,
+  warned,
+} from "#core/preflight/finding.ts";
+import { equalInConstantTime } from "#core/crypto.ts";
+import { Problem } from "#core/problems.ts";
+import { secondsPerDay } from "#core/time.ts";
+import { parseCertificate } from "#core/x509/certificate.ts";
+import type { CaRecord, PageKey } from "#domain/authorities/store.ts";
+import { keyInventory } from "#domain/key-inventory.ts";
+import type { ProviderName } from "#domain/keys.ts";
+import type { Store } from "#domain/store.ts";
+import { type SelfTestDeps, selfTest, type TestedKey } from "./self-test.ts";
+
+/** Whether the provider of a role answers; `fault` is why the providers could not be opened at all. */
+export async function providerAnswers(
+  keys: Pick<SelfTestDeps["keys"], "facts">,
+  provider: ProviderName,
+): Promise<Finding> {
+  const facts = (await keys.facts()).find((one) => one.provider === provider);
+  if (facts === undefined) return warned(`The provider ${provider} has no probe.`);
+  if (!facts.available) return failed(`${provider}: ${facts.error ?? "It does not answer."}`);
+  const device = [facts.manufacturer, facts.model, facts.deviceSerial].filter(Boolean).join(" ");
+  return passed(`${provider} answers (${device}).`);
+}
+
+/** KEY-6: every CA that signs now or waits for its certificate. */
+export async function caKeysSign(deps: SelfTestDeps): Promise<Finding> {
+  const findings: Finding[] = [];
+  let tested = 0;
+  for (const ca of await everyCa(deps.store)) {
+    const keys: readonly TestedKey[] = ca.alternative ? [ca, ca.alternative] : [ca];
+    for (const key of keys) {
+      tested += 1;
+      const wrong = (await wrongWith(deps, ca, key)) ?? mismatch(ca);
+      if (wrong !== undefined) findings.push(failed(`The key of ${ca.label}: ${wrong}.`));
+    }
+  }
+  return gathered(findings, `${tested} CA keys signed, and their signatures verify.`);
+}
+
+async function wrongWith(
+  deps: SelfTestDeps,
+  ca: CaRecord,
+  key: TestedKey,
+): Promise<string | undefined> {
+  try {
+    return await selfTest(deps, ca.id, key);
+  } catch (error) {
+    if (error instanceof Problem) return `${error.message.replace(/\.$/, "")} (${error.code})`;
+    throw error;
+  }
+}
+
+function mismatch({ certificate, spki }: CaRecord): string | undefined {
+  if (certificate === undefined) return undefined;
+  const same = Buffer.from(parseCertificate(certificate).spki).equals(spki);
+  return same ? undefined : "its certificate is for another key";
+}
+
+/** Keys of CAs that could leave their provider, and those no hardware protects. */
+export async function keysStay(
+  deps: Pick<SelfTestDeps, "store" | "keys">,
+  providers: readonly ProviderName[],
+): Promise<Finding> {
+  const internal = new Set(
+    (await deps.store.read.cas.signing()).filter((ca) => ca.internal).map(({ id }) => id),
+  );
+  const all = await keyInventory(deps, providers);
+  const findings = all.flatMap(({ role, bound, label, provider, ca, ...key }) => {
+    if (key.extractable || !key.sensitive) {
+      return bound ? [failed(`The key ${label} (${provider}) could leave its provider.`)] : [];
+    }
+    // The internal serving CA is software-held by definition (CFG-11).
+    const soft = role === "ca" && provider === "software" && ca !== undefined;
+    return soft && !internal.has(ca.id)
+      ? [warned(`The key of ${ca.label} is held in software.`)]
+      : [];
+  });
+  return gathered(findings, `None of ${all.length} keys could leave its provider.`);
+}
+
+/** The delegated responder of every CA that still answers for its certificates. */
+export async function respondersFit(deps: SelfTestDeps, delegated: boolean): Promise<Finding> {
+  if (!delegated) return skipped("CAs sign OCSP answers themselves (`ocsp.delegated`).");
+  const { store, keys, clock } = deps;
+  const now = clock.now();
+  const findings: Finding[] = [];
+  for (const ca of await store.read.cas.signing()) {
+    if (ca.internal || ca.notAfter === undefined || ca.notAfter < now) continue;
+    const responder = await store.read.revocations.responder(ca.id);
+    const of = `The responder of ${ca.label}`;
+    if (responder === undefined) {
+      findings.push(warned(`${of} is not made yet; the first question makes it.`));
+      continue;
+    }
+    const { keyProvider: provider, keyLabel: label, keyId: id, notBefore, notAfter } = responder;
+    if (notAfter <= now) findings.push(failed(`${of} has expired.`));
+    else if (now > (notBefore + notAfter) / 2)
+      findings.push(warned(`${of} is past half of its life.`));
+    try {
+      const held = await keys.find({ provider, label, id });
+      const certified = parseCertificate(responder.certificate).spki;
+      if (!Buffer.from(held.spki).equals(certified))
+        findings.push(failed(`${of} has another key.`));
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      findings.push(failed(`${of}: its key is not there (${error.code}).`));
+    }
+  }
+  return gathered(findings, "Every responder has its key and a valid certificate.");
+}
+
+/** Every version that may still open something, by a value wrapped and unwrapped with it. */
+export async function keksOpen({ store, keys, clock, random }: SelfTestDeps): Promise<Finding> {
+  const versions = await store.read.envelopes.versions();
+  const inUse = versions.filter(({ status }) => status !== "retired");
+  const findings: Finding[] = [];
+  for (const { version, key, status } of inUse) {
+    const value = random.bytes(32);
+    try {
+      const opened = await keys.keks.unwrap(key, await keys.keks.wrap(key, value));
+      if (!equalInConstantTime(opened, value))
+        findings.push(failed(`Version ${version} opens wrongly.`));
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      findings.push(failed(`Version ${version} does not open (${error.code}).`));
+    }
+    // It began to retire when the version after it was made.
+    const since = versions.find(
+      (one) => one.version > version && one.status === "active",
+    )?.createdAt;
+    const days = since === undefined ? 0 : (clock.now() - since) / 1000 / secondsPerDay;
+    if (status === "retiring" && days > retiringDaysMax) {
+      findings.push(warned(`Version ${version} has been retiring for ${Math.floor(days)} days.`));
+    }
+  }
+  const last = inUse[0];
+  if (last === undefined) return skipped("Nothing is sealed yet.");
+  return gathered(findings, `${inUse.length} versions open; version ${last.version} seals.`);
+}
+
+/** Those that sign, the internal one among them, and those that wait for their certificate. */
+export async function everyCa(store: Pick<Store, "read">): Promise<readonly CaRecord[]> {
+  const all = [...(await store.read.cas.signing())];
+  let after: PageKey | undefined;
+  do {
+    const filter = { tenants: "platform", status: "pending" } as const;
+    const page = await store.read.cas.page(filter, pageRows, after);
+    all.push(...page.items);
+    after = page.next;
+  } while (after !== undefined);
+  return all;
+}
+
+const pageRows = 500;
+const retiringDaysMax = 30;

@@ -1,0 +1,77 @@
+/** Proves a CA key by a signature that can be mistaken for nothing: a request that names itself a self-test (KEY-6). */
+
+import { importPublicKey, verifySignature } from "#core/crypto.ts";
+import { Problem } from "#core/problems.ts";
+import { defaultSignature, schemeOf } from "#core/x509/algorithms.ts";
+import { assembleSigned } from "#core/x509/certificate.ts";
+import { subjectKeyId, subjectKeyIdentifier } from "#core/x509/extensions.ts";
+import { encodeName } from "#core/x509/names.ts";
+import { encodeRequestInfo } from "#core/x509/request-info.ts";
+import { closeTicket, openTicket, type SigningIntent } from "#domain/audit/sign-ledger.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import type { Keys } from "#domain/keys.ts";
+import type { Clock, Random } from "#domain/ports.ts";
+import type { Store } from "#domain/store.ts";
+
+export interface SelfTestDeps {
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** The key of a CA, or the second one of a hybrid CA, with the public key its record pins. */
+export type TestedKey = Pick<CaRecord, "key" | "keyType" | "spki">;
+
+/**
+ * Has the key sign, and gives what is wrong with it: nothing, or a sentence. The signature is in the ledger like any other
+ * operation; its outcome carries the signed request (base64 of the DER), because nothing else remembers it.
+ */
+export async function selfTest(
+  deps: SelfTestDeps,
+  caId: CaRecord["id"],
+  { key, keyType, spki }: TestedKey,
+): Promise<string | undefined> {
+  const { store, keys, clock, random } = deps;
+  const held = await keys.find(key);
+  if (!Buffer.from(held.spki).equals(spki)) return "the provider holds another key under its name";
+  const opId = random.uuid();
+  const algorithm = defaultSignature(keyType);
+  const message = requestInfo(opId, spki);
+  const intent: SigningIntent = {
+    ...{ opId, key, spki, deviceSerial: held.deviceSerial, role: "ca", algorithm, message },
+    ...{ purpose: "self_test", caId, artifact: "" },
+  };
+  const began = clock.now();
+  const ticket = await store.atomically((tx) => openTicket(tx, intent, began));
+  try {
+    const signature = await keys.sign(ticket, message);
+    const verified = verifySignature(
+      importPublicKey(spki),
+      schemeOf(algorithm),
+      message,
+      signature,
+    );
+    const artifact = assembleSigned(message, algorithm, signature).toBase64();
+    const at = clock.now();
+    await store.atomically((tx) => closeTicket(tx, { ...intent, artifact }, { signature }, at));
+    return verified ? undefined : "its signature does not verify";
+  } catch (error) {
+    const at = clock.now();
+    const word = error instanceof Problem ? error.code : "internal";
+    // While the database is away the next start closes the entry.
+    const writable = !(error instanceof Problem && error.code === "storage_unavailable");
+    if (writable) await store.atomically((tx) => closeTicket(tx, intent, { error: word }, at));
+    throw error;
+  }
+}
+
+/** CertificationRequestInfo with a subject nobody has and a number of its own. */
+function requestInfo(opId: string, spki: Uint8Array): Uint8Array {
+  const subject = encodeName([
+    { type: "CN", value: "pkid self-test, not a request" },
+    { type: "OU", value: opId },
+  ]).der;
+  const extensions = [subjectKeyIdentifier(subjectKeyId(spki, "rfc7093"))];
+  return encodeRequestInfo({ subject, spki, extensions });
+}

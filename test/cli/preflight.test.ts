@@ -1,0 +1,96 @@
+/** `pkid preflight` as people and scripts see it: the table, the document, the exit codes, what it is asked with. */
+
+import { expect, test } from "bun:test";
+
+import { failed, passed, skipped, warned } from "#core/preflight/finding.ts";
+import { preflightReport } from "#core/preflight/report.ts";
+import type { PreflightWish } from "#domain/preflight/run.ts";
+import { expectGolden } from "#test/support/golden.ts";
+import { shell } from "#test/support/shell.ts";
+
+const finding = {
+  good: passed("Valid."),
+  bad: failed("EIO."),
+  poor: warned("9 %."),
+  none: skipped("Off."),
+};
+
+function reportOf(...found: readonly (keyof typeof finding)[]) {
+  const names = ["config.parse", "keys.ocsp_delegate", "disk.space", "pin.source"] as const;
+  return preflightReport({
+    ...{ checkedAt: "2026-06-01T12:00:00.000000Z", configPath: "/etc/pkid/pkid.yaml" },
+    runs: found.map((key, index) => ({
+      ...{ name: names[index] ?? "keys.ca", finding: finding[key], elapsedMs: index },
+    })),
+  });
+}
+
+/** Runs the command where no server answers; gives also what it wished. */
+async function run(argv: readonly string[], report = reportOf("good")) {
+  const wishes: PreflightWish[] = [];
+  const preflight = async (_read: unknown, _env: unknown, wish: PreflightWish) => {
+    wishes.push(wish);
+    return report;
+  };
+  const ended = await shell(["preflight", ...argv], { deps: { preflight } });
+  return { ...ended, wish: wishes[0] };
+}
+
+test("the table is the one people reviewed: a remedy below what warns or fails, and the counts", async () => {
+  const { stdout } = await run([], reportOf("good", "poor", "bad", "none"));
+  expectGolden("preflight.txt", stdout);
+});
+
+test("--json is the report and nothing else", async () => {
+  const report = reportOf("good", "poor");
+  const { stdout, stderr } = await run(["--json"], report);
+  expect([JSON.parse(stdout), stderr]).toEqual([report, ""]);
+});
+
+test("exit 0 when all pass, 1 with warnings, 2 with failures", async () => {
+  const codeOf = async (...found: readonly (keyof typeof finding)[]) =>
+    (await run([], reportOf(...found))).code;
+  expect(await codeOf("good", "none")).toBe(0);
+  expect(await codeOf("good", "poor")).toBe(1);
+  expect(await codeOf("poor", "bad")).toBe(2);
+});
+
+test("its flags reach the run, and without them the defaults do", async () => {
+  expect((await run([])).wish).toEqual({
+    ...{ deep: false, only: [], timeoutSeconds: 60, network: true },
+    ...{ expiryWarnDays: 30, expiryFailDays: 7, auditSample: 1000 },
+  });
+  const flags = "--deep --only keys.ca,disk.space --timeout 5s --expiry-warn-days 60".split(" ");
+  const more = "--expiry-fail-days 14 --audit-sample 50 --no-network".split(" ");
+  expect((await run([...flags, ...more])).wish).toEqual({
+    ...{ deep: true, only: ["keys.ca", "disk.space"], timeoutSeconds: 5, network: false },
+    ...{ expiryWarnDays: 60, expiryFailDays: 14, auditSample: 50 },
+  });
+});
+
+test("an unknown check, a time that is none and a remote server are wrong usage", async () => {
+  const wrong = async (...argv: readonly string[]) => {
+    const { code, stderr, wish } = await run(argv);
+    return [code, stderr.trim(), wish];
+  };
+  expect(await wrong("--only", "key.ca")).toEqual([
+    ...[2, "error: There is no check key.ca. Did you mean keys.ca?", undefined],
+  ]);
+  expect(await wrong("--timeout", "0s")).toEqual([
+    2,
+    expect.stringContaining("--timeout"),
+    undefined,
+  ]);
+  expect(await wrong("--url", "https://pki.test")).toEqual([
+    ...[2, expect.stringContaining("this machine only"), undefined],
+  ]);
+});
+
+test("a configuration with faults is looked at all the same", async () => {
+  const preflight = async (read: { readonly loaded: { readonly ok: boolean } }) => {
+    expect(read.loaded.ok).toBe(false);
+    return reportOf("bad");
+  };
+  const env = { PKID_SERVER_PORT: "x" };
+  expect((await shell(["preflight"], { env, deps: { preflight } })).code).toBe(2);
+});

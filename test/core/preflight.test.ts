@@ -1,0 +1,216 @@
+/** The judgements of preflight over facts, at every boundary where one turns into another. */
+
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+
+import { preflightChecks } from "#core/preflight/checks.ts";
+import {
+  type FileFacts,
+  judgeConfigFile,
+  judgePrivate,
+  judgeSocket,
+} from "#core/preflight/files.ts";
+import {
+  failed,
+  type Finding,
+  gathered,
+  passed,
+  skipped,
+  warned,
+} from "#core/preflight/finding.ts";
+import {
+  judgeClock,
+  judgeDurability,
+  judgeEngine,
+  judgeProcess,
+  judgeVolume,
+} from "#core/preflight/host.ts";
+import { preflightReport } from "#core/preflight/report.ts";
+import { entropyBits, isKnownDefault, judgeSecrets } from "#core/preflight/secrets.ts";
+
+const file = (mode: number, more: Partial<FileFacts> = {}): FileFacts => ({
+  ...{ path: "/x", kind: "file", owner: 0, mode, ...more },
+});
+
+test("the worst finding decides, and what is only good is not told beside it", () => {
+  expect(gathered([passed("a"), warned("b"), failed("c"), skipped("d")], "good")).toEqual(
+    failed("c b"),
+  );
+  expect(gathered([passed("a"), skipped("d")], "good")).toEqual(passed("good"));
+  const many = gathered(
+    Array.from({ length: 12 }, (_, n) => warned(`w${n}`)),
+    "good",
+  );
+  expect(many.detail).toEndWith("w9 And 2 more.");
+});
+
+test("a report has a remedy where something is to be remedied, counts everything, and is ok without failures", () => {
+  const run = (finding: Finding) => ({ name: "disk.space", finding, elapsedMs: 3 }) as const;
+  const about = { checkedAt: "2026-01-01T00:00:00.000000Z", configPath: "" };
+  const report = preflightReport({
+    ...about,
+    runs: [passed("a"), warned("b"), skipped("c")].map(run),
+  });
+  expect(report.checks.map(({ remedy }) => remedy)).toEqual([
+    "",
+    preflightChecks["disk.space"].remedy,
+    "",
+  ]);
+  expect([report.summary, report.ok]).toEqual([{ pass: 1, warn: 1, fail: 0, skip: 1 }, true]);
+  expect(preflightReport({ ...about, runs: [run(failed("d"))] }).ok).toBe(false);
+});
+
+describe("files", () => {
+  // biome-ignore format: the table is read by column.
+  const modes = [
+    [0o600, [],           "pass"],
+    [0o644, [],           "pass"],
+    [0o640, ["pkcs11.pin"], "warn"],
+    [0o604, ["pkcs11.pin"], "warn"],
+    [0o600, ["pkcs11.pin"], "pass"],
+    [0o620, [],           "fail"],
+    [0o602, [],           "fail"],
+  ] as const;
+  test.each(modes)(
+    "a configuration file of mode %o with inline secrets %p",
+    (mode, secrets, status) => {
+      expect(judgeConfigFile(file(mode), secrets).status).toBe(status);
+    },
+  );
+
+  test("anything of others on a private file fails, and absent files are of no concern", () => {
+    expect(judgePrivate([file(0o700), file(0o600), file(0, { kind: "absent" })]).status).toBe(
+      "pass",
+    );
+    for (const mode of [0o610, 0o640, 0o601, 0o602]) {
+      expect(judgePrivate([file(0o600), file(mode)])).toMatchObject({
+        ...{ status: "fail", detail: `/x has mode ${mode.toString(8)}.` },
+      });
+    }
+  });
+
+  test("a socket is ours, answers, and is open to its owner only", () => {
+    const socket = (mode: number, owner = 7) => file(mode, { kind: "socket", owner });
+    expect(judgeSocket(socket(0o600), true, 7).status).toBe("pass");
+    expect(judgeSocket(socket(0o660), true, 7).status).toBe("warn");
+    expect(judgeSocket(socket(0o600), false, 7).detail).toContain("stale");
+    expect(judgeSocket(socket(0o600, 8), true, 7).status).toBe("fail");
+    expect(judgeSocket(file(0o600), true, 7).status).toBe("fail");
+    expect(judgeSocket(file(0, { kind: "absent" }), false, 7).status).toBe("pass");
+  });
+});
+
+describe("secrets", () => {
+  test.each(["changeme", "Password", "password1", "secret!", "12345678", "PKID", "root-123"])(
+    "%s is a known default",
+    (value) => {
+      expect(isKnownDefault(value)).toBe(true);
+      expect(judgeSecrets([{ key: "root_user.password", value }])).toEqual(
+        failed("root_user.password is a known default."),
+      );
+    },
+  );
+
+  test("what withstands fewer than 2^64 guesses warns, and its value is not told", () => {
+    const { status, detail } = judgeSecrets([{ key: "k", value: "zkqwvx" }]);
+    expect([status, detail]).toEqual(["warn", "k withstands about 2^24 guesses."]);
+    expect(isKnownDefault("tr0ub4dor&3")).toBe(false);
+    expect(judgeSecrets([{ key: "k", value: "Zk7q-Wv2x-Hp9m" }]).status).toBe("pass");
+  });
+
+  test("runs and repetitions count little, and no text counts more than its characters can", () => {
+    expect(entropyBits("a".repeat(64))).toBeLessThan(70);
+    expect(entropyBits("abcdefghijklmnop")).toBeLessThan(21);
+    fc.assert(
+      fc.property(fc.string({ maxLength: 100 }), (value) => {
+        const bits = entropyBits(value);
+        expect(bits).toBeGreaterThanOrEqual(0);
+        expect(bits).toBeLessThanOrEqual([...value].length * Math.log2(95));
+      }),
+    );
+  });
+});
+
+describe("disk", () => {
+  const gigabyte = 2 ** 30;
+  const limits = { minFreeMegabytes: 256, bytesPerDay: undefined };
+  const volume = { path: "/v", bytesTotal: 100 * gigabyte, bytesFree: 50 * gigabyte };
+  const inodes = { inodesTotal: 1000, inodesFree: 500 };
+  const judged = (more: object, other: object = {}) =>
+    judgeVolume({ ...volume, ...inodes, ...more }, { ...limits, ...other }).status;
+
+  test("warns under a tenth, under 2 GiB and under 14 days of growth", () => {
+    expect(judged({})).toBe("pass");
+    expect(judged({ bytesFree: 10 * gigabyte })).toBe("pass");
+    expect(judged({ bytesFree: 10 * gigabyte - 1 })).toBe("warn");
+    expect(judged({ bytesTotal: 3 * gigabyte, bytesFree: 2 * gigabyte - 1 })).toBe("warn");
+    expect(judged({}, { bytesPerDay: (50 * gigabyte) / 14 })).toBe("pass");
+    expect(judged({}, { bytesPerDay: (50 * gigabyte) / 13 })).toBe("warn");
+  });
+
+  test("fails under twice what stops issuance and under a hundredth of the inodes", () => {
+    expect(judged({ bytesFree: 512 * 2 ** 20 })).toBe("warn");
+    expect(judged({ bytesFree: 512 * 2 ** 20 - 1 })).toBe("fail");
+    expect(judged({ inodesFree: 9 })).toBe("fail");
+    expect(judged({ inodesTotal: 0, inodesFree: 0 })).toBe("pass");
+  });
+
+  test("a setting that may lose a commit and locks that do not hold fail, a slow disk warns", () => {
+    const settings = [{ name: "fsync", value: "on", durable: true }];
+    const good = { settings, writesMs: [1, 50, 900], withoutLocks: false };
+    expect(judgeDurability(good).status).toBe("pass");
+    expect(judgeDurability({ ...good, writesMs: [1, 51, 52] }).status).toBe("warn");
+    expect(judgeDurability({ ...good, withoutLocks: true }).status).toBe("fail");
+    const off = [{ name: "fsync", value: "off", durable: false }];
+    expect(judgeDurability({ ...good, settings: off })).toEqual(failed("fsync is off."));
+    expect(judgeDurability({ settings: [], writesMs: [], withoutLocks: false }).status).toBe(
+      "pass",
+    );
+  });
+});
+
+test("SQLite before 3.45 and PostgreSQL before 14 fail, a replica over 10 s behind warns", () => {
+  const judged = (
+    engine: "sqlite" | "postgres",
+    version: string,
+    replicaLagSeconds?: number,
+  ): string => judgeEngine({ engine, version, replicaLagSeconds }).status;
+  expect([judged("sqlite", "3.45.0"), judged("sqlite", "3.44.9"), judged("sqlite", "4.0")]).toEqual(
+    [...["pass", "fail", "pass"]],
+  );
+  expect([judged("postgres", "14.0"), judged("postgres", "13.22"), judged("postgres", "")]).toEqual(
+    [...["pass", "fail", "fail"]],
+  );
+  expect([judged("postgres", "17.4", 10), judged("postgres", "17.4", 11)]).toEqual([
+    "pass",
+    "warn",
+  ]);
+});
+
+test("open files warn under 8,192 and fail under 1,024; directories matter as they are used", () => {
+  const good = { openFilesMax: 8192, unwritable: [], unexecutable: [] };
+  const judged = (more: object, tokens = false): string =>
+    judgeProcess({ ...good, ...more }, tokens).status;
+  expect([judged({}), judged({ openFilesMax: undefined })]).toEqual(["pass", "pass"]);
+  expect([judged({ openFilesMax: 8191 }), judged({ openFilesMax: 1023 })]).toEqual([
+    "warn",
+    "fail",
+  ]);
+  expect(judged({ unwritable: ["/tmp"] })).toBe("fail");
+  expect([judged({ unexecutable: ["/t"] }), judged({ unexecutable: ["/t"] }, true)]).toEqual([
+    "pass",
+    "fail",
+  ]);
+});
+
+test("clocks 10 s apart pass, further warn, over a minute fail, and so does an event in the future", () => {
+  const judged = (
+    databaseSeconds: number | undefined,
+    newestEventSeconds: number | undefined,
+  ): string => judgeClock({ databaseSeconds, newestEventSeconds }).status;
+  expect([judged(undefined, undefined), judged(10, -5), judged(-10, 0)]).toEqual([
+    ...["pass", "pass", "pass"],
+  ]);
+  expect([judged(11, -5), judged(-60, -5), judged(61, -5)]).toEqual(["warn", "warn", "fail"]);
+  expect([judged(0, 5), judged(undefined, 6)]).toEqual(["pass", "fail"]);
+});
