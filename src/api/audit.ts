@@ -3,14 +3,13 @@
 import type { AuditEvent } from "#core/audit/chain.ts";
 import { parseSerial } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
-import { oneOf, optional, parsed, text, WrongValue } from "#core/shape.ts";
-import { type Instant, parseTimestampOrDay } from "#core/time.ts";
+import { oneOf, optional, parsed, text } from "#core/shape.ts";
 import { type Handler, handler, ok } from "#domain/access/call.ts";
 import type { EventFilter } from "#domain/audit/store.ts";
 import { verifyChain } from "#domain/audit/verify.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
-import { pageFields, readableCa, readableTenant, sequencePageOf } from "./pages.ts";
+import { pageFields, readableCa, readableTenant, sequencePageOf, timeField } from "./pages.ts";
 
 /** Handlers for `event.*`. */
 export function auditHandlers(deps: { readonly store: Store }) {
@@ -79,12 +78,4 @@ export function eventJson(event: AuditEvent) {
     ...Object.fromEntries(Object.entries(optionalMembers).filter(([, value]) => value !== "")),
     ...{ prev_hash: event.prevHash, hash: event.hash },
   };
-}
-
-function timeField() {
-  return parsed<Instant>({ type: "string" }, (value) => {
-    const at = parseTimestampOrDay(value);
-    if (at === undefined) throw new WrongValue("must be an RFC 3339 time or a day");
-    return at;
-  });
 }

@@ -3,7 +3,8 @@
 import { sha256 } from "#core/crypto.ts";
 import { type CaId, caId, type TenantId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
-import { type Field, optional, otherwise, text, WrongValue } from "#core/shape.ts";
+import { type Field, optional, otherwise, parsed, text, WrongValue } from "#core/shape.ts";
+import { type Instant, parseTimestampOrDay } from "#core/time.ts";
 import type { Authorized } from "#domain/access/call.ts";
 import type { Page, PageKey } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
@@ -85,6 +86,15 @@ function decoded(cursor: string): readonly unknown[] {
     // Not a cursor of ours: the caller refuses it.
     return [];
   }
+}
+
+/** A time with any offset, or a day, which means its midnight in UTC (HTTP contract §1.5). */
+export function timeField() {
+  return parsed<Instant>({ type: "string" }, (value) => {
+    const at = parseTimestampOrDay(value);
+    if (at === undefined) throw new WrongValue("must be an RFC 3339 time or a day");
+    return at;
+  });
 }
 
 function limitField(): Field<number> {

@@ -3,6 +3,7 @@
 import type { Metrics } from "#adapters/telemetry/families.ts";
 import { ocspCounter } from "#adapters/telemetry/request-counters.ts";
 import { accessHandlers } from "#api/access.ts";
+import { accessLogHandlers } from "#api/access-log.ts";
 import { auditHandlers } from "#api/audit.ts";
 import { authorityHandlers } from "#api/authorities.ts";
 import { blockedKeyHandlers } from "#api/blocked-keys.ts";
@@ -82,6 +83,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
       publicUrl: config.server.public_url,
     }),
     ...auditHandlers({ store }),
+    ...accessLogHandlers({ store, clock }),
     ...keyHandlers({
       ...{ store, keys, roles: ground.roles, poolSize: config.pkcs11.session_pool_size },
     }),

@@ -3,7 +3,7 @@
 import type { AuditEvent } from "#core/audit/chain.ts";
 import type { Instant } from "#core/time.ts";
 import type { AccessReads, AccessWrites } from "#domain/access/store.ts";
-import type { AccessLogRow, AuditReads, AuditWrites } from "#domain/audit/store.ts";
+import type { AccessLogReads, AccessLogRow, AuditReads, AuditWrites } from "#domain/audit/store.ts";
 import type { CaReads, CaWrites } from "#domain/authorities/store.ts";
 import type { BulkReads, BulkWrites } from "#domain/certificates/bulk-store.ts";
 import type { CertificateReads, CertificateWrites } from "#domain/certificates/store.ts";
@@ -25,6 +25,7 @@ export interface Reads {
   readonly envelopes: EnvelopeReads;
   readonly access: AccessReads;
   readonly audit: AuditReads;
+  readonly accessLog: AccessLogReads;
   readonly instance: InstanceReads;
 }
 

@@ -32,6 +32,7 @@ export function durableStoreContract(
     concurrency(given);
     texts(given);
     forgetting(given);
+    readingBack(given);
     reopening(given);
     tampering(given);
     schemas(given);
@@ -140,6 +141,41 @@ function forgetting({ create }: Given): void {
     await until(async () => (await database.query("select 1 from access_log")).length === 6000);
     await store.pruneAccessLog(noon);
     expect((await database.query("select 1 from access_log")).length).toBe(500);
+    await store.close();
+  });
+}
+
+function readingBack({ create }: Given): void {
+  test("the access log is read newest first, by every filter, page by page", async () => {
+    const database = await create();
+    const store = await database.open();
+    const row = { requestId: "r", method: "GET", route: "/", userAgent: "", ip: "192.0.2.1" };
+    for (let n = 0; n < 1100; n++) {
+      const who = { subject: n % 2 === 0 ? "root" : "", status: n % 3 === 0 ? 200 : 404 };
+      const path = n < 4 ? `/a_%/${n}` : `/b/${n}`;
+      const at = addSeconds(noon, n);
+      store.logAccess({ ...row, ...who, path, at, durationMs: n, bytesOut: 5 });
+    }
+    await until(async () => (await database.query("select 1 from access_log")).length === 1100);
+    const read = store.read.accessLog;
+    const first = await read.page({}, 2);
+    expect(first.items.map(({ path }) => path)).toEqual(["/b/1099", "/b/1098"]);
+    expect(first.total).toBe(1100);
+    const second = await read.page({}, 2, first.next);
+    expect(second.items.map(({ path }) => path)).toEqual(["/b/1097", "/b/1096"]);
+    expect(second.total).toBe(1100);
+    expect(second.items[0]).toMatchObject({ at: addSeconds(noon, 1097), durationMs: 1097 });
+
+    const totals = async (filter: Parameters<typeof read.page>[0]) =>
+      (await read.page(filter, 1)).total;
+    expect(await totals({ subject: "root" })).toBe(550);
+    expect(await totals({ subject: "" })).toBe(550);
+    expect(await totals({ status: 200, subject: "root" })).toBe(184);
+    expect(await totals({ pathPrefix: "/a_%/" })).toBe(4);
+    expect(await totals({ pathPrefix: "/A" })).toBe(0);
+    expect(await totals({ from: addSeconds(noon, 100), to: addSeconds(noon, 110) })).toBe(10);
+    expect(await totals({ from: addSeconds(noon, 5000) })).toBe(0);
+    expect((await read.page({ pathPrefix: "/a_%/" }, 4)).next).toBeUndefined();
     await store.close();
   });
 }

@@ -2,7 +2,7 @@
 
 import { parseSerial, type TenantId } from "#core/ids.ts";
 import { instant } from "#core/time.ts";
-import type { EventFilter } from "#domain/audit/store.ts";
+import type { AccessLogFilter, AccessLogRow, EventFilter } from "#domain/audit/store.ts";
 import type { CaFilter, CrossSignRecord } from "#domain/authorities/store.ts";
 import type { CertificateFilter, CertificateRecord } from "#domain/certificates/store.ts";
 import { identityOf } from "#domain/certificates/identity.ts";
@@ -14,8 +14,8 @@ import { keyCheckReads } from "./memory-key-checks.ts";
 import { transparencyReads } from "./memory-transparency.ts";
 import { headOf, type MemoryState, pageOf, serialKey } from "./memory-state.ts";
 
-/** Reads over the state. */
-export function memoryReads(state: MemoryState): Reads {
+/** Reads over the state and the access log, which no unit of work touches. */
+export function memoryReads(state: MemoryState, accessLog: readonly AccessLogRow[]): Reads {
   return {
     cas: casReads(state),
     certificates: certificateReads(state),
@@ -27,6 +27,7 @@ export function memoryReads(state: MemoryState): Reads {
     envelopes: envelopeReads(state),
     access: accessReads(state),
     audit: auditReads(state),
+    accessLog: accessLogReads(accessLog),
     instance: { value: async (name) => state.values.get(name) },
   };
 }
@@ -291,3 +292,20 @@ const within = (
 
 const contains = (texts: readonly string[], part: string) =>
   texts.some((text) => text.toLowerCase().includes(part.toLowerCase()));
+
+function accessLogReads(rows: readonly AccessLogRow[]): Reads["accessLog"] {
+  return {
+    page: async (filter, limit, after) => {
+      const numbered = rows.map((row, at) => ({ ...row, id: at + 1 }));
+      const matching = numbered.filter((row) => logged(filter, row));
+      return pageOf(matching, ({ id }) => ({ at: id, id: "" }), limit, after);
+    },
+  };
+}
+
+function logged(filter: AccessLogFilter, row: AccessLogRow): boolean {
+  const { subject, status, pathPrefix = "", from = 0, to = Number.POSITIVE_INFINITY } = filter;
+  if (subject !== undefined && row.subject !== subject) return false;
+  if (status !== undefined && row.status !== status) return false;
+  return row.path.startsWith(pathPrefix) && row.at >= from && row.at < to;
+}

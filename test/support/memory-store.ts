@@ -32,12 +32,13 @@ export function openMemoryStore(): MemoryStore {
   const state = emptyState();
   const listeners = new Set<(events: readonly AuditEvent[]) => void>();
   let last: Promise<unknown> = Promise.resolve();
+  const accessLog: AccessLogRow[] = [];
   const store: MemoryStore = {
     dialect: "sqlite",
     state,
-    accessLog: [],
+    accessLog,
     beforeWrite: () => {},
-    read: memoryReads(state),
+    read: memoryReads(state, accessLog),
     atomically: (unit) => {
       const run = last.then(() => runUnit(state, unit, (name) => store.beforeWrite(name)));
       last = run.then(

@@ -120,6 +120,10 @@ export const startsWith = (column: Column, part: string): SQL =>
 export const contains = (column: Column, part: string): SQL =>
   sql`${column} like ${`%${literal(part.toLowerCase())}%`} escape '!'`;
 
+/** Text that starts with `part`, letter case included. */
+export const startsWithExactly = (column: Column, part: string): SQL =>
+  sql`substr(${column}, 1, ${[...part].length}) = ${part}`;
+
 const literal = (part: string) => part.replaceAll(/[%_!]/g, "!$&");
 
 /** The columns an insert names: all but the row number that the kit's `rowNumber` lets the database count. */

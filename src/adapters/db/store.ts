@@ -5,6 +5,7 @@ import type { AccessLogRow } from "#domain/audit/store.ts";
 import type { Reads, Store, Unit } from "#domain/store.ts";
 import { accessReads, accessWrites } from "./access.ts";
 import { AccessLog } from "./access-log.ts";
+import { accessLogReads } from "./access-log-reads.ts";
 import { auditReads } from "./audit.ts";
 import { bulkReads, bulkWrites } from "./bulk.ts";
 import { bulkRevocationReads, bulkRevocationWrites } from "./bulk-revocations.ts";
@@ -101,6 +102,7 @@ function readsOf(engine: Engine, owner: number, memo: Memo | undefined): Reads {
       memo === undefined ? access : remembered(memo, access, ["tenant", "tokenByHash"]),
     ),
     audit: guardedMethods(auditReads(reader, owner)),
+    accessLog: guardedMethods(accessLogReads(reader)),
     instance: guardedMethods(instanceReads(reader)),
   };
 }

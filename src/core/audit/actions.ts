@@ -47,6 +47,7 @@ export const actions = {
   "kek.rotate": ["old_version", "new_version", "approval"],
   "crl.publish": ["number", "kind", "entries"],
   "ct.inclusion": ["serial", "log", "status"],
+  "audit.export": ["kind", "from", "to", "rows"],
   "monitor.clock_accept": ["resumed", "last_event", "from", "to"],
   "config.load": ["digest"],
   "config.reload": ["digest", "restart_required"],

@@ -5,7 +5,7 @@ import type { EventDraft } from "#core/audit/actions.ts";
 import type { LedgerDraft, LedgerEntry } from "#core/audit/ledger.ts";
 import type { CaId, Serial, TenantId } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
-import type { Page } from "#domain/authorities/store.ts";
+import type { Page, PageKey } from "#domain/authorities/store.ts";
 
 export interface EventFilter {
   readonly tenants: "platform" | readonly TenantId[];
@@ -38,6 +38,24 @@ export interface AuditWrites {
   /** Appends to the chain inside this unit; commits or vanishes with it. */
   appendEvent(draft: EventDraft, at: Instant): Promise<AuditEvent>;
   appendLedger(draft: LedgerDraft): Promise<LedgerEntry>;
+}
+
+export interface AccessLogFilter {
+  /** Exact; empty for requests nobody was authenticated for. */
+  readonly subject?: string | undefined;
+  readonly status?: number | undefined;
+  /** The path begins with exactly this. */
+  readonly pathPrefix?: string | undefined;
+  readonly from?: Instant | undefined;
+  readonly to?: Instant | undefined;
+}
+
+/** A request as the access log has it, with its number there. */
+export type LoggedRequest = AccessLogRow & { readonly id: number };
+
+export interface AccessLogReads {
+  /** Newest first; the total is that of the walk's first page. */
+  page(filter: AccessLogFilter, limit: number, after?: PageKey): Promise<Page<LoggedRequest>>;
 }
 
 /** One request, also an unauthenticated one. */

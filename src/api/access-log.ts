@@ -1,0 +1,61 @@
+/** The access log in JSON: a page of it, or all that matches as a file. */
+
+import { integer, oneOf, optional, text } from "#core/shape.ts";
+import { timestamp } from "#core/time.ts";
+import { type Handler, handler, ok } from "#domain/access/call.ts";
+import { exportAccessLog, exportedRowsMax } from "#domain/audit/access-log.ts";
+import type { LoggedRequest } from "#domain/audit/store.ts";
+import type { Clock } from "#domain/ports.ts";
+import type { Store } from "#domain/store.ts";
+import type { OperationName } from "#operations";
+import { pageFields, pageOf, timeField } from "./pages.ts";
+
+/** Handler for `access_log.list`. */
+export function accessLogHandlers(deps: { readonly store: Store; readonly clock: Clock }) {
+  return {
+    "access_log.list": handler({
+      summary: `Requests, newest first; with export=json a file of at most ${exportedRowsMax}.`,
+      query: {
+        user_sub: optional(text({ max: 200 })),
+        status: optional(integer(100, 599)),
+        path_prefix: optional(text({ min: 1, max: 1024 })),
+        from: optional(timeField()),
+        to: optional(timeField()),
+        export: optional(oneOf(["json"])),
+        ...pageFields,
+      },
+      run: async (call) => {
+        const { user_sub: subject, status, path_prefix: pathPrefix, from, to } = call.query;
+        const filter = { subject, status, pathPrefix, from, to };
+        if (call.query.export === undefined) {
+          const load = deps.store.read.accessLog.page;
+          return ok(
+            await pageOf("access_log.list", call, filter, rowJson, (limit, after) =>
+              load(filter, limit, after),
+            ),
+          );
+        }
+        const lines: string[] = [];
+        await exportAccessLog(deps, call.origin, filter, (rows) => {
+          // Text by the page: a hundred thousand rows as objects would be several times as large.
+          if (rows.length > 0)
+            lines.push(rows.map((row) => JSON.stringify(rowJson(row))).join(",\n"));
+        });
+        return { status: 200, raw: `[${lines.join(",\n")}]\n`, headers: attachment };
+      },
+    }),
+  } satisfies Partial<Record<OperationName, Handler>>;
+}
+
+const rowJson = (row: LoggedRequest) => ({
+  ...{ id: row.id, timestamp: timestamp(row.at), request_id: row.requestId },
+  ...{ user_sub: row.subject, method: row.method, route: row.route, path: row.path },
+  ...{ status: row.status, duration_ms: row.durationMs, bytes_out: row.bytesOut },
+  ...{ ip: row.ip, user_agent: row.userAgent },
+});
+
+const attachment = {
+  "content-type": "application/json",
+  "cache-control": "no-store",
+  "content-disposition": 'attachment; filename="access-log.json"',
+};
