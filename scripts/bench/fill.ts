@@ -9,7 +9,7 @@ import { createChain } from "#test/support/first-certificate.ts";
 import { Instance } from "#test/support/instance.ts";
 
 /** Starts one, stops it, fills the database of its issuing CA directly, and starts it again. */
-export async function filledInstance(rows: number) {
+export async function filledInstance(rows: number, revokedEvery = 1000) {
   const config = {
     ...{ log: { level: "info", format: "json" } },
     server: { public_http: { enabled: true, address: "127.0.0.1:0" } },
@@ -21,7 +21,9 @@ export async function filledInstance(rows: number) {
   );
   await first.stop();
   const der = decodePem(certificate, ["CERTIFICATE"]) ?? new Uint8Array();
-  const filled = fill(join(first.dataDir, "pkid.db"), chain.intermediateId, der, rows);
+  const filled = fill(join(first.dataDir, "pkid.db"), {
+    ...{ ca: chain.intermediateId, der, rows, revokedEvery },
+  });
   const instance = await Instance.start({ home: first.home, config });
   return { instance, ca: chain.intermediateId, certificate, ...filled };
 }
@@ -34,8 +36,15 @@ export interface Made {
   readonly key: string;
 }
 
-/** Every 1000th is revoked, from the first. */
-function fill(file: string, ca: string, der: Uint8Array, rows: number) {
+interface Filling {
+  readonly ca: string;
+  readonly der: Uint8Array;
+  readonly rows: number;
+  /** Every so many are revoked, from the first. */
+  readonly revokedEvery: number;
+}
+
+function fill(file: string, { ca, der, rows, revokedEvery }: Filling) {
   const database = new Database(file);
   database.run("pragma synchronous = off");
   database.run("pragma cache_size = -262144");
@@ -43,6 +52,10 @@ function fill(file: string, ca: string, der: Uint8Array, rows: number) {
     `insert into certificates (id, ca_id, tenant, serial, serial_hex, kind, subject, common_name, sans, search, profile,
       certificate, not_before, not_after, status, requested_by, created_at, spki_sha256, marker)
       values (?, ?, 'default', ?, ?, 'leaf', ?, ?, ?, ?, ?, ?, ?, ?, ?, 'bench', ?, ?, '')`,
+  );
+  const revoke = database.prepare(
+    `insert into revocations (ca_id, serial, revoked_at, reason, known, expires_at, sequence)
+      values (?, ?, ?, 'superseded', 1, ?, ?)`,
   );
   const start = Date.now() - rows * 1000;
   const begun = performance.now();
@@ -54,15 +67,20 @@ function fill(file: string, ca: string, der: Uint8Array, rows: number) {
       const subject = `CN=${last.name},O=Example GmbH,C=DE`;
       const sans = [`dns:${last.name}`, `dns:www.${last.name}`];
       const at1 = start + at * 1000;
+      const revoked = at % revokedEvery === 0;
+      const sequence = at / revokedEvery + 1;
       insert.run(
         ...[crypto.randomUUID(), ca, last.serial, last.hex, subject, last.name],
         ...[JSON.stringify(sans), [subject, last.name, ...sans].join("\n").toLowerCase()],
         ...[at % 3 === 0 ? "client" : "server", der, at1, at1 + 397 * 86_400_000],
-        ...[at % 1000 === 0 ? "revoked" : "good", at1, last.key],
+        ...[revoked ? "revoked" : "good", at1, last.key],
       );
+      if (revoked) revoke.run(ca, last.serial, at1, at1 + 397 * 86_400_000, sequence);
     }
     database.run("commit");
   }
+  const revocations = Math.ceil(rows / revokedEvery);
+  database.run("update heads set revocation_sequence = max(revocation_sequence, ?)", [revocations]);
   database.close();
   return { perSecond: rows / ((performance.now() - begun) / 1000), last };
 }

@@ -7,12 +7,25 @@ import { bold, row } from "./print.ts";
 /** Fills the database of a stopped instance directly, then asks the started one; `rows` is the size. */
 export async function inventory(rows: number): Promise<void> {
   bold(`inventory of ${rows} certificates, SQLite`);
-  const { instance, ca, ...filled } = await filledInstance(rows);
+  const { instance, ca, ...filled } = await filledInstance(rows, 10);
   row("rows stored per second, 10,000 at a time", filled.perSecond.toFixed(0));
   try {
     row("start to ready", `${instance.readyMs.toFixed(0)} ms`);
     const before = await resident(instance.pid);
-    await ask(instance, `/api/ca/${ca}/certificates`, filled.last);
+    const path = `/api/ca/${ca}`;
+    await ask(instance, `${path}/certificates`, filled.last);
+    for (const [name, query] of [
+      ["revoked: first page", "limit=100"],
+      ["revoked: by 12 digits", `serial_prefix=${filled.last.serial.slice(0, 12)}`],
+      ["revoked: by 2 digits", `serial_prefix=${filled.last.serial.slice(0, 2)}`],
+    ]) {
+      row(String(name), await timed(instance, `${path}/revoked?${query}`));
+    }
+    const begun = performance.now();
+    await instance.admin("POST", `${path}/rotate`, {});
+    row("rotate", `${(performance.now() - begun).toFixed(0)} ms`);
+    row("state of the rotation", await timed(instance, `${path}/rotation`));
+    row("rotations", await timed(instance, "/api/rotations"));
     const grown = (await resident(instance.pid)) - before;
     row("resident memory, before and grown", `${before.toFixed(0)} MB, ${grown.toFixed(0)} MB`);
   } finally {
@@ -42,7 +55,7 @@ async function ask(instance: Instance, path: string, last: Made): Promise<void> 
   }
 }
 
-/** The median and worst of some runs, and how long somebody else's request waited meanwhile. */
+/** The first, the median and the worst of some runs, and how long somebody else's request waited meanwhile. */
 async function timed(instance: Instance, target: string): Promise<string> {
   const times: number[] = [];
   let total = 0;
@@ -62,9 +75,11 @@ async function timed(instance: Instance, target: string): Promise<string> {
   }
   asking = false;
   await others;
+  const [first = 0] = times;
   times.sort((a, b) => a - b);
   const [median = 0, slowest = 0] = [times[4], times[8]];
-  return `${median.toFixed(1)} ms (worst ${slowest.toFixed(1)}), total ${total}; others waited at most ${worst.toFixed(1)} ms`;
+  const figures = `${median.toFixed(1)} ms (first ${first.toFixed(1)}, worst ${slowest.toFixed(1)})`;
+  return `${figures}, total ${total ?? "-"}; others waited at most ${worst.toFixed(1)} ms`;
 }
 
 /** Megabytes. */

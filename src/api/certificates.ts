@@ -20,6 +20,7 @@ import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 import { pageFields, pageOf } from "./pages.ts";
+import { serialPrefix } from "./serial-prefix.ts";
 import { ctMembers } from "./transparency.ts";
 
 interface Deps {
@@ -67,7 +68,7 @@ const listFields = {
   status: optional(oneOf(["good", "valid", "revoked", "held", "expired"])),
   profile: optional(text({ min: 1, max: 100 })),
   q: optional(text({ min: 1, max: 200 })),
-  serial_prefix: optional(text({ min: 1, max: 50, pattern: /^(\d+|0[xX][0-9a-fA-F]+)$/ })),
+  serial_prefix: optional(serialPrefix()),
   expires_before: optional(timeField()),
   public_key_sha256: optional(parsed({ type: "string" }, parseFingerprint)),
   ...pageFields,
@@ -85,12 +86,7 @@ function certificateList(deps: Deps): Handler {
       const { status, profile, q, serial_prefix, expires_before, public_key_sha256 } = call.query;
       if (profile !== undefined) await refuseUnknownProfile(deps, profile, call.reach);
       const filters = {
-        ...{
-          caId: ca.id,
-          profile,
-          text: q,
-          serialPrefix: serial_prefix && plainPrefix(serial_prefix),
-        },
+        ...{ caId: ca.id, profile, text: q, serialPrefix: serial_prefix },
         ...{ expiresBefore: expires_before, spkiSha256: public_key_sha256 },
         status: status === "valid" ? "good" : status,
       } satisfies Omit<CertificateFilter, "now">;
@@ -160,10 +156,6 @@ function orphanJson({ serial, createdAt, purpose, state, requestedBy }: IntentRe
   const created_at = timestamp(createdAt);
   return { serial, created_at, purpose, state, requested_by: requestedBy };
 }
-
-/** First digits in lower case; leading zeros say nothing in a serial and so nothing here (contract §13, 22). */
-const plainPrefix = (given: string): string =>
-  given.toLowerCase().replace(/^(0x)?0+(?=[0-9a-f])/, "$1");
 
 const inventoried = ({ kind }: CertificateRecord) => kind === "leaf" || kind === "serving";
 

@@ -15,6 +15,7 @@ import type { CrlHead, RevocationRecord } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 import { pageFields, pageOf } from "./pages.ts";
+import { serialPrefix } from "./serial-prefix.ts";
 
 interface Deps {
   readonly store: Store;
@@ -72,10 +73,7 @@ function revocationList(store: Store): Handler {
   return handler({
     summary: "Revoked and held serials, newest first.",
     path: { id: text() },
-    query: {
-      serial_prefix: optional(text({ min: 1, max: 49, pattern: /^[0-9]+$/ })),
-      ...pageFields,
-    },
+    query: { serial_prefix: optional(serialPrefix()), ...pageFields },
     run: async (call) => {
       const { revocations } = store.read;
       const filter = { caId: caOf(call.ca).id, serialPrefix: call.query.serial_prefix };

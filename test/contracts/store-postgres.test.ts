@@ -2,9 +2,14 @@
 
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 
+import fc from "fast-check";
+
 import { openStore } from "#adapters/db/open.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
+import type { PageKey } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
+import { fillInventory, inventoryFilters } from "#test/support/inventory-model.ts";
+import { openMemoryStore } from "#test/support/memory-store.ts";
 import { startPostgres } from "#test/support/postgres.ts";
 import {
   certificate,
@@ -32,6 +37,29 @@ const two = async () => {
   return [await database.open(), await database.open()] as const;
 };
 const closeAll = (stores: readonly Store[]) => Promise.all(stores.map((store) => store.close()));
+
+test("every filter of the inventory finds the rows of the model, page after page", async () => {
+  const store = await (await postgresDatabase(server)).open();
+  const model = openMemoryStore();
+  await fillInventory(store);
+  await fillInventory(model);
+  await fc.assert(
+    fc.asyncProperty(inventoryFilters, fc.integer({ min: 5, max: 60 }), async (filter, limit) => {
+      const expected = await model.read.certificates.page(filter, 500);
+      const found: string[] = [];
+      let after: PageKey | undefined;
+      do {
+        const { items, total, next } = await store.read.certificates.page(filter, limit, after);
+        expect(total).toBe(expected.total);
+        found.push(...items.map(({ id }) => id));
+        after = next;
+      } while (after !== undefined);
+      expect(found).toEqual(expected.items.map(({ id }) => id));
+    }),
+    { numRuns: 200 },
+  );
+  await store.close();
+});
 
 test("two replicas append without gap or fork", async () => {
   const [a, b] = await two();

@@ -205,7 +205,7 @@ function revocationReads(state: MemoryState): Reads["revocations"] {
     page: async ({ caId, serialPrefix = "" }, limit, after) =>
       pageOf(
         [...state.revocations.values()].filter(
-          (row) => row.caId === caId && row.serial.startsWith(serialPrefix),
+          (row) => row.caId === caId && startsWith(row.serial, serialPrefix),
         ),
         (row) => ({ at: row.sequence, id: row.serial }),
         limit,

@@ -1,20 +1,17 @@
 /** Certificates and the intents that precede them in the database. */
 
-import { and, desc, eq, exists, gte, inArray, lt, ne, sql } from "drizzle-orm";
+import { and, desc, eq, exists, inArray, ne, sql } from "drizzle-orm";
 
 import type { Serial } from "#core/ids.ts";
 import { assert } from "#core/problems.ts";
-import { instant } from "#core/time.ts";
-import type { PageKey } from "#domain/authorities/store.ts";
 import { identityOf } from "#domain/certificates/identity.ts";
 import type {
-  CertificateFilter,
   CertificateReads,
   CertificateRecord,
   CertificateWrites,
   IntentRecord,
 } from "#domain/certificates/store.ts";
-import { matching } from "./inventory-filter.ts";
+import { outstandingOf } from "./certificate-counts.ts";
 import { keyClaim } from "./key-checks.ts";
 import { ownedByDead } from "./owners.ts";
 import {
@@ -30,6 +27,7 @@ import {
 } from "./session.ts";
 import { slicedInventory } from "./sliced-inventory.ts";
 import { supersededOf } from "./superseded.ts";
+import { wholeInventory } from "./whole-inventory.ts";
 
 /** Certificates and orphaned intents as last committed. */
 export function certificateReads(session: Session): CertificateReads {
@@ -74,30 +72,6 @@ function orphansOf({ db, t }: Session): CertificateReads["orphans"] {
     const [sum] = await db.select({ total: counted }).from(t.intents).where(orphaned);
     const keyOf = (row: IntentRecord) => ({ at: row.createdAt, id: row.opId });
     return pageOf(rows.map(intentRecord), limit, sum?.total ?? 0, keyOf);
-  };
-}
-
-/** Intents come first: one that is settled in between is counted twice rather than not at all. */
-function outstandingOf({ db, t }: Session): CertificateReads["outstanding"] {
-  const c = t.certificates;
-  return async (ca, now) => {
-    // Literal, not a parameter: otherwise no planner may use the partial index.
-    const open = and(
-      sql`state = 'intended'`,
-      eq(t.intents.caId, ca),
-      inArray(t.intents.purpose, leafPurposes),
-    );
-    const [signing] = await db.select({ count: counted }).from(t.intents).where(open);
-    const living = and(eq(c.caId, ca), gte(c.notAfter, now), ne(c.status, "revoked"));
-    const latest = sql<number | null>`max(${c.notAfter})`;
-    const [found] = await db
-      .select({ count: counted, latest })
-      .from(c)
-      .where(and(living, ne(c.kind, "responder")));
-    return {
-      count: (signing?.count ?? 0) + (found?.count ?? 0),
-      latestNotAfter: found?.latest == null ? undefined : instant(Number(found.latest)),
-    };
   };
 }
 
@@ -195,26 +169,6 @@ function preparedBySerial({ db, t }: Session): CertificateReads["bySerial"] {
     return row && record(row);
   };
 }
-
-/** PostgreSQL plans and counts by itself, in processes of its own. */
-function wholeInventory(session: Session) {
-  const { db, t } = session;
-  const { ordinal } = t.certificates;
-  return async (filter: CertificateFilter, limit: number, after: PageKey | undefined) => {
-    const where = matching(session, filter);
-    const below = after === undefined ? undefined : lt(ordinal, after.at);
-    const found = await db
-      .select()
-      .from(t.certificates)
-      .where(and(where, below))
-      .orderBy(desc(ordinal))
-      .limit(limit + 1);
-    const [sum] = await db.select({ total: counted }).from(t.certificates).where(where);
-    return pageOf(found, limit, sum?.total ?? 0, (row) => ({ at: row.ordinal, id: "" }));
-  };
-}
-
-const leafPurposes = ["certificate", "precertificate", "ca_certificate", "cross_certificate"];
 
 const hex = (serial: Serial) => BigInt(serial).toString(16);
 

@@ -1,17 +1,21 @@
 /** What a filter of the inventory asks of the rows of `certificates`, in SQL. */
 
-import { and, type Column, eq, gte, lt, type SQL, sql } from "drizzle-orm";
+import { and, type Column, eq, gte, lt, or, type SQL, sql } from "drizzle-orm";
 
 import { parseSerial, type Serial } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
 import type { CertificateFilter } from "#domain/certificates/store.ts";
+import { inSerialRange, serialRanges } from "./serial-ranges.ts";
 import { contains, type Session, startsWith } from "./session.ts";
 
-/** The conditions, those on the text left out when an index of its own has found that. */
+/** Whether text and serial are looked for by their indexes, only compared, or have been found already. */
+export type Search = "indexed" | "compared" | "found";
+
+/** The conditions of a filter. */
 export function matching(
   { dialect, t }: Pick<Session, "dialect" | "t">,
   filter: CertificateFilter,
-  withText = true,
+  search: Search = "indexed",
 ): SQL | undefined {
   const c = t.certificates;
   const { profile, spkiSha256, expiresBefore, serialPrefix, text } = filter;
@@ -23,8 +27,8 @@ export function matching(
     profile === undefined ? undefined : eq(c.profile, profile),
     spkiSha256 === undefined ? undefined : eq(c.spkiSha256, spkiSha256),
     expiresBefore === undefined ? undefined : lt(bare(c.notAfter), expiresBefore),
-    serialPrefix === undefined ? undefined : beginning(c, serialPrefix),
-    text === undefined || !withText ? undefined : spelling(dialect, c, text),
+    serialPrefix === undefined ? undefined : beginning(dialect, c, serialPrefix, search),
+    text === undefined || search === "found" ? undefined : spelling(dialect, c, text, search),
     standing({ status: bare(c.status), notAfter: bare(c.notAfter) }, filter),
   );
 }
@@ -41,20 +45,37 @@ export function serialIn(text: string): Serial | undefined {
 
 type Columns = Session["t"]["certificates"];
 
-function beginning(c: Columns, prefix: string): SQL {
-  return prefix.startsWith("0x")
-    ? startsWith(c.serialHex, prefix.slice(2))
-    : startsWith(c.serial, prefix);
+/** SQLite has looked the serials up before; PostgreSQL finds them by ranges of the unique index, or compares digits. */
+function beginning(
+  dialect: Session["dialect"],
+  c: Columns,
+  prefix: string,
+  search: Search,
+): SQL | undefined {
+  const hex = prefix.startsWith("0x");
+  if (dialect === "sqlite") {
+    return hex ? startsWith(c.serialHex, prefix.slice(2)) : startsWith(c.serial, prefix);
+  }
+  if (search === "compared") {
+    const digits = hex ? prefix.slice(2) : prefix;
+    return sql`left(${hex ? c.serialHex : c.serial}, ${digits.length}::int) = ${digits}`;
+  }
+  const ranges = serialRanges(prefix).map((range) => inSerialRange(sql`${c.serial}`, range));
+  return ranges.length === 0 ? sql`false` : or(...ranges);
 }
 
-function spelling(dialect: Session["dialect"], c: Columns, text: string): SQL {
+function spelling(dialect: Session["dialect"], c: Columns, text: string, search: Search): SQL {
   const like = contains(c.search, text);
+  const byIndex = dialect === "postgres" && search === "indexed" && hasTrigrams(text);
   // Found by the trigrams both have (`certificates_search`), then compared.
   const grams = sql`certificate_trigrams(${c.search}) @> certificate_trigrams(${text.toLowerCase()})`;
-  const part = dialect === "postgres" && [...text].length > 2 ? sql`(${grams} and ${like})` : like;
+  const part = byIndex ? sql`(${grams} and ${like})` : like;
   const serial = serialIn(text);
   return serial === undefined ? part : sql`(${part} or ${eq(c.serial, serial)})`;
 }
+
+/** True for text that the index of trigrams can look for. */
+export const hasTrigrams = (text: string): boolean => [...text].length > 2;
 
 // RFC 5280 §4.1.2.5: notAfter itself is still inside the validity.
 function standing(

@@ -8,22 +8,12 @@ import type {
   CrlHead,
   CrlRecord,
   ResponderRecord,
-  RevocationFilter,
   RevocationReads,
   RevocationRecord,
   RevocationWrites,
 } from "#domain/revocation/store.ts";
-import {
-  bulkInserter,
-  counted,
-  inserter,
-  inTexts,
-  olderThan,
-  pageOf,
-  placeholder,
-  type Session,
-  startsWith,
-} from "./session.ts";
+import { revokedList } from "./revoked-list.ts";
+import { bulkInserter, inserter, inTexts, placeholder, type Session } from "./session.ts";
 
 /** `sequence` reads the store-wide revocation sequence as last committed by anyone. */
 export function revocationReads(
@@ -35,18 +25,7 @@ export function revocationReads(
   return {
     bySerial: preparedBySerial(session),
     standing: standingOf(session),
-    page: async (filter, limit, after) => {
-      const where = matching(session, filter);
-      const found = await db
-        .select()
-        .from(r)
-        .where(and(where, olderThan(r.sequence, r.serial, after)))
-        .orderBy(desc(r.sequence), desc(r.serial))
-        .limit(limit + 1);
-      const [sum] = await db.select({ total: counted }).from(r).where(where);
-      const keyOf = (row: RevocationRecord) => ({ at: row.sequence, id: row.serial });
-      return pageOf(found.map(record), limit, sum?.total ?? 0, keyOf);
-    },
+    page: revokedList(session, record),
     entries: async (ca, limit, afterSequence) => {
       const later = and(eq(r.caId, ca), gt(r.sequence, afterSequence));
       const rows = db.select().from(r).where(later).orderBy(asc(r.sequence)).limit(limit);
@@ -203,12 +182,6 @@ const namedSerial = (table: Session["t"]["revocations"] | Session["t"]["certific
   eq(table.caId, sql.placeholder("ca")),
   eq(table.serial, sql.placeholder("serial")),
 ];
-
-function matching({ t }: Session, { caId, serialPrefix }: RevocationFilter): SQL | undefined {
-  const { revocations: r } = t;
-  const prefixed = serialPrefix === undefined ? undefined : startsWith(r.serial, serialPrefix);
-  return and(eq(r.caId, caId), prefixed);
-}
 
 function columnsOf(table: Session["t"]["crls"]) {
   const { caId, scope, number, thisUpdate, nextUpdate, sequence, entries, der, sha256 } = table;

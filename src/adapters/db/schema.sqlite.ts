@@ -18,6 +18,8 @@ export const {
   bulkItems,
   bulkRuns,
   bulkSerials,
+  certificateCounts,
+  revocationCounts,
   blockedKeys,
   ownKeys,
   precertificates,

@@ -5,6 +5,7 @@ import { sql } from "drizzle-orm";
 import type { Kit } from "./kit.ts";
 import { bulkTables } from "./schema-bulk.ts";
 import { bulkRevocationTables } from "./schema-bulk-revocations.ts";
+import { counterTables } from "./schema-counts.ts";
 import { envelopeTables } from "./schema-envelopes.ts";
 import { keyCheckTables } from "./schema-key-checks.ts";
 import { transparencyTables } from "./schema-transparency.ts";
@@ -19,6 +20,7 @@ export function defineTables(k: Kit) {
     ...keyCheckTables(k),
     ...bulkTables(k),
     ...bulkRevocationTables(k),
+    ...counterTables(k),
     ...transparencyTables(k),
     ...envelopeTables(k),
     ...{ tokens: tokensTable(k), tenants: tenantsTable(k) },

@@ -1,9 +1,11 @@
 /** Serials by their first digits: ranges of decimal text, which is how the unique index has them sorted. */
 
-/** Serials of text `low` up to, not including, `high`; with `digits` only those that long. */
+import { type SQL, sql } from "drizzle-orm";
+
+/** Serials of text `low` up to and with `last`; with `digits` only those that long. Both are digits only, so that they sort alike everywhere. */
 export interface SerialRange {
   readonly low: string;
-  readonly high: string;
+  readonly last: string;
   readonly digits: number | undefined;
 }
 
@@ -14,8 +16,19 @@ export interface SerialRange {
 export function serialRanges(prefix: string): readonly SerialRange[] {
   if (prefix.startsWith("0x")) return hexRanges(prefix.slice(2));
   if (!/^[1-9]\d*$/.test(prefix)) return [];
-  const bounds = ["", ..."0123456789", ":"].map((digit) => prefix + digit);
-  return bounds.slice(1).map((high, at) => ({ low: bounds[at] ?? "", high, digits: undefined }));
+  const longer = [..."0123456789"].map((digit) => {
+    const low = prefix + digit;
+    return { low, last: low.padEnd(decimalDigitsMax, "9"), digits: undefined };
+  });
+  return [{ low: prefix, last: prefix, digits: undefined }, ...longer];
+}
+
+/** True for serials in a range. */
+export function inSerialRange(serial: SQL, { low, last, digits }: SerialRange): SQL {
+  const within = sql`${serial} >= ${low} and ${serial} <= ${last}`;
+  return digits === undefined
+    ? sql`(${within})`
+    : sql`(${within} and length(${serial}) = ${digits})`;
 }
 
 /** One range of numbers for each number of hex digits that may follow, split where the decimal digits grow. */
@@ -32,9 +45,10 @@ function sameLength(low: bigint, high: bigint): SerialRange[] {
   const digits = String(low).length;
   const longest = 10n ** BigInt(digits) - 1n;
   const end = high < longest ? high : longest;
-  const first = { low: String(low), high: `${end}!`, digits };
+  const first = { low: String(low), last: String(end), digits };
   return end === high ? [first] : [first, ...sameLength(end + 1n, high)];
 }
 
 /** 2^160 − 1. */
 const hexDigitsMax = 40;
+const decimalDigitsMax = 49;

@@ -4,9 +4,11 @@ import { and, desc, eq, gte, inArray, lt, type SQL, sql } from "drizzle-orm";
 
 import type { Page, PageKey } from "#domain/authorities/store.ts";
 import type { CertificateFilter } from "#domain/certificates/store.ts";
-import { matching, serialIn } from "./inventory-filter.ts";
+import { countLeaves, countSerials, leavesOf } from "./certificate-counts.ts";
+import { hasTrigrams, matching, serialIn } from "./inventory-filter.ts";
 import { type SerialRange, serialRanges } from "./serial-ranges.ts";
-import { breath, counted, type Session, startsWith } from "./session.ts";
+import { breath, counted, type Session } from "./session.ts";
+import { TextTotals } from "./text-totals.ts";
 
 type Row = Session["t"]["certificates"]["$inferSelect"];
 
@@ -24,6 +26,9 @@ export interface SliceLimits {
 /** Rows a filter selects, last stored first; the walk lets others run between slices of a few milliseconds. */
 export function slicedInventory(session: Session, limits: SliceLimits = sliceLimits) {
   const { db, t } = session;
+  const totals = new TextTotals(session, (filter, low, high) =>
+    new Search({ session, filter, limits }).total(low, high),
+  );
   return async (
     filter: CertificateFilter,
     limit: number,
@@ -31,12 +36,18 @@ export function slicedInventory(session: Session, limits: SliceLimits = sliceLim
   ): Promise<Page<Row>> => {
     const search = new Search({ session, filter, limits });
     const few = await search.few();
-    const below = after?.at ?? (await search.end());
-    const newest =
-      few === undefined
-        ? await search.newest(below, limit + 1)
-        : few.filter((ordinal) => ordinal < below).slice(0, limit + 1);
-    const [total, dear] = await totalOf(search, few, after, newest.length <= limit && newest);
+    const known = few === undefined ? await totals.known(filter) : undefined;
+    const below = after?.at ?? (known === undefined ? await search.end() : known.through + 1);
+    const wanted = {
+      below,
+      limit: limit + 1,
+      known: after === undefined ? known?.total : undefined,
+    };
+    const newest = few === undefined ? await search.newest(wanted) : search.among(few, wanted);
+    const whole = after === undefined && newest.length <= limit ? newest.length : undefined;
+    if (known !== undefined && whole !== undefined) totals.learn(filter, known, whole);
+    const total = () => totals.of(filter);
+    const [sum, dear] = await totalOf({ search, few, after, whole, total });
     const kept = newest.slice(0, limit);
     const rows = await db
       .select()
@@ -44,25 +55,37 @@ export function slicedInventory(session: Session, limits: SliceLimits = sliceLim
       .where(inArray(t.certificates.ordinal, listed(kept)))
       .orderBy(desc(t.certificates.ordinal));
     const next = newest.length > limit ? { at: kept.at(-1) ?? 0, id: dear } : undefined;
-    return { items: rows, total, next };
+    return { items: rows, total: sum, next };
   };
 }
 
+interface TotalDeps {
+  readonly search: Search;
+  readonly few: readonly number[] | undefined;
+  readonly after: PageKey | undefined;
+  /** How many match, when a first page was walked to its end. */
+  readonly whole: number | undefined;
+  /** A total that is kept current. */
+  readonly total: () => Promise<number | undefined>;
+}
+
 /** The total, and as text what the cursor keeps of it: one that was dear to count serves for the whole walk. */
-async function totalOf(
-  search: Search,
-  few: readonly number[] | undefined,
-  after: PageKey | undefined,
-  whole: false | readonly number[],
-): Promise<readonly [total: number, kept: string]> {
+async function totalOf(deps: TotalDeps): Promise<readonly [total: number, kept: string]> {
+  const { search, few, after, whole } = deps;
   if (few !== undefined) return [few.length, ""];
   const cheap = await search.countedTotal();
   if (cheap !== undefined) return [cheap, ""];
   if (after !== undefined && after.id !== "") return [Number(after.id), after.id];
-  // The first page was walked to its end: everything has been seen.
-  if (after === undefined && whole !== false) return [whole.length, ""];
-  const total = await search.total();
+  if (whole !== undefined) return [whole, ""];
+  const total = (await deps.total()) ?? (await search.total(0, (await search.end()) - 1));
   return [total, String(total)];
+}
+
+/** The rows of a page: below an ordinal, at most so many, and no more than are known to match at all. */
+interface Wanted {
+  readonly below: number;
+  readonly limit: number;
+  readonly known: number | undefined;
 }
 
 interface SearchDeps {
@@ -105,14 +128,23 @@ class Search {
     );
   }
 
-  /** At most `limit` that match below an ordinal, newest first. */
-  async newest(below: number, limit: number): Promise<readonly number[]> {
+  /** Those wanted of the few. */
+  among(few: readonly number[], { below, limit }: Wanted): readonly number[] {
+    return few.filter((ordinal) => ordinal < below).slice(0, limit);
+  }
+
+  /** Those wanted, newest first. */
+  async newest({ below, limit: page, known = page }: Wanted): Promise<readonly number[]> {
+    const limit = Math.min(page, known);
     const found: number[] = [];
+    if (limit === 0) return found;
     const exact = await this.#bySerial();
     await this.#walk(below, async (low, high) => {
       const rows = this.#rows(low, high);
+      // By the rows of the text index, which it gives in that order itself.
+      const order = this.#byTrigrams ? sql`certificate_search.rowid` : sql`ordinal`;
       const more = await this.#ordinals(
-        sql`select ordinal ${rows} order by ordinal desc limit ${limit - found.length}`,
+        sql`select ordinal ${rows} order by ${order} desc limit ${limit - found.length}`,
       );
       const own = exact !== undefined && exact >= low && exact < high ? [exact] : [];
       found.push(...[...more, ...own].sort((a, b) => b - a));
@@ -124,24 +156,24 @@ class Search {
   /** How many match, where counters or an index know; else undefined. */
   async countedTotal(): Promise<number | undefined> {
     const { status, text, serialPrefix, expiresBefore, spkiSha256, profile } = this.#filter;
-    if (text !== undefined || expiresBefore !== undefined || spkiSha256 !== undefined) return;
-    if (serialPrefix !== undefined) {
-      const alone = status === undefined && profile === undefined;
-      return alone ? this.#serialsWith(serialPrefix) : undefined;
-    }
-    if (status !== "good" && status !== "expired") return this.#kept(status);
-    if (profile !== undefined) return undefined;
-    const expired = await this.#expired();
-    return status === "expired" ? expired : (await this.#kept("good")) - expired;
+    const leaves = leavesOf(this.#filter);
+    if (leaves !== undefined) return countLeaves(this.#session, leaves, this.#limits.counted);
+    const others = [status, text, expiresBefore, spkiSha256, profile];
+    if (serialPrefix === undefined || others.some((other) => other !== undefined)) return undefined;
+    return countSerials(this.#session, this.#filter.caId, serialPrefix);
   }
 
-  /** How many match, counted row by row. */
-  async total(): Promise<number> {
-    let total = (await this.#bySerial()) === undefined ? 0 : 1;
-    await this.#walk(await this.end(), async (low, high) => {
-      total += await this.#count(this.#rows(low, high));
+  /** How many match with ordinals above `low` and up to `high`, counted row by row. */
+  async total(low: number, high: number): Promise<number> {
+    const exact = await this.#bySerial();
+    const neighbours = this.#onlyText ? await this.#neighbours() : undefined;
+    let total = exact !== undefined && exact > low && exact <= high ? 1 : 0;
+    const step = async (from: number, below: number) => {
+      const alone = neighbours !== undefined && !(await this.#mixed(neighbours, from, below));
+      total += await this.#count(alone ? this.#found(from, below) : this.#rows(from, below));
       return false;
-    });
+    };
+    await this.#walk(high + 1, step, low + 1);
     return total;
   }
 
@@ -151,16 +183,48 @@ class Search {
     if (!this.#byTrigrams) {
       return sql`from certificates where ${and(matching(this.#session, this.#filter), within)}`;
     }
-    const phrase = `"${this.#filter.text?.toLowerCase().replaceAll('"', '""')}"`;
     return sql`from certificate_search cross join certificates on ordinal = certificate_search.rowid
-      where certificate_search match ${phrase}
-        and certificate_search.rowid >= ${low} and certificate_search.rowid < ${high}
-        and ${matching(this.#session, this.#filter, false)}`;
+      where ${this.#worded(low, high)} and ${matching(this.#session, this.#filter, "found")}`;
+  }
+
+  /** The same where every leaf is the CA's: looking at each row would cost three times as much as finding it. */
+  #found(low: number, high: number): SQL {
+    return sql`from certificate_search where ${this.#worded(low, high)}`;
+  }
+
+  #worded(low: number, high: number): SQL {
+    const phrase = `"${this.#filter.text?.toLowerCase().replaceAll('"', '""')}"`;
+    return sql`certificate_search match ${phrase}
+        and certificate_search.rowid >= ${low} and certificate_search.rowid < ${high}`;
+  }
+
+  /** True when the text decides alone, among the leaves of the CA. */
+  get #onlyText(): boolean {
+    const { profile, status, serialPrefix, expiresBefore } = this.#filter;
+    const others = [profile, status, serialPrefix, expiresBefore];
+    return this.#byTrigrams && others.every((other) => other === undefined);
+  }
+
+  /** The other CAs with leaves; undefined when they are too many to look at. */
+  async #neighbours(): Promise<readonly string[] | undefined> {
+    const found = await this.#session.db.values<[string]>(
+      sql`select distinct ca_id from certificate_counts where ca_id <> ${this.#filter.caId} limit ${neighboursMax + 1}`,
+    );
+    return found.length > neighboursMax ? undefined : found.map(([id]) => id);
+  }
+
+  /** True when leaves of others are among those ordinals. */
+  async #mixed(neighbours: readonly string[], low: number, high: number): Promise<boolean> {
+    const theirs = sql`ca_id in ${listed(neighbours)} and kind = 'leaf' and ordinal >= ${low} and ordinal < ${high}`;
+    const found = await this.#ordinals(
+      sql`select ordinal from certificates indexed by certificates_paging where ${theirs} limit 1`,
+    );
+    return found.length > 0;
   }
 
   get #byTrigrams(): boolean {
     const { text, spkiSha256 } = this.#filter;
-    return text !== undefined && spkiSha256 === undefined && [...text].length >= 3;
+    return text !== undefined && spkiSha256 === undefined && hasTrigrams(text);
   }
 
   /** The row whose whole serial the text spells, when its words do not find it already. */
@@ -180,10 +244,10 @@ class Search {
     const { caId, serialPrefix, status, expiresBefore, now } = this.#filter;
     if (serialPrefix !== undefined) {
       const ranges = sql.join(serialRanges(serialPrefix).map(rangeRow), sql`, `);
-      const found = sql`certificates on ca_id = ${caId} and serial >= low and serial < high`;
+      const found = sql`certificates on ca_id = ${caId} and serial >= low and serial <= last`;
       return serialRanges(serialPrefix).length === 0
         ? sql`select ordinal from certificates where false`
-        : sql`with ranges(low, high, digits) as (values ${ranges})
+        : sql`with ranges(low, last, digits) as (values ${ranges})
             select ordinal from ranges cross join ${found} where length(serial) = coalesce(digits, length(serial))`;
     }
     const statuses = storedStatuses(status);
@@ -192,51 +256,6 @@ class Search {
     const index = sql`ca_id = ${caId} and kind = 'leaf' and status in ${statuses}`;
     const before = bound === undefined ? sql`` : sql`and not_after < ${bound}`;
     return sql`select ordinal from certificates indexed by certificates_expiry where ${index} ${before}`;
-  }
-
-  async #kept(status: "revoked" | "held" | "good" | undefined): Promise<number> {
-    const { caId, profile } = this.#filter;
-    const those = sql`from certificate_counts where ca_id = ${caId}
-      and profile = coalesce(${profile ?? null}, profile) and status = coalesce(${status ?? null}, status)`;
-    const [row] = await this.#session.db.values<[number | null]>(sql`select sum(number) ${those}`);
-    return row?.[0] ?? 0;
-  }
-
-  async #expired(): Promise<number> {
-    const { caId, now } = this.#filter;
-    const good = sql`from certificates indexed by certificates_expiry where ca_id = ${caId} and kind = 'leaf' and status = 'good'`;
-    let total = 0;
-    for (let from = 0; from < now; await breath()) {
-      const [row] = await this.#session.db.values<[number]>(
-        sql`select not_after ${good} and not_after >= ${from} and not_after < ${now} order by not_after limit 1 offset ${this.#limits.counted}`,
-      );
-      // A slice of one instant alone would never end.
-      const to = row === undefined ? now : Math.max(row[0], from + 1);
-      total += await this.#count(sql`${good} and not_after >= ${from} and not_after < ${to}`);
-      from = to;
-    }
-    return total;
-  }
-
-  async #serialsWith(prefix: string): Promise<number> {
-    const { caId } = this.#filter;
-    let total = 0;
-    for (const range of serialRanges(prefix)) {
-      total += await this.#count(
-        sql`from certificates where ca_id = ${caId} and ${inRange(range)}`,
-      );
-      await breath();
-    }
-    const { serial, serialHex } = this.#c;
-    const hex = prefix.startsWith("0x");
-    const begins = hex ? startsWith(serialHex, prefix.slice(2)) : startsWith(serial, prefix);
-    // The index does not know kinds, and all kinds but leaves are few.
-    return (
-      total -
-      (await this.#count(
-        sql`from certificates indexed by certificates_paging where ca_id = ${caId} and kind in ('ca', 'responder', 'serving') and ${begins}`,
-      ))
-    );
   }
 
   async #count(rows: SQL): Promise<number> {
@@ -248,22 +267,28 @@ class Search {
     return (await this.#session.db.values<[number]>(query)).map(([ordinal]) => ordinal);
   }
 
-  /** Downwards from `below`, in slices as wide as their time allows, until `step` has enough. */
-  async #walk(below: number, step: (low: number, high: number) => Promise<boolean>): Promise<void> {
+  /** Downwards from `below` to `end`, in slices as wide as their time allows, until `step` has enough. */
+  async #walk(
+    below: number,
+    step: (low: number, high: number) => Promise<boolean>,
+    end = 0,
+  ): Promise<void> {
     const indexed = this.#byTrigrams || this.#filter.spkiSha256 !== undefined;
     const least = indexed ? this.#limits.indexed : this.#limits.scanned;
     let width = least;
-    for (let high = below; high > 0; await breath()) {
-      const low = Math.max(0, high - width);
+    let rate = Number.POSITIVE_INFINITY;
+    for (let high = below; high > end; await breath()) {
+      const low = Math.max(end, high - width);
       const begun = performance.now();
       if (await step(low, high)) return;
       const took = performance.now() - begun;
-      if (took < shortMs) width *= 4;
-      else if (took > longMs) {
-        // A query of many trigrams takes its time however narrow the slice: it would never end in ever narrower ones.
-        width = Math.max(least, width >> 1);
-      }
+      const before = rate;
+      rate = took / width;
       high = low;
+      if (took < shortMs) width *= 4;
+      // A query of many trigrams takes its time however narrow the slice: then wide ones cost no more.
+      else if (took < longMs || rate < before * 0.75) width *= 2;
+      else width = Math.max(least, width >> 1);
     }
   }
 }
@@ -273,16 +298,15 @@ const storedStatuses = (status: CertificateFilter["status"]): readonly string[] 
   return [status === "expired" ? "good" : status];
 };
 
-const rangeRow = ({ low, high, digits }: SerialRange): SQL =>
-  sql`(${low}, ${high}, ${digits ?? null})`;
-
-const inRange = ({ low, high, digits }: SerialRange): SQL =>
-  sql`serial >= ${low} and serial < ${high} and length(serial) = coalesce(${digits ?? null}, length(serial))`;
+const rangeRow = ({ low, last, digits }: SerialRange): SQL =>
+  sql`(${low}, ${last}, ${digits ?? null})`;
 
 /** A list of any length as one parameter, so that one statement serves all. */
-const listed = (ordinals: readonly number[]): SQL =>
-  sql`(select value from json_each(${JSON.stringify(ordinals)}))`;
+const listed = (values: readonly (number | string)[]): SQL =>
+  sql`(select value from json_each(${JSON.stringify(values)}))`;
 
 const sliceLimits: SliceLimits = { few: 5000, indexed: 32_768, scanned: 2048, counted: 20_000 };
+/** CAs whose leaves are looked for before a slice is counted. */
+const neighboursMax = 50;
 const shortMs = 2;
 const longMs = 8;

@@ -39,7 +39,7 @@ export type CrlHead = Omit<CrlRecord, "der">;
 
 export interface RevocationFilter {
   readonly caId: CaId;
-  /** Decimal digits the serial starts with. */
+  /** What the serial starts with: decimal digits, or `0x` and lower hex digits, without leading zeros. */
   readonly serialPrefix?: string | undefined;
 }
 

@@ -1,0 +1,92 @@
+/** Revocations as people page through them: newest first, found by the first digits of a serial, counted without a walk. */
+
+import { and, desc, eq, inArray, or, type SQL, sql } from "drizzle-orm";
+
+import type {
+  RevocationFilter,
+  RevocationReads,
+  RevocationRecord,
+} from "#domain/revocation/store.ts";
+import { inSerialRange, type SerialRange, serialRanges } from "./serial-ranges.ts";
+import { counted, olderThan, pageOf, type Session } from "./session.ts";
+
+/** `record` makes a record of a row; at most `fewMax` rows are sorted as a whole. */
+export function revokedList(
+  session: Session,
+  record: (row: Session["t"]["revocations"]["$inferSelect"]) => RevocationRecord,
+  fewMax = sortedMax,
+): RevocationReads["page"] {
+  const { db, t } = session;
+  const r = t.revocations;
+  return async (filter, limit, after) => {
+    const ranges =
+      filter.serialPrefix === undefined ? undefined : serialRanges(filter.serialPrefix);
+    const few = await fewOf(session, filter, ranges, fewMax);
+    const found = await db
+      .select()
+      .from(r)
+      .where(
+        and(
+          ...[eq(r.caId, filter.caId), olderThan(r.sequence, r.serial, after)],
+          ranges && beginning(session, ranges),
+          few && inArray(r.sequence, sql`(select value from json_each(${JSON.stringify(few)}))`),
+        ),
+      )
+      .orderBy(desc(r.sequence), desc(r.serial))
+      .limit(limit + 1);
+    const total = few === undefined ? await totalOf(session, filter, ranges) : few.length;
+    const keyOf = (row: RevocationRecord) => ({ at: row.sequence, id: row.serial });
+    return pageOf(found.map(record), limit, total, keyOf);
+  };
+}
+
+/** The sequence numbers of serials in these ranges where they are few. PostgreSQL plans by itself. */
+async function fewOf(
+  { db, dialect }: Session,
+  { caId }: RevocationFilter,
+  ranges: readonly SerialRange[] | undefined,
+  fewMax: number,
+): Promise<readonly number[] | undefined> {
+  if (ranges === undefined || dialect === "postgres") return undefined;
+  if (ranges.length === 0) return [];
+  const rows = ranges.map(({ low, last, digits }) => sql`(${low}, ${last}, ${digits ?? null})`);
+  const found = await db.values<[number]>(
+    sql`with ranges(low, last, digits) as (values ${sql.join(rows, sql`, `)})
+      select sequence from ranges cross join revocations on ca_id = ${caId} and serial >= low and serial <= last
+      where length(serial) = coalesce(digits, length(serial)) limit ${fewMax + 1}`,
+  );
+  return found.length > fewMax ? undefined : found.map(([sequence]) => sequence);
+}
+
+/** Without a prefix a counter knows; with one each range is counted by the index. */
+async function totalOf(
+  { db, t }: Session,
+  { caId }: RevocationFilter,
+  ranges: readonly SerialRange[] | undefined,
+): Promise<number> {
+  if (ranges === undefined) {
+    const k = t.revocationCounts;
+    const [row] = await db.select({ number: k.number }).from(k).where(eq(k.caId, caId));
+    return row?.number ?? 0;
+  }
+  const r = t.revocations;
+  let total = 0;
+  for (const range of ranges) {
+    const within = and(eq(r.caId, caId), inSerialRange(sql`${r.serial}`, range));
+    const [row] = await db.select({ number: counted }).from(r).where(within);
+    total += row?.number ?? 0;
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  return total;
+}
+
+/** The sign keeps SQLite on the index by sequence, whose order is the page's. */
+function beginning({ dialect, t }: Session, ranges: readonly SerialRange[]): SQL | undefined {
+  const { serial } = t.revocations;
+  const bare = dialect === "sqlite" ? sql`+${serial}` : sql`${serial}`;
+  return ranges.length === 0
+    ? sql`1 = 0`
+    : or(...ranges.map((range) => inSerialRange(bare, range)));
+}
+
+const sortedMax = 5000;
