@@ -38,7 +38,7 @@ import { describe, domainParts, type Parts } from "#app/parts.ts";
 import { rpcDoor } from "#app/rpc.ts";
 import { type Running, type Schedules, startRunning } from "#app/running.ts";
 import { preflightRunning } from "#app/preflight/running.ts";
-import { openSealing, type Sealing } from "#app/sealing.ts";
+import { countEnvelope, openSealing, type Sealing } from "#app/sealing.ts";
 import {
   keyRoles,
   keySettings,
@@ -101,6 +101,9 @@ export async function openApp(options: AppOptions): Promise<App> {
     const limits = limitsOf(config);
     const keys = await openInstanceKeys(config, limits, metrics, log);
     closing.push(() => keys.close());
+    const sealing = await openSealing({
+      ...{ config, store, keys, clock: systemClock, random: systemRandom, log, metrics },
+    });
     const passwords = new Passwords();
     const space = new FreeSpace(config.data_dir, config.database.min_free_mb);
     const instance = await prepareInstance(
@@ -111,9 +114,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       },
       rootSettings(config),
     );
-    const sealing = await openSealing({
-      ...{ config, store, keys, clock: systemClock, random: systemRandom, log, metrics },
-    });
+    await sealing.prove();
     const clockWatch = new ClockWatch({
       ...{ store, clock: systemClock, stopwatch: systemStopwatch },
       onPause: (pause) => log.write("error", "clock_stepped", stepFacts(pause)),
@@ -284,6 +285,7 @@ async function openInstanceKeys(
         metrics.count("pki_hsm_operations_total", { operation, result });
         metrics.observe("pki_hsm_operation_duration_seconds", { operation }, seconds);
       },
+      enveloped: (operation, succeeded) => countEnvelope(metrics, operation, succeeded),
       fault: (sentence, facts) => log.write("error", "key_provider_fault", { sentence, ...facts }),
     },
   );

@@ -5,30 +5,36 @@ import { timestamp } from "#core/time.ts";
 import { type Handler, handler, ok } from "#domain/access/call.ts";
 import type { Keks } from "#domain/envelopes/keks.ts";
 import type { KekRotation } from "#domain/envelopes/rotation.ts";
+import type { Keys } from "#domain/keys.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 
 interface Deps {
   readonly store: Store;
+  readonly keys: Pick<Keys, "list">;
   readonly keks: Pick<Keks, "versions">;
   readonly rotation: Pick<KekRotation, "rotate">;
 }
 
 /** Handlers for `kek.show` and `kek.rotate`. */
-export function kekHandlers({ store, keks, rotation }: Deps) {
+export function kekHandlers({ store, keys, keks, rotation }: Deps) {
   return {
     "kek.show": handler({
-      summary: "Versions of the key-encryption key, newest first, and how many values it seals.",
+      summary: "Versions of the key-encryption key, newest first, and how many data keys it wraps.",
       run: async () => {
         const versions = await keks.versions();
         const active = versions.find(({ status }) => status === "active");
         if (active === undefined) throw refuse("feature_disabled", { feature: "kek" });
+        const values = await store.read.envelopes.count();
+        const enveloped = (await keys.list("software")).filter(
+          ({ kekVersion }) => kekVersion !== undefined,
+        );
         return ok({
           ...{ kek_label: active.family, provider: active.key.provider, version: active.version },
           versions: versions.map(({ version, status, createdAt }) => ({
             ...{ version, status, created_at: timestamp(createdAt) },
           })),
-          wrapped_keys: await store.read.envelopes.count(),
+          wrapped_keys: values + enveloped.length,
         });
       },
     }),

@@ -90,7 +90,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...blockedKeyHandlers({ store, blockedKeys: parts.blockedKeys }),
     ...preflightHandlers({ preflight: ground.preflight }),
     ...clockHandlers({ clock, clockWatch: parts.clockWatch }),
-    ...kekHandlers({ store, ...parts.sealing }),
+    ...kekHandlers({ store, keys, ...parts.sealing }),
     ...authorityHandlers({ store, authorities }),
     ...crossSignHandlers({ store, keys, clock, crossSigning: parts.crossSigning }),
     ...externalHandlers({ store, external: parts.external }),

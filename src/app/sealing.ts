@@ -1,10 +1,11 @@
-/** Opens what seals secrets in the database: the KEK, the envelopes under it, and its rotation. */
+/** Opens what seals secrets of the database and private keys: the KEK, the envelopes under it, and its rotation. */
 
 import type { Metrics } from "#adapters/telemetry/families.ts";
 import type { Config } from "#config/schema.ts";
+import { Problem } from "#core/problems.ts";
 import { Envelopes } from "#domain/envelopes/envelopes.ts";
 import { Keks } from "#domain/envelopes/keks.ts";
-import { checkKnownValue } from "#domain/envelopes/known.ts";
+import { checkKnownValue, prepareKek } from "#domain/envelopes/known.ts";
 import { KekRotation } from "#domain/envelopes/rotation.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock, Log, Random } from "#domain/ports.ts";
@@ -15,9 +16,14 @@ export interface Sealing {
   readonly keks: Keks;
   readonly envelopes: Envelopes;
   readonly rotation: KekRotation;
+  /**
+   * Brings private keys of earlier releases into envelopes, and throws `KekUnusable` when what is sealed cannot be
+   * opened with these settings (V-12).
+   */
+  prove(): Promise<void>;
 }
 
-/** Throws `KekUnusable` when what is sealed cannot be opened with these settings (V-12). */
+/** Opens it as far as private keys need it; throws `KekUnusable` when these settings cannot be right (V-12). */
 export async function openSealing(ground: {
   readonly config: Config;
   readonly store: Store;
@@ -29,15 +35,36 @@ export async function openSealing(ground: {
 }): Promise<Sealing> {
   const { config, store, keys, clock, random, log, metrics } = ground;
   const keks = new Keks({ store, keys, clock, ...kekHolder(config) });
-  const envelopes = new Envelopes({
-    ...{ keks, keys, random },
-    onOperation: (operation, succeeded) => {
-      const result = succeeded ? "success" : "error";
-      metrics.count("pki_envelope_operations_total", { operation, result });
-    },
-  });
+  const onOperation = (operation: "encrypt" | "decrypt", succeeded: boolean) =>
+    countEnvelope(metrics, operation, succeeded);
+  const envelopes = new Envelopes({ keks, keys, random, onOperation });
+  const rotation = new KekRotation({ store, random, keks, keys, envelopes });
   const labelled = config.secret.kek_label !== undefined;
-  const known = { store, keys, keks, envelopes, log, labelled };
-  await checkKnownValue({ ...known, usualFamily: usualKekFamily });
-  return { keks, envelopes, rotation: new KekRotation({ store, random, keks, envelopes }) };
+  const known = { store, keys, keks, envelopes, log, labelled, usualFamily: usualKekFamily };
+  await prepareKek(known);
+  const prove = async () => {
+    await settled(rotation, log);
+    await checkKnownValue(known);
+  };
+  return { keks, envelopes, rotation, prove };
+}
+
+/** One data key wrapped or unwrapped, for a value or for a private key. */
+export function countEnvelope(
+  metrics: Metrics,
+  operation: "encrypt" | "decrypt",
+  succeeded: boolean,
+): void {
+  const result = succeeded ? "success" : "error";
+  metrics.count("pki_envelope_operations_total", { operation, result });
+}
+
+/** Keys that cannot be brought over yet open as they are, and the job tries again. */
+async function settled(rotation: KekRotation, log: Log): Promise<void> {
+  try {
+    await rotation.settle();
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    log.write("warn", "private_keys_not_resealed", { code: error.code });
+  }
 }

@@ -2,16 +2,20 @@
 
 import { equalInConstantTime, openAes256Gcm, sealAes256Gcm, sha256 } from "./crypto.ts";
 
-/** The one way a data key is wrapped: IV, ciphertext and tag of AES-256-GCM under the KEK (KEK-3). */
-export type Wrap = "AES-256-GCM";
+/** How a data key is wrapped (KEK-3): IV, ciphertext and tag of AES-256-GCM, or RSAES-OAEP with SHA-256 and MGF1-SHA-256. */
+export type Wrap = "AES-256-GCM" | "RSA-OAEP-SHA256";
+
+/** A data key as its KEK wrapped it. */
+export interface WrappedDek {
+  readonly wrap: Wrap;
+  readonly wrappedDek: Uint8Array;
+}
 
 /** Which KEK wraps the data key, and the wrapped key: all that a rotation changes. */
-export interface EnvelopeHeader {
+export interface EnvelopeHeader extends WrappedDek {
   /** The label family of the KEK. */
   readonly kek: string;
   readonly kekVersion: number;
-  readonly wrap: Wrap;
-  readonly wrappedDek: Uint8Array;
 }
 
 /** A sealed value. */
@@ -68,16 +72,17 @@ export function parseEnvelope(text: string): Envelope | undefined {
   const members = membersOf(text);
   if (members === undefined) return undefined;
   const { v, kek, kek_version: kekVersion, wrap, alg: cipher, context } = members;
-  if (v !== 1 || cipher !== alg || wrap !== "AES-256-GCM") return undefined;
+  if (v !== 1 || cipher !== alg || !isWrap(wrap)) return undefined;
   if (typeof kek !== "string" || typeof context !== "string") return undefined;
   if (typeof kekVersion !== "number" || !Number.isSafeInteger(kekVersion) || kekVersion < 1) {
     return undefined;
   }
-  const wrappedDek = octets(members.wrapped_dek, wrappedDekBytes);
+  const wrappedDek = octets(members.wrapped_dek);
   const nonce = octets(members.nonce, nonceBytes);
   const commit = octets(members.commit, commitBytes);
   const ciphertext = octets(members.ciphertext);
   if (!(wrappedDek && nonce && commit && ciphertext)) return undefined;
+  if (!wrappedBytes[wrap].includes(wrappedDek.length)) return undefined;
   const envelope = {
     kek,
     kekVersion,
@@ -91,6 +96,9 @@ export function parseEnvelope(text: string): Envelope | undefined {
   // One spelling only: no member twice, unknown or elsewhere, no blank, no other base64.
   return encodeEnvelope(envelope) === text ? envelope : undefined;
 }
+
+const isWrap = (value: unknown): value is Wrap =>
+  typeof value === "string" && Object.hasOwn(wrappedBytes, value);
 
 function membersOf(text: string): Readonly<Record<string, unknown>> | undefined {
   if (text.length > textMax) return undefined;
@@ -130,5 +138,9 @@ const alg = "AES-256-GCM";
 const dekBytes = 32;
 const nonceBytes = 12;
 const commitBytes = 32;
-const wrappedDekBytes = 12 + dekBytes + 16;
+/** IV, key and tag; the modulus of RSA-3072 or RSA-4096. */
+const wrappedBytes: Readonly<Record<Wrap, readonly number[]>> = {
+  "AES-256-GCM": [12 + dekBytes + 16],
+  "RSA-OAEP-SHA256": [384, 512],
+};
 const textMax = 256 * 1024;

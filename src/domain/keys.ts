@@ -1,6 +1,7 @@
 /** Where private keys are held and used; the domain never sees one. */
 
 import type { LedgerDraft, KeyRole, SignPurpose } from "#core/audit/ledger.ts";
+import type { WrappedDek } from "#core/envelope.ts";
 import type { CaId } from "#core/ids.ts";
 import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
 
@@ -32,6 +33,8 @@ export interface ListedKey extends KeyRef {
   readonly extractable: boolean;
   /** True when the provider says that its value is never shown. */
   readonly sensitive: boolean;
+  /** Version of the KEK a software-held private key is sealed under; undefined for every other key. */
+  readonly kekVersion?: number | undefined;
 }
 
 /**
@@ -62,22 +65,54 @@ export interface ProviderFacts {
   readonly error?: string;
 }
 
+/** A key-encryption key as its provider made it. */
+export interface HeldKek {
+  readonly key: KeyRef;
+  readonly keyType: "aes-256" | "rsa-3072" | "rsa-4096";
+  /** SubjectPublicKeyInfo of an RSA key, DER. */
+  readonly spki: Uint8Array | undefined;
+  /** As of `HeldKey`. */
+  readonly deviceSerial: string;
+}
+
+/** A version of the KEK that still opens, and how envelopes name it. */
+export interface KekInUse {
+  readonly version: number;
+  readonly family: string;
+  /** One is active: it wraps. */
+  readonly status: "active" | "retiring";
+  readonly key: KeyRef;
+}
+
 /**
- * Key-encryption keys: AES-256, used for nothing but wrapping data keys (KEK-3). Whatever keeps a data key from being
- * unwrapped is `key_unavailable`, so that nobody learns which (KEY-8).
+ * Key-encryption keys, used for nothing but wrapping data keys (KEK-3). Whatever keeps a data key from being unwrapped
+ * is `key_unavailable`, so that nobody learns which (KEY-8). Data keys of software-held private keys are wrapped for
+ * that use and by the signers among themselves: `unwrap` never opens one.
  */
 export interface KekKeys {
   /**
-   * Makes one: on a token private, sensitive, non-extractable, encrypt and decrypt only, proven by trying. Refuses
-   * `already_exists` for a label in use, `not_supported` when the provider cannot wrap with AES-256-GCM.
+   * Makes one: AES-256, or RSA where the token has no AES-GCM. On a token private, sensitive, non-extractable, for
+   * nothing but encrypting and decrypting, proven by trying. Refuses `already_exists` for a label in use,
+   * `not_supported` when the token can do neither.
    */
-  generate(wanted: { readonly provider: ProviderName; readonly label: string }): Promise<KeyRef>;
-  /** Wraps a data key of 32 octets; gives IV, ciphertext and tag, 60 octets. */
-  wrap(kek: KeyRef, dek: Uint8Array): Promise<Uint8Array>;
+  generate(wanted: { readonly provider: ProviderName; readonly label: string }): Promise<HeldKek>;
+  /** Wraps a data key of 32 octets. */
+  wrap(kek: KeyRef, dek: Uint8Array): Promise<WrappedDek>;
   /** The data key. */
-  unwrap(kek: KeyRef, wrapped: Uint8Array): Promise<Uint8Array>;
+  unwrap(kek: KeyRef, wrapped: WrappedDek): Promise<Uint8Array>;
   /** Destroys one for good; used for keys that never wrapped. */
   destroy(kek: KeyRef): Promise<void>;
+  /**
+   * Tells which versions there are, all of them; an earlier list is forgotten. Software-held private keys are sealed
+   * under the active one from now on, and open under any of them; without an active one none is made.
+   */
+  use(versions: readonly KekInUse[]): Promise<void>;
+  /**
+   * Brings every software-held private key under `version`, which must be the active one: another header over the
+   * same ciphertext, or a first envelope for a key sealed before there were any. Gives how many it changed; running
+   * it again, also after a crash, changes what is left. Refuses `key_unavailable` when one is left that does not open.
+   */
+  reseal(version: number): Promise<number>;
 }
 
 /**

@@ -3,7 +3,7 @@
 import { describe } from "bun:test";
 
 import { openKeys } from "#adapters/keys/open.ts";
-import { newKeyStore } from "#test/support/keystore.ts";
+import { newKeyStore, opener } from "#test/support/keystore.ts";
 import { newSoftHsm, softHsmModule } from "#test/support/softhsm.ts";
 
 import { keksContract } from "./keks.suite.ts";
@@ -16,6 +16,15 @@ else {
     provider: "pkcs11",
     keyTypes: ["ecdsa-p256", "ecdsa-p384", "ecdsa-p521", "rsa-2048", "rsa-3072", "ed25519"],
     open: () => openKeys(settings, { fault: (...words) => console.error(...words) }),
+    durable: true,
+  });
+  keysContract("sealed files under a KEK on a SoftHSM token", {
+    provider: "software",
+    keyTypes: ["ecdsa-p256", "rsa-2048", "ed25519", "ml-dsa-65"],
+    open: opener(
+      { ...newKeyStore(), pkcs11: settings.pkcs11 },
+      { provider: "pkcs11", hooks: { fault: (...words) => console.error(...words) } },
+    ),
     durable: true,
   });
   const open = () => openKeys(settings);

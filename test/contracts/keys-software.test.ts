@@ -1,7 +1,7 @@
 /** The key contract, kept by sealed files behind a real signer process. */
 
 import { openKeys } from "#adapters/keys/open.ts";
-import { newKeyStore } from "#test/support/keystore.ts";
+import { newKeyStore, opener } from "#test/support/keystore.ts";
 import { node24Present } from "#test/support/node24.ts";
 
 import { keksContract } from "./keks.suite.ts";
@@ -23,7 +23,7 @@ keysContract("sealed files", {
     "ml-dsa-87",
     ...(node24Present ? (["slh-dsa-sha2-128s"] as const) : []),
   ],
-  open: () => openKeys(settings),
+  open: opener(settings),
   durable: true,
 });
 keksContract("sealed files", {

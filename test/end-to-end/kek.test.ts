@@ -23,7 +23,7 @@ describe("with a label, on the token", () => {
   test("it is rotated from the shell, and opens what it sealed after a restart", async () => {
     const rotated = await instance.cli("keys", "kek", "rotate", "--json");
     expect(JSON.parse(rotated.stdout)).toEqual({
-      ...{ kek_label: "pkid-kek", old_version: 1, new_version: 2, rewrapped: 1 },
+      ...{ kek_label: "pkid-kek", old_version: 1, new_version: 2, rewrapped: 3 },
     });
     expect(readdirSync(join(instance.dataDir, "keys")).filter((f) => f.endsWith(".kek"))).toEqual(
       [],
@@ -34,7 +34,7 @@ describe("with a label, on the token", () => {
       ...{ home, config: { ...token.config, secret }, env: token.env },
     });
     const kek = await instance.admin<{ versions: { status: string }[] }>("GET", "/api/kek");
-    expect(kek).toMatchObject({ provider: "pkcs11", version: 2, wrapped_keys: 1 });
+    expect(kek).toMatchObject({ provider: "pkcs11", version: 2, wrapped_keys: 3 });
     expect(kek.versions.map(({ status }) => status)).toEqual(["active", "retired"]);
     const shown = await instance.cli("keys", "kek", "list");
     expect(shown.stdout).toMatch(/kek label: +pkid-kek/);

@@ -4,10 +4,36 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import type { KeySettings } from "#adapters/keys/settings.ts";
+import { openKeys } from "#adapters/keys/open.ts";
+import type { KeyHooks, KeySettings } from "#adapters/keys/settings.ts";
+import type { KekInUse, Keys, ProviderName } from "#domain/keys.ts";
 
 /** The signer of the tests, from source. */
 export const signerCommand = [process.execPath, join(import.meta.dir, "signer-entry.ts")];
+
+/** Opens these keys, at every call anew, with a KEK held by `provider` under which private keys are sealed. */
+export function opener(
+  settings: KeySettings,
+  { provider = "software", hooks = {} }: { provider?: ProviderName; hooks?: KeyHooks } = {},
+): () => Promise<Keys> {
+  let active: KekInUse | undefined;
+  return async () => {
+    const keys = await openKeys(settings, hooks);
+    active ??= await newVersion(keys, 1, provider);
+    await keys.keks.use([active]);
+    return keys;
+  };
+}
+
+/** A KEK made by `provider`, as the active version. */
+export async function newVersion(
+  keys: Keys,
+  version: number,
+  provider: ProviderName = "software",
+): Promise<KekInUse> {
+  const { key } = await keys.keks.generate({ provider, label: `kek-v${version}` });
+  return { version, family: "kek", status: "active", key };
+}
 
 /** Settings for a new, empty key store. */
 export function newKeyStore(): KeySettings {

@@ -20,14 +20,17 @@ export function memoryKeks(): KekKeys & { readonly secrets: Map<string, Uint8Arr
       const id = crypto.getRandomValues(new Uint8Array(20)).toHex();
       secrets.set(id, crypto.getRandomValues(new Uint8Array(32)));
       labels.set(id, label);
-      return { provider, label, id };
+      const deviceSerial = "software:memory";
+      return { key: { provider, label, id }, keyType: "aes-256", spki: undefined, deviceSerial };
     },
     wrap: async (kek, dek) => {
       const iv = crypto.getRandomValues(new Uint8Array(12));
-      return Buffer.concat([iv, sealAes256Gcm(secretOf(kek), iv, new Uint8Array(), dek)]);
+      const sealed = sealAes256Gcm(secretOf(kek), iv, new Uint8Array(), dek);
+      return { wrap: "AES-256-GCM", wrappedDek: new Uint8Array(Buffer.concat([iv, sealed])) };
     },
-    unwrap: async (kek, wrapped) => {
-      const [iv, sealed] = [wrapped.subarray(0, 12), wrapped.subarray(12)];
+    unwrap: async (kek, { wrap, wrappedDek }) => {
+      if (wrap !== "AES-256-GCM") throw refuse("key_unavailable", { retry_after: 2 });
+      const [iv, sealed] = [wrappedDek.subarray(0, 12), wrappedDek.subarray(12)];
       const dek = openAes256Gcm(secretOf(kek), iv, new Uint8Array(), sealed);
       if (dek === undefined) throw refuse("key_unavailable", { retry_after: 2 });
       return dek;
@@ -36,5 +39,7 @@ export function memoryKeks(): KekKeys & { readonly secrets: Map<string, Uint8Arr
       secrets.delete(id);
       labels.delete(id);
     },
+    use: async () => {},
+    reseal: async () => 0,
   };
 }

@@ -1,20 +1,35 @@
 /** The server's side of a signer: keeps one running, asks it, and repeats once what a lost one left unanswered. */
 
-import { type ProblemCode, refuse } from "#core/problems.ts";
+import { Problem, type ProblemCode, refuse } from "#core/problems.ts";
 import type { SignatureName } from "#core/x509/algorithms.ts";
-import type { HeldKey, KekKeys, KeyRef, Keys, ListedKey, ProviderFacts } from "#domain/keys.ts";
+import type {
+  HeldKey,
+  KekInUse,
+  KekKeys,
+  KeyRef,
+  Keys,
+  ListedKey,
+  ProviderFacts,
+} from "#domain/keys.ts";
 
 import { type Call, Calls, send, unavailable } from "./calls.ts";
 import { frameKinds, jsonBody, readJson } from "./frames.ts";
 import { launchSigner, type Signer } from "./launch.ts";
 import {
   type CallRequest,
+  type KekTally,
   LaunchFault,
   readFault,
+  readHeldKek,
   readHeldKey,
   readRefusal,
+  readWrapped,
+  refusalBody,
+  type Resealed,
   signHead,
   unforeseen,
+  type Wish,
+  wrappedBody,
 } from "./requests.ts";
 import type { KeyHooks, SignerConfiguration } from "./settings.ts";
 
@@ -25,6 +40,8 @@ export interface ClientDeps {
   readonly privateDir: string;
   readonly operationTimeoutMs: number;
   readonly hooks: KeyHooks;
+  /** Has a wish of this signer fulfilled by another; refuses when there is none. */
+  readonly grant: (wish: Wish) => Promise<unknown>;
 }
 
 /**
@@ -38,6 +55,7 @@ export class SignerClient implements Keys {
   #signer: Signer | undefined;
   #state: "starting" | "serving" | "down" | "stopped" = "starting";
   #facts: ProviderFacts;
+  #configuration: SignerConfiguration;
   /** Signers lost or not started since the last good answer. */
   #losses = 0;
   #sweep: Timer | undefined;
@@ -45,6 +63,7 @@ export class SignerClient implements Keys {
 
   constructor(deps: ClientDeps) {
     this.#deps = deps;
+    this.#configuration = deps.configuration;
     const provider = deps.configuration.provider;
     this.#facts = { provider, available: false, deviceSerial: "", keyTypes: [] };
   }
@@ -90,14 +109,31 @@ export class SignerClient implements Keys {
     generate: async ({ label }) => {
       // As for `generate`: what may have made a key is never repeated.
       const options = { repeatable: false, timeoutMs: generateTimeoutMs };
-      return (await this.#call({ operation: "kek.generate", label }, options)) as KeyRef; // Written by our own binary.
+      return readHeldKek(await this.#call({ operation: "kek.generate", label }, options));
     },
-    wrap: (key, dek) => this.#octets("kek.wrap", key, dek),
-    unwrap: (key, wrapped) => this.#octets("kek.unwrap", key, wrapped),
+    wrap: async (key, dek) =>
+      readWrapped(await this.#call({ operation: "kek.wrap", key, dek: dek.toBase64() })),
+    unwrap: async (key, wrapped) => {
+      const request = { operation: "kek.unwrap", key, wrapped: wrappedBody(wrapped) } as const;
+      return Uint8Array.fromBase64(String(await this.#call(request)));
+    },
     destroy: async (key) => {
       await this.#call({ operation: "kek.destroy", key }, { repeatable: false });
     },
+    use: (versions) => this.#useKeks(versions),
+    reseal: (version) => this.#reseal(version),
   };
+
+  /** Fulfils a wish of another signer, within seconds or not at all: somebody's signature waits for it. */
+  async grant(wish: Wish): Promise<unknown> {
+    const patience = Promise.withResolvers<never>();
+    const timer = setTimeout(() => patience.reject(unavailable()), grantTimeoutMs);
+    try {
+      return await Promise.race([this.#call(wish, { repeatable: true }), patience.promise]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
 
   async list(): Promise<readonly ListedKey[]> {
     // Written by our own binary. A token answers for each key by itself, and may have many.
@@ -124,9 +160,29 @@ export class SignerClient implements Keys {
     await this.#stop();
   }
 
-  async #octets(operation: "kek.wrap" | "kek.unwrap", key: KeyRef, given: Uint8Array) {
-    const answer = await this.#call({ operation, key, octets: given.toBase64() });
-    return Uint8Array.fromBase64(String(answer));
+  /** A signer that is not there yet, or dies before it hears, is told when it starts. */
+  async #useKeks(versions: readonly KekInUse[]): Promise<void> {
+    if (this.#configuration.provider !== "software") return;
+    this.#configuration = { ...this.#configuration, keks: versions };
+    try {
+      await this.#call({ operation: "kek.use", versions });
+    } catch (fault) {
+      if (!(fault instanceof Problem && fault.code === "key_unavailable")) throw fault;
+    }
+  }
+
+  /** In steps, so that no single one is taken for a signer that hangs. */
+  async #reseal(version: number): Promise<number> {
+    let total = 0;
+    if (this.#configuration.provider !== "software") return total;
+    for (;;) {
+      const request = { operation: "kek.reseal", version } as const;
+      const answer = await this.#call(request, { timeoutMs: generateTimeoutMs });
+      const { changed, left } = answer as Resealed; // Written by our own binary.
+      total += changed;
+      if (left === 0) return total;
+      if (changed === 0) throw unavailable();
+    }
   }
 
   async #call(
@@ -158,6 +214,14 @@ export class SignerClient implements Keys {
       this.#deps.hooks.fault?.(body.toString("utf8"), { provider: this.#facts.provider });
       return;
     }
+    if (kind === frameKinds.wish) {
+      void this.#grant(id, readJson(body) as Wish); // Written by our own binary.
+      return;
+    }
+    if (kind === frameKinds.tally) {
+      this.#tally(readJson(body) as KekTally); // As above.
+      return;
+    }
     const call = this.#calls.take(id);
     if (call === undefined) return;
     // Any answer, even a refusal, shows a working signer.
@@ -171,9 +235,27 @@ export class SignerClient implements Keys {
     } else call.reject(new Error(`signer fault: ${readFault(body).reason}`));
   }
 
+  async #grant(id: number, wish: Wish): Promise<void> {
+    const asking = this.#signer;
+    const [kind, answer] = await this.#deps.grant(wish).then(
+      (granted) => [frameKinds.granted, jsonBody(granted)] as const,
+      (fault) => [frameKinds.denied, refusalBody(fault) ?? refusalBody(unavailable())] as const,
+    );
+    // Its successor has wishes of its own, under the same ids.
+    if (this.#signer !== asking || answer === undefined) return;
+    asking?.outbox.add(kind, id, [answer]);
+  }
+
+  #tally({ key, operation, succeeded }: KekTally): void {
+    const { enveloped, unwrapped } = this.#deps.hooks;
+    enveloped?.(operation, succeeded);
+    if (succeeded && operation === "decrypt" && key !== undefined) unwrapped?.(key);
+  }
+
   async #launch(): Promise<LaunchFault | undefined> {
     this.#state = "starting";
-    const { configuration, command, privateDir } = this.#deps;
+    const { command, privateDir } = this.#deps;
+    const configuration = this.#configuration;
     try {
       const signer = await launchSigner({
         ...{ configuration, command, privateDir },
@@ -274,6 +356,8 @@ export class SignerClient implements Keys {
 const lossesHealedAtOnce = 2;
 const firstDelayMs = 100;
 const longestDelayMs = 2000;
+/** Shorter than the limit of the operation that waits for it, so that a stalled token ends no healthy signer. */
+const grantTimeoutMs = 5000;
 const listTimeoutMs = 60_000;
 const factsTimeoutMs = 2500;
 /** RSA-4096 takes minutes on a smart card. */

@@ -1,16 +1,20 @@
 /** The wire between server and signer: length-prefixed binary frames, many to a write. */
 
-/** Kinds of frame; the answer to a request carries its id. */
+/** Kinds of frame: up to 15 by the server, from 16 on by the signer; the answer to a request or wish carries its id. */
 export const frameKinds = {
   configure: 1,
   call: 2,
   sign: 3,
+  granted: 4,
+  denied: 5,
   ready: 16,
   result: 17,
   signature: 18,
   refused: 19,
   fault: 20,
   note: 21,
+  wish: 22,
+  tally: 23,
 } as const;
 
 export type FrameKind = (typeof frameKinds)[keyof typeof frameKinds];

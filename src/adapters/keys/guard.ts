@@ -26,6 +26,9 @@ export function guarded(keys: Keys, settings: () => GuardSettings): Keys {
       wrap: (kek, dek) => turns.during(() => keys.keks.wrap(kek, dek)),
       unwrap: (kek, wrapped) => turns.during(() => keys.keks.unwrap(kek, wrapped)),
       destroy: (kek) => turns.during(() => keys.keks.destroy(kek)),
+      use: (versions) => keys.keks.use(versions),
+      // Goes on for as long as there are keys, and must not be shed half-way.
+      reseal: (version) => keys.keks.reseal(version),
     },
     list: (provider) => turns.during(() => keys.list(provider)),
     facts: () => keys.facts(),

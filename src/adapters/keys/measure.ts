@@ -7,8 +7,8 @@ import type { KeyHooks, KeyOperation } from "./settings.ts";
 
 /** Wraps `keys`; `measured` hears `ok`, the code of the refusal, or `fault`. */
 export function measured(keys: Keys, hooks: KeyHooks): Keys {
-  const { measured: report } = hooks;
-  if (report === undefined) return keys;
+  const { measured: report, unwrapped } = hooks;
+  if (report === undefined && unwrapped === undefined) return keys;
   const timed = async <T>(operation: KeyOperation, work: Promise<T>): Promise<T> => {
     const started = performance.now();
     let result = "ok";
@@ -18,7 +18,7 @@ export function measured(keys: Keys, hooks: KeyHooks): Keys {
       result = fault instanceof Problem ? fault.code : "fault";
       throw fault;
     } finally {
-      report(operation, result, (performance.now() - started) / 1000);
+      report?.(operation, result, (performance.now() - started) / 1000);
     }
   };
   return {
@@ -29,7 +29,11 @@ export function measured(keys: Keys, hooks: KeyHooks): Keys {
     keks: {
       ...keys.keks,
       generate: (wanted) => timed("generate", keys.keks.generate(wanted)),
-      unwrap: (kek, wrapped) => timed("decrypt", keys.keks.unwrap(kek, wrapped)),
+      unwrap: async (kek, wrapped) => {
+        const dek = await timed("decrypt", keys.keks.unwrap(kek, wrapped));
+        unwrapped?.(kek);
+        return dek;
+      },
     },
     list: (provider) => keys.list(provider),
     facts: () => keys.facts(),

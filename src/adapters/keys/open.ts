@@ -1,5 +1,6 @@
 /** Puts the key adapter together: signers, and around them what every key operation passes. */
 
+import { refuse } from "#core/problems.ts";
 import type { Keys, ProviderName } from "#domain/keys.ts";
 
 import { SignerClient } from "./client.ts";
@@ -7,7 +8,8 @@ import { guarded } from "./guard.ts";
 import { ownSignerCommand } from "./launch.ts";
 import { measured } from "./measure.ts";
 import { routed } from "./route.ts";
-import type { GuardSettings, KeyHooks, KeySettings, SignerConfiguration } from "./settings.ts";
+import { isWish, type Wish } from "./requests.ts";
+import type { GuardSettings, KeyHooks, KeySettings } from "./settings.ts";
 import { singleUse } from "./single-use.ts";
 import { verified } from "./verify.ts";
 
@@ -35,17 +37,41 @@ function clientsFor(
   hooks: KeyHooks,
 ): Partial<Record<ProviderName, SignerClient>> {
   const command = settings.signerCommand ?? ownSignerCommand();
-  const client = (configuration: SignerConfiguration, operationTimeoutMs: number) =>
+  const { privateDir, software, pkcs11 } = settings;
+  const common = { command, privateDir, hooks };
+  const token =
+    pkcs11 &&
     new SignerClient({
-      ...{ configuration, command, operationTimeoutMs, hooks },
-      privateDir: settings.privateDir,
+      ...{ ...common, configuration: { provider: "pkcs11", pkcs11 }, grant: nothing },
+      operationTimeoutMs: pkcs11.operationTimeoutSeconds * 1000,
     });
-  const { software, pkcs11 } = settings;
-  const sealed = client({ provider: "software", software }, softwareTimeoutMs);
-  if (pkcs11 === undefined) return { software: sealed };
-  const timeoutMs = pkcs11.operationTimeoutSeconds * 1000;
-  return { software: sealed, pkcs11: client({ provider: "pkcs11", pkcs11 }, timeoutMs) };
+  const sealed = new SignerClient({
+    ...{ ...common, configuration: { provider: "software", software, keks: [] } },
+    ...{ operationTimeoutMs: softwareTimeoutMs, grant: granter(token, hooks) },
+  });
+  return { software: sealed, ...(token === undefined ? {} : { pkcs11: token }) };
 }
+
+/** What the signer of software keys asks for is done by the signer of the token, and by no other. */
+function granter(token: SignerClient | undefined, { measured: report }: KeyHooks) {
+  return async (wish: Wish): Promise<unknown> => {
+    if (token === undefined || !isWish(wish)) return nothing();
+    const started = performance.now();
+    let result = "key_unavailable";
+    try {
+      const granted = await token.grant(wish);
+      result = "ok";
+      return granted;
+    } finally {
+      const seconds = (performance.now() - started) / 1000;
+      if (wish.operation === "kek.hand_out") report?.("decrypt", result, seconds);
+    }
+  };
+}
+
+const nothing = async (): Promise<never> => {
+  throw refuse("key_unavailable", { retry_after: 2 });
+};
 
 const usualGuard: GuardSettings = { maxInFlight: 256, maxQueue: 1024, acquireTimeoutMs: 5000 };
 const softwareTimeoutMs = 10_000;

@@ -1,8 +1,9 @@
 /** What travels in the frames: sign requests in binary, everything else as JSON, faults by a closed word. */
 
-import { type ProblemCode, problems } from "#core/problems.ts";
+import { Problem, type ProblemCode, problems } from "#core/problems.ts";
 import { type KeyType, type SignatureName, signatures } from "#core/x509/algorithms.ts";
-import type { HeldKey, KeyRef } from "#domain/keys.ts";
+import type { Wrap, WrappedDek } from "#core/envelope.ts";
+import type { HeldKek, HeldKey, KekInUse, KeyRef } from "#domain/keys.ts";
 
 import { jsonBody, readJson } from "./frames.ts";
 
@@ -12,11 +13,54 @@ export type CallRequest =
   | { readonly operation: "find"; readonly key: KeyRef }
   | { readonly operation: "destroy"; readonly key: KeyRef }
   | { readonly operation: "kek.generate"; readonly label: string }
-  /** A data key, in the clear or wrapped, in base64. */
-  | { readonly operation: "kek.wrap" | "kek.unwrap"; readonly key: KeyRef; readonly octets: string }
+  /** A data key of the database, in base64. */
+  | { readonly operation: "kek.wrap"; readonly key: KeyRef; readonly dek: string }
+  | { readonly operation: "kek.unwrap"; readonly key: KeyRef; readonly wrapped: WrappedBody }
   | { readonly operation: "kek.destroy"; readonly key: KeyRef }
+  | { readonly operation: "kek.use"; readonly versions: readonly KekInUse[] }
+  | { readonly operation: "kek.reseal"; readonly version: number }
+  | Wish
   | { readonly operation: "list" }
   | { readonly operation: "facts" };
+
+/** What the signer of software keys asks of the signer that holds the KEK; the server carries it and the answer. */
+export type Wish =
+  /** Where a box for `take_in` has to go, in base64. */
+  | { readonly operation: "kek.address"; readonly key: KeyRef }
+  /** The data key of a private key, in a box for `address`; both in base64. */
+  | {
+      readonly operation: "kek.hand_out";
+      readonly key: KeyRef;
+      readonly wrapped: WrappedBody;
+      readonly address: string;
+    }
+  /** The data key in the box, wrapped. */
+  | { readonly operation: "kek.take_in"; readonly key: KeyRef; readonly box: string };
+
+/** True for what the server carries; whatever else a signer may say is carried nowhere. */
+export const isWish = ({ operation }: { readonly operation: string }): boolean =>
+  ["kek.address", "kek.hand_out", "kek.take_in"].includes(operation);
+
+/** A wrapped data key with its octets in base64. */
+export interface WrappedBody {
+  readonly wrap: Wrap;
+  readonly octets: string;
+}
+
+/** What came of one step of `kek.reseal`. */
+export interface Resealed {
+  /** Keys brought under the version. */
+  readonly changed: number;
+  /** Keys that are not under it: not tried yet, or not to be opened. */
+  readonly left: number;
+}
+
+/** One use of a KEK for the data key of a private key; `key` is undefined when its version is not known. */
+export interface KekTally {
+  readonly key: KeyRef | undefined;
+  readonly operation: "encrypt" | "decrypt";
+  readonly succeeded: boolean;
+}
 
 /** One signature wanted; `message` is a view that is valid only while the frame is handled. */
 export interface SignRequest {
@@ -95,6 +139,13 @@ export interface RefusalBody {
   readonly sentence: string;
 }
 
+/** A refusal for the wire; undefined for every other fault. */
+export function refusalBody(fault: unknown): Uint8Array | undefined {
+  if (!(fault instanceof Problem)) return undefined;
+  const { code, facts, message } = fault;
+  return jsonBody({ code, facts, sentence: message } satisfies RefusalBody);
+}
+
 /** Reads a refusal; a code this side does not know becomes `key_unavailable`. */
 export function readRefusal(body: Buffer): RefusalBody {
   const value = readJson(body) as Partial<RefusalBody>; // Written by our own binary; checked below.
@@ -131,6 +182,26 @@ export const heldKeyBody = (held: HeldKey): unknown => ({
 export function readHeldKey(value: unknown): HeldKey {
   const held = value as Omit<HeldKey, "spki"> & { spki: string }; // Written by heldKeyBody.
   return { ...held, spki: Uint8Array.fromBase64(held.spki) };
+}
+
+/** A new KEK with its octets as base64, for JSON. */
+export const heldKekBody = (held: HeldKek): unknown => ({ ...held, spki: held.spki?.toBase64() });
+
+/** Reads a new KEK. */
+export function readHeldKek(value: unknown): HeldKek {
+  const held = value as Omit<HeldKek, "spki"> & { spki?: string }; // Written by heldKekBody.
+  return { ...held, spki: held.spki === undefined ? undefined : Uint8Array.fromBase64(held.spki) };
+}
+
+/** A wrapped data key for JSON. */
+export const wrappedBody = ({ wrap, wrappedDek }: WrappedDek): WrappedBody => ({
+  ...{ wrap, octets: wrappedDek.toBase64() },
+});
+
+/** Reads a wrapped data key. */
+export function readWrapped(value: unknown): WrappedDek {
+  const { wrap, octets } = value as WrappedBody; // Written by wrappedBody.
+  return { wrap, wrappedDek: Uint8Array.fromBase64(octets) };
 }
 
 const algorithmNames = Object.keys(signatures) as SignatureName[]; // The keys of the table.

@@ -21,6 +21,13 @@ export function routed(providers: Readonly<Partial<Record<ProviderName, Keys>>>)
       wrap: async (kek, dek) => of(kek.provider).keks.wrap(kek, dek),
       unwrap: async (kek, wrapped) => of(kek.provider).keks.unwrap(kek, wrapped),
       destroy: async (kek) => of(kek.provider).keks.destroy(kek),
+      use: async (versions) => {
+        await Promise.all(all.map((keys) => keys.keks.use(versions)));
+      },
+      reseal: async (version) => {
+        const changed = await Promise.all(all.map((keys) => keys.keks.reseal(version)));
+        return changed.reduce((sum, each) => sum + each, 0);
+      },
     },
     list: async (provider) => of(provider).list(provider),
     facts: async () => (await Promise.all(all.map((keys) => keys.facts()))).flat(),

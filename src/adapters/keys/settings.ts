@@ -1,5 +1,7 @@
 /** What the key adapter is told: where keys live, how they are unlocked, how much may be under way at once. */
 
+import type { KekInUse, KeyRef } from "#domain/keys.ts";
+
 /** Where a PIN or passphrase comes from; it is resolved inside the signer and nowhere else. */
 export type SecretSource =
   | { readonly type: "value"; readonly value: string }
@@ -55,13 +57,22 @@ export interface KeySettings {
 
 /** What one signer process serves: exactly one provider, so that a fault of one never stops the other. */
 export type SignerConfiguration =
-  | { readonly provider: "software"; readonly software: SoftwareSettings }
+  | {
+      readonly provider: "software";
+      readonly software: SoftwareSettings;
+      /** The KEK versions there are, as last told. */
+      readonly keks: readonly KekInUse[];
+    }
   | { readonly provider: "pkcs11"; readonly pkcs11: Pkcs11Settings };
 
 /** Whom the adapter tells what it does. */
 export interface KeyHooks {
   /** One finished operation: `sign`, `generate`, `find`, `destroy`, `decrypt` (of a data key); `ok` or the code it was refused with. */
   readonly measured?: (operation: KeyOperation, result: string, seconds: number) => void;
+  /** One data key wrapped (`encrypt`) or unwrapped (`decrypt`) for a software-held private key, inside the signers. */
+  readonly enveloped?: (operation: "encrypt" | "decrypt", succeeded: boolean) => void;
+  /** One data key, of a value or of a private key, was unwrapped with this KEK. */
+  readonly unwrapped?: (kek: KeyRef) => void;
   /** A fault for the log: a closed sentence without PINs, paths or labels, and facts about it. */
   readonly fault?: (sentence: string, facts: Readonly<Record<string, string | number>>) => void;
 }

@@ -69,8 +69,8 @@ export class Envelopes {
   }
 
   async #header({ key, family, version }: KekVersion, dek: Uint8Array) {
-    const wrappedDek = await this.#deps.keys.keks.wrap(key, dek);
-    return { kek: family, kekVersion: version, wrap: "AES-256-GCM", wrappedDek } as const;
+    const wrapped = await this.#deps.keys.keks.wrap(key, dek);
+    return { ...wrapped, kek: family, kekVersion: version };
   }
 
   async #unwrapped(envelope: Envelope): Promise<Uint8Array> {
@@ -78,7 +78,7 @@ export class Envelopes {
     const version = versions.find((one) => one.version === envelope.kekVersion);
     if (version === undefined || version.status === "retired") return unavailable();
     if (version.family !== envelope.kek) return unavailable();
-    const dek = await this.#deps.keys.keks.unwrap(version.key, envelope.wrappedDek);
+    const dek = await this.#deps.keys.keks.unwrap(version.key, envelope);
     return fitsCommitment(envelope, dek) ? dek : unavailable();
   }
 

@@ -24,7 +24,7 @@ export class Keks {
     this.#deps = deps;
   }
 
-  /** Newest first; none before the first value is sealed. */
+  /** Newest first; none before the first start. */
   versions(): Promise<readonly KekVersion[]> {
     return this.#deps.store.read.envelopes.versions();
   }
@@ -39,6 +39,20 @@ export class Keks {
     const known = activeOf(await this.versions());
     if (known !== undefined) return known;
     return (await this.next(undefined)) ?? activeOf(await this.versions()) ?? unavailable();
+  }
+
+  /** Makes the first version when there is none, and tells the key stores which there are. */
+  async prepare(): Promise<void> {
+    await this.active();
+    await this.tell();
+  }
+
+  /** Tells the key stores which versions open, and which one seals private keys from now on. */
+  async tell(): Promise<void> {
+    const versions = (await this.versions()).flatMap(({ status, version, family, key }) =>
+      status === "retired" ? [] : [{ version, family, status, key }],
+    );
+    await this.#deps.keys.keks.use(versions);
   }
 
   /**
@@ -76,10 +90,8 @@ export class Keks {
     const { keys, provider, family } = this.#deps;
     for (let version = last + 1; version <= last + labelsTried; version += 1) {
       try {
-        return {
-          version,
-          key: await keys.keks.generate({ provider, label: `${family}-v${version}` }),
-        };
+        const { key } = await keys.keks.generate({ provider, label: `${family}-v${version}` });
+        return { version, key };
       } catch (error) {
         if (!(error instanceof Problem && error.code === "already_exists")) throw error;
       }

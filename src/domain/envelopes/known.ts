@@ -27,13 +27,32 @@ export class KekUnusable extends Error {
 }
 
 /**
- * Seals a known value at the first start and opens it at every later one. Throws `KekUnusable` when values are sealed
- * under a label that is not set any more, under a provider that is not configured, or when the provider answers and
- * the value does not open. A provider that is merely away is no reason not to start.
+ * Makes the first KEK and tells the key stores which versions there are, so that private keys can be opened and made.
+ * Throws `KekUnusable` when values are sealed under a label that is not set any more or under a provider that is not
+ * configured, and when an instance would begin without one. A provider that is merely away is else no reason not to
+ * start.
+ */
+export async function prepareKek(deps: KnownValueDeps): Promise<void> {
+  await checkSettings(deps);
+  const { store, keks, log } = deps;
+  try {
+    await keks.prepare();
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    // What an instance is made of is sealed from its first moment on.
+    if ((await store.read.audit.ledgerHead()).seq === 0) {
+      throw new KekUnusable(`The first KEK cannot be made: ${error.message}`);
+    }
+    log.write("warn", "kek_unavailable", { ...(await keks.holder()), code: error.code });
+  }
+}
+
+/**
+ * Seals a known value at the first start and opens it at every later one. Throws `KekUnusable` when the provider
+ * answers and the value does not open. A provider that is merely away is no reason not to start.
  */
 export async function checkKnownValue(deps: KnownValueDeps): Promise<void> {
   const { store, keys, keks, envelopes, log } = deps;
-  await checkSettings(deps);
   const value = await store.read.envelopes.at(place);
   try {
     if (value === undefined) {

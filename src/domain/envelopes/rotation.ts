@@ -4,6 +4,7 @@ import { effectiveRoles } from "#core/access/principal.ts";
 import type { EventDraft } from "#core/audit/actions.ts";
 import { assert, refuse } from "#core/problems.ts";
 import type { Origin } from "#domain/access/call.ts";
+import type { Keys } from "#domain/keys.ts";
 import type { Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { Envelopes } from "./envelopes.ts";
@@ -14,6 +15,7 @@ export interface RotationDeps {
   readonly store: Store;
   readonly random: Random;
   readonly keks: Keks;
+  readonly keys: Pick<Keys, "keks">;
   readonly envelopes: Envelopes;
 }
 
@@ -22,7 +24,7 @@ export interface Rotated {
   readonly family: string;
   readonly oldVersion: number;
   readonly newVersion: number;
-  /** Values whose header was written anew by this run. */
+  /** Values and private keys whose header was written anew by this run. */
   readonly rewrapped: number;
 }
 
@@ -33,6 +35,8 @@ export interface Rotated {
 export class KekRotation {
   readonly #deps: RotationDeps;
   #running: string | undefined;
+  /** True once every private key was seen under the active version in this process. */
+  #settled = false;
 
   constructor(deps: RotationDeps) {
     this.#deps = deps;
@@ -57,12 +61,25 @@ export class KekRotation {
     });
   }
 
-  /** Finishes what a crash or an absent key left open; changes nothing else. */
+  /** Brings every private key under the active version that is not: what a start does before keys are used. */
+  async settle(): Promise<void> {
+    await this.#reseal(await this.#deps.keks.active());
+  }
+
+  /**
+   * Finishes what a crash or an absent key left open, also the first envelopes around private keys that an earlier
+   * release sealed; changes nothing else. Takes up versions another process has made.
+   */
   async finish(): Promise<void> {
     if (this.#running !== undefined) return;
-    const pending = retiringOf(await this.#deps.keks.versions());
-    if (pending === undefined) return;
-    await this.#alone(async () => this.#drain(pending, await this.#deps.keks.active()));
+    const { keks } = this.#deps;
+    await this.#alone(async () => {
+      await keks.prepare();
+      const active = await keks.active();
+      const pending = retiringOf(await keks.versions());
+      if (pending !== undefined) await this.#drain(pending, active);
+      else if (!this.#settled) await this.#reseal(active);
+    });
   }
 
   async #alone<T>(work: () => Promise<T>): Promise<T> {
@@ -75,17 +92,27 @@ export class KekRotation {
   }
 
   async #drain(old: KekVersion, to: KekVersion): Promise<Rotated> {
-    const { store } = this.#deps;
+    const { store, keks } = this.#deps;
     let rewrapped = 0;
+    // New private keys are sealed under the new version before the old ones are looked for.
+    await keks.tell();
     // What is sealed under the old version while this runs is found when the store refuses to retire it.
     for (let round = 0; round < roundsMax; round += 1) {
       rewrapped += await this.#rewrapAll(old, to);
+      rewrapped += await this.#reseal(to);
       if (await store.atomically((tx) => tx.envelopes.retire(old.version))) {
+        await keks.tell();
         const { version: oldVersion } = old;
         return { family: to.family, oldVersion, newVersion: to.version, rewrapped };
       }
     }
     throw refuse("key_unavailable", { retry_after: 2 });
+  }
+
+  async #reseal(to: KekVersion): Promise<number> {
+    const resealed = await this.#deps.keys.keks.reseal(to.version);
+    this.#settled = true;
+    return resealed;
   }
 
   async #rewrapAll(old: KekVersion, to: KekVersion): Promise<number> {

@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { SignerClient } from "#adapters/keys/client.ts";
 import type { KeySettings } from "#adapters/keys/settings.ts";
 import type { HeldKey } from "#domain/keys.ts";
-import { newKeyStore, signerCommand } from "#test/support/keystore.ts";
+import { newKeyStore, newVersion, signerCommand } from "#test/support/keystore.ts";
+import { noLink } from "#test/support/sealed-store.ts";
 import { ticketFor, verifies } from "#test/support/signing.ts";
 
 const opened: SignerClient[] = [];
@@ -124,6 +125,7 @@ async function clientWithKey(options: ClientOptions) {
   const faults: string[] = [];
   const client = clientFor(options.settings ?? newKeyStore(), options, faults);
   await client.start();
+  await client.keks.use([await newVersion(client, 1)]);
   const keyType = options.keyType ?? "ecdsa-p256";
   const held = await client.generate({ provider: "software", label: "ca", keyType, role: "ca" });
   return { client, held, faults };
@@ -135,7 +137,8 @@ function clientFor(
   faults: string[] = [],
 ): SignerClient {
   const client = new SignerClient({
-    configuration: { provider: "software", software: settings.software },
+    configuration: { provider: "software", software: settings.software, keks: [] },
+    grant: noLink.wish,
     command: options.command ?? signerCommand,
     privateDir: settings.privateDir,
     operationTimeoutMs: options.operationTimeoutMs ?? 10_000,

@@ -6,7 +6,7 @@ import { parseEnvelope } from "#core/envelope.ts";
 import { refuse } from "#core/problems.ts";
 import { Envelopes, keepSealed } from "#domain/envelopes/envelopes.ts";
 import { Keks } from "#domain/envelopes/keks.ts";
-import { checkKnownValue } from "#domain/envelopes/known.ts";
+import { checkKnownValue, prepareKek } from "#domain/envelopes/known.ts";
 import { placeOf } from "#domain/envelopes/places.ts";
 import { KekRotation } from "#domain/envelopes/rotation.ts";
 import { rootOrigin } from "#test/support/issuance.ts";
@@ -26,7 +26,7 @@ function sealingWorld() {
     counted.push(`${operation} ${succeeded}`);
   };
   const envelopes = new Envelopes({ keks, keys, random, onOperation });
-  const rotation = new KekRotation({ store, random, keks, envelopes });
+  const rotation = new KekRotation({ store, random, keks, keys, envelopes });
   return { store, keys, clock, random, keks, envelopes, rotation, counted };
 }
 
@@ -159,7 +159,7 @@ describe("a rotation", () => {
     const keks = new Keks({ store, keys, clock, provider: "pkcs11", family: "pkid-kek" });
     const envelopes = new Envelopes({ keks, keys, random, onOperation: () => {} });
     expect(await envelopes.open(await stored(1))).toEqual(secretOf(1));
-    const rotation = new KekRotation({ store, random, keks, envelopes });
+    const rotation = new KekRotation({ store, random, keks, keys, envelopes });
     expect((await rotation.rotate(rootOrigin)).family).toBe("pkid-kek");
     const key = { provider: "pkcs11", label: "pkid-kek-v2" };
     expect(await keks.versions()).toMatchObject([{ version: 2, key }, { status: "retired" }]);
@@ -176,11 +176,12 @@ describe("a rotation", () => {
 
 describe("V-12: the known value", () => {
   const said: string[] = [];
-  const check = (labelled = false) =>
-    checkKnownValue({
-      ...{ ...world, labelled, usualFamily: "kek" },
-      log: { write: (_level, message) => void said.push(message) },
-    });
+  const check = async (labelled = false) => {
+    const log = { write: (_level: string, message: string) => void said.push(message) };
+    const known = { ...world, labelled, usualFamily: "kek", log };
+    await prepareKek(known);
+    await checkKnownValue(known);
+  };
 
   test("is sealed at the first start, and opens at every later one, also after a rotation", async () => {
     await check();

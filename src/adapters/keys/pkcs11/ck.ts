@@ -52,6 +52,7 @@ export const cka = {
 export const ckm = {
   rsaKeyPairGen: 0x0,
   rsaPkcs: 0x1,
+  rsaPkcsOaep: 0x9,
   rsaPkcsPss: 0xd,
   sha256: 0x250,
   sha384: 0x260,

@@ -1,9 +1,10 @@
 /** What the main thread of a signer and its workers say to each other. */
 
 import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
-import type { HeldKey, KeyRef, ListedKey } from "#domain/keys.ts";
+import type { WrappedDek } from "#core/envelope.ts";
+import type { HeldKek, HeldKey, ListedKey } from "#domain/keys.ts";
 import type { RefusalBody, RestartWish } from "#adapters/keys/requests.ts";
-import type { LocalRef } from "#adapters/keys/signer/provider.ts";
+import type { DekUse, LocalRef } from "#adapters/keys/signer/provider.ts";
 
 /** What a worker is started with; the login is the process's, so no worker ever knows the PIN. */
 export interface WorkerStart {
@@ -25,17 +26,25 @@ export type Work =
   | { readonly operation: "destroy"; readonly ref: LocalRef }
   | { readonly operation: "kek.generate"; readonly label: string }
   | {
-      readonly operation: "kek.wrap" | "kek.unwrap";
+      readonly operation: "kek.wrap";
       readonly ref: LocalRef;
-      readonly octets: Uint8Array;
+      readonly dek: Uint8Array;
+      readonly use: DekUse;
+    }
+  | {
+      readonly operation: "kek.unwrap";
+      readonly ref: LocalRef;
+      readonly wrapped: WrappedDek;
+      readonly use: DekUse;
     }
   | { readonly operation: "kek.destroy"; readonly ref: LocalRef };
 
 export type Outcome =
   | { readonly status: "signed"; readonly signature: Uint8Array }
   | { readonly status: "held"; readonly held: HeldKey }
-  | { readonly status: "kek"; readonly ref: KeyRef }
-  | { readonly status: "octets"; readonly octets: Uint8Array }
+  | { readonly status: "kek"; readonly held: HeldKek }
+  | { readonly status: "wrapped"; readonly wrapped: WrappedDek }
+  | { readonly status: "unwrapped"; readonly dek: Uint8Array }
   | { readonly status: "listed"; readonly keys: readonly ListedKey[] }
   | { readonly status: "done" }
   | { readonly status: "refused"; readonly refusal: RefusalBody; readonly note: string }

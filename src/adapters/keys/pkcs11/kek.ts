@@ -1,169 +1,84 @@
-/** A key-encryption key on a token: made, proven, and used with AES-256-GCM (KEK-3). */
+/** A key-encryption key on a token: AES-256 where the token wraps with AES-GCM, else RSA where it unwraps with OAEP (KEK-3). */
 
 import { randomBytes } from "node:crypto";
 
-import { equalInConstantTime } from "#core/crypto.ts";
-import { refuse } from "#core/problems.ts";
-import type { KeyRef } from "#domain/keys.ts";
+import type { WrappedDek } from "#core/envelope.ts";
+import { Problem, refuse } from "#core/problems.ts";
+import type { HeldKek } from "#domain/keys.ts";
 
-import { cka, ckk, ckm, ckoSecret } from "./ck.ts";
-import { waysOut } from "./extraction.ts";
-import type { Handle, Mechanism, P11, Template } from "./module.ts";
-import { readAttribute } from "./public-half.ts";
-import { returnValueOf } from "./rv.ts";
+import { cka, ckoPrivate, ckoSecret } from "./ck.ts";
+import { generateAesKek, unwrapAes, wrapAes } from "./kek-aes.ts";
+import { generateRsaKek, unwrapRsa, wrapRsa } from "./kek-rsa.ts";
+import type { Handle, P11 } from "./module.ts";
 import { findObjects } from "./objects.ts";
 
+/** A KEK found on its token. */
+export type TokenKek =
+  | { readonly kind: "aes"; readonly key: Handle }
+  | {
+      readonly kind: "rsa";
+      readonly key: Handle;
+      readonly publicKey: Handle | undefined;
+      /** SubjectPublicKeyInfo, DER; the id of the key is its digest. */
+      readonly spki: Uint8Array;
+    };
+
 /**
- * Makes a KEK under `label` in a read-write session. Refuses `already_exists` for a label in use, and
- * `not_supported`, with the key destroyed, when the token does not keep it or does not wrap with it (KEY-2).
+ * Makes a KEK under `label` in a read-write session. What a token can is found out by doing it, never read from its
+ * list of mechanisms. Refuses `already_exists` for a label in use, and `not_supported`, with what was made destroyed,
+ * when the token does not keep such a key or wraps with neither (KEY-2).
  */
-export function generateKekOnToken(p11: P11, session: Handle, label: string): KeyRef {
-  const taken = [
-    { type: cka.class, value: ckoSecret },
-    { type: cka.label, value: label },
-  ];
-  if (findObjects(p11, session, taken, 1).length > 0) {
-    throw refuse("already_exists", { field: "label" });
+export function generateKekOnToken(
+  p11: P11,
+  session: Handle,
+  { label, serial: deviceSerial }: { readonly label: string; readonly serial: string },
+): HeldKek {
+  for (const kind of [ckoSecret, ckoPrivate]) {
+    const taken = [
+      { type: cka.class, value: kind },
+      { type: cka.label, value: label },
+    ];
+    if (findObjects(p11, session, taken, 1).length > 0) {
+      throw refuse("already_exists", { field: "label" });
+    }
   }
-  const id = randomBytes(20);
-  const key = generated(p11, session, [
-    { type: cka.label, value: label },
-    { type: cka.id, value: id },
-  ]);
   try {
-    prove(p11, session, key);
-    return { provider: "pkcs11", label, id: id.toString("hex") };
+    const id = randomBytes(20);
+    generateAesKek(p11, session, { label, id });
+    const key = { provider: "pkcs11", label, id: id.toString("hex") } as const;
+    return { key, keyType: "aes-256", spki: undefined, deviceSerial };
   } catch (fault) {
-    p11.C_DestroyObject(session, key);
-    throw fault;
+    if (!(fault instanceof Problem && fault.code === "not_supported")) throw fault;
+    const { id, ...made } = generateRsaKek(p11, session, label, fault);
+    return { key: { provider: "pkcs11", label, id }, ...made, deviceSerial };
   }
 }
 
-/** IV, ciphertext and tag of a data key. */
-export function wrapOnToken(p11: P11, session: Handle, kek: Handle, dek: Uint8Array): Uint8Array {
-  const iv = randomBytes(ivBytes);
-  start(iv, (mechanism) => p11.C_EncryptInit(session, mechanism, kek));
-  const sealed = p11.C_Encrypt(session, Buffer.from(dek), Buffer.alloc(outputBytes));
-  return new Uint8Array(Buffer.concat([iv, sealed]));
+/** A data key wrapped, bound to `context`. */
+export function wrapOnToken(
+  p11: P11,
+  session: Handle,
+  kek: TokenKek,
+  { dek, context }: { readonly dek: Uint8Array; readonly context: Buffer },
+): WrappedDek {
+  if (kek.kind === "rsa")
+    return { wrap: "RSA-OAEP-SHA256", wrappedDek: wrapRsa(kek.spki, dek, context) };
+  return { wrap: "AES-256-GCM", wrappedDek: wrapAes(p11, session, kek.key, { dek, context }) };
 }
 
-/** The data key; refuses `key_unavailable` for whatever the token does not open. */
+/** The data key; refuses `key_unavailable` for whatever the token does not open, or opens for another context. */
 export function unwrapOnToken(
   p11: P11,
   session: Handle,
-  kek: Handle,
-  wrapped: Uint8Array,
+  kek: TokenKek,
+  { wrapped, context }: { readonly wrapped: WrappedDek; readonly context: Buffer },
 ): Uint8Array {
-  if (wrapped.length <= ivBytes) throw refuse("key_unavailable", { retry_after: 2 });
-  start(Buffer.from(wrapped.subarray(0, ivBytes)), (mechanism) =>
-    p11.C_DecryptInit(session, mechanism, kek),
-  );
-  try {
-    const sealed = Buffer.from(wrapped.subarray(ivBytes));
-    return new Uint8Array(p11.C_Decrypt(session, sealed, Buffer.alloc(outputBytes)));
-  } catch (fault) {
-    // Tokens name altered octets as they like, some as a failure of the device: it is no reason to restart one.
-    const rv = returnValueOf(fault);
-    if (rv === undefined || !refusals.has(rv.name)) throw fault;
-    throw refuse("key_unavailable", { retry_after: 2 });
-  }
+  const octets = wrapped.wrappedDek;
+  const fits = wrapped.wrap === wraps[kek.kind];
+  if (!fits) throw refuse("key_unavailable", { retry_after: 2 });
+  return kek.kind === "rsa"
+    ? unwrapRsa(p11, session, kek.key, { octets, context })
+    : unwrapAes(p11, session, kek.key, { octets, context });
 }
 
-function generated(p11: P11, session: Handle, names: Template): Handle {
-  try {
-    return p11.C_GenerateKey(session, { mechanism: ckm.aesKeyGen }, [...names, ...flags]);
-  } catch (fault) {
-    if (returnValueOf(fault)?.action !== "configuration") throw fault;
-    throw refuse("not_supported", {}, "This token makes no AES keys.");
-  }
-}
-
-function prove(p11: P11, session: Handle, key: Handle): void {
-  for (const [type, wanted] of expected) {
-    const octet = readAttribute(p11, session, key, type);
-    // A usage flag the token does not know for this kind of key is a usage it does not offer.
-    const wrong = octet === undefined ? wanted || core.has(type) : (octet[0] === 1) !== wanted;
-    if (wrong) throw unfit("reports a wrong value for one of its flags");
-  }
-  const [way] = waysOut(p11, session, key);
-  if (way !== undefined) throw unfit(way);
-  const dek = randomBytes(32);
-  if (!roundTrips(p11, session, key, dek)) throw unfit("does not open what it sealed");
-}
-
-function roundTrips(p11: P11, session: Handle, key: Handle, dek: Uint8Array): boolean {
-  try {
-    const wrapped = wrapOnToken(p11, session, key, dek);
-    const opened = unwrapOnToken(p11, session, key, wrapped);
-    return wrapped.length === dek.length + 28 && equalInConstantTime(opened, dek);
-  } catch (fault) {
-    const action = returnValueOf(fault)?.action;
-    if (action !== "configuration" && action !== "request") throw fault;
-    return false; // The token has no AES-256-GCM, or not with an IV of ours.
-  }
-}
-
-/** The parameter as PKCS#11 2.40 and later lay it out, and as 2.30 does: a token takes one of them. */
-function start(iv: Buffer, begin: (mechanism: Mechanism) => void): void {
-  const parameter = { iv, aad: wrapContext, ivBits: ivBytes * 8, tagBits: 128 };
-  const mechanism = ckm.aesGcm;
-  try {
-    begin({ mechanism, parameter: { type: gcmWithBits, ...parameter } });
-  } catch (fault) {
-    const name = returnValueOf(fault)?.name;
-    if (name !== "CKR_MECHANISM_PARAM_INVALID" && name !== "CKR_ARGUMENTS_BAD") throw fault;
-    begin({ mechanism, parameter: { type: gcmWithoutBits, ...parameter } });
-  }
-}
-
-const unfit = (what: string) =>
-  refuse("not_supported", {}, `The new KEK ${what}; it was destroyed. This token keeps no KEK.`);
-
-const flags: Template = [
-  { type: cka.class, value: ckoSecret },
-  { type: cka.keyType, value: ckk.aes },
-  { type: cka.valueLength, value: 32 },
-  { type: cka.token, value: true },
-  { type: cka.private, value: true },
-  { type: cka.sensitive, value: true },
-  { type: cka.extractable, value: false },
-  { type: cka.encrypt, value: true },
-  { type: cka.decrypt, value: true },
-  { type: cka.wrap, value: false },
-  { type: cka.unwrap, value: false },
-  { type: cka.sign, value: false },
-  { type: cka.verify, value: false },
-  { type: cka.derive, value: false },
-];
-
-const expected = [
-  [cka.token, true],
-  [cka.private, true],
-  [cka.sensitive, true],
-  [cka.alwaysSensitive, true],
-  [cka.extractable, false],
-  [cka.neverExtractable, true],
-  [cka.encrypt, true],
-  [cka.decrypt, true],
-  [cka.wrap, false],
-  [cka.unwrap, false],
-  [cka.sign, false],
-  [cka.derive, false],
-] as const;
-const core: ReadonlySet<number> = new Set([cka.sensitive, cka.extractable, cka.wrap]);
-
-const refusals: ReadonlySet<string> = new Set([
-  "CKR_GENERAL_ERROR",
-  "CKR_FUNCTION_FAILED",
-  "CKR_ENCRYPTED_DATA_INVALID",
-  "CKR_ENCRYPTED_DATA_LEN_RANGE",
-  "CKR_DATA_INVALID",
-  "CKR_DATA_LEN_RANGE",
-]);
-
-const wrapContext = Buffer.from("pkid/wrap/1");
-const ivBytes = 12;
-const outputBytes = 128;
-/** CK_PARAMS_AES_GCM_v240 and CK_PARAMS_AES_GCM of pkcs11js: which structure the parameter becomes. */
-const gcmWithBits = 7;
-const gcmWithoutBits = 3;
+const wraps = { aes: "AES-256-GCM", rsa: "RSA-OAEP-SHA256" } as const;

@@ -2,12 +2,13 @@
 
 import { Problem, refuse } from "#core/problems.ts";
 import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
-import type { HeldKey, KeyRef, ListedKey, ProviderFacts } from "#domain/keys.ts";
+import type { WrappedDek } from "#core/envelope.ts";
+import type { HeldKek, HeldKey, ListedKey, ProviderFacts } from "#domain/keys.ts";
 import { RestartNeeded, type RestartWish } from "#adapters/keys/requests.ts";
 import type { Pkcs11Settings } from "#adapters/keys/settings.ts";
-import type { LocalRef, SigningProvider } from "#adapters/keys/signer/provider.ts";
+import type { DekUse, LocalRef, SigningProvider } from "#adapters/keys/signer/provider.ts";
 
-import type { Outcome, Work } from "./jobs.ts";
+import type { Outcome } from "./jobs.ts";
 import { WorkerPool } from "./pool.ts";
 import { openToken, type Token } from "./token.ts";
 
@@ -34,6 +35,8 @@ export async function openPkcs11Provider(
 }
 
 class Pkcs11Provider implements SigningProvider {
+  readonly servesSigners = true;
+  readonly sealing = undefined;
   readonly #token: Token;
   readonly #pool: WorkerPool;
   readonly #deps: Pkcs11Deps;
@@ -76,29 +79,27 @@ class Pkcs11Provider implements SigningProvider {
     if (outcome.status !== "done") throw this.#failure(outcome);
   }
 
-  async generateKek(label: string): Promise<KeyRef> {
+  async generateKek(label: string): Promise<HeldKek> {
     const outcome = await this.#pool.run({ operation: "kek.generate", label });
-    if (outcome.status === "kek") return outcome.ref;
+    if (outcome.status === "kek") return outcome.held;
     throw this.#failure(outcome);
   }
 
-  async wrap(kek: LocalRef, dek: Uint8Array): Promise<Uint8Array> {
-    return this.#octets({ operation: "kek.wrap", ref: kek, octets: dek });
+  async wrap(ref: LocalRef, dek: Uint8Array, use: DekUse): Promise<WrappedDek> {
+    const outcome = await this.#pool.run({ operation: "kek.wrap", ref, dek, use });
+    if (outcome.status === "wrapped") return outcome.wrapped;
+    throw this.#failure(outcome);
   }
 
-  async unwrap(kek: LocalRef, wrapped: Uint8Array): Promise<Uint8Array> {
-    return this.#octets({ operation: "kek.unwrap", ref: kek, octets: wrapped });
+  async unwrap(ref: LocalRef, wrapped: WrappedDek, use: DekUse): Promise<Uint8Array> {
+    const outcome = await this.#pool.run({ operation: "kek.unwrap", ref, wrapped, use });
+    if (outcome.status === "unwrapped") return outcome.dek;
+    throw this.#failure(outcome);
   }
 
   async destroyKek(kek: LocalRef): Promise<void> {
     const outcome = await this.#pool.run({ operation: "kek.destroy", ref: kek });
     if (outcome.status !== "done") throw this.#failure(outcome);
-  }
-
-  async #octets(work: Work): Promise<Uint8Array> {
-    const outcome = await this.#pool.run(work);
-    if (outcome.status === "octets") return outcome.octets;
-    throw this.#failure(outcome);
   }
 
   async list(): Promise<readonly ListedKey[]> {

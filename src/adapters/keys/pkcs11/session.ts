@@ -3,13 +3,14 @@
 import { refuse } from "#core/problems.ts";
 import type { SignatureName } from "#core/x509/algorithms.ts";
 import { keyIdOf } from "#core/x509/public-keys.ts";
+import type { WrappedDek } from "#core/envelope.ts";
 import type { HeldKey, ListedKey } from "#domain/keys.ts";
 import { checkFits } from "#adapters/keys/fits.ts";
 import { RestartNeeded } from "#adapters/keys/requests.ts";
-import type { LocalRef } from "#adapters/keys/signer/provider.ts";
+import { type DekUse, type LocalRef, useContext } from "#adapters/keys/signer/provider.ts";
 
 import { cka, ckf, ckoPrivate, ckoPublic, ckoSecret } from "./ck.ts";
-import { unwrapOnToken, wrapOnToken } from "./kek.ts";
+import { type TokenKek, unwrapOnToken, wrapOnToken } from "./kek.ts";
 import { tokenSignature } from "./mechanisms.ts";
 import type { Handle, P11, Template } from "./module.ts";
 import { listTokenKeys } from "./listing.ts";
@@ -90,21 +91,27 @@ export class TokenSession {
     });
   }
 
-  /** Wraps a data key: IV, ciphertext and tag. */
-  wrap(kek: LocalRef, dek: Uint8Array): Uint8Array {
-    return this.#healing(() => wrapOnToken(this.#p11, this.#current(), this.#kek(kek), dek));
+  /** Wraps a data key for one use. */
+  wrap(kek: LocalRef, dek: Uint8Array, use: DekUse): WrappedDek {
+    const what = { dek, context: useContext[use] };
+    return this.#healing(() => wrapOnToken(this.#p11, this.#current(), this.#kek(kek), what));
   }
 
   /** The data key; refuses `key_unavailable` for whatever the token does not open. */
-  unwrap(kek: LocalRef, wrapped: Uint8Array): Uint8Array {
-    return this.#healing(() => unwrapOnToken(this.#p11, this.#current(), this.#kek(kek), wrapped));
+  unwrap(kek: LocalRef, wrapped: WrappedDek, use: DekUse): Uint8Array {
+    const what = { wrapped, context: useContext[use] };
+    return this.#healing(() => unwrapOnToken(this.#p11, this.#current(), this.#kek(kek), what));
   }
 
   /** Destroys a key-encryption key. */
   destroyKek(kek: LocalRef): void {
     this.#healing(() => {
-      const key = this.#kek(kek);
-      this.writing((session) => this.#p11.C_DestroyObject(session, key));
+      const found = this.#kek(kek);
+      const publicKey = found.kind === "rsa" ? found.publicKey : undefined;
+      this.writing((session) => {
+        this.#p11.C_DestroyObject(session, found.key);
+        if (publicKey !== undefined) this.#p11.C_DestroyObject(session, publicKey);
+      });
       this.#seen.delete(nameOf(kek));
     });
   }
@@ -176,17 +183,22 @@ export class TokenSession {
     return { held, privateKey, publicKey };
   }
 
-  /** Exactly one secret object of this id and label; searched each time, because it is rarely used. */
-  #kek(ref: LocalRef): Handle {
+  /** Exactly one object of this id and label; searched each time, because it is rarely used. */
+  #kek(ref: LocalRef): TokenKek {
     const [key, second] = this.#objects([
       { type: cka.class, value: ckoSecret },
       { type: cka.id, value: Buffer.from(ref.id, "hex") },
       { type: cka.label, value: ref.label },
     ]);
-    if (key === undefined) throw this.#missing(ref);
+    if (key === undefined) {
+      // An RSA key is found as every other pair is, and its id is proven to be that of its public half.
+      const { held, privateKey, publicKey } = this.#search(ref);
+      this.#seen.add(nameOf(ref));
+      return { kind: "rsa", key: privateKey, publicKey, spki: held.spki };
+    }
     if (second !== undefined) throw refuse("key_unavailable", { retry_after: 2 });
     this.#seen.add(nameOf(ref));
-    return key;
+    return { kind: "aes", key };
   }
 
   #missing(ref: LocalRef): RestartNeeded {

@@ -64,12 +64,14 @@ function attempt(p11: P11, session: TokenSession, serial: string, work: Work): O
     case "kek.generate":
       return {
         status: "kek",
-        ref: session.writing((writable) => generateKekOnToken(p11, writable, work.label)),
+        held: session.writing((writable) =>
+          generateKekOnToken(p11, writable, { label: work.label, serial }),
+        ),
       };
     case "kek.wrap":
-      return { status: "octets", octets: session.wrap(work.ref, work.octets) };
+      return { status: "wrapped", wrapped: session.wrap(work.ref, work.dek, work.use) };
     case "kek.unwrap":
-      return { status: "octets", octets: session.unwrap(work.ref, work.octets) };
+      return { status: "unwrapped", dek: session.unwrap(work.ref, work.wrapped, work.use) };
     case "kek.destroy":
       session.destroyKek(work.ref);
       return { status: "done" };

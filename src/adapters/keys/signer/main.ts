@@ -12,6 +12,7 @@ import { openStream } from "#adapters/keys/stream.ts";
 import { forbidDumps } from "./no-dumps.ts";
 import type { SigningProvider } from "./provider.ts";
 import { SignerService } from "./serve.ts";
+import { ServerLink } from "./server-link.ts";
 
 /** What the binary knows and a module inside it cannot. */
 export interface SignerDeps {
@@ -65,10 +66,11 @@ async function open(
     outbox.flush();
     process.exit(restartExitCode);
   };
+  const link = new ServerLink(outbox);
   try {
-    const provider = await openProvider(configuration, outbox, { ...deps, restart });
+    const provider = await openProvider(configuration, link, { ...deps, restart });
     outbox.add(frameKinds.ready, 0, [jsonBody(provider.facts())]);
-    return new SignerService({ provider, outbox, restart });
+    return new SignerService({ provider, outbox, link, restart });
   } catch (fault) {
     outbox.add(frameKinds.fault, 0, [faultBody(fault)]);
     outbox.flush();
@@ -79,14 +81,16 @@ async function open(
 
 async function openProvider(
   configuration: SignerConfiguration,
-  outbox: Outbox,
+  link: ServerLink,
   { workerUrl, restart }: SignerDeps & { readonly restart: (reason: string) => void },
 ): Promise<SigningProvider> {
-  if (configuration.provider === "software")
-    return openSoftwareProvider(configuration.software, workerUrl);
+  if (configuration.provider === "software") {
+    const provider = openSoftwareProvider(configuration.software, { workerUrl, link });
+    provider.sealing?.use(configuration.keks);
+    return provider;
+  }
   const { openPkcs11Provider } = await import("#adapters/keys/pkcs11/provider.ts");
-  const note = (sentence: string) =>
-    outbox.add(frameKinds.note, 0, [Buffer.from(sentence, "utf8")]);
+  const note = (sentence: string) => link.note(sentence);
   return openPkcs11Provider(configuration.pkcs11, { workerUrl, restart, note });
 }
 

@@ -1,10 +1,24 @@
 /** What a provider of keys does inside the signer process. */
 
+import type { WrappedDek } from "#core/envelope.ts";
 import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
-import type { HeldKey, KeyRef, ListedKey, ProviderFacts } from "#domain/keys.ts";
+import type { HeldKek, HeldKey, KekInUse, KeyRef, ListedKey, ProviderFacts } from "#domain/keys.ts";
+import type { Resealed } from "#adapters/keys/requests.ts";
 
 /** Names a key inside one provider. */
 export type LocalRef = Pick<KeyRef, "id" | "label">;
+
+/**
+ * Whose data key is wrapped: of a value in the database, which the server seals and opens, or of a private key, which
+ * it never may. What is wrapped for one does not unwrap for the other.
+ */
+export type DekUse = "value" | "private key";
+
+/** What binds a wrapped data key to its use; the first is older than the second. */
+export const useContext: Readonly<Record<DekUse, Buffer>> = {
+  value: Buffer.from("pkid/wrap/1"),
+  "private key": Buffer.from("pkid/wrap-private-key/1"),
+};
 
 /**
  * One provider. It refuses with `key_unavailable`, `key_type_unsupported`, `already_exists` or `not_supported`;
@@ -18,10 +32,21 @@ export interface SigningProvider {
   sign(ref: LocalRef, algorithm: SignatureName, message: Buffer): Uint8Array | Promise<Uint8Array>;
   list(): Promise<readonly ListedKey[]>;
   destroy(ref: LocalRef): Promise<void>;
-  generateKek(label: string): Promise<KeyRef>;
-  /** IV, ciphertext and tag. */
-  wrap(kek: LocalRef, dek: Uint8Array): Promise<Uint8Array>;
+  generateKek(label: string): Promise<HeldKek>;
+  wrap(kek: LocalRef, dek: Uint8Array, use: DekUse): Promise<WrappedDek>;
   /** Refuses with `key_unavailable`, whatever the reason. */
-  unwrap(kek: LocalRef, wrapped: Uint8Array): Promise<Uint8Array>;
+  unwrap(kek: LocalRef, wrapped: WrappedDek, use: DekUse): Promise<Uint8Array>;
   destroyKek(kek: LocalRef): Promise<void>;
+  /** True when other signers may have data keys of private keys wrapped and unwrapped here. */
+  readonly servesSigners: boolean;
+  /** Undefined where private keys are the device's own business. */
+  readonly sealing: PrivateKeySealing | undefined;
+}
+
+/** Private keys sealed under a KEK. */
+export interface PrivateKeySealing {
+  /** Takes the versions there are, all of them. */
+  use(versions: readonly KekInUse[]): void;
+  /** One step of `KekKeys.reseal`. */
+  reseal(version: number): Promise<Resealed>;
 }

@@ -1,6 +1,5 @@
 /** Answers the requests of one server, inside the signer process. */
 
-import { Problem } from "#core/problems.ts";
 import {
   type FrameKind,
   frameKinds,
@@ -11,29 +10,41 @@ import {
 import {
   type CallRequest,
   faultBody,
+  heldKekBody,
   heldKeyBody,
   readSignRequest,
-  type RefusalBody,
+  readWrapped,
+  refusalBody,
+  type Resealed,
   RestartNeeded,
+  type Wish,
+  wrappedBody,
 } from "#adapters/keys/requests.ts";
+import { refuse } from "#core/problems.ts";
 
+import { boxFor, Mailbox } from "./hand-over.ts";
 import type { SigningProvider } from "./provider.ts";
+import type { ServerLink } from "./server-link.ts";
 
 /** Serves one provider over one outbox. */
 export class SignerService {
   readonly #provider: SigningProvider;
   readonly #outbox: Outbox;
+  readonly #link: ServerLink;
   readonly #restart: (reason: string) => void;
+  readonly #mailbox = new Mailbox();
   #unflushed = 0;
 
   constructor(deps: {
     readonly provider: SigningProvider;
     readonly outbox: Outbox;
+    readonly link: ServerLink;
     /** Ends the process, after what is answered has left. */
     readonly restart: (reason: string) => void;
   }) {
     this.#provider = deps.provider;
     this.#outbox = deps.outbox;
+    this.#link = deps.link;
     this.#restart = deps.restart;
   }
 
@@ -41,6 +52,7 @@ export class SignerService {
   handle(kind: number, id: number, body: Buffer): void {
     if (kind === frameKinds.sign) this.#sign(id, body);
     else if (kind === frameKinds.call) void this.#call(id, readJson(body));
+    else this.#link.answered(kind, id, body);
   }
 
   #sign(id: number, body: Buffer): void {
@@ -88,11 +100,24 @@ export class SignerService {
         await this.#provider.destroy(call.key);
         return null;
       case "kek.generate":
-        return this.#provider.generateKek(call.label);
+        return heldKekBody(await this.#provider.generateKek(call.label));
       case "kek.wrap":
-        return (await this.#provider.wrap(call.key, octetsOf(call))).toBase64();
-      case "kek.unwrap":
-        return (await this.#provider.unwrap(call.key, octetsOf(call))).toBase64();
+        return wrappedBody(
+          await this.#provider.wrap(call.key, Uint8Array.fromBase64(call.dek), "value"),
+        );
+      case "kek.unwrap": {
+        const wrapped = readWrapped(call.wrapped);
+        return (await this.#provider.unwrap(call.key, wrapped, "value")).toBase64();
+      }
+      case "kek.use":
+        this.#provider.sealing?.use(call.versions);
+        return null;
+      case "kek.reseal":
+        return (await this.#provider.sealing?.reseal(call.version)) ?? nothingLeft;
+      case "kek.address":
+      case "kek.hand_out":
+      case "kek.take_in":
+        return this.#grant(call);
       case "kek.destroy":
         await this.#provider.destroyKek(call.key);
         return null;
@@ -102,6 +127,24 @@ export class SignerService {
         return this.#provider.facts();
       default:
         return call satisfies never;
+    }
+  }
+
+  /** Serves another signer: no data key of a private key leaves this process but in a box for one. */
+  async #grant(wish: Wish): Promise<unknown> {
+    const provider = this.#provider;
+    if (!provider.servesSigners) throw refuse("key_unavailable", { retry_after: 2 });
+    if (wish.operation === "kek.address") return this.#mailbox.address.toBase64();
+    const dek =
+      wish.operation === "kek.hand_out"
+        ? await provider.unwrap(wish.key, readWrapped(wish.wrapped), "private key")
+        : this.#mailbox.open(Uint8Array.fromBase64(wish.box));
+    try {
+      if (wish.operation === "kek.take_in")
+        return wrappedBody(await provider.wrap(wish.key, dek, "private key"));
+      return boxFor(Uint8Array.fromBase64(wish.address), dek).toBase64();
+    } finally {
+      dek.fill(0);
     }
   }
 
@@ -115,14 +158,13 @@ export class SignerService {
   }
 }
 
-const octetsOf = (call: { readonly octets: string }) => Uint8Array.fromBase64(call.octets);
-
 /** A refusal crosses as such; anything else is a bug of the signer and crosses as a fault. */
 function failureBody(fault: unknown): readonly [FrameKind, Uint8Array] {
-  if (!(fault instanceof Problem)) return [frameKinds.fault, faultBody(fault)];
-  const { code, facts, message } = fault;
-  const refusal = { code, facts, sentence: message } satisfies RefusalBody;
-  return [frameKinds.refused, jsonBody(refusal)];
+  const refusal = refusalBody(fault);
+  return refusal === undefined
+    ? [frameKinds.fault, faultBody(fault)]
+    : [frameKinds.refused, refusal];
 }
 
+const nothingLeft: Resealed = { changed: 0, left: 0 };
 const inlineBatch = 16;

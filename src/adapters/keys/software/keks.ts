@@ -1,4 +1,4 @@
-/** Key-encryption keys in sealed files, beside the private keys and under the same master key. */
+/** Key-encryption keys in files sealed under the master key, beside the private keys they seal. */
 
 import { randomBytes } from "node:crypto";
 import { readdirSync } from "node:fs";
@@ -6,8 +6,9 @@ import { join } from "node:path";
 
 import { openAes256Gcm, sealAes256Gcm } from "#core/crypto.ts";
 import { refuse } from "#core/problems.ts";
-import type { KeyRef, ListedKey } from "#domain/keys.ts";
-import type { LocalRef } from "#adapters/keys/signer/provider.ts";
+import type { WrappedDek } from "#core/envelope.ts";
+import type { HeldKek, ListedKey } from "#domain/keys.ts";
+import { type DekUse, type LocalRef, useContext } from "#adapters/keys/signer/provider.ts";
 
 import { createDurably, readSmall, removeDurably } from "./files.ts";
 import type { MasterKey } from "./master-key.ts";
@@ -29,8 +30,8 @@ export class SealedKeks {
   }
 
   /** Refuses `already_exists` for a label in use. */
-  add(label: string): KeyRef {
-    for (const name of kekFiles(this.#deps.directory)) {
+  add(label: string): HeldKek {
+    for (const name of kekNames(this.#deps.directory)) {
       if (this.#read(name.slice(0, idDigits))?.label === label) {
         throw refuse("already_exists", { field: "label" });
       }
@@ -41,12 +42,14 @@ export class SealedKeks {
     secret.fill(0);
     const file = { version: 1, id, label, sealed: sealed.toString("base64") };
     createDurably(this.#path(id), Buffer.from(`${JSON.stringify(file, undefined, 2)}\n`));
-    return { provider: "software", label, id };
+    const key = { provider: "software", label, id } as const;
+    const deviceSerial = `software:${this.#deps.storeId}`;
+    return { key, keyType: "aes-256", spki: undefined, deviceSerial };
   }
 
   /** Every KEK file, unopened. */
   list(): ListedKey[] {
-    return kekFiles(this.#deps.directory).flatMap((name) => {
+    return kekNames(this.#deps.directory).flatMap((name) => {
       const id = name.slice(0, idDigits);
       const label = this.#read(id)?.label;
       if (label === undefined) return [];
@@ -55,20 +58,21 @@ export class SealedKeks {
     });
   }
 
-  /** IV, ciphertext and tag of the data key. Refuses `key_unavailable` when the KEK is not there. */
-  wrap(kek: LocalRef, dek: Uint8Array): Uint8Array {
+  /** The data key wrapped for one use. Refuses `key_unavailable` when the KEK is not there. */
+  wrap(kek: LocalRef, dek: Uint8Array, use: DekUse): WrappedDek {
     return this.#using(kek, (secret) => {
       const iv = randomBytes(ivBytes);
-      return Buffer.concat([iv, sealAes256Gcm(secret, iv, wrapContext, dek)]);
+      const sealed = sealAes256Gcm(secret, iv, useContext[use], dek);
+      return { wrap: "AES-256-GCM", wrappedDek: Buffer.concat([iv, sealed]) };
     });
   }
 
   /** The data key; one refusal for every reason it may not be had. */
-  unwrap(kek: LocalRef, wrapped: Uint8Array): Uint8Array {
+  unwrap(kek: LocalRef, { wrap, wrappedDek }: WrappedDek, use: DekUse): Uint8Array {
     return this.#using(kek, (secret) => {
-      if (wrapped.length <= ivBytes) throw absent();
-      const [iv, sealed] = [wrapped.subarray(0, ivBytes), wrapped.subarray(ivBytes)];
-      const dek = openAes256Gcm(secret, iv, wrapContext, sealed);
+      if (wrap !== "AES-256-GCM" || wrappedDek.length <= ivBytes) throw absent();
+      const [iv, sealed] = [wrappedDek.subarray(0, ivBytes), wrappedDek.subarray(ivBytes)];
+      const dek = openAes256Gcm(secret, iv, useContext[use], sealed);
       if (dek === undefined) throw absent();
       return dek;
     });
@@ -107,8 +111,8 @@ export class SealedKeks {
   }
 }
 
-/** The names of the sealed KEKs in a key store. */
-export const kekFiles = (directory: string): string[] =>
+/** The files of the KEKs in a key store. */
+export const kekNames = (directory: string): string[] =>
   readdirSync(directory).filter((name) => kekFile.test(name));
 
 function parseFile(octets: Buffer | undefined, id: string) {
@@ -127,7 +131,6 @@ function parseFile(octets: Buffer | undefined, id: string) {
 
 const absent = () => refuse("key_unavailable", { retry_after: 2 });
 
-const wrapContext = Buffer.from("pkid/wrap/1");
 const keyBytes = 32;
 const ivBytes = 12;
 const idDigits = 40;

@@ -1,4 +1,4 @@
-/** The key that seals all software keys: from a file of 32 octets, or from a passphrase. */
+/** The key that seals the KEKs of the software store: from a file of 32 octets, or from a passphrase. */
 
 import { argon2Sync, randomBytes } from "node:crypto";
 import { lstatSync, mkdirSync } from "node:fs";
@@ -22,13 +22,13 @@ export class MasterKey {
    * Reads what is there. Throws a `configuration` fault (V-12) when the file is readable by others, has a wrong
    * length, is missing although keys are sealed under it, or does not open the known value.
    */
-  constructor(settings: SoftwareSettings, storeId: string, sealedKeysExist: boolean) {
+  constructor(settings: SoftwareSettings, storeId: string, sealedKeysExist: () => boolean) {
     this.#settings = settings;
     this.#storeId = storeId;
     const { passphraseSource } = settings;
     this.#passphrase = passphraseSource && resolveSecret(passphraseSource, "passphrase");
     this.#key = this.#existing();
-    if (this.#key === undefined && sealedKeysExist)
+    if (this.#key === undefined && sealedKeysExist())
       throw fault("is missing while sealed keys exist");
     if (this.#key !== undefined) this.#check(this.#key, sealedKeysExist);
   }
@@ -70,15 +70,15 @@ export class MasterKey {
     // Read back rather than remembered: another process may have been faster, and then its key is the key.
     const key = this.#existing();
     if (key === undefined) throw fault("cannot be written");
-    this.#check(key, false);
+    this.#check(key, () => false);
     return key;
   }
 
   /** Opens the known value, or leaves one when there is none yet. */
-  #check(key: Uint8Array, sealedKeysExist: boolean): void {
+  #check(key: Uint8Array, sealedKeysExist: () => boolean): void {
     const context = ["pkid/master-key/1", this.#storeId];
     const known = readSmall(this.#checkPath(), fileBytesMax);
-    if (known === undefined && sealedKeysExist)
+    if (known === undefined && sealedKeysExist())
       throw fault("cannot be checked: its known value is gone");
     if (known === undefined) createDurably(this.#checkPath(), seal(key, context, knownValue));
     else if (unseal(key, context, known) === undefined)

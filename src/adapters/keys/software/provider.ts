@@ -12,10 +12,17 @@ import { promisify } from "node:util";
 import { refuse } from "#core/problems.ts";
 import { slhDsaSet } from "#core/slh-dsa.ts";
 import { type KeyType, keyTypes, type SignatureName, schemeOf } from "#core/x509/algorithms.ts";
-import type { HeldKey, KeyRef, ListedKey, ProviderFacts } from "#domain/keys.ts";
+import type { WrappedDek } from "#core/envelope.ts";
+import type { HeldKek, HeldKey, ListedKey, ProviderFacts } from "#domain/keys.ts";
 import { checkFits } from "#adapters/keys/fits.ts";
 import type { SoftwareSettings } from "#adapters/keys/settings.ts";
-import type { LocalRef, SigningProvider } from "#adapters/keys/signer/provider.ts";
+import type {
+  DekUse,
+  LocalRef,
+  PrivateKeySealing,
+  SigningProvider,
+} from "#adapters/keys/signer/provider.ts";
+import type { ServerLink } from "#adapters/keys/signer/server-link.ts";
 
 import { SlhDsaSecret } from "./secrets.ts";
 import { SlhDsaWork } from "./slh-dsa.ts";
@@ -24,19 +31,26 @@ import { type OpenKey, SealedKeys } from "./store.ts";
 /** Opens the key store; throws a `configuration` fault when it may not be used (V-12). */
 export function openSoftwareProvider(
   settings: SoftwareSettings,
-  workerUrl: string,
+  { workerUrl, link }: { readonly workerUrl: string; readonly link: ServerLink },
 ): SigningProvider {
-  return new SoftwareProvider(new SealedKeys(settings), new SlhDsaWork(workerUrl));
+  return new SoftwareProvider(new SealedKeys(settings, link), new SlhDsaWork(workerUrl));
 }
 
 class SoftwareProvider implements SigningProvider {
+  readonly servesSigners = false;
+  readonly sealing: PrivateKeySealing;
   readonly #store: SealedKeys;
   readonly #slow: SlhDsaWork;
   /** Keys in use, unsealed; the least recently loaded goes first. */
   readonly #open = new Map<string, OpenKey>();
+  readonly #opening = new Map<string, Promise<OpenKey>>();
 
   constructor(store: SealedKeys, slow: SlhDsaWork) {
     this.#store = store;
+    this.sealing = {
+      use: (versions) => store.ring.use(versions),
+      reseal: (version) => store.reseal(version),
+    };
     this.#slow = slow;
   }
 
@@ -50,16 +64,26 @@ class SoftwareProvider implements SigningProvider {
   async generate(label: string, keyType: KeyType): Promise<HeldKey> {
     const slow = slhDsaSet(keyType);
     const secret = slow ? await this.#slow.generate(slow) : await newSecret(keyType);
-    return this.#store.add(label, keyType, secret).held;
+    return (await this.#store.add(label, keyType, secret)).held;
   }
 
   async find(ref: LocalRef): Promise<HeldKey> {
-    this.#open.delete(cacheKey(ref));
-    return this.#load(ref).held;
+    this.#forget(ref);
+    return (await this.#load(ref)).held;
   }
 
   sign(ref: LocalRef, algorithm: SignatureName, message: Buffer): Uint8Array | Promise<Uint8Array> {
-    const key = this.#open.get(cacheKey(ref)) ?? this.#load(ref);
+    const key = this.#open.get(cacheKey(ref));
+    if (key !== undefined) return this.#signWith(key, algorithm, message);
+    const copy = Buffer.from(message);
+    return this.#load(ref).then((opened) => this.#signWith(opened, algorithm, copy));
+  }
+
+  #signWith(
+    key: OpenKey,
+    algorithm: SignatureName,
+    message: Buffer,
+  ): Uint8Array | Promise<Uint8Array> {
     checkFits(key.held.keyType, algorithm);
     const { secret } = key;
     if (secret instanceof SlhDsaSecret) return this.#slow.sign(secret, message);
@@ -76,20 +100,20 @@ class SoftwareProvider implements SigningProvider {
   }
 
   async destroy(ref: LocalRef): Promise<void> {
-    this.#open.delete(cacheKey(ref));
+    this.#forget(ref);
     this.#store.remove(ref);
   }
 
-  async generateKek(label: string): Promise<KeyRef> {
+  async generateKek(label: string): Promise<HeldKek> {
     return this.#store.keks.add(label);
   }
 
-  async wrap(kek: LocalRef, dek: Uint8Array): Promise<Uint8Array> {
-    return this.#store.keks.wrap(kek, dek);
+  async wrap(kek: LocalRef, dek: Uint8Array, use: DekUse): Promise<WrappedDek> {
+    return this.#store.keks.wrap(kek, dek, use);
   }
 
-  async unwrap(kek: LocalRef, wrapped: Uint8Array): Promise<Uint8Array> {
-    return this.#store.keks.unwrap(kek, wrapped);
+  async unwrap(kek: LocalRef, wrapped: WrappedDek, use: DekUse): Promise<Uint8Array> {
+    return this.#store.keks.unwrap(kek, wrapped, use);
   }
 
   async destroyKek(kek: LocalRef): Promise<void> {
@@ -100,14 +124,31 @@ class SoftwareProvider implements SigningProvider {
     return this.#store.list();
   }
 
-  #load(ref: LocalRef): OpenKey {
-    const key = this.#store.open(ref);
+  /** Opens a key once, however many wait for it; what is forgotten meanwhile is not kept. */
+  async #load(ref: LocalRef): Promise<OpenKey> {
+    const name = cacheKey(ref);
+    const opening = this.#opening.get(name) ?? this.#store.open(ref);
+    this.#opening.set(name, opening);
+    try {
+      const key = await opening;
+      if (this.#opening.get(name) === opening) this.#keep(name, key);
+      return key;
+    } finally {
+      if (this.#opening.get(name) === opening) this.#opening.delete(name);
+    }
+  }
+
+  #keep(name: string, key: OpenKey): void {
     for (const oldest of this.#open.keys()) {
       if (this.#open.size < openKeysMax) break;
       this.#open.delete(oldest);
     }
-    this.#open.set(cacheKey(ref), key);
-    return key;
+    this.#open.set(name, key);
+  }
+
+  #forget(ref: LocalRef): void {
+    this.#open.delete(cacheKey(ref));
+    this.#opening.delete(cacheKey(ref));
   }
 }
 

@@ -1,20 +1,32 @@
 /** The directory of sealed key files: one file per key, named by its id, bound to all it says of itself. */
 
+import { randomBytes } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 
-import { refuse } from "#core/problems.ts";
-import { type KeyType, parseKeyType } from "#core/x509/algorithms.ts";
+import { type Envelope, fitsCommitment, openEnvelope, sealEnvelope } from "#core/envelope.ts";
+import { Problem, refuse } from "#core/problems.ts";
+import type { KeyType } from "#core/x509/algorithms.ts";
 import { keyIdOf } from "#core/x509/public-keys.ts";
-import type { HeldKey, ListedKey } from "#domain/keys.ts";
+import type { HeldKey, KekInUse, ListedKey } from "#domain/keys.ts";
+import type { Resealed } from "#adapters/keys/requests.ts";
 import type { SoftwareSettings } from "#adapters/keys/settings.ts";
 import type { LocalRef } from "#adapters/keys/signer/provider.ts";
+import type { ServerLink } from "#adapters/keys/signer/server-link.ts";
 
-import { createDurably, privateDirectory, readSmall, removeDurably } from "./files.ts";
-import { kekFiles, SealedKeks } from "./keks.ts";
+import {
+  createDurably,
+  privateDirectory,
+  readSmall,
+  removeDurably,
+  writeDurably,
+} from "./files.ts";
+import { kekNames, SealedKeks } from "./keks.ts";
+import { KekRing } from "./kek-ring.ts";
+import { contextOf, encodeKeyFile, isEnveloped, type KeyFile, parseKeyFile } from "./key-file.ts";
 import { MasterKey } from "./master-key.ts";
 import { exportSecret, importSecret, type Secret, spkiOf } from "./secrets.ts";
-import { seal, unseal } from "./seal.ts";
+import { unseal } from "./seal.ts";
 
 /** A key, opened. */
 export interface OpenKey {
@@ -22,53 +34,66 @@ export interface OpenKey {
   readonly secret: Secret;
 }
 
+type Link = Pick<ServerLink, "wish" | "tally" | "note">;
+
 /** The sealed keys of one key store. */
 export class SealedKeys {
+  readonly #link: Link;
   readonly #directory: string;
   readonly #masterKey: MasterKey;
   /** Random, made once: tells two key stores apart in the ledger, and keeps their files from being mixed. */
   readonly storeId: string;
   /** The key-encryption keys beside them. */
   readonly keks: SealedKeks;
+  /** Those the keys are sealed under, wherever they are held. */
+  readonly ring: KekRing;
 
   /** Opens or makes the directory; throws a `configuration` fault (V-12). */
-  constructor(settings: SoftwareSettings) {
+  constructor(settings: SoftwareSettings, link: Link) {
+    this.#link = link;
     this.#directory = settings.keystoreDir;
     privateDirectory(this.#directory);
     const idPath = join(this.#directory, "store-id");
     createDurably(idPath, Buffer.from(crypto.randomUUID()));
     this.storeId = readSmall(idPath, 64)?.toString("utf8") ?? "";
-    const sealedFiles = this.#names().length + kekFiles(this.#directory).length;
-    this.#masterKey = new MasterKey(settings, this.storeId, sealedFiles > 0);
+    this.#masterKey = new MasterKey(settings, this.storeId, () => this.#needsMasterKey());
     const { storeId } = this;
     this.keks = new SealedKeks({ directory: this.#directory, storeId, masterKey: this.#masterKey });
+    this.ring = new KekRing({ keks: this.keks, link });
   }
 
-  /** Seals a new key durably. Refuses a label that is taken (KEY-2). */
-  add(label: string, keyType: KeyType, secret: Secret): OpenKey {
-    if (this.#labels().has(label)) throw refuse("already_exists", { field: "label" });
+  /** Seals a new key durably. Refuses a label that is taken (KEY-2), and `key_unavailable` without a KEK. */
+  async add(label: string, keyType: KeyType, secret: Secret): Promise<OpenKey> {
     const spki = spkiOf(secret);
-    const id = keyIdOf(spki);
+    const file = { id: keyIdOf(spki), label, keyType };
     const content = exportSecret(secret);
-    const sealed = seal(this.#masterKey.require(), this.#context(id, label, keyType), content);
-    content.fill(0);
-    const file = { version: 1, id, label, key_type: keyType, sealed: sealed.toString("base64") };
-    createDurably(this.#path(id), Buffer.from(`${JSON.stringify(file, undefined, 2)}\n`));
-    return { held: this.#held(id, label, keyType, spki), secret };
+    try {
+      this.#checkFree(label);
+      for (;;) {
+        const kek = this.ring.active;
+        if (kek === undefined) throw absent();
+        const sealed = await this.#enveloped(kek, file, content);
+        this.#checkFree(label);
+        // A rotation that began meanwhile has looked for keys of the old version already.
+        if (this.ring.active?.version !== kek.version) continue;
+        createDurably(this.#path(file.id), encodeKeyFile({ ...file, sealed }));
+        return { held: this.#held(file, spki), secret };
+      }
+    } finally {
+      content.fill(0);
+    }
   }
 
   /** Opens a key. Refuses with `key_unavailable` what is absent, renamed, swapped or altered. */
-  open(ref: LocalRef): OpenKey {
+  async open(ref: LocalRef): Promise<OpenKey> {
     const file = this.#read(ref.id);
-    const masterKey = this.#masterKey.present;
-    if (file === undefined || masterKey === undefined || file.label !== ref.label) throw absent();
-    const content = unseal(masterKey, this.#context(ref.id, file.label, file.keyType), file.sealed);
-    if (content === undefined) throw absent();
+    if (file === undefined || file.label !== ref.label) throw absent();
+    const content = await this.#contentOf(file);
     const secret = importSecret(content);
     content.fill(0);
     const spki = spkiOf(secret);
     if (keyIdOf(spki) !== ref.id) throw absent();
-    return { held: this.#held(ref.id, file.label, file.keyType, spki), secret };
+    return { held: this.#held(file, spki), secret };
   }
 
   /** Destroys a key for good. Refuses when it is not there under this label. */
@@ -77,68 +102,163 @@ export class SealedKeys {
     removeDurably(this.#path(ref.id));
   }
 
-  /** Every key file, unopened. A sealed key is shown to nobody and leaves only as a whole, under the master key. */
+  /** Every key file, unopened. A sealed key is shown to nobody and leaves only as a whole, under its KEK. */
   list(): ListedKey[] {
-    const keys = this.#names()
+    const keys = this.#files()
       .slice(0, listedMax)
-      .flatMap((name): ListedKey[] => {
-        const id = name.slice(0, idDigits);
-        const file = this.#read(id);
-        if (file === undefined) return [];
-        const { label, keyType } = file;
-        return [{ provider: "software", label, id, keyType, extractable: false, sensitive: true }];
+      .map((file): ListedKey => {
+        const { id, label, keyType } = file;
+        const kekVersion = isEnveloped(file) ? file.sealed.kekVersion : undefined;
+        const inside = { extractable: false, sensitive: true };
+        return { provider: "software", label, id, keyType, ...inside, kekVersion };
       });
     return [...keys, ...this.keks.list()];
   }
 
-  #held(id: string, label: string, keyType: KeyType, spki: Uint8Array): HeldKey {
+  /** One step of bringing every key under `version`. Refuses `key_unavailable` when that is not the active one. */
+  async reseal(version: number): Promise<Resealed> {
+    const kek = this.ring.active;
+    if (kek?.version !== version) throw absent();
+    let [changed, shut, left] = [0, 0, 0];
+    for (const file of this.#files()) {
+      if (isEnveloped(file) ? file.sealed.kekVersion === version : this.#damaged(file)) continue;
+      const tried = changed < changedMax && shut < shutMax;
+      if (tried && (await this.#resealed(kek, file))) changed += 1;
+      else {
+        left += 1;
+        if (tried) shut += 1;
+        if (shut === 1 && tried) this.#link.note(`${notResealed} ${file.id}.`);
+      }
+    }
+    return { changed, left };
+  }
+
+  /** One key under `kek`, in one step: after a crash its file is the old one or the new one. */
+  async #resealed(kek: KekInUse, file: KeyFile): Promise<boolean> {
+    try {
+      const sealed = isEnveloped(file)
+        ? await this.#rewrapped(kek, file.sealed)
+        : await this.#firstEnvelope(kek, file);
+      const now = this.#read(file.id);
+      // Destroyed meanwhile: it must not come back.
+      if (now?.label !== file.label) return true;
+      writeDurably(this.#path(file.id), encodeKeyFile({ ...file, sealed }));
+      return true;
+    } catch (error) {
+      if (error instanceof Problem && error.code === "key_unavailable") return false;
+      throw error;
+    }
+  }
+
+  async #firstEnvelope(kek: KekInUse, file: KeyFile): Promise<Envelope> {
+    const content = await this.#contentOf(file);
+    try {
+      return await this.#enveloped(kek, file, content);
+    } finally {
+      content.fill(0);
+    }
+  }
+
+  async #enveloped(
+    kek: KekInUse,
+    file: Pick<KeyFile, "id" | "label" | "keyType">,
+    content: Uint8Array,
+  ): Promise<Envelope> {
+    const dek = randomBytes(dekBytes);
+    try {
+      const header = await this.ring.wrap(kek, dek);
+      const keys = { dek, nonce: randomBytes(nonceBytes) };
+      return sealEnvelope(header, keys, contextOf(this.storeId, file), content);
+    } finally {
+      dek.fill(0);
+    }
+  }
+
+  async #rewrapped(kek: KekInUse, envelope: Envelope): Promise<Envelope> {
+    const dek = await this.ring.unwrap(envelope);
+    try {
+      if (!fitsCommitment(envelope, dek)) throw absent();
+      return { ...envelope, ...(await this.ring.wrap(kek, dek)) };
+    } finally {
+      dek.fill(0);
+    }
+  }
+
+  async #contentOf(file: KeyFile): Promise<Buffer> {
+    if (!isEnveloped(file)) return this.#openedByMaster(file);
+    const dek = await this.ring.unwrap(file.sealed);
+    const content = openEnvelope(file.sealed, dek, contextOf(this.storeId, file));
+    dek.fill(0);
+    if (content === undefined) throw absent();
+    return Buffer.from(content.buffer, content.byteOffset, content.length);
+  }
+
+  /** As releases before envelopes sealed: the master key over the key itself. */
+  #openedByMaster({ id, label, keyType, sealed }: KeyFile): Buffer {
+    const masterKey = this.#masterKey.present;
+    if (masterKey === undefined || !Buffer.isBuffer(sealed)) throw absent();
+    const context = ["pkid/sealed-key/1", this.storeId, id, label, keyType];
+    return unseal(masterKey, context, sealed) ?? refused();
+  }
+
+  /** True for what no KEK could make open: an absent key, which no rotation waits for. */
+  #damaged(file: KeyFile): boolean {
+    try {
+      this.#openedByMaster(file).fill(0);
+      return false;
+    } catch {
+      return true; // Whatever keeps it from opening.
+    }
+  }
+
+  #held(
+    { id, label, keyType }: Pick<KeyFile, "id" | "label" | "keyType">,
+    spki: Uint8Array,
+  ): HeldKey {
     const ref = { provider: "software", label, id } as const;
     return { ref, keyType, spki, deviceSerial: `software:${this.storeId}` };
   }
 
-  #names(): string[] {
-    return readdirSync(this.#directory).filter((name) => keyFile.test(name));
+  #needsMasterKey(): boolean {
+    return kekNames(this.#directory).length > 0 || this.#files().some((file) => !isEnveloped(file));
   }
 
-  #labels(): Set<string> {
-    const labels = this.#names().map((name) => this.#read(name.slice(0, idDigits))?.label ?? "");
-    return new Set(labels);
+  #checkFree(label: string): void {
+    if (this.#files().some((file) => file.label === label)) {
+      throw refuse("already_exists", { field: "label" });
+    }
   }
 
-  #read(id: string) {
-    const path = this.#path(id);
-    return keyFile.test(`${id}.key`) ? parseFile(readSmall(path, fileBytesMax), id) : undefined;
+  #files(): KeyFile[] {
+    const names = readdirSync(this.#directory).filter((name) => keyFile.test(name));
+    return names.flatMap((name) => this.#read(name.slice(0, idDigits)) ?? []);
+  }
+
+  #read(id: string): KeyFile | undefined {
+    if (!keyFile.test(`${id}.key`)) return undefined;
+    const octets = readSmall(this.#path(id), fileBytesMax);
+    return octets && parseKeyFile(octets, id);
   }
 
   #path(id: string): string {
     return join(this.#directory, `${id}.key`);
-  }
-
-  /** What the seal binds: a file cannot be renamed, relabelled, retyped or carried to another store. */
-  #context(id: string, label: string, keyType: KeyType): string[] {
-    return ["pkid/sealed-key/1", this.storeId, id, label, keyType];
-  }
-}
-
-function parseFile(octets: Buffer | undefined, id: string) {
-  if (octets === undefined) return undefined;
-  try {
-    // Every member is checked below.
-    const file = JSON.parse(octets.toString("utf8")) as Record<string, unknown>;
-    const { version, id: claimed, label, key_type: typeName, sealed } = file;
-    const keyType = typeof typeName === "string" ? parseKeyType(typeName) : undefined;
-    if (version !== 1 || claimed !== id || keyType === undefined) return undefined;
-    if (typeof label !== "string" || typeof sealed !== "string") return undefined;
-    return { label, keyType, sealed: Buffer.from(sealed, "base64") };
-  } catch {
-    return undefined; // Not JSON: a damaged file is an absent key.
   }
 }
 
 /** Deliberately one answer for all of it: which check failed is nobody's business but the log's. */
 const absent = () => refuse("key_unavailable", { retry_after: 2 });
 
+function refused(): never {
+  throw absent();
+}
+
 const idDigits = 40;
 const keyFile = /^[0-9a-f]{40}\.key$/;
 const listedMax = 10_000;
 const fileBytesMax = 64 * 1024;
+const dekBytes = 32;
+const nonceBytes = 12;
+/** How many keys one step brings over, and how many it tries in vain: a step must end before its caller gives up. */
+const changedMax = 64;
+const shutMax = 16;
+const notResealed = "Private keys could not be brought under the active KEK version; the first is";

@@ -10,6 +10,7 @@ import type { Pkcs11Settings } from "#adapters/keys/settings.ts";
 import type { HeldKey } from "#domain/keys.ts";
 import { newFaultyModule } from "#test/support/faulty-module.ts";
 import { newKeyStore, signerCommand } from "#test/support/keystore.ts";
+import { noLink } from "#test/support/sealed-store.ts";
 import { ticketFor, verifies } from "#test/support/signing.ts";
 import { initToken, newSoftHsm, softHsmModule } from "#test/support/softhsm.ts";
 
@@ -214,6 +215,7 @@ function clientFor(pkcs11: Pkcs11Settings) {
     privateDir: newKeyStore().privateDir,
     operationTimeoutMs: pkcs11.operationTimeoutSeconds * 1000,
     hooks: { fault },
+    grant: noLink.wish,
   });
   opened.push(client);
   return { client, faults };

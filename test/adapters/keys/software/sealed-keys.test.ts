@@ -13,25 +13,41 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import fc from "fast-check";
 
 import type { SoftwareSettings } from "#adapters/keys/settings.ts";
 import { exportSecret } from "#adapters/keys/software/secrets.ts";
 import { type OpenKey, SealedKeys } from "#adapters/keys/software/store.ts";
+import type { KekInUse, KeyRef } from "#domain/keys.ts";
 import { newKeyStore } from "#test/support/keystore.ts";
+import { noLink, sealedStore } from "#test/support/sealed-store.ts";
 
 let settings: SoftwareSettings;
+let store: SealedKeys;
 let first: OpenKey;
 let second: OpenKey;
-beforeEach(() => {
+beforeEach(async () => {
   settings = newKeyStore().software;
-  const store = new SealedKeys(settings);
-  first = store.add("first", "ecdsa-p256", p256());
-  second = store.add("second", "ecdsa-p256", p256());
+  store = sealedStore(settings);
+  first = await store.add("first", "ecdsa-p256", p256());
+  second = await store.add("second", "ecdsa-p256", p256());
 });
+const opened = (ref: Pick<KeyRef, "id" | "label">) => sealedStore(settings).open(ref);
+const refused = (ref: Pick<KeyRef, "id" | "label">) => expect(opened(ref)).rejects.toEqual(shut);
 
 describe("a sealed key file", () => {
-  test("opens again, under its id and label", () => {
-    expect(new SealedKeys(settings).open(first.held.ref).held).toEqual(first.held);
+  test("opens again, under its id and label", async () => {
+    expect((await opened(first.held.ref)).held).toEqual(first.held);
+  });
+
+  test("is an envelope of the active version, with a data key of its own", () => {
+    const [one, two] = [first, second].map((key) => JSON.parse(readFileSync(fileOf(key), "utf8")));
+    expect(one.envelope).toMatchObject({ v: 1, kek: "kek", kek_version: 1, wrap: "AES-256-GCM" });
+    expect(one.envelope.wrapped_dek).not.toBe(two.envelope.wrapped_dek);
+    expect(one.envelope.commit).not.toBe(two.envelope.commit);
+    const { id, label } = first.held.ref;
+    const context = ["keys/private_key", store.storeId, id, "ecdsa-p256", label].join("/");
+    expect(one.envelope.context).toBe(context);
   });
 
   test("is readable by its owner only, in a directory that is", () => {
@@ -51,101 +67,144 @@ describe("a sealed key file", () => {
     expect(readdirSync(settings.keystoreDir).filter((name) => name.startsWith("."))).toEqual([]);
   });
 
-  test("is refused when any octet of its seal is changed", () => {
+  const octetMembers = ["wrapped_dek", "nonce", "commit", "ciphertext"] as const;
+  for (const member of octetMembers) {
+    test(`is refused when any octet of its ${member} is changed, added or cut off`, async () => {
+      const file = JSON.parse(readFileSync(fileOf(first), "utf8"));
+      const octets = Buffer.from(file.envelope[member], "base64");
+      const flip = fc.tuple(fc.nat(octets.length - 1), fc.nat(7));
+      const change = fc.oneof(
+        flip.map(([at, bit]) =>
+          octets.map((octet, each) => (each === at ? octet ^ (1 << bit) : octet)),
+        ),
+        fc.nat(octets.length - 1).map((length) => octets.subarray(0, length)),
+        fc.uint8Array({ minLength: 1, maxLength: 4 }).map((more) => Buffer.concat([octets, more])),
+      );
+      await fc.assert(
+        fc.asyncProperty(change, async (altered) => {
+          const envelope = { ...file.envelope, [member]: Buffer.from(altered).toString("base64") };
+          writeFileSync(fileOf(first), JSON.stringify({ ...file, envelope }));
+          await refused(first.held.ref);
+        }),
+        { numRuns: 40 },
+      );
+    });
+  }
+
+  test("is refused under another version, family, way of wrapping or context", async () => {
     const file = JSON.parse(readFileSync(fileOf(first), "utf8"));
-    const sealed = Buffer.from(file.sealed, "base64");
-    for (const index of [0, 11, 12, 27, 28, sealed.length - 1]) {
-      const altered = Buffer.from(sealed);
-      altered[index] = (altered[index] ?? 0) ^ 1;
-      writeFileSync(fileOf(first), JSON.stringify({ ...file, sealed: altered.toString("base64") }));
-      expect(() => new SealedKeys(settings).open(first.held.ref)).toThrow(unavailable);
+    const other = JSON.parse(readFileSync(fileOf(second), "utf8")).envelope;
+    for (const change of [
+      { kek_version: 2 },
+      { kek: "other" },
+      { wrap: "RSA-OAEP-SHA256" },
+      { alg: "AES-128-GCM" },
+      { v: 2 },
+      { context: other.context },
+      { wrapped_dek: other.wrapped_dek },
+      { wrapped_dek: other.wrapped_dek, commit: other.commit },
+      { ...other, context: file.envelope.context },
+      other,
+    ]) {
+      const text = JSON.stringify({ ...file, envelope: { ...file.envelope, ...change } });
+      writeFileSync(fileOf(first), text);
+      await refused(first.held.ref);
     }
   });
 
-  test("is refused when it is cut short, empty, not JSON or far too long", () => {
+  test("is refused when it is cut short, empty, not JSON or far too long", async () => {
     const content = readFileSync(fileOf(first));
     for (const wrong of [content.subarray(0, 100), "", "key", Buffer.alloc(1 << 20, "{")]) {
       writeFileSync(fileOf(first), wrong);
-      expect(() => new SealedKeys(settings).open(first.held.ref)).toThrow(unavailable);
+      await refused(first.held.ref);
     }
   });
 
-  test("is refused under the name of another key", () => {
+  test("is refused under the name of another key", async () => {
     copyFileSync(fileOf(second), fileOf(first));
-    expect(() => new SealedKeys(settings).open(first.held.ref)).toThrow(unavailable);
+    await refused(first.held.ref);
   });
 
-  test("is refused when it claims the id of another key", () => {
+  test("is refused when it claims the id of another key", async () => {
     const file = JSON.parse(readFileSync(fileOf(second), "utf8"));
     const { id, label } = first.held.ref;
     writeFileSync(fileOf(first), JSON.stringify({ ...file, id, label }));
-    expect(() => new SealedKeys(settings).open(first.held.ref)).toThrow(unavailable);
+    await refused(first.held.ref);
   });
 
-  test("is refused when it claims another label or type", () => {
+  test("is refused when it claims another label or type", async () => {
     const file = JSON.parse(readFileSync(fileOf(first), "utf8"));
     const relabelled = { ...first.held.ref, label: "root" };
     writeFileSync(fileOf(first), JSON.stringify({ ...file, label: "root" }));
-    expect(() => new SealedKeys(settings).open(relabelled)).toThrow(unavailable);
+    await refused(relabelled);
     writeFileSync(fileOf(first), JSON.stringify({ ...file, key_type: "ecdsa-p384" }));
-    expect(() => new SealedKeys(settings).open(first.held.ref)).toThrow(unavailable);
+    await refused(first.held.ref);
   });
 
-  test("is refused in another key store, even with the same master key", () => {
-    const other = newKeyStore().software;
-    new SealedKeys(other).add("other", "ecdsa-p256", p256());
-    const shared = { keystoreDir: other.keystoreDir, masterKeyFile: settings.masterKeyFile };
-    rmSync(join(other.keystoreDir, "master.check"));
-    for (const name of readdirSync(other.keystoreDir)) {
-      if (name.endsWith(".key")) rmSync(join(other.keystoreDir, name));
-    }
-    const store = new SealedKeys(shared);
-    copyFileSync(fileOf(first), join(other.keystoreDir, `${first.held.ref.id}.key`));
-    expect(() => store.open(first.held.ref)).toThrow(unavailable);
+  test("is refused in another key store, even with the same KEK", async () => {
+    const other = new SealedKeys(newKeyStore().software, noLink);
+    const envelope = JSON.parse(readFileSync(fileOf(first), "utf8"));
+    const elsewhere = { ...envelope.envelope };
+    elsewhere.context = elsewhere.context.replace(store.storeId, other.storeId);
+    writeFileSync(fileOf(first), JSON.stringify({ ...envelope, envelope: elsewhere }));
+    await refused(first.held.ref);
+    writeFileSync(join(settings.keystoreDir, "store-id"), other.storeId);
+    rmSync(join(settings.keystoreDir, "master.check"));
+    expect(() => sealedStore(settings)).toThrow("known value is gone");
   });
 
-  test("is not found by a wrong label, and a path is not an id", () => {
-    const store = new SealedKeys(settings);
-    expect(() => store.open({ ...first.held.ref, label: "second" })).toThrow(unavailable);
-    expect(() => store.open({ id: "../master", label: "first" })).toThrow(unavailable);
+  test("is not found by a wrong label, and a path is not an id", async () => {
+    await refused({ ...first.held.ref, label: "second" });
+    await refused({ id: "../master", label: "first" });
   });
 
-  test("a label is taken once", () => {
-    expect(() => new SealedKeys(settings).add("first", "ecdsa-p256", p256())).toThrow("taken");
+  test("a label is taken once, also by two at the same moment", async () => {
+    await expect(store.add("first", "ecdsa-p256", p256())).rejects.toThrow("taken");
+    const both = [store.add("both", "ecdsa-p256", p256()), store.add("both", "ecdsa-p256", p256())];
+    const results = await Promise.allSettled(both);
+    expect(results.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+  });
+
+  test("none is made and none opens before the KEK is known, or after its version is retired", async () => {
+    const untold = new SealedKeys(settings, noLink);
+    await expect(untold.add("third", "ecdsa-p256", p256())).rejects.toEqual(shut);
+    await expect(untold.open(first.held.ref)).rejects.toEqual(shut);
+    store.ring.use([newVersion(store, 2)]);
+    await expect(store.open(first.held.ref)).rejects.toEqual(shut);
   });
 });
 
 describe("the master key", () => {
-  test("is not made before there is a key to seal", () => {
+  test("is not made before there is a KEK to seal", () => {
     const empty = newKeyStore().software;
-    new SealedKeys(empty);
+    new SealedKeys(empty, noLink);
     expect(() => statSync(empty.masterKeyFile)).toThrow("ENOENT");
   });
 
   test("V-12: readable by others, it is refused", () => {
     chmodSync(settings.masterKeyFile, 0o640);
-    expect(() => new SealedKeys(settings)).toThrow("open to others");
+    expect(() => sealedStore(settings)).toThrow("open to others");
   });
 
   test("V-12: missing while sealed keys exist, it is refused and not made anew", () => {
     renameSync(settings.masterKeyFile, `${settings.masterKeyFile}.away`);
-    expect(() => new SealedKeys(settings)).toThrow("missing while sealed keys exist");
+    expect(() => sealedStore(settings)).toThrow("missing while sealed keys exist");
     expect(() => statSync(settings.masterKeyFile)).toThrow("ENOENT");
   });
 
   test("V-12: another one does not open the known value", () => {
     writeFileSync(settings.masterKeyFile, Buffer.alloc(32, 7));
-    expect(() => new SealedKeys(settings)).toThrow("not the one the keys were sealed with");
+    expect(() => sealedStore(settings)).toThrow("not the one the keys were sealed with");
   });
 
   test("of a wrong length is refused", () => {
     writeFileSync(settings.masterKeyFile, Buffer.alloc(16, 7));
-    expect(() => new SealedKeys(settings)).toThrow("wrong length");
+    expect(() => sealedStore(settings)).toThrow("wrong length");
   });
 
   test("a key store open to others is refused", () => {
     chmodSync(settings.keystoreDir, 0o755);
-    expect(() => new SealedKeys(settings)).toThrow("open to others");
+    expect(() => sealedStore(settings)).toThrow("open to others");
   });
 });
 
@@ -155,28 +214,31 @@ describe("a passphrase instead of the file", () => {
     passphraseSource: { type: "value", value },
   });
 
-  test("opens what it sealed, and writes no master key", () => {
+  test("opens what it sealed, and writes no master key", async () => {
     const derived = withPassphrase("correct horse");
-    const key = new SealedKeys(derived).add("ca", "ecdsa-p256", p256());
-    expect(new SealedKeys(derived).open(key.held.ref).held).toEqual(key.held);
+    const key = await sealedStore(derived).add("ca", "ecdsa-p256", p256());
+    expect((await sealedStore(derived).open(key.held.ref)).held).toEqual(key.held);
     expect(() => statSync(derived.masterKeyFile)).toThrow("ENOENT");
   });
 
-  test("V-12: a wrong one is refused", () => {
+  test("V-12: a wrong one is refused", async () => {
     const derived = withPassphrase("correct horse");
-    new SealedKeys(derived).add("ca", "ecdsa-p256", p256());
+    await sealedStore(derived).add("ca", "ecdsa-p256", p256());
     const wrong = { ...derived, passphraseSource: { type: "value", value: "battery" } as const };
-    expect(() => new SealedKeys(wrong)).toThrow("not the one the keys were sealed with");
+    expect(() => sealedStore(wrong)).toThrow("not the one the keys were sealed with");
   });
 
-  test("V-12: without its salt it is refused while sealed keys exist", () => {
+  test("V-12: without its salt it is refused while sealed keys exist", async () => {
     const derived = withPassphrase("correct horse");
-    new SealedKeys(derived).add("ca", "ecdsa-p256", p256());
+    await sealedStore(derived).add("ca", "ecdsa-p256", p256());
     rmSync(join(derived.keystoreDir, "master.salt"));
-    expect(() => new SealedKeys(derived)).toThrow("missing while sealed keys exist");
+    expect(() => sealedStore(derived)).toThrow("missing while sealed keys exist");
   });
 });
 
 const p256 = () => generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
 const fileOf = (key: OpenKey) => join(settings.keystoreDir, `${key.held.ref.id}.key`);
-const unavailable = expect.objectContaining({ code: "key_unavailable" });
+const newVersion = (at: SealedKeys, version: number): KekInUse => ({
+  ...{ version, family: "kek", status: "active", key: at.keks.add(`kek-v${version}`).key },
+});
+const shut = expect.objectContaining({ code: "key_unavailable", facts: { retry_after: 2 } });

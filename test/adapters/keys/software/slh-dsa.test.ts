@@ -3,14 +3,13 @@
 import { expect, test } from "bun:test";
 
 import { importPublicKey, verifySignature } from "#core/crypto.ts";
-import { openKeys } from "#adapters/keys/open.ts";
 import { SlhDsaSecret } from "#adapters/keys/software/secrets.ts";
 import { SlhDsaWork } from "#adapters/keys/software/slh-dsa.ts";
-import { newKeyStore } from "#test/support/keystore.ts";
+import { newKeyStore, opener } from "#test/support/keystore.ts";
 import { ticketFor } from "#test/support/signing.ts";
 
 test("while an SLH-DSA signature is being made, the signer makes others", async () => {
-  const keys = await openKeys(newKeyStore());
+  const keys = await opener(newKeyStore())();
   try {
     const make = (keyType: "slh-dsa-sha2-128s" | "ecdsa-p256") =>
       keys.generate({ provider: "software", label: keyType, keyType, role: "ca" });

@@ -1,0 +1,93 @@
+/** The KEK versions under which private keys are sealed: those in sealed files here, those on a token elsewhere. */
+
+import type { EnvelopeHeader, WrappedDek } from "#core/envelope.ts";
+import { refuse } from "#core/problems.ts";
+import type { KekInUse, KeyRef } from "#domain/keys.ts";
+import { readWrapped, wrappedBody } from "#adapters/keys/requests.ts";
+import { boxFor, Mailbox } from "#adapters/keys/signer/hand-over.ts";
+import type { ServerLink } from "#adapters/keys/signer/server-link.ts";
+
+import type { SealedKeks } from "./keks.ts";
+
+interface Deps {
+  readonly keks: Pick<SealedKeks, "wrap" | "unwrap">;
+  readonly link: Pick<ServerLink, "wish" | "tally">;
+}
+
+/** The versions there are, as the server last told. */
+export class KekRing {
+  readonly #deps: Deps;
+  #versions: readonly KekInUse[] = [];
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  use(versions: readonly KekInUse[]): void {
+    this.#versions = versions;
+  }
+
+  /** The version that seals; undefined until the server has told. */
+  get active(): KekInUse | undefined {
+    return this.#versions.find(({ status }) => status === "active");
+  }
+
+  /** A data key under one version. Refuses `key_unavailable`. */
+  async wrap({ key, family, version }: KekInUse, dek: Uint8Array): Promise<EnvelopeHeader> {
+    const wrapped = await this.#counted("encrypt", key, () =>
+      key.provider === "software"
+        ? Promise.resolve(this.#deps.keks.wrap(key, dek, "private key"))
+        : this.#wrapElsewhere(key, dek),
+    );
+    return { kek: family, kekVersion: version, ...wrapped };
+  }
+
+  /** The data key behind a header; one refusal for an unknown or retired version and for altered octets (KEY-8). */
+  async unwrap(header: EnvelopeHeader): Promise<Uint8Array> {
+    const { key } =
+      this.#versions.find(
+        ({ version, family }) => version === header.kekVersion && family === header.kek,
+      ) ?? {};
+    return await this.#counted("decrypt", key, async () => {
+      if (key === undefined) throw unavailable();
+      if (key.provider === "software") return this.#deps.keks.unwrap(key, header, "private key");
+      return await this.#unwrapElsewhere(key, header);
+    });
+  }
+
+  async #unwrapElsewhere(key: KeyRef, wrapped: WrappedDek): Promise<Uint8Array> {
+    const mailbox = new Mailbox();
+    const address = mailbox.address.toBase64();
+    const asked = {
+      operation: "kek.hand_out",
+      key,
+      wrapped: wrappedBody(wrapped),
+      address,
+    } as const;
+    return mailbox.open(Uint8Array.fromBase64(String(await this.#deps.link.wish(asked))));
+  }
+
+  async #wrapElsewhere(key: KeyRef, dek: Uint8Array): Promise<WrappedDek> {
+    const { link } = this.#deps;
+    const address = String(await link.wish({ operation: "kek.address", key }));
+    const box = boxFor(Uint8Array.fromBase64(address), dek).toBase64();
+    return readWrapped(await link.wish({ operation: "kek.take_in", key, box }));
+  }
+
+  async #counted<T>(
+    operation: "encrypt" | "decrypt",
+    key: KeyRef | undefined,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    let succeeded = false;
+    try {
+      const result = await work();
+      succeeded = true;
+      return result;
+    } finally {
+      this.#deps.link.tally({ key, operation, succeeded });
+    }
+  }
+}
+
+const unavailable = () => refuse("key_unavailable", { retry_after: 2 });
