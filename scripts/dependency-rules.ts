@@ -37,6 +37,7 @@ const table: Readonly<Record<string, Layer>> = {
 const adapterPackages: Readonly<Record<string, readonly string[]>> = {
   "adapters/db":        ["drizzle-orm"],
   "adapters/keys":      ["pkcs11js", ...asn1],
+  "adapters/network":   ["oslo"],
   "adapters/telemetry": ["prom-client"],
 };
 

@@ -200,7 +200,7 @@ function compose(opened: Opened): App {
   observeComponents(metrics, () => probes.components());
   const stopObserving = observeResources(metrics);
   const access = openAccess({
-    ...{ config, store, clock, random, metrics, passwords: opened.passwords },
+    ...{ config, store, clock, random, log, metrics, passwords: opened.passwords },
     ...{ rootPasswordHash: opened.instance.rootPasswordHash, attempts: opened.limits.rates },
   });
   const { failedLogins } = access;
@@ -217,6 +217,7 @@ function compose(opened: Opened): App {
             weakKeys = listed;
             parts.reloadProfiles(next);
             opened.limits.inForce = next;
+            return access.reload(next);
           };
         },
       }),

@@ -43,6 +43,8 @@ export const operations = {
   "openapi.read":          { route: "GET /openapi.json",                                 needs: "pub" },
   "openapi.page":          { route: "GET /docs",                                         needs: "pub" },
   "auth.config":           { route: "GET /api/auth/config",                              needs: "pub" },
+  "auth.login":            { route: "GET /auth/login",                                   needs: "pub", limit: "login" },
+  "auth.callback":         { route: "GET /auth/callback",                                needs: "pub", limit: "login" },
   "auth.login_password":   { route: "POST /auth/login/password",                         needs: "pub", limit: "login" },
   "auth.logout":           { route: "POST /auth/logout",                                 needs: "pub" },
   "auth.session":          { route: "GET /auth/session",                                 needs: "pub" },

@@ -4,6 +4,7 @@ import type { Passwords } from "#adapters/passwords.ts";
 import type { Metrics } from "#adapters/telemetry/families.ts";
 import type { LoginConfig } from "#api/logins.ts";
 import type { Config } from "#config/schema.ts";
+import { mappingsOf } from "#config/sections/access.ts";
 import {
   type Attempts,
   type Authenticate,
@@ -11,13 +12,15 @@ import {
   mechanisms,
 } from "#domain/access/authenticate.ts";
 import { FailedLogins } from "#domain/access/failed-logins.ts";
-import { Logins } from "#domain/access/logins.ts";
+import { Logins, type RoleRules } from "#domain/access/logins.ts";
+import type { OidcLogin } from "#domain/access/oidc/login.ts";
 import { RootAccount } from "#domain/access/root-account.ts";
 import { Sessions } from "#domain/access/sessions.ts";
 import { ApiTokens } from "#domain/access/tokens.ts";
-import type { Clock, Random } from "#domain/ports.ts";
+import type { Clock, Log, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { Cookies } from "#http/cookies.ts";
+import { openProviders } from "./providers.ts";
 
 export interface Access {
   readonly authenticate: Authenticate;
@@ -27,6 +30,10 @@ export interface Access {
   readonly failedLogins: FailedLogins;
   readonly cookies: Cookies;
   readonly loginConfig: LoginConfig;
+  /** Undefined while nobody can log in at a provider. */
+  readonly oidcLogin: OidcLogin | undefined;
+  /** Puts `rbac` of another configuration into force, also for those who are logged in (RLD-4). */
+  readonly reload: (config: Config) => Promise<void>;
 }
 
 export interface AccessGround {
@@ -34,6 +41,7 @@ export interface AccessGround {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
+  readonly log: Log;
   readonly metrics: Metrics;
   readonly passwords: Passwords;
   readonly rootPasswordHash: string;
@@ -42,7 +50,7 @@ export interface AccessGround {
 
 /** Builds everything between a credential and a principal. */
 export function openAccess(ground: AccessGround): Access {
-  const { config, store, clock, random, metrics, passwords } = ground;
+  const { config, store, clock, random, log, metrics, passwords } = ground;
   const { session, api_tokens } = config.auth;
   const tokens = new ApiTokens({
     ...{ store, clock, random, maxLifetimeDays: api_tokens.max_lifetime_days },
@@ -52,18 +60,25 @@ export function openAccess(ground: AccessGround): Access {
     ...{ random, username: config.root_user.username, passwordHash: ground.rootPasswordHash },
     checkPassword: (password, hash) => passwords.check(password, hash),
   });
-  const sessions = new Sessions({ clock, random, ttlSeconds: session.ttl_minutes * 60 });
+  const sessions = new Sessions({
+    clock,
+    random,
+    ttlSeconds: session.ttl_minutes * 60,
+    max: sessionsMax,
+  });
   metrics.beforeScrape(() => metrics.set("pki_auth_sessions_active", {}, sessions.active));
-  const failedLogins = new FailedLogins({ store, clock });
+  const failedLogins = new FailedLogins({ store, clock, windowsMax });
+  let rbac: Config["rbac"] = config.rbac;
   const logins = new Logins({
     ...{ store, clock, root, sessions, failures: failedLogins },
-    assignments: () => ({ subjects: {}, groups: {} }),
-    rules: {},
+    assignments: () => rbac,
+    rules: { ...(config.auth.oidc.enabled ? { oidc: oidcRules(config) } : {}) },
     onLogin: (method, result) => metrics.count("pki_auth_logins_total", { method, result }),
     onLogout: () => metrics.count("pki_auth_logouts_total", {}),
   });
+  const providers = openProviders(ground, logins);
   const inOrder = mechanisms({
-    ...{ root, failures: failedLogins, tokens, sessions, bearer: undefined },
+    ...{ root, failures: failedLogins, tokens, sessions, bearer: providers.bearer },
     attempts: ground.attempts,
     rootBasicAllowed: config.policy.allow_root_basic_auth,
     onBasic: (result) => metrics.count("pki_auth_logins_total", { method: "password", result }),
@@ -71,11 +86,31 @@ export function openAccess(ground: AccessGround): Access {
   return {
     ...{ authenticate: authenticator(inOrder), tokens, sessions, logins, failedLogins },
     cookies: new Cookies({ name: session.cookie_name, insecure: session.insecure }),
-    loginConfig: loginConfigOf(),
+    ...{ loginConfig: loginConfigOf(config), oidcLogin: providers.login },
+    reload: async (next) => {
+      rbac = next.rbac;
+      const ended = await logins.resolveAgain();
+      if (ended.length > 0) log.write("info", "sessions_left_without_role", { digests: ended });
+    },
   };
 }
 
-const loginConfigOf = (): LoginConfig => ({
-  ...{ oidc_enabled: false, oidc_login_enabled: false, password_login: true },
-  ...{ ldap_login: false, webauthn_enabled: false },
+/** More people than any one process serves, and more guessing addresses than are worth telling apart. */
+const sessionsMax = 10_000;
+const windowsMax = 10_000;
+
+const oidcRules = ({ auth: { oidc } }: Config): RoleRules => ({
+  mappings: mappingsOf(oidc.role_mappings, oidc.groups_claim),
+  allowZeroRole: oidc.allow_zero_role,
 });
+
+function loginConfigOf({ oidc, auth }: Config): LoginConfig {
+  const login = auth.oidc.enabled;
+  const { issuer_url, client_id } = login ? auth.oidc : oidc;
+  return {
+    ...{ oidc_enabled: oidc.issuer_url !== undefined, oidc_login_enabled: login },
+    ...{ password_login: true, ldap_login: false, webauthn_enabled: false },
+    ...(issuer_url === undefined ? {} : { issuer_url }),
+    ...(client_id === undefined ? {} : { client_id }),
+  };
+}

@@ -19,6 +19,7 @@ import { kekHandlers } from "#api/kek.ts";
 import { keyHandlers } from "#api/keys.ts";
 import { pinningHandlers } from "#api/pinning.ts";
 import { loginHandlers } from "#api/logins.ts";
+import { oidcHandlers } from "#api/oidc.ts";
 import { lintHandlers } from "#api/lint.ts";
 import { preflightHandlers } from "#api/preflight.ts";
 import { profileHandlers } from "#api/profiles.ts";
@@ -76,6 +77,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ),
     ...accessHandlers({ store, clock, ...access }),
     ...sessionHandlers(access),
+    ...oidcHandlers({ clock, ...access }),
     ...loginHandlers({
       clock,
       ...access,

@@ -26,7 +26,7 @@ import { openTransparency, type Transparency } from "#domain/transparency/open.t
 import { openRevocation, type Revocation } from "#domain/revocation/open.ts";
 import type { Store } from "#domain/store.ts";
 import type { Sealing } from "./sealing.ts";
-import { keyRoles } from "./settings.ts";
+import { extraTrust, keyRoles } from "./settings.ts";
 
 export interface Ground {
   readonly config: Config;
@@ -72,7 +72,13 @@ export function domainParts(ground: Ground, wake: () => void): Parts {
   const signers = new CaSigners({ cas: store.read.cas, keys, urlBase });
   const registry = new LogRegistry(configuredLogs(config).logs);
   const transparency = openTransparency({
-    ...{ store, clock, random, client: httpLogClient, registry: () => registry },
+    ...{
+      store,
+      clock,
+      random,
+      client: httpLogClient(extraTrust(config)),
+      registry: () => registry,
+    },
     ...{ settings: inclusionSettings(config), revoker: () => revocation.revoker },
   });
   const caa = new CaaGate({ resolver: ground.resolver, clock, ...caaSettings(config) });

@@ -36,7 +36,7 @@ export interface RunningDeps {
   readonly digest: string;
   readonly reread: () => Config;
   /** Reads what the configuration names, which may throw; what it gives puts the reloadable keys into force (RLD-1). */
-  readonly prepare: (config: Config) => () => void;
+  readonly prepare: (config: Config) => () => void | Promise<void>;
 }
 
 export interface Running {
@@ -138,7 +138,7 @@ class Server implements Running {
       const takeOver = prepare(config);
       await this.#record("config.reload", { digest: configDigest(config), restart_required });
       this.#config = config;
-      takeOver();
+      await takeOver();
       this.#show(tls);
       log.write("info", "config_reloaded", { reloaded, restart_required });
     } catch (error) {

@@ -1,5 +1,8 @@
 /** Turns the configuration into the plain settings each part asks for; nothing else knows both. */
 
+import { readFileSync } from "node:fs";
+
+import type { ExtraTrust } from "#adapters/network/outbound.ts";
 import { describeSource, resolveSecret, SecretUnavailable } from "#adapters/secret-sources.ts";
 import { type NameServer, parseServer, systemServers } from "#adapters/network/resolv-conf.ts";
 import type { StoreOptions } from "#adapters/db/open.ts";
@@ -19,6 +22,10 @@ import type { RateSettings } from "#http/rate-limits.ts";
 export function revealed(setting: SecretSetting | undefined): string | undefined {
   return setting === undefined ? undefined : resolveSecret(setting, process.env).reveal();
 }
+
+/** What outbound calls trust beside the system's certificates. */
+export const extraTrust = ({ outbound }: Config): ExtraTrust =>
+  outbound.ca_file === undefined ? [] : [readFileSync(outbound.ca_file, "utf8")];
 
 /** The configured resolver, else those of the system, as they are now. */
 export function nameServers({ caa }: Config): readonly NameServer[] {

@@ -79,6 +79,9 @@ export const existingFile = (sentence: string): Field<string | undefined> => ({
 /** The base of URLs: no query, no fragment, no user info, no final slash. */
 export const baseUrl = plain<string>(absoluteUrl("base"));
 
+/** An absolute http or https URL, kept as it is. */
+export const anyUrl = plain<string>(absoluteUrl("any"));
+
 /** A host with a port. */
 export const hostPort = plain<string>(hostAndPort);
 

@@ -1,4 +1,4 @@
-/** Checks the files that keys name: present, readable, and, for the serving certificate, a matching pair (V-2, V-27). */
+/** Checks the files that keys name: present, readable, and certificates where they are due (V-2, V-27). */
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { accessSync, constants, readFileSync, statSync } from "node:fs";
@@ -9,7 +9,7 @@ import { type Config, configSchema } from "./schema.ts";
 import { leaves } from "./section.ts";
 import { valueAt } from "./show.ts";
 
-/** Every fault of the files named; opens only the serving certificate with its key, and what transparency logs need. */
+/** Every fault of the files named; opens only certificates, the serving key, and what transparency logs need. */
 export function fileFaults(config: Config): readonly Fault[] {
   const faults: Fault[] = [];
   for (const { path, field } of leaves(configSchema)) {
@@ -19,7 +19,11 @@ export function fileFaults(config: Config): readonly Fault[] {
     if (sentence !== undefined) faults.push({ path, sentence });
   }
   if (faults.length > 0) return faults;
-  return [...servingPairFaults(config.server), ...configuredLogs(config).faults];
+  return [
+    ...servingPairFaults(config.server),
+    ...trustFaults(config.outbound.ca_file),
+    ...configuredLogs(config).faults,
+  ];
 }
 
 function servingPairFaults(server: Config["server"]): readonly Fault[] {
@@ -34,6 +38,14 @@ function servingPairFaults(server: Config["server"]): readonly Fault[] {
   }
   if (certificate.checkPrivateKey(key)) return [];
   return [{ path: "server.tls_key", sentence: "The key does not belong to server.tls_cert." }];
+}
+
+function trustFaults(file: string | undefined): readonly Fault[] {
+  if (file === undefined) return [];
+  const blocks = textOf(file).match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g);
+  const read = attempt(() => blocks?.map((pem) => new X509Certificate(pem)));
+  if (read !== undefined) return [];
+  return [{ path: "outbound.ca_file", sentence: "The file holds no PEM certificates." }];
 }
 
 function wrongFile(file: string): string | undefined {

@@ -3,6 +3,7 @@
 import { isFixedLintRule, isLintRule } from "#core/policy/lint.ts";
 import { canaryProfile } from "#core/policy/profiles.ts";
 
+import { accessFaults } from "./access-rules.ts";
 import type { Environment } from "./environment.ts";
 import type { Fault } from "./kinds.ts";
 import type { Config } from "./schema.ts";
@@ -20,6 +21,7 @@ export function ruleFaults(
     ...servingFaults(config, env),
     ...databaseFaults(config, isSet),
     ...rootFaults(config),
+    ...accessFaults(config),
     ...keyFaults(config, isSet),
     ...profileFaults(config),
   ];

@@ -2,13 +2,14 @@
 
 import { path } from "./fields.ts";
 import { section, type Values } from "./section.ts";
-import { auth, policy, rootUser } from "#config/sections/access.ts";
+import { auth, oidc, policy, rbac, rootUser } from "#config/sections/access.ts";
 import { database } from "#config/sections/database.ts";
 import { caa, issuance, keychecks, profiles } from "#config/sections/issuance.ts";
 import { keyProvider, pkcs11, secretSection } from "#config/sections/keys.ts";
 import { rateLimit } from "#config/sections/limits.ts";
 import { accessLog, log } from "#config/sections/log.ts";
 import { crl, ocsp } from "#config/sections/revocation.ts";
+import { outbound } from "#config/sections/outbound.ts";
 import { rpc } from "#config/sections/rpc.ts";
 import { server } from "#config/sections/server.ts";
 import { certificateTransparency } from "#config/sections/transparency.ts";
@@ -21,12 +22,15 @@ export const configSchema = section("pkid configuration", {
   ),
   server,
   rpc,
+  outbound,
   log,
   access_log: accessLog,
   database,
   root_user: rootUser,
   policy,
+  oidc,
   auth,
+  rbac,
   key_provider: keyProvider,
   pkcs11,
   secret: secretSection,

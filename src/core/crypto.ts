@@ -67,14 +67,35 @@ export const importPublicKey = (spki: Uint8Array): VerificationKey =>
   readSlhDsaKey(spki) ??
   nodeCrypto.createPublicKey({ key: Buffer.from(spki), format: "der", type: "spki" });
 
+/** The public members of a JSON Web Key (RFC 7518 §6, RFC 8037 §2). */
+export type PublicJwk =
+  | { readonly kty: "RSA"; readonly n: string; readonly e: string }
+  | { readonly kty: "EC"; readonly crv: string; readonly x: string; readonly y: string }
+  | { readonly kty: "OKP"; readonly crv: string; readonly x: string };
+
+/** Imports a JSON Web Key; undefined when it is none. */
+export function importPublicJwk(jwk: PublicJwk): VerificationKey | undefined {
+  try {
+    return nodeCrypto.createPublicKey({ key: { ...jwk }, format: "jwk" });
+  } catch {
+    return undefined; // A point off its curve, an even exponent, no base64url: all the same to the caller.
+  }
+}
+
+/** HMAC-SHA-256 (RFC 2104). */
+export const hmacSha256 = (key: Uint8Array, message: Uint8Array): Uint8Array =>
+  new Uint8Array(nodeCrypto.createHmac("sha256", key).update(message).digest());
+
 /** What `verifySignature` needs to know besides the key. */
 export interface SignatureScheme {
   /** Undefined for Ed25519, ML-DSA and SLH-DSA, which take the message itself. */
   readonly hash?: HashName | undefined;
   readonly padding?: "pkcs1" | "pss" | undefined;
+  /** How an ECDSA signature is written: as X.509 has it (the default), or as two numbers of fixed length (IEEE P1363). */
+  readonly ecdsaForm?: "der" | "p1363" | undefined;
 }
 
-/** True when `signature` (as X.509 carries it: ECDSA in DER) by `key` covers `message`; never throws. */
+/** True when `signature` by `key` covers `message`; never throws. */
 export function verifySignature(
   key: VerificationKey,
   scheme: SignatureScheme,
@@ -114,6 +135,7 @@ export function verifySignatureOffThread(
 }
 
 function withPadding(key: nodeCrypto.KeyObject, scheme: SignatureScheme) {
+  if (scheme.ecdsaForm === "p1363") return { key, dsaEncoding: "ieee-p1363" as const };
   if (scheme.padding !== "pss") return key;
   return {
     key,

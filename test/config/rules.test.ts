@@ -7,11 +7,14 @@ import { join } from "node:path";
 
 import { faultLine } from "#config/load.ts";
 import { readConfig } from "#config/read.ts";
+import { mappingsOf } from "#config/sections/access.ts";
 import { loadText } from "#test/support/config.ts";
 
 const tls = "server: { tls_cert: c.pem, tls_key: k.pem, tls: { self_issue: { enabled: true } } }";
 const bare = "server: { tls: { self_issue: { enabled: false } } }";
 const pg = "database: { driver: postgres";
+const oidc = "auth: { oidc: { enabled: true, issuer_url: 'https://i'";
+const oidcWhole = `${oidc}, client_id: a, redirect_url: 'https://a/cb'`;
 const url = "dsn: 'postgres://u:p@h/db'";
 
 // biome-ignore format: the table is read by column.
@@ -27,6 +30,18 @@ const refusals = [
   ["V-1", "pkcs11: { uri: 'pkcs11:token=a;slot-id=1' }", "pkcs11.uri: Must select by token, serial and manufacturer, and by nothing else."],
   ["V-1", "pkcs11: { uri: 'pkcs11:token=a?module-path=/m' }", "pkcs11.uri: Must select by token, serial and manufacturer, and by nothing else."],
   ["V-1", "pkcs11: { uri: 'pkcs11:token=a%2' }", "pkcs11.uri: Has a percent sign that begins no escape of UTF-8."],
+  ["V-8", "auth: { oidc: { enabled: true, client_id: a, redirect_url: 'https://a' } }", "auth.oidc.issuer_url: Must be set, because auth.oidc.enabled is true."],
+  ["V-8", "auth: { oidc: { enabled: true, issuer_url: 'https://i', redirect_url: 'https://a' } }", "auth.oidc.client_id: Must be set, because auth.oidc.enabled is true."],
+  ["V-8", `${oidc}, client_id: a } }`, "auth.oidc.redirect_url: Must be set, because auth.oidc.enabled is true."],
+  ["V-8", `${oidcWhole}, scopes: [email] } }`, "auth.oidc.scopes: Must have openid, or the provider says not who it is."],
+  ["V-8", "oidc: { issuer_url: 'https://i' }", "oidc.client_id: Must be set together with oidc.issuer_url."],
+  ["V-9", `${oidcWhole}, role_mappings: [{ value: a, roles: [amdin] }] } }`, "auth.oidc.role_mappings[0].roles: Every role must be one of admin, issuer, auditor, approver."],
+  ["V-9", `${oidcWhole}, role_mappings: [{ roles: [admin] }] } }`, "auth.oidc.role_mappings[0].value: Must be set."],
+  ["V-9", "rbac: { subjects: { a: [Admin] } }", "rbac.subjects.a[0]: Must be one of admin, issuer, auditor, approver."],
+  ["V-9", "rbac: { groups: { a: admin } }", "rbac.groups.a: Must be a list."],
+  ["CFG-5", "oidc: { issuer_url: 'http://id.test', client_id: a }", "oidc.issuer_url: Must be an https URL without user info, query and fragment."],
+  ["CFG-5", "auth: { session: { cookie_name: 'a;b' } }", "auth.session.cookie_name: Must be 1 to 64 of the characters A-Z, a-z, 0-9, dot, underscore and hyphen."],
+  ["V-1", "auth: { session: { ttl_minutes: 0 } }", "auth.session.ttl_minutes: Must be at least 1."],
   ["V-11", "key_provider: { type: pkcs11 }", "pkcs11.module_path: Must be set, because key_provider.type is pkcs11."],
   ["V-11", "key_provider: { roles: { responder: pkcs11 } }", "pkcs11.module_path: Must be set, because key_provider.roles.responder is pkcs11."],
   ["V-11", "pkcs11: { uri: 'pkcs11:token=a', token_label: a }", "pkcs11.uri: Replaces token_label, token_serial and token_manufacturer; set one or the other."],
@@ -74,6 +89,28 @@ const accepted = [
 ] as const;
 
 describe("a start is accepted", () => {
+  test("with a disabled login block that is incomplete, whose unknown roles count for nothing", () => {
+    const mapping = "{ roles: [nobody] }, { value: a, roles: [admin, nobody] }";
+    const loaded = loadText(`auth: { oidc: { role_mappings: [${mapping}] } }`);
+    if (!loaded.ok) throw new Error("must load");
+    const { role_mappings, groups_claim } = loaded.config.auth.oidc;
+    expect(mappingsOf(role_mappings, groups_claim)).toEqual([
+      { claim: "groups", value: "a", tenant: undefined, roles: ["admin"] },
+    ]);
+  });
+
+  test("with a login block that inherits from oidc, and comes back to the public URL", () => {
+    const whole = `server: { public_url: "https://pki.test/" }
+oidc: { issuer_url: "https://id.test/", client_id: pkid }
+auth: { oidc: { enabled: true } }`;
+    const loaded = loadText(whole);
+    if (!loaded.ok) throw new Error("must load");
+    expect(loaded.config.auth.oidc).toMatchObject({
+      ...{ issuer_url: "https://id.test/", client_id: "pkid" },
+      redirect_url: "https://pki.test/auth/callback",
+    });
+  });
+
   test.each(accepted)("with %s", (_what, text, env) => {
     const result = loadText(text, env);
     expect(result.ok ? [] : result.faults.map(faultLine)).toEqual([]);
@@ -105,6 +142,16 @@ describe("files (CFG-1, V-2, V-27)", () => {
     const home = join(directory(), "absent");
     expect(readConfig({ env: { PKID_DATA_DIR: home } }).loaded.ok).toBe(true);
     expect(Bun.spawnSync(["ls", home]).exitCode).not.toBe(0);
+  });
+
+  test("what is trusted beside the system must be certificates", async () => {
+    const home = directory();
+    const { cert, key } = await pair(home, "one");
+    const env = (file: string) => ({ PKID_DATA_DIR: home, PKID_OUTBOUND_CA_FILE: file });
+    expect(faults({ env: env(cert) })).toEqual([]);
+    expect(faults({ env: env(key) })).toEqual([
+      "config: outbound.ca_file: The file holds no PEM certificates.",
+    ]);
   });
 
   test("a serving pair must exist, be readable as PEM, and match", async () => {

@@ -54,8 +54,8 @@ export function accessWorld(wishes: AccessWishes = {}): AccessWorld {
       return hash === `hash of ${password}`;
     },
   });
-  const sessions = new Sessions({ clock, random, ttlSeconds: 3600 });
-  const failures = new FailedLogins({ store, clock });
+  const sessions = new Sessions({ clock, random, ttlSeconds: 3600, max: 100 });
+  const failures = new FailedLogins({ store, clock, windowsMax: 100 });
   const logins = new Logins({
     ...{ store, clock, root, sessions, failures, rules: wishes.rules ?? {} },
     assignments: wishes.assignments ?? (() => ({ subjects: {}, groups: {} })),

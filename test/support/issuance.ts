@@ -126,7 +126,7 @@ const silentResolver: Resolver = {
   lookup: async () => ({ answered: false, failure: "unreachable" }),
 };
 /** Talks to logs as the application does, but does not wait between attempts. */
-const impatientClient = { ...httpLogClient, pause: async () => {} };
+const impatientClient = { ...httpLogClient(), pause: async () => {} };
 
 export type World = ReturnType<typeof issuanceWorld>;
 

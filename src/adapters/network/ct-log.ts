@@ -6,14 +6,28 @@ import { MalformedStructure } from "#core/transparency/octets.ts";
 import { instant } from "#core/time.ts";
 import { tilePath } from "#core/transparency/tiles.ts";
 import { type CtLog, type Limits, type LogClient, LogFault } from "#domain/transparency/logs.ts";
+import { askServer, type ExtraTrust, OutboundFault } from "./outbound.ts";
 
-/** Speaks with `fetch`; redirects are not followed, for a log is what its URL says. */
-export const httpLogClient: LogClient = {
-  submit: async (log, chain, limits) => {
+/** Speaks over HTTPS; redirects are not followed, for a log is what its URL says. `trust` beside the system's certificates. */
+export function httpLogClient(trust: ExtraTrust = []): LogClient {
+  const ask: Ask = (base, path, limits, init = {}) => asked(base, path, limits, trust, init);
+  return { submit: submitting(ask), ...reading(ask), pause };
+}
+
+type Ask = (
+  base: CtLog["url"],
+  path: string,
+  limits: Limits,
+  init?: RequestInit,
+) => Promise<Uint8Array>;
+
+const submitting =
+  (ask: Ask): LogClient["submit"] =>
+  async (log, chain, limits) => {
     const body = JSON.stringify({ chain: chain.map((der) => der.toBase64()) });
     const headers = { "content-type": "application/json" };
     const init = { method: "POST", body, headers };
-    const answer = await asked(log.url, "ct/v1/add-pre-chain", limits, init);
+    const answer = await ask(log.url, "ct/v1/add-pre-chain", limits, init);
     return read(() => {
       const members = jsonOf(answer);
       if (members.sct_version !== 0) throw new MalformedStructure("an SCT is not of version 1");
@@ -24,13 +38,15 @@ export const httpLogClient: LogClient = {
         signature: parseSigned(octetsAt(members, "signature")),
       };
     });
-  },
+  };
+
+const reading = (ask: Ask): Omit<LogClient, "submit" | "pause"> => ({
   head: async (log, limits) => {
     if (log.api === "static") {
-      const answer = await asked(log.monitoringUrl, "checkpoint", limits);
+      const answer = await ask(log.monitoringUrl, "checkpoint", limits);
       return read(() => parseCheckpoint(utf8.decode(answer), originOf(log.url), log.key));
     }
-    const answer = await asked(log.monitoringUrl, "ct/v1/get-sth", limits);
+    const answer = await ask(log.monitoringUrl, "ct/v1/get-sth", limits);
     return read(() => {
       const members = jsonOf(answer);
       return {
@@ -43,7 +59,7 @@ export const httpLogClient: LogClient = {
   },
   inclusion: async (log, leafHash, treeSize, limits) => {
     const query = new URLSearchParams({ hash: leafHash.toBase64(), tree_size: String(treeSize) });
-    const answer = await asked(log.monitoringUrl, `ct/v1/get-proof-by-hash?${query}`, limits);
+    const answer = await ask(log.monitoringUrl, `ct/v1/get-proof-by-hash?${query}`, limits);
     return read(() => {
       const members = jsonOf(answer);
       return { leafIndex: countAt(members, "leaf_index"), path: hashesAt(members, "audit_path") };
@@ -51,11 +67,11 @@ export const httpLogClient: LogClient = {
   },
   consistency: async (log, first, second, limits) => {
     const path = `ct/v1/get-sth-consistency?first=${first}&second=${second}`;
-    const answer = await asked(log.monitoringUrl, path, limits);
+    const answer = await ask(log.monitoringUrl, path, limits);
     return read(() => hashesAt(jsonOf(answer), "consistency"));
   },
   tile: async (log, tile, limits) => {
-    const answer = await asked(log.monitoringUrl, tilePath(tile), limits);
+    const answer = await ask(log.monitoringUrl, tilePath(tile), limits);
     if (answer.length !== tile.width * hashBytes) {
       throw new LogFault("malformed", "a tile has the wrong length");
     }
@@ -63,56 +79,50 @@ export const httpLogClient: LogClient = {
       answer.subarray(at * hashBytes, (at + 1) * hashBytes),
     );
   },
-  pause: (seconds, signal) =>
-    new Promise((resolve) => {
-      if (signal.aborted) return resolve();
-      const end = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-      const timer = setTimeout(() => {
-        signal.removeEventListener("abort", end);
-        resolve();
-      }, seconds * 1000);
-      signal.addEventListener("abort", end, { once: true });
-    }),
-};
+});
+
+const pause: LogClient["pause"] = (seconds, signal) =>
+  new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const end = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", end);
+      resolve();
+    }, seconds * 1000);
+    signal.addEventListener("abort", end, { once: true });
+  });
 
 async function asked(
   base: CtLog["url"],
   path: string,
   limits: Limits,
-  init: RequestInit = {},
+  trust: ExtraTrust,
+  init: RequestInit,
 ): Promise<Uint8Array> {
-  const timeout = AbortSignal.timeout(limits.timeoutSeconds * 1000);
-  const signal = AbortSignal.any([limits.signal, timeout]);
   try {
-    const response = await fetch(`${base}/${path}`, { ...init, signal, redirect: "manual" });
-    const answer = await limited(response);
-    if (response.status !== 200) throw refusalOf(response.status);
-    return answer;
+    const wanted = { ...limits, bytesMax: answerBytesMax };
+    const { status, octets } = await askServer(`${base}/${path}`, init, wanted, trust);
+    if (status !== 200) throw refusalOf(status);
+    return octets;
   } catch (error) {
-    if (error instanceof LogFault) throw error;
-    if (timeout.aborted) throw new LogFault("timeout", "the log did not answer in time");
-    throw new LogFault("unavailable", "the log cannot be reached");
+    if (!(error instanceof OutboundFault)) throw error;
+    throw faultOf(error);
   }
+}
+
+function faultOf({ kind }: OutboundFault): LogFault {
+  if (kind === "too_long") return new LogFault("malformed", "the answer is too long");
+  if (kind === "timeout") return new LogFault("timeout", "the log did not answer in time");
+  return new LogFault("unavailable", "the log cannot be reached");
 }
 
 /** A 4xx is the log's word on what was asked; too many requests and everything else may pass. */
 function refusalOf(status: number): LogFault {
   const final = status >= 400 && status < 500 && ![408, 425, 429].includes(status);
   return new LogFault(final ? "rejected" : "unavailable", `the log answered ${status}`);
-}
-
-async function limited(response: Response): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of response.body ?? []) {
-    length += chunk.length;
-    if (length > answerBytesMax) throw new LogFault("malformed", "the answer is too long");
-    chunks.push(chunk);
-  }
-  return new Uint8Array(Buffer.concat(chunks));
 }
 
 function read<T>(parse: () => T): T {

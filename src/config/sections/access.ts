@@ -1,8 +1,21 @@
-/** Settings of identities: the root user, policy, and API tokens. */
+/** Settings of identities: the root user, policy, sessions, OpenID providers, API tokens, and roles. */
 
-import { count, field, flag, secret, text } from "#config/fields.ts";
-import { textual } from "#config/kinds.ts";
-import { section } from "#config/section.ts";
+import {
+  anyUrl,
+  count,
+  field,
+  flag,
+  items,
+  list,
+  listKind,
+  map,
+  reloadable,
+  secret,
+  text,
+} from "#config/fields.ts";
+import { checkedText, oneWord, textual } from "#config/kinds.ts";
+import { maybeDerived, section, type Values } from "#config/section.ts";
+import { parseRole, type Role, roles } from "#core/access/roles.ts";
 
 /** The keys under `root_user`. */
 export const rootUser = section("Root user", {
@@ -30,6 +43,36 @@ const cookieName = textual("cookie name", "pki_session", {
   wants: "Must be 1 to 64 of the characters A-Z, a-z, 0-9, dot, underscore and hyphen.",
 });
 
+/** An issuer is compared byte for byte, so nothing of it is tidied; only https keeps keys and codes to ourselves. */
+const issuer = checkedText("issuer URL", "https://id.example.com", (value) => {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url?.protocol !== "https:" || url.username !== "" || /[?#]/.test(value)) {
+    return "Must be an https URL without user info, query and fragment.";
+  }
+  return undefined;
+});
+
+const rolesKind = listKind(oneWord(roles));
+
+/** The keys under `oidc`. */
+export const oidc = section("Tokens of an OpenID provider", {
+  issuer_url: field(
+    "Issuer whose tokens are accepted from API callers, exactly as it names itself.",
+    issuer,
+  ),
+  client_id: text("Our client id there, which tokens must have as audience."),
+  redirect_url: anyUrl("Address the provider sends browsers back to; for `auth.oidc`."),
+});
+
+/** One row of `role_mappings`. */
+const roleMapping = {
+  claim: text("Claim that is looked at; `groups_claim` when absent."),
+  value: text("Text the claim must be or contain as an item."),
+  tenant: text("Tenant, by id or slug, where the roles hold; everywhere when absent."),
+  roles: list("Roles given: admin, issuer, auditor, approver.", textual("role", "auditor"), []),
+} as const;
+export type RoleMappingSetting = Values<typeof roleMapping>;
+
 /** The keys under `auth`. */
 export const auth = section("Authentication", {
   session: section("Sessions of people", {
@@ -44,6 +87,32 @@ export const auth = section("Authentication", {
     }),
     insecure: flag("Leave Secure out of cookies, for tests without TLS.", false),
   }),
+  oidc: section("Login through an OpenID provider", {
+    enabled: flag("Let people log in at the provider.", false),
+    issuer_url: field(
+      "Issuer, exactly as it names itself.",
+      issuer,
+      maybeDerived("`oidc.issuer_url`", (of) => of("oidc.issuer_url")),
+    ),
+    client_id: text(
+      "Our client id there.",
+      maybeDerived("`oidc.client_id`", (of) => of("oidc.client_id")),
+    ),
+    redirect_url: anyUrl(
+      "Address the provider sends browsers back to.",
+      maybeDerived(
+        "`oidc.redirect_url`, else `{server.public_url}/auth/callback`",
+        (of) => of("oidc.redirect_url") ?? callbackOf(of("server.public_url")),
+      ),
+    ),
+    client_secret: secret("Our secret there; none for a public client."),
+    scopes: list("Scopes asked for.", textual("scope", "openid"), [
+      ...["openid", "profile", "email", "groups"],
+    ]),
+    groups_claim: text("Claim that holds the groups of a person.", "groups"),
+    role_mappings: items("Roles by what claims hold, beside those of `rbac`.", roleMapping),
+    allow_zero_role: flag("Let in people who have no role.", false),
+  }),
   api_tokens: section("API tokens", {
     max_lifetime_days: count(
       "Longest life of a token in days; 0 means no cap. With a cap a token without expiry gets it.",
@@ -51,3 +120,29 @@ export const auth = section("Authentication", {
     ),
   }),
 });
+
+/** The keys under `rbac`. */
+export const rbac = section("Roles of people", {
+  subjects: reloadable(
+    map("Roles by subject, or by e-mail address once the provider has verified it.", rolesKind),
+  ),
+  groups: reloadable(map("Roles by group.", rolesKind)),
+});
+
+/** The mappings of a block with their defaults filled in; what names no role gives none. */
+export const mappingsOf = (
+  settings: readonly RoleMappingSetting[],
+  groupsClaim: string,
+): readonly {
+  readonly claim: string;
+  readonly value: string;
+  readonly tenant: string | undefined;
+  readonly roles: readonly Role[];
+}[] =>
+  settings.flatMap(({ claim = groupsClaim, value, tenant, roles: named }) => {
+    const known = named.map(parseRole).filter((role) => role !== undefined);
+    return value === undefined ? [] : [{ claim, value, tenant, roles: known }];
+  });
+
+const callbackOf = (base: unknown): string | undefined =>
+  typeof base === "string" ? `${base}/auth/callback` : undefined;

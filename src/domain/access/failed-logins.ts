@@ -23,12 +23,19 @@ interface Window {
   readonly repeats: number;
 }
 
+export interface FailedLoginDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** How many addresses and kinds of failure are told apart. */
+  readonly windowsMax: number;
+}
+
 /** Guessing must leave a trace, and must not flood the chain. */
 export class FailedLogins {
-  readonly #deps: { readonly store: Store; readonly clock: Clock };
+  readonly #deps: FailedLoginDeps;
   readonly #windows = new Map<string, Window>();
 
-  constructor(deps: { readonly store: Store; readonly clock: Clock }) {
+  constructor(deps: FailedLoginDeps) {
     this.#deps = deps;
   }
 
@@ -63,7 +70,7 @@ export class FailedLogins {
   #keyOf({ method, reason, channel, ip }: FailedLogin): string {
     const kind = `${method} ${reason} ${channel ?? ""}`;
     const key = `${kind} ${ip}`;
-    return this.#windows.has(key) || this.#windows.size < windowsMax ? key : kind;
+    return this.#windows.has(key) || this.#windows.size < this.#deps.windowsMax ? key : kind;
   }
 
   async #append(failure: FailedLogin, count: number, now: Instant): Promise<void> {
@@ -84,6 +91,3 @@ export class FailedLogins {
 /** A stranger wrote it: whole characters, and none that a database cannot hold. */
 export const printableName = (name: string): string =>
   name.replaceAll("\0", "\ufffd").slice(0, 128).toWellFormed();
-
-/** How many addresses and kinds of failure are told apart. */
-const windowsMax = 10_000;

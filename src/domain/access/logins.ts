@@ -104,9 +104,9 @@ export class Logins {
     await this.#deps.failures.record(failure);
   }
 
-  /** Who an identity is here, with the roles it has now; `rules` are those of the method that vouches for it. */
+  /** Who an identity is here, with the roles it has now: those of `rbac`, and of the mappings of `method` when given. */
   async principalOf(
-    method: LoginMethod,
+    method: LoginMethod | undefined,
     identity: Identity,
     mechanism: Principal["mechanism"],
   ): Promise<Principal> {
@@ -115,9 +115,13 @@ export class Logins {
       ...{ subject, person: personOf(subject, emailVerified ? email : undefined), isRoot: false },
       ...(name === undefined ? {} : { name }),
       ...(email === undefined ? {} : { email, emailVerified }),
-      ...(await this.#roles(identity, this.#deps.rules[method]?.mappings ?? [])),
+      ...(await this.#roles(identity, this.#mappings(method))),
       ...{ groups, mechanism },
     };
+  }
+
+  #mappings(method: LoginMethod | undefined): readonly MappingSetting[] {
+    return (method && this.#deps.rules[method]?.mappings) ?? [];
   }
 
   /** The owner ends a session. */

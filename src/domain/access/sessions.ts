@@ -41,6 +41,8 @@ export interface SessionDeps {
   readonly clock: Clock;
   readonly random: Pick<Random, "bytes">;
   readonly ttlSeconds: number;
+  /** Most sessions at once; then the oldest makes room. */
+  readonly max: number;
 }
 
 /** All live sessions of this process; a restart discards them. */
@@ -120,7 +122,8 @@ export class Sessions {
   }
 
   /**
-   * Puts roles resolved anew into the sessions that came with an identity; one that has lost its last role ends.
+   * Puts roles resolved anew into the sessions that came with an identity; one that has lost its last role ends, and one
+   * whose roles cannot be told.
    * Gives the digests of those that ended.
    */
   async resolveAgain(
@@ -129,10 +132,10 @@ export class Sessions {
     const ended: string[] = [];
     for (const [key, session] of [...this.#live]) {
       if (session.identity === undefined) continue;
-      const principal = await resolve(session, session.identity);
+      const principal = await resolved(resolve, session, session.identity);
       const current = this.#live.get(key);
       if (current === undefined) continue;
-      if (holdsNothing(principal) && !holdsNothing(current.principal)) {
+      if (principal === undefined || lostAll(current.principal, principal)) {
         this.#live.delete(key);
         ended.push(session.digest);
       } else this.#live.set(key, { ...current, principal });
@@ -159,9 +162,24 @@ export class Sessions {
     const [oldestOwn] = own;
     if (oldestOwn !== undefined && own.length >= sessionsOfOneMax) this.#live.delete(oldestOwn[0]);
     const [oldest] = this.#live.keys();
-    if (oldest !== undefined && this.#live.size >= sessionsMax) this.#live.delete(oldest);
+    if (oldest !== undefined && this.#live.size >= this.#deps.max) this.#live.delete(oldest);
   }
 }
+
+async function resolved(
+  resolve: (session: Session, identity: Identity) => Promise<Principal>,
+  session: Session,
+  identity: Identity,
+): Promise<Principal | undefined> {
+  try {
+    return await resolve(session, identity);
+  } catch {
+    return undefined; // The store does not answer; a login will find out when it does.
+  }
+}
+
+const lostAll = (before: Principal, after: Principal): boolean =>
+  holdsNothing(after) && !holdsNothing(before);
 
 const holdsNothing = ({ isRoot, roles, tenantRoles }: Principal): boolean =>
   !isRoot && roles.length === 0 && Object.values(tenantRoles).every((held) => held.length === 0);
@@ -179,6 +197,5 @@ const base64url = (bytes: Uint8Array): string =>
 
 /** 32 octets in base64url. */
 const wellFormed = /^[A-Za-z0-9_-]{43}$/;
-const sessionsMax = 10_000;
 const sessionsOfOneMax = 50;
 const userAgentMax = 256;

@@ -115,11 +115,11 @@ describe("failed logins", () => {
 
   test("from ever new addresses cannot fill the memory", async () => {
     const world = accessWorld();
-    for (let n = 0; n < 10_050; n++) {
+    for (let n = 0; n < 150; n++) {
       const failure = { method: "password", reason: "invalid_credentials" } as const;
       await world.failures.record({ ...failure, loginName: "x", ip: `${n}`, requestId: "r" });
     }
-    expect(events(world).length).toBe(10_001);
+    expect(events(world).length).toBe(101);
   });
 });
 

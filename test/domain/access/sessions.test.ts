@@ -84,7 +84,7 @@ describe("a session", () => {
 
 describe("many sessions", () => {
   const sessions = () =>
-    new Sessions({ clock: testClock(), random: seededRandom(), ttlSeconds: 60 });
+    new Sessions({ clock: testClock(), random: seededRandom(), ttlSeconds: 60, max: 100 });
   const login = (subject: string): NewSession => ({
     ...{ method: "password", identity: undefined, loginName: subject, ip: "", userAgent: "" },
     principal: {
@@ -105,8 +105,8 @@ describe("many sessions", () => {
 
   test("are bounded in all", () => {
     const live = sessions();
-    for (let n = 0; n < 10_010; n++) live.open(login(`p${n % 300}-${n}`));
-    expect(live.active).toBe(10_000);
+    for (let n = 0; n < 110; n++) live.open(login(`p${n}`));
+    expect(live.active).toBe(100);
   });
 
   test("are listed newest first, page by page, none twice", () => {

@@ -1,0 +1,87 @@
+/** Speaks with OpenID providers over HTTPS: discovery, keys, and the exchange of codes. */
+
+import { OAuth2Client } from "oslo/oauth2";
+
+import { readKeySet } from "#core/jose/keys.ts";
+import {
+  discoveryUrl,
+  parseMetadata,
+  ProviderFault,
+  type ProviderMetadata,
+} from "#domain/access/oidc/metadata.ts";
+import type { OidcClient, ProviderClient } from "#domain/access/oidc/provider.ts";
+import { askServer, type ExtraTrust, OutboundFault } from "./outbound.ts";
+
+/** Builds the client; `trust` beside the system's certificates. */
+export function providerClient(trust: ExtraTrust): ProviderClient {
+  const ask = (url: string, init: RequestInit) => asked(url, init, trust);
+  return {
+    discover: async (issuer) => parseMetadata(await ask(discoveryUrl(issuer), json), issuer),
+    keys: async ({ keysUrl }) => {
+      const keys = readKeySet(await ask(keysUrl, json));
+      if (keys === undefined) throw new ProviderFault("the provider's answer is no key set");
+      return keys;
+    },
+    authorizationUrl: async ({ authorizationEndpoint, tokenEndpoint }, we, secrets) => {
+      const { state, codeVerifier, nonce } = secrets;
+      const client = new OAuth2Client(we.clientId, authorizationEndpoint, tokenEndpoint, {
+        redirectURI: we.redirectUrl,
+      });
+      const url = await client.createAuthorizationURL({
+        ...{ state, codeVerifier, codeChallengeMethod: "S256", scopes: [...we.scopes] },
+      });
+      url.searchParams.set("nonce", nonce);
+      return url.href;
+    },
+    exchange: async (metadata, we, { code, codeVerifier }) => {
+      const form = new URLSearchParams({
+        ...{ grant_type: "authorization_code", code, code_verifier: codeVerifier },
+        redirect_uri: we.redirectUrl,
+      });
+      const answer = await ask(metadata.tokenEndpoint, {
+        ...{ method: "POST", headers: await identified(metadata, we, form), body: form },
+      });
+      const token = isObject(answer) ? answer.id_token : undefined;
+      return typeof token === "string" && token !== "" ? token : undefined;
+    },
+  };
+}
+
+/** Adds who we are to the form, or gives the header that says so (RFC 6749 §2.3.1: both parts are form-encoded). */
+async function identified(
+  { clientAuthentication }: ProviderMetadata,
+  we: OidcClient,
+  form: URLSearchParams,
+): Promise<Record<string, string>> {
+  const secret = await we.secret();
+  if (secret === undefined || clientAuthentication === "post") {
+    form.set("client_id", we.clientId);
+    if (secret !== undefined) form.set("client_secret", secret);
+    return accepting;
+  }
+  const pair = `${formEncoded(we.clientId)}:${formEncoded(secret)}`;
+  return { ...accepting, authorization: `Basic ${Buffer.from(pair).toString("base64")}` };
+}
+
+/** The JSON of a 200; everything else is a fault, a redirect too. */
+async function asked(url: string, init: RequestInit, trust: ExtraTrust): Promise<unknown> {
+  try {
+    const { status, octets } = await askServer(url, init, limits, trust);
+    if (status !== 200) throw new ProviderFault(`the provider answered ${status}`);
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(octets));
+  } catch (error) {
+    if (error instanceof ProviderFault) throw error;
+    if (error instanceof OutboundFault) throw new ProviderFault(error.message);
+    // The parser's own words would quote the answer, which may hold tokens.
+    throw new ProviderFault("the provider's answer is no JSON");
+  }
+}
+
+const formEncoded = (text: string): string => new URLSearchParams({ "": text }).toString().slice(1);
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null;
+
+const accepting = { accept: "application/json" };
+const json: RequestInit = { headers: accepting };
+const limits = { timeoutSeconds: 10, bytesMax: 262_144 };

@@ -1,0 +1,58 @@
+/** Asks other servers over HTTPS: within a time, within a size, without following redirects, and trusting what is configured. */
+
+import { rootCertificates } from "node:tls";
+
+/** Certificates trusted beside those of the system: PEM texts, from `outbound.ca_file`. */
+export type ExtraTrust = readonly string[];
+
+/** What a caller grants one exchange. */
+export interface OutboundLimits {
+  readonly timeoutSeconds: number;
+  readonly bytesMax: number;
+  /** Ends the exchange before its time. */
+  readonly signal?: AbortSignal;
+}
+
+/** Nothing usable came back: in time, in size, or at all. */
+export class OutboundFault extends Error {
+  override readonly name = "OutboundFault";
+  readonly kind: "timeout" | "unavailable" | "too_long";
+
+  constructor(kind: OutboundFault["kind"], message: string) {
+    super(message);
+    this.kind = kind;
+  }
+}
+
+/** Status and octets of the answer; a redirect is an answer like any other. Throws `OutboundFault`. */
+export async function askServer(
+  url: string,
+  init: RequestInit,
+  limits: OutboundLimits,
+  trust: ExtraTrust = [],
+): Promise<{ readonly status: number; readonly octets: Uint8Array }> {
+  const timeout = AbortSignal.timeout(limits.timeoutSeconds * 1000);
+  const signal = limits.signal ? AbortSignal.any([limits.signal, timeout]) : timeout;
+  // Given alone it would replace what is trusted otherwise.
+  const tls = trust.length === 0 ? {} : { tls: { ca: [...rootCertificates, ...trust] } };
+  try {
+    const response = await fetch(url, { ...init, ...tls, signal, redirect: "manual" });
+    return { status: response.status, octets: await limited(response, limits.bytesMax) };
+  } catch (error) {
+    if (error instanceof OutboundFault) throw error;
+    if (timeout.aborted) throw new OutboundFault("timeout", "the server did not answer in time");
+    const why = error instanceof Error && "code" in error ? ` (${error.code})` : "";
+    throw new OutboundFault("unavailable", `the server cannot be reached${why}`);
+  }
+}
+
+async function limited(response: Response, bytesMax: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of response.body ?? []) {
+    length += chunk.length;
+    if (length > bytesMax) throw new OutboundFault("too_long", "the answer is too long");
+    chunks.push(chunk);
+  }
+  return new Uint8Array(Buffer.concat(chunks));
+}

@@ -1,0 +1,73 @@
+/** The identity providers of one instance: the one people log in at, and the one whose tokens API callers bring. */
+
+import { providerClient } from "#adapters/network/oidc.ts";
+import type { Config } from "#config/schema.ts";
+import { mappingsOf } from "#config/sections/access.ts";
+import type { IdentityClaims } from "#core/jose/claims.ts";
+import type { BearerCheck } from "#domain/access/authenticate.ts";
+import type { Logins } from "#domain/access/logins.ts";
+import { bearerCheck } from "#domain/access/oidc/bearer.ts";
+import { OidcLogin } from "#domain/access/oidc/login.ts";
+import { type OidcClient, Provider } from "#domain/access/oidc/provider.ts";
+import { Transactions } from "#domain/access/oidc/transactions.ts";
+import type { Clock, Log, Random } from "#domain/ports.ts";
+import { extraTrust, revealed } from "./settings.ts";
+
+export interface ProviderGround {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+export interface Providers {
+  readonly login: OidcLogin | undefined;
+  readonly bearer: BearerCheck | undefined;
+}
+
+/** Opens what is configured; nobody is asked anything before somebody comes. */
+export function openProviders(ground: ProviderGround, logins: Logins): Providers {
+  const { config, clock, random, log } = ground;
+  const client = providerClient(extraTrust(config));
+  const onFault = (fault: unknown) =>
+    log.write("warn", "oidc_provider_fault", { why: fault instanceof Error ? fault.message : "" });
+  const provider = (issuer: string) => new Provider({ clock, client, issuer, onFault });
+  const we = weOf(config);
+  const home = we && provider(we.issuer);
+  const names = identityClaims(config);
+  const login =
+    home &&
+    new OidcLogin({
+      ...{ provider: home, client, we, names, logins, log },
+      transactions: new Transactions({ clock, random }),
+    });
+  const { issuer_url, client_id } = config.oidc;
+  if (issuer_url === undefined || client_id === undefined) return { login, bearer: undefined };
+  const mapped = we?.issuer === issuer_url;
+  const bearer = bearerCheck({
+    provider: mapped && home !== undefined ? home : provider(issuer_url),
+    ...{ audience: client_id, names, mapped },
+    principalOf: (method, identity, mechanism) => logins.principalOf(method, identity, mechanism),
+  });
+  return { login, bearer };
+}
+
+/** Who we are where people log in; undefined while they cannot. */
+function weOf({ auth: { oidc } }: Config): (OidcClient & { readonly issuer: string }) | undefined {
+  const { enabled, issuer_url, client_id, redirect_url, scopes } = oidc;
+  // V-8 has made sure that an enabled block has all three.
+  if (!enabled || issuer_url === undefined || client_id === undefined) return undefined;
+  if (redirect_url === undefined) return undefined;
+  return {
+    ...{ issuer: issuer_url, clientId: client_id, redirectUrl: redirect_url, scopes },
+    secret: async () => revealed(oidc.client_secret),
+  };
+}
+
+function identityClaims({ auth: { oidc } }: Config): IdentityClaims {
+  const mappings = oidc.enabled ? mappingsOf(oidc.role_mappings, oidc.groups_claim) : [];
+  return {
+    groupsClaim: oidc.groups_claim,
+    mapped: [...new Set(mappings.map(({ claim }) => claim))],
+  };
+}
