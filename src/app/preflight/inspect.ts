@@ -16,6 +16,7 @@ import type { Read } from "#config/read.ts";
 import type { Config } from "#config/schema.ts";
 import type { PreflightReport } from "#core/preflight/report.ts";
 import type { Keys } from "#domain/keys.ts";
+import { tellKeks } from "#domain/envelopes/keks.ts";
 import type { PreflightWish } from "#domain/preflight/run.ts";
 import type { Store } from "#domain/store.ts";
 import { keySettings, storeOptions } from "#app/settings.ts";
@@ -46,7 +47,7 @@ export async function inspect(
     return preflightOver({ read, env, config, before, store: fault, keys: fault }, wish);
   }
   const store = await part(() => openedStore(config));
-  const keys = await part(() => openedKeys(config));
+  const keys = await part(() => openedKeys(config, store));
   try {
     return await preflightOver({ read, env, config, before, store, keys }, wish);
   } finally {
@@ -105,8 +106,12 @@ async function openedStore(config: Config): Promise<Store> {
   return await openStore(options, { clock: systemClock, random: systemRandom });
 }
 
-function openedKeys(config: Config): Promise<Keys> {
-  return openKeys(keySettings(config, join(config.data_dir, "private"), () => config.rate_limit));
+/** Private keys open when it is known what they are sealed under, which the store says. */
+async function openedKeys(config: Config, store: Part<Store>): Promise<Keys> {
+  const privateDir = join(config.data_dir, "private");
+  const keys = await openKeys(keySettings(config, privateDir, () => config.rate_limit));
+  if ("open" in store) await tellKeks({ store: store.open, keys });
+  return keys;
 }
 
 const firstStart = "There is no instance here yet; the first start makes it.";

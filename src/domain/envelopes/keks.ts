@@ -47,12 +47,9 @@ export class Keks {
     await this.tell();
   }
 
-  /** Tells the key stores which versions open, and which one seals private keys from now on. */
-  async tell(): Promise<void> {
-    const versions = (await this.versions()).flatMap(({ status, version, family, key }) =>
-      status === "retired" ? [] : [{ version, family, status, key }],
-    );
-    await this.#deps.keys.keks.use(versions);
+  /** As `tellKeks`. */
+  tell(): Promise<void> {
+    return tellKeks(this.#deps);
   }
 
   /**
@@ -98,6 +95,15 @@ export class Keks {
     }
     return unavailable();
   }
+}
+
+/** Tells the key stores which versions open, and which one seals private keys from now on. */
+export async function tellKeks({ store, keys }: Pick<KekDeps, "store" | "keys">): Promise<void> {
+  const versions = (await store.read.envelopes.versions()).flatMap(
+    ({ status, version, family, key }) =>
+      status === "retired" ? [] : [{ version, family, status, key }],
+  );
+  await keys.keks.use(versions);
 }
 
 const activeOf = (versions: readonly KekVersion[]): KekVersion | undefined =>
