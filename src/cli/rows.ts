@@ -70,6 +70,10 @@ export function facts(row: Row, keys: readonly string[]): string {
 export const printable = (text: string): string =>
   text.replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, "\ufffd");
 
+/** The text as one word of a shell's line. */
+export const shellWord = (text: string): string =>
+  /^[A-Za-z0-9._:/@,+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+
 const padded = (text: string, width: number): string =>
   text + " ".repeat(Math.max(0, width - Bun.stringWidth(text)));
 

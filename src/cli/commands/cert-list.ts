@@ -6,7 +6,7 @@ import { csvLine } from "#cli/csv.ts";
 import { UsageError } from "#cli/failure.ts";
 import { givenFingerprint } from "#cli/key-files.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
-import { columns, type Row, rowsAt, textAt } from "#cli/rows.ts";
+import { columns, type Row, rowsAt, shellWord, textAt } from "#cli/rows.ts";
 
 export const certList: Command = command({
   summary: "List the certificates of a CA, newest first.",
@@ -45,23 +45,26 @@ export const certList: Command = command({
     }
     const list = await client.list("cert.list", { path, query }, args.all);
     print(list, columns(rowsAt(list, "items"), shown));
-    if (key !== undefined) noteRevocations(rowsAt(list, "items"), args.ca, note);
+    if (key !== undefined) noteRevocation(rowsAt(list, "items"), args.ca, key, note);
     return 0;
   },
 });
 
-/** A key search mostly follows a key that leaked: the lines that revoke what it finds. */
-function noteRevocations(rows: readonly Row[], ca: string, note: Invocation<Args>["note"]): void {
-  const open = rows.filter((row) => textAt(row, "status") !== "revoked");
-  if (open.length === 0) return;
-  note("To revoke what has this key:");
-  for (const row of open) {
-    note(`  pkid revoke cert --ca ${ca} ${textAt(row, "serial")} --reason keyCompromise`);
-  }
+/** A key search mostly follows a key that leaked: the line that revokes what it finds. */
+function noteRevocation(
+  rows: readonly Row[],
+  ca: string,
+  key: string,
+  note: Invocation<Args>["note"],
+): void {
+  if (!rows.some((row) => revocable.has(textAt(row, "status")))) return;
+  const line = `pkid revoke bulk --ca ${shellWord(ca)} --by-public-key ${shellWord(key)}`;
+  note(`To revoke what has this key:\n  ${line} --reason keyCompromise`);
 }
 
 const cellOf = (row: Row) => (key: string) => textAt(row, key);
 
+const revocable: ReadonlySet<string> = new Set(["good", "held"]);
 const shown = ["serial", "profile", "status", "subject", "not_after"];
 const csvColumns = [
   ...["serial", "status", "profile", "subject", "common_name", "sans", "not_before", "not_after"],

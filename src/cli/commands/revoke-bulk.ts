@@ -7,7 +7,7 @@ import { Failure, Refusal, UsageError } from "#cli/failure.ts";
 import { givenFingerprint } from "#cli/key-files.ts";
 import { bar, watched } from "#cli/progress.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
-import { columns, facts, type Row, rowsAt, textAt } from "#cli/rows.ts";
+import { columns, facts, type Row, rowsAt, shellWord, textAt } from "#cli/rows.ts";
 import { readSerials } from "#cli/serials.ts";
 
 const args = {
@@ -125,13 +125,10 @@ function repetition(given: Omit<Bulk["args"], "confirm" | "force">, total: numbe
   const words = Object.entries(given).flatMap(([name, said]) => {
     if (said === undefined || said === false) return [];
     if (name === "serial-format" && given["serials-file"] === undefined) return [];
-    return said === true ? [`--${name}`] : [`--${name}`, quoted(String(said))];
+    return said === true ? [`--${name}`] : [`--${name}`, shellWord(String(said))];
   });
   return ["pkid revoke bulk", ...words, "--confirm", String(total)].join(" ");
 }
-
-const quoted = (text: string): string =>
-  /^[A-Za-z0-9._:/@,+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
 const planKeys = [
   ...["operation_id", "reason", "filter", "total", "known", "unknown", "held"],
