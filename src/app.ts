@@ -33,6 +33,7 @@ import { FrontDoor } from "#http/front-door.ts";
 import { RateLimits } from "#http/rate-limits.ts";
 import { ocspRefusal } from "#protocols/ocsp-refusal.ts";
 import { type Access, openAccess } from "#app/access.ts";
+import { type Governance, openGovernance } from "#app/governance.ts";
 import { type Build, handlersOf } from "#app/handlers.ts";
 import { describe, domainParts, type Parts } from "#app/parts.ts";
 import { rpcDoor } from "#app/rpc.ts";
@@ -204,7 +205,8 @@ function compose(opened: Opened): App {
     ...{ rootPasswordHash: opened.instance.rootPasswordHash, attempts: opened.limits.rates },
   });
   const { failedLogins } = access;
-  const front = frontDoor(opened, parts, probes, access);
+  const governance = openGovernance({ store, clock, random, tokens: access.tokens });
+  const front = frontDoor(opened, { parts, probes, access, governance });
   return {
     fetch: async (request) => front.handle(request, { side: "local", secure: false, peer: "" }),
     serve: (options) =>
@@ -228,18 +230,27 @@ function compose(opened: Opened): App {
   };
 }
 
-function frontDoor(opened: Opened, parts: Parts, probes: Probes, access: Access): FrontDoor {
+/** What the front door leads to. */
+interface Rooms {
+  readonly parts: Parts;
+  readonly probes: Probes;
+  readonly access: Access;
+  readonly governance: Governance;
+}
+
+function frontDoor(opened: Opened, rooms: Rooms): FrontDoor {
   const { config, build, log, store, keys, metrics } = opened;
+  const { probes, access, governance } = rooms;
   const clock = systemClock;
   const perform = pipeline({
-    ...{ store, clock, hasRoom: () => opened.space.enough },
+    ...{ store, clock, hasRoom: () => opened.space.enough, grants: governance.grants },
     onDecision: (action, allowed) => {
       const decision = allowed ? "allow" : "deny";
       metrics.count("pki_authz_decisions_total", { action, decision });
     },
   });
   const handlers = handlersOf({
-    ...{ config, build, store, keys, clock, access, parts, probes, metrics },
+    ...{ config, build, store, keys, clock, metrics, ...rooms },
     ...{ roles: keyRoles(config), draining: () => front.draining },
     preflight: (wish) =>
       preflightRunning(

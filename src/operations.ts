@@ -8,6 +8,7 @@ import type { Action } from "#core/audit/actions.ts";
  * - `needs`: `pub` looks at no credential, `any` wants an authenticated principal, else a capability.
  * - `on`: what the capability must be held on: `ca` (the CA named in the path), `tenant` (the one the body names, else the
  *   caller's), `platform`, or `any` scope (the answer is narrowed to the scopes where it is held).
+ * - `by`: where the CA is named when not as `{id}` in the path: as `resource`, in the body of a write, the query of a read.
  * - `writes`: refusals after authentication are audited under the operation's name; foreign and absent ids look alike (403).
  * - `action`: the audit action, where it has another name than the operation.
  * - `suspendable`: refused while the tenant is suspended. `limit`: the rate and guard class.
@@ -20,6 +21,7 @@ export interface Operation {
   readonly aliases?: readonly string[];
   readonly needs: "pub" | "any" | Capability;
   readonly on?: "ca" | "tenant" | "platform" | "any";
+  readonly by?: "resource";
   readonly writes?: true;
   readonly action?: Action;
   readonly suspendable?: true;
@@ -104,6 +106,14 @@ export const operations = {
   // watching
   "preflight.run":         { route: "POST /api/preflight",                               needs: "ca:manage", on: "platform", local: true, limit: "exempt" },
   "monitor.clock_accept":  { route: "POST /api/monitor/clock:accept",                    needs: "ca:manage", on: "platform", writes: true, local: true, limit: "exempt" },
+  // tenants
+  "tenant.list":           { route: "GET /api/tenants",                                  needs: "any" },
+  "tenant.create":         { route: "POST /api/tenants",                                 needs: "tenant:manage", on: "platform", writes: true, grows: true },
+  "tenant.show":           { route: "GET /api/tenants/{id}",                             needs: "any" },
+  "tenant.update":         { route: "PUT /api/tenants/{id}",                             needs: "tenant:manage", on: "platform", writes: true },
+  "tenant.status":         { route: "PUT /api/tenants/{id}/status",                      needs: "tenant:manage", on: "platform", writes: true, action: "tenant.update" },
+  "tenant.usage":          { route: "GET /api/tenants/{id}/usage",                       needs: "any" },
+  "tenant.delete":         { route: "DELETE /api/tenants/{id}",                          needs: "tenant:manage", on: "platform", writes: true },
 
   // access
   "session.list":          { route: "GET /api/sessions",                                 needs: "session:manage", on: "platform" },
@@ -111,6 +121,12 @@ export const operations = {
   "token.list":            { route: "GET /api/tokens",                                   needs: "token:manage", on: "any" },
   "token.create":          { route: "POST /api/tokens",                                  needs: "token:manage", on: "tenant", writes: true, grows: true },
   "token.revoke":          { route: "DELETE /api/tokens/{id}",                           needs: "any", writes: true },
+
+  // grants
+  "grant.list":            { route: "GET /api/grants",                                   needs: "grant:manage", on: "ca", by: "resource" },
+  "resource.grant":        { route: "POST /api/grants",                                  needs: "grant:manage", on: "ca", by: "resource", writes: true, grows: true },
+  "resource.revoke":       { route: "DELETE /api/grants",                                needs: "grant:manage", on: "ca", by: "resource", writes: true },
+  "grant.effective":       { route: "GET /api/grants/effective",                         needs: "any" },
 
   // audit and keys
   "event.list":            { route: "GET /api/events",                                   needs: "audit:read", on: "any" },

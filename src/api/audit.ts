@@ -50,7 +50,7 @@ function eventList(store: Store): Handler {
       const { limit: _limit, cursor: _cursor, ca, tenant, request_id, ...filters } = call.query;
       const filter: EventFilter = {
         ...filters,
-        tenants: call.reach,
+        reach: call.reach,
         requestId: request_id,
         caId: ca === undefined ? undefined : await readableCa(store, ca, call.reach),
         tenant: await readableTenant(store, tenant, call.reach),

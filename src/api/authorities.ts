@@ -79,7 +79,7 @@ function caList(store: Store): Handler {
     run: async (call) => {
       const { status, parent_id, q } = call.query;
       const filter = {
-        ...{ tenants: call.reach, status, text: q },
+        ...{ reach: call.reach, status, text: q },
         tenant: await readableTenant(store, call.query.tenant, call.reach),
         parent: parent_id === undefined ? undefined : caId(parent_id),
       };

@@ -35,8 +35,11 @@ export function blockedKeyHandlers({ store, blockedKeys }: Deps) {
         const { q, public_key_sha256: spkiSha256 } = call.query;
         const filter = { text: q, spkiSha256 };
         return ok(
-          await pageOf("blocked_key.list", call, filter, recordJson, (limit, after) =>
-            store.read.keyChecks.page(filter, limit, after),
+          await pageOf("blocked_key.list", call, filter, recordJson, async (limit, after) =>
+            // A platform object belongs to no tenant and is seen platform-wide only (§3.2).
+            call.reach === "platform"
+              ? await store.read.keyChecks.page(filter, limit, after)
+              : { items: [], next: undefined, total: 0 },
           ),
         );
       },

@@ -10,7 +10,6 @@ import { revocationReasons } from "#core/x509/reasons.ts";
 import { type Authorized, type Handler, handler, ok } from "#domain/access/call.ts";
 import { certificatePem } from "#domain/authorities/bundle.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import { holdsIn } from "#core/access/principal.ts";
 import type {
   CertificateFilter,
   CertificateRecord,
@@ -82,7 +81,7 @@ function certificateList(deps: Deps): Handler {
     query: listFields,
     run: async (call) => {
       const ca = presentCa(call.ca);
-      refuseKeySearch(call, ca);
+      await refuseKeySearch(call, ca);
       const { status, profile, q, serial_prefix, expires_before, public_key_sha256 } = call.query;
       if (profile !== undefined) await refuseUnknownProfile(deps, profile, call.reach);
       const filters = {
@@ -112,14 +111,14 @@ function certificateList(deps: Deps): Handler {
 }
 
 /** Searching by key crosses subjects, so it wants `audit:read` on the CA as well (contract §4.6). */
-function refuseKeySearch(
-  call: Pick<Authorized<never, never, never>, "origin"> & {
+async function refuseKeySearch(
+  call: Pick<Authorized<never, never, never>, "rights"> & {
     readonly query: { readonly public_key_sha256: string | undefined };
   },
   ca: CaRecord,
-): void {
+): Promise<void> {
   if (call.query.public_key_sha256 === undefined) return;
-  if (holdsIn(call.origin.principal, "audit:read", ca.tenant)) return;
+  if (await call.rights.on(ca, "audit:read")) return;
   throw refuse("forbidden", { capability: "audit:read" });
 }
 

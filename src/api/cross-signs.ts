@@ -1,13 +1,13 @@
 /** Cross certificates, the chains they open, and the deletion of CAs, in JSON. */
 
 import { encodePem } from "#core/asn1/pem.ts";
-import { holdsIn } from "#core/access/principal.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import { caId } from "#core/ids.ts";
 import { assert, refuse } from "#core/problems.ts";
 import { flag, type Input, integer, optional, otherwise, text } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
-import { created, type Handler, handler, type Origin, ok } from "#domain/access/call.ts";
+import { created, type Handler, handler, ok } from "#domain/access/call.ts";
+import type { Rights } from "#domain/access/rights.ts";
 import { chainsOf, crossChain } from "#domain/authorities/chains.ts";
 import type { CrossSigning, CrossSubject } from "#domain/authorities/cross-sign.ts";
 import { deleteCa } from "#domain/authorities/delete.ts";
@@ -43,9 +43,9 @@ export function crossSignHandlers(deps: Deps) {
       summary: "Certify the name and key of another CA, so that its clients find this one's root.",
       path: { id: text() },
       body: crossFields,
-      run: async ({ ca, origin, body }) => {
+      run: async ({ ca, origin, rights, body }) => {
         const wish = {
-          ...{ subject: await subjectOf(store, origin, body), validityDays: body.validity_days },
+          ...{ subject: await subjectOf(store, rights, body), validityDays: body.validity_days },
           maxPathLength: body.max_path_len,
         };
         const cross = await crossSigning.sign(origin, presentCa(ca), wish);
@@ -84,7 +84,7 @@ export function crossSignHandlers(deps: Deps) {
 /** A CA of this instance is vouched for only by who manages it too; foreign and absent ids look alike (§3.2). */
 async function subjectOf(
   store: Store,
-  origin: Origin,
+  rights: Rights,
   body: Input<typeof crossFields>,
 ): Promise<CrossSubject> {
   const { subject_ca_id: id, certificate_pem: certificate, csr_pem: csr } = body;
@@ -97,7 +97,8 @@ async function subjectOf(
   if (id === undefined) throw refuse("missing_field", { field: "subject_ca_id" });
   const found = await store.read.cas.byId(caId(id));
   const ca = found?.internal ? undefined : found;
-  if (!holdsIn(origin.principal, "ca:manage", ca?.tenant)) {
+  const held = ca === undefined ? rights.everywhere("ca:manage") : await rights.on(ca, "ca:manage");
+  if (!held) {
     throw refuse("forbidden", { capability: "ca:manage" });
   }
   if (ca === undefined) throw refuse("not_found");

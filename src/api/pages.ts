@@ -1,5 +1,6 @@
 /** Collections: `limit`, the opaque `cursor`, and the list envelope (HTTP contract §1.4). */
 
+import { coversCa, coversTenant } from "#core/access/principal.ts";
 import { sha256 } from "#core/crypto.ts";
 import { type CaId, caId, type TenantId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
@@ -60,7 +61,7 @@ export async function sequencePageOf<T>(
 }
 
 function bindingOf(name: string, filters: object, reach: PagedCall["reach"]): string {
-  const scopes = reach === "platform" ? reach : [...reach].sort();
+  const scopes = reach === "platform" ? reach : [[...reach.tenants].sort(), [...reach.cas].sort()];
   const bound = JSON.stringify([name, filters, scopes]);
   return Buffer.from(sha256(new TextEncoder().encode(bound)).subarray(0, 12)).toString("base64url");
 }
@@ -117,8 +118,8 @@ export async function readableTenant(
   reach: PagedCall["reach"],
 ): Promise<TenantId | undefined> {
   if (named === undefined) return undefined;
-  const tenant = await store.read.access.tenant(named);
-  if (tenant === undefined || (reach !== "platform" && !reach.includes(tenant.id))) {
+  const tenant = await store.read.tenants.named(named);
+  if (tenant === undefined || !coversTenant(reach, tenant.id)) {
     throw refuse("bad_query", { parameter: "tenant", reason: "names no tenant you may read" });
   }
   return tenant.id;
@@ -132,7 +133,7 @@ export async function readableCa(
 ): Promise<CaId> {
   const { cas } = store.read;
   const ca = (await cas.byId(caId(reference))) ?? (await cas.byLabel(reference));
-  if (ca === undefined || ca.internal || (reach !== "platform" && !reach.includes(ca.tenant))) {
+  if (ca === undefined || ca.internal || !coversCa(reach, ca)) {
     throw refuse("bad_query", { parameter: "ca", reason: "names no CA you may read" });
   }
   return ca.id;

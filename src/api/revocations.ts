@@ -1,12 +1,11 @@
 /** Revocation in JSON: revoke, suspend, release, the list of revoked serials, and the state of the CRL. */
 
-import { holdsIn } from "#core/access/principal.ts";
 import { parseSerial } from "#core/ids.ts";
 import { assert } from "#core/problems.ts";
 import { optional, otherwise, parsed, text } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import { parseReason, revocationReasons } from "#core/x509/reasons.ts";
-import { type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Authorized, type Handler, handler, ok } from "#domain/access/call.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock } from "#domain/ports.ts";
 import { type CrlPublisher, fullScope } from "#domain/revocation/crl.ts";
@@ -33,19 +32,21 @@ export function revocationHandlers(deps: Deps) {
       path: { id: text() },
       body: { serial, reason },
       run: async (call) => {
-        const request = requestOf(call, call.body.serial);
+        const request = await requestOf(call, call.body.serial);
         return ok(resultJson(await revoker.revoke(request, call.body.reason)));
       },
     }),
     "cert.suspend": handler({
       summary: "Put a certificate on hold.",
       path: { id: text(), serial },
-      run: async (call) => ok(resultJson(await revoker.suspend(requestOf(call, call.path.serial)))),
+      run: async (call) =>
+        ok(resultJson(await revoker.suspend(await requestOf(call, call.path.serial)))),
     }),
     "cert.release": handler({
       summary: "Take a certificate off hold.",
       path: { id: text(), serial },
-      run: async (call) => ok(resultJson(await revoker.release(requestOf(call, call.path.serial)))),
+      run: async (call) =>
+        ok(resultJson(await revoker.release(await requestOf(call, call.path.serial)))),
     }),
     "revocation.list": revocationList(deps.store),
     "crl.status": handler({
@@ -86,11 +87,14 @@ function revocationList(store: Store): Handler {
   });
 }
 
-type RevocationCall = Pick<RevocationRequest, "origin"> & { readonly ca: CaRecord | undefined };
+type RevocationCall = Pick<Authorized<never, never, never>, "origin" | "rights" | "ca">;
 
-function requestOf(call: RevocationCall, serial: RevocationRequest["serial"]): RevocationRequest {
+async function requestOf(
+  call: RevocationCall,
+  serial: RevocationRequest["serial"],
+): Promise<RevocationRequest> {
   const ca = caOf(call.ca);
-  const mayManageCa = holdsIn(call.origin.principal, "ca:manage", ca.tenant);
+  const mayManageCa = await call.rights.on(ca, "ca:manage");
   return { ca, serial, origin: call.origin, mayManageCa };
 }
 

@@ -86,7 +86,7 @@ function rotations({ store, clock }: Deps): Handler {
     summary: "Rollovers that are not over: superseded CAs, newest first.",
     query: pageFields,
     run: async (call) => {
-      const filter = { tenants: call.reach, status: "superseded" as const };
+      const filter = { reach: call.reach, status: "superseded" as const };
       const list = await pageOf(
         "ca.rotations",
         call,

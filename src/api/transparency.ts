@@ -39,7 +39,7 @@ function inclusionList(store: Store): Handler {
     run: async (call) => {
       const { status, ca, serial } = call.query;
       const filter: InclusionFilter = {
-        ...{ tenants: call.reach, status, serial },
+        ...{ reach: call.reach, status, serial },
         caId: ca === undefined ? undefined : await readableCa(store, ca, call.reach),
       };
       const { inclusions, counts } = store.read.transparency;

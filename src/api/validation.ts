@@ -1,5 +1,6 @@
 /** Validation reports in JSON (HTTP contract §4.5). */
 
+import { coversCa } from "#core/access/principal.ts";
 import { DerError } from "#core/asn1/cursor.ts";
 import { oids } from "#core/asn1/oids.ts";
 import { sha256 } from "#core/crypto.ts";
@@ -66,7 +67,7 @@ async function readableCa(
 ): Promise<CaRecord> {
   const ca = (await read.cas.byId(caId(reference))) ?? (await read.cas.byLabel(reference));
   if (ca === undefined || ca.internal) throw refuse("not_found");
-  if (reach !== "platform" && !reach.includes(ca.tenant)) throw refuse("not_found");
+  if (!coversCa(reach, ca)) throw refuse("not_found");
   return ca;
 }
 

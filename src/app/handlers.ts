@@ -14,6 +14,7 @@ import { clockHandlers } from "#api/clock.ts";
 import { crossSignHandlers } from "#api/cross-signs.ts";
 import { externalHandlers } from "#api/external.ts";
 import { type Build as HealthBuild, healthHandlers, type Probes } from "#api/health.ts";
+import { grantHandlers } from "#api/grants.ts";
 import { issuanceHandlers } from "#api/issuance.ts";
 import { kekHandlers } from "#api/kek.ts";
 import { keyHandlers } from "#api/keys.ts";
@@ -26,6 +27,7 @@ import { profileHandlers } from "#api/profiles.ts";
 import { sessionHandlers } from "#api/sessions.ts";
 import { revocationHandlers } from "#api/revocations.ts";
 import { rolloverHandlers } from "#api/rollover.ts";
+import { tenantHandlers } from "#api/tenants.ts";
 import { transparencyHandlers } from "#api/transparency.ts";
 import { validationHandlers } from "#api/validation.ts";
 import type { Config } from "#config/schema.ts";
@@ -37,6 +39,7 @@ import type { Handlers } from "#http/public.ts";
 import { crlRead } from "#protocols/crl.ts";
 import { ocspHandlers } from "#protocols/ocsp.ts";
 import type { Access } from "./access.ts";
+import type { Governance } from "./governance.ts";
 import type { Parts } from "./parts.ts";
 
 export type Build = HealthBuild;
@@ -48,6 +51,7 @@ export interface HandlerGround {
   readonly keys: Keys;
   readonly clock: Clock;
   readonly access: Access;
+  readonly governance: Governance;
   readonly parts: Parts;
   readonly probes: Probes;
   readonly metrics: Metrics;
@@ -84,6 +88,8 @@ export function handlersOf(ground: HandlerGround): Handlers {
       config: access.loginConfig,
       publicUrl: config.server.public_url,
     }),
+    ...tenantHandlers({ store, clock, tenants: ground.governance.tenants }),
+    ...grantHandlers({ store, granting: ground.governance.granting }),
     ...auditHandlers({ store }),
     ...accessLogHandlers({ store, clock }),
     ...keyHandlers({

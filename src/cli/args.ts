@@ -73,6 +73,9 @@ export const number = (description: string, valueHint: string): Arg<number | und
   },
 });
 
+/** For commands that concern a tenant; every other refuses the flag rather than passing it over. */
+export const tenantArg = value("Tenant, by id or slug.", "tenant");
+
 /** Flags every command takes. */
 export const globalArgs = {
   config: value("Configuration file.", "file"),
@@ -80,6 +83,7 @@ export const globalArgs = {
   url: value("Base address of a remote server; else PKID_URL, else this machine.", "url"),
   token: value("API token for the remote server, - reads it from stdin; else PKID_TOKEN.", "token"),
   "ca-file": value("PEM file of the CAs to trust for the remote server.", "file"),
+  tenant: value("Tenant to work in, by id or slug, where a command concerns one.", "tenant"),
   timeout: valueOr("Longest time for one request.", "duration", "30s"),
   json: toggle("Print the answer as one JSON document."),
   quiet: toggle("Print no notes on stderr."),

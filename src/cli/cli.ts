@@ -63,6 +63,7 @@ async function perform(
 ): Promise<number | undefined> {
   const inherited = Object.entries(parsed).filter(([name]) => !Object.hasOwn(command.args, name));
   const globals = readArgs(globalArgs, Object.fromEntries(inherited));
+  if (globals.tenant !== undefined) throw new UsageError("This command takes no --tenant.");
   const args = readArgs(command.args, parsed);
   const client = new Client(() => openReach(globals, io, deps, command.local));
   const print: Invocation<Args>["print"] = (document, human) => {

@@ -8,6 +8,7 @@ import { configVerbs } from "#cli/commands/config.ts";
 import { crlVerbs } from "#cli/commands/crl.ts";
 import { ctVerbs } from "#cli/commands/ct.ts";
 import { dnsRecordsVerbs } from "#cli/commands/dns-records.ts";
+import { grantVerbs } from "#cli/commands/grant.ts";
 import { hsmVerbs } from "#cli/commands/hsm.ts";
 import { init } from "#cli/commands/init.ts";
 import { blockVerbs } from "#cli/commands/keys.ts";
@@ -22,6 +23,7 @@ import { quickstart } from "#cli/commands/quickstart.ts";
 import { revokeVerbs } from "#cli/commands/revoke.ts";
 import { serve } from "#cli/commands/serve.ts";
 import { sessionsVerbs } from "#cli/commands/sessions.ts";
+import { tenantVerbs } from "#cli/commands/tenant.ts";
 import { tokenVerbs } from "#cli/commands/token.ts";
 
 export const nouns: Readonly<Record<string, Noun>> = {
@@ -42,6 +44,8 @@ export const nouns: Readonly<Record<string, Noun>> = {
   "dns-records": { summary: "DNS records that pin keys.", verbs: dnsRecordsVerbs },
   sessions: { summary: "People who are logged in.", verbs: sessionsVerbs },
   token: { summary: "API tokens.", verbs: tokenVerbs },
+  grant: { summary: "Roles on single CAs.", verbs: grantVerbs },
+  tenant: { summary: "Tenants, their quotas and what they use.", verbs: tenantVerbs },
   audit: { summary: "The audit chain.", verbs: auditVerbs },
   keys: {
     summary: "Keys: what the key store holds, blocked ones, and the one that seals secrets.",

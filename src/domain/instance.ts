@@ -7,6 +7,7 @@ import { fingerprint, parseFingerprint } from "#core/x509/public-keys.ts";
 import type { Keys } from "./keys.ts";
 import type { Clock, Random } from "./ports.ts";
 import type { Store } from "./store.ts";
+import { unlimited } from "#domain/tenants/store.ts";
 
 export interface InstanceDeps {
   readonly store: Store;
@@ -46,8 +47,9 @@ export async function prepareInstance(
     await tx.instance.setValue("instance_id", id);
     await tx.keyChecks.claim(parseFingerprint(genesis.signerFingerprint));
     if (password.stored) await tx.instance.setValue("root_password_hash", password.hash);
-    await tx.access.ensureTenant({
+    await tx.tenants.ensure({
       ...{ id: defaultTenant, slug: "default", name: "Default", status: "active", createdAt },
+      ...{ kekLabel: "", quotas: unlimited },
     });
   });
   return { id, rootPasswordHash: password.hash };

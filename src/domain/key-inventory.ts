@@ -74,7 +74,7 @@ async function everyCa(store: Store): Promise<readonly CaRecord[]> {
   const all = [...(await store.read.cas.signing())];
   let after: PageKey | undefined;
   do {
-    const page = await store.read.cas.page({ tenants: "platform" }, pageRows, after);
+    const page = await store.read.cas.page({ reach: "platform" }, pageRows, after);
     all.push(...page.items);
     after = page.next;
   } while (after !== undefined);

@@ -11,6 +11,7 @@ import type { EnvelopeReads, EnvelopeWrites } from "#domain/envelopes/store.ts";
 import type { KeyCheckReads, KeyCheckWrites } from "#domain/key-checks/store.ts";
 import type { BulkRevocationReads, BulkRevocationWrites } from "#domain/revocation/bulk-store.ts";
 import type { RevocationReads, RevocationWrites } from "#domain/revocation/store.ts";
+import type { TenantReads, TenantWrites } from "#domain/tenants/store.ts";
 import type { TransparencyReads, TransparencyWrites } from "#domain/transparency/store.ts";
 
 /** What can be read outside a unit of work: the last committed state. */
@@ -23,6 +24,7 @@ export interface Reads {
   readonly keyChecks: KeyCheckReads;
   readonly transparency: TransparencyReads;
   readonly envelopes: EnvelopeReads;
+  readonly tenants: TenantReads;
   readonly access: AccessReads;
   readonly audit: AuditReads;
   readonly accessLog: AccessLogReads;
@@ -39,6 +41,7 @@ export interface Unit {
   readonly keyChecks: KeyCheckWrites;
   readonly transparency: TransparencyWrites;
   readonly envelopes: EnvelopeWrites;
+  readonly tenants: TenantWrites;
   readonly access: AccessWrites;
   readonly audit: AuditWrites;
   readonly instance: InstanceWrites;

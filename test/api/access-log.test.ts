@@ -69,10 +69,7 @@ test("the file holds every row that matches, and is an event with its count", as
   expect(rows.map(({ request_id }) => request_id)).toEqual(
     Array.from({ length: 620 }, (_, n) => `r${619 - n}`),
   );
-  const { items } = await store.read.audit.events(
-    { tenants: "platform", action: "audit.export" },
-    9,
-  );
+  const { items } = await store.read.audit.events({ reach: "platform", action: "audit.export" }, 9);
   expect(items.map(({ detail }) => detail)).toEqual(["kind=access_log rows=620"]);
 
   const none = await ask({ export: "json", path_prefix: "/none", from: "2026-01-01" });

@@ -27,7 +27,7 @@ export function lifecycle(given: Given): void {
     const certify = () => store.atomically((tx) => tx.cas.certify(home, "pending", certified));
     expect([await certify(), await certify()]).toEqual([true, false]);
     expect(await store.read.cas.byId(home)).toEqual({ ...row, ...certified, status: "active" });
-    const page = await store.read.cas.page({ tenants: "platform", text: `ünique ${home}` }, 10);
+    const page = await store.read.cas.page({ reach: "platform", text: `ünique ${home}` }, 10);
     expect(page.items.map(({ id }) => id)).toEqual([home]);
     const bare = { ...certified, maxPathLength: undefined, externalChain: undefined };
     await store.atomically((tx) => tx.cas.certify(home, "active", bare));

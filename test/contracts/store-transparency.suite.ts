@@ -6,6 +6,7 @@ import { type caId, tenantId } from "#core/ids.ts";
 import { instant } from "#core/time.ts";
 import type { Store } from "#domain/store.ts";
 import type { InclusionRecord } from "#domain/transparency/store.ts";
+import { only } from "#test/support/reach.ts";
 import * as make from "#test/support/records.ts";
 
 const { noon } = make;
@@ -69,19 +70,19 @@ export function transparencyContract(given: Given): void {
     ];
     for (const row of rows) await store.atomically((tx) => tx.transparency.expect(row));
     const { inclusions, counts } = store.read.transparency;
-    const all = { tenants: "platform", caId: home } as const;
+    const all = { reach: "platform", caId: home } as const;
     const first = await inclusions(all, 2);
     expect(first.items).toEqual([...rows].reverse().slice(0, 2));
     expect(first.total).toBe(3);
     expect((await inclusions(all, 2, first.next)).items).toEqual(rows.slice(0, 1));
-    expect((await inclusions({ ...all, tenants: [other] }, 9)).items).toEqual(rows.slice(2));
-    expect((await inclusions({ ...all, tenants: [] }, 9)).items).toEqual([]);
+    expect((await inclusions({ ...all, reach: only([other]) }, 9)).items).toEqual(rows.slice(2));
+    expect((await inclusions({ ...all, reach: only([]) }, 9)).items).toEqual([]);
     expect((await inclusions({ ...all, status: "included" }, 9)).items).toEqual(rows.slice(1, 2));
     const serial = rows[0]?.serial;
     expect((await inclusions({ ...all, serial }, 9)).items).toEqual(rows.slice(0, 1));
     const sums = { pending: 1, included: 1, failed: 1, unknown_log: 0 };
     expect(await counts({ ...all, status: "failed" })).toEqual(sums);
-    expect(await counts({ ...all, tenants: [other] })).toEqual({
+    expect(await counts({ ...all, reach: only([other]) })).toEqual({
       ...sums,
       pending: 0,
       included: 0,
@@ -108,7 +109,7 @@ export function transparencyContract(given: Given): void {
     };
     await store.atomically((tx) => tx.transparency.update(kept));
     expect((await due()).map(({ id }) => id)).toEqual([rows[1]?.id ?? ""]);
-    const filter = { tenants: "platform", caId: home, status: "included" } as const;
+    const filter = { reach: "platform", caId: home, status: "included" } as const;
     expect((await store.read.transparency.inclusions(filter, 9)).items).toEqual([kept]);
   });
 

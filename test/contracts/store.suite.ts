@@ -12,9 +12,11 @@ import { bulkRevocationContract } from "./store-bulk-revocations.suite.ts";
 import { envelopeContract } from "./store-envelopes.suite.ts";
 import { keyCheckContract } from "./store-key-checks.suite.ts";
 import { supersededContract } from "./store-superseded.suite.ts";
+import { tenantContract } from "./store-tenants.suite.ts";
 import { transparencyContract } from "./store-transparency.suite.ts";
 import * as make from "#test/support/records.ts";
 import { lifecycle } from "./lifecycle.suite.ts";
+import { only } from "#test/support/reach.ts";
 
 const { noon } = make;
 const later = (seconds: number) => instant(noon + seconds * 1000);
@@ -46,6 +48,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     supersededContract(given);
     transparencyContract(given);
     envelopeContract(given);
+    tenantContract(given);
     audit(given);
     units(given);
   });
@@ -98,14 +101,16 @@ function authorities(given: Given): void {
     const hidden = make.ca({ tenant, createdAt: later(3), internal: true });
     for (const row of [second, hidden, first]) await store.atomically((tx) => tx.cas.insert(row));
     const ids = async (filter: object) =>
-      (await store.read.cas.page({ tenants: [tenant], ...filter }, 10)).items.map(({ id }) => id);
+      (await store.read.cas.page({ reach: only([tenant]), ...filter }, 10)).items.map(
+        ({ id }) => id,
+      );
     expect(await ids({})).toEqual([second.id, first.id]);
     expect(await ids({ status: "retired" })).toEqual([second.id]);
     expect(await ids({ parent: home })).toEqual([second.id]);
     expect(await ids({ text: `sTRASSE ${home}`.replace("SS", "ß") })).toEqual([first.id]);
     expect(await ids({ text: "%" })).toEqual([]);
-    expect(await ids({ tenants: [] })).toEqual([]);
-    expect(await ids({ tenants: "platform", tenant })).toEqual([second.id, first.id]);
+    expect(await ids({ reach: only([]) })).toEqual([]);
+    expect(await ids({ reach: "platform", tenant })).toEqual([second.id, first.id]);
   });
 
   test("a lineage is listed oldest first, and a subject CA is retired once", async () => {
@@ -257,9 +262,9 @@ function search(given: Given): void {
     await make.issue(store, row);
     const { profileSeen } = store.read.certificates;
     expect(await profileSeen(row.profile, "platform")).toBe(true);
-    expect(await profileSeen(row.profile, [defaultTenant, ca.tenant])).toBe(true);
-    expect(await profileSeen(row.profile, [defaultTenant])).toBe(false);
-    expect(await profileSeen(row.profile, [])).toBe(false);
+    expect(await profileSeen(row.profile, only([defaultTenant, ca.tenant]))).toBe(true);
+    expect(await profileSeen(row.profile, only([defaultTenant]))).toBe(false);
+    expect(await profileSeen(row.profile, only([]))).toBe(false);
     expect(await profileSeen(`no ${row.profile}`, "platform")).toBe(false);
   });
 
@@ -417,7 +422,9 @@ function access(given: Given): void {
     expect(await store.read.access.activeTokens(noon)).toBe(before + 2);
     expect(await store.read.access.activeTokens(later(60))).toBe(before + 1);
     const listed = async (tenants: "platform" | (typeof tenant)[], named?: typeof tenant) =>
-      (await store.read.access.tokens(tenants, named, 100)).items.map(({ id }) => id);
+      (
+        await store.read.access.tokens(tenants === "platform" ? tenants : only(tenants), named, 100)
+      ).items.map(({ id }) => id);
     expect(await listed([tenant])).toEqual([first.id]);
     expect(await listed("platform", tenant)).toEqual([first.id]);
     expect((await listed("platform")).slice(0, 2)).toEqual([second.id, first.id]);
@@ -434,22 +441,6 @@ function access(given: Given): void {
       ...revoked,
     });
     expect(await store.read.access.activeTokens(noon)).toBe(before + 1);
-  });
-
-  test("the default tenant exists, and a tenant is made once and found by id or slug", async () => {
-    const { store, home } = given();
-    expect(await store.read.access.tenant("default")).toMatchObject({
-      id: "default",
-      slug: "default",
-    });
-    const row = { id: tenantId(home), slug: `slug-${home}`, name: "A", status: "active" } as const;
-    const ensure = (name: string) =>
-      store.atomically((tx) => tx.access.ensureTenant({ ...row, name, createdAt: noon }));
-    await ensure("A");
-    await ensure("B");
-    expect(await store.read.access.tenant(home)).toEqual({ ...row, createdAt: noon });
-    expect(await store.read.access.tenant(row.slug)).toEqual({ ...row, createdAt: noon });
-    expect(await store.read.access.tenant("none")).toBeUndefined();
   });
 
   test("an instance value is set, replaced and read", async () => {
@@ -475,7 +466,7 @@ function audit(given: Given): void {
       await store.atomically((tx) => tx.audit.appendEvent(draft, later(index)));
     }
     const page = (filter: object, limit = 10, before?: number) =>
-      store.read.audit.events({ tenants: "platform", requestId, ...filter }, limit, before);
+      store.read.audit.events({ reach: "platform", requestId, ...filter }, limit, before);
     const actions = async (filter: object) =>
       (await page(filter)).items.map(({ action }) => action);
     expect(await actions({})).toEqual(["crl.publish", "cert.revoke", "cert.issue"]);
@@ -485,8 +476,8 @@ function audit(given: Given): void {
     expect(await actions({ result: "denied" })).toEqual(["cert.revoke"]);
     expect(await actions({ caId: home, serial: "5" })).toEqual(["cert.issue"]);
     expect(await actions({ tenant })).toEqual(["cert.issue"]);
-    expect(await actions({ tenants: [tenant] })).toEqual(["cert.issue"]);
-    expect(await actions({ tenants: [] })).toEqual([]);
+    expect(await actions({ reach: only([tenant]) })).toEqual(["cert.issue"]);
+    expect(await actions({ reach: only([]) })).toEqual([]);
     expect(await actions({ from: later(1), to: later(2) })).toEqual(["cert.revoke"]);
     const first = await page({}, 2);
     expect([first.total, first.items.length]).toEqual([3, 2]);

@@ -3,23 +3,27 @@
 import { expect, test } from "bun:test";
 
 import type { Principal } from "#core/access/principal.ts";
-import { type Role, roles } from "#core/access/roles.ts";
+import { grantRoles, type Role, roles } from "#core/access/roles.ts";
 import { caId, defaultTenant, type TenantId, tenantId } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
+import { text } from "#core/shape.ts";
+import { instant } from "#core/time.ts";
 import { handler, ok } from "#domain/access/call.ts";
 import { type Perform, pipeline } from "#domain/access/perform.ts";
+import { ApiTokens } from "#domain/access/tokens.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { type OperationName, operationOf, operations } from "#operations";
-import { noRollover } from "#test/support/records.ts";
+import { noRollover, tenant } from "#test/support/records.ts";
 import { expectGolden } from "#test/support/golden.ts";
 import { type MemoryStore, openMemoryStore } from "#test/support/memory-store.ts";
-import { testClock } from "#test/support/ports.ts";
+import { seededRandom, testClock } from "#test/support/ports.ts";
 
 test("the security posture is the one on record", async () => {
   const store = await stocked();
   const perform = performOver(store);
+  const callers = [...byRole, ...byGrant, ...(await byToken(store)), ...last];
   const lines = [`${"operation".padEnd(22)} ${callers.map(([n]) => n.padEnd(17)).join(" ")}`];
-  for (const operation of Object.keys(operations) as OperationName[]) {
+  for (const operation of everyOperation) {
     const cells: string[] = [];
     for (const [, principal] of callers) cells.push(await cell(perform, operation, principal));
     lines.push(`${operation.padEnd(22)} ${cells.map((text) => text.padEnd(17)).join(" ")}`);
@@ -29,7 +33,7 @@ test("the security posture is the one on record", async () => {
 
 test("no operation that needs a credential answers without one", async () => {
   const perform = performOver(await stocked());
-  for (const operation of Object.keys(operations) as OperationName[]) {
+  for (const operation of everyOperation) {
     if (operationOf(operation).needs === "pub") continue;
     for (const ca of Object.values(targets)) {
       expect(await outcome(perform, operation, undefined, ca)).toBe("401");
@@ -39,15 +43,43 @@ test("no operation that needs a credential answers without one", async () => {
 
 test("a foreign id answers exactly as an absent one, to every caller of one tenant", async () => {
   const perform = performOver(await stocked());
-  for (const operation of Object.keys(operations) as OperationName[]) {
-    if (operationOf(operation).on !== "ca") continue;
-    for (const role of roles) {
-      const principal = caller(`${role}`, [], { [defaultTenant]: [role] });
-      expect(await outcome(perform, operation, principal, targets.foreign)).toBe(
-        await outcome(perform, operation, principal, targets.absent),
-      );
+  for (const operation of everyOperation) {
+    for (const [who, principal] of [...byRole, ...byGrant]) {
+      if (principal === undefined || principal.isRoot || principal.roles.length > 0) continue;
+      const foreign = await refusalOf(perform, operation, principal, targets.foreign);
+      const absent = await refusalOf(perform, operation, principal, targets.absent);
+      expect([operation, who, foreign]).toEqual([operation, who, absent]);
     }
   }
+});
+
+test("what a refusal says of a foreign object is what it says of an absent one, to the last fact", async () => {
+  const perform = performOver(await stocked());
+  const admin = caller("admin", [], { [defaultTenant]: ["admin"] });
+  expect(await refusalOf(perform, "cert.revoke", admin, targets.foreign)).toEqual({
+    ...{ code: "forbidden", facts: { capability: "issue" } },
+  });
+  expect(await refusalOf(perform, "cert.show", admin, targets.foreign)).toEqual({
+    ...{ code: "not_found", facts: {} },
+  });
+});
+
+test("an attempt on a foreign object is recorded in the caller's tenant and says no more than the caller did", async () => {
+  const store = await stocked();
+  const perform = performOver(store);
+  const admin = caller("admin", [], { [defaultTenant]: ["admin"] });
+  const grantee = caller("ca-issuer", [], {});
+  await outcome(perform, "cert.revoke", admin, targets.foreign);
+  await outcome(perform, "cert.revoke", grantee, targets.foreign);
+  await outcome(perform, "ca.rotate", grantee, targets.own);
+  const seen = [...store.state.events.values()].map((event) => [
+    ...[event.actor, event.action, event.tenant, event.caId, event.target],
+  ]);
+  expect(seen).toEqual([
+    ["admin", "cert.revoke", "default", "", "foreign"],
+    ["ca-issuer", "cert.revoke", "default", "", "foreign"],
+    ["ca-issuer", "ca.rotate", "default", "own", "own"],
+  ]);
 });
 
 test("a refused write is an event of that action, and a refused read is none", async () => {
@@ -68,7 +100,7 @@ test("a suspended tenant issues nothing and revokes as ever", async () => {
   const perform = performOver(store);
   const admin = caller("admin", ["admin"], {});
   const answers: Record<string, string> = {};
-  for (const operation of Object.keys(operations) as OperationName[]) {
+  for (const operation of everyOperation) {
     if (operationOf(operation).writes) {
       answers[operation] = await outcome(perform, operation, admin, targets.own);
     }
@@ -85,7 +117,7 @@ test("a nearly full disk stops what grows and nothing else", async () => {
     ...{ store: await stocked(), clock: testClock(), hasRoom: () => false, onDecision: () => {} },
   });
   const refused: string[] = [];
-  for (const operation of Object.keys(operations) as OperationName[]) {
+  for (const operation of everyOperation) {
     const answer = await outcome(perform, operation, caller("admin", ["admin"], {}), targets.own);
     if (answer === "503") refused.push(operation);
     else expect(answer).toBe("ok");
@@ -100,7 +132,9 @@ test("a nearly full disk stops what grows and nothing else", async () => {
     "cert.issue",
     "cert.renew",
     "cert.issue_bulk",
+    "tenant.create",
     "token.create",
+    "resource.grant",
   ]);
 });
 
@@ -108,13 +142,13 @@ test("a nearly full disk stops what grows and nothing else", async () => {
 const performOver = (store: MemoryStore): Perform =>
   pipeline({ store, clock: testClock(), hasRoom: () => true, onDecision: () => {} });
 
-/** `own/foreign/absent` for operations on a CA of the path, one word for the others. */
+/** A word for each target, for operations that name a CA or a tenant; one word for the others. */
 async function cell(perform: Perform, operation: OperationName, principal: Principal | undefined) {
-  if (operationOf(operation).on !== "ca")
-    return outcome(perform, operation, principal, targets.own);
+  const { on } = operationOf(operation);
+  const named = on === "ca" ? 4 : on === "tenant" ? 3 : 1;
   const words: string[] = [];
-  for (const ca of Object.values(targets)) {
-    words.push(await outcome(perform, operation, principal, ca));
+  for (const target of Object.values(targets).slice(0, named)) {
+    words.push(await outcome(perform, operation, principal, target));
   }
   return words.join("/");
 }
@@ -123,18 +157,37 @@ async function outcome(
   perform: Perform,
   operation: OperationName,
   principal: Principal | undefined,
-  ca: string,
+  target: string,
 ): Promise<string> {
+  const refusal = await refusalOf(perform, operation, principal, target);
+  return refusal === undefined ? "ok" : String(new Problem(refusal.code, {}).status);
+}
+
+/** Asks with the target as CA in the path, as `resource`, and as tenant of the body; undefined when the handler ran. */
+async function refusalOf(
+  perform: Perform,
+  operation: OperationName,
+  principal: Principal | undefined,
+  target: string,
+): Promise<Pick<Problem, "code" | "facts"> | undefined> {
   const origin =
     principal === undefined ? undefined : { principal, ip: "192.0.2.1", requestId: "r" };
+  const { by, on } = operationOf(operation);
+  const resource = { resource: text({ max: 64 }) };
+  const query = by === "resource" ? resource : {};
+  const members = on === "tenant" ? { tenant_id: tenants[target] ?? target } : {};
   try {
     await perform(
-      { operation, origin, path: { id: ca }, query: new URLSearchParams(), body: async () => ({}) },
-      handler({ summary: "", run: async () => ok({}) }),
+      {
+        ...{ operation, origin, path: { id: target } },
+        query: new URLSearchParams(by === "resource" ? { resource: `ca/${target}` } : {}),
+        body: async () => ({ ...members, ...(by ? { resource: `ca/${target}` } : {}) }),
+      },
+      handler({ summary: "", query, run: async () => ok({}) }),
     );
-    return "ok";
+    return undefined;
   } catch (error) {
-    if (error instanceof Problem) return String(error.status);
+    if (error instanceof Problem) return { code: error.code, facts: error.facts };
     throw error;
   }
 }
@@ -142,11 +195,17 @@ async function outcome(
 async function stocked(): Promise<MemoryStore> {
   const store = openMemoryStore();
   await store.atomically(async (tx) => {
-    await tx.access.ensureTenant(tenant("default"));
-    await tx.access.ensureTenant(tenant("other"));
+    await tx.tenants.ensure(tenant("default"));
+    await tx.tenants.ensure(tenant("other"));
     await tx.cas.insert(ca("own", defaultTenant, false));
     await tx.cas.insert(ca("foreign", tenantId("other"), false));
     await tx.cas.insert(ca("internal", defaultTenant, true));
+    for (const role of grantRoles) {
+      await tx.access.grant({
+        ...{ grantId: role, ca: caId("own"), lineage: caId("own"), tenant: defaultTenant, role },
+        ...{ type: "user", id: role, scope: "self", createdBy: "root", createdAt: instant(0) },
+      });
+    }
   });
   return store;
 }
@@ -162,11 +221,6 @@ function ca(id: string, owner: TenantId, internal: boolean): CaRecord {
   };
 }
 
-function tenant(id: string) {
-  const createdAt = testClock().now();
-  return { id: tenantId(id), slug: id, name: id, status: "active" as const, createdAt };
-}
-
 function caller(
   subject: string,
   platform: readonly Role[],
@@ -180,14 +234,49 @@ function caller(
 
 const targets = { own: "own", foreign: "foreign", absent: "nowhere", internal: "internal" };
 
-const callers: readonly (readonly [string, Principal | undefined])[] = [
+/** Tenants of the targets; any other names none. */
+const tenants: Readonly<Record<string, string>> = { own: "default", foreign: "other" };
+
+const everyOperation = Object.keys(operations) as OperationName[]; // Keys of the table.
+
+type Caller = readonly [string, Principal | undefined];
+const byRole: readonly Caller[] = [
   ["nobody", undefined],
   ["root", caller("root", [], {})],
   ...roles.map((role) => [role, caller(role, [role], {})] as const),
   ...roles.map((role) => [`${role}@own`, caller(role, [], { [defaultTenant]: [role] })] as const),
-  ["roleless", caller("roleless", [], {})],
 ];
+/** Nobody anywhere, but for one grant on the first CA. */
+const byGrant: readonly Caller[] = grantRoles.map((role) => [role, caller(role, [], {})]);
+const last: readonly Caller[] = [["roleless", caller("roleless", [], {})]];
 
-const legend = `# Status of every operation for every kind of caller; own/foreign/absent/internal CA where the path names one.
-# "ok" means the handler ran. "@own" callers hold the role only in the tenant that owns the first CA.
+/** The principals of tokens as they are minted and verified. */
+async function byToken(store: MemoryStore): Promise<readonly Caller[]> {
+  const tokens = new ApiTokens({
+    ...{ store, clock: testClock(), random: seededRandom(), maxLifetimeDays: 0 },
+    onVerified: () => {},
+  });
+  const origin = { principal: caller("root", [], {}), ip: "", requestId: "" };
+  const minted = async (tenant: TenantId | undefined, role: Role): Promise<Principal> => {
+    const scope = tenant === undefined ? "platform" : "tenant";
+    const wish = {
+      name: "t",
+      description: "",
+      roles: [role],
+      scope,
+      expiresAt: undefined,
+    } as const;
+    const { secret } = await tokens.create(origin, { ...wish, tenant });
+    return await tokens.verify(secret, "192.0.2.1");
+  };
+  return [
+    ["token issuer", await minted(undefined, "issuer")],
+    ["token issuer@own", await minted(defaultTenant, "issuer")],
+    ["token admin@other", await minted(tenantId("other"), "admin")],
+  ];
+}
+
+const legend = `# Status of every operation for every kind of caller; own/foreign/absent/internal where it names a CA, own/foreign/absent
+# where it names a tenant. "ok" means the handler ran. "@own" callers hold the role only in the tenant that owns the first CA,
+# "ca-…" callers nothing but a grant on it. What handlers decide themselves is in tenant-walls.test.ts.
 `;

@@ -1,16 +1,19 @@
 /** What the memory store answers to reads: the same filters and orders every store must have. */
 
-import { parseSerial, type TenantId } from "#core/ids.ts";
+import { coversCa, coversTenant } from "#core/access/principal.ts";
+import { type CaId, caId, parseSerial, type TenantId, tenantId } from "#core/ids.ts";
 import { instant } from "#core/time.ts";
 import type { AccessLogFilter, AccessLogRow, EventFilter } from "#domain/audit/store.ts";
-import type { CaFilter, CrossSignRecord } from "#domain/authorities/store.ts";
+import type { CaFilter, CaRecord, CrossSignRecord } from "#domain/authorities/store.ts";
 import type { CertificateFilter, CertificateRecord } from "#domain/certificates/store.ts";
 import { identityOf } from "#domain/certificates/identity.ts";
 import type { Reads } from "#domain/store.ts";
 import { bulkReads } from "./memory-bulk.ts";
 import { bulkRevocationReads } from "./memory-bulk-revocations.ts";
 import { envelopeReads } from "./memory-envelopes.ts";
+import { grantReads } from "./memory-grants.ts";
 import { keyCheckReads } from "./memory-key-checks.ts";
+import { tenantReads } from "./memory-tenants.ts";
 import { transparencyReads } from "./memory-transparency.ts";
 import { headOf, type MemoryState, pageOf, serialKey } from "./memory-state.ts";
 
@@ -25,6 +28,7 @@ export function memoryReads(state: MemoryState, accessLog: readonly AccessLogRow
     keyChecks: keyCheckReads(state),
     transparency: transparencyReads(state),
     envelopes: envelopeReads(state),
+    tenants: tenantReads(state),
     access: accessReads(state),
     audit: auditReads(state),
     accessLog: accessLogReads(accessLog),
@@ -49,6 +53,13 @@ function casReads(state: MemoryState): Reads["cas"] {
         .filter((ca) => ca.lineage === id)
         .sort((a, b) => a.createdAt - b.createdAt),
     signing: async () => all().filter((ca) => ca.certificate !== undefined),
+    under: async (lineages, subtrees) => {
+      const wide = new Set<string>(subtrees);
+      const below = (ca: CaRecord | undefined): boolean =>
+        ca !== undefined && (wide.has(ca.lineage) || below(state.cas.get(ca.parent ?? "")));
+      const covered = all().filter((ca) => lineages.includes(ca.lineage) || below(ca));
+      return covered.filter((ca) => !ca.internal).map(({ id }) => id);
+    },
     hasChildren: async (id) => all().some((ca) => ca.parent === id),
     ...crossSignReads(state),
   };
@@ -79,8 +90,8 @@ function crossSignReads(state: MemoryState): Pick<Reads["cas"], CrossSignRead> {
 
 type CrossSignRead = "crossSigns" | "crossSign" | "crossSignsOf";
 
-function caMatches(filter: CaFilter, ca: Parameters<typeof within>[1] & CaRow): boolean {
-  if (!within(filter.tenants, ca)) return false;
+function caMatches(filter: CaFilter, ca: CaRow): boolean {
+  if (!coversCa(filter.reach, ca)) return false;
   if (filter.tenant !== undefined && ca.tenant !== filter.tenant) return false;
   if (filter.status !== undefined && ca.status !== filter.status) return false;
   if (filter.parent !== undefined && ca.parent !== filter.parent) return false;
@@ -88,6 +99,8 @@ function caMatches(filter: CaFilter, ca: Parameters<typeof within>[1] & CaRow): 
 }
 
 type CaRow = {
+  readonly id: CaId;
+  readonly tenant: TenantId;
   readonly label: string;
   readonly subject: string;
   readonly status: string;
@@ -124,9 +137,12 @@ function certificateReads(state: MemoryState): Reads["certificates"] {
     signedBeyond: async (ca, own) =>
       [...state.intents.values()].some((intent) => intent.caId === ca && intent.serial !== own) ||
       [...state.crlReservations.keys()].some((key) => key.startsWith(`${ca}/`)),
-    profileSeen: async (profile, tenants) =>
+    profileSeen: async (profile, reach) =>
       [...state.certificates.values()].some(
-        (row) => row.profile === profile && row.kind === "leaf" && within(tenants, row),
+        (row) =>
+          row.profile === profile &&
+          row.kind === "leaf" &&
+          coversCa(reach, { id: row.caId, tenant: row.tenant }),
       ),
   };
 }
@@ -232,21 +248,20 @@ function accessReads(state: MemoryState): Reads["access"] {
   return {
     tokenByHash: async (hash) => all().find((token) => token.tokenHash === hash),
     tokenById: async (id) => state.tokens.get(id),
-    tokens: async (tenants, tenant, limit, after) =>
+    tokens: async (reach, tenant, limit, after) =>
       pageOf(
         all().filter(
-          (token) => within(tenants, token) && (tenant === undefined || token.tenant === tenant),
+          (token) =>
+            coversTenant(reach, token.tenant) && (tenant === undefined || token.tenant === tenant),
         ),
         (token) => ({ at: token.createdAt, id: token.id }),
         limit,
         after,
       ),
+    ...grantReads(state),
     activeTokens: async (now) =>
       all().filter((token) => token.revokedAt === undefined && (token.expiresAt ?? now + 1) > now)
         .length,
-    tenant: async (reference) =>
-      state.tenants.get(reference) ??
-      [...state.tenants.values()].find((tenant) => tenant.slug === reference),
   };
 }
 
@@ -273,8 +288,8 @@ function auditReads(state: MemoryState): Reads["audit"] {
 
 function eventMatches(filter: EventFilter, event: EventRow): boolean {
   const { action, from, to } = filter;
-  if (filter.tenants !== "platform" && !filter.tenants.some((t) => t === event.tenant))
-    return false;
+  const about = { id: caId(event.caId), tenant: tenantId(event.tenant) };
+  if (!coversCa(filter.reach, about)) return false;
   if (action?.endsWith(".*") && !event.action.startsWith(action.slice(0, -1))) return false;
   if (action !== undefined && !action.endsWith(".*") && event.action !== action) return false;
   if (from !== undefined && Date.parse(event.timestamp) < from) return false;
@@ -284,11 +299,6 @@ function eventMatches(filter: EventFilter, event: EventRow): boolean {
 }
 
 type EventRow = Parameters<MemoryState["events"]["set"]>[1];
-
-const within = (
-  tenants: "platform" | readonly TenantId[],
-  row: { readonly tenant: TenantId | undefined },
-): boolean => tenants === "platform" || (row.tenant !== undefined && tenants.includes(row.tenant));
 
 const contains = (texts: readonly string[], part: string) =>
   texts.some((text) => text.toLowerCase().includes(part.toLowerCase()));

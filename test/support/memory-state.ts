@@ -4,7 +4,7 @@ import { type AuditEvent, type ChainHead, genesis } from "#core/audit/chain.ts";
 import type { LedgerEntry } from "#core/audit/ledger.ts";
 import type { CaId, Serial } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
-import type { ApiTokenRecord, TenantRecord } from "#domain/access/store.ts";
+import type { ApiTokenRecord, GrantRecord } from "#domain/access/store.ts";
 import type { CaRecord, CrossSignFacts, Page, PageKey } from "#domain/authorities/store.ts";
 import type { BulkItem, BulkOperation } from "#domain/certificates/bulk-store.ts";
 import type { CertificateRecord, IntentRecord } from "#domain/certificates/store.ts";
@@ -17,6 +17,7 @@ import type {
 } from "#domain/transparency/store.ts";
 import type { BulkRun } from "#domain/revocation/bulk-store.ts";
 import type { CrlRecord, ResponderRecord, RevocationRecord } from "#domain/revocation/store.ts";
+import type { TenantRecord } from "#domain/tenants/store.ts";
 
 /** Everything the store knows; maps are keyed by the text a unique index would hold. */
 export interface MemoryState {
@@ -45,6 +46,7 @@ export interface MemoryState {
   readonly sealedValues: Map<string, SealedValue>;
   readonly tokens: Map<string, ApiTokenRecord>;
   readonly tenants: Map<string, TenantRecord>;
+  readonly grants: Map<string, GrantRecord>;
   readonly events: Map<number, AuditEvent>;
   readonly ledger: Map<number, LedgerEntry>;
   readonly values: Map<string, string>;

@@ -7,15 +7,17 @@ import type { CaId } from "#core/ids.ts";
 import { assert, refuse } from "#core/problems.ts";
 import { instant, timestamp, wholeSecond } from "#core/time.ts";
 import { spkiSha256 } from "#core/x509/public-keys.ts";
-import type { TenantRecord } from "#domain/access/store.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
 import type { IntentRecord } from "#domain/certificates/store.ts";
 import type { Store, Unit } from "#domain/store.ts";
+import { type TenantRecord, unlimited } from "#domain/tenants/store.ts";
 import { bulkWrites } from "./memory-bulk.ts";
 import { bulkRevocationWrites } from "./memory-bulk-revocations.ts";
 import { envelopeWrites } from "./memory-envelopes.ts";
+import { grantWrites } from "./memory-grants.ts";
 import { keyCheckWrites } from "./memory-key-checks.ts";
 import { memoryReads } from "./memory-reads.ts";
+import { tenantWrites } from "./memory-tenants.ts";
 import { transparencyWrites } from "./memory-transparency.ts";
 import { headOf, type MemoryState, serialKey } from "./memory-state.ts";
 
@@ -100,6 +102,7 @@ function unitOf(state: MemoryState, beforeWrite: (operation: string) => void): U
       keyChecks: keyCheckWrites(state),
       transparency: transparencyWrites(state),
       envelopes: envelopeWrites(state),
+      tenants: tenantWrites(state),
       access: accessWrites(state),
       audit: auditWrites(state),
       instance: {
@@ -160,7 +163,9 @@ function casWrites(state: MemoryState): Unit["cas"] {
       const others = [...state.intents.values()].filter(
         (intent) => intent.caId === id && intent.serial !== own?.serial,
       );
-      return (own === undefined || others.length === 0) && state.cas.delete(id);
+      const removed = (own === undefined || others.length === 0) && state.cas.delete(id);
+      for (const [key, { ca }] of state.grants) if (removed && ca === id) state.grants.delete(key);
+      return removed;
     },
     insertCrossSign: async (facts) => {
       state.crossSigns.set(facts.id, facts);
@@ -276,12 +281,18 @@ function accessWrites(state: MemoryState): Unit["access"] {
       state.tokens.set(id, { ...token, revokedAt: at, revokedBy: by });
       return true;
     },
+    revokeTokensOf: async (tenant, at, by) => {
+      const living = [...state.tokens.values()].filter(
+        (token) => token.tenant === tenant && token.revokedAt === undefined,
+      );
+      const revoked = living.map((token) => ({ ...token, revokedAt: at, revokedBy: by }));
+      for (const token of revoked) state.tokens.set(token.id, token);
+      return revoked;
+    },
+    ...grantWrites(state),
     touchToken: async (id, at, ip) => {
       const token = state.tokens.get(id);
       if (token) state.tokens.set(id, { ...token, lastUsedAt: at, lastUsedIp: ip });
-    },
-    ensureTenant: async (tenant) => {
-      if (!state.tenants.has(tenant.id)) state.tenants.set(tenant.id, tenant);
     },
   };
 }
@@ -328,11 +339,13 @@ const emptyState = (): MemoryState => ({
   ...{ precertificates: new Map(), inclusions: new Map(), logHeads: new Map() },
   ...{ kekVersions: new Map(), sealedValues: new Map() },
   ...{ events: new Map(), ledger: new Map(), values: new Map(), counters: new Map() },
+  grants: new Map(),
   tenants: new Map([["default", { ...defaultRow }]]),
 });
 
 const defaultRow: TenantRecord = {
   ...{ slug: "default", name: "default", status: "active", createdAt: instant(0) },
+  ...{ kekLabel: "", quotas: unlimited },
   id: "default" as TenantRecord["id"], // The id every instance has.
 };
 

@@ -1,5 +1,6 @@
 /** The memory store's part for certificate transparency. */
 
+import { coversCa } from "#core/access/principal.ts";
 import type { InclusionFilter, InclusionRecord } from "#domain/transparency/store.ts";
 import type { Reads, Unit } from "#domain/store.ts";
 import { assert } from "#core/problems.ts";
@@ -67,9 +68,9 @@ export function transparencyWrites(state: MemoryState): Unit["transparency"] {
 }
 
 function matches(filter: InclusionFilter, row: InclusionRecord): boolean {
-  const { tenants, status, caId, serial } = filter;
+  const { reach, status, caId, serial } = filter;
   return (
-    (tenants === "platform" || tenants.includes(row.tenant)) &&
+    coversCa(reach, { id: row.caId, tenant: row.tenant }) &&
     (status === undefined || row.status === status) &&
     (caId === undefined || row.caId === caId) &&
     (serial === undefined || row.serial === serial)

@@ -2,13 +2,14 @@
 
 import type { EventDraft } from "#core/audit/actions.ts";
 import type { LedgerDraft } from "#core/audit/ledger.ts";
-import { caId, defaultTenant, type Serial, serialFromBytes } from "#core/ids.ts";
+import { caId, defaultTenant, type Serial, serialFromBytes, tenantId } from "#core/ids.ts";
 import { instant, timestamp } from "#core/time.ts";
 import type { ApiTokenRecord } from "#domain/access/store.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { CertificateRecord, IntentRecord } from "#domain/certificates/store.ts";
 import type { CrlRecord, ResponderRecord, RevocationRecord } from "#domain/revocation/store.ts";
 import type { Store, Unit } from "#domain/store.ts";
+import { type TenantRecord, unlimited } from "#domain/tenants/store.ts";
 
 /** 2026-06-01T12:00:00Z, the moment of every record that names no other. */
 export const noon = instant(Date.parse("2026-06-01T12:00:00Z"));
@@ -131,3 +132,9 @@ export async function activate(
   const { caId: id, serial, tenant } = row;
   await tx.audit.appendEvent(draft({ caId: id, serial, tenant }), row.createdAt);
 }
+
+/** An active tenant without quotas, whose slug and name are its id. */
+export const tenant = (id: string, given: Partial<TenantRecord> = {}): TenantRecord => ({
+  ...{ id: tenantId(id), slug: id, name: id, status: "active", kekLabel: "" },
+  ...{ quotas: unlimited, createdAt: instant(0), ...given },
+});

@@ -1,18 +1,15 @@
-/** API tokens and tenants in the database. */
+/** API tokens, and beside them grants, in the database. */
 
 import { and, desc, eq, gt, isNull, or, sql } from "drizzle-orm";
 
-import type {
-  AccessReads,
-  AccessWrites,
-  ApiTokenRecord,
-  TenantRecord,
-} from "#domain/access/store.ts";
+import type { AccessReads, AccessWrites, ApiTokenRecord } from "#domain/access/store.ts";
 import { within } from "./cas.ts";
+import { grantReads, grantWrites } from "./grants.ts";
 import { counted, inserter, olderThan, pageOf, type Session } from "./session.ts";
 
-/** Tokens and tenants as last committed; lists newest first. */
-export function accessReads({ db, t }: Session): AccessReads {
+/** Tokens as last committed; lists newest first. */
+export function accessReads(session: Session): AccessReads {
+  const { db, t } = session;
   const byHash = db
     .select()
     .from(t.tokens)
@@ -21,10 +18,10 @@ export function accessReads({ db, t }: Session): AccessReads {
   return {
     tokenByHash: async (hash) => first(await byHash.execute({ hash })),
     tokenById: async (id) => first(await db.select().from(t.tokens).where(eq(t.tokens.id, id))),
-    tokens: async (tenants, tenant, limit, after) => {
+    tokens: async (reach, tenant, limit, after) => {
       const { createdAt, id } = t.tokens;
       const named = tenant === undefined ? undefined : eq(t.tokens.tenant, tenant);
-      const where = and(within(t.tokens.tenant, tenants), named);
+      const where = and(within({ tenant: t.tokens.tenant }, reach), named);
       const found = await db
         .select()
         .from(t.tokens)
@@ -35,26 +32,20 @@ export function accessReads({ db, t }: Session): AccessReads {
       const keyOf = (token: ApiTokenRecord) => ({ at: token.createdAt, id: token.id });
       return pageOf(found.map(record), limit, sum?.total ?? 0, keyOf);
     },
+    ...grantReads(session),
     activeTokens: async (now) => {
       const alive = or(isNull(t.tokens.expiresAt), gt(t.tokens.expiresAt, now));
       const active = and(isNull(t.tokens.revokedAt), alive);
       const [sum] = await db.select({ total: counted }).from(t.tokens).where(active);
       return sum?.total ?? 0;
     },
-    tenant: async (reference) => {
-      const named = or(eq(t.tenants.id, reference), eq(t.tenants.slug, reference));
-      const rows = await db.select().from(t.tenants).where(named).limit(2);
-      const row = rows.find(({ id }) => id === reference) ?? rows[0];
-      return row as TenantRecord | undefined; // Only `ensureTenant` fills the table.
-    },
   };
 }
 
-/** Token and tenant writes of a unit on the writing session. */
+/** Token writes of a unit on the writing session. */
 export function accessWrites(session: Session): AccessWrites {
   const { db, t } = session;
   const insertToken = inserter(session, t.tokens);
-  const insertTenant = inserter(session, t.tenants, "skip");
   return {
     insertToken: async (token) => {
       await insertToken(token);
@@ -67,11 +58,14 @@ export function accessWrites(session: Session): AccessWrites {
         .returning({ id: t.tokens.id });
       return revoked.length === 1;
     },
+    revokeTokensOf: async (tenant, at, by) => {
+      const living = and(eq(t.tokens.tenant, tenant), isNull(t.tokens.revokedAt));
+      const set = { revokedAt: at, revokedBy: by };
+      return (await db.update(t.tokens).set(set).where(living).returning()).map(record);
+    },
+    ...grantWrites(session),
     touchToken: async (id, at, ip) => {
       await db.update(t.tokens).set({ lastUsedAt: at, lastUsedIp: ip }).where(eq(t.tokens.id, id));
-    },
-    ensureTenant: async (tenant) => {
-      await insertTenant(tenant);
     },
   };
 }

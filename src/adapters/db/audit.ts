@@ -66,7 +66,7 @@ function matching({ t }: Session, filter: EventFilter): SQL | undefined {
   const e = t.events;
   const { action, actor, result, caId, serial, requestId, tenant, from, to } = filter;
   return and(
-    within(e.tenant, filter.tenants),
+    within({ tenant: e.tenant, ca: e.caId }, filter.reach),
     action === undefined ? undefined : named(e, action),
     actor === undefined ? undefined : eq(e.actor, actor),
     result === undefined ? undefined : eq(e.result, result),

@@ -1,8 +1,22 @@
 /** Certificate authorities in the database. */
 
-import { and, asc, desc, eq, inArray, isNotNull, ne, notExists, type SQL, sql } from "drizzle-orm";
+import {
+  and,
+  asc,
+  type Column,
+  desc,
+  eq,
+  inArray,
+  isNotNull,
+  ne,
+  notExists,
+  or,
+  type SQL,
+  sql,
+} from "drizzle-orm";
 
-import { caId, type TenantId } from "#core/ids.ts";
+import type { Reach } from "#core/access/principal.ts";
+import { caId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 import { spkiSha256 } from "#core/x509/public-keys.ts";
 import type {
@@ -53,6 +67,7 @@ export function caReads(session: Session): CaReads {
       return (await members.orderBy(asc(t.cas.createdAt), asc(t.cas.id))).map(record);
     },
     signing: () => signing(session),
+    under: casUnder(session),
     hasChildren: async (id) => {
       const children = db.select({ id: t.cas.id }).from(t.cas).where(eq(t.cas.parent, id));
       return (await children.limit(1)).length > 0;
@@ -128,7 +143,31 @@ function removal({ db, t }: Session): CaWrites["remove"] {
       .where(and(eq(t.intents.caId, id), ne(t.intents.serial, own?.serial ?? "")));
     const unused = own === undefined ? undefined : notExists(taken);
     const gone = db.delete(t.cas).where(and(eq(t.cas.id, id), unused));
-    return (await gone.returning({ id: t.cas.id })).length === 1;
+    const removed = (await gone.returning({ id: t.cas.id })).length === 1;
+    if (removed) await db.delete(t.grants).where(eq(t.grants.caId, id));
+    return removed;
+  };
+}
+
+/** Level by level, so that both dialects need no recursion of their own; CA trees are shallow. */
+function casUnder({ db, t }: Session): CaReads["under"] {
+  const { id, lineage, parent, internal } = t.cas;
+  const found = (where: SQL) => db.select({ id }).from(t.cas).where(where);
+  return async (lineages, subtrees) => {
+    const reached = new Set<string>();
+    const all = [...lineages, ...subtrees];
+    if (all.length === 0) return [];
+    for (const row of await found(inArray(lineage, all))) reached.add(row.id);
+    let level = subtrees.length === 0 ? [] : await found(inArray(lineage, [...subtrees]));
+    while (level.length > 0) {
+      const parents = level.map((row) => row.id);
+      const below = await found(inArray(parent, parents));
+      level = below.filter((row) => !reached.has(row.id));
+      for (const row of level) reached.add(row.id);
+    }
+    const hidden = await found(and(eq(internal, true), inArray(id, [...reached])) ?? sql`1 = 0`);
+    for (const row of hidden) reached.delete(row.id);
+    return [...reached].map(caId);
   };
 }
 
@@ -145,19 +184,22 @@ const nulls = ({ maxPathLength, externalChain }: Certified) => ({
   ...{ maxPathLength: maxPathLength ?? null, externalChain: externalChain ?? null },
 });
 
-/** Rows whose tenant is within reach; nothing at all for an empty reach. */
+/** Rows within reach by their tenant, or by their CA where they have one; nothing at all for an empty reach. */
 export function within(
-  column: Parameters<typeof inArray>[0],
-  tenants: "platform" | readonly TenantId[],
+  { tenant, ca }: { readonly tenant: Column; readonly ca?: Column },
+  reach: Reach,
 ): SQL | undefined {
-  if (tenants === "platform") return undefined;
-  return tenants.length === 0 ? sql`1 = 0` : inArray(column, [...tenants]);
+  if (reach === "platform") return undefined;
+  const { tenants, cas } = reach;
+  const byTenant = tenants.length === 0 ? undefined : inArray(tenant, [...tenants]);
+  const byCa = cas.length === 0 || ca === undefined ? undefined : inArray(ca, [...cas]);
+  return or(byTenant, byCa) ?? sql`1 = 0`;
 }
 
 function matching({ t }: Session, filter: CaFilter): SQL | undefined {
   return and(
     eq(t.cas.internal, false),
-    within(t.cas.tenant, filter.tenants),
+    within({ tenant: t.cas.tenant, ca: t.cas.id }, filter.reach),
     filter.tenant === undefined ? undefined : eq(t.cas.tenant, filter.tenant),
     filter.status === undefined ? undefined : eq(t.cas.status, filter.status),
     filter.parent === undefined ? undefined : eq(t.cas.parent, filter.parent),

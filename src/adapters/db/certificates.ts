@@ -1,6 +1,6 @@
 /** Certificates and the intents that precede them in the database. */
 
-import { and, desc, eq, exists, inArray, ne, sql } from "drizzle-orm";
+import { and, desc, eq, exists, ne, sql } from "drizzle-orm";
 
 import type { Serial } from "#core/ids.ts";
 import { assert } from "#core/problems.ts";
@@ -12,6 +12,7 @@ import type {
   IntentRecord,
 } from "#domain/certificates/store.ts";
 import { outstandingOf } from "./certificate-counts.ts";
+import { within } from "./cas.ts";
 import { keyClaim } from "./key-checks.ts";
 import { ownedByDead } from "./owners.ts";
 import {
@@ -44,16 +45,16 @@ export function certificateReads(session: Session): CertificateReads {
     outstanding: outstandingOf(session),
     superseded: supersededOf(session),
     signedBeyond: signedBeyond(session),
-    profileSeen: async (name, tenants) => {
+    profileSeen: async (name, reach) => {
       const { caId, kind, profile } = t.certificates;
       const its = and(eq(kind, "leaf"), eq(profile, name));
       const named = db.select({ caId }).from(t.certificates);
-      if (tenants === "platform") return (await named.where(its).limit(1)).length > 0;
-      const within = and(
-        inArray(t.cas.tenant, [...tenants]),
+      if (reach === "platform") return (await named.where(its).limit(1)).length > 0;
+      const seen = and(
+        within({ tenant: t.cas.tenant, ca: t.cas.id }, reach),
         exists(named.where(and(its, eq(caId, t.cas.id)))),
       );
-      return (await db.select({ id: t.cas.id }).from(t.cas).where(within).limit(1)).length > 0;
+      return (await db.select({ id: t.cas.id }).from(t.cas).where(seen).limit(1)).length > 0;
     },
   };
 }

@@ -6,10 +6,11 @@ import { eventHash, genesis } from "#core/audit/chain.ts";
 import { ledgerHash } from "#core/audit/ledger.ts";
 import { defaultTenant } from "#core/ids.ts";
 import type { Clock, Random } from "#domain/ports.ts";
-import { accessWrites } from "./access.ts";
+import { unlimited } from "#domain/tenants/store.ts";
 import { entry, event, storedHeads } from "./audit.ts";
 import { StoreUnfit } from "./faults.ts";
 import type { Session } from "./session.ts";
+import { tenantWrites } from "./tenants.ts";
 
 export interface StoreDependencies {
   readonly clock: Clock;
@@ -26,9 +27,10 @@ export async function fillEmpty(writer: Session, deps: StoreDependencies): Promi
   };
   await writer.db.insert(writer.t.heads).values({ id: 1, ...empty });
   const now = deps.clock.now();
-  const { ensureTenant } = accessWrites(writer);
   const builtIn = { id: defaultTenant, slug: "default", name: "default" };
-  await ensureTenant({ ...builtIn, status: "active", createdAt: now });
+  await tenantWrites(writer).ensure({
+    ...{ ...builtIn, status: "active", createdAt: now, kekLabel: "", quotas: unlimited },
+  });
 }
 
 /** Refuses a store whose last event or ledger entry is not the one the head row names, or does not recompute. */

@@ -29,6 +29,8 @@ export const {
   sealedValues,
   tokens,
   tenants,
+  tenantCounts,
+  grants,
   events,
   ledger,
   openIntents,

@@ -8,6 +8,7 @@ import { bulkRevocationTables } from "./schema-bulk-revocations.ts";
 import { counterTables } from "./schema-counts.ts";
 import { envelopeTables } from "./schema-envelopes.ts";
 import { keyCheckTables } from "./schema-key-checks.ts";
+import { tenantTables } from "./schema-tenants.ts";
 import { transparencyTables } from "./schema-transparency.ts";
 
 /** Builds every table with the columns of one dialect. */
@@ -23,7 +24,8 @@ export function defineTables(k: Kit) {
     ...counterTables(k),
     ...transparencyTables(k),
     ...envelopeTables(k),
-    ...{ tokens: tokensTable(k), tenants: tenantsTable(k) },
+    tokens: tokensTable(k),
+    ...tenantTables(k),
     ...{ events: eventsTable(k), ledger: ledgerTable(k), openIntents: openIntentsTable(k) },
     ...{ heads: headsTable(k), accessLog: accessLogTable(k), migrations: migrationsTable(k) },
   };
@@ -73,6 +75,7 @@ function casTable(k: Kit) {
       k.index("cas_paging").on(t.createdAt, t.id),
       k.index("cas_lineage").on(t.lineage),
       k.index("cas_parent").on(t.parent, t.serial),
+      k.index("cas_tenant").on(t.tenant),
     ],
   );
 }
@@ -271,20 +274,6 @@ function tokensTable(k: Kit) {
       k.unique("api_tokens_hash").on(t.tokenHash),
       k.index("api_tokens_paging").on(t.createdAt, t.id),
     ],
-  );
-}
-
-function tenantsTable(k: Kit) {
-  return k.table(
-    "tenants",
-    {
-      id: k.text("id").primaryKey(),
-      slug: k.text("slug").notNull(),
-      name: k.text("name").notNull(),
-      status: k.text("status").notNull(),
-      createdAt: k.int("created_at").notNull(),
-    },
-    (t) => [k.unique("tenants_slug").on(t.slug)],
   );
 }
 

@@ -21,6 +21,7 @@ import { instanceReads, instanceWrites } from "./instance.ts";
 import type { Journal } from "./journal.ts";
 import { GroupCommit } from "./queue.ts";
 import { revocationReads, revocationWrites } from "./revocations.ts";
+import { tenantReads, tenantWrites } from "./tenants.ts";
 import { transparencyReads, transparencyWrites } from "./transparency.ts";
 
 /** What only start-up, preflight and metrics ask of a store. */
@@ -88,6 +89,7 @@ function readsOf(engine: Engine, owner: number, memo: Memo | undefined): Reads {
   const sequence = sequenceOf(engine);
   const cas = caReads(reader);
   const access = accessReads(reader);
+  const tenants = tenantReads(reader);
   return {
     cas: guardedMethods(memo === undefined ? cas : remembered(memo, cas, ["byId"])),
     certificates: guardedMethods(certificateReads(reader)),
@@ -98,9 +100,8 @@ function readsOf(engine: Engine, owner: number, memo: Memo | undefined): Reads {
     keyChecks: guardedMethods(keyCheckReads(reader)),
     transparency: guardedMethods(transparencyReads(reader)),
     envelopes: guardedMethods(envelopeReads(reader)),
-    access: guardedMethods(
-      memo === undefined ? access : remembered(memo, access, ["tenant", "tokenByHash"]),
-    ),
+    tenants: guardedMethods(memo === undefined ? tenants : remembered(memo, tenants, ["named"])),
+    access: guardedMethods(memo === undefined ? access : remembered(memo, access, ["tokenByHash"])),
     audit: guardedMethods(auditReads(reader, owner)),
     accessLog: guardedMethods(accessLogReads(reader)),
     instance: guardedMethods(instanceReads(reader)),
@@ -110,6 +111,8 @@ function readsOf(engine: Engine, owner: number, memo: Memo | undefined): Reads {
 function unitOf({ engine: { writer }, journal, owner }: StoreDeps, memo: Memo | undefined): Unit {
   const cas = caWrites(writer);
   const access = accessWrites(writer);
+  const tenants = tenantWrites(writer);
+  const { standing, used, cas: casOf } = tenants; // These change nothing.
   return {
     // Reading the status, which every issue does, changes nothing.
     cas: memo === undefined ? cas : { ...touching(memo, cas), status: cas.status },
@@ -120,6 +123,8 @@ function unitOf({ engine: { writer }, journal, owner }: StoreDeps, memo: Memo | 
     keyChecks: keyCheckWrites(writer),
     transparency: transparencyWrites(writer),
     envelopes: envelopeWrites(writer),
+    tenants:
+      memo === undefined ? tenants : { ...touching(memo, tenants), standing, used, cas: casOf },
     access: memo === undefined ? access : touching(memo, access),
     audit: journal,
     instance: instanceWrites(writer),

@@ -112,9 +112,9 @@ export function transparencyWrites(session: Session): TransparencyWrites {
 
 function matching({ t }: Session, filter: InclusionFilter): SQL | undefined {
   const { inclusions: i } = t;
-  const { tenants, status, caId, serial } = filter;
+  const { reach, status, caId, serial } = filter;
   return and(
-    within(i.tenant, tenants),
+    within({ tenant: i.tenant, ca: i.caId }, reach),
     status === undefined ? undefined : eq(i.status, status),
     caId === undefined ? undefined : eq(i.caId, caId),
     serial === undefined ? undefined : eq(i.serial, serial),

@@ -1,6 +1,6 @@
 /** `pkid audit`: reads and verifies the audit chain. */
 
-import { pageArgs, value } from "#cli/args.ts";
+import { pageArgs, tenantArg, value } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";
 import { columns, rowsAt, textAt } from "#cli/rows.ts";
 
@@ -12,6 +12,7 @@ export const auditVerbs: Readonly<Record<string, Command>> = {
       actor: value("Only one actor.", "subject"),
       ca: value("Only one CA, by id or label.", "ca"),
       serial: value("Only one certificate.", "serial"),
+      tenant: tenantArg,
       since: value("From this time or day on.", "time"),
       until: value("Before this time or day.", "time"),
       ...pageArgs,

@@ -1,6 +1,6 @@
 /** `pkid ca csr` and `ca import-cert`: CAs that a root somewhere else certifies. */
 
-import { type Args, number, required, toggle, value, valueOr, word } from "#cli/args.ts";
+import { type Args, number, required, tenantArg, toggle, value, valueOr, word } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";
 import { readTextArgument, writeFile } from "#cli/io.ts";
 import { caIdOf } from "#cli/references.ts";
@@ -23,7 +23,7 @@ export const externalVerbs: Readonly<Record<string, Command>> = {
       ...subject,
       "key-type": valueOr("Key type.", "type", "ecdsa-p384"),
       "path-len": number("Most intermediates below this one.", "n"),
-      tenant: value("Tenant that owns it, by id or slug.", "tenant"),
+      tenant: tenantArg,
       out: value("File to write the request to instead of stdout.", "file"),
     },
     run: async ({ args, client, print }) => {

@@ -8,6 +8,7 @@ import {
   number,
   pageArgs,
   required,
+  tenantArg,
   value,
   word,
 } from "#cli/args.ts";
@@ -54,6 +55,7 @@ export const caVerbs: Readonly<Record<string, Command>> = {
     summary: "List the CAs you may read, newest first.",
     args: {
       status: value("Only those that are pending, active, superseded or retired.", "status"),
+      tenant: tenantArg,
       ...pageArgs,
     },
     run: async ({ args, client, print }) => {
@@ -77,7 +79,7 @@ export const caVerbs: Readonly<Record<string, Command>> = {
       ...subjectArgs,
       "key-type": value("Key type (ecdsa-p384, with pqc ml-dsa-65).", "type"),
       "validity-days": number("Validity in days (3650 when not given).", "days"),
-      tenant: value("Tenant that owns it, by id or slug.", "tenant"),
+      tenant: tenantArg,
     },
     run: async ({ args, client, print }) => {
       const tenant = args.tenant === undefined ? {} : { tenant_id: args.tenant };

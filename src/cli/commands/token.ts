@@ -1,6 +1,6 @@
 /** `pkid token`: mints, lists and revokes API tokens. */
 
-import { many, number, pageArgs, required, value, valueOr, word } from "#cli/args.ts";
+import { many, number, pageArgs, required, tenantArg, value, valueOr, word } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";
 import { UsageError } from "#cli/failure.ts";
 import { columns, rowsAt, textAt } from "#cli/rows.ts";
@@ -12,7 +12,7 @@ export const tokenVerbs: Readonly<Record<string, Command>> = {
       name: required("Name, 1 to 100 characters.", "name"),
       roles: many("Roles: admin, issuer, auditor, approver.", "role"),
       scope: valueOr("tenant or platform.", "scope", "tenant"),
-      tenant: value("Tenant the token belongs to, by id or slug.", "tenant"),
+      tenant: tenantArg,
       "expires-at": value("Time or day it ends.", "time"),
       "expires-in-days": number("Days it lives.", "days"),
       description: value("What it is for.", "text"),
@@ -34,7 +34,7 @@ export const tokenVerbs: Readonly<Record<string, Command>> = {
   list: command({
     summary: "List the tokens you may manage, newest first.",
     args: {
-      tenant: value("Only those of one tenant.", "tenant"),
+      tenant: tenantArg,
       ...pageArgs,
     },
     run: async ({ args, client, print }) => {

@@ -1,7 +1,7 @@
 /** Who is asking, and what that person may do where. */
 
-import type { TenantId } from "#core/ids.ts";
-import { type Capability, gives, type Role } from "./roles.ts";
+import type { CaId, TenantId } from "#core/ids.ts";
+import { type Capability, type GrantRole, gives, type Role } from "./roles.ts";
 
 /** The authenticated identity bound to a request. */
 export interface Principal {
@@ -18,35 +18,60 @@ export interface Principal {
   /** Effective only on objects of that tenant. */
   readonly tenantRoles: Readonly<Record<string, readonly Role[]>>;
   readonly groups: readonly string[];
+  /** By grants, on the CA of this call; `perform` sets them for the events of it. */
+  readonly grantRoles?: readonly GrantRole[];
   readonly mechanism: "basic" | "token" | "bearer" | "session" | "mtls" | "local" | "system";
 }
 
-/** Where a capability is held: everywhere, in some tenants, or (an empty list) nowhere. */
-export type Reach = "platform" | readonly TenantId[];
+/** Where a capability is held: everywhere, or in these tenants and on these single CAs; both empty means nowhere. */
+export type Reach = "platform" | Scopes;
 
-/** The scopes in which the principal holds the capability. */
-export function reach(principal: Principal, capability: Capability): Reach {
+export interface Scopes {
+  readonly tenants: readonly TenantId[];
+  /** By grants; they add to the tenants. */
+  readonly cas: readonly CaId[];
+}
+
+/** The tenants in which the principal's roles give the capability. */
+export function tenantsOf(
+  principal: Principal,
+  capability: Capability,
+): "platform" | readonly TenantId[] {
   if (holdsPlatformWide(principal, capability)) return "platform";
   return Object.entries(principal.tenantRoles)
     .filter(([, held]) => held.some((role) => gives(role, capability, "tenant")))
     .map(([tenant]) => tenant as TenantId); // Keys of tenantRoles are ids by its contract.
 }
 
-/** True when the capability is held on objects of this tenant; `undefined` means a platform object. */
+/** True when the reach covers what belongs to this tenant; `undefined` means a platform object. */
+export function coversTenant(reach: Reach, tenant: TenantId | undefined): boolean {
+  if (reach === "platform") return true;
+  return tenant !== undefined && reach.tenants.includes(tenant);
+}
+
+/** True when the reach covers the CA, by its tenant or by a grant. */
+export function coversCa(
+  reach: Reach,
+  ca: { readonly id: CaId; readonly tenant: TenantId },
+): boolean {
+  return coversTenant(reach, ca.tenant) || (reach !== "platform" && reach.cas.includes(ca.id));
+}
+
+/** True when roles give the capability on objects of this tenant; `undefined` means a platform object. */
 export function holdsIn(
   principal: Principal,
   capability: Capability,
   tenant: TenantId | undefined,
 ): boolean {
-  const where = reach(principal, capability);
+  const where = tenantsOf(principal, capability);
   if (where === "platform") return true;
   return tenant !== undefined && where.includes(tenant);
 }
 
-/** True when the capability is held in any scope at all. */
-export function holdsAnywhere(principal: Principal, capability: Capability): boolean {
-  const where = reach(principal, capability);
-  return where === "platform" || where.length > 0;
+/** True when the principal holds any role in the tenant, or platform-wide. */
+export function isMember(principal: Principal, tenant: TenantId): boolean {
+  if (principal.isRoot || principal.roles.length > 0) return true;
+  return (principal.tenantRoles[tenant] ?? []).length > 0;
 }
 
 /** The roles to write into an audit event: `root`, `system`, or those effective on the tenant's objects. */
@@ -54,7 +79,8 @@ export function effectiveRoles(principal: Principal, tenant: TenantId | undefine
   if (principal.isRoot) return "root";
   if (principal.mechanism === "system") return "system";
   const inTenant = tenant === undefined ? [] : (principal.tenantRoles[tenant] ?? []);
-  return [...new Set([...principal.roles, ...inTenant])].join(",");
+  const { roles, grantRoles = [] } = principal;
+  return [...new Set<string>([...roles, ...inTenant, ...grantRoles])].join(",");
 }
 
 /**

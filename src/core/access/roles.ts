@@ -34,3 +34,22 @@ export function gives(role: Role, capability: Capability, scope: "platform" | "t
   if (scope === "tenant" && row[4] === "platform") return false;
   return row[roles.indexOf(role)] === 1;
 }
+
+/** Roles on one CA, which only add to what other roles give there (HTTP contract §3.4). */
+const grantTable = {
+  "ca-admin": ["read", "audit:read", "issue", "ca:manage", "grant:manage"],
+  "ca-manager": ["read", "audit:read", "issue", "ca:manage"],
+  "ca-issuer": ["read", "audit:read", "issue"],
+  "ca-auditor": ["read", "audit:read"],
+} as const satisfies Record<string, readonly Capability[]>;
+
+export type GrantRole = keyof typeof grantTable;
+/** Every role a grant can give. */
+export const grantRoles = Object.keys(grantTable) as readonly GrantRole[]; // Keys of the table.
+
+/** What a grant of the role gives on its CA. */
+export const capabilitiesOf = (role: GrantRole): readonly Capability[] => grantTable[role];
+
+/** True when a grant of the role gives the capability on its CA. */
+export const grantGives = (role: GrantRole, capability: Capability): boolean =>
+  capabilitiesOf(role).includes(capability);

@@ -7,6 +7,10 @@ const caDetail = [
   ...["reason", "force", "approval"],
 ] as const;
 
+const quotaDetail = [
+  ...["max_certs_per_day", "max_active_certs", "rate_limit_per_second", "rate_limit_burst"],
+] as const;
+
 /** Columns: the detail keys. Target and target name are given by whoever appends the event. */
 export const actions = {
   "auth.login": ["method"],
@@ -14,6 +18,12 @@ export const actions = {
   "auth.login_failed": ["method", "reason", "channel", "count"],
   "token.create": ["scope", "roles", "tenant", "expires_at", "approval"],
   "token.revoke": ["scope", "roles", "tenant", "expires_at", "approval"],
+  "tenant.create": ["slug", "name", "kek_label", ...quotaDetail],
+  "tenant.update": ["name", "kek_label", "status"],
+  "tenant.quota": quotaDetail,
+  "tenant.delete": ["tokens"],
+  "resource.grant": ["role", "scope"],
+  "resource.revoke": ["role", "scope"],
   "cert.issue": [
     ...["profile", "not_after", "ct", "requester", "protocol"],
     ...["renewed_from", "validity_clamped", "approval", "reasons"],

@@ -1,12 +1,13 @@
 /** A call: one operation asked for by one principal, in the one form every caller uses. */
 
-import { effectiveRoles, type Principal } from "#core/access/principal.ts";
+import { effectiveRoles, type Principal, type Reach } from "#core/access/principal.ts";
 import type { EventDraft } from "#core/audit/actions.ts";
 import type { TenantId } from "#core/ids.ts";
 import type { Fields, Input } from "#core/shape.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { OperationName } from "#operations";
 import type { Session } from "./sessions.ts";
+import type { Rights } from "./rights.ts";
 
 /** Where a call came from; written into events. */
 export interface Origin {
@@ -43,7 +44,9 @@ export interface Call {
 export interface Authorized<P extends Fields, Q extends Fields, B extends Fields> {
   readonly origin: Origin;
   /** The scopes where the capability is held; lists narrow to them. */
-  readonly reach: "platform" | readonly TenantId[];
+  readonly reach: Reach;
+  /** What else the caller may do, for operations that need a second capability. */
+  readonly rights: Rights;
   /** The CA of the path, for operations `on: "ca"`. */
   readonly ca: CaRecord | undefined;
   /** The tenant the operation concerns, for operations `on: "tenant"` and `on: "ca"`. */

@@ -199,7 +199,7 @@ export class Logins {
     const mappings: RoleMapping[] = [];
     for (const { tenant: reference, ...setting } of settings) {
       const tenant =
-        reference === undefined ? undefined : await this.#deps.store.read.access.tenant(reference);
+        reference === undefined ? undefined : await this.#deps.store.read.tenants.named(reference);
       if (reference === undefined || tenant !== undefined) {
         mappings.push({ ...setting, tenant: tenant?.id });
       }

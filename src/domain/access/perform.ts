@@ -1,22 +1,27 @@
 /** THE PIPELINE: authorize → read → run → record, for every call whoever makes it. */
 
-import {
-  effectiveRoles,
-  holdsAnywhere,
-  holdsIn,
-  type Reach,
-  reach,
-} from "#core/access/principal.ts";
+import type { Reach } from "#core/access/principal.ts";
 import type { Capability } from "#core/access/roles.ts";
 import { type Action, actions } from "#core/audit/actions.ts";
-import { caId, defaultTenant, type TenantId } from "#core/ids.ts";
+import type { TenantId } from "#core/ids.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { readBody, readQuery } from "#core/shape.ts";
-import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
-import { type Operation, type OperationName, operationOf } from "#operations";
-import type { Answer, Authorized, Call, Handler, Origin, RawAnswer } from "./call.ts";
+import { requireActive } from "#domain/tenants/quotas.ts";
+import { type OperationName, operationOf } from "#operations";
+import {
+  type Answer,
+  type Authorized,
+  authorOf,
+  type Call,
+  type Handler,
+  type Origin,
+  type RawAnswer,
+} from "./call.ts";
+import { type GrantSource, noGrants } from "./grants.ts";
+import { Rights } from "./rights.ts";
+import { type Asked, decide, namedCa, type Scope, scopeOf } from "./scope.ts";
 
 /** Runs one operation for one caller; throws a `Problem` for every refusal. */
 export type Perform = (call: Call, handler: Handler) => Promise<Answer | RawAnswer>;
@@ -28,143 +33,98 @@ export interface PipelineDeps {
   readonly hasRoom: () => boolean;
   /** Told every authorization decision; metrics are its only use. */
   readonly onDecision: (capability: Capability, allowed: boolean) => void;
+  /** Absent: the configuration grants nothing. */
+  readonly grants?: GrantSource;
 }
 
 /**
- * Builds the pipeline. Order of gates (HTTP contract §1.8): capability in any scope, before the body is read; scope
- * from the path or from the one body member that names it; suspended tenant; query and body; room on the disk; the handler.
+ * Builds the pipeline: steps 4 to 9 of the order of gates (HTTP contract §1.8); what comes before them is the front door's.
  * A write refused after authentication is an event of that action with result `denied`.
  */
 export function pipeline(deps: PipelineDeps): Perform {
   return async (call, handler) => {
     const row = operationOf(call.operation);
     const origin = row.needs === "pub" ? (call.origin ?? anonymous) : authenticated(call);
+    const { store, onDecision } = deps;
+    const rights = new Rights({
+      ...{ principal: origin.principal, store, source: deps.grants ?? noGrants },
+    });
+    const asked: Asked = {
+      ...{ store, row, call: { ...call, body: once(call.body) }, rights, onDecision },
+      capability: row.needs === "pub" || row.needs === "any" ? undefined : row.needs,
+    };
     try {
-      const allowed = await authorized(deps, row, call, origin, handler);
-      if (row.grows && !deps.hasRoom()) throw refuse("storage_unavailable", { retry_after: 60 });
-      return await handler.run(allowed);
+      return await gated(deps, asked, origin, handler);
     } catch (error) {
       if (row.writes && error instanceof Problem && error.status === 403) {
-        await recordDenial(deps, call, origin, error);
+        await recordDenial(deps, asked, origin, error);
       }
       throw error;
     }
   };
 }
 
-async function authorized(
+async function gated(
   deps: PipelineDeps,
-  row: Operation,
-  call: Call,
+  asked: Asked,
   origin: Origin,
   handler: Handler,
-): Promise<Authorized<never, never, never>> {
-  const capability = row.needs === "pub" || row.needs === "any" ? undefined : row.needs;
-  if (capability !== undefined)
-    decide(deps, capability, holdsAnywhere(origin.principal, capability));
-  if (row.on === "platform" && capability !== undefined) {
-    decide(deps, capability, reach(origin.principal, capability) === "platform");
+): Promise<Answer | RawAnswer> {
+  const { row, call, rights, capability } = asked;
+
+  // 4. The capability, held in any scope at all; nothing of the body has been read.
+  if (capability !== undefined) decide(asked, capability, await rights.anywhere(capability));
+
+  // 5. The scope: the CA or tenant the operation concerns; a suspended one is refused here.
+  const scope = await scopeOf(asked);
+  if (row.suspendable && scope.tenant !== undefined) {
+    requireActive(await deps.store.read.tenants.named(scope.tenant));
   }
-  const ca = row.on === "ca" ? await callersCa(deps, row, call, origin, capability) : undefined;
-  const early = row.on === "tenant" ? await call.body() : undefined;
-  const tenant =
-    row.on === "tenant"
-      ? await namedTenant(deps, origin, capability, early)
-      : (ca?.tenant ?? undefined);
-  if (row.suspendable && tenant !== undefined) await refuseSuspended(deps.store, tenant);
+
+  // 7. Query, path and body; existence and state of what they name is for the handler.
+  const allowed: Authorized<never, never, never> = {
+    ...{ origin: await speakingFor(origin, asked, scope), rights, ...scope },
+    reach: await reachOf(asked),
+    // The handler's own shapes read them just now.
+    ...((await inputOf(handler, call)) as Input),
+  };
+
+  // 9. The action; what adds records needs room for them.
+  if (row.grows && !deps.hasRoom()) throw refuse("storage_unavailable", { retry_after: 60 });
+  return await handler.run(allowed);
+}
+
+type Input = Pick<Authorized<never, never, never>, "path" | "query" | "body">;
+
+async function inputOf(handler: Handler, call: Call) {
   const query = readQuery(handler.query, call.query);
-  const path = readBody(handler.path, pathMembers(handler, call.path));
-  const body = await bodyOf(handler, early === undefined ? call.body : async () => early);
-  const scopes: Reach = capability === undefined ? [] : reach(origin.principal, capability);
-  // The handler's own shapes have read path, query and body just now.
-  return { origin, reach: scopes, ca, tenant, path, query, body } as Authorized<
-    never,
-    never,
-    never
-  >;
+  const members = Object.keys(handler.path).map((name) => [name, call.path[name]]);
+  const path = readBody(handler.path, Object.fromEntries(members));
+  return { query, path, body: await bodyOf(handler, call.body) };
+}
+
+/** Lists and filters see grants; a write concerns one object and never asks. */
+async function reachOf({ row, rights, capability }: Asked): Promise<Reach> {
+  if (capability === undefined) return { tenants: [], cas: [] };
+  return row.writes ? rights.reachByRoles(capability) : await rights.reach(capability);
+}
+
+/** Where roles do not give the capability a grant did, which the events of the call are to say. */
+async function speakingFor(
+  origin: Origin,
+  { rights, capability }: Asked,
+  { ca }: Scope,
+): Promise<Origin> {
+  if (ca === undefined || capability === undefined || rights.in(ca.tenant, capability)) {
+    return origin;
+  }
+  const grantRoles = (await rights.grantsOn(ca)).map(({ role }) => role);
+  return { ...origin, principal: { ...origin.principal, grantRoles } };
 }
 
 function authenticated(call: Call): Origin {
   if (call.origin === undefined) throw refuse("unauthenticated");
   return call.origin;
-}
-
-function decide(deps: PipelineDeps, capability: Capability, allowed: boolean): void {
-  deps.onDecision(capability, allowed);
-  if (!allowed) throw refuse("forbidden", { capability });
-}
-
-/**
- * The CA of the path. Foreign and absent ids answer alike: 404 to a reader, 403 to a writer; only a platform-wide
- * holder learns by 404 that an id to be written does not exist (§3.2).
- */
-async function callersCa(
-  deps: PipelineDeps,
-  row: Operation,
-  call: Call,
-  origin: Origin,
-  capability: Capability | undefined,
-): Promise<CaRecord> {
-  const found = await deps.store.read.cas.byId(caId(call.path.id ?? ""));
-  const ca = found?.internal ? undefined : found;
-  if (capability === undefined) return ca ?? never(refuse("not_found"));
-  if (ca !== undefined && holdsIn(origin.principal, capability, ca.tenant)) {
-    deps.onDecision(capability, true);
-    return ca;
-  }
-  if (reach(origin.principal, capability) === "platform") throw refuse("not_found");
-  deps.onDecision(capability, false);
-  const readable = ca !== undefined && holdsIn(origin.principal, "read", ca.tenant);
-  if (row.writes || readable) throw refuse("forbidden", { capability });
-  throw refuse("not_found");
-}
-
-/** The tenant a body names as `tenant_id` (or `tenant`), else the caller's own; the capability must be held there. */
-async function namedTenant(
-  deps: PipelineDeps,
-  origin: Origin,
-  capability: Capability | undefined,
-  body: unknown,
-): Promise<TenantId | undefined> {
-  if (capability === undefined) return undefined;
-  const named = memberOf(body, "tenant_id") ?? memberOf(body, "tenant");
-  const held = reach(origin.principal, capability);
-  if (memberOf(body, "scope") === "platform") {
-    decide(deps, capability, held === "platform");
-    return undefined;
-  }
-  if (named === undefined) return ownTenant(held);
-  const tenant = await deps.store.read.access.tenant(named);
-  if (tenant === undefined && held === "platform") throw refuse("not_found");
-  decide(
-    deps,
-    capability,
-    tenant !== undefined && (held === "platform" || held.includes(tenant.id)),
-  );
-  return tenant?.id;
-}
-
-function ownTenant(held: Reach): TenantId {
-  if (held === "platform") return defaultTenant;
-  const [only, second] = held;
-  if (only === undefined || second !== undefined)
-    throw refuse("missing_field", { field: "tenant_id" });
-  return only;
-}
-
-function memberOf(body: unknown, name: string): string | undefined {
-  if (typeof body !== "object" || body === null || !Object.hasOwn(body, name)) return undefined;
-  const value = (body as Readonly<Record<string, unknown>>)[name]; // Checked to be an object above.
-  return typeof value === "string" ? value : undefined;
-}
-
-async function refuseSuspended(store: Store, tenant: TenantId): Promise<void> {
-  const record = await store.read.access.tenant(tenant);
-  if (record?.status !== "active") throw refuse("tenant_suspended");
-}
-
-function pathMembers(handler: Handler, path: Readonly<Record<string, string>>) {
-  return Object.fromEntries(Object.keys(handler.path).map((name) => [name, path[name]]));
 }
 
 async function bodyOf(handler: Handler, read: () => Promise<unknown>): Promise<unknown> {
@@ -175,28 +135,55 @@ async function bodyOf(handler: Handler, read: () => Promise<unknown>): Promise<u
   return readBody(handler.body, body);
 }
 
+/** A body is read from its connection once; step 5 may need one member of it, step 7 the rest. */
+function once<T>(read: () => Promise<T>): () => Promise<T> {
+  let reading: Promise<T> | undefined;
+  return () => {
+    reading ??= read();
+    return reading;
+  };
+}
+
 async function recordDenial(
   deps: PipelineDeps,
-  call: Call,
+  asked: Asked,
   origin: Origin,
   problem: Problem,
 ): Promise<void> {
+  const { call } = asked;
   const action = actionOf(call.operation);
   if (action === undefined) return;
-  const { principal } = origin;
-  const tenant = principal.roles.length > 0 ? undefined : ownTenants(origin)[0];
+  const object = await objectOf(asked);
   const now = deps.clock.now();
   await deps.store.atomically(async (tx) => {
     await tx.audit.appendEvent(
       {
-        ...{ action, result: "denied", actor: principal.subject, actorName: principal.name },
-        ...{ actorRoles: effectiveRoles(principal, tenant), tenant, target: call.path.id },
-        ...{ targetName: call.path.serial, ip: origin.ip, requestId: origin.requestId },
-        detail: { reason: problem.code },
+        ...{ action, result: "denied", ...authorOf(origin, object.tenant), ...object },
+        ...{ targetName: call.path.serial, detail: { reason: problem.code } },
       },
       now,
     );
   });
+}
+
+/**
+ * What a denied event says it was about: the object, where the caller may know that it exists; else only the id it gave,
+ * in its own tenant, so that nobody else reads of the attempt and its record tells nothing either (§5.1).
+ */
+async function objectOf(asked: Asked) {
+  const { row, call, rights } = asked;
+  const { principal } = rights;
+  if (row.on === "ca") {
+    const ca = await namedCa(asked).catch(() => undefined); // A reference that is none names nothing.
+    if (ca !== undefined && (await rights.on(ca, "read"))) {
+      return { tenant: ca.tenant, caId: ca.id, target: ca.id };
+    }
+  }
+  const [granted] = await rights.grants();
+  const everywhere = principal.isRoot || principal.roles.length > 0;
+  const own = Object.keys(principal.tenantRoles)[0] ?? granted?.tenant;
+  // Keys of tenantRoles are ids by its contract.
+  return { tenant: everywhere ? undefined : (own as TenantId | undefined), target: call.path.id };
 }
 
 /** Who asks for what needs no credential. */
@@ -209,13 +196,6 @@ const anonymous: Origin = {
   requestId: "",
 };
 
-const ownTenants = (origin: Origin): readonly TenantId[] =>
-  Object.keys(origin.principal.tenantRoles).map((tenant) => tenant as TenantId); // Ids from the store.
-
 const actionOf = (operation: OperationName): Action | undefined =>
   operationOf(operation).action ??
   (Object.hasOwn(actions, operation) ? (operation as Action) : undefined); // A key of the table.
-
-function never(problem: Problem): never {
-  throw problem;
-}

@@ -1,7 +1,8 @@
-/** How API tokens and tenants are remembered. */
+/** How API tokens, and grants on single CAs, are remembered. */
 
-import type { Role } from "#core/access/roles.ts";
-import type { TenantId } from "#core/ids.ts";
+import type { Reach } from "#core/access/principal.ts";
+import type { GrantRole, Role } from "#core/access/roles.ts";
+import type { CaId, TenantId } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
 import type { Page, PageKey } from "#domain/authorities/store.ts";
 
@@ -28,34 +29,52 @@ export interface ApiTokenRecord {
   readonly revokedBy: string;
 }
 
-export interface TenantRecord {
-  readonly id: TenantId;
-  readonly slug: string;
-  readonly name: string;
-  readonly status: "active" | "suspended";
+/** Who a grant is for: a subject or verified e-mail address, or a group of a directory. */
+export interface Grantee {
+  readonly type: "user" | "group";
+  readonly id: string;
+}
+
+/** A role on one CA and its rollover lineage, with `subtree` also on what stands below it. */
+export interface GrantRecord extends Grantee {
+  readonly grantId: string;
+  readonly ca: CaId;
+  readonly lineage: CaId;
+  readonly tenant: TenantId;
+  readonly role: GrantRole;
+  readonly scope: "self" | "subtree";
+  readonly createdBy: string;
   readonly createdAt: Instant;
 }
+
+/** What makes two grants the same one. */
+export type GrantIdentity = Pick<GrantRecord, "ca" | "type" | "id" | "role" | "scope">;
 
 export interface AccessReads {
   tokenByHash(hash: string): Promise<ApiTokenRecord | undefined>;
   tokenById(id: string): Promise<ApiTokenRecord | undefined>;
   /** Newest first. */
   tokens(
-    tenants: "platform" | readonly TenantId[],
+    reach: Reach,
     tenant: TenantId | undefined,
     limit: number,
     after?: PageKey,
   ): Promise<Page<ApiTokenRecord>>;
   activeTokens(now: Instant): Promise<number>;
-  /** By id or slug. */
-  tenant(reference: string): Promise<TenantRecord | undefined>;
+  /** Grants made on any member of a lineage, oldest first. */
+  grantsOn(lineage: CaId): Promise<readonly GrantRecord[]>;
+  grantsTo(names: readonly Grantee[]): Promise<readonly GrantRecord[]>;
 }
 
 export interface AccessWrites {
   insertToken(token: ApiTokenRecord): Promise<void>;
   /** Gives false when it was revoked before. */
   revokeToken(id: string, at: Instant, by: string): Promise<boolean>;
+  /** Revokes every token of a tenant that is not revoked yet, and gives them. */
+  revokeTokensOf(tenant: TenantId, at: Instant, by: string): Promise<readonly ApiTokenRecord[]>;
+  /** Stores the grant, or gives the one that is there already. */
+  grant(grant: GrantRecord): Promise<GrantRecord | undefined>;
+  /** Gives the grant that is gone; undefined when there was none. */
+  revokeGrant(grant: GrantIdentity): Promise<GrantRecord | undefined>;
   touchToken(id: string, at: Instant, ip: string): Promise<void>;
-  /** Does nothing when the id exists. */
-  ensureTenant(tenant: TenantRecord): Promise<void>;
 }

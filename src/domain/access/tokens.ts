@@ -62,7 +62,7 @@ export class ApiTokens {
     };
     await store.atomically(async (tx) => {
       await tx.access.insertToken(token);
-      await tx.audit.appendEvent(event("token.create", origin, token), now);
+      await tx.audit.appendEvent(tokenEvent("token.create", origin, token), now);
     });
     return { token, secret };
   }
@@ -74,9 +74,16 @@ export class ApiTokens {
     const now = clock.now();
     return store.atomically(async (tx) => {
       const changed = await tx.access.revokeToken(token.id, now, origin.principal.subject);
-      if (changed) await tx.audit.appendEvent(event("token.revoke", origin, token), now);
+      if (changed) await tx.audit.appendEvent(tokenEvent("token.revoke", origin, token), now);
       return changed;
     });
+  }
+
+  /** The principal a token stands for while it is in force. */
+  async principal(id: string): Promise<Principal | undefined> {
+    const token = await this.deps.store.read.access.tokenById(id);
+    const verdict = verdictOn(token, this.deps.clock.now());
+    return token !== undefined && verdict === "success" ? principalOf(token) : undefined;
   }
 
   /** The principal a presented secret stands for. Refuses every failure with one and the same `invalid_token`. */
@@ -141,7 +148,12 @@ function principalOf(token: ApiTokenRecord): Principal {
   };
 }
 
-function event(action: "token.create" | "token.revoke", origin: Origin, token: ApiTokenRecord) {
+/** The event of minting or ending a token; never its secret. */
+export function tokenEvent(
+  action: "token.create" | "token.revoke",
+  origin: Origin,
+  token: ApiTokenRecord,
+) {
   const { principal } = origin;
   return {
     ...{ action, result: "success" as const, actor: principal.subject, actorName: principal.name },

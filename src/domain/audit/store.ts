@@ -1,5 +1,6 @@
 /** How events, the sign ledger and the access log are remembered. */
 
+import type { Reach } from "#core/access/principal.ts";
 import type { AuditEvent, ChainHead } from "#core/audit/chain.ts";
 import type { EventDraft } from "#core/audit/actions.ts";
 import type { LedgerDraft, LedgerEntry } from "#core/audit/ledger.ts";
@@ -8,7 +9,7 @@ import type { Instant } from "#core/time.ts";
 import type { Page, PageKey } from "#domain/authorities/store.ts";
 
 export interface EventFilter {
-  readonly tenants: "platform" | readonly TenantId[];
+  readonly reach: Reach;
   /** Exact, or `<group>.*`. */
   readonly action?: string | undefined;
   readonly actor?: string | undefined;

@@ -30,6 +30,7 @@ import { aboutCa, refusingGates } from "#domain/certificates/events.ts";
 import type { HeldKey, Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
+import { requireTenant } from "#domain/tenants/quotas.ts";
 import { alternativeOf, type CaKeys, discardCaKeys, makeCaKeys } from "./ca-keys.ts";
 import { acrossRollover, activeMember } from "./resolve.ts";
 import {
@@ -238,6 +239,7 @@ export class Authorities {
         // Before the row: a root's certificate is recorded under the root itself.
         before: async (tx, { certificate, serial }) => {
           record = { ...caRecord(creation, id, held), certificate, serial };
+          await requireTenant(tx, tenant);
           await tx.cas.insert(record);
           if (creation.predecessor) await succeed(tx, creation.predecessor, id);
         },

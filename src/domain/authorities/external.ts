@@ -25,6 +25,7 @@ import type { Origin } from "#domain/access/call.ts";
 import { closeTicket, openTicket, type SigningIntent } from "#domain/audit/sign-ledger.ts";
 import { aboutCa } from "#domain/certificates/events.ts";
 import type { HeldKey } from "#domain/keys.ts";
+import { requireTenant } from "#domain/tenants/quotas.ts";
 import { discardCaKeys, makeCaKeys } from "./ca-keys.ts";
 import type { AuthoritiesDeps, CaWish } from "./create.ts";
 import { externalCertificates } from "./signers.ts";
@@ -135,6 +136,7 @@ export class ExternalAuthorities {
       });
       const at = clock.now();
       await store.atomically(async (tx) => {
+        await requireTenant(tx, tenant);
         await tx.cas.insert(ca);
         await closeTicket(tx, intent, { signature }, at);
         await tx.audit.appendEvent(requestEvent(origin, ca), at);

@@ -1,5 +1,6 @@
 /** How certificate authorities are remembered. */
 
+import type { Reach } from "#core/access/principal.ts";
 import type { CaId, Serial, TenantId } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
 import type { KeyType } from "#core/x509/algorithms.ts";
@@ -54,7 +55,7 @@ export interface AlternativeKey {
 }
 
 export interface CaFilter {
-  readonly tenants: "platform" | readonly TenantId[];
+  readonly reach: Reach;
   readonly tenant?: TenantId | undefined;
   readonly status?: CaStatus | undefined;
   readonly parent?: CaId | undefined;
@@ -70,6 +71,8 @@ export interface CaReads {
   lineage(id: CaId): Promise<readonly CaRecord[]>;
   /** Every CA that can sign now, internal ones too, keyset-paged inside; for jobs. */
   signing(): Promise<readonly CaRecord[]>;
+  /** CAs of these lineages, and those of the subtrees with all CAs below them; internal ones are left out. */
+  under(lineages: readonly CaId[], subtrees: readonly CaId[]): Promise<readonly CaId[]>;
   /** True when a CA names this one as its parent. */
   hasChildren(id: CaId): Promise<boolean>;
   /** Cross certificates made by a CA, newest first. */
@@ -89,7 +92,7 @@ export interface CaWrites {
   /** Takes an active CA out of issuing; false when it is not active. */
   supersede(id: CaId, by: CaId, retireAfter: Instant | undefined): Promise<boolean>;
   /**
-   * Removes the row; its certificates, CRLs and ledger entries stay. With `own` only a CA whose key has taken no other
+   * Removes the row and grants on it; its certificates, CRLs and ledger entries stay. With `own` only a CA whose key has taken no other
    * serial than that; false when it has.
    */
   remove(id: CaId, own?: { readonly serial: Serial | undefined }): Promise<boolean>;

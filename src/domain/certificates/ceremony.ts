@@ -29,6 +29,7 @@ import { type KeyFactsDeps, keyFactsOf } from "#domain/key-checks/facts.ts";
 import type { Keys, SignTicket } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
+import { requireActive, reserveLeaf } from "#domain/tenants/quotas.ts";
 import type { InclusionRecord } from "#domain/transparency/store.ts";
 import type { CaaGate } from "./caa.ts";
 import type { FinalPlan, Promises } from "./promise.ts";
@@ -143,7 +144,7 @@ export class Ceremony {
   async #clearAndIntend(order: SigningOrder): Promise<Promised> {
     for (let draw = 0; draw < drawsMax; draw++) {
       const cleared = await this.#clear(order);
-      const promised = await this.#intend(order, cleared);
+      const promised = await this.#intendWithin(order, cleared);
       if (promised !== undefined) return promised;
     }
     throw new Error("three serials in a row were taken: the random source is broken");
@@ -157,6 +158,18 @@ export class Ceremony {
     throw refusal;
   }
 
+  /** A quota that is used up is a refusal on record, as that of a gate is. */
+  async #intendWithin(order: SigningOrder, cleared: ClearedPlan): Promise<Promised | undefined> {
+    try {
+      return await this.#intend(order, cleared);
+    } catch (error) {
+      if (error instanceof Problem && error.code === "quota_exceeded") {
+        await this.#append(order.refused(error, cleared.gates), order.now);
+      }
+      throw error;
+    }
+  }
+
   /** One durable unit before the key is used: the intent with its serial, and the ledger entry. */
   async #intend(order: SigningOrder, cleared: ClearedPlan): Promise<Promised | undefined> {
     const { requestedBy, now } = order;
@@ -164,7 +177,7 @@ export class Ceremony {
     const intent = this.#intentOf(order, cleared);
     const { opId, message, purpose } = intent;
     return await this.#deps.store.atomically(async (tx) => {
-      await refuseUnlessActive(tx, order);
+      await admitSigning(tx, order);
       const taken = !(await tx.certificates.intend({
         ...{ opId, caId: issuer.id, serial, purpose, tbsDigest: sha256Hex(message) },
         ...{ requestedBy, createdAt: now, state: "intended" },
@@ -332,6 +345,23 @@ export class Ceremony {
       for (const draft of drafts) await tx.audit.appendEvent(draft, at);
     });
   }
+}
+
+/**
+ * Before anything is promised: the tenant may still issue, and has room for one leaf more (behaviour.md §5.1, step 6).
+ * OCSP and the service's own port go on without it (TEN-2).
+ */
+async function admitSigning(tx: Unit, order: SigningOrder): Promise<void> {
+  const { kind, tenant, now } = order;
+  const bound = kind !== "responder" && kind !== "serving";
+  // Asked together: PostgreSQL answers both in one round trip.
+  const [, standing] = await Promise.all([
+    refuseUnlessActive(tx, order),
+    bound ? tx.tenants.standing(tenant) : undefined,
+  ]);
+  if (!bound) return;
+  requireActive(standing);
+  if (kind === "leaf") await reserveLeaf(tx, tenant, standing, now);
 }
 
 /**

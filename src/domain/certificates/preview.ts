@@ -2,13 +2,14 @@
 
 import { bitString, oid, sequence } from "#core/asn1/der.ts";
 import { oids } from "#core/asn1/oids.ts";
-import { type GateReport, gateJson } from "#core/policy/gates.ts";
+import { type Clearance, type GateReport, gateJson } from "#core/policy/gates.ts";
 import type { Profile } from "#core/policy/profile.ts";
 import type { Problem } from "#core/problems.ts";
 import { secondsPerDay } from "#core/time.ts";
 import type { GeneralName } from "#core/x509/general-names.ts";
 import type { Name } from "#core/x509/names.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
+import { type TenantVerdict, tenantVerdict } from "#domain/tenants/quotas.ts";
 import type { Ceremony } from "./ceremony.ts";
 import { groundsFor, type Planned, type PlanningDeps, planned, provenRequest } from "./planning.ts";
 
@@ -33,7 +34,11 @@ export interface Preview extends Planned {
 
 export type PreviewedGate =
   | GateReport
-  | { readonly name: GateReport["name"]; readonly status: "skipped"; readonly reason: string };
+  | {
+      readonly name: GateReport["name"] | "tenant" | "quota";
+      readonly status: "pass" | "fail" | "skipped";
+      readonly reason?: string;
+    };
 
 /** Refuses as an issue does before its gates: `ca_not_active`, `unknown_profile`, `bad_csr`, `unsupported_name`. */
 export async function preview(
@@ -53,10 +58,27 @@ export async function preview(
   const { tenant } = grounds.signer.ca;
   const decided = await deps.ceremony.decide({ ...plan, kind: "leaf", tenant });
   const reports = (decided.cleared ? decided.plan.gates : decided.gates).map(gateJson);
-  const gates = keyProvided ? reports : reports.map(withoutKey);
+  const verdict = await tenantVerdict(deps.store.read.tenants, tenant, plan.now);
+  const judged = keyProvided ? reports : reports.map(withoutKey);
+  const gates = [...judged, ...tenantGate(verdict)];
   const accepted = gates.every(({ status }) => status !== "fail");
-  const refusal = accepted || decided.cleared ? undefined : decided.refusal;
+  const refusal = accepted ? undefined : refusalOf(decided, verdict);
   return { ...plan, keyProvided, gates, accepted, refusal };
+}
+
+/** What comes behind the gates of the table (HTTP contract §4.5), where the tenant has anything to say. */
+function tenantGate(verdict: TenantVerdict): readonly PreviewedGate[] {
+  if (verdict === "unlimited") return [];
+  if (verdict === "room") return [{ name: "quota", status: "pass" }];
+  if (verdict.code === "tenant_suspended") {
+    return [{ name: "tenant", status: "fail", reason: "suspended" }];
+  }
+  return [{ name: "quota", status: "fail", reason: String(verdict.facts.quota) }];
+}
+
+function refusalOf(decided: Clearance, verdict: TenantVerdict): Problem | undefined {
+  if (!decided.cleared) return decided.refusal;
+  return typeof verdict === "string" ? undefined : verdict;
 }
 
 /** Nothing can be said of a key that is not there. */

@@ -1,5 +1,6 @@
 /** How certificates, and the intents that precede them, are remembered. */
 
+import type { Reach } from "#core/access/principal.ts";
 import type { SignPurpose } from "#core/audit/ledger.ts";
 import type { CaId, Serial, TenantId } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
@@ -102,8 +103,8 @@ export interface CertificateReads {
   outstanding(ca: CaId, now: Instant): Promise<Outstanding>;
   /** True when the CA key has been used for anything but the certificate of this serial. */
   signedBeyond(ca: CaId, own: Serial | undefined): Promise<boolean>;
-  /** True when the profile name occurs in the inventory of CAs of these tenants. */
-  profileSeen(profile: string, tenants: "platform" | readonly TenantId[]): Promise<boolean>;
+  /** True when the profile name occurs in the inventory within reach. */
+  profileSeen(profile: string, reach: Reach): Promise<boolean>;
 }
 
 export interface CertificateWrites {

@@ -151,7 +151,7 @@ export async function everyCa(store: Pick<Store, "read">): Promise<readonly CaRe
   const all = [...(await store.read.cas.signing())];
   let after: PageKey | undefined;
   do {
-    const filter = { tenants: "platform", status: "pending" } as const;
+    const filter = { reach: "platform", status: "pending" } as const;
     const page = await store.read.cas.page(filter, pageRows, after);
     all.push(...page.items);
     after = page.next;

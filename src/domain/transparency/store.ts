@@ -1,5 +1,6 @@
 /** What is remembered about transparency: precertificates, promises to be kept, and the last head of each log. */
 
+import type { Reach } from "#core/access/principal.ts";
 import type { CaId, Serial, TenantId } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
 import type { Page, PageKey } from "#domain/authorities/store.ts";
@@ -53,7 +54,7 @@ export interface LogHeadRecord {
 }
 
 export interface InclusionFilter {
-  readonly tenants: "platform" | readonly TenantId[];
+  readonly reach: Reach;
   readonly status?: InclusionStatus | undefined;
   readonly caId?: CaId | undefined;
   readonly serial?: Serial | undefined;

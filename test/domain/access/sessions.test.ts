@@ -8,6 +8,7 @@ import type { Role } from "#core/access/roles.ts";
 import { type NewSession, Sessions } from "#domain/access/sessions.ts";
 import { accessWorld, presenting, refusalOf, visitor, whence } from "#test/support/access.ts";
 import { seededRandom, testClock } from "#test/support/ports.ts";
+import { tenant } from "#test/support/records.ts";
 
 const alice: Identity = {
   ...{ subject: "alice-1", loginName: "alice", email: "a@x.test", emailVerified: true },
@@ -159,12 +160,7 @@ describe("roles", () => {
       { ...mapping, tenant: "nowhere" },
     ];
     const world = accessWorld({ rules: { oidc: { mappings, allowZeroRole: false } } });
-    await world.store.atomically((tx) =>
-      tx.access.ensureTenant({
-        ...{ id: "t-1" as never, slug: "web", name: "Web", status: "active" },
-        createdAt: world.clock.now(),
-      }),
-    );
+    await world.store.atomically((tx) => tx.tenants.ensure(tenant("t-1", { slug: "web" })));
     const { session } = await world.logins.vouched("oidc", alice, visitor);
     expect(session.principal).toMatchObject({ roles: [], tenantRoles: { "t-1": ["issuer"] } });
   });

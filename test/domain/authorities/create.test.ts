@@ -202,7 +202,7 @@ test("CFG-11: the internal CA is made once, unlisted, and certifies the serving 
   const internal = await world.serving.internalCa();
   expect(internal).toMatchObject({ internal: true, maxPathLength: 0, keyType: "ecdsa-p256" });
   expect(await world.serving.internalCa()).toEqual(internal);
-  const listed = await world.store.read.cas.page({ tenants: "platform" }, 10);
+  const listed = await world.store.read.cas.page({ reach: "platform" }, 10);
   expect(listed.items).toEqual([]);
   const { record, chainPem, caPem } = await world.serving.certify(internal, {
     ...{ spki: spkiOf(newKey("ecdsa-p256").publicKey), commonName: "host", profile: "server" },

@@ -1,0 +1,122 @@
+/** Grants on single CAs in JSON (HTTP contract §3.4). */
+
+import { isMember } from "#core/access/principal.ts";
+import { grantRoles } from "#core/access/roles.ts";
+import { assert, refuse } from "#core/problems.ts";
+import { oneOf, optional, otherwise, text } from "#core/shape.ts";
+import { timestamp } from "#core/time.ts";
+import { type Authorized, created, type Handler, handler, ok } from "#domain/access/call.ts";
+import type { Granting, GrantWish } from "#domain/access/granting.ts";
+import { type EffectiveGrant, resourceOf } from "#domain/access/grants.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import type { Store } from "#domain/store.ts";
+import type { OperationName } from "#operations";
+
+interface Deps {
+  readonly store: Store;
+  readonly granting: Granting;
+}
+
+/** Handlers for `grant.*`, `resource.grant` and `resource.revoke`. */
+export function grantHandlers(deps: Deps) {
+  const { granting } = deps;
+  return {
+    "grant.list": handler({
+      summary: "Grants made on a CA and the rest of its lineage.",
+      query: { resource },
+      run: async (call) => {
+        const items = (await granting.on(namedCa(call.ca))).map(grantJson);
+        return ok({ items, next_cursor: "", has_more: false, total: items.length });
+      },
+    }),
+    "resource.grant": handler({
+      summary: "Give a user or group a role on one CA.",
+      body: wishFields,
+      run: async (call) => {
+        const ca = namedCa(call.ca);
+        const wish = wishOf(call.body);
+        const { grant, added } = await granting.grant(call.origin, call.rights, ca, wish);
+        return added ? created(grantJson(grant)) : ok(grantJson(grant));
+      },
+    }),
+    "resource.revoke": handler({
+      summary: "Take a role on one CA back.",
+      body: wishFields,
+      run: async (call) => {
+        await granting.revoke(call.origin, namedCa(call.ca), wishOf(call.body));
+        return ok({ status: "deleted" });
+      },
+    }),
+    "grant.effective": effective(deps),
+  } satisfies Partial<Record<OperationName, Handler>>;
+}
+
+function effective({ store, granting }: Deps): Handler {
+  return handler({
+    summary: "What a subject may do on a CA, and why; the caller unless another is named.",
+    query: { resource, subject: optional(text({ min: 1, max: 256 })) },
+    run: async (call) => {
+      const { principal } = call.origin;
+      const { subject = principal.subject } = call.query;
+      const ca = await resourceOf(store.read.cas, call.query.resource);
+      if (ca === undefined || !(await mayAsk(call, ca, subject))) throw refuse("not_found");
+      const found = await granting.effective(principal, ca, subject);
+      const { roles, tenantRoles, isRoot } = found.principal;
+      return ok({
+        ...{ resource: `ca/${ca.id}`, subject, tenant_id: ca.tenant, is_root: isRoot },
+        ...{ platform_roles: roles, tenant_roles: tenantRoles[ca.tenant] ?? [] },
+        resource_roles: [...new Set(found.grants.map(({ role }) => role))],
+        ...{ capabilities: found.capabilities, grants: found.grants.map(grantJson) },
+      });
+    },
+  });
+}
+
+/**
+ * Oneself, where one may know that the CA exists: as a member of its tenant or by a grant. Another subject only with
+ * `grant:manage`; who may read the CA without it is told so.
+ */
+async function mayAsk(
+  { origin, rights }: Pick<Authorized<never, never, never>, "origin" | "rights">,
+  ca: CaRecord,
+  subject: string,
+): Promise<boolean> {
+  const { principal } = origin;
+  const visible = isMember(principal, ca.tenant) || (await rights.grantsOn(ca)).length > 0;
+  if (!visible || subject === principal.subject) return visible;
+  if (await rights.on(ca, "grant:manage")) return true;
+  throw refuse("forbidden", { capability: "grant:manage" });
+}
+
+/** Grant of the HTTP contract §3.4. */
+function grantJson(grant: EffectiveGrant) {
+  return {
+    ...{ id: grant.grantId, resource: `ca/${grant.ca}`, tenant_id: grant.tenant },
+    ...{ entity_type: grant.type, entity_id: grant.id, role: grant.role, scope: grant.scope },
+    ...{ source: grant.source, created_by: grant.createdBy },
+    created_at: timestamp(grant.createdAt),
+  };
+}
+
+const resource = text({ min: 4, max: 67, pattern: /^ca\/[A-Za-z0-9._-]{1,64}$/ });
+const wishFields = {
+  resource,
+  entity_type: oneOf(["user", "group"]),
+  entity_id: text({ min: 1, max: 256 }),
+  role: oneOf(grantRoles),
+  scope: otherwise(oneOf(["self", "subtree"]), "self"),
+};
+
+function wishOf(body: {
+  readonly entity_type: GrantWish["type"];
+  readonly entity_id: string;
+  readonly role: GrantWish["role"];
+  readonly scope: GrantWish["scope"];
+}): GrantWish {
+  return { type: body.entity_type, id: body.entity_id, role: body.role, scope: body.scope };
+}
+
+function namedCa(ca: CaRecord | undefined): CaRecord {
+  assert(ca !== undefined, "an operation on a CA is authorized for one");
+  return ca;
+}

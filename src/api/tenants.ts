@@ -1,0 +1,179 @@
+/** Tenants in JSON: who they are, what they may use, and what they have used (HTTP contract §4.13). */
+
+import { isMember } from "#core/access/principal.ts";
+import type { TenantId } from "#core/ids.ts";
+import { refuse } from "#core/problems.ts";
+import { integer, object, oneOf, optional, otherwise, text } from "#core/shape.ts";
+import { secondsPerDay, timestamp } from "#core/time.ts";
+import { created, type Handler, handler, ok } from "#domain/access/call.ts";
+import type { Clock } from "#domain/ports.ts";
+import type { Store } from "#domain/store.ts";
+import { dayOf } from "#domain/tenants/quotas.ts";
+import type { DayUsage, Quotas, TenantRecord } from "#domain/tenants/store.ts";
+import type { Tenants } from "#domain/tenants/tenants.ts";
+import type { OperationName } from "#operations";
+import { pageFields, pageOf } from "./pages.ts";
+
+interface Deps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly tenants: Tenants;
+}
+
+/** Handlers for `tenant.*`. */
+export function tenantHandlers(deps: Deps) {
+  const { store, tenants } = deps;
+  return {
+    "tenant.list": tenantList(store),
+    "tenant.show": handler({
+      summary: "One tenant, for its members.",
+      path: { id: reference },
+      run: async (call) => ok(tenantJson(await joined(store, call))),
+    }),
+    "tenant.usage": tenantUsage(deps),
+    "tenant.create": handler({
+      summary: "Make a tenant, without quotas.",
+      body: {
+        slug: text({ pattern: /^[a-z0-9][a-z0-9-]{0,62}$/ }),
+        name: optional(nameField),
+        kek_label: optional(kekLabelField),
+      },
+      run: async ({ origin, body: { slug, name, kek_label: kekLabel } }) => {
+        const tenant = await tenants.create(origin, { slug, name, kekLabel });
+        return created(tenantJson(tenant), `/api/tenants/${tenant.id}`);
+      },
+    }),
+    "tenant.update": handler({
+      summary: "Change a tenant's name, KEK label or quotas; quotas are replaced as a whole.",
+      path: { id: reference },
+      body: {
+        name: optional(nameField),
+        kek_label: optional(kekLabelField),
+        quotas: optional(object(quotaFields)),
+      },
+      run: async ({ origin, path, body: { name, kek_label: kekLabel, quotas } }) => {
+        const { id } = await known(store, path.id);
+        const change = { name, kekLabel, quotas: quotas && quotasOf(quotas) };
+        return ok(tenantJson(await tenants.change(origin, id, change)));
+      },
+    }),
+    "tenant.status": handler({
+      summary: "Suspend a tenant, or let it issue again, from the next request on.",
+      path: { id: reference },
+      body: { status: oneOf(["active", "suspended"]) },
+      run: async ({ origin, path, body: { status } }) => {
+        const { id } = await known(store, path.id);
+        return ok(tenantJson(await tenants.change(origin, id, { status })));
+      },
+    }),
+    "tenant.delete": handler({
+      summary: "Delete a tenant that owns no CA; its tokens are revoked.",
+      path: { id: reference },
+      run: async ({ origin, path }) => {
+        await tenants.remove(origin, await known(store, path.id));
+        return ok({ status: "deleted" });
+      },
+    }),
+  } satisfies Partial<Record<OperationName, Handler>>;
+}
+
+function tenantList(store: Store): Handler {
+  return handler({
+    summary: "Tenants the caller is a member of, newest first.",
+    query: pageFields,
+    run: async (call) => {
+      const { principal } = call.origin;
+      const everywhere = principal.isRoot || principal.roles.length > 0;
+      const own = Object.entries(principal.tenantRoles).filter(([, held]) => held.length > 0);
+      // Keys of tenantRoles are ids by its contract.
+      const ids = everywhere ? "platform" : own.map(([id]) => id as TenantId);
+      const reach = ids === "platform" ? ids : { tenants: ids, cas: [] };
+      return ok(
+        await pageOf("tenant.list", { ...call, reach }, {}, tenantJson, (limit, after) =>
+          store.read.tenants.page(ids, limit, after),
+        ),
+      );
+    },
+  });
+}
+
+function tenantUsage({ store, clock }: Deps): Handler {
+  return handler({
+    summary: "What a tenant has issued and revoked, and what counts against its quotas.",
+    path: { id: reference },
+    query: { days: otherwise(integer(1, 90), 7) },
+    run: async (call) => {
+      const tenant = await joined(store, call);
+      const now = clock.now();
+      const today = dayOf(now);
+      const { days } = call.query;
+      const usage = await store.read.tenants.usage(tenant.id, today - days + 1, now);
+      const known = new Map(usage.days.map((one) => [one.day, one]));
+      const wanted = Array.from({ length: days }, (_, ago) => today - ago);
+      const shown = wanted.map((day) => dayJson(known.get(day) ?? { day, issued: 0, revoked: 0 }));
+      return ok({
+        ...{ tenant_id: tenant.id, slug: tenant.slug, status: tenant.status },
+        ...{ active_certs: usage.active, total_issued: usage.issued },
+        ...{ total_revoked: usage.revoked, cas: usage.cas, today: shown[0], days: shown },
+        ...{ quotas: quotasJson(tenant.quotas), generated_at: timestamp(now) },
+      });
+    },
+  });
+}
+
+/** The tenant of the path, for a member; foreign and absent ones answer alike. */
+async function joined(
+  store: Store,
+  call: {
+    readonly origin: { readonly principal: Parameters<typeof isMember>[0] };
+    readonly path: { readonly id: string };
+  },
+): Promise<TenantRecord> {
+  const tenant = await store.read.tenants.named(call.path.id);
+  if (tenant === undefined || !isMember(call.origin.principal, tenant.id))
+    throw refuse("not_found");
+  return tenant;
+}
+
+async function known(store: Store, named: string): Promise<TenantRecord> {
+  const tenant = await store.read.tenants.named(named);
+  if (tenant === undefined) throw refuse("not_found");
+  return tenant;
+}
+
+/** Tenant of the HTTP contract §4.13. */
+function tenantJson(tenant: TenantRecord) {
+  return {
+    ...{ id: tenant.id, slug: tenant.slug, name: tenant.name, status: tenant.status },
+    ...(tenant.kekLabel === "" ? {} : { kek_label: tenant.kekLabel }),
+    ...{ quotas: quotasJson(tenant.quotas), created_at: timestamp(tenant.createdAt) },
+  };
+}
+
+const quotasJson = (quotas: Quotas) => ({
+  ...{ max_certs_per_day: quotas.maxCertsPerDay, max_active_certs: quotas.maxActiveCerts },
+  ...{ rate_limit_per_second: quotas.rateLimitPerSecond, rate_limit_burst: quotas.rateLimitBurst },
+});
+
+const dayJson = ({ day, issued, revoked }: DayUsage) => ({
+  day: new Date(day * secondsPerDay * 1000).toISOString().slice(0, 10),
+  ...{ certs_issued: issued, certs_revoked: revoked },
+});
+
+const limit = () => otherwise(integer(0, 1_000_000_000), 0);
+const quotaFields = {
+  ...{ max_certs_per_day: limit(), max_active_certs: limit() },
+  ...{ rate_limit_per_second: limit(), rate_limit_burst: limit() },
+};
+
+function quotasOf(given: Record<keyof typeof quotaFields, number>): Quotas {
+  return {
+    ...{ maxCertsPerDay: given.max_certs_per_day, maxActiveCerts: given.max_active_certs },
+    rateLimitPerSecond: given.rate_limit_per_second,
+    rateLimitBurst: given.rate_limit_burst,
+  };
+}
+
+const reference = text({ min: 1, max: 64 });
+const nameField = text({ min: 1, max: 200 });
+const kekLabelField = text({ min: 1, max: 64, pattern: /^[A-Za-z0-9._-]+$/ });

@@ -1,0 +1,75 @@
+/** Quotas: what a tenant may still issue, decided in the unit that promises to sign (TEN-1). */
+
+import type { TenantId } from "#core/ids.ts";
+import { assert, type Problem, refuse } from "#core/problems.ts";
+import { type Instant, secondsPerDay } from "#core/time.ts";
+import type { Unit } from "#domain/store.ts";
+import type { Standing, TenantReads, Used } from "./store.ts";
+
+/**
+ * Lets one more leaf of the tenant be signed, or refuses `quota_exceeded`. The intent the same unit stores is the
+ * reservation: it counts until its certificate does, or until it has come to nothing. A tenant without quotas costs
+ * nothing more. What cannot be read refuses, because the unit fails.
+ */
+export async function reserveLeaf(
+  tx: Unit,
+  tenant: TenantId,
+  standing: Standing,
+  now: Instant,
+): Promise<void> {
+  if (standing.maxCertsPerDay === 0 && standing.maxActiveCerts === 0) return;
+  const refusal = exhausted(standing, await tx.tenants.used(tenant, now), now);
+  if (refusal !== undefined) throw refusal;
+}
+
+/** Refuses `tenant_suspended` for a tenant that is not there or not active (TEN-2). */
+export function requireActive<T extends Pick<Standing, "status">>(
+  standing: T | undefined,
+): asserts standing is T {
+  if (standing?.status !== "active") throw refuse("tenant_suspended");
+}
+
+/** In the unit that stores a CA: its tenant still exists, for one that owns none may be deleted at any time. */
+export async function requireTenant(tx: Unit, tenant: TenantId): Promise<void> {
+  if ((await tx.tenants.standing(tenant)) === undefined) throw refuse("tenant_suspended");
+}
+
+/** What the tenant says to one leaf more, for a preview; reserves nothing. */
+export type TenantVerdict = "unlimited" | "room" | Problem;
+
+/** What `requireActive` and `reserveLeaf` would say now. */
+export async function tenantVerdict(
+  tenants: TenantReads,
+  tenant: TenantId,
+  now: Instant,
+): Promise<TenantVerdict> {
+  const record = await tenants.named(tenant);
+  if (record?.status !== "active") return refuse("tenant_suspended");
+  const { maxCertsPerDay, maxActiveCerts } = record.quotas;
+  if (maxCertsPerDay === 0 && maxActiveCerts === 0) return "unlimited";
+  const standing = { status: record.status, maxCertsPerDay, maxActiveCerts };
+  return exhausted(standing, await tenants.used(tenant, now), now) ?? "room";
+}
+
+function exhausted(
+  { maxCertsPerDay, maxActiveCerts }: Standing,
+  { today, active }: Used,
+  now: Instant,
+): Problem | undefined {
+  assert(today >= 0 && active >= 0, "what counts against a quota is never less than nothing");
+  if (maxCertsPerDay > 0 && today >= maxCertsPerDay) {
+    const quota = "max_certs_per_day";
+    return refuse("quota_exceeded", { quota, retry_after: secondsToMidnight(now) });
+  }
+  if (maxActiveCerts > 0 && active >= maxActiveCerts) {
+    return refuse("quota_exceeded", { quota: "max_active_certs" });
+  }
+  return undefined;
+}
+
+/** Whole seconds to the next UTC midnight, at least 1. */
+const secondsToMidnight = (now: Instant): number =>
+  secondsPerDay - Math.floor(now / 1000 - dayOf(now) * secondsPerDay);
+
+/** The UTC day of an instant, numbered from 1970-01-01 as day 0. */
+export const dayOf = (at: Instant): number => Math.floor(at / (secondsPerDay * 1000));

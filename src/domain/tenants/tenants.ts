@@ -1,0 +1,166 @@
+/** The life of a tenant: made, changed, suspended, deleted. */
+
+import type { EventDraft } from "#core/audit/actions.ts";
+import { defaultTenant, type TenantId, tenantId } from "#core/ids.ts";
+import { refuse } from "#core/problems.ts";
+import type { Instant } from "#core/time.ts";
+import { authorOf, type Origin } from "#domain/access/call.ts";
+import { tokenEvent } from "#domain/access/tokens.ts";
+import type { Clock, Random } from "#domain/ports.ts";
+import type { Store, Unit } from "#domain/store.ts";
+import { type Quotas, type TenantRecord, unlimited } from "./store.ts";
+
+export interface TenantDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** A tenant as asked for; undefined members of a change stay as they are. */
+export interface TenantWish {
+  readonly slug: string;
+  /** Undefined: the slug. */
+  readonly name: string | undefined;
+  readonly kekLabel: string | undefined;
+}
+export type TenantChange = {
+  readonly [K in "name" | "kekLabel" | "quotas" | "status"]?: TenantRecord[K] | undefined;
+};
+
+/** A tenant as the configuration declares it. */
+export type DeclaredTenant = Pick<TenantRecord, "id" | "slug" | "name" | "kekLabel" | "quotas">;
+
+/** Everything that can happen to a tenant. */
+export class Tenants {
+  readonly #deps: TenantDeps;
+
+  constructor(deps: TenantDeps) {
+    this.#deps = deps;
+  }
+
+  /** Refuses `already_exists` for a slug that is taken. */
+  async create(origin: Origin, wish: TenantWish): Promise<TenantRecord> {
+    const { store, clock, random } = this.#deps;
+    const now = clock.now();
+    const tenant: TenantRecord = {
+      ...{ id: tenantId(random.uuid()), slug: wish.slug, name: wish.name ?? wish.slug },
+      ...{ status: "active", kekLabel: wish.kekLabel ?? "", quotas: unlimited, createdAt: now },
+    };
+    await store.atomically((tx) => insert(tx, origin, tenant, now));
+    return tenant;
+  }
+
+  /**
+   * Changes what is given, effective for the next request on every replica; what is so already changes and records nothing.
+   * Refuses `tenant_protected` for suspending the default tenant.
+   */
+  async change(origin: Origin, id: TenantId, change: TenantChange): Promise<TenantRecord> {
+    if (id === defaultTenant && change.status === "suspended") throw refuse("tenant_protected");
+    const { store, clock } = this.#deps;
+    const now = clock.now();
+    return await store.atomically(async (tx) => {
+      const tenant = await tx.tenants.lock(id);
+      if (tenant === undefined) throw refuse("not_found");
+      const changed: TenantRecord = { ...tenant, ...given(change) };
+      const drafts = changeEvents(origin, tenant, changed);
+      if (drafts.length > 0) await tx.tenants.update(changed);
+      for (const draft of drafts) await tx.audit.appendEvent(draft, now);
+      return changed;
+    });
+  }
+
+  /**
+   * Deletes a tenant that owns no CA, and revokes its tokens. Refuses `tenant_protected` for the default one and
+   * `tenant_not_empty`, counted in the deleting unit.
+   */
+  async remove(origin: Origin, tenant: TenantRecord): Promise<void> {
+    if (tenant.id === defaultTenant) throw refuse("tenant_protected");
+    const { store, clock } = this.#deps;
+    const now = clock.now();
+    await store.atomically(async (tx) => {
+      const cas = await tx.tenants.cas(tenant.id);
+      if (cas > 0) throw refuse("tenant_not_empty", { cas });
+      const tokens = await tx.access.revokeTokensOf(tenant.id, now, origin.principal.subject);
+      await tx.tenants.remove(tenant.id);
+      for (const token of tokens) {
+        await tx.audit.appendEvent(tokenEvent("token.revoke", origin, token), now);
+      }
+      const detail = { tokens: tokens.length };
+      await tx.audit.appendEvent({ ...about("tenant.delete", origin, tenant), detail }, now);
+    });
+  }
+
+  /** Brings the tenants of the configuration into being; what it says of one that exists is put in force again. */
+  async declare(origin: Origin, declared: readonly DeclaredTenant[]): Promise<void> {
+    const { store, clock } = this.#deps;
+    for (const one of declared) {
+      const present = await store.read.tenants.named(one.id);
+      if (present !== undefined) {
+        if (present.slug !== one.slug) throw new DeclarationConflict(one, present);
+        const { name, kekLabel, quotas } = one;
+        await this.change(origin, present.id, { name, kekLabel, quotas });
+        continue;
+      }
+      const now = clock.now();
+      await store.atomically((tx) =>
+        insert(tx, origin, { ...one, status: "active", createdAt: now }, now),
+      );
+    }
+  }
+}
+
+/** A declared tenant whose id exists under another slug, which nothing may change. */
+export class DeclarationConflict extends Error {
+  constructor(declared: DeclaredTenant, present: TenantRecord) {
+    super(`tenants: ${declared.id} has the slug ${present.slug}, not ${declared.slug}.`);
+  }
+}
+
+async function insert(tx: Unit, origin: Origin, tenant: TenantRecord, now: Instant): Promise<void> {
+  await tx.tenants.insert(tenant);
+  const { slug, name, kekLabel, quotas } = tenant;
+  const limits = Object.values(quotas).some((limit) => limit > 0) ? quotaDetail(quotas) : {};
+  const detail = { slug, name, kek_label: kekLabel || undefined, ...limits };
+  await tx.audit.appendEvent({ ...about("tenant.create", origin, tenant), detail }, now);
+}
+
+/** One event for what is said of the tenant, one for its quotas; each names the members that changed. */
+function changeEvents(origin: Origin, from: TenantRecord, to: TenantRecord): EventDraft[] {
+  const facts = differing(
+    { name: from.name, kek_label: from.kekLabel, status: from.status },
+    { name: to.name, kek_label: to.kekLabel, status: to.status },
+  );
+  const quotas = differing(quotaDetail(from.quotas), quotaDetail(to.quotas));
+  return [
+    ...(facts === undefined ? [] : [{ ...about("tenant.update", origin, from), detail: facts }]),
+    ...(quotas === undefined ? [] : [{ ...about("tenant.quota", origin, from), detail: quotas }]),
+  ];
+}
+
+type Members = Readonly<Record<string, string | number>>;
+
+function differing(from: Members, to: Members): Members | undefined {
+  const changed = Object.entries(to).filter(([name, value]) => from[name] !== value);
+  return changed.length === 0 ? undefined : Object.fromEntries(changed);
+}
+
+const quotaDetail = (quotas: Quotas) => ({
+  ...{ max_certs_per_day: quotas.maxCertsPerDay, max_active_certs: quotas.maxActiveCerts },
+  ...{ rate_limit_per_second: quotas.rateLimitPerSecond, rate_limit_burst: quotas.rateLimitBurst },
+});
+
+/** The members that are given; only their own values stand under their names. */
+const given = (change: TenantChange): Partial<TenantRecord> =>
+  Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
+
+/** Events about a tenant are seen by those who read that tenant's events. */
+function about(
+  action: "tenant.create" | "tenant.update" | "tenant.quota" | "tenant.delete",
+  origin: Origin,
+  tenant: TenantRecord,
+) {
+  return {
+    ...{ action, result: "success" as const, ...authorOf(origin, tenant.id) },
+    ...{ tenant: tenant.id, target: tenant.id, targetName: tenant.slug },
+  };
+}

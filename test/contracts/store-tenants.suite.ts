@@ -1,0 +1,255 @@
+/** What every store promises about tenants, what counts against their quotas, and grants on single CAs. */
+
+import { expect, test } from "bun:test";
+
+import { caId, tenantId } from "#core/ids.ts";
+import { instant } from "#core/time.ts";
+import type { GrantRecord } from "#domain/access/store.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import type { Store } from "#domain/store.ts";
+import { dayOf } from "#domain/tenants/quotas.ts";
+import { only } from "#test/support/reach.ts";
+import * as make from "#test/support/records.ts";
+
+const { noon } = make;
+const hour = 3_600_000;
+const later = (hours: number) => instant(noon + hours * hour);
+
+/** Registers the suite; `home` is a fresh text per test, so that stores may be shared. */
+export function tenantContract(given: () => { store: Store; home: string }): void {
+  test("the default tenant exists, and a tenant is made once and found by id or slug", async () => {
+    const { store, home } = given();
+    expect(await store.read.tenants.named("default")).toMatchObject({
+      ...{ id: "default", slug: "default", status: "active" },
+    });
+    const row = make.tenant(home, { slug: `slug-${home}`, name: "A" });
+    await store.atomically((tx) => tx.tenants.ensure(row));
+    await store.atomically((tx) => tx.tenants.ensure({ ...row, name: "B" }));
+    expect(await store.read.tenants.named(home)).toEqual(row);
+    expect(await store.read.tenants.named(row.slug)).toEqual(row);
+    expect(await store.read.tenants.named("none")).toBeUndefined();
+  });
+
+  test("a slug is taken once, also by an id, and the batch of the refused one goes on", async () => {
+    const { store, home } = given();
+    const row = make.tenant(home, { slug: `slug-${home}` });
+    const insert = (one: typeof row) => store.atomically((tx) => tx.tenants.insert(one));
+    await insert(row);
+    const again = { ...row, id: tenantId(`${home}-2`) };
+    const refusal = { code: "already_exists", facts: { field: "slug" } };
+    await expect(insert(again)).rejects.toMatchObject(refusal);
+    await expect(insert({ ...again, slug: home })).rejects.toMatchObject(refusal);
+    await insert({ ...again, slug: `${row.slug}-2` });
+    expect(await store.read.tenants.named(`${row.slug}-2`)).toMatchObject({ id: `${home}-2` });
+  });
+
+  test("a tenant is changed and removed, and lists hold those asked for, newest first", async () => {
+    const { store, home } = given();
+    const [first, second] = [
+      make.tenant(`${home}-a`, { createdAt: noon }),
+      make.tenant(`${home}-b`, { createdAt: later(1) }),
+    ];
+    for (const row of [first, second]) await store.atomically((tx) => tx.tenants.insert(row));
+    const ids = [first.id, second.id];
+    const page = await store.read.tenants.page(ids, 1);
+    expect(page).toMatchObject({ items: [second], total: 2 });
+    expect((await store.read.tenants.page(ids, 1, page.next)).items).toEqual([first]);
+    expect((await store.read.tenants.page([], 9)).items).toEqual([]);
+    expect((await store.read.tenants.page("platform", 500)).items.length).toBeGreaterThan(2);
+
+    const quotas = { ...first.quotas, maxCertsPerDay: 3, rateLimitBurst: 7 };
+    const changed = { ...first, status: "suspended", kekLabel: "k", name: "N", quotas } as const;
+    await store.atomically(async (tx) => {
+      expect(await tx.tenants.lock(first.id)).toEqual(first);
+      await tx.tenants.update(changed);
+      expect(await tx.tenants.standing(first.id)).toMatchObject({
+        ...{ status: "suspended", maxCertsPerDay: 3, maxActiveCerts: 0 },
+      });
+    });
+    expect(await store.read.tenants.named(first.id)).toEqual(changed);
+    await store.atomically((tx) => tx.tenants.remove(first.id));
+    expect(await store.read.tenants.named(first.id)).toBeUndefined();
+    expect(await store.atomically((tx) => tx.tenants.standing(first.id))).toBeUndefined();
+  });
+
+  test("TEN-1: what is used is exact through issue, hold, revocation and expiry", async () => {
+    const { store, home } = given();
+    const ca = await ownCa(store, home);
+    const used = (at = noon) => store.read.tenants.used(ca.tenant, at);
+    expect(await used()).toEqual({ today: 0, active: 0 });
+    const leaf = (end: number) =>
+      make.certificate({ caId: ca.id, tenant: ca.tenant, notAfter: instant(end) });
+    const [short, near, far] = [leaf(noon + 10_000), leaf(later(1)), leaf(later(2000))];
+    for (const row of [short, near, far]) await make.issue(store, row);
+    await make.issue(store, { ...leaf(later(2000)), kind: "serving" });
+    expect(await used()).toEqual({ today: 3, active: 3 });
+    // notAfter is still inside.
+    expect((await used(short.notAfter)).active).toBe(3);
+    expect((await used(instant(short.notAfter + 1))).active).toBe(2);
+    expect((await used(instant(near.notAfter + 1))).active).toBe(1);
+
+    const set = (row: typeof far, status: "good" | "held" | "revoked") => {
+      const at = status === "good" ? undefined : noon;
+      const reason = status === "good" ? undefined : "superseded";
+      return store.atomically((tx) =>
+        tx.certificates.setStatus(ca.id, row.serial, status, at, reason),
+      );
+    };
+    for (const status of ["held", "good", "held"] as const) {
+      await set(far, status);
+      expect((await used()).active).toBe(3);
+    }
+    await set(far, "revoked");
+    await set(near, "revoked");
+    expect(await used()).toEqual({ today: 3, active: 1 });
+    // The day before and the day after have other certificates to their name.
+    expect((await used(later(24))).today).toBe(0);
+    expect((await used(later(-24))).today).toBe(0);
+  });
+
+  test("TEN-1: what is being signed counts until it is issued or has come to nothing", async () => {
+    const { store, home } = given();
+    const ca = await ownCa(store, home);
+    const used = () => store.atomically((tx) => tx.tenants.used(ca.tenant, later(13)));
+    const open = make.intentFor(make.certificate({ caId: ca.id, tenant: ca.tenant }));
+    const yesterday = { ...open, createdAt: noon };
+    const today = make.intentFor(make.certificate({ caId: ca.id }), { createdAt: later(12) });
+    const other = make.intentFor(make.certificate({ caId: ca.id }), {
+      ...{ createdAt: later(12), purpose: "responder_certificate" as const },
+    });
+    await store.atomically(async (tx) => {
+      for (const intent of [yesterday, today, other]) await tx.certificates.intend(intent);
+      expect(await tx.tenants.used(ca.tenant, later(13))).toEqual({ today: 1, active: 2 });
+    });
+    expect(await used()).toEqual({ today: 1, active: 2 });
+    await store.atomically((tx) => tx.certificates.settle(today.opId, "abandoned"));
+    await store.atomically((tx) => tx.certificates.settle(yesterday.opId, "orphaned"));
+    expect(await used()).toEqual({ today: 0, active: 0 });
+    expect((await store.read.tenants.used(tenantId("default"), noon)).today).toBeDefined();
+  });
+
+  test("a unit that fails leaves no trace in what is used", async () => {
+    const { store, home } = given();
+    const ca = await ownCa(store, home);
+    const row = make.certificate({ caId: ca.id, tenant: ca.tenant });
+    const failing = store.atomically(async (tx) => {
+      const intent = make.intentFor(row);
+      await tx.certificates.intend(intent);
+      await tx.certificates.activate(intent.opId, row);
+      expect(await tx.tenants.used(ca.tenant, noon)).toEqual({ today: 1, active: 1 });
+      throw new Error("no");
+    });
+    await expect(failing).rejects.toThrow("no");
+    expect(await store.read.tenants.used(ca.tenant, noon)).toEqual({ today: 0, active: 0 });
+  });
+
+  test("usage tells totals, CAs, and the days on which anything happened", async () => {
+    const { store, home } = given();
+    const ca = await ownCa(store, home);
+    const day = dayOf(noon);
+    const row = (hours: number) =>
+      make.certificate({ caId: ca.id, tenant: ca.tenant, createdAt: later(hours) });
+    const revoked = row(0);
+    for (const one of [revoked, row(0), row(24), row(72)]) await make.issue(store, one);
+    await store.atomically((tx) =>
+      tx.certificates.setStatus(ca.id, revoked.serial, "revoked", later(48), "superseded"),
+    );
+    expect(await store.read.tenants.usage(ca.tenant, day + 1, later(72))).toEqual({
+      ...{ active: 3, issued: 4, revoked: 1, cas: 1 },
+      days: [
+        { day: day + 3, issued: 1, revoked: 0 },
+        { day: day + 2, issued: 0, revoked: 1 },
+        { day: day + 1, issued: 1, revoked: 0 },
+      ],
+    });
+  });
+  grantContract(given);
+}
+
+function grantContract(given: () => { store: Store; home: string }): void {
+  test("a grant is made once, found by lineage and by grantee, and taken back once", async () => {
+    const { store, home } = given();
+    const ca = await ownCa(store, home);
+    const grant = grantOn(ca, { id: `user-${home}` });
+    const group = grantOn(ca, { type: "group", id: `group-${home}`, createdAt: later(1) });
+    const add = (one: GrantRecord) => store.atomically((tx) => tx.access.grant(one));
+    expect(await add(grant)).toBeUndefined();
+    expect(await add({ ...grant, grantId: "other", createdBy: "x" })).toEqual(grant);
+    expect(await add(group)).toBeUndefined();
+    const { grantsOn, grantsTo } = store.read.access;
+    expect(await grantsOn(ca.lineage)).toEqual([grant, group]);
+    expect(await grantsTo([grant])).toEqual([grant]);
+    expect(await grantsTo([{ ...grant, type: "group" }])).toEqual([]);
+    expect(await grantsTo([grant, group, { type: "user", id: "none" }])).toEqual([grant, group]);
+    expect(await grantsTo([])).toEqual([]);
+    const remove = (one: GrantRecord) => store.atomically((tx) => tx.access.revokeGrant(one));
+    expect(await remove({ ...grant, role: "ca-admin" })).toBeUndefined();
+    expect(await remove(grant)).toEqual(grant);
+    expect(await remove(grant)).toBeUndefined();
+    expect(await grantsOn(ca.lineage)).toEqual([group]);
+    await store.atomically((tx) => tx.cas.remove(ca.id));
+    expect(await grantsOn(ca.lineage)).toEqual([]);
+  });
+
+  test("a subtree is every lineage below, and internal CAs are in none", async () => {
+    const { store, home } = given();
+    const at = (name: string) => caId(`${home}-${name}`);
+    const insert = (name: string, facts: Partial<CaRecord>) =>
+      store.atomically((tx) =>
+        tx.cas.insert(make.ca({ id: at(name), label: at(name), lineage: at(name), ...facts })),
+      );
+    await insert("root", {});
+    await insert("left", { parent: at("root") });
+    await insert("left-r2", { parent: at("root"), lineage: at("left") });
+    await insert("leaf", { parent: at("left-r2") });
+    await insert("right", { parent: at("root") });
+    await insert("hidden", { parent: at("root"), internal: true });
+    const names = async (self: string[], subtree: string[]) =>
+      (await store.read.cas.under(self.map(at), subtree.map(at)))
+        .map((id) => id.slice(home.length + 1))
+        .sort();
+    expect(await names(["left"], [])).toEqual(["left", "left-r2"]);
+    expect(await names([], ["left"])).toEqual(["leaf", "left", "left-r2"]);
+    expect(await names(["right"], ["left"])).toEqual(["leaf", "left", "left-r2", "right"]);
+    expect(await names([], ["root"])).toEqual(["leaf", "left", "left-r2", "right", "root"]);
+    expect(await names([], [])).toEqual([]);
+    expect(await names(["none"], ["none"])).toEqual([]);
+  });
+
+  test("lists reach a CA by its tenant or by itself, and nothing else", async () => {
+    const { store, home } = given();
+    const [own, granted, foreign] = [
+      await ownCa(store, `${home}-own`),
+      await ownCa(store, `${home}-granted`),
+      await ownCa(store, `${home}-foreign`),
+    ];
+    for (const ca of [own, granted, foreign]) {
+      await store.atomically(async (tx) => {
+        const draft = make.draft({ tenant: ca.tenant, caId: ca.id, requestId: home });
+        await tx.audit.appendEvent(draft, noon);
+      });
+    }
+    const reach = only([own.tenant], [granted.id]);
+    const cas = await store.read.cas.page({ reach, text: home }, 10);
+    expect(cas.items.map(({ id }) => id).sort()).toEqual([own.id, granted.id].sort());
+    const events = await store.read.audit.events({ reach, requestId: home }, 10);
+    expect(events.items.map((event) => event.caId).sort()).toEqual([own.id, granted.id].sort());
+    expect((await store.read.cas.page({ reach: only([], []), text: home }, 10)).total).toBe(0);
+  });
+}
+
+async function ownCa(store: Store, home: string): Promise<CaRecord> {
+  const tenant = make.tenant(`tenant-${home}`);
+  const ca = make.ca({ tenant: tenant.id, label: `ca-${home}` });
+  await store.atomically(async (tx) => {
+    await tx.tenants.ensure(tenant);
+    await tx.cas.insert(ca);
+  });
+  return ca;
+}
+
+const grantOn = (ca: CaRecord, facts: Partial<GrantRecord>): GrantRecord => ({
+  ...{ grantId: crypto.randomUUID(), ca: ca.id, lineage: ca.lineage, tenant: ca.tenant },
+  ...{ type: "user", id: "user", role: "ca-issuer", scope: "self", createdBy: "root" },
+  ...{ createdAt: noon, ...facts },
+});
