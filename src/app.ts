@@ -134,6 +134,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       instance,
       sealing,
       clockWatch,
+      schedules: { wake: () => {} },
       close,
     });
   } catch (error) {
@@ -169,6 +170,7 @@ interface Opened extends AppOptions {
   readonly instance: PreparedInstance;
   readonly sealing: Sealing;
   readonly clockWatch: ClockWatch;
+  readonly schedules: Schedules;
   readonly close: () => Promise<void>;
 }
 
@@ -176,7 +178,7 @@ function compose(opened: Opened): App {
   const { config, log, store, keys, metrics, sealing, clockWatch } = opened;
   const clock = systemClock;
   const random = systemRandom;
-  const schedules: Schedules = { wake: () => {} };
+  const { schedules } = opened;
   let weakKeys = readBlocklists(config.keychecks.weak_key_blocklist_paths);
   const resolver = new DnsResolver({ random, servers: () => nameServers(config) });
   const ground = {
@@ -254,7 +256,10 @@ function frontDoor(opened: Opened, rooms: Rooms): FrontDoor {
     ...{ roles: keyRoles(config), draining: () => front.draining },
     preflight: (wish) =>
       preflightRunning(
-        { config: () => opened.limits.inForce, read: opened.read, store, keys },
+        {
+          ...{ config: () => opened.limits.inForce, read: opened.read, store, keys },
+          server: () => opened.schedules.look,
+        },
         wish,
       ),
   });

@@ -12,13 +12,18 @@ import type { Store } from "#domain/store.ts";
 import type { FrontDoor } from "#http/front-door.ts";
 import { Listeners, type TlsMaterial } from "#http/listener.ts";
 import { schedule } from "#jobs/jobs.ts";
+import { JobWatch } from "#jobs/job-watch.ts";
 import { Scheduler } from "#jobs/scheduler.ts";
+import { systemStopwatch } from "#adapters/system.ts";
+import type { ServerLook } from "#app/preflight/premises.ts";
 import { describe, type Parts } from "./parts.ts";
 import { servingMaterial } from "./serving.ts";
 
 /** Lets what was composed before the schedule existed wake it. */
 export interface Schedules {
   wake: () => void;
+  /** What preflight sees of the server, once there is one. */
+  look?: ServerLook;
 }
 
 export interface RunningDeps {
@@ -70,27 +75,29 @@ class Server implements Running {
     const { counts, revocation } = deps.parts;
     const { refresh, responders } = revocation;
     const { enabled, interval_minutes } = deps.config.certificate_transparency.inclusion_monitor;
+    const jobs = schedule({
+      crls: refresh,
+      responders,
+      bulkRevocations: revocation.bulk,
+      counts,
+      failedLogins: deps.failedLogins,
+      kek: deps.parts.sealing.rotation,
+      serving: { renewals: () => this.#rotate() },
+      transparency: deps.parts.transparency,
+      inclusionMinutes: enabled ? interval_minutes : undefined,
+      accessLog: { prune: () => this.#pruneAccessLog() },
+      clockWatch: deps.parts.clockWatch,
+    });
+    const watch = new JobWatch(jobs, systemStopwatch);
     this.#scheduler = new Scheduler({
-      jobs: schedule({
-        crls: refresh,
-        responders,
-        bulkRevocations: revocation.bulk,
-        counts,
-        failedLogins: deps.failedLogins,
-        kek: deps.parts.sealing.rotation,
-        serving: { renewals: () => this.#rotate() },
-        transparency: deps.parts.transparency,
-        inclusionMinutes: enabled ? interval_minutes : undefined,
-        accessLog: { prune: () => this.#pruneAccessLog() },
-        clockWatch: deps.parts.clockWatch,
-      }),
-      timers: { after },
-      jitter: Math.random,
+      ...{ jobs, timers: { after }, jitter: Math.random },
       onRun: (job, error) => {
+        watch.ran(job, error);
         if (error !== undefined)
           deps.log.write("error", "job_failed", { job, error: describe(error) });
       },
     });
+    deps.schedules.look = { lateJobs: () => watch.late() };
     deps.schedules.wake = () => this.#scheduler.trigger("crl.after_revocation");
   }
 

@@ -23,6 +23,8 @@ export interface Diagnosis {
   }[];
   /** What the clock of the database says; undefined on SQLite, which has the host's. */
   readonly time: Instant | undefined;
+  /** What the clock of the host said then. */
+  readonly askedAt: Instant;
   /** Of the replica that is furthest behind; undefined when there is none, or when nobody may see it. */
   readonly replicaLagSeconds: number | undefined;
   /** Milliseconds of one round trip. */
@@ -66,7 +68,7 @@ function diagnoseSqlite(options: SqliteOptions): Diagnosis {
         version,
         pingMs,
         bytes,
-        time: undefined,
+        ...{ time: undefined, askedAt: instant(Date.now()) },
         replicaLagSeconds: undefined,
       },
       // `synchronous` belongs to each connection, and pkid opens none without FULL (V-6).
@@ -108,6 +110,7 @@ function diagnosePostgres(options: PostgresOptions): Promise<Diagnosis> {
   return withPostgres(options, async (sql) => {
     const began = performance.now();
     const [row] = await sql.unsafe(postgresLook);
+    const askedAt = instant(Date.now());
     const pingMs = performance.now() - began;
     const settings = ["fsync", "synchronous_commit", "full_page_writes"].map((name) => {
       const value = String(row?.[name]);
@@ -117,7 +120,7 @@ function diagnosePostgres(options: PostgresOptions): Promise<Diagnosis> {
     return {
       ...{ engine: "postgres", version: String(row?.version ?? "").split(" ")[0] ?? "", settings },
       ...{ time: instant(Number(row?.time)), replicaLagSeconds: lag, pingMs },
-      bytes: Number(row?.bytes ?? 0),
+      ...{ askedAt, bytes: Number(row?.bytes ?? 0) },
     };
   });
 }

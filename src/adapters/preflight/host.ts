@@ -14,6 +14,7 @@ import {
   statfsSync,
   writeSync,
 } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
 
 import type { FileFacts } from "#core/preflight/files.ts";
@@ -87,6 +88,18 @@ export function writable(directory: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** True when somebody listens on the Unix socket. */
+export function answersOn(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = connect(path);
+    probe.once("connect", () => {
+      probe.destroy();
+      resolve(true);
+    });
+    probe.once("error", () => resolve(false));
+  });
 }
 
 /** False for a directory on a volume mounted `noexec`. */

@@ -1,7 +1,7 @@
 /** Every check of preflight as a function over what is open: a row of the table without one does not compile. */
 
 import { systemClock, systemPatience, systemRandom, systemStopwatch } from "#adapters/system.ts";
-import type { Finding } from "#core/preflight/finding.ts";
+import { type Finding, passed, warned } from "#core/preflight/finding.ts";
 import type { PreflightReport } from "#core/preflight/report.ts";
 import {
   caKeysSign,
@@ -13,6 +13,8 @@ import {
 import { type Checks, type PreflightWish, runPreflight } from "#domain/preflight/run.ts";
 import { configurationChecks } from "./configuration.ts";
 import { hostChecks } from "./host.ts";
+import { processChecks } from "./process.ts";
+import { recordChecks } from "./records.ts";
 import { closed, configOf, missingNeeds, type Premises, present } from "./premises.ts";
 
 /** Runs what is wished over the premises. */
@@ -21,11 +23,23 @@ export function preflightOver(premises: Premises, wish: PreflightWish): Promise<
     ...{ clock: systemClock, stopwatch: systemStopwatch, patience: systemPatience },
     ...{ configPath: premises.read.fileName ?? "", missing: missingNeeds(premises) },
   };
-  return runPreflight(deps, checksOver(premises), wish);
+  return runPreflight(deps, checksOver(premises, wish), wish);
 }
 
-function checksOver(premises: Premises): Checks {
-  return { ...configurationChecks(premises), ...hostChecks(premises), ...keyChecks(premises) };
+function checksOver(premises: Premises, wish: PreflightWish): Checks {
+  return {
+    ...{ ...configurationChecks(premises), ...hostChecks(premises), ...keyChecks(premises) },
+    ...{ ...recordChecks(premises, wish), ...processChecks(premises) },
+    "leader.presence": () => jobsRun(premises),
+  };
+}
+
+/** One process is always its own leader; what can be missing is the work. */
+function jobsRun({ server }: Premises): Finding {
+  const late = server?.lateJobs() ?? [];
+  return late.length === 0
+    ? passed("This process leads, and every job runs in time.")
+    : warned(`Jobs that did not succeed in time: ${late.join(", ")}.`);
 }
 
 function keyChecks(premises: Premises) {

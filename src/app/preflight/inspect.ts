@@ -36,20 +36,21 @@ export async function inspect(
   const { loaded } = read;
   if (!loaded.ok) return preflightOver({ ...nothing, read, env }, wish);
   const { config } = loaded;
+  const server = undefined;
   const before = { files: filesBefore(config), diagnosis: await part(() => diagnosed(config)) };
   if (!existsSync(join(config.data_dir, "lock"))) {
     const absent = { fault: firstStart, absent: true };
-    return preflightOver({ read, env, config, before, store: absent, keys: absent }, wish);
+    return preflightOver({ read, env, config, server, before, store: absent, keys: absent }, wish);
   }
   const release = held(config.data_dir);
   if (typeof release === "string") {
     const fault = { fault: release };
-    return preflightOver({ read, env, config, before, store: fault, keys: fault }, wish);
+    return preflightOver({ read, env, config, server, before, store: fault, keys: fault }, wish);
   }
   const store = await part(() => openedStore(config));
   const keys = await part(() => openedKeys(config, store));
   try {
-    return await preflightOver({ read, env, config, before, store, keys }, wish);
+    return await preflightOver({ read, env, config, server, before, store, keys }, wish);
   } finally {
     if ("open" in keys) await keys.open.close();
     if ("open" in store) await store.open.close();
@@ -117,7 +118,7 @@ async function openedKeys(config: Config, store: Part<Store>): Promise<Keys> {
 const firstStart = "There is no instance here yet; the first start makes it.";
 const invalid = "The configuration is not valid; see config.parse.";
 const nothing = {
-  config: undefined,
+  ...{ config: undefined, server: undefined },
   ...{ store: { fault: invalid }, keys: { fault: invalid } },
   before: { files: [], diagnosis: { fault: invalid } },
 };

@@ -22,6 +22,12 @@ export interface NotOpen {
 export const closed = ({ fault, absent }: NotOpen): Finding =>
   absent === true ? skipped(fault) : failed(fault);
 
+/** What a running server shows of itself. */
+export interface ServerLook {
+  /** Jobs that should have run by now. */
+  readonly lateJobs: () => readonly string[];
+}
+
 export interface Premises {
   /** The configuration as it reads now. */
   readonly read: Read;
@@ -30,6 +36,8 @@ export interface Premises {
   readonly config: Config | undefined;
   readonly store: Part<Store>;
   readonly keys: Part<Keys>;
+  /** The server this runs in; undefined when nothing serves. */
+  readonly server: ServerLook | undefined;
   /** The files of the instance and the database, as they were before anything was opened. */
   readonly before: { readonly files: readonly FileFacts[]; readonly diagnosis: Part<Diagnosis> };
 }
@@ -48,12 +56,13 @@ export function configOf({ config }: Premises): Config {
 
 /** Why a need of the table is not met. */
 export function missingNeeds(premises: Premises): Readonly<Partial<Record<Need, string>>> {
-  const { config, store, keys } = premises;
+  const { config, store, keys, server } = premises;
   return {
     ...(config === undefined
       ? { config: "The configuration is not valid; see config.parse." }
       : {}),
     ...("fault" in store ? { store: store.fault } : {}),
     ...("fault" in keys ? { keys: keys.fault } : {}),
+    ...(server === undefined ? { server: "No server is running." } : {}),
   };
 }

@@ -9,6 +9,7 @@ import type { Store } from "#domain/store.ts";
 import { preflightOver } from "./checks.ts";
 import { diagnosed, part } from "./inspect.ts";
 import { privateFiles } from "./host.ts";
+import type { ServerLook } from "./premises.ts";
 
 export interface RunningPreflightDeps {
   /** In force. */
@@ -17,18 +18,20 @@ export interface RunningPreflightDeps {
   readonly read: (() => Read) | undefined;
   readonly store: Store;
   readonly keys: Keys;
+  /** Undefined until the instance serves. */
+  readonly server: () => ServerLook | undefined;
 }
 
 /** Runs preflight now. */
 export async function preflightRunning(
-  { config: inForce, read, store, keys }: RunningPreflightDeps,
+  { config: inForce, read, store, keys, server }: RunningPreflightDeps,
   wish: PreflightWish,
 ): Promise<PreflightReport> {
   const config = inForce();
   const before = { files: privateFiles(config), diagnosis: await part(() => diagnosed(config)) };
   const premises = {
     ...{ read: read?.() ?? asItIs(config), env: process.env, config, before },
-    ...{ store: { open: store }, keys: { open: keys } },
+    ...{ store: { open: store }, keys: { open: keys }, server: server() },
   };
   return await preflightOver(premises, wish);
 }

@@ -84,6 +84,57 @@ export const preflightChecks = {
   "keys.kek": row(
     "every version that seals or opens", "a retiring version older than 30 days", "a version cannot be opened",
     "Restore the KEK; finish `keys kek rotate`.", "store", "keys"),
+  "ledger.head": row(
+    "ledger tail, open entries", "an entry open for more than 1 min", "hash broken, artefact missing",
+    "`pkid verify`; treat as an incident.", "store"),
+  "issuance.orphans": row(
+    "intents without artefact", "any in the last 30 days", "orphans in a public profile not revoked",
+    "Review `cert orphans`; revoke what was logged.", "store"),
+  "audit.chain_head": row(
+    "newest events", none, "broken link, head mismatch",
+    "`pkid audit verify`; stop issuing until explained.", "store"),
+  "certs.ca_expiry": row(
+    "every CA not retired", "fewer than the warn days, or shorter than the longest profile on it", "fewer than the fail days, or expired",
+    "Rotate the intermediate or renew the root.", "config", "store"),
+  "certs.responder_expiry": row(
+    "responder certificates", "past half life", "fewer than the fail days and in the last quarter of its life, or expired",
+    "Renew it.", "store"),
+  "certs.expiring": row(
+    "leaf counts per severity", "any critical", "any expired and not superseded for more than 7 days",
+    "`pkid monitor expiring`; renew or revoke.", "store"),
+  "crl.freshness": row(
+    "newest CRL of each CA", "past half life, or none yet", "past nextUpdate",
+    "Check the leader and the CA key.", "store"),
+  "auth.root_basic": row(
+    "break-glass", "Basic for root on while another administrator has credentials", "root is the only admin and its password is the generated one after 30 days",
+    "Set `policy.allow_root_basic_auth: false`.", "config", "store"),
+  "auth.cleartext": row(
+    "cookies, listener", "`auth.session.insecure` or cleartext switch on", "either together with a public_url that is not loopback",
+    "Use TLS.", "config"),
+  "caa.identifier": row(
+    "identifier set where enforced", "mode permissive in a public profile", "missing",
+    "Set `caa.identifier`."),
+  "ct.inclusion": row(
+    "states of promises", "unknown_log, monitor stalled", "any failed",
+    "Contact the log; consider reissue.", "config", "store"),
+  "keychecks.blocklist": row(
+    "files load, blocked list size", "older than 1 year", "unreadable",
+    "Update the file."),
+  "profiles.gates": row(
+    "gates per profile", "a gate off or warning only", "public profile with a gate off",
+    "Turn the gate on.", "config"),
+  "leader.presence": row(
+    "leadership and jobs", "a job overdue", none,
+    "Check Postgres connectivity between replicas.", "server"),
+  "clock.skew": row(
+    "host against database and newest event", "> 10 s", "> 60 s, or an event in the future",
+    "Fix NTP; see `monitor clock-accept`.", "store"),
+  "listener.sockets": row(
+    "admin socket", "mode looser than configured", "stale file, wrong owner",
+    "Remove the stale socket.", "config"),
+  "process.limits": row(
+    "open files, writable directories", "open files < 8,192", "< 1,024; a directory not writable, or not executable while a PKCS#11 module is configured",
+    "Raise the limit; set a private temp directory.", "config"),
 } as const satisfies Record<string, CheckRow>;
 
 export type CheckName = keyof typeof preflightChecks;

@@ -1,0 +1,200 @@
+/** What preflight asks of certificates and CRLs: how long they still live, and what that endangers. */
+
+import {
+  failed,
+  type Finding,
+  gathered,
+  passed,
+  skipped,
+  warned,
+} from "#core/preflight/finding.ts";
+import { canaryProfile, type ProfileSet } from "#core/policy/profiles.ts";
+import { addSeconds, type Instant, secondsPerDay, timestamp } from "#core/time.ts";
+import type { CaRecord, PageKey } from "#domain/authorities/store.ts";
+import type { CertificateFilter } from "#domain/certificates/store.ts";
+import { fullScope } from "#domain/revocation/crl.ts";
+import type { Store } from "#domain/store.ts";
+
+/** Days before expiry from which to warn, and from which to fail. */
+export interface ExpiryLimits {
+  readonly warnDays: number;
+  readonly failDays: number;
+}
+
+type Ground = Pick<Store, "read">;
+
+/** Every CA that is not retired; an active one must outlive what its profiles promise. */
+export async function casLive(
+  store: Ground,
+  profiles: ProfileSet,
+  now: Instant,
+  limits: ExpiryLimits,
+): Promise<Finding> {
+  const cas = (await store.read.cas.signing()).filter(({ status }) => status !== "retired");
+  const findings: Finding[] = [];
+  for (const ca of cas) {
+    if (ca.notAfter === undefined) continue;
+    const days = daysUntil(ca.notAfter, now);
+    const told = `${ca.label} expires ${timestamp(ca.notAfter)}`;
+    if (days < limits.failDays) findings.push(failed(`${told}.`));
+    else if (days < limits.warnDays) findings.push(warned(`${told}.`));
+    else {
+      const longer = await outlivedBy(store, ca, profiles, now);
+      if (longer !== undefined)
+        findings.push(warned(`${told}, before certificates of ${longer} may.`));
+    }
+  }
+  return gathered(findings, `${cas.length} CAs live for ${limits.warnDays} days and more.`);
+}
+
+/** The profile on this CA whose certificates would end after it; they are cut short or refused. */
+async function outlivedBy(
+  { read }: Ground,
+  ca: CaRecord,
+  profiles: ProfileSet,
+  now: Instant,
+): Promise<string | undefined> {
+  if (ca.status !== "active" || ca.internal || ca.notAfter === undefined) return undefined;
+  const days = daysUntil(ca.notAfter, now);
+  for (const { name, defaultValiditySeconds } of profiles.sorted()) {
+    if (defaultValiditySeconds / secondsPerDay <= days) continue;
+    const filter = { caId: ca.id, profile: name, now };
+    if ((await read.certificates.page(filter, 1)).items.length > 0) return name;
+  }
+  return undefined;
+}
+
+/** Responders are renewed at half of their life; a week-long one is in danger later than the usual limits say. */
+export async function respondersLive(
+  { read }: Ground,
+  now: Instant,
+  { failDays }: ExpiryLimits,
+): Promise<Finding> {
+  const findings: Finding[] = [];
+  let found = 0;
+  for (const ca of await read.cas.signing()) {
+    const responder = await read.revocations.responder(ca.id);
+    if (responder === undefined || ca.notAfter === undefined || ca.notAfter < now) continue;
+    found += 1;
+    const { notBefore, notAfter } = responder;
+    const told = `The responder of ${ca.label} expires ${timestamp(notAfter)}`;
+    const lifeDays = (notAfter - notBefore) / 1000 / secondsPerDay;
+    const days = daysUntil(notAfter, now);
+    if (days < Math.min(failDays, lifeDays / 4)) findings.push(failed(`${told}.`));
+    else if (now > (notBefore + notAfter) / 2)
+      findings.push(warned(`${told}, past half of its life.`));
+  }
+  if (found === 0) return skipped("No responder has a certificate yet.");
+  return gathered(findings, `${found} responders are in the first half of their life.`);
+}
+
+/** Leaves that are due, and those that expired a week ago with nobody caring; superseded ones and canaries left out. */
+export async function leavesRenewed(
+  store: Ground,
+  now: Instant,
+  limits: ExpiryLimits,
+): Promise<Finding> {
+  const counts = { warning: 0, critical: 0, forgotten: 0 };
+  let whole = true;
+  for (const ca of await store.read.cas.signing()) {
+    const count = async (filter: Omit<CertificateFilter, "caId" | "now">) => {
+      const counted = await countedLeaves(store, { ...filter, caId: ca.id, now }, now);
+      whole &&= counted.whole;
+      return counted.count;
+    };
+    for (const status of ["good", "held"] as const) {
+      const until = (days: number) => addSeconds(now, days * secondsPerDay);
+      const critical = await count({ status, expiresBefore: until(limits.failDays) });
+      counts.critical += critical;
+      counts.warning += (await count({ status, expiresBefore: until(limits.warnDays) })) - critical;
+    }
+    const weekAgo = addSeconds(now, -forgottenDays * secondsPerDay);
+    counts.forgotten += await count({ status: "expired", expiresBefore: weekAgo });
+  }
+  const { warning, critical, forgotten } = counts;
+  const atLeast = whole ? "" : "at least ";
+  const findings = [
+    ...(forgotten > 0
+      ? [
+          failed(
+            `Expired for more than ${forgottenDays} days and not renewed: ${atLeast}${forgotten}.`,
+          ),
+        ]
+      : []),
+    ...(critical > 0
+      ? [warned(`Expiring within ${limits.failDays} days: ${atLeast}${critical}.`)]
+      : []),
+  ];
+  return gathered(
+    findings,
+    `Expiring within ${limits.warnDays} days: ${atLeast}${warning + critical}.`,
+  );
+}
+
+/** Of the leaves a filter selects those that matter; `whole` is false when only the newest ones were looked at. */
+async function countedLeaves({ read }: Ground, filter: CertificateFilter, now: Instant) {
+  let count = 0;
+  let after: PageKey | undefined;
+  for (let page = 0; page < pagesMax; page += 1) {
+    const { items, next } = await read.certificates.page(filter, pageRows, after);
+    const matter = items.filter(({ profile }) => profile !== canaryProfile);
+    const serials = matter.map(({ serial }) => serial);
+    const superseded = await read.certificates.superseded(filter.caId, serials, now);
+    count += serials.length - superseded.size;
+    if (next === undefined) return { count, whole: true };
+    after = next;
+  }
+  return { count, whole: false };
+}
+
+/** The newest CRL of every CA that still has to publish. */
+export async function crlsFresh({ read }: Ground, now: Instant): Promise<Finding> {
+  const findings: Finding[] = [];
+  let fresh = 0;
+  for (const ca of await read.cas.signing()) {
+    if (ca.internal || ca.notAfter === undefined || ca.notAfter < now) continue;
+    const head = await read.revocations.crlHead(ca.id, fullScope);
+    if (head === undefined) {
+      findings.push(warned(`${ca.label} has no CRL yet.`));
+      continue;
+    }
+    const told = `CRL ${head.number} of ${ca.label} is good until ${timestamp(head.nextUpdate)}`;
+    if (head.nextUpdate <= now) findings.push(failed(`${told}.`));
+    else if (now > (head.thisUpdate + head.nextUpdate) / 2) {
+      findings.push(warned(`${told}, past half of its life.`));
+    } else fresh += 1;
+  }
+  if (fresh + findings.length === 0) return passed("No CA has to publish.");
+  return gathered(findings, `${fresh} CRLs are in the first half of their life.`);
+}
+
+/** Whether logs keep what they promised; undefined interval: nobody looks. */
+export async function promisesKept(
+  { read }: Ground,
+  now: Instant,
+  intervalMinutes: number | undefined,
+): Promise<Finding> {
+  const counts = await read.transparency.counts({ tenants: "platform" });
+  const { pending, included, failed: broken, unknown_log } = counts;
+  if (pending + included + broken + unknown_log === 0) return skipped("No log promised anything.");
+  const findings: Finding[] = [];
+  if (broken > 0) findings.push(failed(`Promises that logs broke: ${broken}.`));
+  if (unknown_log > 0)
+    findings.push(warned(`Promises of logs nobody knows any more: ${unknown_log}.`));
+  const overdue = intervalMinutes === undefined ? now : addSeconds(now, -120 * intervalMinutes);
+  const [late] = await read.transparency.due(overdue, 1);
+  if (late !== undefined) {
+    const sentence =
+      intervalMinutes === undefined
+        ? "The inclusion monitor is switched off, and promises are due."
+        : `The inclusion monitor stands: a check has been due since ${timestamp(late.dueAt)}.`;
+    findings.push(warned(sentence));
+  }
+  return gathered(findings, `Kept: ${included}, pending: ${pending}.`);
+}
+
+const daysUntil = (at: Instant, now: Instant): number => (at - now) / 1000 / secondsPerDay;
+
+const forgottenDays = 7;
+const pageRows = 500;
+const pagesMax = 10;

@@ -1,0 +1,31 @@
+/** Jobs that have not succeeded for two intervals and a minute are late, from the start on. */
+
+import { expect, test } from "bun:test";
+
+import { JobWatch } from "#jobs/job-watch.ts";
+import { testClock } from "#test/support/ports.ts";
+
+test("a job is late two intervals and a minute after its last success, and one that only fails is too", () => {
+  const clock = testClock();
+  const jobs = [
+    { name: "often", everySeconds: 10 },
+    { name: "seldom", everySeconds: 3600 },
+  ];
+  const watch = new JobWatch(jobs, clock.stopwatch);
+  clock.advance(80);
+  expect(watch.late()).toEqual([]);
+  watch.ran("often", new Error("the key is away"));
+  clock.advance(1);
+  expect(watch.late()).toEqual(["often"]);
+  watch.ran("often", undefined);
+  expect(watch.late()).toEqual([]);
+  clock.advance(7180);
+  expect(watch.late()).toEqual(["often", "seldom"]);
+});
+
+test("a clock that is set makes no job late", () => {
+  const clock = testClock();
+  const watch = new JobWatch([{ name: "often", everySeconds: 10 }], clock.stopwatch);
+  clock.step(365 * 86_400);
+  expect(watch.late()).toEqual([]);
+});
