@@ -13,7 +13,7 @@ import {
 import { type Checks, type PreflightWish, runPreflight } from "#domain/preflight/run.ts";
 import { configurationChecks } from "./configuration.ts";
 import { hostChecks } from "./host.ts";
-import { processChecks } from "./process.ts";
+import { socketChecks } from "./sockets.ts";
 import { recordChecks } from "./records.ts";
 import { closed, configOf, missingNeeds, type Premises, present } from "./premises.ts";
 
@@ -29,7 +29,7 @@ export function preflightOver(premises: Premises, wish: PreflightWish): Promise<
 function checksOver(premises: Premises, wish: PreflightWish): Checks {
   return {
     ...{ ...configurationChecks(premises), ...hostChecks(premises), ...keyChecks(premises) },
-    ...{ ...recordChecks(premises, wish), ...processChecks(premises) },
+    ...{ ...recordChecks(premises, wish), ...socketChecks(premises) },
     "leader.presence": () => jobsRun(premises),
   };
 }

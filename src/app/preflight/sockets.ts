@@ -19,7 +19,7 @@ import type { Checks } from "#domain/preflight/run.ts";
 import { configOf, type Premises } from "./premises.ts";
 
 /** Their functions over these premises. */
-export function processChecks(
+export function socketChecks(
   premises: Premises,
 ): Pick<Checks, "listener.sockets" | "process.limits" | "keychecks.blocklist"> {
   return {
