@@ -174,7 +174,7 @@ export async function promisesKept(
   now: Instant,
   intervalMinutes: number | undefined,
 ): Promise<Finding> {
-  const counts = await read.transparency.counts({ tenants: "platform" });
+  const counts = await read.transparency.counts({ reach: "platform" });
   const { pending, included, failed: broken, unknown_log } = counts;
   if (pending + included + broken + unknown_log === 0) return skipped("No log promised anything.");
   const findings: Finding[] = [];

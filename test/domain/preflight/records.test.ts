@@ -239,8 +239,7 @@ test("ct.inclusion warns of a monitor that stands and of logs nobody knows, and 
     detail: expect.stringContaining("stands"),
   });
   expect((await check(undefined)).detail).toContain("switched off");
-  const [promise] = (await logs.store.read.transparency.inclusions({ tenants: "platform" }, 1))
-    .items;
+  const [promise] = (await logs.store.read.transparency.inclusions({ reach: "platform" }, 1)).items;
   if (promise === undefined) throw new Error("there is a promise");
   const become = (status: "failed" | "unknown_log") =>
     logs.store.atomically((tx) =>
