@@ -194,7 +194,7 @@ function compose(opened: Opened): App {
     weakKeys: () => weakKeys,
   };
   const parts = domainParts(ground, () => schedules.wake());
-  store.onEvents(eventCounters(metrics));
+  store.onOwnEvents(eventCounters(metrics));
   observeStore(store, metrics);
   const probes = new Probes({
     ...{ store, keys, hasRoom: () => opened.space.enough },

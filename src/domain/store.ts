@@ -69,6 +69,8 @@ export interface Store {
   atomically<T>(unit: (tx: Unit) => Promise<T>): Promise<T>;
   /** Calls back after commits that appended events, in order, also those of other processes; gives the unsubscribe. */
   onEvents(listener: (events: readonly AuditEvent[]) => void): () => void;
+  /** Calls back with the events this process itself has committed, each once; for what is summed over all processes. */
+  onOwnEvents(listener: (events: readonly AuditEvent[]) => void): () => void;
   /** Buffered and written lazily; a crash may lose the last second of it. */
   logAccess(row: AccessLogRow): void;
   /** Deletes the access log rows of requests before `before`. */

@@ -5,6 +5,8 @@ import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 
 import { openStore } from "#adapters/db/open.ts";
+import { Metrics } from "#adapters/telemetry/families.ts";
+import { eventCounters } from "#adapters/telemetry/projections.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import type { PageKey } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
@@ -93,6 +95,28 @@ test("a replica hears the events of the other, in order and each once", async ()
   await Promise.all(Array.from({ length: 100 }, (_, index) => append(index % 3 === 0 ? b : a)));
   await until(() => heard.length >= 100);
   expect(heard).toEqual(Array.from({ length: 100 }, (_, index) => index + 1));
+  await closeAll([a, b]);
+});
+
+test("a replica is told apart of the events it committed itself, so that a sum over replicas counts each once", async () => {
+  const [a, b] = await two();
+  const metrics = [new Metrics(), new Metrics()] as const;
+  a.onOwnEvents(eventCounters(metrics[0]));
+  b.onOwnEvents(eventCounters(metrics[1]));
+  let heard = 0;
+  a.onEvents((events) => {
+    heard += events.length;
+  });
+  const append = (store: Store) =>
+    store.atomically((tx) => tx.audit.appendEvent(draft({ action: "cert.revoke" }), noon));
+  await Promise.all(Array.from({ length: 90 }, (_, at) => append(at % 3 === 0 ? b : a)));
+  await until(() => heard >= 90);
+  const counted = metrics.map(async (one) => {
+    const { text } = await one.exposition();
+    const line = /^pki_certificates_total\{operation="revoke",result="success"\} (\d+)$/m;
+    return Number(line.exec(text)?.[1]);
+  });
+  expect(await Promise.all(counted)).toEqual([60, 30]);
   await closeAll([a, b]);
 });
 

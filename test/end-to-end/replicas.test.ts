@@ -69,6 +69,21 @@ test("the first answer after an acknowledged revocation says revoked, on the oth
   }
 }, 60_000);
 
+test("the sum of both replicas' metrics counts what was done once", async () => {
+  const counted = async () => {
+    const counts = [one, two].map(async (replica) => {
+      const text = await (await replica.fetch("/metrics")).text();
+      const line = /^pki_certificates_total\{operation="issue",result="success"\} (\d+)$/m;
+      return Number(line.exec(text)?.[1]);
+    });
+    return Promise.all(counts);
+  };
+  const [before1 = 0, before2 = 0] = await counted();
+  for (const replica of [one, two, one]) await issued(replica);
+  const [after1 = 0, after2 = 0] = await counted();
+  expect([after1 - before1, after2 - before2]).toEqual([2, 1]);
+}, 60_000);
+
 test("a token revoked on one replica is none on the other", async () => {
   const made = await one.admin<{ id: string; secret: string }>("POST", "/api/tokens", {
     ...{ name: "brief", roles: ["issuer"] },

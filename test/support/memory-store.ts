@@ -33,6 +33,10 @@ export interface MemoryStore extends Store {
 export function openMemoryStore(): MemoryStore {
   const state = emptyState();
   const listeners = new Set<(events: readonly AuditEvent[]) => void>();
+  const subscribe: Store["onEvents"] = (listener) => {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  };
   let last: Promise<unknown> = Promise.resolve();
   const accessLog: AccessLogRow[] = [];
   const store: MemoryStore = {
@@ -51,10 +55,8 @@ export function openMemoryStore(): MemoryStore {
       );
       return run.then(({ result }) => result);
     },
-    onEvents: (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
+    onEvents: subscribe,
+    onOwnEvents: subscribe,
     logAccess: (row) => {
       store.accessLog.push(row);
     },

@@ -4,11 +4,39 @@ import type { AuditEvent } from "#core/audit/chain.ts";
 
 export type EventListener = (events: readonly AuditEvent[]) => void;
 
+/** Who is told of events; a listener's bug reaches nobody else. */
+export class Listeners {
+  readonly #onFault: (sentence: string, error: unknown) => void;
+  readonly #listeners = new Set<EventListener>();
+
+  constructor(onFault: (sentence: string, error: unknown) => void) {
+    this.#onFault = onFault;
+  }
+
+  /** Gives the unsubscribe. */
+  subscribe(listener: EventListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  tell(events: readonly AuditEvent[]): void {
+    if (events.length === 0) return;
+    for (const listener of this.#listeners) {
+      try {
+        listener(events);
+      } catch (error) {
+        // The events are committed: a listener's bug must not reach whoever appended them.
+        this.#onFault("a listener of the event feed failed", error);
+      }
+    }
+  }
+}
+
 /** The listeners, and the last event they were told of; gaps are filled by reading. */
 export class Feed {
   readonly #read: (afterSeq: number, limit: number) => Promise<readonly AuditEvent[]>;
   readonly #onFault: (sentence: string, error: unknown) => void;
-  readonly #listeners = new Set<EventListener>();
+  readonly #listeners: Listeners;
   #seen: number;
   #pumping = false;
   #again = false;
@@ -22,12 +50,12 @@ export class Feed {
     this.#seen = deps.seen;
     this.#read = deps.read;
     this.#onFault = deps.onFault;
+    this.#listeners = new Listeners(deps.onFault);
   }
 
   /** Gives the unsubscribe. */
   subscribe(listener: EventListener): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.subscribe(listener);
   }
 
   /** Takes the events of a batch just committed here. */
@@ -73,14 +101,7 @@ export class Feed {
     const last = events.at(-1);
     if (last === undefined) return;
     this.#seen = last.seq;
-    for (const listener of this.#listeners) {
-      try {
-        listener(events);
-      } catch (error) {
-        // The events are committed: a listener's bug must not reach whoever appended them.
-        this.#onFault("a listener of the event feed failed", error);
-      }
-    }
+    this.#listeners.tell(events);
   }
 }
 

@@ -14,7 +14,7 @@ import { certificateReads, certificateWrites } from "./certificates.ts";
 import type { Engine } from "./engine.ts";
 import { envelopeReads, envelopeWrites } from "./envelopes.ts";
 import { translated } from "./faults.ts";
-import { Feed } from "./feed.ts";
+import { Feed, Listeners } from "./feed.ts";
 import { keyCheckReads, keyCheckWrites } from "./key-checks.ts";
 import { Memo } from "./memo.ts";
 import { instanceReads, instanceWrites } from "./instance.ts";
@@ -49,8 +49,10 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
   const memo = engine.dialect === "sqlite" ? new Memo() : undefined;
   const read = readsOf(engine, deps.owner, memo);
   const feed = new Feed({ seen: deps.seen, read: read.audit.eventsAfter, onFault });
+  const own = new Listeners(onFault);
   const committed = (events: readonly AuditEvent[]) => {
     memo?.committed();
+    own.tell(events);
     feed.committed(events);
   };
   const queue = new GroupCommit({ engine, journal, committed, onFault });
@@ -62,6 +64,7 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
     ...{ dialect: engine.dialect, read, schemaVersion: deps.schemaVersion },
     atomically: (work) => queue.run(() => work(unit)),
     onEvents: (listener) => feed.subscribe(listener),
+    onOwnEvents: (listener) => own.subscribe(listener),
     logAccess: (row: AccessLogRow) => accessLog.add(row),
     pruneAccessLog: (before) => accessLog.prune(before),
     droppedAccessRows: () => accessLog.dropped,

@@ -5,7 +5,7 @@ import type { AuditEvent } from "#core/audit/chain.ts";
 
 import type { Metrics } from "./families.ts";
 
-/** Counts committed events; to be given to `Store.onEvents`. */
+/** Counts committed events; to be given to `Store.onOwnEvents`, so that the sum over all replicas counts each once. */
 export function eventCounters(metrics: Metrics): (events: readonly AuditEvent[]) => void {
   return (events) => {
     for (const event of events) countEvent(metrics, event);
