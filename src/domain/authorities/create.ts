@@ -160,13 +160,19 @@ export class Authorities {
    * `ca_not_active`, `already_exists`, `validity_exceeds_limit`, `key_type_unsupported`, `key_unavailable`.
    */
   async rotate(origin: Origin, ca: CaRecord, wish: RotationWish): Promise<Rotation> {
-    return await this.#turns.take(ca.lineage, () => this.#rotate(origin, ca, wish));
+    const { cas } = this.#deps.store.read;
+    return await this.#turns.take(ca.lineage, async () => {
+      const { old } = await rotatable(cas, ca);
+      // Once more under the parent's successor; but never a second time over, after another replica's rotation.
+      return await acrossRollover(cas, old, (member) => this.#rotate(origin, member, wish));
+    });
   }
 
-  async #rotate(origin: Origin, ca: CaRecord, wish: RotationWish): Promise<Rotation> {
+  async #rotate(origin: Origin, old: CaRecord, wish: RotationWish): Promise<Rotation> {
     const { store, signers, clock } = this.#deps;
     const now = clock.now();
-    const { old, certificate, parentCa } = await rotatable(store.read.cas, ca);
+    if (old.status !== "active") throw refuse("ca_not_active", { status: old.status });
+    const { certificate, parentCa } = await rotatable(store.read.cas, old);
     const parent = await signers.signer(await activeMember(store.read.cas, parentCa), now);
     const label = wish.label ?? (await nextLabel(store.read.cas, old));
     await this.#labelFree(label);
@@ -231,6 +237,7 @@ export class Authorities {
     const { wish, tenant, now, action } = creation;
     const signer = creation.parent ?? this.#itself(creation, id, held);
     let record: CaRecord | undefined;
+    let signed = false;
     try {
       await ceremony.certify({
         ...{ signer, plan: this.#plan(creation, held), objections: [], profile: undefined },
@@ -238,6 +245,7 @@ export class Authorities {
         requestedBy: creation.origin.principal.subject,
         // Before the row: a root's certificate is recorded under the root itself.
         before: async (tx, { certificate, serial }) => {
+          signed = true;
           record = { ...caRecord(creation, id, held), certificate, serial };
           await requireTenant(tx, tenant);
           await tx.cas.insert(record);
@@ -246,7 +254,7 @@ export class Authorities {
         ...creationEvents(creation, { id, tenant, label: wish.label }, action),
       });
     } catch (error) {
-      if (isUncertified(error, creation)) await discardCaKeys(this.#deps, held);
+      if (!signed && isUncertified(error)) await discardCaKeys(this.#deps, held);
       throw error;
     }
     if (record === undefined) throw new Error("the ceremony ended without the record of its CA");
@@ -289,15 +297,9 @@ export class Authorities {
   }
 }
 
-/**
- * What the gates refused has certainly not been signed with or certified; nor has a subordinate whose parent was rolled over
- * before its key was used.
- */
-function isUncertified(error: unknown, { parent, predecessor }: Creation): boolean {
-  if (!(error instanceof Problem)) return false;
-  const parentless = error.code === "ca_not_active" && parent !== undefined && !predecessor;
-  return error.code === "gate_refused" || parentless;
-}
+/** What the gates refused was not signed, nor what found its parent rolled over before the key was used. */
+const isUncertified = (error: unknown): boolean =>
+  error instanceof Problem && (error.code === "gate_refused" || error.code === "ca_not_active");
 
 function refuseTooLong({ objection }: Validity): void {
   if (objection) throw refuse("validity_exceeds_limit", objection.facts ?? {});

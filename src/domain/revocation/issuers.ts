@@ -10,6 +10,7 @@ import { commonName, type Name } from "#core/x509/names.ts";
 import type { CertId } from "#core/x509/ocsp.ts";
 import { subjectPublicKeyBits } from "#core/x509/public-keys.ts";
 import type { CaReads, CaRecord } from "#domain/authorities/store.ts";
+import type { Store } from "#domain/store.ts";
 
 /** One CA as an issuer. */
 export interface Issuer {
@@ -31,13 +32,23 @@ export function issuerOf(ca: CaRecord): Issuer {
   return { ca, subject: certificate.subject, commonName: commonName(certificate.subject), keyId };
 }
 
-/** The keys a certID can name under one CA id: every member of its lineage with each hash pkid knows. */
+/**
+ * The keys a certID can name under one CA id: every member of its lineage with each hash pkid knows. A CA that is deleted,
+ * by whatever process, is forgotten as soon as its event is heard.
+ */
 export class IssuerIndex {
   readonly #cas: Pick<CaReads, "byId" | "lineage">;
   readonly #lineages = new Map<CaId, Lineage>();
+  #deletions = 0;
 
-  constructor(cas: Pick<CaReads, "byId" | "lineage">) {
-    this.#cas = cas;
+  constructor({ read, onEvents }: IssuerSource) {
+    this.#cas = read.cas;
+    onEvents((events) => {
+      for (const { action, result, caId } of events) {
+        // Only a write of a CA's own puts its id into such an event.
+        if (action === "ca.delete" && result === "success") this.#forget(caId as CaId);
+      }
+    });
   }
 
   /** The lineage a CA id belongs to; undefined for an id no CA has. */
@@ -48,8 +59,10 @@ export class IssuerIndex {
     const ca = await this.#cas.byId(id);
     if (ca === undefined) return undefined;
     const lineage = known ?? new Lineage(ca.lineage);
+    const deletions = this.#deletions;
     await lineage.load(this.#cas);
-    this.#lineages.set(id, lineage);
+    // What was read while a CA was being deleted may still have it.
+    if (deletions === this.#deletions) this.#lineages.set(id, lineage);
     return lineage;
   }
 
@@ -60,6 +73,18 @@ export class IssuerIndex {
     await lineage.load(this.#cas);
     return lineage.find(certId);
   }
+
+  #forget(id: CaId): void {
+    this.#deletions++;
+    for (const [asked, lineage] of this.#lineages) {
+      if (asked === id || lineage.member(id) !== undefined) this.#lineages.delete(asked);
+    }
+  }
+}
+
+interface IssuerSource {
+  readonly read: { readonly cas: Pick<CaReads, "byId" | "lineage"> };
+  readonly onEvents: Store["onEvents"];
 }
 
 /** The members of a lineage by the hashes of their name and key. */

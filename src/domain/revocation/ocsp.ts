@@ -76,7 +76,7 @@ export class Ocsp {
   constructor(deps: OcspDeps) {
     this.#deps = deps;
     this.#cache = new Recent(deps.settings.cacheMax);
-    this.#issuers = new IssuerIndex(deps.store.read.cas);
+    this.#issuers = new IssuerIndex(deps.store);
   }
 
   /** The answer to the DER of an OCSPRequest asked under a CA id; never throws. */

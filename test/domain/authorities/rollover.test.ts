@@ -166,6 +166,27 @@ test("a renewal, a new CA and a cross certificate wait out a rotation as an issu
   expect([...world.keys.held.keys()].sort()).toEqual(owned);
 });
 
+test("a rotation waits out that of its parent, and leaves no key behind", async () => {
+  const upper = await world.authorities.issueIntermediate(
+    ...([rootOrigin, world.root, caWish({ label: "upper" })] as const),
+  );
+  const wish = caWish({ label: "lower", maxPathLength: 0 });
+  const lower = await world.authorities.issueIntermediate(rootOrigin, upper, wish);
+  const signed = intentsOf(upper).length;
+  rotateAfterLook(world, upper);
+  const { old, successor } = await rotate(lower);
+  const newUpper = (await stored(upper)).successor;
+  expect([old.id, old.successor, successor.parent]).toEqual([lower.id, successor.id, newUpper]);
+  expect(successor.label).toBe("lower-r2");
+  expect(intentsOf(upper)).toHaveLength(signed);
+  const owned = [...world.store.state.cas.values()].map(({ key }) => key.id).sort();
+  expect([...world.keys.held.keys()].sort()).toEqual(owned);
+  const kinds = [...world.store.state.ledger.values()].filter(
+    ({ operation }) => operation === "destroy",
+  );
+  expect(kinds).toHaveLength(1);
+});
+
 test("under load, every intent on the old key precedes the rotation in the ledger", async () => {
   let running = true;
   const serials = new Map<string, string>();

@@ -68,6 +68,21 @@ test("good, revoked, held and unknown are told apart", async () => {
   expect(await statusOf(someSerial)).toEqual({ status: "unknown" });
 });
 
+test("a CA that was deleted is unknown from then on", async () => {
+  const { serial } = await small.issue();
+  const answered = async () => (await ask(serial)).status;
+  expect(await answered()).toBe("successful");
+  await small.store.atomically(async (tx) => {
+    await tx.cas.remove(small.ca.id, undefined);
+    const about = { caId: small.ca.id, target: small.ca.id, actor: "root" };
+    await tx.audit.appendEvent(
+      { action: "ca.delete", result: "success", ...about },
+      small.clock.at,
+    );
+  });
+  expect(await answered()).toBe("unauthorized");
+});
+
 test("revoked goes before good, also for bare entries and expired certificates", async () => {
   const { serial } = await small.issue({ validitySeconds: 10 });
   small.clock.advance(60);
