@@ -30,6 +30,31 @@ export interface Caller {
   readonly roles: readonly string[];
 }
 
+export interface LoginWays {
+  readonly oidc_login_enabled: boolean;
+  readonly password_login: boolean;
+  readonly issuer_url?: string;
+}
+
+export interface OpenedSession {
+  readonly user: Caller;
+  readonly csrf_token: string;
+  readonly expires_at: string;
+}
+
+/** A session as those see it who may end it. */
+export interface LiveSession {
+  readonly id: string;
+  readonly user_sub: string;
+  readonly name?: string;
+  readonly method: string;
+  readonly ip: string;
+  readonly created_at: string;
+  readonly last_seen_at: string;
+  readonly expires_at: string;
+  readonly current: boolean;
+}
+
 export interface Ca {
   readonly id: string;
   readonly label: string;
@@ -78,7 +103,13 @@ export type Event = ReturnType<typeof eventJson> & {
 export interface Answers {
   "health.live": Liveness;
   "health.ready": Readiness;
+  "auth.config": LoginWays;
   "auth.me": Caller;
+  "auth.login_password": OpenedSession;
+  "auth.session": OpenedSession;
+  "auth.logout": { readonly status: string };
+  "session.list": Listed<LiveSession>;
+  "session.end": { readonly status: string };
   "ca.list": Listed<Ca>;
   "ca.show": Ca;
   "crl.status": CrlStatus;

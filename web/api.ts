@@ -15,35 +15,52 @@ export type Reply<Answer> =
   | { readonly answered: true; readonly answer: Answer }
   | { readonly answered: false; readonly refusal: Refusal };
 
-/** What fills the route and the query string. */
+/** What fills the route, the query string and the body. */
 export interface Question {
   readonly path?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
 }
 
-/** Asks for one operation; `token` is an API token, undefined for a public operation. */
+/** What proves who asks: an API token, or the session whose cookie only the browser knows. */
+export type Credential =
+  | { readonly kind: "token"; readonly token: string }
+  | {
+      readonly kind: "session";
+      readonly csrfToken: string;
+      /** Told when the server no longer knows the session. */
+      readonly onEnd: () => void;
+    };
+
+/** Asks for one operation; without a credential for a public one, whose cookies go along only where it is about them. */
 export async function ask<Name extends keyof Answers>(
   name: Name,
   question: Question,
-  token: string | undefined,
+  credential: Credential | undefined,
   signal: AbortSignal,
 ): Promise<Reply<Answers[Name]>> {
+  const { method } = routeOf(name);
+  const { body } = question;
   const response = await fetch(addressOf(name, question), {
+    method,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     headers: {
       // Without it the browser would answer a 401 with a password window of its own.
       "x-requested-with": "pkid-console",
-      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...proof(credential, method),
     },
-    credentials: "omit",
+    credentials: credential?.kind === "session" || aboutCookies.has(name) ? "same-origin" : "omit",
     signal,
   });
-  const body: unknown = await response.json().catch(() => undefined);
+  const told: unknown = await response.json().catch(() => undefined);
   // A server that is not ready answers its components with 503: that is an answer, not a refusal.
   if (response.ok || (name === "health.ready" && response.status === 503)) {
     // The server's answers are held against the contract by its own tests; `Answers` says the same.
-    return { answered: true, answer: body as Answers[Name] };
+    return { answered: true, answer: told as Answers[Name] };
   }
-  return { answered: false, refusal: refusalOf(response.status, body) };
+  if (response.status === 401 && credential?.kind === "session") credential.onEnd();
+  return { answered: false, refusal: refusalOf(response.status, told) };
 }
 
 /** The address of an operation, for links and for `ask`. */
@@ -54,6 +71,21 @@ export function addressOf(name: OperationName, { path = {}, query = {} }: Questi
   const search = new URLSearchParams(query).toString();
   return search === "" ? filled : `${filled}?${search}`;
 }
+
+/** A cookie changes nothing without the session's token; reading needs none. */
+function proof(credential: Credential | undefined, method: string): Record<string, string> {
+  switch (credential?.kind) {
+    case undefined:
+      return {};
+    case "token":
+      return { authorization: `Bearer ${credential.token}` };
+    case "session":
+      return method === "GET" ? {} : { "x-csrf-token": credential.csrfToken };
+  }
+}
+
+/** These set the session's cookies, or ask whether there are any. */
+const aboutCookies: ReadonlySet<OperationName> = new Set(["auth.session", "auth.login_password"]);
 
 function refusalOf(status: number, body: unknown): Refusal {
   // Read member by member below, so nothing is believed about a body that is not an error.

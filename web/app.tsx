@@ -4,15 +4,17 @@ import { useEffect, useState } from "preact/hooks";
 import { CaPage } from "#web/pages/ca.tsx";
 import { CasPage } from "#web/pages/cas.tsx";
 import { EventsPage } from "#web/pages/events.tsx";
+import { SessionsPage } from "#web/pages/sessions.tsx";
 import { StatusPage } from "#web/pages/status.tsx";
 import { LogIn } from "#web/ui/log-in.tsx";
-import type { Caller } from "./answers.ts";
+import type { Credential } from "./api.ts";
+import { useLogin } from "./login.ts";
 import { hashOf, parseRoute, type Route } from "./routes.ts";
 
-/** The whole console. The token lives in this component and goes with the tab. */
+/** The whole console. What proves who one is lives in this component and goes with the tab. */
 export function App() {
   const route = useRoute();
-  const [login, setLogin] = useState<{ token: string; caller: Caller }>();
+  const { state, opened, tokenGiven, logOut } = useLogin();
   return (
     <>
       <header>
@@ -28,34 +30,40 @@ export function App() {
             </a>
           ))}
         </nav>
-        {login && (
+        {state.kind === "in" && (
           <span class="caller">
-            {login.caller.name ?? login.caller.sub}{" "}
-            <button type="button" onClick={() => setLogin(undefined)}>
+            {state.caller.name ?? state.caller.sub}{" "}
+            <button type="button" onClick={logOut}>
               Log out
             </button>
           </span>
         )}
       </header>
       <main>
-        {route.page !== "status" && login === undefined ? (
-          <LogIn onLogIn={(token, caller) => setLogin({ token, caller })} />
+        {route.page === "status" ? (
+          <StatusPage />
+        ) : state.kind === "in" ? (
+          <Page route={route} credential={state.credential} />
+        ) : state.kind === "out" ? (
+          <LogIn notice={state.notice} onSession={opened} onToken={tokenGiven} />
         ) : (
-          <Page route={route} token={login?.token} />
+          <p class="quiet">Asking…</p>
         )}
       </main>
     </>
   );
 }
 
-function Page({ route, token }: { route: Route; token: string | undefined }) {
+function Page({ route, credential }: { route: Route; credential: Credential }) {
   switch (route.page) {
     case "cas":
-      return <CasPage token={token} />;
+      return <CasPage credential={credential} />;
     case "ca":
-      return <CaPage id={route.id} token={token} />;
+      return <CaPage id={route.id} credential={credential} />;
     case "events":
-      return <EventsPage token={token} />;
+      return <EventsPage credential={credential} />;
+    case "sessions":
+      return <SessionsPage credential={credential} />;
     case "status":
       return <StatusPage />;
   }
@@ -75,4 +83,5 @@ const places = [
   { page: "status", name: "Status" },
   { page: "cas", name: "Certificate authorities" },
   { page: "events", name: "Audit events" },
+  { page: "sessions", name: "Sessions" },
 ] as const;

@@ -10,7 +10,7 @@ import { jsonResponse } from "#http/answer.ts";
 import { readJson } from "#http/body.ts";
 import type { Cookies } from "#http/cookies.ts";
 import { requireCsrfToken, requireOwnOrigin } from "#http/csrf.ts";
-import type { PublicHandler, PublicRequest } from "#http/public.ts";
+import { described, type PublicHandler, type PublicRequest } from "#http/public.ts";
 import type { OperationName } from "#operations";
 import { userInfo } from "./user.ts";
 
@@ -38,9 +38,16 @@ export interface LoginConfig {
 /** Handlers of what a person does before and after everything else. */
 export function loginHandlers(deps: LoginHandlerDeps) {
   return {
-    "auth.login_password": (request) => passwordLogin(deps, request),
-    "auth.logout": (request) => logout(deps, request),
-    "auth.session": ({ request }) => jsonResponse(sessionJson(deps, liveSession(deps, request))),
+    "auth.login_password": described((request) => passwordLogin(deps, request), {
+      ...{ summary: "Open a session with root's password.", body: credentials },
+    }),
+    "auth.logout": described((request) => logout(deps, request), {
+      summary: "End the session and clear its cookies.",
+    }),
+    "auth.session": described(
+      ({ request }) => jsonResponse(sessionJson(deps, liveSession(deps, request))),
+      { summary: "Who the session's cookie stands for, and its CSRF token." },
+    ),
   } satisfies Partial<Record<OperationName, PublicHandler>>;
 }
 

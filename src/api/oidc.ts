@@ -6,7 +6,7 @@ import { transactionSeconds } from "#domain/access/oidc/transactions.ts";
 import type { Clock } from "#domain/ports.ts";
 import { prefersHtml, refusalPage } from "#http/refusal-page.ts";
 import type { Cookies } from "#http/cookies.ts";
-import type { PublicHandler, PublicRequest } from "#http/public.ts";
+import { described, type PublicHandler, type PublicRequest } from "#http/public.ts";
 import type { OperationName } from "#operations";
 import { visitorOf } from "./logins.ts";
 
@@ -20,8 +20,12 @@ export interface OidcHandlerDeps {
 /** Handlers of the login by authorization code. */
 export function oidcHandlers(deps: OidcHandlerDeps) {
   return {
-    "auth.login": (asked) => orPage(asked, async () => begin(deps)),
-    "auth.callback": (asked) => orPage(asked, async () => complete(deps, asked)),
+    "auth.login": described((asked) => orPage(asked, async () => begin(deps)), {
+      summary: "Send the browser to the identity provider.",
+    }),
+    "auth.callback": described((asked) => orPage(asked, async () => complete(deps, asked)), {
+      summary: "Where the identity provider sends the browser back to.",
+    }),
   } satisfies Partial<Record<OperationName, PublicHandler>>;
 }
 

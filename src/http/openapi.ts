@@ -27,7 +27,7 @@ export function describedOperations(handlers: Handlers): readonly Described[] {
     .filter((name) => operationOf(name).local !== true)
     .flatMap((name) => {
       const shape = handlers[name];
-      const summary = typeof shape === "function" ? publicSummary(name) : shape.summary;
+      const summary = shape.summary ?? publicSummary(name);
       const { needs } = operationOf(name);
       return routesOf(name).map((route, index) => ({
         ...{ name, ...route, needs, summary, alias: index > 0 },
@@ -60,10 +60,10 @@ function operationObject(described: Described, shape: Handlers[OperationName]): 
     ...(described.alias ? { "x-alias-of": described.name } : { operationId: described.name }),
     summary: described.summary,
     tags: [described.name.split(".")[0]],
-    ...(open ? { security: [] } : { security: [{ basic: [] }, { token: [] }] }),
+    security: open ? [] : [{ basic: [] }, { token: [] }, { session: [] }],
     "x-needs": described.needs,
     parameters: [...pathParameters(described.path, json), ...queryParameters(json)],
-    ...(json?.body === undefined ? {} : { requestBody: requestBody(json, json.body) }),
+    ...(shape.body === undefined ? {} : { requestBody: requestBody(shape.body, json) }),
     responses: {
       "2XX": { description: "The operation succeeded.", ...jsonContent(json) },
       default: {
@@ -88,8 +88,8 @@ function queryParameters(json: Handler | undefined): readonly Json[] {
   }));
 }
 
-const requestBody = (json: Handler, body: Fields): Json => ({
-  required: !json.emptyBody,
+const requestBody = (body: Fields, json: Handler | undefined): Json => ({
+  required: json?.emptyBody !== true,
   content: { "application/json": { schema: objectSchema(body) } },
 });
 
@@ -116,5 +116,12 @@ const publicSummary = (name: OperationName): string =>
 
 const securitySchemes: Json = {
   basic: { type: "http", scheme: "basic" },
-  token: { type: "http", scheme: "bearer", description: "An API token, `pki_pat_…`." },
+  token: {
+    ...{ type: "http", scheme: "bearer" },
+    description: "An API token, `pki_pat_…`, or a token of the configured OpenID provider.",
+  },
+  session: {
+    ...{ type: "apiKey", in: "cookie", name: "pki_session" },
+    description: "A session; what it changes needs its CSRF token in `X-CSRF-Token`.",
+  },
 };

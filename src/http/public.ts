@@ -1,6 +1,7 @@
 /** What a handler of a public operation is given and gives when it answers octets instead of JSON. */
 
 import type { Problem } from "#core/problems.ts";
+import type { Fields } from "#core/shape.ts";
 import type { Handler } from "#domain/access/call.ts";
 import type { OperationName, operations } from "#operations";
 
@@ -20,10 +21,24 @@ export interface PublicRequest {
  * Answers a `pub` operation. GET handlers also answer HEAD; the listener drops the body.
  * A thrown `Problem` is rendered as the JSON error, anything else as `internal`.
  */
-export type PublicHandler = (request: PublicRequest) => Response | Promise<Response>;
+export type PublicHandler = ((request: PublicRequest) => Response | Promise<Response>) &
+  Partial<PublicDescription>;
+
+/** What /openapi.json says of a public operation, where its name does not say enough. */
+export interface PublicDescription {
+  readonly summary: string;
+  readonly body: Fields;
+}
+
+/** A public handler with its description. */
+export const described = (
+  handler: (request: PublicRequest) => Response | Promise<Response>,
+  description: Partial<PublicDescription>,
+): PublicHandler => Object.assign(handler, description);
 
 /** The same for DER that is sent by the hundred thousand: at once where it can be, and complete but for the request's id. */
-export type DerHandler = (request: PublicRequest) => DerAnswer | Promise<DerAnswer>;
+export type DerHandler = ((request: PublicRequest) => DerAnswer | Promise<DerAnswer>) &
+  Partial<PublicDescription>;
 
 /** DER for relying parties: nobody has to look into the headers again. */
 export interface DerAnswer {

@@ -73,6 +73,25 @@ describe("random input", () => {
     });
   }, 60_000);
 
+  test("as cookies opens nothing, alone or beside a credential", async () => {
+    const names = ["pki_session", "pki_session_csrf", "pki_session_oidc_tx", "PKI_SESSION", ""];
+    await round(async (random) => {
+      const octets = random.octets(64);
+      const value = random.below(2) === 0 ? octets.toBase64() : printable(octets);
+      const name = names[random.below(names.length)] ?? "";
+      const cookie = `${name}=${value.replaceAll(/[\r\n\0]/g, "")}`;
+      for (const path of ["/api/me", "/auth/session"]) {
+        await refusedByName(await instance.fetch(path, { headers: { cookie } }), [401]);
+      }
+      const callback = await instance.fetch(`/auth/callback?state=${encodeURIComponent(value)}`, {
+        headers: { cookie },
+      });
+      await refusedByName(callback, [404]);
+      const headers = { cookie, authorization: `Token ${secret}` };
+      expect((await instance.fetch("/api/me", { headers })).status).toBe(200);
+    });
+  }, 60_000);
+
   test("as a request gets 400, a refusal, or the end of the connection", async () => {
     await round(async (random) => {
       const path = printable(random.octets(80)).replaceAll(/[ #]/g, "");

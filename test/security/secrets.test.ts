@@ -10,6 +10,7 @@ import { createToken, type SoftToken } from "#test/support/soft-token.ts";
 
 const password = "SecretRootPassword-7f3a";
 const passphrase = "SecretPassphrase-91bc";
+const clientSecret = "SecretOfTheClient-55d0";
 const pin = "1234";
 
 let hsm: SoftToken;
@@ -35,6 +36,7 @@ beforeAll(async () => {
       key_provider: {
         ...{ type: "pkcs11", software: { passphrase_source: file("phrase", passphrase) } },
       },
+      auth: { oidc: { client_secret_source: file("oidc", clientSecret) } },
       log: { level: "debug" },
     },
   });
@@ -88,7 +90,7 @@ describe("no secret is found", () => {
       expect([where, secret, text.includes(secret)]).toEqual([where, secret, false]);
     }
   };
-  const all = () => [password, passphrase, apiToken, apiToken.slice(0, -1)];
+  const all = () => [password, passphrase, clientSecret, apiToken, apiToken.slice(0, -1)];
 
   test("in the log, the output, or any answer", () => {
     absent("log", instance.logs.join("\n"), all());

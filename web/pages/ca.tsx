@@ -1,24 +1,25 @@
 /** One certificate authority: what it is, how fresh its CRL is, and what it has issued. */
 
 import type { Ca, IssuedCertificate } from "#web/answers.ts";
+import type { Credential } from "#web/api.ts";
 import { Asked, Pages } from "#web/ui/asked.tsx";
 import { type Column, Status, Table, Time } from "#web/ui/table.tsx";
 
 interface CaPageProps {
   readonly id: string;
-  readonly token: string | undefined;
+  readonly credential: Credential | undefined;
 }
 
 /** Needs the capability `read` on the CA. */
-export function CaPage({ id, token }: CaPageProps) {
+export function CaPage({ id, credential }: CaPageProps) {
   const path = { id };
   return (
     <>
-      <Asked name="ca.show" question={{ path }} token={token}>
+      <Asked name="ca.show" question={{ path }} credential={credential}>
         {(ca) => <Facts ca={ca} />}
       </Asked>
       <h2>CRL</h2>
-      <Asked name="crl.status" question={{ path }} token={token}>
+      <Asked name="crl.status" question={{ path }} credential={credential}>
         {({ base }) => (
           <dl>
             <dt>Number</dt>
@@ -37,7 +38,7 @@ export function CaPage({ id, token }: CaPageProps) {
         )}
       </Asked>
       <h2>Certificates</h2>
-      <Pages name="cert.list" question={{ path }} token={token}>
+      <Pages name="cert.list" question={{ path }} credential={credential}>
         {({ items }) => (
           <Table
             caption="Newest first."

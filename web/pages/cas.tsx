@@ -1,17 +1,17 @@
 /** The certificate authorities the caller may read, newest first. */
 
 import type { Ca } from "#web/answers.ts";
-import { addressOf } from "#web/api.ts";
+import { addressOf, type Credential } from "#web/api.ts";
 import { hashOf } from "#web/routes.ts";
 import { Pages } from "#web/ui/asked.tsx";
 import { type Column, Status, Table, Time } from "#web/ui/table.tsx";
 
 /** Needs the capability `read`; the server narrows the list to where it is held. */
-export function CasPage({ token }: { readonly token: string | undefined }) {
+export function CasPage({ credential }: { readonly credential: Credential | undefined }) {
   return (
     <>
       <h1>Certificate authorities</h1>
-      <Pages name="ca.list" token={token}>
+      <Pages name="ca.list" credential={credential}>
         {({ items }) => (
           <Table
             caption="Certificates, chains and CRLs are public; relying parties fetch them from these addresses."

@@ -1,15 +1,16 @@
 /** The audit log, newest first, as far as the caller may read it. */
 
 import type { Event } from "#web/answers.ts";
+import type { Credential } from "#web/api.ts";
 import { Pages } from "#web/ui/asked.tsx";
 import { type Column, Status, Table, Time } from "#web/ui/table.tsx";
 
 /** Needs the capability `audit:read`. */
-export function EventsPage({ token }: { readonly token: string | undefined }) {
+export function EventsPage({ credential }: { readonly credential: Credential | undefined }) {
   return (
     <>
       <h1>Audit events</h1>
-      <Pages name="event.list" token={token}>
+      <Pages name="event.list" credential={credential}>
         {({ items }) => (
           <Table
             caption="Each event carries the hash of the one before it; pkid audit verify walks the whole chain."

@@ -10,7 +10,7 @@ export function StatusPage() {
   return (
     <>
       <h1>Status</h1>
-      <Asked name="health.live" token={undefined}>
+      <Asked name="health.live" credential={undefined}>
         {({ build }) => (
           <dl>
             <dt>Version</dt>
@@ -23,7 +23,7 @@ export function StatusPage() {
         )}
       </Asked>
       <h2>Components</h2>
-      <Asked name="health.ready" token={undefined}>
+      <Asked name="health.ready" credential={undefined}>
         {({ status, components }) => (
           <Table
             caption={`The server is ${status.replace("_", " ")}.`}

@@ -3,29 +3,29 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Answers, Listed } from "#web/answers.ts";
-import { ask, type Question, type Refusal, type Reply } from "#web/api.ts";
+import { ask, type Credential, type Question, type Refusal, type Reply } from "#web/api.ts";
 
 interface AskedProps<Name extends keyof Answers> {
   readonly name: Name;
   readonly question?: Question;
-  readonly token: string | undefined;
+  readonly credential: Credential | undefined;
   readonly children: (answer: Answers[Name]) => ComponentChildren;
 }
 
-/** Asks once for each operation, question and token it is given. */
+/** Asks once for each operation, question and credential it is given. */
 export function Asked<Name extends keyof Answers>(props: AskedProps<Name>) {
-  const { name, question = {}, token, children } = props;
+  const { name, question = {}, credential, children } = props;
   const [reply, setReply] = useState<Reply<Answers[Name]>>();
   const key = JSON.stringify(question);
   useEffect(() => {
     const stop = new AbortController();
     setReply(undefined);
-    void replied(ask(name, question, token, stop.signal)).then((come) => {
+    void replied(ask(name, question, credential, stop.signal)).then((come) => {
       if (!stop.signal.aborted) setReply(come);
     });
     return () => stop.abort();
     // `key` stands for the question: a caller builds a new object each time it draws.
-  }, [name, key, token]);
+  }, [name, key, credential]);
   if (reply === undefined) return <p class="quiet">Asking…</p>;
   return reply.answered ? children(reply.answer) : <Refused refusal={reply.refusal} />;
 }
@@ -58,7 +58,7 @@ type ListName = {
 interface PagesProps<Name extends ListName> {
   readonly name: Name;
   readonly question?: Question;
-  readonly token: string | undefined;
+  readonly credential: Credential | undefined;
   readonly children: (answer: Answers[Name]) => ComponentChildren;
 }
 
@@ -67,7 +67,7 @@ export function Pages<Name extends ListName>({ question = {}, ...rest }: PagesPr
   const [cursor, setCursor] = useState("");
   const query = { ...question.query, limit: "50", ...(cursor === "" ? {} : { cursor }) };
   return (
-    <Asked name={rest.name} question={{ ...question, query }} token={rest.token}>
+    <Asked name={rest.name} question={{ ...question, query }} credential={rest.credential}>
       {(answer) => (
         <>
           {rest.children(answer)}

@@ -1,28 +1,101 @@
-/** Takes an API token and asks the server whose it is; the token is kept in memory and nowhere else. */
+/** The ways to log in that the server offers: a password, a provider, or an API token kept in memory and nowhere else. */
 
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import type { Caller } from "#web/answers.ts";
-import { ask, type Refusal } from "#web/api.ts";
-import { Refused, replied } from "./asked.tsx";
+import type { Caller, LoginWays, OpenedSession } from "#web/answers.ts";
+import { addressOf, ask, type Refusal } from "#web/api.ts";
+import { Asked, Refused, replied } from "./asked.tsx";
 
 interface LogInProps {
-  readonly onLogIn: (token: string, caller: Caller) => void;
+  /** Why one is here, when one was logged in before. */
+  readonly notice: string | undefined;
+  readonly onSession: (session: OpenedSession) => void;
+  readonly onToken: (token: string, caller: Caller) => void;
 }
 
-/** A form that hands over a token the server has accepted. */
-export function LogIn({ onLogIn }: LogInProps) {
+/** Hands over a session the server has opened, or a token it has accepted. */
+export function LogIn({ notice, onSession, onToken }: LogInProps) {
+  return (
+    <>
+      <h1>Log in</h1>
+      {notice !== undefined && <p role="status">{notice}</p>}
+      <Asked name="auth.config" credential={undefined}>
+        {(ways) => (
+          <>
+            <AtProvider ways={ways} />
+            {ways.password_login && <ByPassword onSession={onSession} />}
+          </>
+        )}
+      </Asked>
+      <details>
+        <summary>Use an API token</summary>
+        <ByToken onToken={onToken} />
+      </details>
+    </>
+  );
+}
+
+/** A link and no request of our own: the browser goes to the provider and comes back with a cookie. */
+function AtProvider({ ways: { oidc_login_enabled, issuer_url } }: { readonly ways: LoginWays }) {
+  if (!oidc_login_enabled) return null;
+  const provider = issuer_url !== undefined && URL.canParse(issuer_url) && new URL(issuer_url).host;
+  return (
+    <p>
+      <a class="button" href={addressOf("auth.login")}>
+        Log in with {provider || "your provider"}
+      </a>
+    </p>
+  );
+}
+
+function ByPassword({ onSession }: Pick<LogInProps, "onSession">) {
+  const [username, setUsername] = useState("");
+  const [password, setPassword] = useState("");
+  const [refusal, setRefusal] = useState<Refusal>();
+  const submit = async () => {
+    const body = { username, password };
+    const asked = ask("auth.login_password", { body }, undefined, AbortSignal.timeout(30_000));
+    const reply = await replied(asked);
+    if (reply.answered) onSession(reply.answer);
+    else setRefusal(reply.refusal);
+  };
+  return (
+    <Form onSubmit={submit} refusal={refusal}>
+      <label>
+        User name
+        <input
+          autocomplete="username"
+          required
+          value={username}
+          onInput={(event) => setUsername(event.currentTarget.value)}
+        />
+      </label>
+      <label>
+        Password
+        <input
+          type="password"
+          autocomplete="current-password"
+          required
+          value={password}
+          onInput={(event) => setPassword(event.currentTarget.value)}
+        />
+      </label>
+    </Form>
+  );
+}
+
+function ByToken({ onToken }: Pick<LogInProps, "onToken">) {
   const [token, setToken] = useState("");
   const [refusal, setRefusal] = useState<Refusal>();
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault();
-    const reply = await replied(ask("auth.me", {}, token, AbortSignal.timeout(10_000)));
-    if (reply.answered) onLogIn(token, reply.answer);
+  const submit = async () => {
+    const credential = { kind: "token", token } as const;
+    const reply = await replied(ask("auth.me", {}, credential, AbortSignal.timeout(10_000)));
+    if (reply.answered) onToken(token, reply.answer);
     else setRefusal(reply.refusal);
   };
   return (
     <>
-      <h1>Log in</h1>
-      <form onSubmit={submit}>
+      <Form onSubmit={submit} refusal={refusal}>
         <label>
           API token
           <input
@@ -33,10 +106,30 @@ export function LogIn({ onLogIn }: LogInProps) {
             onInput={(event) => setToken(event.currentTarget.value.trim())}
           />
         </label>
+      </Form>
+      <p class="quiet">The token is forgotten when this tab is closed or reloaded.</p>
+    </>
+  );
+}
+
+interface FormProps {
+  readonly onSubmit: () => Promise<void>;
+  readonly refusal: Refusal | undefined;
+  readonly children: ComponentChildren;
+}
+
+function Form({ onSubmit, refusal, children }: FormProps) {
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    void onSubmit();
+  };
+  return (
+    <>
+      <form onSubmit={submit}>
+        {children}
         <button type="submit">Log in</button>
       </form>
       {refusal && <Refused refusal={refusal} />}
-      <p class="quiet">The token is forgotten when this tab is closed or reloaded.</p>
     </>
   );
 }

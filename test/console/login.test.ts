@@ -1,0 +1,169 @@
+/** Logging in to the console in a real browser: by password, at a provider, and out again. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+
+import { chromiumPath, freshPage, openBrowser } from "#test/support/browser.ts";
+import {
+  clientSecret,
+  type IdentityProvider,
+  startIdentityProvider,
+} from "#test/support/identity-provider.ts";
+import { Instance, newHome } from "#test/support/instance.ts";
+
+const password = "correct horse battery staple";
+let idp: IdentityProvider;
+let instance: Instance;
+let browser: Browser;
+
+beforeAll(async () => {
+  if (chromiumPath === undefined) return;
+  const home = newHome();
+  const port = await freePort();
+  const base = `https://localhost:${port}`;
+  idp = await startIdentityProvider(`${base}/auth/callback`, {
+    alice: { name: "Alice Example", groups: ["ops"] },
+  });
+  writeFileSync(join(home, "idp.pem"), idp.ca);
+  const roles = { role_mappings: [{ value: "ops", roles: ["admin"] }] };
+  instance = await Instance.start({
+    home,
+    config: {
+      ...{ server: { port, public_url: base }, root_user: { password } },
+      outbound: { ca_file: join(home, "idp.pem") },
+      oidc: { issuer_url: idp.issuer, client_id: "pkid" },
+      auth: { oidc: { enabled: true, client_secret: clientSecret, ...roles } },
+    },
+  });
+  browser = await openBrowser();
+}, 60_000);
+
+afterAll(async () => {
+  await browser?.close();
+  await instance?.dispose();
+  idp?.stop();
+});
+
+async function visit(): Promise<{ page: Page; complaints: string[] }> {
+  const visited = await freshPage(browser);
+  await visited.page.goto(`https://localhost:${new URL(instance.url).port}/console/#/cas`);
+  return visited;
+}
+
+async function logIn(page: Page, secret = password): Promise<void> {
+  await page.getByLabel("User name").fill("root");
+  await page.getByLabel("Password", { exact: true }).fill(secret);
+  await page.getByRole("button", { name: "Log in" }).first().click();
+}
+
+const authorities = (page: Page) =>
+  page.getByRole("heading", { name: "Certificate authorities" }).waitFor();
+const loginForm = (page: Page) => page.getByRole("heading", { name: "Log in" }).waitFor();
+
+describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
+  test("lets nobody in with a wrong password, and says so", async () => {
+    const { page, complaints } = await visit();
+    await logIn(page, "wrong");
+    const alert = page.getByRole("alert");
+    await alert.waitFor();
+    expect(await alert.textContent()).toContain("invalid_credentials");
+    expect(await page.context().cookies()).toEqual([]);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  }, 30_000);
+
+  test("keeps the session out of reach of scripts, over a reload, until one logs out", async () => {
+    const { page, complaints } = await visit();
+    await logIn(page);
+    await authorities(page);
+    const cookies = await page.context().cookies();
+    expect(
+      cookies.map(({ name, httpOnly, secure, sameSite }) => [name, httpOnly, secure, sameSite]),
+    ).toEqual([
+      ["pki_session", true, true, "Lax"],
+      ["pki_session_csrf", false, true, "Lax"],
+    ]);
+    const seen = await page.evaluate("document.cookie");
+    expect(seen).not.toContain("pki_session=");
+    await page.reload();
+    await authorities(page);
+    await page.getByRole("button", { name: "Log out" }).click();
+    await loginForm(page);
+    expect(await page.context().cookies()).toEqual([]);
+    const [session] = cookies;
+    const old = await instance.fetch("/api/me", {
+      headers: { cookie: `${session?.name}=${session?.value}` },
+    });
+    expect(old.status).toBe(401);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  }, 30_000);
+
+  test("goes to the provider and comes back logged in", async () => {
+    const { page, complaints } = await visit();
+    await page.getByRole("link", { name: `Log in with ${new URL(idp.issuer).host}` }).click();
+    await page.locator('input[name="login"]').fill("alice");
+    await page.locator('input[name="password"]').fill("any");
+    await page.locator('button[type="submit"]').click();
+    await page.locator('button[type="submit"]').click();
+    await page.getByText("Alice Example").waitFor();
+    expect(new URL(page.url()).pathname).toBe("/console/");
+    const names = (await page.context().cookies()).map(({ name }) => name);
+    expect(names).not.toContain("pki_session_oidc_tx");
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  }, 30_000);
+
+  test("ends another session with the CSRF token, and that one notices", async () => {
+    const victim = await visit();
+    await logIn(victim.page);
+    await authorities(victim.page);
+    const { page, complaints } = await visit();
+    await logIn(page);
+    await authorities(page);
+    const writes: (string | undefined)[] = [];
+    page.on("request", (request) => {
+      if (request.method() === "DELETE") writes.push(request.headers()["x-csrf-token"]);
+    });
+    await page.getByRole("link", { name: "Sessions" }).click();
+    const ends = page.getByRole("button", { name: "End", exact: true });
+    await ends.first().waitFor();
+    expect(await ends.first().isDisabled()).toBe(true);
+    const ended = page.waitForResponse((answer) => answer.request().method() === "DELETE");
+    await ends.nth(1).click();
+    expect((await ended).status()).toBe(200);
+    expect(writes).toEqual([expect.stringMatching(/^[A-Za-z0-9_-]{43}$/)]);
+    await victim.page.getByRole("link", { name: "Audit events" }).click();
+    await victim.page.getByText("Your session has ended.").waitFor();
+    await loginForm(victim.page);
+    expect([...complaints, ...victim.complaints]).toEqual([]);
+    await victim.page.context().close();
+    await page.context().close();
+  }, 30_000);
+
+  test("takes an API token as well, and forgets it", async () => {
+    const { page } = await visit();
+    const secret = await instance.token(["auditor"], { scope: "platform" });
+    await page.getByText("Use an API token").click();
+    await page.getByLabel("API token", { exact: true }).fill(secret);
+    await page.getByRole("button", { name: "Log in" }).last().click();
+    await authorities(page);
+    expect(await page.context().cookies()).toEqual([]);
+    await page.reload();
+    await loginForm(page);
+    await page.context().close();
+  }, 30_000);
+});
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.listen(0, "127.0.0.1", () => {
+      const address = probe.address();
+      probe.close(() => resolve(typeof address === "object" ? (address?.port ?? 0) : 0));
+    });
+  });
+}

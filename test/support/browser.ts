@@ -1,0 +1,26 @@
+/** Chromium as a person uses it: one browser, a fresh profile for each visit. */
+
+import { type Browser, chromium, type Page } from "playwright-core";
+
+/** Where the browser is; undefined where it is not installed. */
+export const chromiumPath = Bun.which("chromium") ?? undefined;
+
+/** Opens the browser; certificates of tests are from nobody it knows. */
+export const openBrowser = (): Promise<Browser> =>
+  chromium.launch({
+    ...(chromiumPath === undefined ? {} : { executablePath: chromiumPath }),
+    args: ["--no-sandbox", "--disable-gpu"],
+  });
+
+/** A page of a fresh profile, and everything it complained about: errors of scripts, and what its policy kept out. */
+export async function freshPage(browser: Browser): Promise<{ page: Page; complaints: string[] }> {
+  const context = await browser.newContext({ ignoreHTTPSErrors: true });
+  const page = await context.newPage();
+  page.setDefaultTimeout(10_000);
+  const complaints: string[] = [];
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("console", (message) => {
+    if (/Content Security Policy|Refused to/i.test(message.text())) complaints.push(message.text());
+  });
+  return { page, complaints };
+}

@@ -1,0 +1,69 @@
+/** Who is logged in, from the first look at the cookie to the end of the session. */
+
+import { useCallback, useEffect, useState } from "preact/hooks";
+import { replied } from "#web/ui/asked.tsx";
+import type { Caller, OpenedSession } from "./answers.ts";
+import { ask, type Credential } from "./api.ts";
+
+/** `unknown` until the server has said whether the browser has a session. */
+export type LoginState =
+  | { readonly kind: "unknown" }
+  | { readonly kind: "out"; readonly notice: string | undefined }
+  | { readonly kind: "in"; readonly caller: Caller; readonly credential: Credential };
+
+export interface Login {
+  readonly state: LoginState;
+  readonly opened: (session: OpenedSession) => void;
+  readonly tokenGiven: (token: string, caller: Caller) => void;
+  readonly logOut: () => void;
+}
+
+/** Asks once whether the browser has a session, and notices when it ends. */
+export function useLogin(): Login {
+  const [state, setState] = useState<LoginState>({ kind: "unknown" });
+  const [endsAt, setEndsAt] = useState<number>();
+  const out = useCallback((notice?: string) => {
+    setEndsAt(undefined);
+    setState({ kind: "out", notice });
+  }, []);
+  const opened = useCallback(
+    ({ user, csrf_token, expires_at }: OpenedSession) => {
+      const onEnd = () => out(ended);
+      const credential = { kind: "session", csrfToken: csrf_token, onEnd } as const;
+      setEndsAt(Date.parse(expires_at));
+      setState({ kind: "in", caller: user, credential });
+    },
+    [out],
+  );
+  useEffect(() => {
+    const stop = new AbortController();
+    void replied(ask("auth.session", {}, undefined, stop.signal)).then((reply) => {
+      if (stop.signal.aborted) return;
+      if (reply.answered) opened(reply.answer);
+      else out();
+    });
+    return () => stop.abort();
+  }, [opened, out]);
+  useEffect(() => {
+    if (endsAt === undefined) return;
+    const timer = setTimeout(() => out(ended), Math.min(endsAt - Date.now(), longestTimer));
+    return () => clearTimeout(timer);
+  }, [endsAt, out]);
+  const tokenGiven = (token: string, caller: Caller) =>
+    setState({ kind: "in", caller, credential: { kind: "token", token } });
+  const logOut = () => void leave(state).then((left) => left && out());
+  return { state, opened, tokenGiven, logOut };
+}
+
+/** A token is only forgotten; a session is ended on the server, or it would live on. True when one is out. */
+async function leave(state: LoginState): Promise<boolean> {
+  if (state.kind !== "in" || state.credential.kind === "token") return true;
+  const reply = await replied(
+    ask("auth.logout", {}, state.credential, AbortSignal.timeout(10_000)),
+  );
+  return reply.answered;
+}
+
+const ended = "Your session has ended.";
+/** A longer timer of a browser ends at once. */
+const longestTimer = 2_147_483_647;
