@@ -26,6 +26,7 @@ import { reconcileIntents } from "#domain/certificates/reconcile.ts";
 import { type PreparedInstance, prepareInstance } from "#domain/instance.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Log } from "#domain/ports.ts";
+import { rememberShards } from "#domain/revocation/scopes.ts";
 import type { Store } from "#domain/store.ts";
 import { accessLog } from "#http/access-log.ts";
 import { consolePages } from "#http/console.ts";
@@ -121,6 +122,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       onPause: (pause) => log.write("error", "clock_stepped", stepFacts(pause)),
     });
     await clockWatch.open();
+    await rememberShards(store, config.crl.shards);
     const orphans = await reconcileIntents(store, systemClock);
     if (orphans.length > 0) log.write("warn", "intents_orphaned", { count: orphans.length });
     return compose({
@@ -193,7 +195,7 @@ function compose(opened: Opened): App {
     clockWatch,
     weakKeys: () => weakKeys,
   };
-  const parts = domainParts(ground, () => schedules.wake());
+  const parts = domainParts(ground, (kind) => schedules.wake(kind));
   store.onOwnEvents(eventCounters(metrics));
   observeStore(store, metrics);
   const probes = new Probes({

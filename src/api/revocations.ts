@@ -1,4 +1,4 @@
-/** Revocation in JSON: revoke, suspend, release, the list of revoked serials, and the state of the CRL. */
+/** Revocation in JSON: revoke, suspend, release, and the list of revoked serials. */
 
 import { parseSerial } from "#core/ids.ts";
 import { assert } from "#core/problems.ts";
@@ -7,10 +7,8 @@ import { timestamp } from "#core/time.ts";
 import { parseReason, revocationReasons } from "#core/x509/reasons.ts";
 import { type Authorized, type Handler, handler, ok } from "#domain/access/call.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import type { Clock } from "#domain/ports.ts";
-import { type CrlPublisher, fullScope } from "#domain/revocation/crl.ts";
 import type { RevocationRequest, RevocationResult, Revoker } from "#domain/revocation/revoke.ts";
-import type { CrlHead, RevocationRecord } from "#domain/revocation/store.ts";
+import type { RevocationRecord } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 import { pageFields, pageOf } from "./pages.ts";
@@ -18,12 +16,10 @@ import { serialPrefix } from "./serial-prefix.ts";
 
 interface Deps {
   readonly store: Store;
-  readonly clock: Clock;
   readonly revoker: Revoker;
-  readonly publisher: CrlPublisher;
 }
 
-/** Handlers for `cert.revoke`, `cert.suspend`, `cert.release`, `revocation.list`, `crl.status`, `crl.publish`. */
+/** Handlers for `cert.revoke`, `cert.suspend`, `cert.release`, `revocation.list`. */
 export function revocationHandlers(deps: Deps) {
   const { revoker } = deps;
   return {
@@ -49,24 +45,6 @@ export function revocationHandlers(deps: Deps) {
         ok(resultJson(await revoker.release(await requestOf(call, call.path.serial)))),
     }),
     "revocation.list": revocationList(deps.store),
-    "crl.status": handler({
-      summary: "Number, times and size of the published CRL.",
-      path: { id: text() },
-      run: async (call) => {
-        const ca = caOf(call.ca);
-        const head = await deps.store.read.revocations.crlHead(ca.id, fullScope);
-        return ok(statusJson(ca, head, deps.clock));
-      },
-    }),
-    "crl.publish": handler({
-      summary: "Sign and publish the CRL now.",
-      path: { id: text() },
-      run: async (call) => {
-        const ca = caOf(call.ca);
-        const crl = await deps.publisher.publish(ca, call.origin);
-        return ok(statusJson(ca, crl, deps.clock));
-      },
-    }),
   } satisfies Partial<Record<OperationName, Handler>>;
 }
 
@@ -114,22 +92,6 @@ const recordJson = (record: RevocationRecord) => ({
   ...{ revocation_reason: revocationReasons[record.reason], reason: record.reason },
   ...{ known: record.known, revocation_seq: record.sequence },
 });
-
-function statusJson(ca: CaRecord, head: CrlHead | undefined, clock: Clock) {
-  const expired = head !== undefined && head.nextUpdate <= clock.now();
-  const base = head && {
-    ...{ number: head.number, this_update: timestamp(head.thisUpdate) },
-    ...{ next_update: timestamp(head.nextUpdate) },
-  };
-  return {
-    ...{ ca_id: ca.id, sharded: false, shard_count: 0 },
-    base: {
-      ...{ available: head !== undefined && !expired, ...base, expired },
-      revoked_count: head?.entries ?? 0,
-    },
-    delta: { same: true },
-  };
-}
 
 const serial = parsed({ type: "string" }, parseSerial);
 const reason = otherwise(

@@ -11,6 +11,7 @@ import { bulkHandlers } from "#api/bulk.ts";
 import { bulkRevocationHandlers } from "#api/bulk-revocations.ts";
 import { certificateHandlers } from "#api/certificates.ts";
 import { clockHandlers } from "#api/clock.ts";
+import { crlAdministration } from "#api/crls.ts";
 import { crossSignHandlers } from "#api/cross-signs.ts";
 import { externalHandlers } from "#api/external.ts";
 import { type Build as HealthBuild, healthHandlers, type Probes } from "#api/health.ts";
@@ -36,7 +37,7 @@ import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { descriptionHandlers } from "#http/docs.ts";
 import type { Handlers } from "#http/public.ts";
-import { crlRead } from "#protocols/crl.ts";
+import { crlHandlers } from "#protocols/crl.ts";
 import { ocspHandlers } from "#protocols/ocsp.ts";
 import type { Access } from "./access.ts";
 import type { Governance } from "./governance.ts";
@@ -63,7 +64,7 @@ export interface HandlerGround {
 /** The complete set. */
 export function handlersOf(ground: HandlerGround): Handlers {
   const { config, build, store, keys, clock, access, parts, probes, metrics } = ground;
-  const { revoker, publisher, ocsp } = parts.revocation;
+  const { revoker, publisher, scopes, ocsp } = parts.revocation;
   const answers = ocspHandlers({
     ...{ ocsp, clock, httpMaxAgeSeconds: config.ocsp.http_max_age_seconds },
     urlsMax: config.server.ocsp_cache_entries,
@@ -111,9 +112,13 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...certificateHandlers({ store, clock, profiles }),
     ...pinningHandlers({ store }),
     ...transparencyHandlers({ store, monitor: parts.transparency.monitor }),
-    ...revocationHandlers({ store, clock, revoker, publisher }),
+    ...revocationHandlers({ store, revoker }),
     ...bulkRevocationHandlers({ store, profiles, bulk: parts.revocation.bulk }),
-    "crl.read": crlRead({ store, clock, publisher, httpMaxAgeSeconds: 0 }),
+    ...crlAdministration({ clock, publisher, scopes }),
+    ...crlHandlers({
+      ...{ store, clock, publisher, scopes },
+      httpMaxAgeSeconds: config.crl.http_max_age_seconds,
+    }),
     "ocsp.get": answers.get,
     "ocsp.post": answers.post,
   };

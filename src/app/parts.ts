@@ -24,6 +24,7 @@ import type { Clock, Log, Random, Resolver } from "#domain/ports.ts";
 import { LogRegistry } from "#domain/transparency/logs.ts";
 import { openTransparency, type Transparency } from "#domain/transparency/open.ts";
 import { openRevocation, type Revocation } from "#domain/revocation/open.ts";
+import type { CrlKind } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
 import type { Sealing } from "./sealing.ts";
 import { extraTrust, keyRoles } from "./settings.ts";
@@ -62,14 +63,14 @@ export interface Parts {
   readonly reloadProfiles: (config: Config) => void;
 }
 
-/** Builds the domain. `wake` asks the schedule for the CRL job that follows a revocation. */
-export function domainParts(ground: Ground, wake: () => void): Parts {
+/** Builds the domain. `wake` asks the schedule for a CRL job that follows a revocation. */
+export function domainParts(ground: Ground, wake: (kind: CrlKind) => void): Parts {
   const { config, store, keys, clock, random, log } = ground;
   let inForce = new ProfileSet(config.profiles.map(profileOf));
   const profiles = () => inForce;
   const settings = issuanceSettings(config);
   const urlBase = config.crl.base_url;
-  const signers = new CaSigners({ cas: store.read.cas, keys, urlBase });
+  const signers = new CaSigners({ cas: store.read.cas, keys, urlBase, shards: config.crl.shards });
   const registry = new LogRegistry(configuredLogs(config).logs);
   const transparency = openTransparency({
     ...{
@@ -144,6 +145,8 @@ function revocationSettings({ crl, ocsp, issuance, server, ...config }: Config) 
   return {
     crl: {
       ...{ backdateSeconds, baseValidityHours: crl.base_validity_hours },
+      ...{ deltaIntervalMinutes: crl.delta_interval_minutes, keepExpired: crl.keep_expired },
+      ...{ shards: crl.shards, urlBase: crl.base_url },
       refreshAfterRevocationSeconds: crl.refresh_after_revocation_seconds,
     },
     ocsp: {

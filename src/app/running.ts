@@ -8,6 +8,7 @@ import type { Config } from "#config/schema.ts";
 import { configDigest } from "#config/show.ts";
 import type { FailedLogins } from "#domain/access/failed-logins.ts";
 import type { Clock, Log } from "#domain/ports.ts";
+import type { CrlKind } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
 import type { FrontDoor } from "#http/front-door.ts";
 import { Listeners, type TlsMaterial } from "#http/listener.ts";
@@ -21,7 +22,7 @@ import { servingMaterial } from "./serving.ts";
 
 /** Lets what was composed before the schedule existed wake it. */
 export interface Schedules {
-  wake: () => void;
+  wake: (kind: CrlKind) => void;
   /** What preflight sees of the server, once there is one. */
   look?: ServerLook;
 }
@@ -98,7 +99,7 @@ class Server implements Running {
       },
     });
     deps.schedules.look = { lateJobs: () => watch.late() };
-    deps.schedules.wake = () => this.#scheduler.trigger("crl.after_revocation");
+    deps.schedules.wake = (kind) => this.#scheduler.trigger(`crl.${kind}`);
   }
 
   get url(): string {

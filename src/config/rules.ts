@@ -1,4 +1,4 @@
-/** Startup validation across keys: the rows of the contract that need no file, token or database (V-2 to V-14). */
+/** Startup validation across keys: the rows of the contract that need no file, token or database (V-2 to V-15). */
 
 import { isFixedLintRule, isLintRule } from "#core/policy/lint.ts";
 import { canaryProfile } from "#core/policy/profiles.ts";
@@ -24,6 +24,7 @@ export function ruleFaults(
     ...accessFaults(config),
     ...keyFaults(config, isSet),
     ...profileFaults(config),
+    ...crlFaults(config),
   ];
 }
 
@@ -118,6 +119,12 @@ function keyFaults(
     faults.push(fault(passphraseKey, "Only one of passphrase and master_key_file may be set."));
   }
   return faults;
+}
+
+/** V-15: without an address nobody could find the partition of a certificate. */
+function crlFaults({ crl }: Config): readonly Fault[] {
+  if (crl.shards < 2 || crl.base_url !== undefined) return [];
+  return [fault("crl.shards", "Needs crl.base_url or server.public_url for the pointers to them.")];
 }
 
 /** V-13 and CFG-10. */

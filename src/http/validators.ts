@@ -1,6 +1,7 @@
 /** Conditional requests for public artefacts: the headers of what may be cached, and 304 (RFC 9110 §13). */
 
 import type { Instant } from "#core/time.ts";
+import { byteRange, cut } from "./ranges.ts";
 
 import type { DerAnswer } from "./public.ts";
 
@@ -34,11 +35,72 @@ export function artefact(content: TimedContent): Artefact {
   return { content, validators: { etag: tagOf(sha256), ...times }, described: described(content) };
 }
 
+/** Timed content that is too long to be held: its octets come when they are asked for. */
+export interface LongContent extends Omit<TimedContent, "body"> {
+  /** Octets of the whole. */
+  readonly size: number;
+  /** The pieces from the one that holds octet `first` on, with the offset of its beginning. */
+  from(first: number): { readonly offset: number; readonly pieces: AsyncIterable<Uint8Array> };
+}
+
+/**
+ * 200, 206 for one range of octets, 304 as `cacheable`, or 416; HEAD is told the length and nothing is read. A range is
+ * ignored when If-Range names another version (RFC 9110 §13.1.5).
+ */
+export async function cacheableInParts(
+  request: Request,
+  content: LongContent,
+  now: Instant,
+): Promise<Response> {
+  const { content: facts, validators } = artefact({ ...content, body: "" });
+  const caching = { "cache-control": cacheControl(content, now), ...validators };
+  const headers = { ...caching, "accept-ranges": "bytes", ...kindOf(facts) };
+  if (unchanged(request.headers, facts)) {
+    return new Response(null, { status: 304, headers: caching });
+  }
+  const { size } = content;
+  const wanted = namesVersion(request.headers.get("if-range"), content)
+    ? byteRange(request.headers.get("range"), size)
+    : undefined;
+  if (wanted === "none") {
+    const unsatisfied = { ...caching, "content-range": `bytes */${size}` };
+    return new Response(null, { status: 416, headers: unsatisfied });
+  }
+  const range = wanted ?? { first: 0, last: size - 1 };
+  const status = wanted === undefined ? 200 : 206;
+  const length = { "content-length": String(range.last + 1 - range.first) };
+  const place = wanted && { "content-range": `bytes ${range.first}-${range.last}/${size}` };
+  const described = { ...headers, ...length, ...place };
+  if (request.method === "HEAD") return new Response(null, { status, headers: described });
+  const { offset, pieces } = content.from(range.first);
+  const body = cut(pieces, offset, range);
+  const short = range.last - range.first < heldOctetsMax;
+  return new Response(short ? await held(body) : streamOf(body), { status, headers: described });
+}
+
+// What is sent as one piece goes out with its length, and not in chunks.
+async function held(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array<ArrayBuffer>> {
+  const parts: Uint8Array[] = [];
+  for await (const piece of pieces) parts.push(piece);
+  return Buffer.concat(parts);
+}
+
+/** Reads one piece whenever the receiver has taken the last. */
+function streamOf(pieces: AsyncGenerator<Uint8Array>): ReadableStream {
+  return new ReadableStream({
+    pull: async (controller) => {
+      const { value, done } = await pieces.next();
+      if (done === true) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: async () => void (await pieces.return(undefined)),
+  });
+}
+
 /** 200 with validators, or 304 when the asker has these very octets already; HEAD is left to the listener. */
 export function cacheable(request: Request, given: Artefact, now: Instant): Response {
   const { content, validators } = given;
-  const cacheControl = `public, max-age=${maxAge(content, now)}, no-transform`;
-  const headers = { "cache-control": cacheControl, ...validators };
+  const headers = { "cache-control": cacheControl(content, now), ...validators };
   if (unchanged(request.headers, content)) return new Response(null, { status: 304, headers });
   return new Response(octets(content), { headers: { ...headers, ...given.described } });
 }
@@ -85,8 +147,14 @@ export function cacheableFor(request: Request, maxAgeSeconds: number, content: C
   return new Response(octets(content), { headers: { ...headers, ...described(content) } });
 }
 
+const cacheControl = (content: Omit<TimedContent, "body">, now: Instant): string =>
+  `public, max-age=${maxAge(content, now)}, no-transform`;
+
 /** Seconds from now to `expires`, within 0 and `maxAgeSeconds`. */
-function maxAge({ expires, maxAgeSeconds }: TimedContent, now: Instant): number {
+function maxAge(
+  { expires, maxAgeSeconds }: Pick<TimedContent, "expires" | "maxAgeSeconds">,
+  now: Instant,
+): number {
   return Math.max(0, Math.min(Math.floor((expires - now) / 1000), maxAgeSeconds));
 }
 
@@ -106,9 +174,19 @@ const namesTag = (tags: string | null, { sha256 }: Content): boolean =>
 
 const tagOf = (sha256: string): string => `"${sha256}"`;
 
-const described = ({ body, contentType, disposition }: Content): Record<string, string> => ({
+/** True without If-Range, or when it names this very version by its tag or time. */
+function namesVersion(value: string | null, content: Omit<TimedContent, "body">): boolean {
+  if (value === null) return true;
+  return value.trim() === tagOf(content.sha256) || Date.parse(value) === content.lastModified;
+}
+
+const described = (content: Content): Record<string, string> => ({
+  ...kindOf(content),
+  "content-length": String(Buffer.byteLength(content.body)),
+});
+
+const kindOf = ({ contentType, disposition }: Content): Record<string, string> => ({
   "content-type": contentType,
-  "content-length": String(Buffer.byteLength(body)),
   ...(disposition === undefined ? {} : { "content-disposition": disposition }),
 });
 
@@ -117,3 +195,5 @@ const octets = ({ body }: Content) => body as string | Uint8Array<ArrayBuffer>;
 
 /** IMF-fixdate (RFC 9110 §5.6.7). */
 const httpDate = (at: Instant): string => new Date(at).toUTCString();
+
+const heldOctetsMax = 1024 * 1024;

@@ -8,7 +8,7 @@ import type { Responders } from "#domain/revocation/responder.ts";
 import type { Job } from "./scheduler.ts";
 
 export interface JobDeps {
-  readonly crls: Pick<CrlRefresh, "afterRevocations" | "renewals">;
+  readonly crls: Pick<CrlRefresh, "deltas" | "bases" | "renewals">;
   readonly responders: Pick<Responders, "renewals">;
   /** Finishes bulk revocations that a crash left open. */
   readonly bulkRevocations: Pick<BulkRevocation, "resume">;
@@ -32,7 +32,8 @@ export interface JobDeps {
 
 /** The schedule. Columns: name, seconds between runs, work. */
 export const schedule = (deps: JobDeps): readonly Job[] => [
-  { name: "crl.after_revocation", everySeconds: 1, run: () => deps.crls.afterRevocations() },
+  { name: "crl.delta", everySeconds: 0.25, run: () => deps.crls.deltas() },
+  { name: "crl.base", everySeconds: 1, run: () => deps.crls.bases() },
   { name: "crl.renew", everySeconds: 60, run: () => deps.crls.renewals() },
   { name: "responder.renew", everySeconds: 300, run: () => deps.responders.renewals() },
   { name: "bulk.resume", everySeconds: 60, run: () => deps.bulkRevocations.resume() },

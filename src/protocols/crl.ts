@@ -1,38 +1,60 @@
-/** GET /api/ca/{id}/crl: the published CRL as DER or PEM, with validators that agree on every replica. */
+/** GET /api/ca/{id}/crl and its deltas and partitions: published lists as DER or PEM, the same octets on every replica. */
 
-import { sha256Hex } from "#core/crypto.ts";
-import { encodePem } from "#core/asn1/pem.ts";
+import { createHash } from "#core/crypto.ts";
+import { pemFoot, pemHead, pemLines } from "#core/asn1/pem.ts";
 import { caId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
+import { segmentOctets } from "#core/x509/crl-segments.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { CrlPublisher } from "#domain/revocation/crl.ts";
-import type { CrlRecord } from "#domain/revocation/store.ts";
+import { type CrlScopes, fullScope, partitionNumber } from "#domain/revocation/scopes.ts";
+import type { CrlHead, CrlKind } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
-import type { PublicHandler } from "#http/public.ts";
-import { artefact, cacheable, type TimedContent } from "#http/validators.ts";
+import type { PublicHandler, PublicRequest } from "#http/public.ts";
+import { cacheableInParts, type LongContent } from "#http/validators.ts";
 
 interface Deps {
   readonly store: Store;
   readonly clock: Clock;
-  readonly publisher: Pick<CrlPublisher, "current">;
+  readonly publisher: Pick<CrlPublisher, "current" | "pieces">;
+  readonly scopes: Pick<CrlScopes, "named">;
   /** `crl.http_max_age_seconds`; 0 means until nextUpdate. */
   readonly httpMaxAgeSeconds: number;
 }
 
 /**
- * Serves the full base CRL. Refuses `not_found` for an unknown CA, `bad_query` for another `format` than `der` and `pem`,
- * `crl_unavailable` when none is unexpired and none can be signed.
+ * Serves every list of a CA. Refuses `not_found` for an unknown CA, `bad_partition`, `bad_query` for another `format` than
+ * `der` and `pem`, `crl_unavailable` when none is unexpired and none can be signed.
  */
-export function crlRead(deps: Deps): PublicHandler {
-  const maxAgeSeconds =
-    deps.httpMaxAgeSeconds === 0 ? week : Math.min(deps.httpMaxAgeSeconds, week);
-  return async ({ request, path, query }) => {
-    const pem = wantsPem(query);
-    const ca = await deps.store.read.cas.byId(caId(path.id ?? ""));
+export function crlHandlers(deps: Deps) {
+  const full = async () => fullScope;
+  const partition = (ca: CaRecord, { path }: PublicRequest) =>
+    deps.scopes.named(ca.id, path.shard ?? "");
+  const pems = new PemFacts(deps.publisher);
+  return {
+    "crl.read": served(deps, pems, full, "base"),
+    "crl.delta": served(deps, pems, full, "delta"),
+    "crl.partition": served(deps, pems, partition, "base"),
+    "crl.partition_delta": served(deps, pems, partition, "delta"),
+  };
+}
+
+function served(
+  { store, clock, publisher, httpMaxAgeSeconds }: Deps,
+  pems: PemFacts,
+  scopeOf: (ca: CaRecord, request: PublicRequest) => Promise<string>,
+  kind: CrlKind,
+): PublicHandler {
+  const maxAgeSeconds = httpMaxAgeSeconds === 0 ? week : Math.min(httpMaxAgeSeconds, week);
+  return async (asked) => {
+    const pem = wantsPem(asked.query);
+    const ca = await store.read.cas.byId(caId(asked.path.id ?? ""));
     if (ca === undefined) throw refuse("not_found");
-    const crl = await deps.publisher.current(ca);
-    const rendered = artefact({ ...(pem ? asPem(crl) : asDer(crl)), maxAgeSeconds });
-    return cacheable(request, rendered, deps.clock.now());
+    const crl = await publisher.current(ca, await scopeOf(ca, asked), kind);
+    const timed = { lastModified: crl.thisUpdate, expires: crl.nextUpdate, maxAgeSeconds };
+    const rendered = pem ? await asPem(publisher, pems, crl) : asDer(publisher, crl);
+    return cacheableInParts(asked.request, { ...rendered, ...timed }, clock.now());
   };
 }
 
@@ -43,21 +65,76 @@ function wantsPem(query: string): boolean {
   throw refuse("bad_query", { parameter: "format", reason: "must be der or pem" });
 }
 
-type Rendered = Omit<TimedContent, "maxAgeSeconds">;
+type Rendered = Omit<LongContent, "maxAgeSeconds" | "lastModified" | "expires">;
 
-const asDer = (crl: CrlRecord): Rendered => ({
-  ...{ body: crl.der, contentType: "application/pkix-crl", sha256: crl.sha256 },
-  ...{ lastModified: crl.thisUpdate, expires: crl.nextUpdate },
-  disposition: 'attachment; filename="crl.der"',
+const asDer = (publisher: Deps["publisher"], crl: CrlHead): Rendered => ({
+  ...{ size: crl.size, sha256: crl.sha256, contentType: "application/pkix-crl" },
+  disposition: `attachment; filename="${nameOf(crl)}.der"`,
+  from: (first) => {
+    const position = Math.floor(first / segmentOctets);
+    return { offset: position * segmentOctets, pieces: publisher.pieces(crl, position) };
+  },
 });
 
-function asPem(crl: CrlRecord): Rendered {
-  const body = encodePem("X509 CRL", crl.der);
+async function asPem(
+  publisher: Deps["publisher"],
+  pems: PemFacts,
+  crl: CrlHead,
+): Promise<Rendered> {
   return {
-    ...{ body, contentType: "application/x-pem-file", sha256: sha256Hex(Buffer.from(body)) },
-    ...{ lastModified: crl.thisUpdate, expires: crl.nextUpdate },
-    disposition: 'attachment; filename="crl.pem"',
+    ...(await pems.of(crl)),
+    ...{ contentType: "application/x-pem-file" },
+    disposition: `attachment; filename="${nameOf(crl)}.pem"`,
+    from: () => ({ offset: 0, pieces: pemOf(publisher.pieces(crl)) }),
   };
 }
 
+/** Length and digest of lists as PEM, each counted once. */
+class PemFacts {
+  readonly #publisher: Deps["publisher"];
+  readonly #known = new Map<string, { readonly size: number; readonly sha256: string }>();
+
+  constructor(publisher: Deps["publisher"]) {
+    this.#publisher = publisher;
+  }
+
+  async of(crl: CrlHead): Promise<{ readonly size: number; readonly sha256: string }> {
+    const known = this.#known.get(crl.sha256);
+    if (known !== undefined) return known;
+    const hash = createHash("sha256");
+    let size = 0;
+    for await (const piece of pemOf(this.#publisher.pieces(crl))) {
+      hash.update(piece);
+      size += piece.length;
+    }
+    if (this.#known.size >= knownMax) this.#known.clear();
+    const facts = { size, sha256: hash.digest("hex") };
+    this.#known.set(crl.sha256, facts);
+    return facts;
+  }
+}
+
+async function* pemOf(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(pemHead(label));
+  let held = new Uint8Array(0);
+  for await (const piece of pieces) {
+    const octets = held.length === 0 ? piece : Buffer.concat([held, piece]);
+    const whole = octets.length - (octets.length % lineOctets);
+    if (whole > 0) yield Buffer.from(pemLines(octets.subarray(0, whole)));
+    held = octets.slice(whole);
+  }
+  yield Buffer.from(`${held.length === 0 ? "" : pemLines(held)}${pemFoot(label)}`);
+}
+
+/** `crl`, `crl-delta`, `crl-<n>`, `crl-<n>-delta`. */
+function nameOf({ scope, base }: CrlHead): string {
+  const number = partitionNumber(scope);
+  const partition = number === undefined ? "" : `-${number}`;
+  return `crl${partition}${base === undefined ? "" : "-delta"}`;
+}
+
+const label = "X509 CRL";
+/** Octets of a line of 64 characters (RFC 7468 §2). */
+const lineOctets = 48;
 const week = 604_800;
+const knownMax = 256;

@@ -114,29 +114,3 @@ test("the list shows revoked and held, newest first, by prefix and page", async 
   expect(prefixed.total).toBe(2);
   expect(await refusalOf(call("revocation.list", { query: "serial_prefix=x" }))).toBe("bad_query");
 });
-
-test("the CRL status follows publication and expiry", async () => {
-  expect((await call("crl.status")).base).toEqual({
-    ...{ available: false, expired: false, revoked_count: 0 },
-  });
-  await call("cert.revoke", { body: { serial: "5" } });
-  const published = await call("crl.publish");
-  expect(published).toEqual({
-    ...{ ca_id: small.ca.id, sharded: false, shard_count: 0, delta: { same: true } },
-    base: {
-      ...{ available: true, number: 1, this_update: "2026-06-01T11:55:00.000000Z" },
-      ...{ next_update: "2026-06-08T12:00:00.000000Z", expired: false, revoked_count: 1 },
-    },
-  });
-  expect(await call("crl.status")).toEqual(published);
-  small.clock.advance(169 * 3600);
-  expect((await call("crl.status")).base).toMatchObject({ available: false, expired: true });
-});
-
-test("publishing the CRL needs ca:manage and names its caller", async () => {
-  expect(await refusalOf(call("crl.publish", { origin: issuer }))).toBe("forbidden");
-  await call("crl.publish");
-  expect([...small.store.state.events.values()].at(-1)).toMatchObject({
-    ...{ action: "crl.publish", result: "success", actor: "root" },
-  });
-});

@@ -10,10 +10,11 @@ import { rpcMethods } from "#api/rpc/methods.ts";
 import { validationHandlers } from "#api/validation.ts";
 import type { Principal } from "#core/access/principal.ts";
 import { type Role, roles } from "#core/access/roles.ts";
-import { Problem } from "#core/problems.ts";
+import { Problem, refuse } from "#core/problems.ts";
 import { messageJson, readMessageJson } from "#core/protobuf/json.ts";
 import type { Message, ProtoSchema } from "#core/protobuf/schema.ts";
 import { decodeMessage, encodeMessage } from "#core/protobuf/wire.ts";
+import { optional, text } from "#core/shape.ts";
 import { handler, ok } from "#domain/access/call.ts";
 import { type Perform, pipeline } from "#domain/access/perform.ts";
 import type { Handlers } from "#http/public.ts";
@@ -28,10 +29,15 @@ const methods = rpcMethods({
   nonceSupported: true,
   delegatedResponder: false,
 });
+const at = "2026-06-01T12:00:00.000000Z";
 const crlStatus = handler({
   summary: "",
-  run: async () =>
-    ok({ shard_count: 0, base: { number: 7, this_update: "2026-06-01T12:00:00.000000Z" } }),
+  query: { shard: optional(text()) },
+  run: async ({ query: { shard } }) => {
+    if (shard === "3") throw refuse("bad_partition", { shard_count: 2 });
+    const base = { number: 7, this_update: at };
+    return ok({ shard_count: 2, base, delta: { available: true, number: 8, this_update: at } });
+  },
 });
 const handlers = {
   ...{ ...authorityHandlers(world), ...issuanceHandlers(world), ...certificateHandlers(world) },
@@ -105,9 +111,16 @@ test("a report over RPC has every member of the report of REST, whatever the ver
 });
 
 test("metadata of CRL and OCSP names the addresses stamped into certificates", async () => {
+  const lists = { crl_number: 7, this_update: at, delta_available: true, shard_count: 2 };
+  const expected = { ...lists, delta_crl_number: 8, delta_this_update: at };
+  const crl = `http://pki.test/api/ca/${caId}/crl`;
   expect(await call("proto", "GetCRLMetadata", { ca_id: caId })).toEqual({
-    ...{ scope: "full", crl_number: 7, this_update: "2026-06-01T12:00:00.000000Z" },
-    crl_url: `http://pki.test/api/ca/${caId}/crl`,
+    ...{ ...expected, scope: "full", crl_url: crl, delta_crl_url: `${crl}/delta` },
+  });
+  const partition = `${crl}/partition/1`;
+  expect(await call("proto", "GetCRLMetadata", { ca_id: caId, shard: 1 })).toEqual({
+    ...{ ...expected, scope: "partition-1" },
+    ...{ crl_url: partition, delta_crl_url: `${partition}/delta` },
   });
   expect(await call("json", "GetOCSPMetadata", { ca_id: caId })).toEqual({
     ...{ ocsp_urls: [`http://pki.test/api/ca/${caId}/ocsp`], nonce_supported: true },

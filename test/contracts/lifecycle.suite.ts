@@ -94,7 +94,7 @@ export function lifecycle(given: Given): void {
     const beyond = () => store.read.certificates.signedBeyond(home, own.serial);
     await make.issue(store, own);
     expect(await beyond()).toBe(false);
-    await store.atomically((tx) => tx.revocations.reserveCrl(home, "full", noon));
+    await store.atomically((tx) => tx.revocations.reserveCrl(home, "full", noon, 0));
     expect(await beyond()).toBe(true);
     const other = make.certificate();
     await make.issue(store, other);

@@ -9,6 +9,7 @@ import type { Page, PageKey } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
 import { bulkContract } from "./store-bulk.suite.ts";
 import { bulkRevocationContract } from "./store-bulk-revocations.suite.ts";
+import { crlContract } from "./store-crls.suite.ts";
 import { envelopeContract } from "./store-envelopes.suite.ts";
 import { keyCheckContract } from "./store-key-checks.suite.ts";
 import { supersededContract } from "./store-superseded.suite.ts";
@@ -40,7 +41,8 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     certificates(given);
     search(given);
     revocations(given);
-    crls(given);
+    responders(given);
+    crlContract(given);
     access(given);
     keyCheckContract(given);
     bulkContract(given);
@@ -351,7 +353,7 @@ function revocations(given: Given): void {
     }
   });
 
-  test("revocations are listed newest first and walked for CRLs oldest first", async () => {
+  test("revocations are listed newest first", async () => {
     const { store, home } = given();
     const serials = ["77001", "77002", "88001"] as Serial[]; // Decimal, no leading zeros.
     for (const serial of serials) {
@@ -363,41 +365,10 @@ function revocations(given: Given): void {
     expect(walked.map(({ serial }) => serial)).toEqual(serials.toReversed());
     const prefixed = await page(5, undefined, "77");
     expect([prefixed.total, prefixed.next]).toEqual([2, undefined]);
-    const first = await store.read.revocations.entries(home, 2, 0);
-    expect(first.map(({ serial }) => serial)).toEqual(serials.slice(0, 2));
-    const rest = await store.read.revocations.entries(home, 2, first[1]?.sequence ?? 0);
-    expect(rest.map(({ serial }) => serial)).toEqual(serials.slice(2));
   });
 }
 
-function crls(given: Given): void {
-  test("CRL-1, CRL-2: numbers strictly increase per scope, and thisUpdate by whole seconds", async () => {
-    const { store, home } = given();
-    const reserve = (scope: string, milliseconds: number) =>
-      store.atomically((tx) =>
-        tx.revocations.reserveCrl(home, scope, instant(noon + milliseconds)),
-      );
-    expect(await reserve("full", 900)).toEqual({ number: 1, thisUpdate: noon });
-    expect(await reserve("full", 950)).toEqual({ number: 2, thisUpdate: later(1) });
-    expect(await reserve("full", 60_000)).toEqual({ number: 3, thisUpdate: later(60) });
-    expect(await reserve("full", 0)).toEqual({ number: 4, thisUpdate: later(61) });
-    expect(await reserve("shard-1", 0)).toEqual({ number: 1, thisUpdate: noon });
-  });
-
-  test("the latest CRL of a scope is the one with the highest number", async () => {
-    const { store, home } = given();
-    expect(await store.read.revocations.latestCrl(home, "full")).toBeUndefined();
-    expect(await store.read.revocations.crlHead(home, "full")).toBeUndefined();
-    const [two, ten] = [2, 10].map((number) => make.crl({ caId: home, number }));
-    for (const row of [ten, two]) {
-      if (row) await store.atomically((tx) => tx.revocations.publishCrl(row));
-    }
-    const shard = make.crl({ caId: home, scope: "shard-1", number: 11 });
-    await store.atomically((tx) => tx.revocations.publishCrl(shard));
-    expect(await store.read.revocations.latestCrl(home, "full")).toEqual(ten);
-    expect(await store.read.revocations.crlHead(home, "full")).toMatchObject({ number: 10 });
-  });
-
+function responders(given: Given): void {
   test("the newest responder of a CA is the one that counts", async () => {
     const { store, home } = given();
     expect(await store.read.revocations.responder(home)).toBeUndefined();

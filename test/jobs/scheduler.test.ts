@@ -107,7 +107,7 @@ function recordingJobs(ahead?: { readonly from: Instant; readonly to: Instant })
   const work = (name: string) => async () => {
     called.push(name);
   };
-  const crls = { afterRevocations: work("after"), renewals: work("crls") };
+  const crls = { deltas: work("deltas"), bases: work("bases"), renewals: work("crls") };
   const jobs = schedule({
     crls,
     bulkRevocations: { resume: work("bulk") },
@@ -131,7 +131,8 @@ test("the schedule calls each of its jobs", async () => {
   const { jobs, called } = recordingJobs();
   for (const job of jobs) await job.run();
   expect(called).toEqual([
-    "after",
+    "deltas",
+    "bases",
     "crls",
     "responders",
     "bulk",

@@ -7,14 +7,14 @@ import { sha256Hex } from "#core/crypto.ts";
 import { refuse } from "#core/problems.ts";
 import { parseCrl } from "#core/x509/crl.ts";
 import type { PublicHandler } from "#http/public.ts";
-import { crlRead } from "#protocols/crl.ts";
+import { crlHandlers } from "#protocols/crl.ts";
 import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
 
 let small: SmallCa;
 let read: PublicHandler;
 beforeEach(async () => {
   small = await smallCa();
-  read = crlRead({ ...small, httpMaxAgeSeconds: 0 });
+  read = crlHandlers({ ...small, httpMaxAgeSeconds: 0 })["crl.read"];
 });
 
 const get = (query = "", headers: Record<string, string> = {}, id: string = small.ca.id) => {
@@ -33,6 +33,7 @@ test("a CRL is built at first use and carries its validators", async () => {
   const body = await response.clone().bytes();
   expect(parseCrl(body).number).toBe(1);
   expect(Object.fromEntries(response.headers)).toEqual({
+    "accept-ranges": "bytes",
     "content-type": "application/pkix-crl",
     "content-disposition": 'attachment; filename="crl.der"',
     "content-length": String(body.length),
@@ -46,7 +47,7 @@ test("a CRL is built at first use and carries its validators", async () => {
 test("the same octets are served until another CRL is published", async () => {
   const first = await (await get()).bytes();
   expect(await (await get()).bytes()).toEqual(first);
-  await small.publisher.publish(small.ca, rootOrigin);
+  await small.publisher.publishBase(small.ca, rootOrigin);
   expect(parseCrl(await (await get()).bytes()).number).toBe(2);
 });
 

@@ -5,6 +5,7 @@ import { auditHandlers } from "#api/audit.ts";
 import { authorityHandlers } from "#api/authorities.ts";
 import { blockedKeyHandlers } from "#api/blocked-keys.ts";
 import { certificateHandlers } from "#api/certificates.ts";
+import { crlAdministration } from "#api/crls.ts";
 import { crossSignHandlers } from "#api/cross-signs.ts";
 import { grantHandlers } from "#api/grants.ts";
 import { issuanceHandlers } from "#api/issuance.ts";
@@ -55,7 +56,8 @@ export async function governedWorld() {
   const known = knownPrincipals(tokens);
   const granting = new Granting({ store, clock, random, source: grants, known });
   const revoker = new Revoker({ ...world, holdPermitted: () => true, changed: () => {} });
-  const publisher = { publish: async () => ({ number: 1 }) } as never; // Not asked by these tests.
+  const publisher = { publish: async () => ({ base: { number: 1 } }) } as never; // Not asked by these tests.
+  const scopes = {} as never; // As above.
   const retirement = new Retirement({ ...world, revoker, publisher } as never); // As above.
   const handlers: Partial<Record<OperationName, unknown>> = {
     ...authorityHandlers(world),
@@ -64,7 +66,8 @@ export async function governedWorld() {
     ...validationHandlers(world),
     ...crossSignHandlers({ ...world, crossSigning: {} as never }), // As above.
     ...rolloverHandlers({ ...world, retirement }),
-    ...revocationHandlers({ ...world, revoker, publisher }),
+    ...revocationHandlers({ ...world, revoker }),
+    ...crlAdministration({ ...world, publisher, scopes }),
     ...transparencyHandlers({ store, monitor: { run: async () => ({}) as never } }), // As above.
     ...blockedKeyHandlers({ store, blockedKeys: new BlockedKeys(world) }),
     ...auditHandlers({ store }),

@@ -43,6 +43,8 @@ import { keyPair } from "./x509.ts";
 
 export interface WorldOptions {
   readonly urlBase?: string;
+  /** `crl.shards`. */
+  readonly shards?: number;
   readonly profiles?: readonly Profile[];
   readonly random?: Random;
   /** Of classical CA keys; the memory keys hold both kinds. */
@@ -71,7 +73,8 @@ export function issuanceWorld(options: WorldOptions = {}) {
   };
   let profileSet = new ProfileSet(options.profiles);
   const profiles = () => profileSet;
-  const signers = new CaSigners({ cas: store.read.cas, keys, urlBase });
+  const shards = options.shards ?? 0;
+  const signers = new CaSigners({ cas: store.read.cas, keys, urlBase, shards });
   const resolver = options.resolver ?? silentResolver;
   const { caaIdentifier: identifier, caaCacheTtlSeconds: cacheTtlSeconds = 300 } = options;
   const caa = new CaaGate({ resolver, clock, identifier, cacheTtlSeconds });

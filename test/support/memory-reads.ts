@@ -15,6 +15,7 @@ import { grantReads } from "./memory-grants.ts";
 import { keyCheckReads } from "./memory-key-checks.ts";
 import { tenantReads } from "./memory-tenants.ts";
 import { transparencyReads } from "./memory-transparency.ts";
+import { crlReads } from "./memory-crls.ts";
 import { headOf, type MemoryState, pageOf, serialKey } from "./memory-state.ts";
 
 /** Reads over the state and the access log, which no unit of work touches. */
@@ -206,10 +207,6 @@ const startsWith = (serial: string, prefix: string) =>
     : serial.startsWith(prefix);
 
 function revocationReads(state: MemoryState): Reads["revocations"] {
-  const latest = (ca: string, scope: string) =>
-    [...state.crls.values()]
-      .filter((crl) => crl.caId === ca && crl.scope === scope)
-      .sort((a, b) => b.number - a.number)[0];
   return {
     bySerial: async (ca, serial) => state.revocations.get(serialKey(ca, serial)),
     standing: async (ca, serial) => {
@@ -227,15 +224,9 @@ function revocationReads(state: MemoryState): Reads["revocations"] {
         limit,
         after,
       ),
-    entries: async (ca, limit, afterSequence) =>
-      [...state.revocations.values()]
-        .filter((row) => row.caId === ca && row.sequence > afterSequence)
-        .sort((a, b) => a.sequence - b.sequence)
-        .slice(0, limit),
     sequence: () => state.counters.get("revocation") ?? 0,
     lastChange: async (ca) => state.counters.get(ca) ?? 0,
-    latestCrl: async (ca, scope) => latest(ca, scope),
-    crlHead: async (ca, scope) => latest(ca, scope),
+    ...crlReads(state),
     responder: async (ca) =>
       [...state.responders.values()]
         .filter((responder) => responder.caId === ca)

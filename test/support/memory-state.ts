@@ -16,7 +16,13 @@ import type {
   PrecertificateRecord,
 } from "#domain/transparency/store.ts";
 import type { BulkRun } from "#domain/revocation/bulk-store.ts";
-import type { CrlRecord, ResponderRecord, RevocationRecord } from "#domain/revocation/store.ts";
+import type {
+  CrlHead,
+  ReleasedEntry,
+  ResponderRecord,
+  RevocationRecord,
+  StampRecord,
+} from "#domain/revocation/store.ts";
 import type { TenantRecord } from "#domain/tenants/store.ts";
 
 /** Everything the store knows; maps are keyed by the text a unique index would hold. */
@@ -26,8 +32,17 @@ export interface MemoryState {
   readonly certificates: Map<string, CertificateRecord>;
   readonly intents: Map<string, IntentRecord>;
   readonly revocations: Map<string, RevocationRecord>;
-  readonly crls: Map<string, CrlRecord>;
-  readonly crlReservations: Map<string, { readonly number: number; readonly thisUpdate: Instant }>;
+  readonly releases: Map<string, Omit<ReleasedEntry, "kind" | "stamp"> & { readonly caId: CaId }>;
+  readonly crls: Map<string, CrlHead>;
+  /** By list and position. */
+  readonly crlPieces: Map<string, Uint8Array>;
+  readonly crlReservations: Map<
+    string,
+    { readonly number: number; readonly thisUpdate: Instant; readonly sequence: number }
+  >;
+  readonly stamps: Map<string, StampRecord>;
+  /** By CA, partition, serial and modulus. */
+  readonly members: Map<string, true>;
   readonly responders: Map<string, ResponderRecord>;
   readonly bulkOperations: Map<string, BulkOperation>;
   readonly bulkItems: Map<string, BulkItem & { readonly operation: string }>;

@@ -5,7 +5,7 @@ import { detailText } from "#core/audit/actions.ts";
 import { type LedgerEntry, ledgerHash } from "#core/audit/ledger.ts";
 import type { CaId } from "#core/ids.ts";
 import { assert, refuse } from "#core/problems.ts";
-import { instant, timestamp, wholeSecond } from "#core/time.ts";
+import { instant, timestamp } from "#core/time.ts";
 import { spkiSha256 } from "#core/x509/public-keys.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
 import type { IntentRecord } from "#domain/certificates/store.ts";
@@ -13,6 +13,7 @@ import type { Store, Unit } from "#domain/store.ts";
 import { type TenantRecord, unlimited } from "#domain/tenants/store.ts";
 import { bulkWrites } from "./memory-bulk.ts";
 import { bulkRevocationWrites } from "./memory-bulk-revocations.ts";
+import { crlWrites } from "./memory-crls.ts";
 import { envelopeWrites } from "./memory-envelopes.ts";
 import { grantWrites } from "./memory-grants.ts";
 import { keyCheckWrites } from "./memory-key-checks.ts";
@@ -252,20 +253,18 @@ function revocationWrites(state: MemoryState): Unit["revocations"] {
       }
     },
     remove: async (ca, serial) => {
+      const row = state.revocations.get(serialKey(ca, serial));
       state.revocations.delete(serialKey(ca, serial));
-      return nextSequence(ca);
+      const sequence = nextSequence(ca);
+      if (row !== undefined) {
+        const { revokedAt, expiresAt, sequence: since } = row;
+        const release = { caId: ca, serial, since, sequence, revokedAt, expiresAt };
+        state.releases.set(`${ca}/${sequence}`, release);
+      }
+      return sequence;
     },
     lock: async (ca, serial) => state.revocations.get(serialKey(ca, serial)),
-    reserveCrl: async (ca, scope, wanted) => {
-      const latest = state.crlReservations.get(`${ca}/${scope}`) ?? { number: 0, thisUpdate: 0 };
-      const soonest = Math.max(wholeSecond(wanted), latest.thisUpdate + 1000);
-      const reserved = { number: latest.number + 1, thisUpdate: instant(soonest) };
-      state.crlReservations.set(`${ca}/${scope}`, reserved);
-      return reserved;
-    },
-    publishCrl: async (crl) => {
-      state.crls.set(`${crl.caId}/${crl.scope}/${crl.number}`, crl);
-    },
+    ...crlWrites(state),
     putResponder: async (responder) => {
       state.responders.set(serialKey(responder.caId, responder.serial), responder);
     },
@@ -334,6 +333,7 @@ const emptyState = (): MemoryState => ({
     intents: new Map(),
     revocations: new Map(),
   },
+  ...{ releases: new Map(), crlPieces: new Map(), stamps: new Map(), members: new Map() },
   ...{ crls: new Map(), crlReservations: new Map(), responders: new Map(), tokens: new Map() },
   ...{ bulkOperations: new Map(), bulkItems: new Map() },
   ...{ bulkRuns: new Map(), bulkSerials: new Map() },

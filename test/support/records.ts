@@ -7,7 +7,7 @@ import { instant, timestamp } from "#core/time.ts";
 import type { ApiTokenRecord } from "#domain/access/store.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { CertificateRecord, IntentRecord } from "#domain/certificates/store.ts";
-import type { CrlRecord, ResponderRecord, RevocationRecord } from "#domain/revocation/store.ts";
+import type { CrlHead, ResponderRecord, RevocationRecord } from "#domain/revocation/store.ts";
 import type { Store, Unit } from "#domain/store.ts";
 import { type TenantRecord, unlimited } from "#domain/tenants/store.ts";
 
@@ -78,12 +78,12 @@ export function revocation(
   };
 }
 
-export function crl(facts: Partial<CrlRecord> = {}): CrlRecord {
+export function crl(facts: Partial<CrlHead> = {}): CrlHead {
   return {
     ...{ caId: caId("ca"), scope: "full", number: 1, thisUpdate: noon, sequence: 0, entries: 0 },
+    ...{ base: undefined, size: 2, modulus: 0, urls: [], prior: undefined },
     ...{
       nextUpdate: instant(noon + 86_400_000),
-      der: Uint8Array.of(48, 0),
       sha256: "ef".repeat(32),
     },
     ...facts,

@@ -15,9 +15,11 @@ import { revocationDefaults } from "./small-ca.ts";
 export function revokingWorld(options: WorldOptions = {}) {
   const world = issuanceWorld(options);
   const { store, keys, clock, random } = world;
+  const { shards = 0, urlBase } = options;
   const failures: unknown[] = [];
   const revocation = openRevocation({
-    ...{ store, keys, clock, random, settings: revocationDefaults, wake: () => {} },
+    ...{ store, keys, clock, random, wake: () => {} },
+    settings: { ...revocationDefaults, crl: { ...revocationDefaults.crl, shards, urlBase } },
     ...{ publicProfile: () => false, counts: { add: () => {} } },
     signCertificate: (wish) => certifyResponder(world, wish),
     onFailure: (_what, error) => failures.push(error),

@@ -34,8 +34,8 @@ export interface SmallCa extends Revocation {
   readonly ca: CaRecord;
   /** What failed in the background. */
   readonly failures: unknown[];
-  /** How often a change asked to be published now. */
-  readonly woken: { times: number };
+  /** Which lists changes asked to be published now. */
+  readonly woken: { readonly kinds: string[] };
   /** Stores a certificate of this CA without going through issuance. */
   issue(options?: Partial<IssueOptions>): Promise<CertificateRecord>;
   /** Adds another CA; with `lineage` one of the same lineage. */
@@ -68,7 +68,7 @@ export async function smallCa(
   const clock = testClock();
   const random = seededRandom();
   const failures: unknown[] = [];
-  const woken = { times: 0 };
+  const woken: SmallCa["woken"] = { kinds: [] };
   const drawSerial = () => serialFromBytes(random.bytes(15));
   const ceremony = memoryCeremony(store, keys, clock, drawSerial, () => random.uuid());
   const addCa: SmallCa["addCa"] = async ({ lineage, keyType = "ecdsa-p256" } = {}) => {
@@ -86,9 +86,7 @@ export async function smallCa(
     },
     publicProfile: (profile) => profile === "public",
     counts: { add: () => {} },
-    wake: () => {
-      woken.times++;
-    },
+    wake: (kind) => woken.kinds.push(kind),
     onFailure: (_what, error) => failures.push(error),
   });
   const issue: SmallCa["issue"] = async (wanted = {}) => {
@@ -207,7 +205,10 @@ function memoryCeremony(
 
 /** The defaults of the configuration. */
 export const revocationDefaults: Settings = {
-  crl: { backdateSeconds: 300, baseValidityHours: 168, refreshAfterRevocationSeconds: 60 },
+  crl: {
+    ...{ backdateSeconds: 300, baseValidityHours: 168, refreshAfterRevocationSeconds: 60 },
+    ...{ deltaIntervalMinutes: 60, keepExpired: false, shards: 0, urlBase: undefined },
+  },
   ocsp: {
     ...{ nonceEnabled: true, nonceMaxAgeSeconds: 60, validityHours: 24, backdateSeconds: 300 },
     ...{ cacheSeconds: 3600, cacheMax: 1000 },

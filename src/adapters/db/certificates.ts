@@ -178,7 +178,8 @@ function record(row: Session["t"]["certificates"]["$inferSelect"]): CertificateR
   const { ordinal: _o, search: _s, identity: _i, serialHex: _h, ...facts } = row;
   const revocation = { revokedAt: row.revokedAt ?? undefined, reason: row.reason ?? undefined };
   const ct: unknown = row.ct === null ? undefined : JSON.parse(row.ct);
-  return { ...facts, ...revocation, ct } as CertificateRecord; // See above.
+  const stamp = { crlPartition: row.crlPartition ?? undefined, crlUrl: row.crlUrl ?? undefined };
+  return { ...facts, ...revocation, ...stamp, ct } as CertificateRecord; // See above.
 }
 
 /** As `record`, for intents. */

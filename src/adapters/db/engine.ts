@@ -9,6 +9,8 @@ export interface Engine {
   readonly reader: Session;
   /** The one connection that writes; used only between `begin` and `commit` or `rollback`. */
   readonly writer: Session;
+  /** Calls `read` with a session that sees one committed state until `read` ends, whatever is committed meanwhile. */
+  view<T>(read: (session: Session) => Promise<T>): Promise<T>;
   /** Starts a transaction that holds the head row, and gives that row as committed. */
   begin(): Promise<Readonly<Heads>>;
   /** May be sent ahead of its answer: a failure shows at the next statement or at the commit. */

@@ -72,6 +72,20 @@ export class PostgresEngine implements Engine {
     this.#connection = connection;
   }
 
+  async view<T>(read: (session: Session) => Promise<T>): Promise<T> {
+    const connection = await this.#pool.reserve();
+    try {
+      await connection.unsafe("begin isolation level repeatable read read only");
+      return await read(postgresSession(() => connection));
+    } finally {
+      // A connection that cannot end its transaction is not given back.
+      await connection.unsafe("rollback").then(
+        () => connection.release(),
+        () => connection.close(),
+      );
+    }
+  }
+
   async begin(): Promise<Readonly<Heads>> {
     await this.connect();
     // A server that vanishes without a word would hold the queue for as long as TCP hopes.
@@ -185,6 +199,10 @@ function postgresSession(client: () => SQL): Session {
         .values();
       return rows[0];
     },
+    rows: async (text: string, values: readonly Value[]) =>
+      await client()
+        .unsafe(text, [...values])
+        .values(),
   };
 }
 

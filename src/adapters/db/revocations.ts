@@ -1,12 +1,9 @@
-/** Revocations, CRLs and responders in the database. */
+/** Revocations and responders in the database. */
 
-import { and, asc, desc, eq, gt, type SQL, sql } from "drizzle-orm";
+import { and, desc, eq, type SQL, sql } from "drizzle-orm";
 
-import { assert } from "#core/problems.ts";
-import { instant, wholeSecond } from "#core/time.ts";
+import { instant } from "#core/time.ts";
 import type {
-  CrlHead,
-  CrlRecord,
   ResponderRecord,
   RevocationReads,
   RevocationRecord,
@@ -15,56 +12,27 @@ import type {
 import { revokedList } from "./revoked-list.ts";
 import { bulkInserter, inserter, inTexts, placeholder, type Session } from "./session.ts";
 
+type EntryReads = Pick<
+  RevocationReads,
+  "bySerial" | "standing" | "page" | "sequence" | "lastChange" | "responder"
+>;
+type EntryWrites = Pick<RevocationWrites, "lock" | "put" | "putMany" | "remove" | "putResponder">;
+
 /** `sequence` reads the store-wide revocation sequence as last committed by anyone. */
 export function revocationReads(
   session: Session,
   sequence: RevocationReads["sequence"],
-): RevocationReads {
+): EntryReads {
   const { db, t } = session;
-  const r = t.revocations;
   return {
     bySerial: preparedBySerial(session),
     standing: standingOf(session),
     page: revokedList(session, record),
-    entries: async (ca, limit, afterSequence) => {
-      const later = and(eq(r.caId, ca), gt(r.sequence, afterSequence));
-      const rows = db.select().from(r).where(later).orderBy(asc(r.sequence)).limit(limit);
-      return (await rows).map(record);
-    },
     sequence,
     lastChange: async (ca) => {
       const changes = t.revocationChanges;
       const [row] = await db.select().from(changes).where(eq(changes.caId, ca));
       return row?.sequence ?? 0;
-    },
-    ...crlReads(session),
-  };
-}
-
-function crlReads({
-  db,
-  t,
-}: Session): Pick<RevocationReads, "latestCrl" | "crlHead" | "responder"> {
-  const { der: _der, ...headColumns } = columnsOf(t.crls);
-  const scoped = [
-    eq(t.crls.caId, sql.placeholder("ca")),
-    eq(t.crls.scope, sql.placeholder("scope")),
-  ];
-  const head = db
-    .select(headColumns)
-    .from(t.crls)
-    .where(and(...scoped));
-  const preparedHead = head.orderBy(desc(t.crls.number)).limit(1).prepare();
-  return {
-    latestCrl: async (ca, scope) => {
-      const named = and(eq(t.crls.caId, ca), eq(t.crls.scope, scope));
-      const crls = db.select().from(t.crls).where(named).orderBy(desc(t.crls.number)).limit(1);
-      const [row] = await crls;
-      return row as CrlRecord | undefined; // Only `publishCrl` fills the table.
-    },
-    crlHead: async (ca, scope) => {
-      const [row] = await preparedHead.execute({ ca, scope });
-      return row as CrlHead | undefined; // Only `publishCrl` fills the table.
     },
     responder: async (ca) => {
       const held = db.select().from(t.responders).where(eq(t.responders.caId, ca));
@@ -76,7 +44,7 @@ function crlReads({
 }
 
 /** `next` gives the next number of the revocation sequence, which commits or vanishes with the unit. */
-export function revocationWrites(session: Session, next: () => number): RevocationWrites {
+export function revocationWrites(session: Session, next: () => number): EntryWrites {
   const { db, t } = session;
   const r = t.revocations;
   const changed = async (caId: string, sequence: number) => {
@@ -111,39 +79,19 @@ export function revocationWrites(session: Session, next: () => number): Revocati
       if (last !== undefined) await changed(ca, last.sequence);
     },
     remove: async (ca, serial) => {
-      await db.delete(r).where(and(eq(r.caId, ca), eq(r.serial, serial)));
-      return changed(ca, next());
+      const sequence = next();
+      const removed = db
+        .delete(r)
+        .where(and(eq(r.caId, ca), eq(r.serial, serial)))
+        .returning();
+      for (const { sequence: since, revokedAt, expiresAt } of await removed) {
+        const released = { caId: ca, sequence, serial, since, revokedAt, expiresAt };
+        await db.insert(t.revocationReleases).values(released);
+      }
+      return changed(ca, sequence);
     },
     putResponder: async (responder) => {
       await insertResponder(responder);
-    },
-    ...crlWrites(session),
-  };
-}
-
-function crlWrites(session: Session): Pick<RevocationWrites, "reserveCrl" | "publishCrl"> {
-  const { db, t } = session;
-  const insertCrl = inserter(session, t.crls);
-  return {
-    reserveCrl: async (caId, scope, wanted) => {
-      const c = t.crlReservations;
-      const soonest = wholeSecond(wanted);
-      const [row] = await db
-        .insert(c)
-        .values({ caId, scope, number: 1, thisUpdate: soonest })
-        .onConflictDoUpdate({
-          target: [c.caId, c.scope],
-          set: {
-            number: sql`${c.number} + 1`,
-            thisUpdate: sql`case when ${c.thisUpdate} + 1000 > ${soonest} then ${c.thisUpdate} + 1000 else ${soonest} end`,
-          },
-        })
-        .returning();
-      assert(row !== undefined, "a reservation gives its row");
-      return { number: row.number, thisUpdate: instant(row.thisUpdate) };
-    },
-    publishCrl: async (crl) => {
-      await insertCrl(crl);
     },
   };
 }
@@ -182,11 +130,6 @@ const namedSerial = (table: Session["t"]["revocations"] | Session["t"]["certific
   eq(table.caId, sql.placeholder("ca")),
   eq(table.serial, sql.placeholder("serial")),
 ];
-
-function columnsOf(table: Session["t"]["crls"]) {
-  const { caId, scope, number, thisUpdate, nextUpdate, sequence, entries, der, sha256 } = table;
-  return { caId, scope, number, thisUpdate, nextUpdate, sequence, entries, der, sha256 };
-}
 
 /** Only `put` fills the table, so its texts are the closed words the record's types name. */
 function record(row: Session["t"]["revocations"]["$inferSelect"]): RevocationRecord {

@@ -6,6 +6,7 @@ import type { Kit } from "./kit.ts";
 import { bulkTables } from "./schema-bulk.ts";
 import { bulkRevocationTables } from "./schema-bulk-revocations.ts";
 import { counterTables } from "./schema-counts.ts";
+import { crlTables } from "./schema-crls.ts";
 import { envelopeTables } from "./schema-envelopes.ts";
 import { keyCheckTables } from "./schema-key-checks.ts";
 import { tenantTables } from "./schema-tenants.ts";
@@ -18,6 +19,7 @@ export function defineTables(k: Kit) {
     ...{ intents: intentsTable(k), certificates: certificatesTable(k) },
     ...revocationTables(k),
     ...crlTables(k),
+    responders: respondersTable(k),
     ...keyCheckTables(k),
     ...bulkTables(k),
     ...bulkRevocationTables(k),
@@ -166,6 +168,9 @@ function certificatesTable(k: Kit) {
       identity: k.text("identity").notNull().default(""),
       /** JSON of what transparency logs promised; null where none was asked. */
       ct: k.text("ct"),
+      /** The partition and the distribution point stamped into it. */
+      crlPartition: k.int("crl_partition"),
+      crlUrl: k.text("crl_url"),
     },
     (t) => [
       k.index("certificates_identity").on(t.identity, t.notAfter),
@@ -201,37 +206,24 @@ function revocationTables(k: Kit) {
     caId: k.text("ca_id").primaryKey(),
     sequence: k.int("sequence").notNull(),
   });
-  return { revocations, revocationChanges };
+  /** Holds that were taken off: the entry stood from `since` to `sequence`. */
+  const revocationReleases = k.table(
+    "revocation_releases",
+    {
+      caId: k.text("ca_id").notNull(),
+      sequence: k.int("sequence").notNull(),
+      serial: k.text("serial").notNull(),
+      since: k.int("since").notNull(),
+      revokedAt: k.int("revoked_at").notNull(),
+      expiresAt: k.int("expires_at"),
+    },
+    (t) => [k.primaryKey({ columns: [t.caId, t.sequence] })],
+  );
+  return { revocations, revocationChanges, revocationReleases };
 }
 
-function crlTables(k: Kit) {
-  /** The last CRL number and thisUpdate given out, published or not. */
-  const crlReservations = k.table(
-    "crl_reservations",
-    {
-      caId: k.text("ca_id").notNull(),
-      scope: k.text("scope").notNull(),
-      number: k.int("number").notNull(),
-      thisUpdate: k.int("this_update").notNull(),
-    },
-    (t) => [k.primaryKey({ columns: [t.caId, t.scope] })],
-  );
-  const crls = k.table(
-    "crls",
-    {
-      caId: k.text("ca_id").notNull(),
-      scope: k.text("scope").notNull(),
-      number: k.int("number").notNull(),
-      thisUpdate: k.int("this_update").notNull(),
-      nextUpdate: k.int("next_update").notNull(),
-      sequence: k.int("sequence").notNull(),
-      entries: k.int("entries").notNull(),
-      der: k.bytes("der").notNull(),
-      sha256: k.text("sha256").notNull(),
-    },
-    (t) => [k.primaryKey({ columns: [t.caId, t.scope, t.number] })],
-  );
-  const responders = k.table(
+function respondersTable(k: Kit) {
+  return k.table(
     "responders",
     {
       caId: k.text("ca_id").notNull(),
@@ -245,7 +237,6 @@ function crlTables(k: Kit) {
     },
     (t) => [k.primaryKey({ columns: [t.caId, t.serial] })],
   );
-  return { crlReservations, crls, responders };
 }
 
 function tokensTable(k: Kit) {

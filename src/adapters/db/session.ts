@@ -22,7 +22,11 @@ export interface Session {
     text: string,
     values: readonly Value[],
   ): readonly unknown[] | undefined | Promise<readonly unknown[] | undefined>;
+  /** All rows of one query as positional values. */
+  rows(text: string, values: readonly Value[]): Rows | Promise<Rows>;
 }
+
+export type Rows = readonly (readonly unknown[])[];
 
 /** `?` or `$1`: how the dialect writes its positional values. */
 export const placeholder = (session: Pick<Session, "dialect">, position: number): string =>

@@ -43,6 +43,15 @@ export function openSqlite(options: SqliteOptions): SqliteEngine {
   let heads: Readonly<Heads> | undefined;
   return {
     ...{ dialect: "sqlite", database, reader, writer },
+    view: async (read) => {
+      const viewing = openFile(options, true, viewCacheKib);
+      try {
+        viewing.run("begin");
+        return await read(sqliteSession(viewing));
+      } finally {
+        viewing.close();
+      }
+    },
     begin: async () => {
       if (options.readOnly) throw storageUnavailable(new Error("opened for reading only"));
       begin.run();
@@ -96,10 +105,15 @@ export function sqliteSession(database: Database): Session {
     ...{ dialect: "sqlite", t: tables, db },
     run: (text: string, values: readonly Value[]) => compiled(text).run(...values).changes,
     row: (text: string, values: readonly Value[]) => compiled(text).values(...values)[0],
+    rows: (text: string, values: readonly Value[]) => compiled(text).values(...values),
   };
 }
 
-function openFile({ path, busyTimeoutMs, readOnly }: SqliteOptions, forReading: boolean): Database {
+function openFile(
+  { path, busyTimeoutMs, readOnly }: SqliteOptions,
+  forReading: boolean,
+  cacheKib = usualCacheKib,
+): Database {
   if (!readOnly) {
     // The -wal and -shm files take their mode from this one.
     closeSync(openSync(path, "a", 0o600));
@@ -113,7 +127,7 @@ function openFile({ path, busyTimeoutMs, readOnly }: SqliteOptions, forReading: 
     database.run("pragma foreign_keys = on");
     database.run("pragma trusted_schema = off");
     database.run("pragma temp_store = memory");
-    database.run("pragma cache_size = -65536");
+    database.run(`pragma cache_size = -${cacheKib}`);
     if (!readOnly) {
       database.run("pragma journal_mode = wal");
       database.run("pragma synchronous = full");
@@ -154,3 +168,6 @@ function attempt(act: () => void): void {
 
 const tables = defineTables(sqliteKit);
 const keptMax = 500;
+const usualCacheKib = 65_536;
+/** A view reads everything once. */
+const viewCacheKib = 8192;

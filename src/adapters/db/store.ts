@@ -11,6 +11,8 @@ import { bulkReads, bulkWrites } from "./bulk.ts";
 import { bulkRevocationReads, bulkRevocationWrites } from "./bulk-revocations.ts";
 import { caReads, caWrites } from "./cas.ts";
 import { certificateReads, certificateWrites } from "./certificates.ts";
+import { viewing } from "./crl-views.ts";
+import { crlReads, crlWrites } from "./crls.ts";
 import type { Engine } from "./engine.ts";
 import { envelopeReads, envelopeWrites } from "./envelopes.ts";
 import { translated } from "./faults.ts";
@@ -96,8 +98,12 @@ function readsOf(engine: Engine, owner: number, memo: Memo | undefined): Reads {
   return {
     cas: guardedMethods(memo === undefined ? cas : remembered(memo, cas, ["byId"])),
     certificates: guardedMethods(certificateReads(reader)),
-    // The sequence stays as it is: a promise around a number would delay every answer from memory.
-    revocations: { ...guardedMethods(revocationReads(reader, sequence)), sequence },
+    revocations: {
+      ...guardedMethods(revocationReads(reader, sequence)),
+      ...guardedMethods({ ...crlReads(reader), view: viewing(engine) }),
+      // The sequence stays as it is: a promise around a number would delay every answer from memory.
+      sequence,
+    },
     bulk: guardedMethods(bulkReads(reader)),
     bulkRevocations: guardedMethods(bulkRevocationReads(reader, owner)),
     keyChecks: guardedMethods(keyCheckReads(reader)),
@@ -120,7 +126,10 @@ function unitOf({ engine: { writer }, journal, owner }: StoreDeps, memo: Memo | 
     // Reading the status, which every issue does, changes nothing.
     cas: memo === undefined ? cas : { ...touching(memo, cas), status: cas.status },
     certificates: certificateWrites(writer, owner),
-    revocations: revocationWrites(writer, () => journal.nextRevocation()),
+    revocations: {
+      ...revocationWrites(writer, () => journal.nextRevocation()),
+      ...crlWrites(writer),
+    },
     bulk: bulkWrites(writer),
     bulkRevocations: bulkRevocationWrites(writer, owner),
     keyChecks: keyCheckWrites(writer),

@@ -29,7 +29,7 @@ export function requestCounters(metrics: Metrics) {
       const series = seriesOf(metrics, routes, method, route);
       series.duration.observe(seconds);
       answered(metrics, series, method, route, status).value++;
-      if (route === crlRoute) {
+      if (crlRoutes.has(route)) {
         metrics.count("pki_crl_requests_total", { result: status < 400 ? "success" : "error" });
       }
     },
@@ -85,4 +85,8 @@ function answered(
   return fresh;
 }
 
-const crlRoute = routeOf("crl.read").path;
+const crlRoutes: ReadonlySet<string> = new Set(
+  (["crl.read", "crl.delta", "crl.partition", "crl.partition_delta"] as const).map(
+    (name) => routeOf(name).path,
+  ),
+);

@@ -1,6 +1,5 @@
 /** THE REMOTE PROCEDURES: each method with the operation it is the twin of, and how members of the two are named. */
 
-import { refuse } from "#core/problems.ts";
 import type { Message, MessageValue } from "#core/protobuf/schema.ts";
 import type { RpcAnswer, RpcMethod, RpcQuestion } from "#http/rpc/door.ts";
 import type { OperationName } from "#operations";
@@ -35,7 +34,7 @@ export function rpcMethods(facts: RpcFacts): Readonly<Record<PkiMethod, RpcMetho
     GetCertificate:       ["cert.show",    bySerial, (answer) => ({ certificate: certificateInfo(answer) })],
     GetCertificateStatus: ["cert.show",    bySerial, certificateInfo],
     ListCertificates:     ["cert.list",    listQuery, certificateList],
-    GetCRLMetadata:       ["crl.status",   byCa, (answer, asked) => crlMetadata(facts, answer, asked)],
+    GetCRLMetadata:       ["crl.status",   byShard, (answer, asked) => crlMetadata(facts, answer, asked)],
     GetOCSPMetadata:      ["ca.show",      byCa, (_, asked) => ocspMetadata(facts, asked)],
   } as const satisfies Record<PkiMethod, Twin>;
   const methods = Object.entries<Twin>(twins).map(([name, [operation, ask, answer]]) => {
@@ -55,6 +54,11 @@ const withBody =
   };
 
 const byCa = (message: Message) => ({ path: { id: textOf(message.ca_id) } });
+
+const byShard = (message: Message): RpcQuestion => ({
+  ...byCa(message),
+  query: { shard: message.shard === undefined ? undefined : String(message.shard) },
+});
 
 const bySerial = (message: Message): RpcQuestion => ({
   path: { id: textOf(message.ca_id), serial: textOf(message.serial) },
@@ -100,13 +104,20 @@ function certificateList(answer: RpcAnswer): Message {
   return { ...messageOf(answer), certificates: items.map(certificateInfo) };
 }
 
+/** Of the full scope, or of the partition that was asked for. */
 function crlMetadata({ urlBase }: RpcFacts, answer: RpcAnswer, asked: Message): Message {
-  const { base, shard_count } = messageOf(answer);
-  if (asked.shard !== undefined) throw refuse("bad_partition", { shard_count });
+  const { base, delta, shard_count } = messageOf(answer);
   const { number, this_update, next_update } = messageOf(base);
-  const crl_url = `${urlBase}/api/ca/${textOf(asked.ca_id)}/crl`;
-  const scope = { scope: "full", crl_url, shard_count };
-  return { ...scope, crl_number: number, this_update, next_update };
+  const later = messageOf(delta);
+  const { shard } = asked;
+  const partition = shard === undefined ? "" : `/partition/${String(shard)}`;
+  const crl_url = `${urlBase}/api/ca/${textOf(asked.ca_id)}/crl${partition}`;
+  return {
+    ...{ scope: shard === undefined ? "full" : `partition-${String(shard)}`, shard_count },
+    ...{ crl_number: number, this_update, next_update, crl_url, delta_crl_url: `${crl_url}/delta` },
+    ...{ delta_available: later.available === true, delta_crl_number: later.number },
+    ...{ delta_this_update: later.this_update, delta_next_update: later.next_update },
+  };
 }
 
 const ocspMetadata = (facts: RpcFacts, asked: Message): Message => ({

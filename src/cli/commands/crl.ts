@@ -1,46 +1,66 @@
 /** `pkid crl`: fetches, describes and publishes certificate revocation lists. */
 
-import type { OperationName } from "#operations";
-
-import { toggle, value } from "#cli/args.ts";
+import { number, toggle, value } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";
 import { writeResult } from "#cli/io.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
-import { facts, rowOf } from "#cli/rows.ts";
+import { columns, type Row, rowOf, rowsAt } from "#cli/rows.ts";
 
 export const crlVerbs: Readonly<Record<string, Command>> = {
   get: command({
-    summary: "Fetch the published CRL.",
+    summary: "Fetch a published CRL.",
     args: {
       ca: caArg,
+      delta: toggle("The delta instead of the base."),
+      shard: number("A partition instead of the full CRL.", "n"),
       out: value("File to write instead of stdout.", "file"),
       der: toggle("Binary instead of PEM."),
     },
     run: async ({ args, globals, client, io, print }) => {
       const id = await caIdOf(client, args.ca);
       const query = args.der ? {} : { format: "pem" };
-      const crl = await client.fetch("crl.read", { path: { id }, query });
+      const { shard, delta } = args;
+      const crl =
+        shard === undefined
+          ? await client.fetch(delta ? "crl.delta" : "crl.read", { path: { id }, query })
+          : await client.fetch(delta ? "crl.partition_delta" : "crl.partition", {
+              ...{ path: { id, shard: String(shard) }, query },
+            });
       if (globals.json && args.out === undefined) {
         print(args.der ? { crl_der: crl.toBase64() } : { crl: new TextDecoder().decode(crl) }, "");
       } else writeResult(io, args.out, crl);
     },
   }),
-  status: verb("Tell numbers, times and counts of the published CRL.", "crl.status"),
-  publish: { ...verb("Sign and publish the CRL now.", "crl.publish"), local: true },
-};
-
-function verb(summary: string, operation: OperationName): Command {
-  return command({
-    summary,
+  status: command({
+    summary: "Tell numbers, times and counts of the published CRLs.",
     args: { ca: caArg },
     run: async ({ args, client, print }) => {
       const id = await caIdOf(client, args.ca);
-      const status = await client.ask(operation, { path: { id } });
-      print(status, facts(rowOf(status.base), shown));
+      const status = await client.ask("crl.status", { path: { id } });
+      print(status, columns(rowsAt(status, "scopes").flatMap(listsOf), shown));
     },
-  });
-}
+  }),
+  publish: {
+    ...command({
+      summary: "Sign and publish base and delta of every scope now.",
+      args: { ca: caArg },
+      run: async ({ args, client, print }) => {
+        const id = await caIdOf(client, args.ca);
+        const published = await client.ask("crl.publish", { path: { id } });
+        print(published, columns(rowsAt(published, "scopes"), ["scope", "number", "delta_number"]));
+      },
+    }),
+    local: true,
+  },
+};
+
+/** The lists of one scope, a row each. */
+const listsOf = ({ scope, base, delta }: Row): readonly Row[] => [
+  { scope, list: "base", ...rowOf(base) },
+  { scope, list: "delta", ...rowOf(delta) },
+];
 
 const shown = [
-  ...["available", "number", "this_update", "next_update", "expired", "revoked_count"],
+  ...["scope", "list", "available", "number", "base_crl_number"],
+  ...["this_update", "next_update", "revoked_count"],
 ];

@@ -28,6 +28,14 @@ export function elementOf(tag: number, parts: readonly Uint8Array[]): Uint8Array
   return out;
 }
 
+/** Identifier and length octets of an element whose content, of this many octets, is written elsewhere. */
+export function headOf(tag: number, length: number): Uint8Array {
+  const out = new Uint8Array(headerLength(length));
+  out[0] = tag;
+  writeLength(out, out.length, length);
+  return out;
+}
+
 export const sequence = (...parts: readonly Uint8Array[]): Uint8Array =>
   elementOf(tags.sequence, parts);
 

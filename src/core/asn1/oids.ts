@@ -42,6 +42,7 @@ export const oids = {
   extKeyUsage: "2.5.29.37",
   freshestCrl: "2.5.29.46",
   inhibitAnyPolicy: "2.5.29.54",
+  expiredCertsOnCrl: "2.5.29.60",
   subjectAltPublicKeyInfo: "2.5.29.72",
   altSignatureAlgorithm: "2.5.29.73",
   altSignatureValue: "2.5.29.74",

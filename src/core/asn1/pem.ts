@@ -1,10 +1,18 @@
 /** PEM armour around DER (RFC 7468 §2), read strictly: one label, one block, nothing else but white space. */
 
 /** PEM text with lines of 64 characters and a final newline. */
-export function encodePem(label: string, der: Uint8Array): string {
-  const lines = der.toBase64().replace(/.{64}(?=.)/g, "$&\n");
-  return `-----BEGIN ${label}-----\n${lines}\n-----END ${label}-----\n`;
-}
+export const encodePem = (label: string, der: Uint8Array): string =>
+  `${pemHead(label)}${der.length === 0 ? "\n" : pemLines(der)}${pemFoot(label)}`;
+
+/** The line before the lines of a block. */
+export const pemHead = (label: string): string => `-----BEGIN ${label}-----\n`;
+
+/** Lines of at most 64 characters, each ended; of a long block any run of 48 octets times a whole number is such lines. */
+export const pemLines = (der: Uint8Array): string =>
+  `${der.toBase64().replace(/.{64}(?=.)/g, "$&\n")}\n`;
+
+/** The line after them. */
+export const pemFoot = (label: string): string => `-----END ${label}-----\n`;
 
 /** The DER of the single block in `text` if its label is among `labels`; undefined for anything else. */
 export function decodePem(text: string, labels: readonly string[]): Uint8Array | undefined {

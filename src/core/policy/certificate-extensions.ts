@@ -150,24 +150,32 @@ export function repeatedExtensions(issuer: {
   readonly id: string;
   readonly keyId: Uint8Array;
   readonly urlBase: string | undefined;
+  /** `crl.shards`. */
+  readonly shards?: number;
 }): RepeatedExtensions {
   const { id, urlBase } = issuer;
   const keyIdentifier = authorityKeyIdentifier(issuer.keyId);
   if (urlBase === undefined) {
     return {
       ...{ authorityKeyIdentifier: keyIdentifier, authorityInfoAccess: undefined },
-      ...{ caIssuersOnly: undefined, crlDistributionPoints: undefined },
+      ...{ caIssuersOnly: undefined, crlDistributionPoints: undefined, crl: undefined },
     };
   }
   const prefix = `${urlBase}/api/ca/${id}`;
   const caIssuers = `${prefix}/certificate`;
+  const crlUrl = crlUrlOf(urlBase, id);
   return {
     authorityKeyIdentifier: keyIdentifier,
     authorityInfoAccess: authorityInfoAccess({ ocsp: `${prefix}/ocsp`, caIssuers }),
     caIssuersOnly: authorityInfoAccess({ caIssuers }),
-    crlDistributionPoints: crlDistributionPoints([`${prefix}/crl`]),
+    crlDistributionPoints: crlDistributionPoints([crlUrl]),
+    crl: { url: crlUrl, shards: issuer.shards ?? 0 },
   };
 }
+
+/** Address of a CA's full CRL, or of one partition (EXT-3); a delta is at `/delta` below either. */
+export const crlUrlOf = (urlBase: string, caId: string, partition?: number): string =>
+  `${urlBase}/api/ca/${caId}/crl${partition === undefined ? "" : `/partition/${partition}`}`;
 
 /** EXT-1: of the profile's usages, those a key of this family can serve; keyAgreement never. */
 export function usagesFor(

@@ -11,12 +11,14 @@ import {
   preTbsCertificate,
 } from "#core/x509/alternative.ts";
 import { encodeTbsCertificate } from "#core/x509/certificate.ts";
+import { crlDistributionPoints } from "#core/x509/extensions.ts";
 
+import { crlStampFor, stamped } from "./crl-stamp.ts";
 import type { DrawnSerial } from "./drawn-serial.ts";
 import { checkKey, type KeyFacts, strictKeyChecks } from "./key-quality.ts";
 import { type Finding, lintUnsigned, strictLint } from "./lint.ts";
 import { type NameViolation, pathViolations, profileViolations } from "./name-constraints.ts";
-import type { Issuer, Objection, Plan } from "./plan.ts";
+import type { CrlStamp, Issuer, Objection, Plan } from "./plan.ts";
 import type { Profile } from "./profile.ts";
 
 /** A plan with the serial drawn for it, before anybody has cleared it. */
@@ -63,6 +65,8 @@ interface Cleared {
   readonly plan: Plan;
   readonly issuer: Issuer;
   readonly serial: Serial;
+  /** The CRL pointer to be recorded with the serial; undefined where the certificate has none. */
+  readonly stamp: CrlStamp | undefined;
   /** The to-be-signed certificate exactly as it was linted. */
   readonly tbs: Uint8Array;
   readonly gates: readonly GateReport[];
@@ -90,6 +94,7 @@ interface GateRow {
 interface Checked extends Candidate {
   /** False for a serial that was cleared before. */
   readonly serialDrawn: boolean;
+  readonly stamp: CrlStamp | undefined;
   readonly tbs: Uint8Array;
 }
 
@@ -119,10 +124,12 @@ export const gates: readonly GateRow[] = [
 
 /** Runs every gate that needs no network; all report together, and one that throws has refused. */
 export function clear(candidate: Candidate): Clearance<LocallyCleared> {
-  const { plan, issuer, drawn } = candidate;
+  const { issuer, drawn } = candidate;
   const serial = drawn.value;
+  const stamp = crlStampFor(candidate.plan, issuer, candidate.profile, serial);
+  const plan = stamped(candidate.plan, stamp);
   const tbs = encodeTbs({ plan, issuer, serial }, dummySignature);
-  const checked = { ...candidate, tbs, serialDrawn: drawn.spend() };
+  const checked = { ...candidate, plan, stamp, tbs, serialDrawn: drawn.spend() };
   const reports = gates.map((gate) => ({ name: gate.name, ...judgement(gate, checked) }));
   if (reports.some(({ status }) => status === "fail")) {
     return { cleared: false, refusal: refusalFor(candidate, reports), gates: reports };
@@ -132,7 +139,10 @@ export function clear(candidate: Candidate): Clearance<LocallyCleared> {
   // The brand exists only in the types: this is the one place that may claim it.
   return {
     cleared: true,
-    plan: { plan, issuer, serial, tbs, gates: reports, alternative } as unknown as LocallyCleared,
+    plan: {
+      ...{ plan, issuer, serial, stamp, tbs, alternative },
+      gates: reports,
+    } as unknown as LocallyCleared,
   };
 }
 
@@ -200,25 +210,16 @@ function objectionsOf(gate: Objection["gate"]): (checked: Checked) => GateOutcom
   };
 }
 
-function lint({ plan, issuer, profile, tbs, now, serialDrawn }: Checked) {
+function lint({ plan, issuer, profile, tbs, now, serialDrawn, stamp }: Checked) {
   const settings = profile?.lint ?? strictLint;
-  const made = { serialDrawn, distributionPoints: recordedPointers(plan, issuer, profile) };
+  const pointers = stamp && crlDistributionPoints([stamp.url]).value;
+  const made = { serialDrawn, distributionPoints: pointers };
   const context = {
     ...{ kind: plan.kind, issuer, now, made, public: settings.public },
     ...{ maxValiditySeconds: profile?.maxValiditySeconds ?? 0 },
     requireMustStaple: settings.requireMustStaple,
   };
   return reportOf(lintUnsigned(tbs, issuer.signature, context, settings));
-}
-
-/** The CRL pointers of behaviour.md §4 for this kind of certificate, as they are recorded with it. */
-function recordedPointers(
-  { kind }: Plan,
-  { repeated }: Issuer,
-  profile: Profile | undefined,
-): Uint8Array | undefined {
-  const absent = kind === "root" || kind === "responder" || profile?.omitRevocationPointers;
-  return absent ? undefined : repeated.crlDistributionPoints?.value;
 }
 
 function keyCheck({ plan, profile, keyFacts, alternativeFacts }: Checked) {

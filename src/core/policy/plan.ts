@@ -65,6 +65,16 @@ export interface RepeatedExtensions {
   /** caIssuers alone, for profiles without revocation pointers (EXT-4). */
   readonly caIssuersOnly: Extension | undefined;
   readonly crlDistributionPoints: Extension | undefined;
+  /** Where the CRLs of this CA are, and over how many partitions its leaves are spread; below 2 over none. */
+  readonly crl: { readonly url: string; readonly shards: number } | undefined;
+}
+
+/** The CRL pointer written into one certificate, recorded with it (EXT-3). */
+export interface CrlStamp {
+  /** Undefined: the full CRL. */
+  readonly partition: number | undefined;
+  /** The distribution point, octet by octet. */
+  readonly url: string;
 }
 
 /** What the instance's settings say about issuance. */

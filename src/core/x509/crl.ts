@@ -151,7 +151,7 @@ const reasonsByCode: ReadonlyMap<number, CrlEntry["reason"]> = new Map(
 );
 
 /** crlEntryExtensions by reason, encoded once; `unspecified` has none (§5.3.1). */
-const reasonExtensions: ReadonlyMap<CrlEntry["reason"], Uint8Array> = new Map(
+export const reasonExtensions: ReadonlyMap<CrlEntry["reason"], Uint8Array> = new Map(
   [...codes]
     .filter(([reason]) => reason !== "unspecified")
     .map(([reason, code]) => [

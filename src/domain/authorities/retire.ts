@@ -67,9 +67,9 @@ export class Retirement {
       },
       wish.reason,
     );
-    const crl = await publisher.publish(parent, origin);
+    const { base } = await publisher.publish(parent, origin);
     const ca = (await store.read.cas.byId(old.id)) ?? old;
-    return { ca, parent, crlNumber: crl.number, outstanding: count };
+    return { ca, parent, crlNumber: base.number, outstanding: count };
   }
 }
 

@@ -37,6 +37,8 @@ export interface CaSignersDeps {
   readonly keys: Keys;
   /** Base of AIA and CDP addresses; undefined stamps none. */
   readonly urlBase: string | undefined;
+  /** `crl.shards`: over how many partitions leaves are spread; absent or below 2 over none. */
+  readonly shards?: number;
 }
 
 /** The CAs that have signed since the start, ready to sign again. */
@@ -86,7 +88,9 @@ export class CaSigners {
       alternative: ca.alternative && defaultSignature(ca.alternative.keyType),
       ...{ notAfter: own.notAfter, maxPathLength: pathLengthOf(certificates) },
       constraints: certificates.map(constraintsOf).filter((value) => value !== undefined),
-      repeated: repeatedExtensions({ id: ca.id, keyId, urlBase: this.#deps.urlBase }),
+      repeated: repeatedExtensions({
+        ...{ id: ca.id, keyId, urlBase: this.#deps.urlBase, shards: this.#deps.shards ?? 0 },
+      }),
     };
     const intermediates = withoutRoot(path);
     const { id, tenant, label } = ca;

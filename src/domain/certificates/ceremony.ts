@@ -183,6 +183,8 @@ export class Ceremony {
         ...{ requestedBy, createdAt: now, state: "intended" },
       }));
       if (taken) return undefined;
+      // Before the certificate can exist: from now on its partition is published under its URL (CRL-10, CRL-11).
+      await keepStamp(tx, cleared);
       return { cleared, rowId: opId, intent, ticket: await openTicket(tx, intent, now) };
     });
   }
@@ -324,7 +326,7 @@ export class Ceremony {
   }
 
   #recordOf(order: SigningOrder, promised: Promised, signature: Uint8Array): CertificateRecord {
-    const { plan, issuer, serial } = promised.cleared;
+    const { plan, issuer, serial, stamp } = promised.cleared;
     const tbs = promised.intent.message;
     const ct = promised.final?.facts;
     return {
@@ -336,6 +338,7 @@ export class Ceremony {
       ...{ revokedAt: undefined, reason: undefined, requestedBy: order.requestedBy },
       ...{ createdAt: order.now, spkiSha256: spkiSha256(plan.publicKey.spki) },
       ...{ marker: order.marker, ...(ct === undefined ? {} : { ct }) },
+      ...{ crlPartition: stamp?.partition, crlUrl: stamp?.url },
     };
   }
 
@@ -374,6 +377,12 @@ async function refuseUnlessActive(tx: Unit, { signer, plan }: SigningOrder): Pro
   const status = await tx.cas.status(signer.ca.id);
   if (status === "active" || (plan.kind === "root" && status === undefined)) return;
   throw refuse("ca_not_active", { status: status ?? "deleted" });
+}
+
+async function keepStamp(tx: Unit, { issuer, plan, stamp }: ClearedPlan): Promise<void> {
+  if (stamp?.partition === undefined) return;
+  const { partition, url } = stamp;
+  await tx.revocations.stamp({ caId: issuer.id, partition, url, notAfter: plan.notAfter });
 }
 
 /** In the unit of the certificate: its precertificate has become one, and its logs are watched. */

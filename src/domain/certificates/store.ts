@@ -52,6 +52,10 @@ export interface CertificateRecord {
   readonly marker: string;
   /** What transparency logs promised; undefined where none was asked. */
   readonly ct?: CtFacts | undefined;
+  /** The CRL partition its distribution point names; undefined for the full CRL, or none. */
+  readonly crlPartition?: number | undefined;
+  /** The distribution point as it stands in the certificate. */
+  readonly crlUrl?: string | undefined;
 }
 
 /** A promise to sign: durable before the key is used. */

@@ -12,7 +12,7 @@ import { canaryProfile, type ProfileSet } from "#core/policy/profiles.ts";
 import { addSeconds, type Instant, secondsPerDay, timestamp } from "#core/time.ts";
 import type { CaRecord, PageKey } from "#domain/authorities/store.ts";
 import type { CertificateFilter } from "#domain/certificates/store.ts";
-import { fullScope } from "#domain/revocation/crl.ts";
+import { fullScope } from "#domain/revocation/scopes.ts";
 import type { Store } from "#domain/store.ts";
 
 /** Days before expiry from which to warn, and from which to fail. */
@@ -147,25 +147,42 @@ async function countedLeaves({ read }: Ground, filter: CertificateFilter, now: I
   return { count, whole: false };
 }
 
-/** The newest CRL of every CA that still has to publish. */
+/** The newest base and delta of every published scope of every CA that still has to publish. */
 export async function crlsFresh({ read }: Ground, now: Instant): Promise<Finding> {
   const findings: Finding[] = [];
   let fresh = 0;
   for (const ca of await read.cas.signing()) {
     if (ca.internal || ca.notAfter === undefined || ca.notAfter < now) continue;
-    const head = await read.revocations.crlHead(ca.id, fullScope);
-    if (head === undefined) {
-      findings.push(warned(`${ca.label} has no CRL yet.`));
-      continue;
+    const scopes = new Set([fullScope, ...(await read.revocations.publishedScopes(ca.id))]);
+    for (const scope of scopes) {
+      const found = await listFinding(read, ca, scope, now);
+      if (found === undefined) fresh += 1;
+      else findings.push(found);
     }
-    const told = `CRL ${head.number} of ${ca.label} is good until ${timestamp(head.nextUpdate)}`;
-    if (head.nextUpdate <= now) findings.push(failed(`${told}.`));
-    else if (now > (head.thisUpdate + head.nextUpdate) / 2) {
-      findings.push(warned(`${told}, past half of its life.`));
-    } else fresh += 1;
   }
   if (fresh + findings.length === 0) return passed("No CA has to publish.");
   return gathered(findings, `${fresh} CRLs are in the first half of their life.`);
+}
+
+/** Undefined while base and delta of the scope are as they should be. */
+async function listFinding(
+  read: Ground["read"],
+  ca: CaRecord,
+  scope: string,
+  now: Instant,
+): Promise<Finding | undefined> {
+  const list = scope === fullScope ? "CRL" : `CRL ${scope}`;
+  const base = await read.revocations.crlHead(ca.id, scope, "base");
+  if (base === undefined) return warned(`${ca.label} has no ${list} yet.`);
+  const name = `${list} ${base.number} of ${ca.label}`;
+  const told = `${name} is good until ${timestamp(base.nextUpdate)}`;
+  if (base.nextUpdate <= now) return failed(`${told}.`);
+  if (now > (base.thisUpdate + base.nextUpdate) / 2) {
+    return warned(`${told}, past half of its life.`);
+  }
+  const delta = await read.revocations.crlHead(ca.id, scope, "delta");
+  const stale = delta?.base === base.number && delta.nextUpdate <= now;
+  return stale ? warned(`The delta of ${name} ended ${timestamp(delta.nextUpdate)}.`) : undefined;
 }
 
 /** Whether logs keep what they promised; undefined interval: nobody looks. */

@@ -116,10 +116,13 @@ async function isKept(read: Reads, { purpose, caId: ca, artifact }: LedgerEntry)
       return (await read.certificates.bySerial(caId(ca), artifact as Serial)) !== undefined;
     case "precertificate":
       return (await read.transparency.precertificate(caId(ca), artifact as Serial)) !== undefined; // As above.
-    case "crl": {
+    case "crl":
+    case "delta_crl": {
       const [scope = "", number = ""] = artifact.split("#");
-      const head = await read.revocations.crlHead(caId(ca), scope);
-      return head !== undefined && head.number >= Number(number);
+      const base = await read.revocations.crlHead(caId(ca), scope, "base");
+      const delta = await read.revocations.crlHead(caId(ca), scope, "delta");
+      // Older lists are forgotten, and bases and deltas share one sequence of numbers.
+      return Math.max(base?.number ?? 0, delta?.number ?? 0) >= Number(number);
     }
     default:
       return true;

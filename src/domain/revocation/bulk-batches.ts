@@ -81,7 +81,8 @@ export class BulkBatches {
     for (const { kind, serial } of done?.changes ?? []) {
       if (kind === "leaf" || kind === "bare") continue;
       const { reason } = run;
-      this.#deps.changed({ caId: ca.id, serial, kind, to: "revoked", reason, at });
+      const unplaced = { stamp: undefined, sequence: undefined };
+      this.#deps.changed({ caId: ca.id, serial, kind, to: "revoked", reason, at, ...unplaced });
     }
     return done;
   }

@@ -48,7 +48,7 @@ export interface BulkRevocationDeps extends BatchDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
-  readonly publisher: Pick<CrlPublisher, "publish">;
+  readonly publisher: Pick<CrlPublisher, "publishStale">;
   /** Told what went wrong without the caller learning why. */
   readonly onFailure: (error: unknown, run: BulkRun) => void;
 }
@@ -223,10 +223,11 @@ export class BulkRevocation {
     }
   }
 
-  /** Base and delta of every scope, once; what cannot be signed now is signed by the schedule as soon as it can. */
+  /** Base and delta of every touched scope, once; what cannot be signed now is signed by the schedule as soon as it can. */
   async #publish(run: BulkRun, ca: CaRecord, by: Origin): Promise<readonly string[]> {
     try {
-      return [(await this.#deps.publisher.publish(ca, by)).scope];
+      const published = await this.#deps.publisher.publishStale(ca, by);
+      return published.map(({ scope }) => scope);
     } catch (error) {
       this.#deps.onFailure(error, run);
       return [];

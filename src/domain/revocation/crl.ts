@@ -1,93 +1,144 @@
-/** Publishes CRLs: number reserved and intent recorded before the key is used, published with its event after. */
+/** Publishes and serves CRLs: one build per CA key, scope and kind at a time, the published one served meanwhile. */
 
-import { sha256Hex } from "#core/crypto.ts";
-import { effectiveRoles } from "#core/access/principal.ts";
-import type { CaId, Serial } from "#core/ids.ts";
+import type { CaId } from "#core/ids.ts";
 import { Problem, refuse } from "#core/problems.ts";
-import { addSeconds, type Instant, instant, wholeSecond } from "#core/time.ts";
-import { defaultSignature } from "#core/x509/algorithms.ts";
-import {
-  altSignatureAlgorithm,
-  altSignatureValue,
-  preTbsCertList,
-} from "#core/x509/alternative.ts";
-import { assembleSigned } from "#core/x509/certificate.ts";
-import { encodeCrlEntry, encodeTbsCertList, type TbsCertList } from "#core/x509/crl.ts";
-import { authorityKeyIdentifier, crlNumber } from "#core/x509/extensions.ts";
+import { addSeconds, type Instant } from "#core/time.ts";
+import { joined, segmentOctets } from "#core/x509/crl-segments.ts";
 import type { Origin } from "#domain/access/call.ts";
-import { closeTicket, openTicket, type SigningIntent } from "#domain/audit/sign-ledger.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import type { HeldKey, Keys } from "#domain/keys.ts";
-import type { Clock, Random } from "#domain/ports.ts";
-import type { Store } from "#domain/store.ts";
-import { type Issuer, issuerOf } from "./issuers.ts";
+import { CrlBuilder, type CrlBuildDeps } from "./crl-build.ts";
+import { fullScope } from "./scopes.ts";
+import type { CrlHead, CrlKind } from "./store.ts";
 import { systemOrigin } from "./system-origin.ts";
-import type { CrlHead, CrlRecord, RevocationReads, RevocationRecord } from "./store.ts";
 
-export interface CrlSettings {
-  /** `issuance.backdate_seconds`. */
-  readonly backdateSeconds: number;
-  readonly baseValidityHours: number;
+/** Base and delta of one scope, signed together. */
+export interface PublishedScope {
+  readonly scope: string;
+  readonly base: CrlHead;
+  readonly delta: CrlHead;
 }
 
-export interface CrlDeps {
-  readonly store: Store;
-  readonly keys: Keys;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly settings: CrlSettings;
-}
-
-/** The scope that lists everything; partitions have scopes of their own. */
-export const fullScope = "full";
-
-/** Builds, signs and serves CRLs, one build per CA key and scope at a time. */
+/** Builds, signs and serves the CRLs of every CA. */
 export class CrlPublisher {
-  readonly #deps: CrlDeps;
+  readonly #deps: CrlBuildDeps;
+  readonly #builder: CrlBuilder;
   readonly #builds = new Map<string, Builds>();
-  readonly #served = new Map<string, CrlRecord>();
+  /** Octets of small lists, by name; the least recently read goes first. */
+  readonly #kept = new Map<string, Uint8Array>();
+  #keptOctets = 0;
   /** Until when nobody's download makes pkid try again: anyone may ask, and every try writes to the ledger. */
   readonly #restingUntil = new Map<string, Instant>();
 
-  constructor(deps: CrlDeps) {
+  constructor(deps: CrlBuildDeps) {
     this.#deps = deps;
+    this.#builder = new CrlBuilder(deps);
   }
 
   /**
-   * The published CRL to serve; an absent or expired one is built first (CRL-5).
+   * The published CRL to serve; an absent or expired one is built first, a delta on a base that is not (CRL-5).
    * Refuses `crl_unavailable` when it cannot be signed, `not_found` while the CA has no certificate.
    */
-  async current(ca: CaRecord, scope = fullScope): Promise<CrlRecord> {
-    const { store, clock } = this.#deps;
-    const head = await store.read.revocations.crlHead(ca.id, scope);
-    if (head === undefined || head.nextUpdate <= clock.now())
-      return await this.#onDemand(ca, scope);
-    const key = `${ca.id}/${scope}`;
-    const served = this.#served.get(key);
-    if (served?.number === head.number) return served;
-    const latest = await store.read.revocations.latestCrl(ca.id, scope);
-    if (latest === undefined) return await this.#onDemand(ca, scope);
-    this.#remember(key, latest);
-    return latest;
+  async current(ca: CaRecord, scope = fullScope, kind: CrlKind = "base"): Promise<CrlHead> {
+    const served = await this.published(ca.id, scope, kind);
+    return served ?? (await this.#onDemand(ca, scope, kind));
+  }
+
+  /** The newest base of a scope, expired or not, and the delta on it, if there is one. */
+  async newest(
+    ca: CaId,
+    scope: string,
+  ): Promise<{ readonly base: CrlHead | undefined; readonly delta: CrlHead | undefined }> {
+    const { revocations } = this.#deps.store.read;
+    const base = await revocations.crlHead(ca, scope, "base");
+    const delta = await revocations.crlHead(ca, scope, "delta");
+    return { base, delta: delta?.base === base?.number ? delta : undefined };
+  }
+
+  /** The published CRL, unless it is expired; a delta only while its base is the newest and not expired. */
+  async published(ca: CaId, scope: string, kind: CrlKind): Promise<CrlHead | undefined> {
+    const newest = await this.newest(ca, scope);
+    const base = this.#unexpired(newest.base);
+    if (kind === "base" || base === undefined) return base;
+    return this.#unexpired(newest.delta);
   }
 
   /**
-   * Signs a CRL that covers every change committed before the call. A build under way may have read too early, so the
+   * The DER of a published CRL in the pieces it is stored in, from one on; each but the last has `segmentOctets`. Refuses
+   * `crl_unavailable` when it was pruned meanwhile.
+   */
+  async *pieces(crl: CrlHead, from = 0): AsyncGenerator<Uint8Array> {
+    const name = `${crl.caId}/${crl.scope}/${crl.number}`;
+    const kept = this.#kept.get(name);
+    if (kept !== undefined) {
+      yield kept;
+      return;
+    }
+    const { revocations } = this.#deps.store.read;
+    let octets = from * segmentOctets;
+    for (let position = from; octets < crl.size; position++) {
+      const piece = await revocations.crlPiece(crl, position);
+      if (piece === undefined) throw refuse("crl_unavailable", { retry_after: restSeconds });
+      if (piece.length === crl.size) this.#keep(name, piece);
+      octets += piece.length;
+      yield piece;
+    }
+  }
+
+  /** The DER in one piece, for who cannot do with less. */
+  async der(crl: CrlHead): Promise<Uint8Array> {
+    const pieces: Uint8Array[] = [];
+    for await (const piece of this.pieces(crl)) pieces.push(piece);
+    return joined(pieces);
+  }
+
+  /** Signs base and delta of every scope of the CA now. Refuses as `publishBase`. */
+  async publishAll(ca: CaRecord, by: Origin): Promise<readonly PublishedScope[]> {
+    const published: PublishedScope[] = [];
+    for (const scope of await this.#deps.scopes.all(ca.id)) {
+      published.push(await this.publish(ca, by, scope));
+    }
+    return published;
+  }
+
+  /** Signs base and delta of every scope whose base does not list its latest change: what a run of many changes ends with. */
+  async publishStale(ca: CaRecord, by: Origin): Promise<readonly PublishedScope[]> {
+    const { scopes, store } = this.#deps;
+    const published: PublishedScope[] = [];
+    for (const [scope, latest] of await scopes.touched(ca.id, await scopes.covered(ca.id))) {
+      const base = await store.read.revocations.crlHead(ca.id, scope, "base");
+      if ((base?.sequence ?? 0) < latest) published.push(await this.publish(ca, by, scope));
+    }
+    return published;
+  }
+
+  /** Signs the base of a scope and a new delta that begins with it. */
+  async publish(ca: CaRecord, by: Origin, scope = fullScope): Promise<PublishedScope> {
+    const base = await this.publishBase(ca, by, scope);
+    return { scope, base, delta: await this.publishDelta(ca, by, scope) };
+  }
+
+  /**
+   * Signs a base that covers every change committed before the call. A build under way may have read too early, so the
    * call waits for it and starts, or joins, one more. Refuses `key_unavailable`, `overloaded`, `storage_unavailable`.
    */
-  async publish(ca: CaRecord, by: Origin, scope = fullScope): Promise<CrlRecord> {
-    const key = `${ca.id}/${scope}`;
-    const builds = this.#builds.get(key);
-    if (builds === undefined) {
-      const running = this.#build(ca, by, scope);
-      this.#builds.set(key, { running, next: undefined });
-      return await this.#settled(key, running);
-    }
-    builds.next ??= builds.running.then(
-      () => this.#restart(key, ca, by, scope),
-      () => this.#restart(key, ca, by, scope), // The next caller learns for itself what is wrong.
-    );
-    return await builds.next;
+  async publishBase(ca: CaRecord, by: Origin, scope = fullScope): Promise<CrlHead> {
+    return await this.#next(`${ca.id}/${scope}/base`, async () => {
+      const before = await this.#deps.store.read.revocations.crlHead(ca.id, scope, "base");
+      const crl = await this.#builder.build({ ca, by, scope, base: undefined });
+      if (before !== undefined) await this.#prune(before);
+      return crl;
+    });
+  }
+
+  /** Signs a delta likewise; without an unexpired base it makes one first (CRL-5). */
+  async publishDelta(ca: CaRecord, by: Origin, scope = fullScope): Promise<CrlHead> {
+    const published = await this.published(ca.id, scope, "base");
+    if (published === undefined) await this.publishBase(ca, by, scope);
+    return await this.#next(`${ca.id}/${scope}/delta`, async () => {
+      const base = await this.#deps.store.read.revocations.crlHead(ca.id, scope, "base");
+      if (base === undefined) throw refuse("crl_unavailable", { retry_after: restSeconds });
+      return await this.#builder.build({ ca, by, scope, base });
+    });
   }
 
   /** True when half of the CRL's life is over, or there is none (CRL-3). */
@@ -96,13 +147,23 @@ export class CrlPublisher {
     return this.#deps.clock.now() >= (head.thisUpdate + head.nextUpdate) / 2;
   }
 
-  async #onDemand(ca: CaRecord, scope: string): Promise<CrlRecord> {
+  #unexpired(head: CrlHead | undefined): CrlHead | undefined {
+    return head !== undefined && head.nextUpdate > this.#deps.clock.now() ? head : undefined;
+  }
+
+  async #onDemand(ca: CaRecord, scope: string, kind: CrlKind): Promise<CrlHead> {
     if (ca.certificate === undefined) throw refuse("not_found");
-    const key = `${ca.id}/${scope}`;
+    const key = `${ca.id}/${scope}/${kind}`;
     const now = this.#deps.clock.now();
     if (now < (this.#restingUntil.get(key) ?? now)) throw unavailable();
+    // Who asks while one is built is given that one: none was published, so it is as new as any.
+    const running = this.#builds.get(key)?.running;
+    const by = systemOrigin("crl");
     try {
-      return await this.publish(ca, systemOrigin("crl"), scope);
+      if (running !== undefined) return await running;
+      return kind === "base"
+        ? await this.publishBase(ca, by, scope)
+        : await this.publishDelta(ca, by, scope);
     } catch (error) {
       this.#restingUntil.set(key, addSeconds(now, restSeconds));
       if (error instanceof Problem) throw unavailable();
@@ -110,13 +171,20 @@ export class CrlPublisher {
     }
   }
 
-  async #restart(key: string, ca: CaRecord, by: Origin, scope: string): Promise<CrlRecord> {
-    const running = this.#build(ca, by, scope);
-    this.#builds.set(key, { running, next: undefined });
-    return await this.#settled(key, running);
+  async #next(key: string, build: () => Promise<CrlHead>): Promise<CrlHead> {
+    const builds = this.#builds.get(key);
+    if (builds === undefined) return await this.#start(key, build);
+    // The next caller learns for itself what is wrong with the one that runs.
+    builds.next ??= builds.running.then(
+      () => this.#start(key, build),
+      () => this.#start(key, build),
+    );
+    return await builds.next;
   }
 
-  async #settled(key: string, running: Promise<CrlRecord>): Promise<CrlRecord> {
+  async #start(key: string, build: () => Promise<CrlHead>): Promise<CrlHead> {
+    const running = build();
+    this.#builds.set(key, { running, next: undefined });
     try {
       return await running;
     } finally {
@@ -125,187 +193,33 @@ export class CrlPublisher {
     }
   }
 
-  #remember(key: string, crl: CrlRecord): void {
-    this.#served.delete(key);
-    this.#served.set(key, crl);
-    const oldest = this.#served.keys().next().value;
-    if (this.#served.size > servedMax && oldest !== undefined) this.#served.delete(oldest);
+  /** Forgets lists older than the base before the newest, in short units; who still reads that one may finish. */
+  async #prune({ caId, scope, number }: CrlHead): Promise<void> {
+    for (let gone = piecesPerUnit; gone === piecesPerUnit; ) {
+      gone = await this.#deps.store.atomically((tx) =>
+        tx.revocations.pruneCrls(caId, scope, number, piecesPerUnit),
+      );
+    }
   }
 
-  async #build(ca: CaRecord, by: Origin, scope: string): Promise<CrlRecord> {
-    const { store, keys, clock } = this.#deps;
-    const now = clock.now();
-    const issuer = issuerOf(ca);
-    // An expired CA signs nothing, a retired one only until then (CRL-14).
-    if (ca.notAfter === undefined || now > ca.notAfter) throw refuse("crl_unavailable");
-    const held = await keys.find(ca.key);
-    const alternative = ca.alternative && (await keys.find(ca.alternative.key));
-
-    // 1 read: the sequence goes first, so that the CRL never claims to cover a change it has not seen.
-    const rows = store.read.revocations;
-    const listed = await listedEntries(rows, ca.id, scope);
-
-    // 2 intend: number, octets and ledger entry in one durable unit, before the key is used (CRL-1, KEY-5).
-    const planned = await store.atomically(async (tx) => {
-      const wanted = wholeSecond(addSeconds(now, -this.#deps.settings.backdateSeconds));
-      const reserved = await tx.revocations.reserveCrl(ca.id, scope, wanted);
-      const draft = this.#draft(issuer, scope, listed, reserved, now);
-      const intent = this.#intentOf(alternative ?? held, draft, {
-        ...{ key: alternative?.ref ?? ca.key, spki: ca.alternative?.spki ?? ca.spki },
-        message: alternative === undefined ? draft.tbs : preTbsCertList(draft.tbs),
-      });
-      return { draft, intent, ticket: await openTicket(tx, intent, now) };
-    });
-
-    // 3 sign, outside any unit; of a hybrid CA the alternative key first (PQ-6).
-    const native =
-      alternative === undefined ? planned : await this.#signAlternative(ca, held, planned);
-    const signature = await this.#signed(native);
-
-    // 4 publish: ledger closed, CRL and event together.
-    const { tbs, head } = native.draft;
-    const der = assembleSigned(tbs, native.intent.algorithm, signature);
-    const crl: CrlRecord = { ...head, der, sha256: sha256Hex(der) };
-    const published = clock.now();
-    await store.atomically(async (tx) => {
-      await closeTicket(tx, native.intent, { signature }, published);
-      await tx.revocations.publishCrl(crl);
-      await tx.audit.appendEvent(publishEvent(ca, by, crl), published);
-    });
-    return crl;
-  }
-
-  #draft(
-    issuer: Issuer,
-    scope: string,
-    listed: Listed,
-    reserved: { readonly number: number; readonly thisUpdate: Instant },
-    now: Instant,
-  ) {
-    const { number, thisUpdate } = reserved;
-    // After a clock step back thisUpdate runs ahead of the clock; the CRL still lives as long as configured.
-    const start = instant(Math.max(wholeSecond(now), thisUpdate));
-    const nextUpdate = addSeconds(start, this.#deps.settings.baseValidityHours * 3600);
-    const { alternative } = issuer.ca;
-    const second = alternative && altSignatureAlgorithm(defaultSignature(alternative.keyType));
-    const extensions = [authorityKeyIdentifier(issuer.keyId), crlNumber(number)];
-    const fields = {
-      signature: defaultSignature(issuer.ca.keyType),
-      issuer: issuer.subject.der,
-      ...{ thisUpdate, nextUpdate, entries: listed.entries },
-      extensions: second === undefined ? extensions : [...extensions, second],
-    };
-    const tbs = encodeTbsCertList(fields);
-    const entries = listed.entries.length;
-    const { sequence } = listed;
-    const head = { caId: issuer.ca.id, scope, number, thisUpdate, nextUpdate, sequence, entries };
-    return { fields, tbs, head };
-  }
-
-  #intentOf(
-    held: HeldKey,
-    { head }: Draft,
-    signed: Pick<SigningIntent, "key" | "spki" | "message">,
-  ): SigningIntent {
-    return {
-      ...{ ...signed, opId: this.#deps.random.uuid(), role: "ca", purpose: "crl" },
-      ...{ deviceSerial: held.deviceSerial, algorithm: defaultSignature(held.keyType) },
-      ...{ caId: head.caId, artifact: `${head.scope}#${head.number}` },
-    };
-  }
-
-  /** Makes the alternative signature, closes its entry and promises the native one over the complete octets. */
-  async #signAlternative(ca: CaRecord, held: HeldKey, planned: Planned): Promise<Planned> {
-    const { store, clock } = this.#deps;
-    const signature = await this.#signed(planned);
-    const { fields, head } = planned.draft;
-    const extensions = [...fields.extensions, altSignatureValue(signature)];
-    const tbs = encodeTbsCertList({ ...fields, extensions });
-    const draft = { fields, tbs, head };
-    const intent = this.#intentOf(held, draft, { key: ca.key, spki: ca.spki, message: tbs });
-    const at = clock.now();
-    const ticket = await store.atomically(async (tx) => {
-      await closeTicket(tx, planned.intent, { signature }, at);
-      return await openTicket(tx, intent, at);
-    });
-    return { draft, intent, ticket };
-  }
-
-  /** The key port verifies what it gives (KEY-4); what it refuses is closed in the ledger as an error. */
-  async #signed({ intent, ticket }: Planned): Promise<Uint8Array> {
-    try {
-      return await this.#deps.keys.sign(ticket, intent.message);
-    } catch (error) {
-      const word = error instanceof Problem ? error.code : "internal";
-      const at = this.#deps.clock.now();
-      await this.#deps.store.atomically((tx) => closeTicket(tx, intent, { error: word }, at));
-      throw error;
+  #keep(name: string, octets: Uint8Array): void {
+    this.#kept.set(name, octets);
+    this.#keptOctets += octets.length;
+    for (const [oldest, gone] of this.#kept) {
+      if (this.#keptOctets <= keptOctetsMax) break;
+      this.#kept.delete(oldest);
+      this.#keptOctets -= gone.length;
     }
   }
 }
 
 interface Builds {
-  readonly running: Promise<CrlRecord>;
-  next: Promise<CrlRecord> | undefined;
-}
-
-interface Draft {
-  readonly fields: TbsCertList;
-  readonly tbs: Uint8Array;
-  readonly head: Omit<CrlRecord, "der" | "sha256">;
-}
-
-/** The operation that is next, its intent durable. */
-interface Planned {
-  readonly draft: Draft;
-  readonly intent: SigningIntent;
-  readonly ticket: Parameters<Keys["sign"]>[0];
-}
-
-/** Encoded entries, and the revocation sequence up to which they are complete. */
-interface Listed {
-  readonly entries: readonly Uint8Array[];
-  readonly sequence: number;
-}
-
-async function listedEntries(rows: RevocationReads, ca: CaId, scope: string): Promise<Listed> {
-  const sequence = await rows.sequence();
-  const previous = await rows.crlHead(ca, scope);
-  // A row that changes while the pages are read comes again further on; its last form counts.
-  const bySerial = new Map<Serial, Uint8Array>();
-  for (let after = 0; ; ) {
-    const page = await rows.entries(ca, pageSize, after);
-    for (const row of page) {
-      after = row.sequence;
-      if (!departed(row, previous)) bySerial.set(row.serial, encodeCrlEntry(row));
-    }
-    if (page.length < pageSize) return { entries: [...bySerial.values()], sequence };
-  }
-}
-
-/**
- * True when the entry has done its time: a CRL issued after its certificate's expiry has listed it (CRL-7). The
- * previous CRL is such a one when it is later than the expiry and covers the entry's sequence: either it listed the
- * entry, or one before it did. Bare entries have no expiry and stay.
- */
-function departed(row: RevocationRecord, previous: CrlHead | undefined): boolean {
-  if (row.expiresAt === undefined || previous === undefined) return false;
-  return previous.thisUpdate > row.expiresAt && previous.sequence >= row.sequence;
-}
-
-function publishEvent(ca: CaRecord, by: Origin, crl: CrlRecord) {
-  const { principal, ip, requestId } = by;
-  return {
-    ...{ action: "crl.publish" as const, result: "success" as const },
-    ...{ actor: principal.subject, actorName: principal.name },
-    ...{ actorRoles: effectiveRoles(principal, ca.tenant), tenant: ca.tenant, caId: ca.id },
-    ...{ target: ca.id, targetName: crl.scope, ip, requestId },
-    detail: { number: crl.number, kind: "base", entries: crl.entries },
-  };
+  readonly running: Promise<CrlHead>;
+  next: Promise<CrlHead> | undefined;
 }
 
 const unavailable = () => refuse("crl_unavailable", { retry_after: restSeconds });
 
 const restSeconds = 5;
-const pageSize = 1000;
-const servedMax = 64;
+const piecesPerUnit = 4;
+const keptOctetsMax = 32 * 1024 * 1024;

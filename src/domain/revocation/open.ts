@@ -6,12 +6,15 @@ import type { Keys } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { BulkRevocation } from "./bulk.ts";
-import { CrlPublisher, type CrlSettings } from "./crl.ts";
+import { CrlPublisher } from "./crl.ts";
+import type { CrlSettings } from "./crl-build.ts";
 import { Ocsp, type OcspSettings } from "./ocsp.ts";
 import { OcspSigning } from "./ocsp-signing.ts";
 import { CrlRefresh } from "./refresh.ts";
 import { type ResponderDeps, Responders, type ResponderSettings } from "./responder.ts";
 import { type RevocationChange, Revoker } from "./revoke.ts";
+import { CrlScopes } from "./scopes.ts";
+import type { CrlKind } from "./store.ts";
 
 export interface RevocationDeps {
   readonly store: Store;
@@ -20,15 +23,19 @@ export interface RevocationDeps {
   readonly random: Random;
   readonly counts: Pick<KeyCounts, "add">;
   readonly settings: {
-    readonly crl: CrlSettings & { readonly refreshAfterRevocationSeconds: number };
+    readonly crl: CrlSettings & {
+      readonly refreshAfterRevocationSeconds: number;
+      readonly shards: number;
+      readonly urlBase: string | undefined;
+    };
     readonly ocsp: OcspSettings;
     readonly responder: ResponderSettings;
   };
   /** True for profiles with `lint.public`: not holdable (REV-4), long-lived OCSP answers (OCS-2). */
   readonly publicProfile: (profile: string) => boolean;
   readonly signCertificate: ResponderDeps["signCertificate"];
-  /** Asks for `CrlRefresh.afterRevocations` now; where no schedule runs it may do nothing. */
-  readonly wake: () => void;
+  /** Asks for the deltas or bases that are due, now; where no schedule runs it may do nothing. */
+  readonly wake: (kind: CrlKind) => void;
   /** Told what failed in the background and will be tried again. */
   readonly onFailure: (
     what: "crl" | "responder" | "ocsp" | "bulk_revocation",
@@ -41,6 +48,7 @@ export interface RevocationDeps {
 export interface Revocation {
   readonly revoker: Revoker;
   readonly bulk: BulkRevocation;
+  readonly scopes: CrlScopes;
   readonly publisher: CrlPublisher;
   readonly refresh: CrlRefresh;
   readonly responders: Responders;
@@ -51,9 +59,11 @@ export interface Revocation {
 export function openRevocation(deps: RevocationDeps): Revocation {
   const { store, keys, clock, random, settings, publicProfile, onFailure } = deps;
   const common = { store, keys, clock, random };
-  const publisher = new CrlPublisher({ ...common, settings: settings.crl });
+  const { shards, urlBase } = settings.crl;
+  const scopes = new CrlScopes({ store, clock, shards, urlBase });
+  const publisher = new CrlPublisher({ ...common, scopes, settings: settings.crl });
   const refresh = new CrlRefresh({
-    ...{ store, clock, publisher, wake: deps.wake },
+    ...{ store, clock, scopes, publisher, wake: deps.wake },
     refreshAfterRevocationSeconds: settings.crl.refreshAfterRevocationSeconds,
     onFailure: (ca, error) => onFailure("crl", error, ca),
   });
@@ -76,5 +86,5 @@ export function openRevocation(deps: RevocationDeps): Revocation {
     signing: new OcspSigning({ ...common, counts: deps.counts }),
     onFault: (error) => onFailure("ocsp", error),
   });
-  return { revoker, bulk, publisher, refresh, responders, ocsp };
+  return { revoker, bulk, scopes, publisher, refresh, responders, ocsp };
 }

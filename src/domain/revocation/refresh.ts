@@ -1,92 +1,194 @@
-/** Keeps the published CRLs true: signs anew after revocations, and at half of a CRL's life. */
+/** Keeps the published CRLs true: deltas within a second of a change, bases after revocations and at half of their life. */
 
 import type { CaId } from "#core/ids.ts";
 import { addSeconds, type Instant, instant } from "#core/time.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
-import { type CrlPublisher, fullScope } from "./crl.ts";
+import type { CrlPublisher } from "./crl.ts";
 import type { RevocationChange } from "./revoke.ts";
+import { type CrlScopes, fullScope, partitionScope, scopesOf } from "./scopes.ts";
+import type { CrlHead, CrlKind } from "./store.ts";
 import { systemOrigin } from "./system-origin.ts";
 import { isCaCertificate } from "./transitions.ts";
 
 interface Deps {
   readonly store: Store;
   readonly clock: Clock;
-  readonly publisher: Pick<CrlPublisher, "publish" | "renewable">;
+  readonly scopes: CrlScopes;
+  readonly publisher: Pick<CrlPublisher, "publish" | "publishDelta" | "published" | "renewable">;
   /** `crl.refresh_after_revocation_seconds`. */
   readonly refreshAfterRevocationSeconds: number;
-  /** Asks for `afterRevocations` now. */
-  readonly wake: () => void;
+  /** Asks for `deltas` now, and for `bases` too when one is due at once. */
+  readonly wake: (kind: CrlKind) => void;
   /** Told why a CRL could not be signed; it is tried again until it can. */
   readonly onFailure: (ca: CaId, error: unknown) => void;
 }
 
-/** Decides when the CRL of which CA is signed. */
+/** One list that has to be signed. */
+interface Due {
+  readonly ca: CaId;
+  readonly scope: string;
+  readonly kind: CrlKind;
+  /** At the latest; the first change after a list sets it (debounce). */
+  readonly at: Instant;
+  /** The list is as wanted once it covers this number of the revocation sequence. */
+  readonly covers: number;
+}
+
+/** Decides when which CRL of which CA is signed. */
 export class CrlRefresh {
   readonly #deps: Deps;
-  /** When the CRL of a CA has to be signed at the latest; the first change after a CRL sets it (debounce). */
-  readonly #due = new Map<CaId, Instant>();
+  readonly #due = new Map<string, Due>();
+  /** Committed here and not looked at yet. */
+  #changes: RevocationChange[] = [];
+  /** The store-wide sequence when foreign changes were last looked for. */
   #seen = -1;
+  /** Up to which sequence the changes of a CA are known. */
+  readonly #known = new Map<CaId, number>();
+  readonly #lastDelta = new Map<string, Instant>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
   }
 
-  /** Takes note of a committed change; key compromise and CA certificates cannot wait (CRL-3, §1). */
+  /** Takes note of a committed change; bases wait, but not for key compromise and CA certificates (CRL-3, §1). */
   changed(change: RevocationChange): void {
-    const { clock, refreshAfterRevocationSeconds } = this.#deps;
-    const urgent =
-      isCaCertificate(change.kind) ||
-      change.reason === "keyCompromise" ||
-      change.reason === "cACompromise";
-    const now = clock.now();
-    const wanted = urgent ? now : addSeconds(now, refreshAfterRevocationSeconds);
-    const due = this.#due.get(change.caId);
-    this.#due.set(change.caId, instant(Math.min(wanted, due ?? wanted)));
-    if (wanted <= now) this.#deps.wake();
+    this.#changes.push(change);
+    this.#deps.wake("delta");
+    if (urgent(change) || this.#deps.refreshAfterRevocationSeconds === 0) this.#deps.wake("base");
   }
 
-  /**
-   * Signs what is due; runs about every second, and at once after `changed` when nothing may wait. Changes that another
-   * process or an earlier life of this one committed show in the store-wide sequence, so none is forgotten.
-   */
+  /** Signs what is due, deltas first. */
   async afterRevocations(): Promise<void> {
+    await this.deltas();
+    await this.bases();
+  }
+
+  /** Signs the deltas that are due; runs several times a second, beside `bases`, which may take long. */
+  async deltas(): Promise<void> {
+    await this.#sign("delta");
+  }
+
+  /** Signs the bases that are due, each with a new delta. */
+  async bases(): Promise<void> {
+    await this.#sign("base");
+  }
+
+  /** Signs every list that is absent or past half of its life, or made under other settings (CRL-10, CRL-11). */
+  async renewals(): Promise<void> {
+    for (const ca of await this.#deps.store.read.cas.signing()) {
+      if (!this.#publishes(ca)) continue;
+      for (const scope of await this.#kept(ca.id)) await this.#renew(ca, scope);
+    }
+  }
+
+  async #sign(kind: CrlKind): Promise<void> {
+    await this.#noticeChanges();
     await this.#noticeForeignChanges();
     const now = this.#deps.clock.now();
-    for (const [id, due] of [...this.#due]) {
-      if (due > now) continue;
-      const ca = await this.#deps.store.read.cas.byId(id);
-      this.#due.delete(id);
-      if (ca !== undefined && this.#publishes(ca) && !(await this.#publish(ca))) {
-        this.#due.set(id, addSeconds(now, retrySeconds));
+    for (const [key, due] of [...this.#due]) {
+      if (due.kind !== kind || due.at > now) continue;
+      const ca = await this.#deps.store.read.cas.byId(due.ca);
+      this.#due.delete(key);
+      if (ca === undefined || !this.#publishes(ca) || (await this.#covered(due))) continue;
+      if (kind === "delta") this.#lastDelta.set(key, now);
+      const done = await this.#publish(ca, due.scope, kind);
+      if (!done) this.#note({ ...due, at: addSeconds(now, retrySeconds) });
+    }
+  }
+
+  /** What was revoked and released by this process. */
+  async #noticeChanges(): Promise<void> {
+    if (this.#changes.length === 0) return;
+    const changes = this.#changes;
+    this.#changes = [];
+    const { scopes } = this.#deps;
+    const everUsed = await scopes.everUsed();
+    for (const { kind, ...change } of changes) {
+      const place = { ...change, kind: kind === "bare" ? undefined : kind };
+      const after = urgent({ ...change, kind }) ? 0 : this.#deps.refreshAfterRevocationSeconds;
+      const covers = change.sequence ?? Number.POSITIVE_INFINITY;
+      for (const scope of scopesOf(place, scopes.shards, everUsed)) {
+        this.#noteDelta(change.caId, scope, covers, 0);
+        const at = addSeconds(change.at, after);
+        this.#note({ ca: change.caId, scope, kind: "base", covers, at });
       }
     }
   }
 
-  /** Signs every CRL that is absent or past half of its life. */
-  async renewals(): Promise<void> {
-    for (const ca of await this.#deps.store.read.cas.signing()) {
-      const head = await this.#deps.store.read.revocations.crlHead(ca.id, fullScope);
-      if (this.#publishes(ca) && this.#deps.publisher.renewable(head)) await this.#publish(ca);
-    }
-  }
-
+  /**
+   * Changes that another process or an earlier life of this one committed show in the store-wide sequence, so none is
+   * forgotten. The replica that took a revocation publishes it; the others step in when it has not.
+   */
   async #noticeForeignChanges(): Promise<void> {
-    const { store } = this.#deps;
-    const sequence = await store.read.revocations.sequence();
+    const { store, scopes, refreshAfterRevocationSeconds: seconds } = this.#deps;
+    const { revocations } = store.read;
+    const sequence = await revocations.sequence();
     if (sequence === this.#seen) return;
+    const grace = this.#seen < 0 ? 0 : graceSeconds;
     for (const ca of await store.read.cas.signing()) {
-      if (this.#due.has(ca.id) || !this.#publishes(ca)) continue;
-      const head = await store.read.revocations.crlHead(ca.id, fullScope);
-      const last = await store.read.revocations.lastChange(ca.id);
-      if (last > (head?.sequence ?? 0)) this.#due.set(ca.id, this.#wait());
+      const last = await revocations.lastChange(ca.id);
+      const known = this.#known.get(ca.id) ?? (await scopes.covered(ca.id));
+      if (last <= known || !this.#publishes(ca)) continue;
+      for (const [scope, latest] of await scopes.touched(ca.id, known)) {
+        this.#noteDelta(ca.id, scope, latest, grace);
+        const at = addSeconds(this.#deps.clock.now(), seconds + grace);
+        this.#note({ ca: ca.id, scope, kind: "base", covers: latest, at });
+      }
+      this.#known.set(ca.id, last);
     }
     this.#seen = sequence;
   }
 
-  #wait(): Instant {
-    return addSeconds(this.#deps.clock.now(), this.#deps.refreshAfterRevocationSeconds);
+  /** A delta waits until the last one of its scope has rested. */
+  #noteDelta(ca: CaId, scope: string, covers: number, seconds: number): void {
+    const now = this.#deps.clock.now();
+    const last = this.#lastDelta.get(keyOf({ ca, scope, kind: "delta" }));
+    const soonest = last === undefined ? now : addSeconds(last, restSeconds);
+    const at = instant(Math.max(soonest, addSeconds(now, seconds)));
+    this.#note({ ca, scope, kind: "delta", covers, at });
+  }
+
+  #note(due: Due): void {
+    const key = keyOf(due);
+    const noted = this.#due.get(key);
+    const at = instant(Math.min(due.at, noted?.at ?? due.at));
+    this.#due.set(key, { ...due, at, covers: Math.max(due.covers, noted?.covers ?? 0) });
+  }
+
+  async #covered({ ca, scope, kind, covers }: Due): Promise<boolean> {
+    const published = await this.#deps.publisher.published(ca, scope, kind);
+    return published !== undefined && published.sequence >= covers;
+  }
+
+  /** The scopes that are kept fresh: the full one, and partitions somebody asked for or has to ask for. */
+  async #kept(ca: CaId): Promise<ReadonlySet<string>> {
+    const { store, clock, scopes } = this.#deps;
+    const { revocations } = store.read;
+    const stamps = await revocations.stamps(ca, clock.now());
+    const served = new Set(await scopes.all(ca));
+    const published = (await revocations.publishedScopes(ca)).filter((scope) => served.has(scope));
+    const stamped = stamps.map(({ partition }) => partitionScope(partition));
+    return new Set([fullScope, ...published, ...stamped]);
+  }
+
+  async #renew(ca: CaRecord, scope: string): Promise<void> {
+    const { publisher, store } = this.#deps;
+    const base = await store.read.revocations.crlHead(ca.id, scope, "base");
+    if (publisher.renewable(base) || (base && (await this.#outdated(base)))) {
+      await this.#publish(ca, scope, "base");
+      return;
+    }
+    const delta = await publisher.published(ca.id, scope, "delta");
+    if (publisher.renewable(delta)) await this.#publish(ca, scope, "delta");
+  }
+
+  /** True when a base was made under another `crl.shards`, or lacks a URL certificates have (CRL-9, CRL-10). */
+  async #outdated({ caId, scope, modulus, urls }: CrlHead): Promise<boolean> {
+    const { scopes } = this.#deps;
+    if (modulus !== (scopes.partition(scope)?.modulus ?? 0)) return true;
+    return (await scopes.urls(caId, scope)).some((url) => !urls.includes(url));
   }
 
   // Retired and superseded members keep publishing until their own notAfter (CRL-14).
@@ -94,9 +196,12 @@ export class CrlRefresh {
     return ca.notAfter !== undefined && this.#deps.clock.now() <= ca.notAfter;
   }
 
-  async #publish(ca: CaRecord): Promise<boolean> {
+  async #publish(ca: CaRecord, scope: string, kind: CrlKind): Promise<boolean> {
+    const { publisher } = this.#deps;
+    const by = systemOrigin("crl");
     try {
-      await this.#deps.publisher.publish(ca, systemOrigin("crl"));
+      if (kind === "base") await publisher.publish(ca, by, scope);
+      else await publisher.publishDelta(ca, by, scope);
       return true;
     } catch (error) {
       // One CA whose key is away must not keep the others from publishing.
@@ -106,4 +211,13 @@ export class CrlRefresh {
   }
 }
 
+const urgent = ({ kind, reason }: Pick<RevocationChange, "kind" | "reason">): boolean =>
+  isCaCertificate(kind) || reason === "keyCompromise" || reason === "cACompromise";
+
+const keyOf = ({ ca, scope, kind }: Pick<Due, "ca" | "scope" | "kind">) => `${ca}/${scope}/${kind}`;
+
 const retrySeconds = 5;
+/** Between two deltas of a scope, at least: what comes meanwhile is in the second. */
+const restSeconds = 0.5;
+/** How long the replica that took a change is given to publish it. */
+const graceSeconds = 2;

@@ -52,6 +52,10 @@ export interface RevocationChange {
   readonly to: StoredStatus;
   readonly reason: RevocationReason | undefined;
   readonly at: Instant;
+  /** The CRL partition stamped into the certificate. */
+  readonly stamp: number | undefined;
+  /** Its number in the revocation sequence; undefined where nobody counted. */
+  readonly sequence: number | undefined;
 }
 
 interface Deps {
@@ -108,8 +112,8 @@ export class Revoker {
       const outcome = decide(state, action, holdable);
       if ("refused" in outcome) throw refusal(outcome.refused, found);
       if ("unchanged" in outcome) return { result: first(request, outcome.unchanged, found) };
-      const change = changeOf(request, found, outcome.change, reason, now);
-      await write(tx, change, found);
+      const decided = changeOf(request, found, outcome.change, reason, now);
+      const change = { ...decided, sequence: await write(tx, decided, found) };
       const blocked = this.#compromised(request, change, found);
       await tx.audit.appendEvent(eventOf(request, change, found), now);
       if (blocked !== undefined) await block(tx, request.origin, blocked);
@@ -135,6 +139,8 @@ export class Revoker {
     };
   }
 }
+
+type Decided = Omit<RevocationChange, "sequence">;
 
 /** What the unit found under the lock. */
 interface Found {
@@ -191,25 +197,28 @@ function changeOf(
   to: StoredStatus,
   reason: RevocationReason | undefined,
   at: Instant,
-): RevocationChange {
+): Decided {
   const kind = found.certificate?.kind ?? "bare";
-  return { caId: request.ca.id, serial: request.serial, kind, to, reason, at };
+  const stamp = found.certificate?.crlPartition;
+  return { caId: request.ca.id, serial: request.serial, kind, to, reason, at, stamp };
 }
 
-async function write(tx: Unit, change: RevocationChange, found: Found): Promise<void> {
+/** Gives the number of the change. */
+async function write(tx: Unit, change: Decided, found: Found): Promise<number> {
   const { caId, serial, to, reason, at } = change;
   if (to === "good" || reason === undefined) {
     if (found.certificate !== undefined) {
       await tx.certificates.setStatus(caId, serial, "good", undefined, undefined);
     }
-    await tx.revocations.remove(caId, serial);
-    return;
+    return await tx.revocations.remove(caId, serial);
   }
   const known = found.certificate !== undefined;
   if (known) await tx.certificates.setStatus(caId, serial, to, at, reason);
   const expiresAt = found.certificate?.notAfter;
-  await tx.revocations.put({ caId, serial, revokedAt: at, reason, known, expiresAt });
+  const entry = { caId, serial, revokedAt: at, reason, known, expiresAt };
+  const sequence = await tx.revocations.put(entry);
   if (change.kind === "ca") await tx.cas.retireSubject(caId, serial);
+  return sequence;
 }
 
 async function block(tx: Unit, origin: Origin, record: BlockedKeyRecord): Promise<void> {

@@ -4,6 +4,7 @@ import type { CaId, Serial } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
 import type { Page, PageKey } from "#domain/authorities/store.ts";
+import type { CertificateRecord } from "#domain/certificates/store.ts";
 
 /** One revoked or held serial of a CA, known to the inventory or not ("bare"). */
 export interface RevocationRecord {
@@ -19,23 +20,108 @@ export interface RevocationRecord {
   readonly sequence: number;
 }
 
-/** A published CRL; bytes are DER. */
-export interface CrlRecord {
+/** What a list is: complete, or the changes since one that is. */
+export type CrlKind = "base" | "delta";
+
+/** A published CRL without its octets, which are kept in pieces. */
+export interface CrlHead {
   readonly caId: CaId;
-  /** `full` here; partitions have scopes of their own. */
+  /** `full`, or `partition-<n>`. */
   readonly scope: string;
+  /** One sequence for bases and deltas of the scope (CRL-1). */
   readonly number: number;
+  /** Of a delta: the number of the base it completes; undefined for a base. */
+  readonly base: number | undefined;
   readonly thisUpdate: Instant;
   readonly nextUpdate: Instant;
   /** The revocation sequence it covers. */
   readonly sequence: number;
   readonly entries: number;
-  readonly der: Uint8Array;
+  /** Octets of the DER. */
+  readonly size: number;
   /** Lower hex SHA-256 of the DER: its strong ETag. */
   readonly sha256: string;
+  /** `crl.shards` it was made under, which decides what its partition means; 0 for the full scope. */
+  readonly modulus: number;
+  /** URLs of its issuingDistributionPoint, which its deltas repeat; empty for the full scope. */
+  readonly urls: readonly string[];
+  /** The base before it, by which entries left it (CRL-7); undefined where none did. */
+  readonly prior: Pick<CrlHead, "thisUpdate" | "sequence"> | undefined;
 }
 
-export type CrlHead = Omit<CrlRecord, "der">;
+/** What a change of revocation says about where its entry belongs. */
+export interface EntryPlace {
+  readonly serial: Serial;
+  /** Undefined for a serial the inventory does not know. */
+  readonly kind: CertificateRecord["kind"] | undefined;
+  /** The partition stamped into the certificate. */
+  readonly stamp: number | undefined;
+}
+
+/** An entry with its place. */
+export interface PlacedEntry extends EntryPlace {
+  readonly revokedAt: Instant;
+  readonly reason: RevocationReason;
+  readonly expiresAt: Instant | undefined;
+  readonly sequence: number;
+}
+
+/** A hold that was taken off: the entry stood from one number of the sequence to another. */
+export interface ReleasedEntry extends EntryPlace {
+  readonly since: number;
+  /** When the hold began. */
+  readonly revokedAt: Instant;
+  readonly sequence: number;
+  readonly expiresAt: Instant | undefined;
+}
+
+export type ListedEntry = Pick<
+  RevocationRecord,
+  "serial" | "revokedAt" | "reason" | "expiresAt" | "sequence"
+>;
+
+/** A partition, and the count of partitions that gives its number a meaning. */
+export interface Partition {
+  readonly number: number;
+  readonly modulus: number;
+}
+
+/** One URL stamped as distribution point of a partition, and until when a certificate with it is valid. */
+export interface StampRecord {
+  readonly caId: CaId;
+  readonly partition: number;
+  readonly url: string;
+  readonly notAfter: Instant;
+}
+
+/** That an entry is on the CRLs of a partition; `modulus` 0 counts whatever `crl.shards` is (CRL-9). */
+export interface PartitionMember {
+  readonly serial: Serial;
+  readonly partition: number;
+  readonly modulus: number;
+}
+
+/** Revocations as they were at one moment, whatever is committed meanwhile. */
+export interface RevocationView {
+  /** The store-wide revocation sequence at that moment. */
+  readonly sequence: number;
+  /**
+   * Entries ascending by serial as text, after one. Of a partition only members the index knows with a sequence up to
+   * `indexed`; what came later is among the `changed`.
+   */
+  listed(
+    ca: CaId,
+    partition: Partition | undefined,
+    limit: number,
+    after: Serial | undefined,
+  ): Promise<readonly ListedEntry[]>;
+  /** Entries with a later sequence, ascending by it. */
+  changed(ca: CaId, limit: number, afterSequence: number): Promise<readonly PlacedEntry[]>;
+  /** Releases with a later sequence, ascending by it. */
+  released(ca: CaId, limit: number, afterSequence: number): Promise<readonly ReleasedEntry[]>;
+  /** Up to which sequence the index of partitions under this modulus is complete for a CA. */
+  indexed(ca: CaId, modulus: number): Promise<number>;
+}
 
 export interface RevocationFilter {
   readonly caId: CaId;
@@ -73,8 +159,8 @@ export interface RevocationReads {
   standing(ca: CaId, serial: Serial): Promise<Standing>;
   /** Newest (highest sequence) first; `after` is `{ at: sequence, id: serial }` of the last row seen. */
   page(filter: RevocationFilter, limit: number, after?: PageKey): Promise<Page<RevocationRecord>>;
-  /** Ascending by sequence, one page at a time; for building CRLs. */
-  entries(ca: CaId, limit: number, afterSequence: number): Promise<readonly RevocationRecord[]>;
+  /** Calls `read` with a view that stays as it is until `read` ends; pages of it give way to other work. */
+  view<T>(read: (view: RevocationView) => Promise<T>): Promise<T>;
   /**
    * The store-wide revocation sequence now; what OCSP caches are checked against. At once where this process is the
    * only one that writes, so that an answer from memory waits for nothing.
@@ -82,10 +168,17 @@ export interface RevocationReads {
   sequence(): number | Promise<number>;
   /** The sequence number of the last put or remove under this CA, 0 when there was none. */
   lastChange(ca: CaId): Promise<number>;
-  /** The published CRL with the highest number, expired or not. */
-  latestCrl(ca: CaId, scope: string): Promise<CrlRecord | undefined>;
-  /** The same without its bytes: what caches and the status page are checked against. */
-  crlHead(ca: CaId, scope: string): Promise<CrlHead | undefined>;
+  /** The published CRL of a kind with the highest number, expired or not. */
+  crlHead(ca: CaId, scope: string, kind: CrlKind): Promise<CrlHead | undefined>;
+  /** One stored piece of a CRL, from 0; undefined behind the last one, and for lists that were pruned. */
+  crlPiece(
+    crl: Pick<CrlHead, "caId" | "scope" | "number">,
+    position: number,
+  ): Promise<Uint8Array | undefined>;
+  /** The scopes of a CA that have a published base. */
+  publishedScopes(ca: CaId): Promise<readonly string[]>;
+  /** Stamps of partitions that are in certificates valid at `at`, by partition and URL. */
+  stamps(ca: CaId, at: Instant): Promise<readonly StampRecord[]>;
   /** The newest responder of the CA key. */
   responder(ca: CaId): Promise<ResponderRecord | undefined>;
 }
@@ -97,17 +190,37 @@ export interface RevocationWrites {
   put(entry: Omit<RevocationRecord, "sequence">): Promise<number>;
   /** The same for many serials of one CA, each under a sequence number of its own, in their order. */
   putMany(ca: CaId, entries: readonly Omit<RevocationRecord, "sequence">[]): Promise<void>;
-  /** Removes the entry of a released serial, taking the next sequence number too. */
+  /** Removes the entry of a released serial, taking the next sequence number too; views tell it as released. */
   remove(ca: CaId, serial: Serial): Promise<number>;
+  /** Keeps the stamp of a partition; the latest notAfter stays, rounded up to a day. */
+  stamp(stamp: StampRecord): Promise<void>;
+  /** Adds members to the index of partitions, which is complete up to `sequence` then. */
+  indexPartitions(
+    ca: CaId,
+    modulus: number,
+    members: readonly PartitionMember[],
+    sequence: number,
+  ): Promise<void>;
   /**
    * Reserves the next CRL number of a scope for good, with a thisUpdate (whole second) that is `wanted`, or one second
-   * after the latest one reserved for the scope when that is later (CRL-1, CRL-2).
+   * after the latest one reserved for the scope when that is later (CRL-1, CRL-2). Gives undefined and reserves nothing
+   * when an earlier number was given out for a later `sequence`: a higher number never covers less.
    */
   reserveCrl(
     ca: CaId,
     scope: string,
     wanted: Instant,
-  ): Promise<{ readonly number: number; readonly thisUpdate: Instant }>;
-  publishCrl(crl: CrlRecord): Promise<void>;
+    sequence: number,
+  ): Promise<{ readonly number: number; readonly thisUpdate: Instant } | undefined>;
+  /** Stores a piece of a CRL that is not published yet. */
+  putCrlPiece(
+    crl: Pick<CrlHead, "caId" | "scope" | "number">,
+    position: number,
+    octets: Uint8Array,
+  ): Promise<void>;
+  /** Makes a CRL visible, whose pieces are all stored. */
+  publishCrl(crl: CrlHead): Promise<void>;
+  /** Forgets at most `limit` pieces of CRLs of the scope below `number`, and these CRLs with their last piece; gives how many. */
+  pruneCrls(ca: CaId, scope: string, number: number, limit: number): Promise<number>;
   putResponder(responder: ResponderRecord): Promise<void>;
 }

@@ -32,7 +32,7 @@ const serialsOf = (der: Uint8Array) => parseCrl(der).entries.map(({ serial }) =>
 
 test("the first CRL is number 1, empty, backdated, and lives as long as configured", async () => {
   const crl = await small.publisher.current(small.ca);
-  const parsed = parseCrl(crl.der);
+  const parsed = parseCrl(await small.publisher.der(crl));
   expect([parsed.number, parsed.entries.length]).toEqual([1, 0]);
   expect(parsed.thisUpdate).toBe(addSeconds(small.clock.at, -300));
   expect(parsed.nextUpdate).toBe(addSeconds(small.clock.at, 168 * 3600));
@@ -46,7 +46,7 @@ test("a CRL is in the ledger before it is signed and closed after", async () => 
   small.keys.beforeSign = () => {
     expect(ledger().map(({ kind }) => kind)).toEqual(["intent"]);
   };
-  await small.publisher.publish(small.ca, rootOrigin);
+  await small.publisher.publishBase(small.ca, rootOrigin);
   expect(ledger()).toMatchObject([
     { kind: "intent", purpose: "crl", artifact: "full#1", role: "ca" },
     { kind: "outcome", purpose: "crl", artifact: "full#1", result: "success" },
@@ -57,7 +57,7 @@ for (const keyType of ["ecdsa-p384", "ed25519", "rsa-2048"] as const satisfies K
   test(`openssl verifies a CRL signed with ${keyType}, and rejects the revoked`, async () => {
     small = await smallCa({ keyType });
     await revoke("4660");
-    const { der } = await small.publisher.publish(small.ca, rootOrigin);
+    const der = await published();
     const ca = bench.write("ca.pem", pemOf(small.ca));
     const crl = bench.write("crl.der", der);
     const verdict = await run("crl", "-inform", "DER", "-in", crl, "-CAfile", ca, "-verify");
@@ -79,7 +79,7 @@ test("openssl verify refuses a revoked responder certificate with the CRL and ac
     bench.write("leaf.pem", encodePem("CERTIFICATE", responder.certificate)),
   ] as const;
   const verdict = async () => {
-    const { der } = await small.publisher.publish(small.ca, rootOrigin);
+    const der = await published();
     const crl = bench.write("crl.pem", encodePem("X509 CRL", der));
     const at = String(small.clock.at / 1000);
     const args = ["-CAfile", files[0], "-CRLfile", crl, "-crl_check_all", "-attime", at, files[1]];
@@ -94,7 +94,9 @@ test("thisUpdate moves forward at least a second, also when the clock steps back
   const times: number[] = [];
   for (const step of [0, 0, -3600, 7200]) {
     small.clock.advance(step);
-    const crl = parseCrl((await small.publisher.publish(small.ca, rootOrigin)).der);
+    const crl = parseCrl(
+      await small.publisher.der(await small.publisher.publishBase(small.ca, rootOrigin)),
+    );
     times.push(crl.thisUpdate);
     expect(crl.nextUpdate).toBeGreaterThan(small.clock.at);
   }
@@ -133,16 +135,16 @@ test("a CRL past nextUpdate is never served", async () => {
 });
 
 test("calls during a build share one more build that sees what they saw", async () => {
-  const first = small.publisher.publish(small.ca, rootOrigin);
+  const first = small.publisher.publishBase(small.ca, rootOrigin);
   await revoke("5");
   const [one, two, three] = await Promise.all([
     first,
-    small.publisher.publish(small.ca, rootOrigin),
-    small.publisher.publish(small.ca, rootOrigin),
+    small.publisher.publishBase(small.ca, rootOrigin),
+    small.publisher.publishBase(small.ca, rootOrigin),
   ]);
   expect([one.number, two.number, three.number]).toEqual([1, 2, 2]);
-  expect(serialsOf(two.der)).toEqual(["5"]);
-  expect((await small.publisher.publish(small.ca, rootOrigin)).number).toBe(3);
+  expect(serialsOf(await small.publisher.der(two))).toEqual(["5"]);
+  expect((await small.publisher.publishBase(small.ca, rootOrigin)).number).toBe(3);
 });
 
 test("an entry leaves after one CRL past its expiry, a bare one never does", async () => {
@@ -150,7 +152,7 @@ test("an entry leaves after one CRL past its expiry, a bare one never does", asy
   await revoke(serial);
   await revoke("9");
   const publish = async () => {
-    const { der } = await small.publisher.publish(small.ca, rootOrigin);
+    const der = await published();
     return serialsOf(der);
   };
   expect(await publish()).toEqual([serial, "9"]);
@@ -162,12 +164,12 @@ test("an entry leaves after one CRL past its expiry, a bare one never does", asy
 
 test("a certificate revoked after its expiry is listed once more", async () => {
   const { serial } = await small.issue({ validitySeconds: 10 });
-  await small.publisher.publish(small.ca, rootOrigin);
+  await small.publisher.publishBase(small.ca, rootOrigin);
   small.clock.advance(1000);
-  await small.publisher.publish(small.ca, rootOrigin);
+  await small.publisher.publishBase(small.ca, rootOrigin);
   await revoke(serial);
-  expect(serialsOf((await small.publisher.publish(small.ca, rootOrigin)).der)).toEqual([serial]);
-  expect(serialsOf((await small.publisher.publish(small.ca, rootOrigin)).der)).toEqual([]);
+  expect(serialsOf(await published())).toEqual([serial]);
+  expect(serialsOf(await published())).toEqual([]);
 });
 
 test("more entries than a page are all listed", async () => {
@@ -179,8 +181,9 @@ test("more entries than a page are all listed", async () => {
       }),
     );
   }
-  const { der, entries } = await small.publisher.publish(small.ca, rootOrigin);
-  expect([entries, new Set(serialsOf(der)).size]).toEqual([2001, 2001]);
+  const crl = await small.publisher.publishBase(small.ca, rootOrigin);
+  const der = await small.publisher.der(crl);
+  expect([crl.entries, new Set(serialsOf(der)).size]).toEqual([2001, 2001]);
 }, 20_000);
 
 test("an expired CA signs no CRL", async () => {
@@ -189,4 +192,6 @@ test("an expired CA signs no CRL", async () => {
   expect(refused.code).toBe("crl_unavailable");
 });
 
+const published = async () =>
+  await small.publisher.der(await small.publisher.publishBase(small.ca, rootOrigin));
 const pemOf = (ca: CaRecord) => encodePem("CERTIFICATE", ca.certificate ?? new Uint8Array(0));

@@ -5,17 +5,20 @@ import { beforeEach, expect, test } from "bun:test";
 import { refuse } from "#core/problems.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
 import { CrlRefresh } from "#domain/revocation/refresh.ts";
+import type { CrlKind } from "#domain/revocation/store.ts";
 import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
 
 let small: SmallCa;
-beforeEach(async () => {
-  small = await smallCa();
+async function open(options?: Parameters<typeof smallCa>[0]) {
+  small = await smallCa(options);
   await small.refresh.renewals();
   await small.refresh.afterRevocations();
-});
+}
+beforeEach(() => open());
 
-const head = () => small.store.read.revocations.crlHead(small.ca.id, "full");
-const number = async () => (await head())?.number;
+const head = (kind: CrlKind = "base", scope = "full") =>
+  small.store.read.revocations.crlHead(small.ca.id, scope, kind);
+const numbers = async () => [(await head())?.number, (await head("delta"))?.number];
 
 async function revoke(reason: RevocationReason = "superseded") {
   const { serial } = await small.issue();
@@ -23,35 +26,51 @@ async function revoke(reason: RevocationReason = "superseded") {
   await small.revoker.revoke(request, reason);
 }
 
-test("a new CA gets its first CRL by itself", async () => {
-  expect(await number()).toBe(1);
+test("a new CA gets its first CRL and delta by itself", async () => {
+  expect(await numbers()).toEqual([1, 2]);
 });
 
-test("a revocation is on the CRL a minute later, with those that came meanwhile", async () => {
+test("a revocation is on the delta at once, and on the base a minute later", async () => {
   await revoke();
+  await small.refresh.afterRevocations();
+  expect(await head("delta")).toMatchObject({ number: 3, base: 1, entries: 1 });
   small.clock.advance(59);
   await revoke();
   await small.refresh.afterRevocations();
-  expect(await number()).toBe(1);
+  expect(await head("delta")).toMatchObject({ number: 4, base: 1, entries: 2 });
+  expect(await head()).toMatchObject({ number: 1 });
   small.clock.advance(1);
   await small.refresh.afterRevocations();
-  expect(await head()).toMatchObject({ number: 2, entries: 2 });
+  expect(await head()).toMatchObject({ number: 5, entries: 2 });
+  expect(await head("delta")).toMatchObject({ number: 6, base: 5, entries: 0 });
   small.clock.advance(120);
   await small.refresh.afterRevocations();
-  expect(await number()).toBe(2);
+  expect(await numbers()).toEqual([5, 6]);
 });
 
-test("a compromised key is on the CRL at once", async () => {
+test("revocations within half a second share one delta", async () => {
+  await revoke();
+  await small.refresh.deltas();
+  await revoke();
+  await revoke();
+  await small.refresh.deltas();
+  expect(await head("delta")).toMatchObject({ number: 3, entries: 1 });
+  small.clock.advance(0.5);
+  await small.refresh.deltas();
+  expect(await head("delta")).toMatchObject({ number: 4, entries: 3 });
+});
+
+test("a compromised key is on the base at once", async () => {
   await revoke();
   await revoke("keyCompromise");
-  await small.refresh.afterRevocations();
-  expect(await head()).toMatchObject({ number: 2, entries: 2 });
+  await small.refresh.bases();
+  expect(await head()).toMatchObject({ number: 3, entries: 2 });
 });
 
-test("without delay every revocation is on the CRL at once", async () => {
-  small = await smallCa({ crl: { refreshAfterRevocationSeconds: 0 } });
+test("without delay every revocation is on the base at once", async () => {
+  await open({ crl: { refreshAfterRevocationSeconds: 0 } });
   await revoke();
-  expect(small.woken.times).toBe(1);
+  expect(small.woken.kinds).toEqual(["delta", "base"]);
   await small.refresh.afterRevocations();
   expect(await head()).toMatchObject({ entries: 1 });
 });
@@ -62,10 +81,14 @@ test("a release is published like a revocation", async () => {
   await small.revoker.suspend(request);
   small.clock.advance(60);
   await small.refresh.afterRevocations();
+  expect(await head()).toMatchObject({ entries: 1 });
   await small.revoker.release(request);
+  small.clock.advance(1);
+  await small.refresh.deltas();
+  expect(await head("delta")).toMatchObject({ entries: 1 });
   small.clock.advance(60);
   await small.refresh.afterRevocations();
-  expect(await head()).toMatchObject({ number: 3, entries: 0 });
+  expect([(await head())?.entries, (await head("delta"))?.entries]).toEqual([0, 0]);
 });
 
 test("a CRL that could not be signed is tried again", async () => {
@@ -74,31 +97,83 @@ test("a CRL that could not be signed is tried again", async () => {
     throw refuse("key_unavailable", { retry_after: 2 });
   };
   await small.refresh.afterRevocations();
-  expect(small.failures).toHaveLength(1);
+  expect(small.failures).toHaveLength(2);
   small.keys.beforeSign = () => {};
   small.clock.advance(5);
   await small.refresh.afterRevocations();
   expect(await head()).toMatchObject({ entries: 1 });
 });
 
-test("what another process, or this one before a crash, revoked is published too", async () => {
-  await revoke();
-  const after = new CrlRefresh({
-    ...{ store: small.store, clock: small.clock, publisher: small.publisher, wake: () => {} },
+const otherProcess = () =>
+  new CrlRefresh({
+    ...{ store: small.store, clock: small.clock, scopes: small.scopes },
+    ...{ publisher: small.publisher, wake: () => {} },
     ...{ refreshAfterRevocationSeconds: 60, onFailure: () => {} },
   });
+
+test("what this process revoked before a crash is published too", async () => {
+  await revoke();
+  const after = otherProcess();
   await after.afterRevocations();
-  expect(await number()).toBe(1);
+  expect(await head("delta")).toMatchObject({ number: 3, entries: 1 });
   small.clock.advance(60);
   await after.afterRevocations();
-  expect(await head()).toMatchObject({ number: 2, entries: 1 });
+  expect(await head()).toMatchObject({ number: 4, entries: 1 });
 });
 
-test("a CRL is renewed at half of its life, and not before", async () => {
-  small.clock.advance(84 * 3600 - 151);
+test("what another replica took is left to it for a while, and then published", async () => {
+  const other = otherProcess();
+  await other.afterRevocations();
+  await revoke();
+  await other.deltas();
+  expect(await numbers()).toEqual([1, 2]);
+  await small.refresh.deltas();
+  small.clock.advance(2);
+  await other.deltas();
+  expect(await numbers()).toEqual([1, 3]);
+  await revoke();
+  await other.deltas();
+  small.clock.advance(2);
+  await other.deltas();
+  expect(await head("delta")).toMatchObject({ number: 4, entries: 2 });
+});
+
+test("a base is renewed at half of its life, a delta at half of its own, and not before", async () => {
+  small.clock.advance(1800 - 150);
   await small.refresh.renewals();
-  expect(await number()).toBe(1);
+  expect(await numbers()).toEqual([1, 2]);
   small.clock.advance(1);
   await small.refresh.renewals();
-  expect(await number()).toBe(2);
+  expect(await numbers()).toEqual([1, 3]);
+  small.clock.advance(84 * 3600 - 151 - 1651);
+  await small.refresh.renewals();
+  expect(await numbers()).toEqual([1, 4]);
+  small.clock.advance(1);
+  await small.refresh.renewals();
+  expect(await numbers()).toEqual([5, 6]);
+});
+
+test("only the partitions that list a change are signed anew", async () => {
+  await open({ crl: { shards: 4, urlBase: "http://crl.example" } });
+  await small.publisher.publishAll(small.ca, rootOrigin);
+  await small.refresh.afterRevocations();
+  const before = await Promise.all([0, 1, 2, 3].map((n) => head("delta", `partition-${n}`)));
+  await revoke();
+  await small.refresh.deltas();
+  const after = await Promise.all([0, 1, 2, 3].map((n) => head("delta", `partition-${n}`)));
+  const anew = after.filter((crl, n) => crl?.number !== before[n]?.number);
+  expect(anew).toMatchObject([{ entries: 1 }]);
+  expect(await head("delta")).toMatchObject({ entries: 1 });
+});
+
+test("one CA whose key is away does not keep another from publishing", async () => {
+  const other = await small.addCa();
+  small.keys.beforeSign = (ticket) => {
+    if (ticket.caId === small.ca.id) throw refuse("key_unavailable", { retry_after: 2 });
+  };
+  await revoke();
+  await small.refresh.renewals();
+  await small.refresh.afterRevocations();
+  const published = await small.store.read.revocations.crlHead(other.id, "full", "base");
+  expect(published).toMatchObject({ number: 1 });
 });

@@ -124,7 +124,7 @@ test("a CA certificate needs ca:manage, retires its CA, and cannot be held", asy
   expect(await codeOf(small.revoker.suspend(asked(serial)))).toBe("hold_not_permitted");
   await small.revoker.revoke(asked(serial), "superseded");
   expect((await small.store.read.cas.byId(subject.id))?.status).toBe("retired");
-  expect(small.woken.times).toBe(1);
+  expect(small.woken.kinds).toEqual(["delta", "base"]);
 });
 
 test("when the event cannot be appended the revocation does not happen", async () => {
@@ -145,9 +145,9 @@ const urgency: readonly [RevocationReason, number][] = [
   ["cACompromise", 1],
 ];
 for (const [reason, times] of urgency) {
-  test(`revoking for ${reason} asks for a CRL at once ${times} times`, async () => {
+  test(`revoking for ${reason} asks for a delta, and for a base at once ${times} times`, async () => {
     const { serial } = await small.issue();
     await small.revoker.revoke(asked(serial), reason);
-    expect(small.woken.times).toBe(times);
+    expect(small.woken.kinds).toEqual(["delta", ...Array<string>(times).fill("base")]);
   });
 }

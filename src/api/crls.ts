@@ -1,0 +1,78 @@
+/** CRLs in JSON: the state of every list of a CA, and signing all of them now. */
+
+import { assert } from "#core/problems.ts";
+import { optional, text } from "#core/shape.ts";
+import { timestamp } from "#core/time.ts";
+import { type Handler, handler, ok } from "#domain/access/call.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import type { Clock } from "#domain/ports.ts";
+import type { CrlPublisher } from "#domain/revocation/crl.ts";
+import { type CrlScopes, fullScope } from "#domain/revocation/scopes.ts";
+import type { CrlHead } from "#domain/revocation/store.ts";
+import type { OperationName } from "#operations";
+
+interface Deps {
+  readonly clock: Clock;
+  readonly publisher: Pick<CrlPublisher, "publishAll" | "newest">;
+  readonly scopes: CrlScopes;
+}
+
+/** Handlers for `crl.status` and `crl.publish`. */
+export function crlAdministration(deps: Deps) {
+  const { publisher, scopes, clock } = deps;
+  return {
+    "crl.status": handler({
+      summary: "Numbers, times and sizes of the published CRLs; of one partition with `shard`.",
+      path: { id: text() },
+      query: { shard: optional(text({ min: 1, max: 4, pattern: /^[0-9]+$/ })) },
+      run: async (call) => {
+        const ca = caOf(call.ca);
+        const { shard } = call.query;
+        const scope = shard === undefined ? fullScope : await scopes.named(ca.id, shard);
+        const stateOf = async (name: string) => {
+          const { base, delta } = await publisher.newest(ca.id, name);
+          return { scope: name, base: listJson(base, clock), delta: deltaJson(delta, clock) };
+        };
+        const { base, delta } = await stateOf(scope);
+        const names = shard === undefined ? await scopes.all(ca.id) : [scope];
+        const sharded = { sharded: scopes.shards > 0, shard_count: scopes.shards };
+        const states = await Promise.all(names.map(stateOf));
+        return ok({ ca_id: ca.id, ...sharded, base, delta, scopes: states });
+      },
+    }),
+    "crl.publish": handler({
+      summary: "Sign and publish base and delta of every scope now.",
+      path: { id: text() },
+      run: async (call) => {
+        const published = await publisher.publishAll(caOf(call.ca), call.origin);
+        return ok({
+          scopes: published.map(({ scope, base, delta }) => ({
+            ...{ scope, number: base.number, delta_number: delta.number },
+          })),
+        });
+      },
+    }),
+  } satisfies Partial<Record<OperationName, Handler>>;
+}
+
+function caOf(ca: CaRecord | undefined): CaRecord {
+  assert(ca !== undefined, "an operation on a CA is authorized for one");
+  return ca;
+}
+
+function listJson(head: CrlHead | undefined, clock: Clock) {
+  const expired = head !== undefined && head.nextUpdate <= clock.now();
+  const facts = head && {
+    ...{ number: head.number, this_update: timestamp(head.thisUpdate) },
+    ...{ next_update: timestamp(head.nextUpdate) },
+  };
+  return {
+    ...{ available: head !== undefined && !expired, ...facts, expired },
+    revoked_count: head?.entries ?? 0,
+  };
+}
+
+const deltaJson = (head: CrlHead | undefined, clock: Clock) => ({
+  ...listJson(head, clock),
+  ...(head === undefined ? {} : { base_crl_number: head.base }),
+});

@@ -1,0 +1,33 @@
+/** Stamps the CRL pointer into a plan once its serial is known: the serial decides the partition (CRL-8, EXT-3). */
+
+import { oids } from "#core/asn1/oids.ts";
+import type { Serial } from "#core/ids.ts";
+import { crlDistributionPoints } from "#core/x509/extensions.ts";
+import { partitionOf } from "#core/x509/partitions.ts";
+
+import type { CrlStamp, Issuer, Plan } from "./plan.ts";
+import type { Profile } from "./profile.ts";
+
+/** The pointer of behaviour.md §4 for this kind of certificate and this serial; CA certificates are on the full CRL. */
+export function crlStampFor(
+  { kind }: Pick<Plan, "kind">,
+  { repeated: { crl } }: Pick<Issuer, "repeated">,
+  profile: Pick<Profile, "omitRevocationPointers"> | undefined,
+  serial: Serial,
+): CrlStamp | undefined {
+  const absent = kind === "root" || kind === "responder" || profile?.omitRevocationPointers;
+  if (absent || crl === undefined) return undefined;
+  if (kind !== "leaf" || crl.shards < 2) return { partition: undefined, url: crl.url };
+  const partition = partitionOf(serial, crl.shards);
+  return { partition, url: `${crl.url}/partition/${partition}` };
+}
+
+/** The plan with its pointer to the full CRL, if it has one, replaced by that of the stamp. */
+export function stamped(plan: Plan, stamp: CrlStamp | undefined): Plan {
+  if (stamp?.partition === undefined) return plan;
+  const pointer = crlDistributionPoints([stamp.url]);
+  const extensions = plan.extensions.map((extension) =>
+    extension.oid === oids.crlDistributionPoints ? pointer : extension,
+  );
+  return { ...plan, extensions };
+}

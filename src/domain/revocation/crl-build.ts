@@ -1,0 +1,329 @@
+/** Builds one CRL: number reserved, entries read, intent recorded before the key is used, published with its event after. */
+
+import { createHash, sha256Hex } from "#core/crypto.ts";
+import { effectiveRoles } from "#core/access/principal.ts";
+import { assert, Problem, refuse } from "#core/problems.ts";
+import { addSeconds, type Instant, instant, wholeSecond } from "#core/time.ts";
+import { defaultSignature } from "#core/x509/algorithms.ts";
+import {
+  altSignatureAlgorithm,
+  altSignatureValue,
+  preTbsCertList,
+} from "#core/x509/alternative.ts";
+import type { TbsCertList } from "#core/x509/crl.ts";
+import {
+  deltaCrlIndicator,
+  expiredCertsOnCrl,
+  freshestCrl,
+  issuingDistributionPoint,
+} from "#core/x509/crl-extensions.ts";
+import {
+  type CrlEntries,
+  joined,
+  lengthOf,
+  piecesOf,
+  type Segments,
+  signedSegments,
+  tbsCertListSegments,
+} from "#core/x509/crl-segments.ts";
+import { authorityKeyIdentifier, crlNumber, type Extension } from "#core/x509/extensions.ts";
+import type { Origin } from "#domain/access/call.ts";
+import { closeTicket, openTicket, type SigningIntent } from "#domain/audit/sign-ledger.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import type { HeldKey, Keys } from "#domain/keys.ts";
+import type { Clock, Random } from "#domain/ports.ts";
+import type { Store } from "#domain/store.ts";
+import { baseEntries, deltaEntries } from "./crl-entries.ts";
+import { issuerOf } from "./issuers.ts";
+import { indexPartitions } from "./partition-index.ts";
+import type { CrlScopes } from "./scopes.ts";
+import type { CrlHead } from "./store.ts";
+
+export interface CrlSettings {
+  /** `issuance.backdate_seconds`. */
+  readonly backdateSeconds: number;
+  readonly baseValidityHours: number;
+  readonly deltaIntervalMinutes: number;
+  readonly keepExpired: boolean;
+}
+
+export interface CrlBuildDeps {
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly scopes: CrlScopes;
+  readonly settings: CrlSettings;
+}
+
+/** One list wanted. */
+export interface CrlOrder {
+  readonly ca: CaRecord;
+  readonly by: Origin;
+  readonly scope: string;
+  /** The published base a delta completes; undefined for a base. */
+  readonly base: CrlHead | undefined;
+}
+
+/** The ceremony of CRLs. */
+export class CrlBuilder {
+  readonly #deps: CrlBuildDeps;
+
+  constructor(deps: CrlBuildDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Signs and publishes one CRL that covers every change committed before the call. Refuses `crl_unavailable` for an
+   * expired CA, `not_found` while it has no certificate, and what keys and store refuse.
+   */
+  async build(order: CrlOrder): Promise<CrlHead> {
+    const { ca } = order;
+    const { store, keys, clock } = this.#deps;
+    // An expired CA signs nothing, a retired one only until then (CRL-14).
+    if (ca.notAfter === undefined || clock.now() > ca.notAfter) throw refuse("crl_unavailable");
+    const held = await keys.find(ca.key);
+    const alternative = ca.alternative && (await keys.find(ca.alternative.key));
+
+    // 1 read, with the number reserved for what is seen (CRL-1).
+    const draft = await this.#draft(order);
+
+    // 2 intend: octets and ledger entry durable before the key is used (KEY-5).
+    const intent = this.#intentOf(order, alternative ?? held, draft, {
+      ...{ key: alternative?.ref ?? ca.key, spki: ca.alternative?.spki ?? ca.spki },
+      message: alternative === undefined ? joined(draft.tbs) : preTbsCertList(joined(draft.tbs)),
+    });
+    const now = clock.now();
+    const ticket = await store.atomically((tx) => openTicket(tx, intent, now));
+    const planned = { draft, intent, ticket };
+
+    // 3 sign, outside any unit; of a hybrid CA the alternative key first (PQ-6).
+    const native =
+      alternative === undefined ? planned : await this.#signAlternative(order, held, planned);
+    const signature = await this.#signed(native);
+
+    // 4 publish: ledger closed, CRL and event together.
+    return await this.#publish(order, native, signature);
+  }
+
+  async #draft(order: CrlOrder): Promise<Draft> {
+    const { store, scopes } = this.#deps;
+    const { ca, scope } = order;
+    const partition = order.base ? partitionOf(order.base, scopes) : scopes.partition(scope);
+    if (partition !== undefined && order.base === undefined) {
+      await indexPartitions({ store, scopes }, ca.id, partition.modulus);
+    }
+    const wanted = { ca: ca.id, partition, everUsed: await scopes.everUsed() };
+    const prior = order.base === undefined ? await this.#prior(order) : undefined;
+    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+      const draft = await store.read.revocations.view(async (view) => {
+        const reserved = await this.#reserve(order, view.sequence);
+        if (reserved === undefined) return undefined;
+        const entries = order.base
+          ? await deltaEntries(view, wanted, order.base)
+          : await baseEntries(view, wanted, prior);
+        const read = { entries, sequence: view.sequence, prior };
+        return await this.#encoded(order, reserved, read);
+      });
+      if (draft !== undefined) return draft;
+    }
+    throw new Error("numbers are given out for later sequences than a view ever shows");
+  }
+
+  /** The base before this one, unless it was made under another `crl.shards`, or nothing ever leaves. */
+  async #prior({ ca, scope }: CrlOrder): Promise<CrlHead["prior"]> {
+    if (this.#deps.settings.keepExpired) return undefined;
+    const head = await this.#deps.store.read.revocations.crlHead(ca.id, scope, "base");
+    const modulus = this.#deps.scopes.partition(scope)?.modulus ?? 0;
+    return head?.modulus === modulus ? head : undefined;
+  }
+
+  async #reserve({ ca, scope }: CrlOrder, sequence: number): Promise<Reserved | undefined> {
+    const { store, clock, settings } = this.#deps;
+    const now = clock.now();
+    const wanted = wholeSecond(addSeconds(now, -settings.backdateSeconds));
+    const reserved = await store.atomically((tx) =>
+      tx.revocations.reserveCrl(ca.id, scope, wanted, sequence),
+    );
+    return reserved && { ...reserved, now };
+  }
+
+  async #encoded(order: CrlOrder, reserved: Reserved, read: Read): Promise<Draft> {
+    const { ca, scope, base } = order;
+    const { settings, scopes } = this.#deps;
+    const { number, thisUpdate, now } = reserved;
+    // After a clock step back thisUpdate runs ahead of the clock; the CRL still lives as long as configured.
+    const start = instant(Math.max(wholeSecond(now), thisUpdate));
+    const seconds =
+      base === undefined ? settings.baseValidityHours * 3600 : settings.deltaIntervalMinutes * 60;
+    const nextUpdate = addSeconds(start, seconds);
+    const urls = base?.urls ?? (await scopes.urls(ca.id, scope));
+    const issuer = issuerOf(ca);
+    const fields = {
+      signature: defaultSignature(ca.keyType),
+      issuer: issuer.subject.der,
+      ...{ thisUpdate, nextUpdate },
+      extensions: this.#extensions(order, issuer.keyId, number, urls),
+    };
+    const tbs = tbsCertListSegments(fields, read.entries);
+    const modulus = base?.modulus ?? scopes.partition(scope)?.modulus ?? 0;
+    const head = {
+      ...{ caId: ca.id, scope, number, base: base?.number, thisUpdate, nextUpdate },
+      ...{ sequence: read.sequence, entries: read.entries.count, modulus, urls },
+      prior: read.prior && pick(read.prior),
+    };
+    return { fields, entries: read.entries, tbs, head };
+  }
+
+  /** RFC 5280 §5.2; a delta repeats the scope of its base (§5.2.4). */
+  #extensions(
+    { ca, scope, base }: CrlOrder,
+    keyId: Uint8Array,
+    number: number,
+    urls: readonly string[],
+  ): readonly Extension[] {
+    const { scopes, settings } = this.#deps;
+    const url = scopes.url(ca.id, scope);
+    const keeps = base === undefined && settings.keepExpired && ca.notBefore !== undefined;
+    const second =
+      ca.alternative && altSignatureAlgorithm(defaultSignature(ca.alternative.keyType));
+    return [
+      authorityKeyIdentifier(keyId),
+      crlNumber(number),
+      ...(base === undefined ? [] : [deltaCrlIndicator(base.number)]),
+      ...(urls.length === 0 ? [] : [issuingDistributionPoint(urls)]),
+      ...(base === undefined && url !== undefined ? [freshestCrl(`${url}/delta`)] : []),
+      // Nothing of this CA ever left its lists: none of its certificates is older than itself.
+      ...(keeps && ca.notBefore !== undefined ? [expiredCertsOnCrl(ca.notBefore)] : []),
+      ...(second === undefined ? [] : [second]),
+    ];
+  }
+
+  #intentOf(
+    { ca, base }: CrlOrder,
+    held: HeldKey,
+    { head }: Draft,
+    signed: Pick<SigningIntent, "key" | "spki" | "message">,
+  ): SigningIntent {
+    const purpose = base === undefined ? ("crl" as const) : ("delta_crl" as const);
+    return {
+      ...{ ...signed, opId: this.#deps.random.uuid(), role: "ca", purpose, caId: ca.id },
+      ...{ deviceSerial: held.deviceSerial, algorithm: defaultSignature(held.keyType) },
+      artifact: `${head.scope}#${head.number}`,
+    };
+  }
+
+  /** Makes the alternative signature, closes its entry and promises the native one over the complete octets. */
+  async #signAlternative(order: CrlOrder, held: HeldKey, planned: Planned): Promise<Planned> {
+    const { store, clock } = this.#deps;
+    const { ca } = order;
+    const signature = await this.#signed(planned);
+    const { fields, entries, head } = planned.draft;
+    const extensions = [...fields.extensions, altSignatureValue(signature)];
+    const tbs = tbsCertListSegments({ ...fields, extensions }, entries);
+    const draft = { ...planned.draft, tbs };
+    const signed = { key: ca.key, spki: ca.spki, message: joined(tbs) };
+    const intent = this.#intentOf(order, held, { ...draft, head }, signed);
+    const at = clock.now();
+    const ticket = await store.atomically(async (tx) => {
+      await closeTicket(tx, planned.intent, { signature }, at);
+      return await openTicket(tx, intent, at);
+    });
+    return { draft, intent, ticket };
+  }
+
+  /** The key port verifies what it gives (KEY-4); what it refuses is closed in the ledger as an error. */
+  async #signed({ intent, ticket }: Planned): Promise<Uint8Array> {
+    try {
+      return await this.#deps.keys.sign(ticket, intent.message);
+    } catch (error) {
+      const word = error instanceof Problem ? error.code : "internal";
+      const at = this.#deps.clock.now();
+      await this.#deps.store.atomically((tx) => closeTicket(tx, intent, { error: word }, at));
+      throw error;
+    }
+  }
+
+  async #publish(
+    { ca, by }: CrlOrder,
+    { draft, intent }: Planned,
+    signature: Uint8Array,
+  ): Promise<CrlHead> {
+    const { store, clock } = this.#deps;
+    const der = signedSegments(draft.tbs, intent.algorithm, signature);
+    const crl: CrlHead = { ...draft.head, size: lengthOf(der), sha256: digestOf(der) };
+    const pieces = [...piecesOf(der)];
+    const last = pieces.pop();
+    assert(last !== undefined, "a CRL has octets");
+    // Nobody sees pieces before their head, so a long list is stored in many short units.
+    for (const [position, octets] of pieces.entries()) {
+      await store.atomically((tx) => tx.revocations.putCrlPiece(crl, position, octets));
+    }
+    const published = clock.now();
+    await store.atomically(async (tx) => {
+      await closeTicket(tx, intent, { signature }, published);
+      await tx.revocations.putCrlPiece(crl, pieces.length, last);
+      await tx.revocations.publishCrl(crl);
+      await tx.audit.appendEvent(publishEvent(ca, by, crl), published);
+    });
+    return crl;
+  }
+}
+
+interface Reserved {
+  readonly number: number;
+  readonly thisUpdate: Instant;
+  readonly now: Instant;
+}
+
+interface Read {
+  readonly entries: CrlEntries;
+  readonly sequence: number;
+  readonly prior: CrlHead["prior"];
+}
+
+interface Draft {
+  readonly fields: Omit<TbsCertList, "entries">;
+  readonly entries: CrlEntries;
+  readonly tbs: Segments;
+  readonly head: Omit<CrlHead, "size" | "sha256">;
+}
+
+/** The operation that is next, its intent durable. */
+interface Planned {
+  readonly draft: Draft;
+  readonly intent: SigningIntent;
+  readonly ticket: Parameters<Keys["sign"]>[0];
+}
+
+/** What a delta covers is what its base did, whatever `crl.shards` is now. */
+function partitionOf({ scope, modulus }: CrlHead, scopes: CrlScopes) {
+  const partition = scopes.partition(scope);
+  return partition && { ...partition, modulus };
+}
+
+const pick = ({ thisUpdate, sequence }: NonNullable<CrlHead["prior"]>) => ({
+  ...{ thisUpdate, sequence },
+});
+
+function digestOf(segments: Segments): string {
+  const [only] = segments;
+  if (segments.length === 1 && only !== undefined) return sha256Hex(only);
+  const hash = createHash("sha256");
+  for (const segment of segments) hash.update(segment);
+  return hash.digest("hex");
+}
+
+function publishEvent(ca: CaRecord, by: Origin, crl: CrlHead) {
+  const { principal, ip, requestId } = by;
+  const kind = crl.base === undefined ? "base" : "delta";
+  return {
+    ...{ action: "crl.publish" as const, result: "success" as const },
+    ...{ actor: principal.subject, actorName: principal.name },
+    ...{ actorRoles: effectiveRoles(principal, ca.tenant), tenant: ca.tenant, caId: ca.id },
+    ...{ target: ca.id, targetName: crl.scope, ip, requestId },
+    detail: { number: crl.number, kind, entries: crl.entries },
+  };
+}
+
+const attemptsMax = 20;

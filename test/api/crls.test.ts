@@ -1,0 +1,96 @@
+/** CRLs in JSON, through the pipeline: the state of every list, and signing them all. */
+
+import { beforeEach, expect, test } from "bun:test";
+
+import { crlAdministration } from "#api/crls.ts";
+import type { Origin } from "#domain/access/call.ts";
+import { type Perform, pipeline } from "#domain/access/perform.ts";
+import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
+import { parseSerial } from "#core/ids.ts";
+
+type Handlers = ReturnType<typeof crlAdministration>;
+
+let small: SmallCa;
+let handlers: Handlers;
+let perform: Perform;
+async function open(options?: Parameters<typeof smallCa>[0]) {
+  small = await smallCa(options);
+  handlers = crlAdministration(small);
+  perform = pipeline({ ...small, hasRoom: () => true, onDecision: () => {} });
+}
+beforeEach(() => open());
+
+async function call(
+  operation: keyof Handlers,
+  { origin = rootOrigin, query = "" }: { origin?: Origin; query?: string } = {},
+) {
+  const asked = { path: { id: small.ca.id }, query: new URLSearchParams(query) };
+  const body = async () => undefined;
+  const answer = await perform({ operation, origin, ...asked, body }, handlers[operation]);
+  if (!("body" in answer)) throw new Error("the answer is not JSON");
+  return JSON.parse(JSON.stringify(answer.body));
+}
+
+const codeOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => "accepted",
+    (error) => error.code,
+  );
+const issuer: Origin = {
+  ...rootOrigin,
+  principal: { ...rootOrigin.principal, isRoot: false, subject: "ina", roles: ["issuer"] },
+};
+const revoke = (serial: string) =>
+  small.revoker.revoke(
+    { ca: small.ca, serial: parseSerial(serial), origin: rootOrigin, mayManageCa: true },
+    "superseded",
+  );
+
+test("the status follows publication and expiry", async () => {
+  const none = { available: false, expired: false, revoked_count: 0 };
+  expect(await call("crl.status")).toEqual({
+    ...{ ca_id: small.ca.id, sharded: false, shard_count: 0, base: none, delta: none },
+    scopes: [{ scope: "full", base: none, delta: none }],
+  });
+  await revoke("5");
+  expect(await call("crl.publish")).toEqual({
+    scopes: [{ scope: "full", number: 1, delta_number: 2 }],
+  });
+  const status = await call("crl.status");
+  expect(status.base).toEqual({
+    ...{ available: true, number: 1, this_update: "2026-06-01T11:55:00.000000Z" },
+    ...{ next_update: "2026-06-08T12:00:00.000000Z", expired: false, revoked_count: 1 },
+  });
+  expect(status.delta).toEqual({
+    ...{ available: true, number: 2, this_update: "2026-06-01T11:55:01.000000Z" },
+    ...{ next_update: "2026-06-01T13:00:00.000000Z", expired: false, revoked_count: 0 },
+    base_crl_number: 1,
+  });
+  small.clock.advance(169 * 3600);
+  expect((await call("crl.status")).base).toMatchObject({ available: false, expired: true });
+});
+
+test("every partition is signed and told, each with numbers of its own", async () => {
+  await open({ crl: { shards: 2, urlBase: "http://crl.example" } });
+  await call("crl.publish");
+  expect(await call("crl.publish")).toEqual({
+    scopes: ["full", "partition-0", "partition-1"].map((scope) => ({
+      ...{ scope, number: 3, delta_number: 4 },
+    })),
+  });
+  const status = await call("crl.status");
+  expect(status).toMatchObject({ sharded: true, shard_count: 2 });
+  expect(status.scopes).toHaveLength(3);
+  const one = await call("crl.status", { query: "shard=1" });
+  expect(one.scopes).toEqual([status.scopes[2]]);
+  expect(one.base).toEqual(status.scopes[2].base);
+  expect(await codeOf(call("crl.status", { query: "shard=2" }))).toBe("bad_partition");
+});
+
+test("publishing needs ca:manage and names its caller", async () => {
+  expect(await codeOf(call("crl.publish", { origin: issuer }))).toBe("forbidden");
+  await call("crl.publish");
+  expect([...small.store.state.events.values()].at(-1)).toMatchObject({
+    ...{ action: "crl.publish", result: "success", actor: "root" },
+  });
+});
