@@ -115,12 +115,13 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...revocationHandlers({ store, revoker }),
     ...bulkRevocationHandlers({ store, profiles, bulk: parts.revocation.bulk }),
     ...crlAdministration({ clock, publisher, scopes }),
-    ...crlHandlers({
-      ...{ store, clock, publisher, scopes },
-      httpMaxAgeSeconds: config.crl.http_max_age_seconds,
-    }),
+    ...crlHandlers({ ...{ store, clock, publisher, scopes }, ...maxAge(config.crl) }),
     "ocsp.get": answers.get,
     "ocsp.post": answers.post,
   };
   return handlers;
 }
+
+const maxAge = (section: { readonly http_max_age_seconds: number }) => ({
+  httpMaxAgeSeconds: section.http_max_age_seconds,
+});

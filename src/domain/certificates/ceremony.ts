@@ -34,6 +34,7 @@ import type { InclusionRecord } from "#domain/transparency/store.ts";
 import type { CaaGate } from "./caa.ts";
 import type { FinalPlan, Promises } from "./promise.ts";
 import { drawSerial } from "./serials.ts";
+import { keepStamp, stampOf } from "./stamps.ts";
 import type { CertificateRecord } from "./store.ts";
 
 /** What is to be certified, by whom, and what else its unit writes. */
@@ -183,7 +184,6 @@ export class Ceremony {
         ...{ requestedBy, createdAt: now, state: "intended" },
       }));
       if (taken) return undefined;
-      // Before the certificate can exist: from now on its partition is published under its URL (CRL-10, CRL-11).
       await keepStamp(tx, cleared);
       return { cleared, rowId: opId, intent, ticket: await openTicket(tx, intent, now) };
     });
@@ -326,7 +326,7 @@ export class Ceremony {
   }
 
   #recordOf(order: SigningOrder, promised: Promised, signature: Uint8Array): CertificateRecord {
-    const { plan, issuer, serial, stamp } = promised.cleared;
+    const { plan, issuer, serial } = promised.cleared;
     const tbs = promised.intent.message;
     const ct = promised.final?.facts;
     return {
@@ -337,8 +337,11 @@ export class Ceremony {
       ...{ notBefore: plan.notBefore, notAfter: plan.notAfter, status: "good" },
       ...{ revokedAt: undefined, reason: undefined, requestedBy: order.requestedBy },
       ...{ createdAt: order.now, spkiSha256: spkiSha256(plan.publicKey.spki) },
-      ...{ marker: order.marker, ...(ct === undefined ? {} : { ct }) },
-      ...{ crlPartition: stamp?.partition, crlUrl: stamp?.url },
+      ...{
+        marker: order.marker,
+        ...(ct === undefined ? {} : { ct }),
+        ...stampOf(promised.cleared),
+      },
     };
   }
 
@@ -377,12 +380,6 @@ async function refuseUnlessActive(tx: Unit, { signer, plan }: SigningOrder): Pro
   const status = await tx.cas.status(signer.ca.id);
   if (status === "active" || (plan.kind === "root" && status === undefined)) return;
   throw refuse("ca_not_active", { status: status ?? "deleted" });
-}
-
-async function keepStamp(tx: Unit, { issuer, plan, stamp }: ClearedPlan): Promise<void> {
-  if (stamp?.partition === undefined) return;
-  const { partition, url } = stamp;
-  await tx.revocations.stamp({ caId: issuer.id, partition, url, notAfter: plan.notAfter });
 }
 
 /** In the unit of the certificate: its precertificate has become one, and its logs are watched. */
