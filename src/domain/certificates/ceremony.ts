@@ -337,11 +337,8 @@ export class Ceremony {
       ...{ notBefore: plan.notBefore, notAfter: plan.notAfter, status: "good" },
       ...{ revokedAt: undefined, reason: undefined, requestedBy: order.requestedBy },
       ...{ createdAt: order.now, spkiSha256: spkiSha256(plan.publicKey.spki) },
-      ...{
-        marker: order.marker,
-        ...(ct === undefined ? {} : { ct }),
-        ...stampOf(promised.cleared),
-      },
+      ...{ marker: order.marker, ...stampOf(promised.cleared) },
+      ...(ct === undefined ? {} : { ct }),
     };
   }
 
