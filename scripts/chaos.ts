@@ -1,4 +1,7 @@
-/** `bun run chaos`: the long crash test; SIGKILL at random moments under issuance and revocation. */
+/**
+ * `bun run chaos`: the long crash test; SIGKILL at random moments under issuance, revocation, bulk issue and certificate
+ * transparency, with a rollover in the middle.
+ */
 
 import { chaos } from "#test/support/chaos.ts";
 import { createToken } from "#test/support/soft-token.ts";
@@ -14,6 +17,7 @@ const report = await chaos({
   ...{
     kills,
     clients,
+    bulkItems: option("bulk-items", 60),
     rotateAt: Math.ceil(kills / 2),
     loadMsMax: option("load-ms", 1500),
     progress: (line) => console.log(line),
@@ -22,6 +26,8 @@ const report = await chaos({
 });
 token?.remove();
 console.log(`${report.issued} certificates and ${report.revoked} revocations acknowledged`);
+console.log(`${report.bulks} bulk issues, ${report.resumed} of them resumed after a kill`);
+console.log(`${report.logged} precertificates shown to logs`);
 console.log(`${report.orphans} orphaned intents named`);
 for (const finding of report.broken) console.error(`BROKEN: ${finding}`);
 console.log(report.broken.length === 0 ? "every promise kept" : `${report.broken.length} broken`);

@@ -12,6 +12,15 @@ test("SIGKILL under 32 clients and across a rollover loses no certificate, no re
   expect(report.revoked).toBeGreaterThan(0);
 }, 180_000);
 
+test("SIGKILL under bulk issue and transparency, across a rollover: nothing is lost, unaccounted for or issued twice", async () => {
+  const plan = { kills: 3, clients: 8, loadMsMax: 500, rotateAt: 2, bulkItems: 30 };
+  const report = await chaos(plan);
+  expect(report.broken).toEqual([]);
+  expect(report.bulks).toBeGreaterThan(0);
+  expect(report.resumed).toBeGreaterThan(0);
+  expect(report.logged).toBeGreaterThanOrEqual(report.issued);
+}, 180_000);
+
 test("SIGKILL loses nothing either when the keys are in a token", async () => {
   const { config, env, remove } = await createToken();
   try {

@@ -36,6 +36,8 @@ export class CtLog {
   readonly spki: Uint8Array;
   readonly logId: Uint8Array;
   submissions = 0;
+  /** Of the precertificates it was shown, in the order they came. */
+  readonly serials: string[] = [];
   /** Leaves shown: a promise beyond it is not kept. */
   shown: number | undefined;
   /** The log's own time. */
@@ -115,6 +117,7 @@ export class CtLog {
     if (precertificate === undefined || issuer === undefined) {
       return new Response("", { status: 400 });
     }
+    this.serials.push(precertificate.serial);
     const timestamp = this.clock();
     const extensions =
       this.#options.api === "static"
