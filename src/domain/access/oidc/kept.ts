@@ -19,7 +19,7 @@ export class Kept<T> {
   readonly #times: KeepTimes;
   readonly #fetch: () => Promise<T>;
   #value: { readonly of: T; readonly at: Instant } | undefined;
-  #attempted: { readonly at: Instant; readonly fault?: unknown } | undefined;
+  #attempted: { readonly at: Instant; readonly outcome: Promise<T> } | undefined;
   #running: Promise<T> | undefined;
 
   constructor(clock: Clock, times: KeepTimes, fetch: () => Promise<T>) {
@@ -30,42 +30,38 @@ export class Kept<T> {
 
   /** The value, fetched when it is too old; rejects as the fetch did when there is none that counts. */
   async value(): Promise<T> {
-    const kept = this.#young(this.#times.fresh);
-    return kept === undefined ? this.newer() : kept.of;
+    const fresh = this.#young(this.#times.fresh);
+    if (fresh !== undefined) return fresh.of;
+    try {
+      return await this.newer();
+    } catch (fault) {
+      const stale = this.#young(this.#times.stale);
+      if (stale === undefined) throw fault;
+      return stale.of;
+    }
   }
 
-  /** A newer value, unless one was asked for just now: then what is kept. */
+  /** A newer value, or how the last attempt ended when that was just now; what is old never stands in for it. */
   async newer(): Promise<T> {
     if (this.#running !== undefined) return this.#running;
-    const { at, fault } = this.#attempted ?? {};
-    if (at !== undefined && this.#clock.now() < addSeconds(at, this.#times.pause)) {
-      return this.#orStale(fault);
+    const last = this.#attempted;
+    if (last !== undefined && this.#clock.now() < addSeconds(last.at, this.#times.pause)) {
+      return last.outcome;
     }
-    this.#running = this.#attempt();
+    const outcome = this.#fetched();
+    this.#running = outcome;
+    this.#attempted = { at: this.#clock.now(), outcome };
     try {
-      return await this.#running;
+      return await outcome;
     } finally {
       this.#running = undefined;
     }
   }
 
-  async #attempt(): Promise<T> {
-    const at = this.#clock.now();
-    try {
-      const of = await this.#fetch();
-      this.#value = { of, at: this.#clock.now() };
-      this.#attempted = { at };
-      return of;
-    } catch (fault) {
-      this.#attempted = { at, fault };
-      return this.#orStale(fault);
-    }
-  }
-
-  #orStale(fault: unknown): T {
-    const kept = this.#young(this.#times.stale);
-    if (kept === undefined) throw fault;
-    return kept.of;
+  async #fetched(): Promise<T> {
+    const of = await this.#fetch();
+    this.#value = { of, at: this.#clock.now() };
+    return of;
   }
 
   #young(seconds: number) {

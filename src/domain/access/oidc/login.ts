@@ -32,6 +32,8 @@ export interface Returned {
 /** The service. */
 export class OidcLogin {
   readonly #deps: OidcLoginDeps;
+  /** Exchanges under way; a provider that is slow must not pile them up here. */
+  #redeeming = 0;
 
   constructor(deps: OidcLoginDeps) {
     this.#deps = deps;
@@ -99,10 +101,16 @@ export class OidcLogin {
 
   async #redeemed(code: string, codeVerifier: string): Promise<string> {
     const { client, we, provider } = this.#deps;
-    const token = await this.#reaching(async () =>
-      client.exchange(await provider.metadata(), we, { code, codeVerifier }),
-    );
-    return token ?? never("no_id_token");
+    if (this.#redeeming >= redeemingMax) never("exchange_failed");
+    this.#redeeming += 1;
+    try {
+      const token = await this.#reaching(async () =>
+        client.exchange(await provider.metadata(), we, { code, codeVerifier }),
+      );
+      return token ?? never("no_id_token");
+    } finally {
+      this.#redeeming -= 1;
+    }
   }
 
   async #reaching<T>(work: () => Promise<T>): Promise<T> {
@@ -140,3 +148,5 @@ function never(code: CallbackCode): never {
 const equal = (one: string, other: string): boolean =>
   equalInConstantTime(digest(one), digest(other));
 const digest = (text: string): Uint8Array => sha256(new TextEncoder().encode(text));
+
+const redeemingMax = 64;

@@ -90,6 +90,18 @@ describe("keys", () => {
     expect(state.faults).toBe(1);
   });
 
+  test("with a name nobody knows cannot be judged while the provider is away", async () => {
+    const { clock, state, token, verdict } = world();
+    expect(await verdict(token("1"))).toBe("good");
+    state.down = true;
+    clock.advance(10);
+    for (let n = 0; n < 5; n++) {
+      expect(await verdict(token("2", second.privateKey))).toBe("unavailable");
+    }
+    expect(await verdict(token("1"))).toBe("good");
+    expect(state.asked).toBe(2);
+  });
+
   test("never had mean that nobody can say, and the provider is left alone for a while", async () => {
     const { clock, state, token, verdict } = world();
     state.down = true;
