@@ -410,6 +410,25 @@ describe("a bearer token of the provider", () => {
 });
 
 describe("rbac and configuration", () => {
+  test("preflight asks the provider, and says what is wrong with it", async () => {
+    const check = async (more: readonly string[] = []) => {
+      const args = ["preflight", "--only", "auth.oidc", "--json", ...more];
+      const { stdout } = await instance.cli(...args);
+      return JSON.parse(stdout).checks[0] as { status: string; detail: string };
+    };
+    expect(await check()).toMatchObject({ status: "pass" });
+    expect(await check(["--no-network"])).toMatchObject({ status: "skip" });
+    idp.tampers.set("/.well-known/openid-configuration", (answer) => ({
+      ...{ ...answer, issuer: "https://evil.test" },
+    }));
+    expect(await check()).toMatchObject({
+      ...{ status: "fail", detail: expect.stringContaining("another issuer") },
+    });
+    idp.tampers.clear();
+    idp.tampers.set("/jwks", () => ({ keys: [] }));
+    expect(await check()).toMatchObject({ status: "fail" });
+  });
+
   test("/api/auth/config names the provider", async () => {
     expect(await (await instance.fetch("/api/auth/config")).json()).toEqual({
       ...{ oidc_enabled: true, oidc_login_enabled: true, password_login: true },

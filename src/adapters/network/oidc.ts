@@ -3,6 +3,7 @@
 import { OAuth2Client } from "oslo/oauth2";
 
 import { readKeySet } from "#core/jose/keys.ts";
+import type { ProviderFacts } from "#core/preflight/providers.ts";
 import {
   discoveryUrl,
   parseMetadata,
@@ -14,7 +15,7 @@ import { askServer, type ExtraTrust, OutboundFault } from "./outbound.ts";
 
 /** Builds the client; `trust` beside the system's certificates. */
 export function providerClient(trust: ExtraTrust): ProviderClient {
-  const ask = (url: string, init: RequestInit) => asked(url, init, trust);
+  const ask = async (url: string, init: RequestInit) => (await asked(url, init, trust)).answer;
   return {
     discover: async (issuer) => parseMetadata(await ask(discoveryUrl(issuer), json), issuer),
     keys: async ({ keysUrl }) => {
@@ -47,6 +48,23 @@ export function providerClient(trust: ExtraTrust): ProviderClient {
   };
 }
 
+/** What a provider shows to somebody who only looks: never throws. `now` is our clock. */
+export async function lookAtProvider(
+  trust: ExtraTrust,
+  issuer: string,
+  now: () => number,
+): Promise<ProviderFacts> {
+  try {
+    const { answer, date } = await asked(discoveryUrl(issuer), json, trust);
+    const aheadSeconds = date === undefined ? undefined : (date - now()) / 1000;
+    const keys = await providerClient(trust).keys(parseMetadata(answer, issuer));
+    return { issuer, keys: keys.length, aheadSeconds };
+  } catch (error) {
+    if (error instanceof ProviderFault) return { issuer, fault: error.message };
+    throw error;
+  }
+}
+
 /** Adds who we are to the form, or gives the header that says so (RFC 6749 §2.3.1: both parts are form-encoded). */
 async function identified(
   { clientAuthentication }: ProviderMetadata,
@@ -64,11 +82,16 @@ async function identified(
 }
 
 /** The JSON of a 200; everything else is a fault, a redirect too. */
-async function asked(url: string, init: RequestInit, trust: ExtraTrust): Promise<unknown> {
+async function asked(
+  url: string,
+  init: RequestInit,
+  trust: ExtraTrust,
+): Promise<{ readonly answer: unknown; readonly date: number | undefined }> {
   try {
-    const { status, octets } = await askServer(url, init, limits, trust);
+    const { status, octets, date } = await askServer(url, init, limits, trust);
     if (status !== 200) throw new ProviderFault(`the provider answered ${status}`);
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(octets));
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(octets);
+    return { answer: JSON.parse(text), date };
   } catch (error) {
     if (error instanceof ProviderFault) throw error;
     if (error instanceof OutboundFault) throw new ProviderFault(error.message);

@@ -24,20 +24,32 @@ export class OutboundFault extends Error {
   }
 }
 
-/** Status and octets of the answer; a redirect is an answer like any other. Throws `OutboundFault`. */
+/** The answer of another server. */
+export interface OutboundAnswer {
+  readonly status: number;
+  readonly octets: Uint8Array;
+  /** The server's clock in epoch milliseconds, when it tells. */
+  readonly date: number | undefined;
+}
+
+/** A redirect is an answer like any other. Throws `OutboundFault`. */
 export async function askServer(
   url: string,
   init: RequestInit,
   limits: OutboundLimits,
   trust: ExtraTrust = [],
-): Promise<{ readonly status: number; readonly octets: Uint8Array }> {
+): Promise<OutboundAnswer> {
   const timeout = AbortSignal.timeout(limits.timeoutSeconds * 1000);
   const signal = limits.signal ? AbortSignal.any([limits.signal, timeout]) : timeout;
   // Given alone it would replace what is trusted otherwise.
   const tls = trust.length === 0 ? {} : { tls: { ca: [...rootCertificates, ...trust] } };
   try {
     const response = await fetch(url, { ...init, ...tls, signal, redirect: "manual" });
-    return { status: response.status, octets: await limited(response, limits.bytesMax) };
+    const date = Date.parse(response.headers.get("date") ?? "");
+    return {
+      ...{ status: response.status, octets: await limited(response, limits.bytesMax) },
+      date: Number.isNaN(date) ? undefined : date,
+    };
   } catch (error) {
     if (error instanceof OutboundFault) throw error;
     if (timeout.aborted) throw new OutboundFault("timeout", "the server did not answer in time");

@@ -13,6 +13,7 @@ import {
 import { type Checks, type PreflightWish, runPreflight } from "#domain/preflight/run.ts";
 import { configurationChecks } from "./configuration.ts";
 import { hostChecks } from "./host.ts";
+import { loginChecks } from "./logins.ts";
 import { socketChecks } from "./sockets.ts";
 import { recordChecks } from "./records.ts";
 import { closed, configOf, missingNeeds, type Premises, present } from "./premises.ts";
@@ -29,7 +30,7 @@ export function preflightOver(premises: Premises, wish: PreflightWish): Promise<
 function checksOver(premises: Premises, wish: PreflightWish): Checks {
   return {
     ...{ ...configurationChecks(premises), ...hostChecks(premises), ...keyChecks(premises) },
-    ...{ ...recordChecks(premises, wish), ...socketChecks(premises) },
+    ...{ ...recordChecks(premises, wish), ...socketChecks(premises), ...loginChecks(premises) },
     "leader.presence": () => jobsRun(premises),
   };
 }

@@ -26,6 +26,7 @@ import {
 import { eventsHold, ledgerHolds, orphansSettled } from "#domain/preflight/records.ts";
 import type { Checks, PreflightWish } from "#domain/preflight/run.ts";
 import type { Store } from "#domain/store.ts";
+import { configuredAdmins } from "./logins.ts";
 import { configOf, type Premises, present } from "./premises.ts";
 
 type Covered =
@@ -103,7 +104,7 @@ async function rootFacts(config: Config, { read }: Store, now: Instant) {
   const began = (first && parseTimestamp(first.timestamp)) ?? now;
   return {
     basicAllowed: config.policy.allow_root_basic_auth,
-    otherAdmins: await adminTokens({ read }, now),
+    otherAdmins: (await adminTokens({ read }, now)) + configuredAdmins(config),
     passwordGenerated: password === undefined && password_hash === undefined,
     ageDays: (now - began) / dayMs,
   };

@@ -105,6 +105,9 @@ export const preflightChecks = {
   "crl.freshness": row(
     "newest CRL of each CA", "past half life, or none yet", "past nextUpdate",
     "Check the leader and the CA key.", "store"),
+  "auth.oidc": row(
+    "discovery, issuer equality, keys", "clock difference > 30 s", "unreachable, issuer differs, or no usable key",
+    "Fix `issuer_url`.", "config", "network"),
   "auth.root_basic": row(
     "break-glass", "Basic for root on while another administrator has credentials", "root is the only admin and its password is the generated one after 30 days",
     "Set `policy.allow_root_basic_auth: false`.", "config", "store"),

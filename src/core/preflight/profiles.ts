@@ -57,7 +57,7 @@ export function judgeCaaIdentifier(
 /** What is known about the ways to administer. */
 export interface RootFacts {
   readonly basicAllowed: boolean;
-  /** Credentials of administrators other than root that work now. */
+  /** Ways in for administrators other than root that work now: tokens, and entries of the configuration. */
   readonly otherAdmins: number;
   /** True when pkid made the password up at the first start. */
   readonly passwordGenerated: boolean;
@@ -75,7 +75,7 @@ export function judgeRoot(facts: RootFacts): Finding {
     );
   }
   if (basicAllowed && otherAdmins > 0) {
-    return warned(`Root may use Basic, and ${otherAdmins} other administrators have credentials.`);
+    return warned(`Root may use Basic, and ${otherAdmins} other ways in for administrators work.`);
   }
   return passed(basicAllowed ? "Root is the only administrator." : "Root may not use Basic.");
 }

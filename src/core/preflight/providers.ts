@@ -1,0 +1,29 @@
+/** What preflight says of the identity providers people and API callers come by. */
+
+import { failed, type Finding, gathered, skipped, warned } from "./finding.ts";
+
+/** One provider as it answered from here. */
+export type ProviderFacts =
+  | { readonly issuer: string; readonly fault: string }
+  | {
+      readonly issuer: string;
+      /** Keys that can verify a signature. */
+      readonly keys: number;
+      /** Seconds the provider's clock is ahead of ours; undefined when it does not tell its time. */
+      readonly aheadSeconds: number | undefined;
+    };
+
+/** Reached, named as configured, with keys, and at our time: tokens carry times that both sides must mean. */
+export function judgeProviders(providers: readonly ProviderFacts[]): Finding {
+  if (providers.length === 0) return skipped("No OpenID provider is configured.");
+  const findings = providers.flatMap((one) => {
+    if ("fault" in one) return [failed(`${one.issuer}: ${one.fault}.`)];
+    if (one.keys === 0) return [failed(`${one.issuer} publishes no key that can be used.`)];
+    const apart = Math.round(Math.abs(one.aheadSeconds ?? 0));
+    return apart > apartSecondsMax ? [warned(`The clock of ${one.issuer} is ${apart} s off.`)] : [];
+  });
+  const issuers = providers.map(({ issuer }) => issuer).join(", ");
+  return gathered(findings, `${issuers} answers as it is configured.`);
+}
+
+const apartSecondsMax = 30;
