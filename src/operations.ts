@@ -101,6 +101,7 @@ export const operations = {
   "crl.publish":           { route: "POST /api/ca/{id}/crl:publish",                     ...manage, limit: "exempt" },
   "ocsp.get":              { route: "GET /api/ca/{id}/ocsp/{request*}",                  needs: "pub", limit: "ocsp" },
   "ocsp.post":             { route: "POST /api/ca/{id}/ocsp",                            needs: "pub", limit: "ocsp" },
+  "ocsp.presign":          { route: "POST /api/ocsp:presign",                            needs: "ca:manage", on: "platform", writes: true, limit: "exempt" },
 
   // certificate transparency
   "ct.inclusion":          { route: "GET /api/ct/inclusion",                             needs: "read", on: "any" },

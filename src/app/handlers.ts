@@ -27,6 +27,7 @@ import { preflightHandlers } from "#api/preflight.ts";
 import { profileHandlers } from "#api/profiles.ts";
 import { sessionHandlers } from "#api/sessions.ts";
 import { revocationHandlers } from "#api/revocations.ts";
+import { presignHandlers } from "#api/presign.ts";
 import { rolloverHandlers } from "#api/rollover.ts";
 import { tenantHandlers } from "#api/tenants.ts";
 import { transparencyHandlers } from "#api/transparency.ts";
@@ -64,7 +65,7 @@ export interface HandlerGround {
 /** The complete set. */
 export function handlersOf(ground: HandlerGround): Handlers {
   const { config, build, store, keys, clock, access, parts, probes, metrics } = ground;
-  const { revoker, publisher, scopes, ocsp } = parts.revocation;
+  const { revoker, publisher, scopes, ocsp, presigner } = parts.revocation;
   const answers = ocspHandlers({
     ...{ ocsp, clock, httpMaxAgeSeconds: config.ocsp.http_max_age_seconds },
     urlsMax: config.server.ocsp_cache_entries,
@@ -116,6 +117,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...bulkRevocationHandlers({ store, profiles, bulk: parts.revocation.bulk }),
     ...crlAdministration({ clock, publisher, scopes }),
     ...crlHandlers({ ...{ store, clock, publisher, scopes }, ...maxAge(config.crl) }),
+    ...presignHandlers({ store, presigner, enabled: config.presign.enabled }),
     "ocsp.get": answers.get,
     "ocsp.post": answers.post,
   };

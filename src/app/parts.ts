@@ -140,7 +140,7 @@ function inclusionSettings(config: Config) {
   };
 }
 
-function revocationSettings({ crl, ocsp, issuance, server, ...config }: Config) {
+function revocationSettings({ crl, ocsp, presign, issuance, server, ...config }: Config) {
   const backdateSeconds = issuance.backdate_seconds;
   return {
     crl: {
@@ -155,6 +155,13 @@ function revocationSettings({ crl, ocsp, issuance, server, ...config }: Config) 
       validityHours: ocsp.validity_hours,
       cacheSeconds: cacheSeconds(server.ocsp_cache_ttl_seconds),
       cacheMax: server.ocsp_cache_entries,
+    },
+    presign: {
+      enabled: presign.enabled,
+      ...{ backdateSeconds, validityMinutes: presign.validity_minutes },
+      refreshMinutes: presign.refresh_minutes,
+      recentMax: presign.recently_queried ? presign.recent_capacity : 0,
+      expiredGraceMinutes: presign.expired_grace_minutes,
     },
     responder: {
       ...{ backdateSeconds, delegated: ocsp.delegated, keyType: ocsp.delegated_key_type },

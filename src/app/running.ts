@@ -74,13 +74,13 @@ class Server implements Running {
     this.#deps = deps;
     this.#config = deps.config;
     const { counts, revocation } = deps.parts;
-    const { refresh, responders } = revocation;
+    const { refresh, responders, presigner } = revocation;
+    const { presign } = deps.config;
     const { enabled, interval_minutes } = deps.config.certificate_transparency.inclusion_monitor;
     const jobs = schedule({
       crls: refresh,
-      responders,
-      bulkRevocations: revocation.bulk,
-      counts,
+      ...{ responders, presigner, counts, bulkRevocations: revocation.bulk },
+      presignMinutes: presign.enabled ? presign.refresh_minutes : undefined,
       failedLogins: deps.failedLogins,
       kek: deps.parts.sealing.rotation,
       serving: { renewals: () => this.#rotate() },

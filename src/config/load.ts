@@ -191,11 +191,8 @@ function withoutAliases(
 ): Readonly<Record<string, unknown>> {
   let out = tree;
   for (const [alias, real] of aliases) {
-    const [outer = "", inner = ""] = alias.split(".");
-    const parent = own(out, outer);
-    const moved = isPlain(parent) ? own(parent, inner) : undefined;
-    if (!isPlain(parent) || !isPlain(moved)) continue;
-    const { [inner]: _, ...rest } = parent;
+    const { moved, rest } = takenOut(out, alias.split("."));
+    if (!isPlain(moved)) continue;
     const present = own(out, real);
     const kept = isPlain(present) ? present : {};
     for (const key of Object.keys(moved)) {
@@ -204,9 +201,22 @@ function withoutAliases(
         faults.push({ path: `${alias}.${key}`, sentence });
       }
     }
-    out = { ...out, [outer]: rest, [real]: { ...moved, ...kept } };
+    out = { ...rest, [real]: { ...moved, ...kept } };
   }
   return out;
+}
+
+/** What lies at a path, and the tree without it. */
+function takenOut(
+  tree: Readonly<Record<string, unknown>>,
+  [name = "", ...further]: readonly string[],
+): { readonly moved: unknown; readonly rest: Readonly<Record<string, unknown>> } {
+  const { [name]: at, ...others } = tree;
+  if (!Object.hasOwn(tree, name)) return { moved: undefined, rest: tree };
+  if (further.length === 0) return { moved: at, rest: others };
+  if (!isPlain(at)) return { moved: undefined, rest: tree };
+  const inner = takenOut(at, further);
+  return { moved: inner.moved, rest: { ...tree, [name]: inner.rest } };
 }
 
 function aliasLeaves(declared: readonly Leaf[]): readonly Leaf[] {

@@ -25,6 +25,7 @@ export function ruleFaults(
     ...keyFaults(config, isSet),
     ...profileFaults(config),
     ...crlFaults(config),
+    ...presignFaults(config),
   ];
 }
 
@@ -125,6 +126,22 @@ function keyFaults(
 function crlFaults({ crl }: Config): readonly Fault[] {
   if (crl.shards < 2 || crl.base_url !== undefined) return [];
   return [fault("crl.shards", "Needs crl.base_url or server.public_url for the pointers to them.")];
+}
+
+/** V-16, without publishing: what is signed ahead lives for more than one sweep, and is served from memory. */
+function presignFaults({ presign, server }: Config): readonly Fault[] {
+  if (!presign.enabled) return [];
+  const faults: Fault[] = [];
+  if (presign.refresh_minutes * 2 > presign.validity_minutes) {
+    const sentence = "Must be at most half of presign.validity_minutes.";
+    faults.push(fault("presign.refresh_minutes", sentence));
+  }
+  if (server.ocsp_cache_ttl_seconds < 0) {
+    faults.push(
+      fault("presign.enabled", "Needs the response cache; see server.ocsp_cache_ttl_seconds."),
+    );
+  }
+  return faults;
 }
 
 /** V-13 and CFG-10. */

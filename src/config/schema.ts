@@ -10,6 +10,7 @@ import { rateLimit } from "#config/sections/limits.ts";
 import { accessLog, log } from "#config/sections/log.ts";
 import { crl, ocsp } from "#config/sections/revocation.ts";
 import { outbound } from "#config/sections/outbound.ts";
+import { presign } from "#config/sections/presign.ts";
 import { rpc } from "#config/sections/rpc.ts";
 import { server } from "#config/sections/server.ts";
 import { certificateTransparency } from "#config/sections/transparency.ts";
@@ -41,11 +42,15 @@ export const configSchema = section("pkid configuration", {
   certificate_transparency: certificateTransparency,
   crl,
   ocsp,
+  presign,
   rate_limit: rateLimit,
 });
 
 /** The effective configuration: immutable, complete, and valid. */
 export type Config = Values<typeof configSchema.members>;
 
-/** The second names of CFG-7: keys under the first path mean the keys under the second. */
-export const aliases = [["server.ocsp", "ocsp"]] as const;
+/** The second names of CFG-7: keys under the first path mean the keys under the second. Longer paths come first. */
+export const aliases = [
+  ["server.ocsp.presign", "presign"],
+  ["server.ocsp", "ocsp"],
+] as const;

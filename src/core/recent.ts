@@ -36,9 +36,9 @@ export class Recent<K, V> {
     this.#slots.delete(key);
   }
 
-  /** Every key, the ones kept longest first. */
-  keys(): IterableIterator<K> {
-    return this.#slots.keys();
+  /** Every value, the ones kept longest first; looking at them is no use of them. */
+  values(): readonly V[] {
+    return [...this.#slots.values()].map(({ value }) => value);
   }
 
   /** The hand passes from the oldest on; who was used gets one more round, so it ends within two. */

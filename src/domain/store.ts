@@ -10,6 +10,7 @@ import type { CertificateReads, CertificateWrites } from "#domain/certificates/s
 import type { EnvelopeReads, EnvelopeWrites } from "#domain/envelopes/store.ts";
 import type { KeyCheckReads, KeyCheckWrites } from "#domain/key-checks/store.ts";
 import type { BulkRevocationReads, BulkRevocationWrites } from "#domain/revocation/bulk-store.ts";
+import type { PresignedReads, PresignedWrites } from "#domain/revocation/presign-store.ts";
 import type { RevocationReads, RevocationWrites } from "#domain/revocation/store.ts";
 import type { TenantReads, TenantWrites } from "#domain/tenants/store.ts";
 import type { TransparencyReads, TransparencyWrites } from "#domain/transparency/store.ts";
@@ -19,6 +20,7 @@ export interface Reads {
   readonly cas: CaReads;
   readonly certificates: CertificateReads;
   readonly revocations: RevocationReads;
+  readonly presigned: PresignedReads;
   readonly bulk: BulkReads;
   readonly bulkRevocations: BulkRevocationReads;
   readonly keyChecks: KeyCheckReads;
@@ -36,6 +38,7 @@ export interface Unit {
   readonly cas: CaWrites;
   readonly certificates: CertificateWrites;
   readonly revocations: RevocationWrites;
+  readonly presigned: PresignedWrites;
   readonly bulk: BulkWrites;
   readonly bulkRevocations: BulkRevocationWrites;
   readonly keyChecks: KeyCheckWrites;

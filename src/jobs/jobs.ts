@@ -4,6 +4,8 @@ import type { KekRotation } from "#domain/envelopes/rotation.ts";
 import type { ClockWatch } from "#domain/clock-watch.ts";
 import type { BulkRevocation } from "#domain/revocation/bulk.ts";
 import type { CrlRefresh } from "#domain/revocation/refresh.ts";
+import type { Presigner } from "#domain/revocation/presign.ts";
+import { systemOrigin } from "#domain/revocation/system-origin.ts";
 import type { Responders } from "#domain/revocation/responder.ts";
 import type { Job } from "./scheduler.ts";
 
@@ -23,6 +25,9 @@ export interface JobDeps {
     lost(): Promise<void>;
     readonly monitor: { run(): Promise<unknown> };
   };
+  readonly presigner: Pick<Presigner, "run" | "refreshChanged">;
+  /** Minutes between sweeps that sign OCSP answers ahead; undefined signs none ahead. */
+  readonly presignMinutes: number | undefined;
   /** Minutes between looks at the promises of logs; undefined looks at none. */
   readonly inclusionMinutes: number | undefined;
   /** Deletes access log rows that are past their time. */
@@ -38,6 +43,7 @@ export const schedule = (deps: JobDeps): readonly Job[] => [
   { name: "responder.renew", everySeconds: 300, run: () => deps.responders.renewals() },
   { name: "bulk.resume", everySeconds: 60, run: () => deps.bulkRevocations.resume() },
   { name: "ct.lost", everySeconds: 60, run: () => deps.transparency.lost() },
+  ...presign(deps),
   ...inclusion(deps),
   { name: "kek.finish", everySeconds: 60, run: () => deps.kek.finish() },
   { name: "login.fold", everySeconds: 60, run: () => deps.failedLogins.fold() },
@@ -58,6 +64,16 @@ const trusting =
   async () => {
     if (clockWatch.pause.ahead === undefined) await run();
   };
+
+function presign({ presigner, presignMinutes }: JobDeps): readonly Job[] {
+  if (presignMinutes === undefined) return [];
+  const run = async () => void (await presigner.run(systemOrigin("presign")));
+  const everySeconds = presignMinutes * 60;
+  return [
+    { name: "ocsp.presign", everySeconds, firstWithinSeconds: 10, run },
+    { name: "ocsp.presign_changed", everySeconds: 2, run: () => presigner.refreshChanged() },
+  ];
+}
 
 function inclusion({ transparency, inclusionMinutes }: JobDeps): readonly Job[] {
   if (inclusionMinutes === undefined) return [];

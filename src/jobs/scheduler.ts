@@ -5,6 +5,8 @@ export interface Job {
   readonly name: string;
   /** Seconds from the end of one run to the start of the next. */
   readonly everySeconds: number;
+  /** Longest time from the start of the process to the first run, when that is not the interval. */
+  readonly firstWithinSeconds?: number;
   run(): Promise<void>;
 }
 
@@ -37,7 +39,9 @@ export class Scheduler {
 
   /** Starts every job after a share of its interval, so that replicas started together do not work together. */
   start(): void {
-    for (const job of this.#deps.jobs) this.#wait(job, job.everySeconds * this.#deps.jitter());
+    for (const job of this.#deps.jobs) {
+      this.#wait(job, (job.firstWithinSeconds ?? job.everySeconds) * this.#deps.jitter());
+    }
   }
 
   /** Runs a job now; when it runs already, once more after that. Refuses an unknown name as a bug. */

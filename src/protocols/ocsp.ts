@@ -38,7 +38,10 @@ export function ocspHandlers(deps: Deps): { get: DerHandler; post: DerHandler } 
       deps.onAnswer(answer.status);
       return uncacheable(answer);
     }
-    if (request.url.length <= urlLengthMax) urls.set(request.url, remembered);
+    // Answers about several serials have no basis, and are never given twice.
+    if (answer.basis !== undefined && request.url.length <= urlLengthMax) {
+      urls.set(request.url, remembered);
+    }
     return sent(request, remembered);
   };
 

@@ -158,6 +158,23 @@ describe("second names (CFG-7)", () => {
     expect(result.origins.get("ocsp.validity_hours")).toBe("pkid.yaml:3");
   });
 
+  test("server.ocsp.presign means presign, and leaves its neighbours where they are", () => {
+    const text =
+      "server:\n  ocsp:\n    presign: { validity_minutes: 60 }\n    validity_hours: 12\n";
+    const result = loadText(text, { PKID_SERVER_OCSP_PRESIGN_ENABLED: "true" });
+    if (!result.ok) throw new Error(lines(result).join());
+    const { config, origins } = result;
+    expect(config.presign).toMatchObject({
+      ...{ enabled: true, validity_minutes: 60, refresh_minutes: 15 },
+    });
+    expect(config.ocsp.validity_hours).toBe(12);
+    expect(origins.get("presign.validity_minutes")).toBe("pkid.yaml:3");
+    const both = `${text}presign: { validity_minutes: 60 }`;
+    expect(lines(loadText(both))).toEqual([
+      "config: server.ocsp.presign.validity_minutes: Only one of server.ocsp.presign.validity_minutes and presign.validity_minutes may be set.",
+    ]);
+  });
+
   test("setting both names is refused", () => {
     const text = "ocsp: { validity_hours: 12 }\nserver: { ocsp: { validity_hours: 12 } }";
     expect(lines(loadText(text))).toEqual([

@@ -12,6 +12,7 @@ import { bulkRevocationContract } from "./store-bulk-revocations.suite.ts";
 import { crlContract } from "./store-crls.suite.ts";
 import { envelopeContract } from "./store-envelopes.suite.ts";
 import { keyCheckContract } from "./store-key-checks.suite.ts";
+import { presignedContract } from "./store-presigned.suite.ts";
 import { supersededContract } from "./store-superseded.suite.ts";
 import { tenantContract } from "./store-tenants.suite.ts";
 import { transparencyContract } from "./store-transparency.suite.ts";
@@ -51,6 +52,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     transparencyContract(given);
     envelopeContract(given);
     tenantContract(given);
+    presignedContract(given);
     audit(given);
     units(given);
   });

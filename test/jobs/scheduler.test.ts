@@ -107,6 +107,10 @@ function recordingJobs(ahead?: { readonly from: Instant; readonly to: Instant })
   const work = (name: string) => async () => {
     called.push(name);
   };
+  const presigned = async () => {
+    called.push("presign");
+    return { ...{ responses: 0, signed: 0, shed: 0, seconds: 0 }, failure: undefined };
+  };
   const crls = { deltas: work("deltas"), bases: work("bases"), renewals: work("crls") };
   const jobs = schedule({
     crls,
@@ -118,6 +122,8 @@ function recordingJobs(ahead?: { readonly from: Instant; readonly to: Instant })
     responders: { renewals: work("responders") },
     transparency: { lost: work("lost"), monitor: { run: work("inclusion") } },
     inclusionMinutes: 60,
+    presigner: { run: presigned, refreshChanged: work("presign changed") },
+    presignMinutes: 360,
     accessLog: { prune: work("access log") },
     clockWatch: {
       ...{ watch: work("watch"), remember: work("remember") },
@@ -137,6 +143,8 @@ test("the schedule calls each of its jobs", async () => {
     "responders",
     "bulk",
     "lost",
+    "presign",
+    "presign changed",
     "inclusion",
     "kek",
     "failed logins",

@@ -14,16 +14,19 @@ import { envelopeReads } from "./memory-envelopes.ts";
 import { grantReads } from "./memory-grants.ts";
 import { keyCheckReads } from "./memory-key-checks.ts";
 import { tenantReads } from "./memory-tenants.ts";
+import { presignedReads } from "./memory-presigned.ts";
 import { transparencyReads } from "./memory-transparency.ts";
 import { crlReads } from "./memory-crls.ts";
 import { headOf, type MemoryState, pageOf, serialKey } from "./memory-state.ts";
 
 /** Reads over the state and the access log, which no unit of work touches. */
 export function memoryReads(state: MemoryState, accessLog: readonly AccessLogRow[]): Reads {
+  const revocations = revocationReads(state);
   return {
     cas: casReads(state),
     certificates: certificateReads(state),
-    revocations: revocationReads(state),
+    revocations,
+    presigned: presignedReads(state, revocations.standing),
     bulk: bulkReads(state),
     bulkRevocations: bulkRevocationReads(state),
     keyChecks: keyCheckReads(state),

@@ -16,6 +16,7 @@ import type {
   PrecertificateRecord,
 } from "#domain/transparency/store.ts";
 import type { BulkRun } from "#domain/revocation/bulk-store.ts";
+import type { PresignedRecord } from "#domain/revocation/presign-store.ts";
 import type {
   CrlHead,
   ReleasedEntry,
@@ -44,6 +45,8 @@ export interface MemoryState {
   /** By CA, partition, serial and modulus. */
   readonly members: Map<string, true>;
   readonly responders: Map<string, ResponderRecord>;
+  /** By CA, serial and hash. */
+  readonly presigned: Map<string, PresignedRecord>;
   readonly bulkOperations: Map<string, BulkOperation>;
   readonly bulkItems: Map<string, BulkItem & { readonly operation: string }>;
   readonly bulkRuns: Map<string, BulkRun>;

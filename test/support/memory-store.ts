@@ -17,6 +17,7 @@ import { crlWrites } from "./memory-crls.ts";
 import { envelopeWrites } from "./memory-envelopes.ts";
 import { grantWrites } from "./memory-grants.ts";
 import { keyCheckWrites } from "./memory-key-checks.ts";
+import { forgetPresigned, presignedWrites } from "./memory-presigned.ts";
 import { memoryReads } from "./memory-reads.ts";
 import { tenantWrites } from "./memory-tenants.ts";
 import { transparencyWrites } from "./memory-transparency.ts";
@@ -100,6 +101,7 @@ function unitOf(state: MemoryState, beforeWrite: (operation: string) => void): U
       cas: casWrites(state),
       certificates: certificateWrites(state),
       revocations: revocationWrites(state),
+      presigned: presignedWrites(state),
       bulk: bulkWrites(state),
       bulkRevocations: bulkRevocationWrites(state),
       keyChecks: keyCheckWrites(state),
@@ -243,16 +245,19 @@ function revocationWrites(state: MemoryState): Unit["revocations"] {
   return {
     put: async (entry) => {
       const sequence = nextSequence(entry.caId);
+      forgetPresigned(state, entry.caId, entry.serial);
       state.revocations.set(serialKey(entry.caId, entry.serial), { ...entry, sequence });
       return sequence;
     },
     putMany: async (ca, entries) => {
       for (const entry of entries) {
         const sequence = nextSequence(ca);
+        forgetPresigned(state, ca, entry.serial);
         state.revocations.set(serialKey(ca, entry.serial), { ...entry, sequence });
       }
     },
     remove: async (ca, serial) => {
+      forgetPresigned(state, ca, serial);
       const row = state.revocations.get(serialKey(ca, serial));
       state.revocations.delete(serialKey(ca, serial));
       const sequence = nextSequence(ca);
@@ -335,6 +340,7 @@ const emptyState = (): MemoryState => ({
   },
   ...{ releases: new Map(), crlPieces: new Map(), stamps: new Map(), members: new Map() },
   ...{ crls: new Map(), crlReservations: new Map(), responders: new Map(), tokens: new Map() },
+  presigned: new Map(),
   ...{ bulkOperations: new Map(), bulkItems: new Map() },
   ...{ bulkRuns: new Map(), bulkSerials: new Map() },
   ...{ blockedKeys: new Map(), ownKeys: new Map() },

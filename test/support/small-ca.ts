@@ -60,6 +60,7 @@ export async function smallCa(
     readonly keyType?: KeyType;
     readonly crl?: Partial<Settings["crl"]>;
     readonly ocsp?: Partial<Settings["ocsp"]>;
+    readonly presign?: Partial<Settings["presign"]>;
     readonly responder?: Partial<Settings["responder"]>;
   } = {},
 ): Promise<SmallCa> {
@@ -82,6 +83,7 @@ export async function smallCa(
     settings: {
       crl: { ...revocationDefaults.crl, ...options.crl },
       ocsp: { ...revocationDefaults.ocsp, ...options.ocsp },
+      presign: { ...revocationDefaults.presign, ...options.presign },
       responder: { ...revocationDefaults.responder, ...options.responder },
     },
     publicProfile: (profile) => profile === "public",
@@ -212,6 +214,11 @@ export const revocationDefaults: Settings = {
   ocsp: {
     ...{ nonceEnabled: true, nonceMaxAgeSeconds: 60, validityHours: 24, backdateSeconds: 300 },
     ...{ cacheSeconds: 3600, cacheMax: 1000 },
+  },
+  presign: {
+    enabled: false,
+    ...{ validityMinutes: 1440, refreshMinutes: 360, recentMax: 4096, expiredGraceMinutes: 1440 },
+    backdateSeconds: 300,
   },
   responder: {
     ...{ delegated: true, validityHours: 168, keyType: "ecdsa-p256", backdateSeconds: 300 },

@@ -2,12 +2,14 @@
 
 import { and, desc, eq, type SQL, sql } from "drizzle-orm";
 
+import type { CaId, Serial } from "#core/ids.ts";
 import { instant } from "#core/time.ts";
 import type {
   ResponderRecord,
   RevocationReads,
   RevocationRecord,
   RevocationWrites,
+  Standing,
 } from "#domain/revocation/store.ts";
 import { revokedList } from "./revoked-list.ts";
 import { bulkInserter, inserter, inTexts, placeholder, type Session } from "./session.ts";
@@ -46,7 +48,7 @@ export function revocationReads(
 /** `next` gives the next number of the revocation sequence, which commits or vanishes with the unit. */
 export function revocationWrites(session: Session, next: () => number): EntryWrites {
   const { db, t } = session;
-  const r = t.revocations;
+  const { revocations: r, presigned: p } = t;
   const changed = async (caId: string, sequence: number) => {
     const target = t.revocationChanges.caId;
     await db
@@ -57,10 +59,12 @@ export function revocationWrites(session: Session, next: () => number): EntryWri
   };
   const insertMany = bulkInserter(session, r);
   const insertResponder = inserter(session, t.responders);
+  const forget = forgetter(session);
   return {
     lock: preparedBySerial(session),
     put: async (entry) => {
       const sequence = next();
+      await forget(entry.caId, entry.serial);
       const { caId, serial, ...facts } = entry;
       const set = { ...facts, expiresAt: entry.expiresAt ?? null, sequence };
       await db
@@ -74,11 +78,13 @@ export function revocationWrites(session: Session, next: () => number): EntryWri
       const serials = rows.map(({ serial }) => serial);
       // What was held has an entry, which its new one replaces.
       await db.delete(r).where(and(eq(r.caId, ca), inTexts(session, r.serial, serials)));
+      await db.delete(p).where(and(eq(p.caId, ca), inTexts(session, p.serial, serials)));
       await insertMany(rows);
       const last = rows.at(-1);
       if (last !== undefined) await changed(ca, last.sequence);
     },
     remove: async (ca, serial) => {
+      await forget(ca, serial);
       const sequence = next();
       const removed = db
         .delete(r)
@@ -93,6 +99,15 @@ export function revocationWrites(session: Session, next: () => number): EntryWri
     putResponder: async (responder) => {
       await insertResponder(responder);
     },
+  };
+}
+
+/** Deletes the answers about one serial; part of every change of its revocation state (PRE-2). */
+function forgetter(session: Session): (ca: CaId, serial: Serial) => Promise<void> {
+  const [one, two] = [placeholder(session, 1), placeholder(session, 2)];
+  const text = `delete from presigned where ca_id = ${one} and serial = ${two}`;
+  return async (ca, serial) => {
+    await session.run(text, [ca, serial]);
   };
 }
 
@@ -116,14 +131,18 @@ left join certificates c on c.ca_id = q.ca and c.serial = q.serial
 left join revocations r on r.ca_id = q.ca and r.serial = q.serial`;
   return async (ca, serial) => {
     const found = session.row(text, [ca, serial]);
-    const [at, reason, named] = (found instanceof Promise ? await found : found) ?? [];
-    const profile = typeof named === "string" ? named : undefined;
-    if (at === null || at === undefined) {
-      return profile === undefined ? { status: "unknown" } : { status: "good", profile };
-    }
-    const why = reason as RevocationRecord["reason"]; // Only `put` fills the table.
-    return { status: "revoked", at: instant(Number(at)), reason: why, profile };
+    return standingFrom((found instanceof Promise ? await found : found) ?? []);
   };
+}
+
+/** The standing told by time and reason of a revocation and the profile of a certificate, each absent without a row. */
+export function standingFrom([at, reason, named]: readonly unknown[]): Standing {
+  const profile = typeof named === "string" ? named : undefined;
+  if (at === null || at === undefined) {
+    return profile === undefined ? { status: "unknown" } : { status: "good", profile };
+  }
+  const why = reason as RevocationRecord["reason"]; // Only `put` fills the table.
+  return { status: "revoked", at: instant(Number(at)), reason: why, profile };
 }
 
 const namedSerial = (table: Session["t"]["revocations"] | Session["t"]["certificates"]): SQL[] => [

@@ -19,6 +19,7 @@ export const {
   crlMembers,
   crlIndexes,
   responders,
+  presigned,
   bulkOperations,
   bulkItems,
   bulkRuns,

@@ -10,6 +10,7 @@ import { crlTables } from "./schema-crls.ts";
 import { envelopeTables } from "./schema-envelopes.ts";
 import { keyCheckTables } from "./schema-key-checks.ts";
 import { tenantTables } from "./schema-tenants.ts";
+import { presignedTables } from "./schema-presigned.ts";
 import { transparencyTables } from "./schema-transparency.ts";
 
 /** Builds every table with the columns of one dialect. */
@@ -18,11 +19,10 @@ export function defineTables(k: Kit) {
     ...{ cas: casTable(k), crossSigns: crossSignsTable(k), instance: instanceTable(k) },
     ...{ intents: intentsTable(k), certificates: certificatesTable(k) },
     ...revocationTables(k),
-    ...crlTables(k),
+    ...{ ...crlTables(k), ...presignedTables(k) },
     responders: respondersTable(k),
     ...keyCheckTables(k),
-    ...bulkTables(k),
-    ...bulkRevocationTables(k),
+    ...{ ...bulkTables(k), ...bulkRevocationTables(k) },
     ...counterTables(k),
     ...transparencyTables(k),
     ...envelopeTables(k),

@@ -21,6 +21,7 @@ import { keyCheckReads, keyCheckWrites } from "./key-checks.ts";
 import { Memo } from "./memo.ts";
 import { instanceReads, instanceWrites } from "./instance.ts";
 import type { Journal } from "./journal.ts";
+import { presignedReads, presignedWrites } from "./presigned.ts";
 import { GroupCommit } from "./queue.ts";
 import { revocationReads, revocationWrites } from "./revocations.ts";
 import { tenantReads, tenantWrites } from "./tenants.ts";
@@ -104,6 +105,7 @@ function readsOf(engine: Engine, owner: number, memo: Memo | undefined): Reads {
       // The sequence stays as it is: a promise around a number would delay every answer from memory.
       sequence,
     },
+    presigned: guardedMethods(presignedReads(reader)),
     bulk: guardedMethods(bulkReads(reader)),
     bulkRevocations: guardedMethods(bulkRevocationReads(reader, owner)),
     keyChecks: guardedMethods(keyCheckReads(reader)),
@@ -130,6 +132,7 @@ function unitOf({ engine: { writer }, journal, owner }: StoreDeps, memo: Memo | 
       ...revocationWrites(writer, () => journal.nextRevocation()),
       ...crlWrites(writer),
     },
+    presigned: presignedWrites(writer),
     bulk: bulkWrites(writer),
     bulkRevocations: bulkRevocationWrites(writer, owner),
     keyChecks: keyCheckWrites(writer),

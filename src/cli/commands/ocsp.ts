@@ -34,6 +34,19 @@ export const ocspVerbs: Readonly<Record<string, Command>> = {
       throw new Failure(`The answer cannot be trusted: ${verdict.fault}`, "ocsp_untrusted");
     },
   }),
+  presign: {
+    ...command({
+      summary: "Sign OCSP answers ahead, for every certificate or those of one CA.",
+      args: { ca: value("Id or label of a CA; without it every CA is swept.", "ca") },
+      run: async ({ args, client, print }) => {
+        const id = args.ca === undefined ? undefined : await caIdOf(client, args.ca);
+        const body = id === undefined ? {} : { ca_id: id };
+        const report = await client.ask("ocsp.presign", { body });
+        print(report, facts(report, ["responses", "duration_seconds"]));
+      },
+    }),
+    local: true,
+  },
 };
 
 /** Asks this instance, or the responder at `url`, about one serial and judges the answer. */

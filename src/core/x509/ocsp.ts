@@ -128,15 +128,21 @@ export function encodeOcspRequest(question: {
   readonly nonce?: Uint8Array | undefined;
 }): Uint8Array {
   const { issuerName, issuerSpki, serial, hash, nonce } = question;
-  const certId = sequence(
-    hashIdentifier(hash),
-    octetString(digest(hash, issuerName)),
-    octetString(digest(hash, subjectPublicKeyBits(issuerSpki))),
-    unsignedInteger(serialToBytes(serial)),
-  );
-  const requests = sequence(sequence(certId));
+  const certId = certIdsOf({ name: issuerName, spki: issuerSpki }, hash);
+  const requests = sequence(sequence(certId(serial)));
   const extensions = nonce === undefined ? [] : [explicit(2, nonceExtensions(nonce))];
   return sequence(sequence(requests, ...extensions));
+}
+
+/** Makes the DER of CertIDs under one issuer (its subject and public key, DER), as every client writes them. */
+export function certIdsOf(
+  issuer: { readonly name: Uint8Array; readonly spki: Uint8Array },
+  hash: "sha1" | "sha256",
+): (serial: Serial) => Uint8Array {
+  const algorithm = hashIdentifier(hash);
+  const name = octetString(digest(hash, issuer.name));
+  const key = octetString(digest(hash, subjectPublicKeyBits(issuer.spki)));
+  return (serial) => sequence(algorithm, name, key, unsignedInteger(serialToBytes(serial)));
 }
 
 /** Reads a CertID with the octets it is made of; throws DerError. */

@@ -3,22 +3,22 @@
 import type { CaId, Serial } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
 import { Recent } from "#core/recent.ts";
-import { addSeconds, type Instant, instant, wholeSecond } from "#core/time.ts";
+import { addSeconds, type Instant, instant } from "#core/time.ts";
 import {
   type CertId,
+  certIdsOf,
   encodeOcspError,
-  encodeOcspResponse,
-  encodeResponseData,
   type OcspRequest,
   type ocspStatus,
   parseOcspRequest,
-  type SingleAnswer,
 } from "#core/x509/ocsp.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { type Issuer, IssuerIndex, type Lineage, latin1 } from "./issuers.ts";
+import { signAnswer } from "./ocsp-answer.ts";
 import type { OcspSigning } from "./ocsp-signing.ts";
-import type { OcspSigner, Responders } from "./responder.ts";
+import { type PresignedRecord, presignHashes } from "./presign-store.ts";
+import type { Responders, Voucher } from "./responder.ts";
 import type { Standing } from "./store.ts";
 
 export interface OcspSettings {
@@ -39,8 +39,12 @@ export interface OcspDeps {
   readonly responders: Responders;
   readonly signing: OcspSigning;
   readonly settings: OcspSettings;
+  /** `presign.enabled`: answers signed ahead are given before any is signed now. */
+  readonly presigned: boolean;
   /** True for profiles with `lint.public`: their answers live `validityHours` also with a nonce (OCS-2). */
   readonly publicProfile: (profile: string) => boolean;
+  /** Told every serial asked about that is known; a sweep signs ahead for those lately asked. */
+  readonly onAsked: (ca: CaId, serial: Serial) => void;
   /** Told every fault that is not a refusal; the asker learns internalError. */
   readonly onFault: (error: unknown) => void;
 }
@@ -62,7 +66,7 @@ interface Basis {
   readonly caId: CaId;
   readonly serial: Serial;
   readonly standing: Standing;
-  readonly signer: OcspSigner;
+  readonly signer: Voucher;
   readonly keepUntil: Instant;
   sequence: number;
 }
@@ -123,39 +127,68 @@ export class Ocsp {
     const key = `${asked.id}${latin1(certId.der)}`;
     const kept = this.#cache.get(key);
     if (kept !== undefined && (await this.stillTrue(kept))) return kept;
-    const answer = await this.#fresh(asked, undefined);
+    const ahead = this.#deps.presigned ? await this.#presigned(asked, certId) : undefined;
+    const answer = ahead ?? (await this.#fresh(asked, undefined));
     if (answer.basis === undefined) this.#cache.delete(key);
     else this.#cache.set(key, answer);
     return answer;
   }
 
+  /**
+   * The answer signed ahead, when there is one for this very certID that is newer than the last change of its serial
+   * (PRE-2); it needs no key, so it is given while the provider is away, until its nextUpdate (PRE-3).
+   */
+  async #presigned(asked: Asked, certId: CertId): Promise<OcspAnswer | undefined> {
+    const { store, clock, responders, onAsked } = this.#deps;
+    const hash = presignHashes.find((known) => known === certId.hash);
+    const { serial } = certId;
+    if (hash === undefined || serial === undefined) return undefined;
+    const sequence = await store.read.revocations.sequence();
+    const issuer = await this.#issuers.member(asked.lineage, certId);
+    if (issuer === undefined) return undefined;
+    const { id: caId, spki } = issuer.ca;
+    const { standing, presigned } = await store.read.presigned.find(caId, serial, hash);
+    if (standing.status !== "unknown") onAsked(caId, serial);
+    if (presigned === undefined || !saysSo(presigned.revoked, standing)) return undefined;
+    const asWritten = certIdsOf({ name: issuer.subject.der, spki }, hash)(serial);
+    if (Buffer.compare(asWritten, certId.der) !== 0) return undefined; // OCS-1: echoed as asked.
+    const { response, responder, thisUpdate, nextUpdate } = presigned;
+    const signer: Voucher = { caId, serial: responder, notAfter: nextUpdate };
+    if (!(await responders.usable(signer, sequence))) return undefined;
+    const validity = { thisUpdate, nextUpdate };
+    const keepUntil = this.#keepUntil(clock.now(), nextUpdate);
+    const basis = { caId, serial, standing, signer, keepUntil, sequence };
+    return { der: response, status: "successful", validity, retryAfter: undefined, basis };
+  }
+
   async #fresh(asked: Asked, nonce: Uint8Array | undefined): Promise<OcspAnswer> {
-    const { store, clock, responders, signing } = this.#deps;
+    const { store, clock, responders, signing, settings } = this.#deps;
     // The sequence goes first: a change after it is seen as a later sequence, never missed.
     const sequence = await store.read.revocations.sequence();
     const { issuer, found } = await this.#lookUp(asked);
     const signer = await responders.signer(issuer, sequence);
     const now = clock.now();
-    const times = this.#times(now, nonce, found, signer);
-    const answers = found.map(({ certId, standing }): SingleAnswer => {
-      return { certId: certId.der, status: standing, ...times };
+    const entries = found.map(({ certId, standing }) => ({ certId: certId.der, standing }));
+    const [first, second] = found;
+    const serial = first?.certId.serial;
+    const validitySeconds = this.#validitySeconds(nonce, found);
+    const { backdateSeconds } = settings;
+    const { der, times } = await signAnswer(signing, {
+      ...{ signer, entries, nonce, serial, now, validitySeconds, backdateSeconds },
     });
-    const fields = { responder: signer.name, producedAt: wholeSecond(now), answers, nonce };
-    const message = encodeResponseData(fields);
-    const signature = await signing.sign(signer, message, found[0]?.certId.serial);
-    const der = encodeOcspResponse(message, signer.algorithm, signature, signer.certificates);
     const unknown = found.some(({ standing }) => standing.status === "unknown");
     const validity = nonce === undefined && !unknown ? times : undefined;
     const given = { der, status: "successful", validity, retryAfter: undefined } as const;
-    const serial = found[0]?.certId.serial;
-    const standing = found[0]?.standing;
-    if (validity === undefined || serial === undefined || standing === undefined) {
+    // An answer about several serials would have to be looked after for each of them.
+    if (validity === undefined || serial === undefined || second !== undefined || !first) {
       return { ...given, basis: undefined };
     }
-    const kept = addSeconds(now, this.#deps.settings.cacheSeconds);
-    const keepUntil = instant(Math.min(kept, times.nextUpdate));
-    const basis = { caId: issuer.ca.id, serial, standing, signer, keepUntil, sequence };
-    return { ...given, basis };
+    const keepUntil = this.#keepUntil(now, times.nextUpdate);
+    const { standing } = first;
+    return {
+      ...given,
+      basis: { caId: signer.caId, serial, standing, signer, keepUntil, sequence },
+    };
   }
 
   /** The first entry that names a key of the lineage decides who signs; entries naming another are unknown. */
@@ -170,26 +203,23 @@ export class Ocsp {
       const standing = answerable
         ? await revocations.standing(issuer.ca.id, certId.serial)
         : unknownStanding;
+      if (issuer !== undefined && certId.serial !== undefined && standing.status !== "unknown") {
+        this.#deps.onAsked(issuer.ca.id, certId.serial);
+      }
       found.push({ certId, standing });
     }
     return { issuer: decided ?? asked.own, found };
   }
 
-  /** nextUpdate never outlives the responder's certificate, without which the answer cannot be verified. */
-  #times(
-    now: Instant,
-    nonce: Uint8Array | undefined,
-    found: readonly Found[],
-    signer: OcspSigner,
-  ): { thisUpdate: Instant; nextUpdate: Instant } {
-    const { nonceMaxAgeSeconds, validityHours, backdateSeconds } = this.#deps.settings;
+  /** OCS-2: with a nonce an answer is for the asker alone, except where the Baseline Requirements want it to last. */
+  #validitySeconds(nonce: Uint8Array | undefined, found: readonly Found[]): number {
+    const { nonceMaxAgeSeconds, validityHours } = this.#deps.settings;
     const short = nonce !== undefined && !found.some(({ standing }) => this.#isPublic(standing));
-    const seconds = short ? nonceMaxAgeSeconds : validityHours * 3600;
-    const nextUpdate = Math.min(addSeconds(wholeSecond(now), seconds), signer.notAfter);
-    return {
-      thisUpdate: wholeSecond(addSeconds(now, -backdateSeconds)),
-      nextUpdate: instant(nextUpdate),
-    };
+    return short ? nonceMaxAgeSeconds : validityHours * 3600;
+  }
+
+  #keepUntil(now: Instant, nextUpdate: Instant): Instant {
+    return instant(Math.min(addSeconds(now, this.#deps.settings.cacheSeconds), nextUpdate));
   }
 
   #isPublic(standing: Standing): boolean {
@@ -224,6 +254,12 @@ interface Found {
 function sameStanding(a: Standing, b: Standing): boolean {
   if (a.status !== "revoked" || b.status !== "revoked") return a.status === b.status;
   return a.at === b.at && a.reason === b.reason;
+}
+
+/** True when an answer signed ahead says what is so now. */
+function saysSo(revoked: PresignedRecord["revoked"], standing: Standing): boolean {
+  if (standing.status !== "revoked") return revoked === undefined && standing.status === "good";
+  return revoked !== undefined && revoked.at === standing.at && revoked.reason === standing.reason;
 }
 
 const unknownStanding: Standing = { status: "unknown" };

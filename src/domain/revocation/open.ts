@@ -10,6 +10,7 @@ import { CrlPublisher } from "./crl.ts";
 import type { CrlSettings } from "./crl-build.ts";
 import { Ocsp, type OcspSettings } from "./ocsp.ts";
 import { OcspSigning } from "./ocsp-signing.ts";
+import { Presigner, type PresignSettings } from "./presign.ts";
 import { CrlRefresh } from "./refresh.ts";
 import { type ResponderDeps, Responders, type ResponderSettings } from "./responder.ts";
 import { type RevocationChange, Revoker } from "./revoke.ts";
@@ -29,6 +30,7 @@ export interface RevocationDeps {
       readonly urlBase: string | undefined;
     };
     readonly ocsp: OcspSettings;
+    readonly presign: PresignSettings;
     readonly responder: ResponderSettings;
   };
   /** True for profiles with `lint.public`: not holdable (REV-4), long-lived OCSP answers (OCS-2). */
@@ -53,6 +55,7 @@ export interface Revocation {
   readonly refresh: CrlRefresh;
   readonly responders: Responders;
   readonly ocsp: Ocsp;
+  readonly presigner: Presigner;
 }
 
 /** Opens it; nothing is read or started yet. */
@@ -73,6 +76,7 @@ export function openRevocation(deps: RevocationDeps): Revocation {
   });
   const changed = (change: RevocationChange) => {
     refresh.changed(change);
+    presigner.changed(change.caId, change.serial);
     if (change.kind === "responder") void responders.replace(change.caId);
   };
   const holdPermitted = (profile: string) => !publicProfile(profile);
@@ -81,10 +85,15 @@ export function openRevocation(deps: RevocationDeps): Revocation {
     ...{ store, clock, random, publisher, changed, holdPermitted },
     onFailure: (error, run) => onFailure("bulk_revocation", error, run.caId),
   });
+  const signing = new OcspSigning({ ...common, counts: deps.counts });
+  const presigner = new Presigner({
+    ...{ store, clock, responders, signing, settings: settings.presign },
+  });
   const ocsp = new Ocsp({
-    ...{ store, clock, responders, settings: settings.ocsp, publicProfile },
-    signing: new OcspSigning({ ...common, counts: deps.counts }),
+    ...{ store, clock, responders, settings: settings.ocsp, publicProfile, signing },
+    presigned: settings.presign.enabled,
+    onAsked: (ca, serial) => presigner.asked(ca, serial),
     onFault: (error) => onFailure("ocsp", error),
   });
-  return { revoker, bulk, scopes, publisher, refresh, responders, ocsp };
+  return { revoker, bulk, scopes, publisher, refresh, responders, ocsp, presigner };
 }

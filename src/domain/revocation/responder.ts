@@ -2,6 +2,7 @@
 
 import type { CaId, Serial } from "#core/ids.ts";
 import { Problem, refuse } from "#core/problems.ts";
+import { Recent } from "#core/recent.ts";
 import { addSeconds, type Instant, instant, wholeSecond } from "#core/time.ts";
 import {
   defaultSignature,
@@ -29,8 +30,15 @@ import type { Store } from "#domain/store.ts";
 import { type Issuer, issuerOf } from "./issuers.ts";
 import type { ResponderRecord } from "./store.ts";
 
+/** Who vouches for answers about a CA key: its responder of this serial, or without one the CA itself. */
+export interface Voucher {
+  readonly caId: CaId;
+  readonly serial: Serial | undefined;
+  readonly notAfter: Instant;
+}
+
 /** What signs the answers about one CA key; a prepared form of the responder, or of the CA itself. */
-export interface OcspSigner {
+export interface OcspSigner extends Voucher {
   readonly issuer: Issuer;
   readonly role: "responder" | "ca";
   readonly key: KeyRef;
@@ -40,8 +48,6 @@ export interface OcspSigner {
   readonly name: Uint8Array;
   /** What the response carries: the responder's certificate, or nothing when the CA signs itself. */
   readonly certificates: readonly Uint8Array[];
-  readonly serial: Serial | undefined;
-  readonly notAfter: Instant;
 }
 
 export interface ResponderSettings {
@@ -73,8 +79,8 @@ export class Responders {
   readonly #opening = new Map<CaId, Promise<OcspSigner>>();
   /** Until when nobody's question makes pkid try again: anyone may ask, and every try writes and makes a key. */
   readonly #restingUntil = new Map<CaId, Instant>();
-  /** The revocation sequence at which a signer was last known not to be revoked. */
-  readonly #checkedAt = new WeakMap<OcspSigner, number>();
+  /** The revocation sequence at which a responder was last known not to be revoked, by CA and serial. */
+  readonly #checkedAt = new Recent<string, number>(checkedMax);
 
   constructor(deps: ResponderDeps) {
     this.#deps = deps;
@@ -94,7 +100,7 @@ export class Responders {
     try {
       const opened = await fresh;
       this.#signers.set(issuer.ca.id, opened);
-      this.#checkedAt.set(opened, sequence);
+      this.#checkedAt.set(nameOf(opened), sequence);
       return opened;
     } finally {
       this.#opening.delete(issuer.ca.id);
@@ -102,13 +108,14 @@ export class Responders {
   }
 
   /** True while answers by this signer may be given out: not expired, and not revoked as of `sequence`. */
-  async usable(signer: OcspSigner, sequence: number): Promise<boolean> {
+  async usable(signer: Voucher, sequence: number): Promise<boolean> {
     if (signer.notAfter <= this.#deps.clock.now()) return false;
-    if (signer.serial === undefined || this.#checkedAt.get(signer) === sequence) return true;
+    const name = nameOf(signer);
+    if (signer.serial === undefined || this.#checkedAt.get(name) === sequence) return true;
     const { revocations } = this.#deps.store.read;
-    const standing = await revocations.standing(signer.issuer.ca.id, signer.serial);
+    const standing = await revocations.standing(signer.caId, signer.serial);
     if (standing.status !== "good") return false;
-    this.#checkedAt.set(signer, sequence);
+    this.#checkedAt.set(name, sequence);
     return true;
   }
 
@@ -233,7 +240,7 @@ export class Responders {
     const held = await this.#deps.keys.find(keyRefOf(record));
     if (!Buffer.from(held.spki).equals(certificate.spki)) throw refuse("key_unavailable");
     return {
-      ...{ issuer, role: "responder", key: held.ref, held },
+      ...{ caId: issuer.ca.id, issuer, role: "responder", key: held.ref, held },
       algorithm: defaultSignature(held.keyType),
       ...{ name: certificate.subject.der, certificates: [record.certificate] },
       ...{ serial: record.serial, notAfter: record.notAfter },
@@ -245,7 +252,14 @@ export class Responders {
     const held = await this.#deps.keys.find(ca.key);
     if (!Buffer.from(held.spki).equals(ca.spki)) throw refuse("key_unavailable");
     return {
-      ...{ issuer, role: "ca", key: ca.key, held, algorithm: defaultSignature(ca.keyType) },
+      ...{
+        caId: ca.id,
+        issuer,
+        role: "ca",
+        key: ca.key,
+        held,
+        algorithm: defaultSignature(ca.keyType),
+      },
       ...{ name: issuer.subject.der, certificates: [] },
       ...{ serial: undefined, notAfter: ca.notAfter ?? instant(0) },
     };
@@ -262,5 +276,8 @@ const keyRefOf = ({ keyProvider, keyLabel, keyId }: ResponderRecord): KeyRef => 
   ...{ provider: keyProvider, label: keyLabel, id: keyId },
 });
 
+const nameOf = ({ caId, serial }: Voucher): string => `${caId}/${serial ?? ""}`;
+/** More responders than any instance asks after at a time. */
+const checkedMax = 1024;
 const restSeconds = 5;
 const later = () => refuse("key_unavailable", { retry_after: restSeconds });

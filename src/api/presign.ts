@@ -1,0 +1,36 @@
+/** OCSP answers signed ahead, in JSON: the sweep on demand. */
+
+import { caId } from "#core/ids.ts";
+import { refuse } from "#core/problems.ts";
+import { optional, text } from "#core/shape.ts";
+import { type Handler, handler, ok } from "#domain/access/call.ts";
+import type { Presigner } from "#domain/revocation/presign.ts";
+import type { Store } from "#domain/store.ts";
+import type { OperationName } from "#operations";
+
+interface Deps {
+  readonly store: Store;
+  readonly presigner: Pick<Presigner, "run">;
+  /** `presign.enabled`. */
+  readonly enabled: boolean;
+}
+
+/** Handler for `ocsp.presign`. */
+export function presignHandlers({ store, presigner, enabled }: Deps) {
+  return {
+    "ocsp.presign": handler({
+      summary: "Sign OCSP answers ahead, for every certificate or those of one CA.",
+      body: { ca_id: optional(text({ min: 1, max: 64 })) },
+      emptyBody: true,
+      run: async ({ body, origin }) => {
+        if (!enabled) throw refuse("feature_disabled", { feature: "presign" });
+        const only = body.ca_id === undefined ? undefined : caId(body.ca_id);
+        if (only !== undefined && (await store.read.cas.byId(only)) === undefined) {
+          throw refuse("not_found");
+        }
+        const { responses, seconds } = await presigner.run(origin, only);
+        return ok({ responses, duration_seconds: seconds });
+      },
+    }),
+  } satisfies Partial<Record<OperationName, Handler>>;
+}

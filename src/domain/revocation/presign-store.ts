@@ -1,0 +1,73 @@
+/** How OCSP answers signed ahead are remembered, and which serials a sweep finds. */
+
+import type { CaId, Serial } from "#core/ids.ts";
+import type { Instant } from "#core/time.ts";
+import type { RevocationReason } from "#core/x509/reasons.ts";
+import type { Standing } from "./store.ts";
+
+/** The certID hashes answers are signed ahead for (PRE-1). */
+export const presignHashes = ["sha1", "sha256"] as const;
+export type PresignHash = (typeof presignHashes)[number];
+
+/** One OCSP answer about one serial; `response` is DER. */
+export interface PresignedRecord {
+  readonly caId: CaId;
+  readonly serial: Serial;
+  readonly hash: PresignHash;
+  readonly response: Uint8Array;
+  /** Serial of the responder that signed; undefined where the CA itself did. */
+  readonly responder: Serial | undefined;
+  readonly producedAt: Instant;
+  readonly thisUpdate: Instant;
+  readonly nextUpdate: Instant;
+  /** What it says: revoked then and so, or good. */
+  readonly revoked: { readonly at: Instant; readonly reason: RevocationReason } | undefined;
+}
+
+/** A serial a sweep comes by. */
+export interface PresignCandidate {
+  readonly serial: Serial;
+  readonly standing: Exclude<Standing, { readonly status: "unknown" }>;
+  /** Undefined for a revoked serial the inventory does not know. */
+  readonly notAfter: Instant | undefined;
+  /** When its answers were last signed, and by which responder; absent where there is none. */
+  readonly signed: Readonly<Partial<Record<PresignHash, SignedAhead>>>;
+}
+
+export interface SignedAhead {
+  readonly at: Instant;
+  readonly responder: Serial | undefined;
+}
+
+/** How many answers there are and how old, for those who watch the sweep. */
+export interface PresignedSummary {
+  readonly count: number;
+  readonly oldestProducedAt: Instant | undefined;
+  readonly earliestNextUpdate: Instant | undefined;
+}
+
+export interface PresignedReads {
+  /** The answer with the standing of its serial, as of one moment. */
+  find(
+    ca: CaId,
+    serial: Serial,
+    hash: PresignHash,
+  ): Promise<{ readonly standing: Standing; readonly presigned: PresignedRecord | undefined }>;
+  /** The certificates of a CA after a serial, in the order of the table; lets others run between two pages. */
+  issued(ca: CaId, limit: number, after?: Serial): Promise<readonly PresignCandidate[]>;
+  /** The revoked serials of a CA the inventory does not know, likewise. */
+  bare(ca: CaId, limit: number, after?: Serial): Promise<readonly PresignCandidate[]>;
+  /** Those of these serials that are known or revoked. */
+  among(ca: CaId, serials: readonly Serial[]): Promise<readonly PresignCandidate[]>;
+  summary(): Promise<PresignedSummary>;
+}
+
+export interface PresignedWrites {
+  /**
+   * Keeps answers about serials of one CA in place of older ones, except those about serials whose revocation state is
+   * no longer what the answer says (PRE-2). `sequence` was read before their standing was. Gives how many were kept.
+   */
+  keep(ca: CaId, sequence: number, answers: readonly PresignedRecord[]): Promise<number>;
+  /** Deletes at most `limit` answers whose nextUpdate has passed; gives how many there were. */
+  prune(before: Instant, limit: number): Promise<number>;
+}
