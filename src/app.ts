@@ -34,7 +34,7 @@ import { FrontDoor } from "#http/front-door.ts";
 import { RateLimits } from "#http/rate-limits.ts";
 import { ocspRefusal } from "#protocols/ocsp-refusal.ts";
 import { type Access, openAccess } from "#app/access.ts";
-import { type Governance, openGovernance } from "#app/governance.ts";
+import { declareTenants, type Governance, openGovernance } from "#app/governance.ts";
 import { type Build, handlersOf } from "#app/handlers.ts";
 import { describe, domainParts, type Parts } from "#app/parts.ts";
 import { rpcDoor } from "#app/rpc.ts";
@@ -116,6 +116,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       },
       rootSettings(config),
     );
+    await declareTenants(config, { store, clock: systemClock, random: systemRandom });
     await sealing.prove();
     const clockWatch = new ClockWatch({
       ...{ store, clock: systemClock, stopwatch: systemStopwatch },
@@ -126,18 +127,9 @@ export async function openApp(options: AppOptions): Promise<App> {
     const orphans = await reconcileIntents(store, systemClock);
     if (orphans.length > 0) log.write("warn", "intents_orphaned", { count: orphans.length });
     return compose({
-      ...options,
-      store,
-      keys,
-      limits,
-      metrics,
-      passwords,
-      space,
-      instance,
-      sealing,
-      clockWatch,
+      ...{ ...options, store, keys, limits, metrics, passwords, space, instance, sealing },
+      ...{ clockWatch, close },
       schedules: { wake: () => {} },
-      close,
     });
   } catch (error) {
     await close();
@@ -209,7 +201,7 @@ function compose(opened: Opened): App {
     ...{ rootPasswordHash: opened.instance.rootPasswordHash, attempts: opened.limits.rates },
   });
   const { failedLogins } = access;
-  const governance = openGovernance({ store, clock, random, tokens: access.tokens });
+  const governance = openGovernance({ config, store, clock, random, tokens: access.tokens });
   const front = frontDoor(opened, { parts, probes, access, governance });
   return {
     fetch: async (request) => front.handle(request, { side: "local", secure: false, peer: "" }),
@@ -223,6 +215,7 @@ function compose(opened: Opened): App {
             weakKeys = listed;
             parts.reloadProfiles(next);
             opened.limits.inForce = next;
+            governance.reload(next);
             return access.reload(next);
           };
         },

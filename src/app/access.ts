@@ -20,6 +20,7 @@ import { ApiTokens } from "#domain/access/tokens.ts";
 import type { Clock, Log, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { Cookies } from "#http/cookies.ts";
+import { assignmentsOf } from "./access-settings.ts";
 import { openProviders } from "./providers.ts";
 
 export interface Access {
@@ -68,10 +69,10 @@ export function openAccess(ground: AccessGround): Access {
   });
   metrics.beforeScrape(() => metrics.set("pki_auth_sessions_active", {}, sessions.active));
   const failedLogins = new FailedLogins({ store, clock, windowsMax });
-  let rbac: Config["rbac"] = config.rbac;
+  let inForce = assignmentsOf(config);
   const logins = new Logins({
     ...{ store, clock, root, sessions, failures: failedLogins },
-    assignments: () => rbac,
+    assignments: () => inForce,
     rules: { ...(config.auth.oidc.enabled ? { oidc: oidcRules(config) } : {}) },
     onLogin: (method, result) => metrics.count("pki_auth_logins_total", { method, result }),
     onLogout: () => metrics.count("pki_auth_logouts_total", {}),
@@ -88,7 +89,7 @@ export function openAccess(ground: AccessGround): Access {
     cookies: new Cookies({ name: session.cookie_name, insecure: session.insecure }),
     ...{ loginConfig: loginConfigOf(config), oidcLogin: providers.login },
     reload: async (next) => {
-      rbac = next.rbac;
+      inForce = assignmentsOf(next);
       const ended = await logins.resolveAgain();
       if (ended.length > 0) log.write("info", "sessions_left_without_role", { digests: ended });
     },

@@ -1,14 +1,20 @@
-/** Startup validation of logins: V-8 and V-9 of the configuration contract. */
+/** Startup validation of logins: V-8 and V-9 of the configuration contract, and of tenants and grants. */
 
 import { parseRole, roles } from "#core/access/roles.ts";
 
 import type { Fault } from "./kinds.ts";
 import type { Config } from "./schema.ts";
 import type { RoleMappingSetting } from "#config/sections/access.ts";
+import type { GrantSetting, TenantSetting } from "#config/sections/tenants.ts";
 
 /** Every fault of the blocks people and API callers come in by; a disabled block may be incomplete. */
-export function accessFaults({ oidc, auth }: Config): readonly Fault[] {
-  return [...bearerFaults(oidc), ...(auth.oidc.enabled ? oidcFaults(auth.oidc) : [])];
+export function accessFaults({ oidc, auth, rbac, tenants }: Config): readonly Fault[] {
+  return [
+    ...bearerFaults(oidc),
+    ...(auth.oidc.enabled ? oidcFaults(auth.oidc) : []),
+    ...rbac.grants.flatMap(grantFaults),
+    ...tenantFaults(tenants),
+  ];
 }
 
 /** A token that names nobody as its audience would be good everywhere. */
@@ -26,6 +32,31 @@ function oidcFaults(block: Config["auth"]["oidc"]): readonly Fault[] {
     faults.push(fault("auth.oidc.scopes", "Must have openid, or the provider says not who it is."));
   }
   return [...faults, ...mappingFaults("auth.oidc.role_mappings", block.role_mappings)];
+}
+
+function grantFaults({ resource, role, users, groups }: GrantSetting, index: number) {
+  const at = `rbac.grants[${index}]`;
+  const faults = Object.entries({ resource, role })
+    .filter(([, value]) => value === undefined)
+    .map(([key]) => fault(`${at}.${key}`, "Must be set."));
+  if (users.length + groups.length > 0) return faults;
+  return [...faults, fault(`${at}.users`, "At least one user or group is needed.")];
+}
+
+/** Ids and slugs are one set of names: whatever a reference says, it means one tenant. */
+function tenantFaults(settings: readonly TenantSetting[]): readonly Fault[] {
+  const owners = new Map<string, string>([["default", "the built-in tenant"]]);
+  return settings.flatMap(({ id, slug }, index) => {
+    const at = `tenants[${index}]`;
+    if (slug === undefined) return [fault(`${at}.slug`, "Must be set.")];
+    const builtIn = (id ?? slug) === "default" && slug === "default";
+    const names = builtIn ? [] : [...new Set([id ?? slug, slug])];
+    const taken = names.filter((name) => owners.has(name));
+    for (const name of names) owners.set(name, at);
+    return taken.map((name) =>
+      fault(`${at}.${name === slug ? "slug" : "id"}`, `${name} is the name of another tenant.`),
+    );
+  });
 }
 
 /** V-9; also for the mappings of other enabled blocks. */

@@ -13,6 +13,7 @@ import { outbound } from "#config/sections/outbound.ts";
 import { presign } from "#config/sections/presign.ts";
 import { rpc } from "#config/sections/rpc.ts";
 import { server } from "#config/sections/server.ts";
+import { tenants } from "#config/sections/tenants.ts";
 import { certificateTransparency } from "#config/sections/transparency.ts";
 
 /** The root of the declaration; loading, reference, example, schema and redaction are derived from it (CFG-9). */
@@ -32,6 +33,7 @@ export const configSchema = section("pkid configuration", {
   oidc,
   auth,
   rbac,
+  tenants,
   key_provider: keyProvider,
   pkcs11,
   secret: secretSection,

@@ -235,6 +235,9 @@ describe("effective", () => {
     expect(await effective(admin, issuing, `token:${id}`)).toMatchObject({
       ...{ tenant_roles: ["auditor"], capabilities: ["read", "audit:read", "approval:read"] },
     });
+    expect(await effective(admin, issuing, "carol")).toMatchObject({
+      ...{ platform_roles: ["auditor"], capabilities: ["read", "audit:read", "approval:read"] },
+    });
     expect(await refusal(effective(alice, issuing, "bob"))).toMatchObject({
       ...{ code: "forbidden", facts: { capability: "grant:manage" } },
     });

@@ -94,6 +94,54 @@ test("a token revoked on one replica is none on the other", async () => {
   expect((await me()).status).toBe(401);
 });
 
+describe("a tenant", () => {
+  let ca: string;
+  const issue = (replica: Instance) =>
+    replica.fetch(`/api/ca/${ca}/issue`, {
+      ...{ method: "POST", body: JSON.stringify({ csr }) },
+      headers: { authorization: `Token ${platform}`, "content-type": "application/json" },
+    });
+  let platform: string;
+  beforeAll(async () => {
+    await one.admin("POST", "/api/tenants", { slug: "web" });
+    const wish = { label: "web-root", subject: { cn: "Web" }, key_type: "ecdsa-p256" };
+    const made = await one.admin<{ id: string }>("POST", "/api/ca/init-root", {
+      ...{ ...wish, tenant_id: "web" },
+    });
+    ca = made.id;
+    platform = await one.token(["issuer"], { scope: "platform" });
+  });
+
+  test("TEN-1: has its quota counted to the certificate, whoever of the replicas is asked", async () => {
+    const quotas = { max_certs_per_day: 20 };
+    await two.admin("PUT", "/api/tenants/web", { quotas });
+    const asked = Array.from({ length: 50 }, (_, n) => issue(n % 2 === 0 ? one : two));
+    const statuses = (await Promise.all(asked)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 201)).toHaveLength(20);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(30);
+    for (const replica of [one, two]) {
+      const usage = await replica.admin("GET", "/api/tenants/web/usage");
+      expect(usage).toMatchObject({ active_certs: 20, total_issued: 20 });
+    }
+    await two.admin("PUT", "/api/tenants/web", { quotas: {} });
+    expect((await issue(one)).status).toBe(201);
+  }, 60_000);
+
+  test("TEN-2: suspended through one replica issues nothing through the other from the next request on", async () => {
+    for (const [a, b] of [
+      [one, two],
+      [two, one],
+    ] as const) {
+      expect((await issue(b)).status).toBe(201);
+      await a.admin("PUT", "/api/tenants/web/status", { status: "suspended" });
+      const refused = await issue(b);
+      expect([refused.status, (await refused.json()).code]).toEqual([403, "tenant_suspended"]);
+      await a.admin("PUT", "/api/tenants/web/status", { status: "active" });
+      expect((await issue(b)).status).toBe(201);
+    }
+  }, 60_000);
+});
+
 describe("under load from both", () => {
   test("the chain has no fork, every certificate is in the inventory once, and holds are linear", async () => {
     const told: string[] = [];

@@ -49,11 +49,12 @@ export async function governedWorld() {
   const world = issuanceWorld({ urlBase: "https://pki.example" });
   const { store, clock, random } = world;
   let configured: readonly ConfiguredGrant[] = [];
+  const assignments = { subjects: { carol: ["auditor" as const] }, groups: {} };
   const grants: GrantSource = { configured: () => ({ grants: configured, since: noon }) };
   const tokens = new ApiTokens({
     ...{ store, clock, random, maxLifetimeDays: 0, onVerified: () => {} },
   });
-  const known = knownPrincipals(tokens);
+  const known = knownPrincipals(tokens, () => assignments);
   const granting = new Granting({ store, clock, random, source: grants, known });
   const revoker = new Revoker({ ...world, holdPermitted: () => true, changed: () => {} });
   const publisher = { publish: async () => ({ base: { number: 1 } }) } as never; // Not asked by these tests.

@@ -17,6 +17,8 @@ import { checkedText, oneWord, textual } from "#config/kinds.ts";
 import { maybeDerived, section, type Values } from "#config/section.ts";
 import { parseRole, type Role, roles } from "#core/access/roles.ts";
 
+import { grants } from "./tenants.ts";
+
 /** The keys under `root_user`. */
 export const rootUser = section("Root user", {
   username: text("Name of the built-in administrator.", "root"),
@@ -127,6 +129,7 @@ export const rbac = section("Roles of people", {
     map("Roles by subject, or by e-mail address once the provider has verified it.", rolesKind),
   ),
   groups: reloadable(map("Roles by group.", rolesKind)),
+  grants,
 });
 
 /** The mappings of a block with their defaults filled in; what names no role gives none. */

@@ -17,10 +17,12 @@ export interface Identity {
   readonly claims: Readonly<Record<string, readonly string[]>>;
 }
 
-/** The keys `rbac.subjects` and `rbac.groups`. */
+/** The keys `rbac.subjects` and `rbac.groups`, and those of `tenants[]`. */
 export interface Assignments {
   readonly subjects: Readonly<Record<string, readonly Role[]>>;
   readonly groups: Readonly<Record<string, readonly Role[]>>;
+  /** The same of single tenants, whose roles hold there only; by the tenant's id. */
+  readonly tenants?: Readonly<Record<string, Omit<Assignments, "tenants">>>;
 }
 
 /** Gives roles to whoever has the value among those of the claim. */
@@ -47,9 +49,12 @@ export function rolesOf(
   const platform = matching.filter(({ tenant }) => tenant === undefined);
   const roles = [...assigned(identity, assignments), ...platform.flatMap((one) => one.roles)];
   const tenantRoles = new Map<string, readonly Role[]>();
-  for (const { tenant, roles: given } of matching) {
-    if (tenant === undefined) continue;
-    tenantRoles.set(tenant, unique([...(tenantRoles.get(tenant) ?? []), ...given]));
+  const hold = (tenant: string, more: readonly Role[]) =>
+    tenantRoles.set(tenant, unique([...(tenantRoles.get(tenant) ?? []), ...more]));
+  for (const { tenant, roles: more } of matching) if (tenant !== undefined) hold(tenant, more);
+  for (const [tenant, of] of Object.entries(assignments.tenants ?? {})) {
+    const more = assigned(identity, of);
+    if (more.length > 0) hold(tenant, more);
   }
   return { roles: unique(roles), tenantRoles: Object.fromEntries(tenantRoles) };
 }

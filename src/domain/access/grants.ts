@@ -67,7 +67,9 @@ export async function resourceOf(cas: CaReads, resource: string): Promise<CaReco
 }
 
 function namesOf({ subject, email, emailVerified, groups }: Principal): readonly Grantee[] {
-  const users = [subject, ...(email !== undefined && emailVerified === true ? [email] : [])];
+  // Who chooses subjects must not choose addresses: what has an at sign is an address and never a subject.
+  const address = emailVerified === true && email?.includes("@") ? [email] : [];
+  const users = [...(subject.includes("@") ? [] : [subject]), ...address];
   return [
     ...users.map((id): Grantee => ({ type: "user", id })),
     ...groups.map((id): Grantee => ({ type: "group", id })),

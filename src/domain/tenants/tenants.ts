@@ -62,9 +62,7 @@ export class Tenants {
       const tenant = await tx.tenants.lock(id);
       if (tenant === undefined) throw refuse("not_found");
       const changed: TenantRecord = { ...tenant, ...given(change) };
-      const drafts = changeEvents(origin, tenant, changed);
-      if (drafts.length > 0) await tx.tenants.update(changed);
-      for (const draft of drafts) await tx.audit.appendEvent(draft, now);
+      await this.#put(tx, origin, tenant, changed, now);
       return changed;
     });
   }
@@ -90,29 +88,37 @@ export class Tenants {
     });
   }
 
-  /** Brings the tenants of the configuration into being; what it says of one that exists is put in force again. */
+  /**
+   * Brings the tenants of the configuration into being; what it says of one that exists is put in force again. Refuses
+   * `already_exists` for an id or slug that another tenant has.
+   */
   async declare(origin: Origin, declared: readonly DeclaredTenant[]): Promise<void> {
     const { store, clock } = this.#deps;
     for (const one of declared) {
-      const present = await store.read.tenants.named(one.id);
-      if (present !== undefined) {
-        if (present.slug !== one.slug) throw new DeclarationConflict(one, present);
-        const { name, kekLabel, quotas } = one;
-        await this.change(origin, present.id, { name, kekLabel, quotas });
-        continue;
-      }
       const now = clock.now();
-      await store.atomically((tx) =>
-        insert(tx, origin, { ...one, status: "active", createdAt: now }, now),
-      );
+      await store.atomically(async (tx) => {
+        const present = await tx.tenants.lock(one.id);
+        if (present === undefined) {
+          await insert(tx, origin, { ...one, status: "active", createdAt: now }, now);
+          return;
+        }
+        if (present.slug !== one.slug) throw refuse("already_exists", { field: "id" });
+        await this.#put(tx, origin, present, { ...present, ...one }, now);
+      });
     }
   }
-}
 
-/** A declared tenant whose id exists under another slug, which nothing may change. */
-export class DeclarationConflict extends Error {
-  constructor(declared: DeclaredTenant, present: TenantRecord) {
-    super(`tenants: ${declared.id} has the slug ${present.slug}, not ${declared.slug}.`);
+  /** Stores what differs, with its events. */
+  async #put(
+    tx: Unit,
+    origin: Origin,
+    from: TenantRecord,
+    to: TenantRecord,
+    now: Instant,
+  ): Promise<void> {
+    const drafts = changeEvents(origin, from, to);
+    if (drafts.length > 0) await tx.tenants.update(to);
+    for (const draft of drafts) await tx.audit.appendEvent(draft, now);
   }
 }
 

@@ -31,6 +31,19 @@ describe("rbac", () => {
     expect(rolesOf(named, { subjects: { s: ["admin"] }, groups: {} }, []).roles).toEqual([]);
   });
 
+  test("of a tenant gives its roles there and nowhere else, beside those of mappings", () => {
+    const tenants = {
+      web: { subjects: { s: ["issuer"] }, groups: { ops: ["auditor"] } },
+      lab: { subjects: { other: ["admin"] }, groups: {} },
+    } as const;
+    const identity = { ...nobody, groups: ["ops"], claims: { g: ["x"] } };
+    const tenant = tenantId("web");
+    const mapping = { claim: "g", value: "x", tenant, roles: ["approver"] } as const;
+    expect(rolesOf(identity, { ...none, tenants }, [mapping])).toEqual({
+      ...{ roles: [], tenantRoles: { web: ["approver", "issuer", "auditor"] } },
+    });
+  });
+
   test("inherits nothing from the language", () => {
     for (const name of ["__proto__", "constructor", "toString"]) {
       const identity = { ...nobody, subject: name, groups: [name] };
