@@ -13,7 +13,6 @@ const pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
 // biome-ignore format: the table is read by column.
 const requests = [
   ["ca list --status active --limit 5",        "GET /api/ca?status=active&limit=5", undefined],
-  [`ca show ${id}`,                            `GET /api/ca/${id}`, undefined],
   [`ca chain ${id}`,                           `GET /api/ca/${id}/chain`, undefined],
   ["ca init-root --label r --cn R --o X --validity-days 10 --path-len 1 --policy-oid 1.2.3", "POST /api/ca/init-root", { label: "r", subject: { cn: "R", o: "X" }, key_type: "ecdsa-p384", validity_days: 10, max_path_len: 1, policies: { oids: ["1.2.3"] } }],
   [`ca issue-intermediate --parent ${id} --label i --cn I --permit-dns a.test,b.test --exclude-ip 10.0.0.0/8`, `POST /api/ca/${id}/issue-intermediate`, { label: "i", subject: { cn: "I" }, key_type: "ecdsa-p256", name_constraints: { permitted: { dns: ["a.test", "b.test"] }, excluded: { ip: ["10.0.0.0/8"] } } }],

@@ -16,7 +16,8 @@ import { algorithms } from "#core/x509/algorithms.ts";
 import { type Command, command } from "#cli/command.ts";
 import { UsageError } from "#cli/failure.ts";
 import { writeResult } from "#cli/io.ts";
-import { caIdOf, caOf } from "#cli/references.ts";
+import { caIdOf } from "#cli/references.ts";
+import { caShow } from "./ca-show.ts";
 import { crossVerbs } from "./ca-cross.ts";
 import { externalVerbs } from "./ca-external.ts";
 import { rolloverVerbs } from "./ca-rollover.ts";
@@ -65,14 +66,7 @@ export const caVerbs: Readonly<Record<string, Command>> = {
       print(list, columns(rowsAt(list, "items"), keys));
     },
   }),
-  show: command({
-    summary: "Show one CA with its certificate.",
-    args: { ca: word() },
-    run: async ({ args, client, print }) => {
-      const ca = await caOf(client, args.ca);
-      print(ca, facts(ca, shown) + pemOf(ca));
-    },
-  }),
+  show: caShow,
   "init-root": command({
     summary: "Create a root CA.",
     args: {
@@ -199,10 +193,3 @@ const created = (ca: Row): string =>
   facts(ca, ["id", "label", "serial", "not_before", "not_after"]) + pemOf(ca);
 
 const pemOf = (ca: Row): string => textAt(ca, "certificate");
-
-const shown = [
-  ...["id", "label", "status", "subject", "serial", "not_before", "not_after", "key_type"],
-  ...["algorithm", "alt_key_type"],
-  ...["provider", "parent_id", "max_path_len", "public_key_fingerprint", "tenant_id"],
-  ...["successor_id", "predecessor_id", "retire_after", "created_at"],
-];

@@ -35,13 +35,10 @@ export function policyConstraints(skip: {
   return { oid: oids.policyConstraints, critical: true, value: sequence(...parts) };
 }
 
-/** After this many more certificates anyPolicy no longer stands for every policy. */
-export const inhibitAnyPolicy = (skipCertificates: number): Extension => ({
-  ...{ oid: oids.inhibitAnyPolicy, critical: true },
-  value: integer(skipCertificates),
-});
-
-/** What a path of certificates must be told about policies, copied as it is from one certificate of a key to the next. */
+/**
+ * What a path of certificates must be told about policies, copied as it is from one certificate of a key to the next.
+ * inhibitAnyPolicy comes only with the certificate of a CA elsewhere that is cross-signed: nothing here asks for it.
+ */
 export const policyExtensionOids: readonly string[] = [
   ...[oids.certificatePolicies, oids.policyMappings],
   ...[oids.policyConstraints, oids.inhibitAnyPolicy],

@@ -11,7 +11,9 @@ import { chainsOf } from "#domain/authorities/chains.ts";
 import { CrossSigning, type CrossSubject } from "#domain/authorities/cross-sign.ts";
 import { deleteCa } from "#domain/authorities/delete.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
+import { addSeconds } from "#core/time.ts";
 import { caWish, csr, initRoot, leafWish, rootOrigin } from "#test/support/issuance.ts";
+import { openssl, scratchDirectory } from "#test/support/openssl.ts";
 import {
   certificateOf,
   opensslVerifies,
@@ -95,6 +97,37 @@ test("name, key, key identifier, usages and constraints are the subject's", asyn
   expect([...world.store.state.events.values()].at(-1)).toMatchObject({
     ...{ action: "ca.cross_sign", result: "success", caId: other.id, serial: cross.serial },
   });
+});
+
+test("what a CA elsewhere says of policies is copied octet for octet, inhibitAnyPolicy too", async () => {
+  using scratch = scratchDirectory();
+  const names = { key: `${scratch.path}/foreign.key`, pem: `${scratch.path}/foreign.pem` };
+  openssl([
+    ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"],
+    ...["-subj", "/CN=Elsewhere", "-days", "3650", "-keyout", names.key, "-out", names.pem],
+    ...["-addext", "basicConstraints=critical,CA:TRUE,pathlen:1"],
+    ...["-addext", "keyUsage=critical,keyCertSign,cRLSign"],
+    ...["-addext", "certificatePolicies=1.2.3.4", "-addext", "policyMappings=1.2.3.4:1.2.3.5"],
+    ...["-addext", "policyConstraints=critical,requireExplicitPolicy:3,inhibitPolicyMapping:0"],
+    ...["-addext", "inhibitAnyPolicy=critical,2"],
+  ]);
+  const foreignPem = scratch.read("foreign.pem").toString();
+  const foreign = parseCertificate(
+    decodePemBlocks(foreignPem, "CERTIFICATE", 1)?.[0] ?? new Uint8Array(),
+  );
+  // openssl knows no clock but the machine's.
+  world.clock.at = addSeconds(foreign.notBefore, 3600);
+  other = await initRoot(world, { label: "today" });
+  const cross = await sign({ source: "certificate", pem: foreignPem });
+  const made = parseCertificate(cross.certificate);
+  const copied = [
+    ...[oids.certificatePolicies, oids.policyMappings, oids.policyConstraints],
+    ...[oids.inhibitAnyPolicy, oids.subjectKeyIdentifier, oids.keyUsage],
+  ];
+  for (const oid of copied) {
+    expect(extensionOf(foreign, oid)).toBeDefined();
+    expect(extensionOf(made, oid)).toEqual(extensionOf(foreign, oid));
+  }
 });
 
 test("a cross certificate answers OCSP and is revoked under its issuer, never held", async () => {
