@@ -19,6 +19,38 @@ export const sha256 = (bytes: Uint8Array): Uint8Array => Bun.SHA256.hash(bytes) 
 /** One-shot SHA-256 in lower hex. */
 export const sha256Hex = (bytes: Uint8Array): string => Bun.SHA256.hash(bytes, "hex");
 
+/** Octets in one piece, or in consecutive pieces for what is too long to be one. */
+export type Octets = Uint8Array | readonly Uint8Array[];
+
+/** The pieces, in order. */
+export const piecesIn = (octets: Octets): readonly Uint8Array[] =>
+  octets instanceof Uint8Array ? [octets] : octets;
+
+/** SHA-256 in lower hex of octets of any length; between slices others get their turn. */
+export async function sha256HexOf(octets: Octets): Promise<string> {
+  if (octets instanceof Uint8Array && octets.length <= sliceOctets) return sha256Hex(octets);
+  const hash = new Bun.CryptoHasher("sha256");
+  await eachSlice(octets, (slice) => hash.update(slice));
+  return hash.digest("hex");
+}
+
+async function eachSlice(octets: Octets, take: (slice: Uint8Array) => void): Promise<void> {
+  let since = 0;
+  for (const piece of piecesIn(octets)) {
+    for (let at = 0; at < piece.length; at += sliceOctets) {
+      const slice = piece.subarray(at, at + sliceOctets);
+      take(slice);
+      since += slice.length;
+      if (since < sliceOctets) continue;
+      await new Promise((resolve) => setImmediate(resolve));
+      since = 0;
+    }
+  }
+}
+
+/** A few milliseconds of hashing where the processor has no instructions for it. */
+const sliceOctets = 1024 * 1024;
+
 /** Compares two byte strings in constant time; strings of unequal length are unequal. */
 export function equalInConstantTime(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && nodeCrypto.timingSafeEqual(a, b);
@@ -111,7 +143,28 @@ export function verifySignature(
   }
 }
 
-/** The same off the calling thread, for the thread that serves requests. */
+/** The same for the thread that serves requests: short messages off it, long ones slice by slice. */
+export async function verifySignatureAside(
+  key: VerificationKey,
+  scheme: SignatureScheme,
+  message: Octets,
+  signature: Uint8Array,
+): Promise<boolean> {
+  const { hash } = scheme;
+  if (message instanceof Uint8Array || hash === undefined || key instanceof SlhDsaPublicKey) {
+    const whole = message instanceof Uint8Array ? message : Buffer.concat(message);
+    return await verifySignatureOffThread(key, scheme, whole, signature);
+  }
+  const verifier = nodeCrypto.createVerify(hash);
+  await eachSlice(message, (slice) => verifier.update(slice));
+  try {
+    return verifier.verify(withPadding(key, scheme), signature);
+  } catch {
+    return false; // As above: what cannot be verified does not verify.
+  }
+}
+
+/** `verifySignature` off the calling thread. */
 export function verifySignatureOffThread(
   key: VerificationKey,
   scheme: SignatureScheme,

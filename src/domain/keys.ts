@@ -2,6 +2,7 @@
 
 import type { LedgerDraft, KeyRole, SignPurpose } from "#core/audit/ledger.ts";
 import type { WrappedDek } from "#core/envelope.ts";
+import type { Octets } from "#core/crypto.ts";
 import type { CaId } from "#core/ids.ts";
 import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
 
@@ -130,7 +131,7 @@ export interface Keys {
   /** The key as the provider holds it now; refuses when absent or ambiguous. */
   find(ref: KeyRef): Promise<HeldKey>;
   /** Signs `message`, whose SHA-256 is `ticket.digest`; gives the value as X.509 carries it (ECDSA in DER). */
-  sign(ticket: SignTicket, message: Uint8Array): Promise<Uint8Array>;
+  sign(ticket: SignTicket, message: Octets): Promise<Uint8Array>;
   /** Destroys the key for good; used for keys that never signed. */
   destroy(ref: KeyRef): Promise<void>;
   readonly keks: KekKeys;

@@ -107,6 +107,19 @@ export function keysContract(name: string, subject: KeysUnderTest): void {
       await expect(keys.sign(ticket, message)).rejects.toThrow("used once");
     });
 
+    for (const keyType of subject.keyTypes.filter((name) => !name.startsWith("slh-dsa-"))) {
+      test(`a ${keyType} key signs four megabytes that come in pieces`, async () => {
+        const held = one(keyType);
+        const algorithm = defaultSignature(keyType);
+        const whole = Buffer.alloc(4_000_000, "long");
+        const pieces = [0, 1, 65_000, 600_000].map((from, at, all) =>
+          whole.subarray(from, all[at + 1]),
+        );
+        const signature = await keys.sign(ticketFor(held, algorithm, whole), pieces);
+        expect(verifies(held, algorithm, whole, signature)).toBe(true);
+      });
+    }
+
     test("32 signatures at once are each over their own octets", async () => {
       const held = one(fastType);
       const algorithm = defaultSignature(fastType);

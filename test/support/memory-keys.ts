@@ -2,6 +2,7 @@
 
 import { createHash, sign } from "node:crypto";
 
+import { piecesIn } from "#core/crypto.ts";
 import { assert, refuse } from "#core/problems.ts";
 import { slhDsaSet, slhDsaSets, slhDsaSpki } from "#core/slh-dsa.ts";
 import { type KeyType, keyTypes, type SignatureName, schemeOf } from "#core/x509/algorithms.ts";
@@ -37,7 +38,8 @@ export function openMemoryKeys(): MemoryKeys {
       return key;
     },
     find: async (ref) => present(held, ref),
-    sign: async (ticket, message) => {
+    sign: async (ticket, octets) => {
+      const message = Buffer.concat(piecesIn(octets));
       const key = present(held, ticket.key);
       const digest = createHash("sha256").update(message).digest("hex");
       assert(digest === ticket.digest, "a ticket signs exactly the octets it was made for");

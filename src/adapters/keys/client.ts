@@ -1,5 +1,6 @@
 /** The server's side of a signer: keeps one running, asks it, and repeats once what a lost one left unanswered. */
 
+import { type Octets, piecesIn } from "#core/crypto.ts";
 import { Problem, type ProblemCode, refuse } from "#core/problems.ts";
 import type { SignatureName } from "#core/x509/algorithms.ts";
 import type {
@@ -93,8 +94,8 @@ export class SignerClient implements Keys {
     return readHeldKey(await this.#call({ operation: "find", key }));
   }
 
-  async sign(ticket: Parameters<Keys["sign"]>[0], message: Uint8Array): Promise<Uint8Array> {
-    const parts = [this.#head(ticket.key, ticket.algorithm), message];
+  async sign(ticket: Parameters<Keys["sign"]>[0], message: Octets): Promise<Uint8Array> {
+    const parts = [this.#head(ticket.key, ticket.algorithm), ...piecesIn(message)];
     // SLH-DSA takes seconds, many on a busy machine; a limit meant for the others would end a healthy signer.
     const slow = ticket.algorithm.startsWith("slh-dsa-");
     const timeoutMs = slow ? generateTimeoutMs : this.#deps.operationTimeoutMs;

@@ -19,8 +19,8 @@ export const frameKinds = {
 
 export type FrameKind = (typeof frameKinds)[keyof typeof frameKinds];
 
-/** Longest frame either side accepts: room for a CRL with a million entries. */
-export const frameBytesMax = 64 * 1024 * 1024;
+/** Longest frame either side accepts: room for a CRL with twenty million entries. */
+export const frameBytesMax = 1024 * 1024 * 1024;
 
 /** Takes one whole frame; `body` is valid only until the call returns. */
 export type FrameHandler = (kind: number, id: number, body: Buffer) => void;
@@ -83,9 +83,15 @@ export interface FrameSink {
   write(bytes: Buffer): number;
 }
 
-/** Collects frames and writes everything queued in the same tick in one call. */
+/**
+ * Collects frames and writes everything queued in the same tick in one call. Long parts are not copied: they wait by
+ * reference, between what was collected before and after them, and must stay as they are until they have left.
+ */
 export class Outbox {
   readonly #sink: FrameSink;
+  /** What leaves before the buffer, in order; of the first block `#sent` octets have left. */
+  #blocks: Uint8Array[] = [];
+  #sent = 0;
   #buffer = Buffer.allocUnsafe(startBytes);
   #length = 0;
   #scheduled = false;
@@ -100,17 +106,12 @@ export class Outbox {
     let bodyBytes = 0;
     for (const part of parts) bodyBytes += part.length;
     if (bodyBytes + 5 > frameBytesMax) throw new Error("a message is larger than a signer frame");
-    this.#reserve(headBytes + bodyBytes);
-    let at = this.#length;
-    this.#buffer.writeUInt32LE(bodyBytes + 5, at);
-    this.#buffer.writeUInt8(kind, at + 4);
-    this.#buffer.writeUInt32LE(id, at + 5);
-    at += headBytes;
-    for (const part of parts) {
-      this.#buffer.set(part, at);
-      at += part.length;
-    }
-    this.#length = at;
+    this.#reserve(headBytes);
+    this.#buffer.writeUInt32LE(bodyBytes + 5, this.#length);
+    this.#buffer.writeUInt8(kind, this.#length + 4);
+    this.#buffer.writeUInt32LE(id, this.#length + 5);
+    this.#length += headBytes;
+    for (const part of parts) this.#append(part);
     if (this.#scheduled || this.#blocked) return;
     this.#scheduled = true;
     queueMicrotask(() => this.flush());
@@ -119,18 +120,12 @@ export class Outbox {
   /** Writes what is queued; what the socket does not take waits for `drained`. */
   flush(): void {
     this.#scheduled = false;
+    while (!this.#blocked && this.#blocks.length > 0) this.#writeBlock();
     if (this.#blocked || this.#length === 0) return;
-    const written = this.#sink.write(this.#buffer.subarray(0, this.#length));
-    if (written < 0) {
-      this.#length = 0; // The peer is gone; whoever owns the socket hears of it by its close event.
-      return;
-    }
+    const written = this.#write(this.#buffer.subarray(0, this.#length));
     this.#buffer.copyWithin(0, written, this.#length);
     this.#length -= written;
     this.#blocked = this.#length > 0;
-    if (this.#length === 0 && this.#buffer.length > keptBytes) {
-      this.#buffer = Buffer.allocUnsafe(startBytes);
-    }
   }
 
   /** The socket takes bytes again. */
@@ -139,9 +134,51 @@ export class Outbox {
     this.flush();
   }
 
+  #append(part: Uint8Array): void {
+    if (part.length <= copiedBytesMax) {
+      this.#reserve(part.length);
+      this.#buffer.set(part, this.#length);
+      this.#length += part.length;
+      return;
+    }
+    this.#setAside();
+    this.#blocks.push(part);
+  }
+
+  #writeBlock(): void {
+    const [block] = this.#blocks;
+    if (block === undefined) return;
+    this.#sent += this.#write(
+      Buffer.from(block.buffer, block.byteOffset).subarray(this.#sent, block.length),
+    );
+    this.#blocked = this.#sent < block.length;
+    if (this.#blocked) return;
+    this.#blocks.shift();
+    this.#sent = 0;
+  }
+
+  /** Octets that left; when the peer is gone all of them, whoever owns the socket hears of it by its close event. */
+  #write(octets: Buffer): number {
+    const written = this.#sink.write(octets);
+    if (written >= 0) return written;
+    this.#blocks = [];
+    return octets.length;
+  }
+
+  /** Puts what was collected so far into the row of blocks. */
+  #setAside(): void {
+    if (this.#length > 0) this.#blocks.push(this.#buffer.subarray(0, this.#length));
+    this.#buffer = Buffer.allocUnsafe(startBytes);
+    this.#length = 0;
+  }
+
   #reserve(more: number): void {
     const wanted = this.#length + more;
     if (wanted <= this.#buffer.length) return;
+    if (wanted > keptBytes) {
+      this.#setAside();
+      return;
+    }
     const roomy = Buffer.allocUnsafe(Math.max(wanted, this.#buffer.length * 2));
     this.#buffer.copy(roomy, 0, 0, this.#length);
     this.#buffer = roomy;
@@ -166,5 +203,7 @@ const body = (bytes: Buffer, offset: number, end: number): Buffer =>
 /** u32 length of the rest, u8 kind, u32 id. */
 const headBytes = 9;
 const startBytes = 64 * 1024;
-/** A buffer that grew beyond this for one large message is given back. */
+/** A buffer never grows beyond this. */
 const keptBytes = 1024 * 1024;
+/** Longer parts are not copied; shorter than a fresh buffer, so that they always fit in one. */
+const copiedBytesMax = 32 * 1024;

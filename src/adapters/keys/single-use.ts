@@ -1,6 +1,6 @@
 /** Holds every signature to its ticket: exactly these octets, and once. */
 
-import { sha256Hex } from "#core/crypto.ts";
+import { sha256HexOf } from "#core/crypto.ts";
 import { assert } from "#core/problems.ts";
 import type { Keys } from "#domain/keys.ts";
 
@@ -12,7 +12,7 @@ export function singleUse(keys: Keys): Keys {
     find: (ref) => keys.find(ref),
     sign: async (ticket, message) => {
       assert(
-        sha256Hex(message) === ticket.digest,
+        (await sha256HexOf(message)) === ticket.digest,
         "a ticket signs exactly the octets it was made for",
       );
       assert(used.add(ticket.opId), "a ticket is used once");

@@ -1,6 +1,6 @@
 /** Verifies signatures against the pinned public key before anybody else sees them (KEY-4). */
 
-import { importPublicKey, type VerificationKey, verifySignatureOffThread } from "#core/crypto.ts";
+import { importPublicKey, type VerificationKey, verifySignatureAside } from "#core/crypto.ts";
 import { refuse } from "#core/problems.ts";
 import { schemeOf } from "#core/x509/algorithms.ts";
 import { keyIdOf } from "#core/x509/public-keys.ts";
@@ -41,7 +41,7 @@ export function verified(keys: Keys, hooks: KeyHooks): Keys {
       if (!due(ticket, pinned)) return signature;
       // Off this thread, which serves requests: a check takes 50 µs to 1 ms.
       const scheme = schemeOf(ticket.algorithm);
-      if (await verifySignatureOffThread(pinned.key, scheme, message, signature)) return signature;
+      if (await verifySignatureAside(pinned.key, scheme, message, signature)) return signature;
       throw mismatch(hooks, "A signature does not verify with its pinned public key.");
     },
     destroy: (ref) => {

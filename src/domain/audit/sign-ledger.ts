@@ -26,13 +26,16 @@ export interface SigningIntent {
   readonly artifact: string;
 }
 
+/** The same for octets that are too long to be hashed inside a unit: they come in pieces, with their SHA-256 in lower hex. */
+export interface LongIntent extends Omit<SigningIntent, "message"> {
+  readonly message: { readonly pieces: readonly Uint8Array[]; readonly digest: string };
+}
+
+type Intent = SigningIntent | LongIntent;
+
 /** Writes the intent inside the unit; the ticket may be used only after the unit has committed (KEY-5). */
-export async function openTicket(
-  tx: Unit,
-  intent: SigningIntent,
-  at: Instant,
-): Promise<SignTicket> {
-  const digest = sha256Hex(intent.message);
+export async function openTicket(tx: Unit, intent: Intent, at: Instant): Promise<SignTicket> {
+  const digest = digestOf(intent);
   await tx.audit.appendLedger({
     ...entryFacts(intent, digest),
     kind: "intent",
@@ -44,11 +47,11 @@ export async function openTicket(
 /** Writes the outcome inside the unit: the signature made, or the closed word for why there is none. */
 export async function closeTicket(
   tx: Unit,
-  intent: SigningIntent,
+  intent: Intent,
   outcome: { readonly signature: Uint8Array } | { readonly error: string },
   at: Instant,
 ): Promise<void> {
-  const facts = entryFacts(intent, sha256Hex(intent.message));
+  const facts = entryFacts(intent, digestOf(intent));
   const result =
     "signature" in outcome
       ? { result: "success" as const, signatureSha256: sha256Hex(outcome.signature) }
@@ -84,18 +87,21 @@ export function countedTicket(
     readonly role: "responder" | "tsa";
   },
 ): SignTicket {
-  return ticket(intent, sha256Hex(intent.message));
+  return ticket(intent, digestOf(intent));
 }
 
+const digestOf = ({ message }: Pick<Intent, "message">): string =>
+  message instanceof Uint8Array ? sha256Hex(message) : message.digest;
+
 function ticket(
-  intent: Omit<SigningIntent, "artifact" | "spki" | "deviceSerial">,
+  intent: Omit<Intent, "artifact" | "spki" | "deviceSerial" | "message">,
   digest: string,
 ): SignTicket {
   const { opId, key, role, algorithm, purpose, caId } = intent;
   return { opId, key, role, algorithm, digest, purpose, caId, brand: "SignTicket" };
 }
 
-function entryFacts(intent: SigningIntent, digest: string) {
+function entryFacts(intent: Intent, digest: string) {
   return {
     ...{ opId: intent.opId, provider: intent.key.provider, deviceSerial: intent.deviceSerial },
     ...{ keyLabel: intent.key.label, signerFingerprint: fingerprint(intent.spki) },

@@ -1,8 +1,8 @@
 /** Builds one CRL: number reserved, entries read, intent recorded before the key is used, published with its event after. */
 
-import { createHash, sha256Hex } from "#core/crypto.ts";
+import { sha256HexOf } from "#core/crypto.ts";
 import { effectiveRoles } from "#core/access/principal.ts";
-import { assert, Problem, refuse } from "#core/problems.ts";
+import { Problem, refuse } from "#core/problems.ts";
 import { addSeconds, type Instant, instant, wholeSecond } from "#core/time.ts";
 import { defaultSignature } from "#core/x509/algorithms.ts";
 import {
@@ -28,7 +28,7 @@ import {
 } from "#core/x509/crl-segments.ts";
 import { authorityKeyIdentifier, crlNumber, type Extension } from "#core/x509/extensions.ts";
 import type { Origin } from "#domain/access/call.ts";
-import { closeTicket, openTicket, type SigningIntent } from "#domain/audit/sign-ledger.ts";
+import { closeTicket, openTicket, type LongIntent } from "#domain/audit/sign-ledger.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { HeldKey, Keys } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
@@ -89,9 +89,9 @@ export class CrlBuilder {
     const draft = await this.#draft(order);
 
     // 2 intend: octets and ledger entry durable before the key is used (KEY-5).
-    const intent = this.#intentOf(order, alternative ?? held, draft, {
+    const intent = await this.#intentOf(order, alternative ?? held, draft, {
       ...{ key: alternative?.ref ?? ca.key, spki: ca.alternative?.spki ?? ca.spki },
-      message: alternative === undefined ? joined(draft.tbs) : preTbsCertList(joined(draft.tbs)),
+      pieces: alternative === undefined ? draft.tbs : [preTbsCertList(joined(draft.tbs))],
     });
     const now = clock.now();
     const ticket = await store.atomically((tx) => openTicket(tx, intent, now));
@@ -199,15 +199,16 @@ export class CrlBuilder {
     ];
   }
 
-  #intentOf(
+  async #intentOf(
     { ca, base }: CrlOrder,
     held: HeldKey,
     { head }: Draft,
-    signed: Pick<SigningIntent, "key" | "spki" | "message">,
-  ): SigningIntent {
+    { pieces, ...key }: Pick<LongIntent, "key" | "spki"> & { readonly pieces: Segments },
+  ): Promise<LongIntent> {
     const purpose = base === undefined ? ("crl" as const) : ("delta_crl" as const);
     return {
-      ...{ ...signed, opId: this.#deps.random.uuid(), role: "ca", purpose, caId: ca.id },
+      ...{ ...key, opId: this.#deps.random.uuid(), role: "ca", purpose, caId: ca.id },
+      message: { pieces, digest: await sha256HexOf(pieces) },
       ...{ deviceSerial: held.deviceSerial, algorithm: defaultSignature(held.keyType) },
       artifact: `${head.scope}#${head.number}`,
     };
@@ -222,8 +223,8 @@ export class CrlBuilder {
     const extensions = [...fields.extensions, altSignatureValue(signature)];
     const tbs = tbsCertListSegments({ ...fields, extensions }, entries);
     const draft = { ...planned.draft, tbs };
-    const signed = { key: ca.key, spki: ca.spki, message: joined(tbs) };
-    const intent = this.#intentOf(order, held, { ...draft, head }, signed);
+    const signed = { key: ca.key, spki: ca.spki, pieces: tbs };
+    const intent = await this.#intentOf(order, held, { ...draft, head }, signed);
     const at = clock.now();
     const ticket = await store.atomically(async (tx) => {
       await closeTicket(tx, planned.intent, { signature }, at);
@@ -235,7 +236,7 @@ export class CrlBuilder {
   /** The key port verifies what it gives (KEY-4); what it refuses is closed in the ledger as an error. */
   async #signed({ intent, ticket }: Planned): Promise<Uint8Array> {
     try {
-      return await this.#deps.keys.sign(ticket, intent.message);
+      return await this.#deps.keys.sign(ticket, intent.message.pieces);
     } catch (error) {
       const word = error instanceof Problem ? error.code : "internal";
       const at = this.#deps.clock.now();
@@ -251,22 +252,38 @@ export class CrlBuilder {
   ): Promise<CrlHead> {
     const { store, clock } = this.#deps;
     const der = signedSegments(draft.tbs, intent.algorithm, signature);
-    const crl: CrlHead = { ...draft.head, size: lengthOf(der), sha256: digestOf(der) };
-    const pieces = [...piecesOf(der)];
-    const last = pieces.pop();
-    assert(last !== undefined, "a CRL has octets");
-    // Nobody sees pieces before their head, so a long list is stored in many short units.
-    for (const [position, octets] of pieces.entries()) {
-      await store.atomically((tx) => tx.revocations.putCrlPiece(crl, position, octets));
-    }
+    const crl: CrlHead = { ...draft.head, size: lengthOf(der), sha256: await sha256HexOf(der) };
+    const last = await this.#storeAhead(crl, der);
     const published = clock.now();
     await store.atomically(async (tx) => {
       await closeTicket(tx, intent, { signature }, published);
-      await tx.revocations.putCrlPiece(crl, pieces.length, last);
+      for (const [position, octets] of last)
+        await tx.revocations.putCrlPiece(crl, position, octets);
       await tx.revocations.publishCrl(crl);
       await tx.audit.appendEvent(publishEvent(ca, by, crl), published);
     });
     return crl;
+  }
+
+  /** Nobody sees pieces before their head, so a long list is stored in many short units; gives what is left to store. */
+  async #storeAhead(
+    crl: CrlHead,
+    der: Segments,
+  ): Promise<readonly (readonly [number, Uint8Array])[]> {
+    let waiting: (readonly [number, Uint8Array])[] = [];
+    let position = 0;
+    for (const octets of piecesOf(der)) {
+      if (waiting.length === piecesPerUnit) {
+        const ready = waiting;
+        await this.#deps.store.atomically(async (tx) => {
+          for (const [at, piece] of ready) await tx.revocations.putCrlPiece(crl, at, piece);
+        });
+        waiting = [];
+      }
+      waiting.push([position, octets]);
+      position += 1;
+    }
+    return waiting;
   }
 }
 
@@ -292,7 +309,7 @@ interface Draft {
 /** The operation that is next, its intent durable. */
 interface Planned {
   readonly draft: Draft;
-  readonly intent: SigningIntent;
+  readonly intent: LongIntent;
   readonly ticket: Parameters<Keys["sign"]>[0];
 }
 
@@ -305,14 +322,6 @@ function partitionOf({ scope, modulus }: CrlHead, scopes: CrlScopes) {
 const pick = ({ thisUpdate, sequence }: NonNullable<CrlHead["prior"]>) => ({
   ...{ thisUpdate, sequence },
 });
-
-function digestOf(segments: Segments): string {
-  const [only] = segments;
-  if (segments.length === 1 && only !== undefined) return sha256Hex(only);
-  const hash = createHash("sha256");
-  for (const segment of segments) hash.update(segment);
-  return hash.digest("hex");
-}
 
 function publishEvent(ca: CaRecord, by: Origin, crl: CrlHead) {
   const { principal, ip, requestId } = by;
@@ -327,3 +336,4 @@ function publishEvent(ca: CaRecord, by: Origin, crl: CrlHead) {
 }
 
 const attemptsMax = 20;
+const piecesPerUnit = 4;

@@ -63,6 +63,29 @@ test("what a full socket did not take is sent when it drains, in order and once"
   );
 });
 
+test("long parts leave in their place, uncopied, however little the socket takes at a time", () => {
+  const long = (octet: number) => new Uint8Array(70_000).fill(octet);
+  const frames = [
+    [Buffer.from("a"), long(1), Buffer.from("b")],
+    [Buffer.from("c")],
+    [long(2), long(3)],
+  ];
+  const taken: Buffer[] = [];
+  let room = 40_000;
+  const outbox = new Outbox({
+    write: (bytes) => {
+      taken.push(Buffer.from(bytes.subarray(0, room)));
+      room = 1 + ((room * 7) % 40_000);
+      return taken.at(-1)?.length ?? 0;
+    },
+  });
+  for (const [id, parts] of frames.entries()) outbox.add(frameKinds.sign, id, parts);
+  for (let turn = 0; turn < 10_000; turn += 1) outbox.drained();
+  expect(Buffer.concat(taken).equals(encoded(frames.map((parts) => Buffer.concat(parts))))).toBe(
+    true,
+  );
+});
+
 test("everything queued in one tick leaves in one write", async () => {
   let writes = 0;
   const outbox = new Outbox({
