@@ -2,11 +2,11 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 
 import { chromiumPath, freshPage, openBrowser } from "#test/support/browser.ts";
+import { freePort } from "#test/support/free-port.ts";
 import {
   clientSecret,
   type IdentityProvider,
@@ -157,13 +157,3 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
     await page.context().close();
   }, 30_000);
 });
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const probe = createServer();
-    probe.listen(0, "127.0.0.1", () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === "object" ? (address?.port ?? 0) : 0));
-    });
-  });
-}

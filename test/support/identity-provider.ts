@@ -111,6 +111,14 @@ function configuration(redirectUri: string, people: Readonly<Record<string, Pers
         ...{ client_id: "pkid", client_secret: clientSecret, redirect_uris: [redirectUri] },
         ...{ response_types: ["code"], grant_types: ["authorization_code"] },
       },
+      {
+        ...{ client_id: "posting", client_secret: clientSecret, redirect_uris: [redirectUri] },
+        ...{ token_endpoint_auth_method: "client_secret_post" },
+      },
+      {
+        ...{ client_id: "public", redirect_uris: [redirectUri] },
+        ...{ token_endpoint_auth_method: "none" },
+      },
     ],
     jwks: { keys: [jwk] },
     cookies: { keys: ["for tests"] },
@@ -162,7 +170,8 @@ function filled(html: string, login: string): URLSearchParams {
   return new URLSearchParams({ prompt, ...(prompt === "login" ? { login, password: "any" } : {}) });
 }
 
-function selfSigned(): { cert: string; key: string } {
+/** A certificate for 127.0.0.1 that nobody has signed but itself. */
+export function selfSigned(): { cert: string; key: string } {
   using scratch = scratchDirectory();
   const key = scratch.write("key.pem", "");
   const args = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];

@@ -1,11 +1,12 @@
 /** A real PostgreSQL server of the test's own: fresh cluster, fsync on, reachable on 127.0.0.1 only. */
 
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { SQL } from "bun";
+
+import { freePort } from "./free-port.ts";
 
 export interface PostgresServer {
   /** Makes an empty database and gives its address. */
@@ -110,15 +111,4 @@ async function answering(dsn: string): Promise<void> {
       await connection.close();
     }
   }
-}
-
-/** PostgreSQL cannot be given port 0, so the kernel is asked for one first. */
-function freePort(): Promise<number> {
-  const { promise, resolve } = Promise.withResolvers<number>();
-  const probe = createServer().listen(0, "127.0.0.1", () => {
-    const address = probe.address();
-    const port = typeof address === "object" && address !== null ? address.port : 0;
-    probe.close(() => resolve(port));
-  });
-  return promise;
 }

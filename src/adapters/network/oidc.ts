@@ -13,9 +13,10 @@ import {
 import type { OidcClient, ProviderClient } from "#domain/access/oidc/provider.ts";
 import { askServer, type ExtraTrust, OutboundFault } from "./outbound.ts";
 
-/** Builds the client; `trust` beside the system's certificates. */
-export function providerClient(trust: ExtraTrust): ProviderClient {
-  const ask = async (url: string, init: RequestInit) => (await asked(url, init, trust)).answer;
+/** Builds the client; `trust` beside the system's certificates, every answer within the time. */
+export function providerClient(trust: ExtraTrust, timeoutSeconds = 10): ProviderClient {
+  const ask = async (url: string, init: RequestInit) =>
+    (await asked(url, init, trust, timeoutSeconds)).answer;
   return {
     discover: async (issuer) => parseMetadata(await ask(discoveryUrl(issuer), json), issuer),
     keys: async ({ keysUrl }) => {
@@ -86,9 +87,15 @@ async function asked(
   url: string,
   init: RequestInit,
   trust: ExtraTrust,
+  timeoutSeconds = 10,
 ): Promise<{ readonly answer: unknown; readonly date: number | undefined }> {
   try {
-    const { status, octets, date } = await askServer(url, init, limits, trust);
+    const { status, octets, date } = await askServer(
+      url,
+      init,
+      { timeoutSeconds, bytesMax },
+      trust,
+    );
     if (status !== 200) throw new ProviderFault(`the provider answered ${status}`);
     const text = new TextDecoder("utf-8", { fatal: true }).decode(octets);
     return { answer: JSON.parse(text), date };
@@ -107,4 +114,4 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 const accepting = { accept: "application/json" };
 const json: RequestInit = { headers: accepting };
-const limits = { timeoutSeconds: 10, bytesMax: 262_144 };
+const bytesMax = 262_144;

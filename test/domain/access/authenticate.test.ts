@@ -38,6 +38,21 @@ describe("Basic", () => {
     }
   });
 
+  test("a password login costs the same slow hash, and says the same, whatever is wrong", async () => {
+    const world = accessWorld();
+    for (const [name, password] of [
+      ["root", "wrong"],
+      ["admin", "correct"],
+      ["admin", "wrong"],
+    ] as const) {
+      const before = world.checks();
+      const login = world.logins.password(name, password, visitor);
+      expect(await refusalOf(login)).toBe("invalid_credentials");
+      expect(world.checks() - before).toBe(1);
+    }
+    expect(world.sessions.active).toBe(0);
+  });
+
   test("an empty password is refused before it is checked", async () => {
     const world = accessWorld();
     expect(await refusalOf(ask(world, basic("root", "")))).toBe("invalid_credentials");
