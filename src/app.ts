@@ -22,6 +22,7 @@ import type { Read } from "#config/read.ts";
 import type { Config } from "#config/schema.ts";
 import { pipeline } from "#domain/access/perform.ts";
 import { ClockWatch, stepFacts } from "#domain/clock-watch.ts";
+import { KeyCounts } from "#domain/audit/key-counts.ts";
 import { reconcileIntents } from "#domain/certificates/reconcile.ts";
 import { type PreparedInstance, prepareInstance } from "#domain/instance.ts";
 import type { Keys } from "#domain/keys.ts";
@@ -101,7 +102,8 @@ export async function openApp(options: AppOptions): Promise<App> {
     });
     closing.push(() => store.close());
     const limits = limitsOf(config);
-    const keys = await openInstanceKeys(config, limits, metrics, log);
+    const counts = keyCounts(store, log);
+    const keys = await openInstanceKeys({ config, limits, metrics, log, counts });
     closing.push(() => keys.close());
     const sealing = await openSealing({
       ...{ config, store, keys, clock: systemClock, random: systemRandom, log, metrics },
@@ -117,6 +119,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       rootSettings(config),
     );
     await declareTenants(config, { store, clock: systemClock, random: systemRandom });
+    closing.push(() => counts.writeLast());
     await sealing.prove();
     const clockWatch = new ClockWatch({
       ...{ store, clock: systemClock, stopwatch: systemStopwatch },
@@ -128,7 +131,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     if (orphans.length > 0) log.write("warn", "intents_orphaned", { count: orphans.length });
     return compose({
       ...{ ...options, store, keys, limits, metrics, passwords, space, instance, sealing },
-      ...{ clockWatch, close },
+      ...{ counts, clockWatch, close },
       schedules: { wake: () => {} },
     });
   } catch (error) {
@@ -136,6 +139,12 @@ export async function openApp(options: AppOptions): Promise<App> {
     throw error;
   }
 }
+
+const keyCounts = (store: Store, log: Log) =>
+  new KeyCounts({
+    ...{ store, clock: systemClock },
+    onFailure: (error) => log.write("error", "key_counts_failed", { error: describe(error) }),
+  });
 
 /** What guard and rate tiers go by, and the configuration in force; a reload replaces that. */
 interface Limits {
@@ -163,13 +172,14 @@ interface Opened extends AppOptions {
   readonly space: FreeSpace;
   readonly instance: PreparedInstance;
   readonly sealing: Sealing;
+  readonly counts: KeyCounts;
   readonly clockWatch: ClockWatch;
   readonly schedules: Schedules;
   readonly close: () => Promise<void>;
 }
 
 function compose(opened: Opened): App {
-  const { config, log, store, keys, metrics, sealing, clockWatch } = opened;
+  const { config, log, store, keys, metrics, sealing, counts, clockWatch } = opened;
   const clock = systemClock;
   const random = systemRandom;
   const { schedules } = opened;
@@ -184,6 +194,7 @@ function compose(opened: Opened): App {
     resolver,
     log,
     sealing,
+    counts,
     clockWatch,
     weakKeys: () => weakKeys,
   };
@@ -279,12 +290,13 @@ function frontDoor(opened: Opened, rooms: Rooms): FrontDoor {
   return front;
 }
 
-async function openInstanceKeys(
-  config: Config,
-  limits: Readonly<Limits>,
-  metrics: Metrics,
-  log: Log,
-): Promise<Keys> {
+async function openInstanceKeys({
+  config,
+  limits,
+  metrics,
+  log,
+  counts,
+}: Pick<Opened, "config" | "limits" | "metrics" | "log" | "counts">): Promise<Keys> {
   // Beside the keys and not under /tmp: the PKCS#11 addon is unpacked there and must be executable.
   const privateDir = join(config.data_dir, "private");
   mkdirSync(privateDir, { recursive: true, mode: 0o700 });
@@ -297,6 +309,7 @@ async function openInstanceKeys(
         metrics.count("pki_hsm_operations_total", { operation, result });
         metrics.observe("pki_hsm_operation_duration_seconds", { operation }, seconds);
       },
+      unwrapped: (kek) => counts.addKek(kek),
       enveloped: (operation, succeeded) => countEnvelope(metrics, operation, succeeded),
       fault: (sentence, facts) => log.write("error", "key_provider_fault", { sentence, ...facts }),
     },

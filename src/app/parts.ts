@@ -11,7 +11,7 @@ import { ExternalAuthorities } from "#domain/authorities/external.ts";
 import { Retirement } from "#domain/authorities/retire.ts";
 import { Serving } from "#domain/authorities/serving.ts";
 import { CaSigners } from "#domain/authorities/signers.ts";
-import { KeyCounts } from "#domain/audit/key-counts.ts";
+import type { KeyCounts } from "#domain/audit/key-counts.ts";
 import { CaaGate } from "#domain/certificates/caa.ts";
 import { BulkIssue } from "#domain/certificates/bulk.ts";
 import { Ceremony } from "#domain/certificates/ceremony.ts";
@@ -38,6 +38,7 @@ export interface Ground {
   readonly resolver: Resolver;
   readonly log: Log;
   readonly sealing: Sealing;
+  readonly counts: KeyCounts;
   readonly clockWatch: ClockWatch;
   /** Digests of weak keys, as the blocklist files last said. */
   readonly weakKeys: () => ReadonlySet<string>;
@@ -65,7 +66,7 @@ export interface Parts {
 
 /** Builds the domain. `wake` asks the schedule for a CRL job that follows a revocation. */
 export function domainParts(ground: Ground, wake: (kind: CrlKind) => void): Parts {
-  const { config, store, keys, clock, random, log } = ground;
+  const { config, store, keys, clock, random, log, counts } = ground;
   let inForce = new ProfileSet(config.profiles.map(profileOf));
   const profiles = () => inForce;
   const settings = issuanceSettings(config);
@@ -92,10 +93,6 @@ export function domainParts(ground: Ground, wake: (kind: CrlKind) => void): Part
   const authorities = new Authorities({ ...makers, signers, ceremony, urlBase });
   const common = { store, clock, signers, ceremony, profiles, settings };
   const issuance = new Issuance(common);
-  const counts = new KeyCounts({
-    ...{ store, clock },
-    onFailure: (error) => log.write("error", "key_counts_failed", { error: describe(error) }),
-  });
   const revocation = openRevocation({
     ...{ store, keys, clock, random, counts, wake, settings: revocationSettings(config) },
     publicProfile: (name) => inForce.has(name) && inForce.named(name).lint.public,

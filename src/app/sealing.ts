@@ -43,6 +43,7 @@ export async function openSealing(ground: {
   const known = { store, keys, keks, envelopes, log, labelled, usualFamily: usualKekFamily };
   await prepareKek(known);
   const prove = async () => {
+    await keks.announce();
     await settled(rotation, log);
     await checkKnownValue(known);
   };

@@ -88,6 +88,7 @@ export function envelopeContract(given: () => { readonly store: Store }): void {
 
 const version = (number: number): KekVersion => ({
   ...{ version: number, status: "active", family: "kek", createdAt: make.noon },
+  ...{ deviceSerial: "1234", spkiSha256: number === 1 ? undefined : "cd".repeat(32) },
   key: { provider: "software", label: `kek-v${number}`, id: "ab".repeat(20) },
 });
 

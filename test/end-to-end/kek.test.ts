@@ -1,6 +1,7 @@
 /** The key-encryption key of a whole service: on a token, rotated from the shell, lost, and asked for by nobody else. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Database } from "bun:sqlite";
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
@@ -42,6 +43,35 @@ describe("with a label, on the token", () => {
     expect(metrics).toContain(
       'pki_envelope_operations_total{operation="decrypt",result="success"} 1',
     );
+  }, 60_000);
+
+  test("KEY-5: the ledger announces its versions and counts what they opened, over restarts", async () => {
+    await instance.stop();
+    const database = new Database(join(instance.dataDir, "pkid.db"), { readonly: true });
+    const entries = database
+      .query(
+        `select kind, operation, key_label, device_serial, count, total, signer_fingerprint
+         from ledger where role = 'kek' order by number`,
+      )
+      .all() as Readonly<Record<string, string>>[]; // Columns of text.
+    database.close();
+    const { home } = instance;
+    instance = await Instance.start({
+      ...{ home, config: { ...token.config, secret }, env: token.env },
+    });
+    const announced = entries.filter(({ kind }) => kind === "key");
+    const fingerprints = new Map(announced.map((entry) => [entry.key_label, entry]));
+    expect([...fingerprints.keys()]).toEqual(["pkid-kek-v1", "pkid-kek-v2"]);
+    const totals = new Map<string | undefined, number>();
+    const counts = entries.filter(({ kind }) => kind === "count");
+    for (const { key_label: label, operation, count, total, ...named } of counts) {
+      const sum = (totals.get(label) ?? 0) + Number(count);
+      expect([operation, Number(total)]).toEqual(["decrypt", sum]);
+      const { signer_fingerprint, device_serial } = fingerprints.get(label) ?? {};
+      expect(named).toMatchObject({ signer_fingerprint, device_serial });
+      totals.set(label, sum);
+    }
+    expect([...totals.keys()].sort()).toEqual(["pkid-kek-v1", "pkid-kek-v2"]);
   }, 60_000);
 
   test("an issuer may neither see nor rotate it", async () => {

@@ -56,9 +56,9 @@ export function envelopeWrites(session: Session): EnvelopeWrites {
       const [active] = await db.select().from(kekVersions).where(eq(kekVersions.status, "active"));
       if (active?.version !== replaced) return false;
       if (replaced !== undefined) await setStatus(replaced, "retiring");
-      const { version, status, family, key, createdAt } = next;
+      const { key, spkiSha256 = null, ...facts } = next;
       const held = { keyProvider: key.provider, keyLabel: key.label, keyId: key.id };
-      await insert({ version, status, family, ...held, createdAt });
+      await insert({ ...facts, ...held, spkiSha256 });
       return true;
     },
     put: async (value) => {
@@ -95,6 +95,7 @@ export function envelopeWrites(session: Session): EnvelopeWrites {
 type Row = Session["t"]["kekVersions"]["$inferSelect"];
 
 /** Only `begin` fills the table, so its texts are the closed words the record's types name. */
-function versionOf({ keyProvider: provider, keyLabel: label, keyId: id, ...facts }: Row) {
-  return { ...facts, key: { provider, label, id } } as KekVersion; // See above.
+function versionOf({ keyProvider: provider, keyLabel: label, keyId: id, ...row }: Row) {
+  const spkiSha256 = row.spkiSha256 ?? undefined;
+  return { ...row, spkiSha256, key: { provider, label, id } } as KekVersion; // See above.
 }

@@ -15,6 +15,8 @@ export function envelopeTables(k: Kit) {
       keyProvider: k.text("key_provider").notNull(),
       keyLabel: k.text("key_label").notNull(),
       keyId: k.text("key_id").notNull(),
+      deviceSerial: k.text("device_serial").notNull().default(""),
+      spkiSha256: k.text("spki_sha256"),
       createdAt: k.int("created_at").notNull(),
     },
     (t) => [k.unique("kek_versions_active").on(t.status).where(sql`status = 'active'`)],

@@ -1,8 +1,10 @@
 /** The key-encryption key in its versions: which one seals, and the making of the next. */
 
+import { sha256Hex } from "#core/crypto.ts";
 import { Problem, refuse } from "#core/problems.ts";
-import type { Instant } from "#core/time.ts";
-import type { KeyRef, Keys, ProviderName } from "#domain/keys.ts";
+import { type Instant, timestamp } from "#core/time.ts";
+import { fingerprintOf, spkiSha256 as digestOf } from "#core/x509/public-keys.ts";
+import type { HeldKek, KeyRef, Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
 import type { KekVersion } from "./store.ts";
@@ -61,13 +63,19 @@ export class Keks {
     record: (tx: Unit, next: KekVersion, at: Instant) => Promise<void> = async () => {},
   ): Promise<KekVersion | undefined> {
     const { store, keys, clock, family } = this.#deps;
-    const { version, key } = await this.#make(replaced?.version ?? 0);
+    const { version, held } = await this.#make(replaced?.version ?? 0);
+    const { key, spki, deviceSerial } = held;
+    const spkiSha256 = spki && digestOf(spki);
     const createdAt = clock.now();
-    const next: KekVersion = { version, status: "active", family, key, createdAt };
+    const status = "active";
+    const next: KekVersion = { version, status, family, key, deviceSerial, spkiSha256, createdAt };
+    const ledgerBegun = (await store.read.audit.ledgerHead()).seq > 0;
     let begun = false;
     try {
       begun = await store.atomically(async (tx) => {
         if (!(await tx.envelopes.begin(next, replaced?.version))) return false;
+        if (spkiSha256 !== undefined) await tx.keyChecks.claim(spkiSha256);
+        if (ledgerBegun) await announceKek(tx, next, createdAt);
         await record(tx, next, createdAt);
         return true;
       });
@@ -78,17 +86,27 @@ export class Keks {
     return begun ? next : undefined;
   }
 
+  /** Announces in the ledger what was made before there was one, or by a release that did not (rule V9). */
+  async announce(): Promise<void> {
+    const { store, clock } = this.#deps;
+    for (const version of await this.versions()) {
+      if ((await store.read.instance.value(announcementOf(version))) !== undefined) continue;
+      const at = clock.now();
+      await store.atomically((tx) => announceKek(tx, version, at));
+    }
+  }
+
   async #known(version: number): Promise<boolean> {
     return (await this.versions()).some((one) => one.version === version);
   }
 
   /** A crash between a key and its row leaves a label taken: then the next number is. */
-  async #make(last: number): Promise<{ readonly version: number; readonly key: KeyRef }> {
+  async #make(last: number): Promise<{ readonly version: number; readonly held: HeldKek }> {
     const { keys, provider, family } = this.#deps;
     for (let version = last + 1; version <= last + labelsTried; version += 1) {
       try {
-        const { key } = await keys.keks.generate({ provider, label: `${family}-v${version}` });
-        return { version, key };
+        const held = await keys.keks.generate({ provider, label: `${family}-v${version}` });
+        return { version, held };
       } catch (error) {
         if (!(error instanceof Problem && error.code === "already_exists")) throw error;
       }
@@ -105,6 +123,27 @@ export async function tellKeks({ store, keys }: Pick<KekDeps, "store" | "keys">)
   );
   await keys.keks.use(versions);
 }
+
+/** How the ledger names a KEK: an RSA key by its public key, an AES key, which has none, by where it is found. */
+export function kekFingerprint({
+  key,
+  spkiSha256,
+}: Pick<KekVersion, "key" | "spkiSha256">): string {
+  const name = ["pkid/kek/1", key.provider, key.label, key.id].join("\n");
+  return fingerprintOf(spkiSha256 ?? sha256Hex(Buffer.from(name)));
+}
+
+async function announceKek(tx: Unit, version: KekVersion, at: Instant): Promise<void> {
+  const { key, deviceSerial } = version;
+  await tx.instance.setValue(announcementOf(version), kekFingerprint(version));
+  await tx.audit.appendLedger({
+    ...{ kind: "key", timestamp: timestamp(at), provider: key.provider, deviceSerial },
+    ...{ keyLabel: key.label, signerFingerprint: kekFingerprint(version), role: "kek" },
+    operation: "generate",
+  });
+}
+
+const announcementOf = ({ version }: Pick<KekVersion, "version">) => `kek_announced/${version}`;
 
 const activeOf = (versions: readonly KekVersion[]): KekVersion | undefined =>
   versions.find(({ status }) => status === "active");

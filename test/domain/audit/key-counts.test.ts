@@ -3,6 +3,7 @@
 import { expect, test } from "bun:test";
 
 import { KeyCounts } from "#domain/audit/key-counts.ts";
+import { Keks } from "#domain/envelopes/keks.ts";
 import { openMemoryKeys } from "#test/support/memory-keys.ts";
 import { openMemoryStore } from "#test/support/memory-store.ts";
 import { testClock } from "#test/support/ports.ts";
@@ -40,10 +41,45 @@ test("counts that could not be written are written with the next", async () => {
   expect(store.state.ledger.get(1)).toMatchObject({ count: "2", total: "2" });
 });
 
+test("a KEK's data keys are counted as decryptions, under the name its version has in the ledger", async () => {
+  const { store, counts, keys } = await ground();
+  const keks = new Keks({ store, keys, clock: testClock(), provider: "software", family: "kek" });
+  const { key } = await keks.active();
+  await keks.announce();
+  for (let n = 0; n < 2; n++) counts.addKek(key);
+  await counts.write();
+  counts.addKek({ ...key, id: "00".repeat(20) });
+  await counts.write();
+  const named = { role: "kek", keyLabel: "kek-v1", provider: "software" };
+  const entries = [...store.state.ledger.values()];
+  expect(entries).toMatchObject([
+    { ...named, kind: "key", operation: "generate", deviceSerial: "software:memory" },
+    { ...named, kind: "count", operation: "decrypt", count: "2", total: "2" },
+    { ...named, kind: "count", operation: "decrypt", count: "1", total: "1" },
+  ]);
+  expect(entries[1]?.signerFingerprint).toBe(entries[0]?.signerFingerprint ?? "");
+  expect(entries[2]?.signerFingerprint).not.toBe(entries[0]?.signerFingerprint ?? "");
+});
+
+test("a KEK is announced once, whenever the ledger began", async () => {
+  const { store, keys } = await ground();
+  const keks = new Keks({ store, keys, clock: testClock(), provider: "software", family: "kek" });
+  const first = await keks.active();
+  expect(store.state.ledger.size).toBe(0);
+  await keks.announce();
+  await keks.announce();
+  await keks.next(first);
+  await keks.announce();
+  const labels = [...store.state.ledger.values()].map(
+    ({ kind, keyLabel }) => `${kind} ${keyLabel}`,
+  );
+  expect(labels).toEqual(["key kek-v1", "key kek-v2"]);
+});
+
 async function ground() {
   const store = openMemoryStore();
   const keys = openMemoryKeys();
   const counts = new KeyCounts({ store, clock: testClock(), onFailure: () => {} });
   const wanted = { label: "r1", keyType: "ecdsa-p256", role: "responder" } as const;
-  return { store, counts, held: await keys.generate({ ...wanted, provider: "software" }) };
+  return { store, counts, keys, held: await keys.generate({ ...wanted, provider: "software" }) };
 }
