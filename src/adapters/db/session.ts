@@ -82,7 +82,7 @@ export function bulkInserter<T extends SQLiteTable>(
 export const breath = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** Rows a statement on SQLite changes, or a loop of statements, before others have their turn. */
-export const rowsAtOnce = 500;
+export const rowsAtOnce = 100;
 
 /** PostgreSQL refuses half a surrogate pair; as UTF-8, and so in every hash, it is U+FFFD anyway. */
 const wellFormed = (_name: string, value: unknown): unknown =>

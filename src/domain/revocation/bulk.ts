@@ -1,6 +1,7 @@
 /** Bulk revocation: a plan, or a run that revokes exactly what was confirmed, batch by batch, and survives a crash. */
 
 import { sha256Hex } from "#core/crypto.ts";
+import type { Serial } from "#core/ids.ts";
 import { isEmpty, type Selection, selectionText } from "#core/policy/selection.ts";
 import { assert, Problem, refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
@@ -8,7 +9,7 @@ import type { RevocationReason } from "#core/x509/reasons.ts";
 import { authorOf, type Origin } from "#domain/access/call.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
-import type { Store, Unit } from "#domain/store.ts";
+import type { Store } from "#domain/store.ts";
 import { type BatchDeps, BulkBatches } from "./bulk-batches.ts";
 import { Selecting, type Tally } from "./bulk-selection.ts";
 import type { BulkProgress, BulkRun, BulkRunFacts } from "./bulk-store.ts";
@@ -164,12 +165,21 @@ export class BulkRevocation {
     // These two go first: a change after them is seen as one.
     const since = await store.read.revocations.lastChange(ca.id);
     const end = await reads.end();
-    const keep = async (serials: Parameters<Unit["bulkRevocations"]["stage"]>[1]) => {
-      if (serials.length > 0) await store.atomically((tx) => tx.bulkRevocations.stage(id, serials));
+    // Few units, because each of them waits for the disk, and small ones, because others wait for each of them.
+    let found: Serial[] = [];
+    const stage = async () => {
+      const serials = found;
+      found = [];
+      await store.atomically((tx) => tx.bulkRevocations.stage(id, serials));
+    };
+    const keep = async (serials: readonly Serial[]) => {
+      found.push(...serials);
+      if (found.length >= stagedAtOnce) await stage();
     };
     await selecting.named(reads, keep);
     await selecting.stored(reads, 0, end, keep);
     refuseUnknown(order.reason, selecting.tally);
+    if (found.length > 0) await stage();
     const at = clock.now();
     const { planned, drift } = await store.atomically(async ({ bulkRevocations: runs, audit }) => {
       await selecting.stored(runs, end, await runs.end(), (late) => runs.stage(id, late));
@@ -341,4 +351,5 @@ function digestOf(ca: CaRecord, { reason, selection, all }: BulkRevocationOrder)
   return sha256Hex(new TextEncoder().encode(JSON.stringify(asked)));
 }
 
+const stagedAtOnce = 5000;
 const secondsSince = (begun: Instant, at: Instant): number => Math.max(0, at - begun) / 1000;
