@@ -4,7 +4,7 @@ import { parseSerial, type Serial } from "#core/ids.ts";
 import { parseGlob } from "#core/policy/glob.ts";
 import type { ProfileSet } from "#core/policy/profiles.ts";
 import type { Selection } from "#core/policy/selection.ts";
-import { assert, refuse } from "#core/problems.ts";
+import { assert, Problem, refuse } from "#core/problems.ts";
 import {
   flag,
   type Input,
@@ -153,11 +153,17 @@ function planJson(ca: CaRecord, plan: BulkRevocationPlan) {
 
 function resultJson(ca: CaRecord, result: BulkRevocationResult) {
   const { operationId, reason, planned, revoked, upgraded, batches, crlScopes } = result;
+  const { presignFailure } = result;
   return {
     ...{ operation_id: operationId, ca_id: ca.id, reason, planned, revoked, upgraded },
     ...{ already_skipped: result.skipped, batches, crl_scopes: crlScopes },
     // The sequence each change took makes every kept answer about its serial invalid.
-    ...{ ocsp_invalidated: revoked, presign_refreshed: 0 },
+    ...{ ocsp_invalidated: revoked, presign_refreshed: result.presigned },
+    ...(presignFailure === undefined ? {} : { presign_error: wordOf(presignFailure) }),
     duration_seconds: result.durationSeconds,
   };
 }
+
+/** A code of the contract; exceptions never show their text. */
+const wordOf = (failure: unknown): string =>
+  failure instanceof Problem ? failure.code : "internal";

@@ -1,7 +1,7 @@
 /** Bulk revocation: a plan, or a run that revokes exactly what was confirmed, batch by batch, and survives a crash. */
 
 import { sha256Hex } from "#core/crypto.ts";
-import type { Serial } from "#core/ids.ts";
+import type { CaId, Serial } from "#core/ids.ts";
 import { isEmpty, type Selection, selectionText } from "#core/policy/selection.ts";
 import { assert, Problem, refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
@@ -14,6 +14,7 @@ import { type BatchDeps, BulkBatches } from "./bulk-batches.ts";
 import { Selecting, type Tally } from "./bulk-selection.ts";
 import type { BulkProgress, BulkRun, BulkRunFacts } from "./bulk-store.ts";
 import type { CrlPublisher } from "./crl.ts";
+import type { PresignReport } from "./presign.ts";
 import { systemOrigin } from "./system-origin.ts";
 
 /** What is asked. */
@@ -40,6 +41,10 @@ export interface BulkRevocationResult extends BulkProgress {
   readonly reason: RevocationReason;
   /** Scopes whose CRLs were signed at the end. */
   readonly crlScopes: readonly string[];
+  /** OCSP answers signed ahead in place of those the run made untrue. */
+  readonly presigned: number;
+  /** Why some of them could not be signed; the sweep goes on. */
+  readonly presignFailure?: unknown;
   readonly durationSeconds: number;
   /** Why the run stopped midway; a repetition goes on. */
   readonly failure?: unknown;
@@ -50,6 +55,8 @@ export interface BulkRevocationDeps extends BatchDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly publisher: Pick<CrlPublisher, "publishStale">;
+  /** Signs ahead what a CA lacks; undefined where nothing is signed ahead. */
+  readonly presign: ((ca: CaId) => Promise<Pick<PresignReport, "signed" | "failure">>) | undefined;
   /** Told what went wrong without the caller learning why. */
   readonly onFailure: (error: unknown, run: BulkRun) => void;
 }
@@ -95,7 +102,7 @@ export class BulkRevocation {
     return await this.#alone(facts.id, async () => {
       const run = await this.#begin(ca, order, facts);
       // Everything it was confirmed for is revoked: there is nothing left to find.
-      if (run.state === "finished") return resultOf(run, repeated(run), [], 0);
+      if (run.state === "finished") return resultOf(run, repeated(run), run.startedAt);
       return await this.#carryOn(run, ca, origin);
     });
   }
@@ -217,31 +224,39 @@ export class BulkRevocation {
       progress = await this.#batches.run(run, ca, (done) => {
         progress = done;
       });
-      const crlScopes = await this.#publish(run, ca, by);
+      const published = await this.#publish(run, ca, by);
       const at = clock.now();
-      const result = resultOf(run, progress, crlScopes, secondsSince(run.startedAt, at));
+      const result = { ...resultOf(run, progress, at), ...published };
       await store.atomically(async (tx) => {
         await tx.bulkRevocations.settle(run.id, "finished");
         await tx.audit.appendEvent(summary(run, ca, "success", detailOf(run, result)), at);
       });
       return result;
     } catch (failure) {
-      await this.#stop(run);
       if (!(failure instanceof Problem)) onFailure(failure, run);
-      const seconds = secondsSince(run.startedAt, clock.now());
-      return { ...resultOf(run, progress, [], seconds), failure };
+      await this.#stop(run);
+      // What was committed stays, and is told.
+      const idle = progress.batches === 0 || this.#batches.halted;
+      const published = idle ? unpublished : await this.#publish(run, ca, by);
+      return { ...resultOf(run, progress, clock.now()), ...published, failure };
     }
   }
 
-  /** Base and delta of every touched scope, once; what cannot be signed now is signed by the schedule as soon as it can. */
-  async #publish(run: BulkRun, ca: CaRecord, by: Origin): Promise<readonly string[]> {
+  /**
+   * Base and delta of every touched scope, once, and the answers signed ahead; what cannot be signed now is signed by the
+   * schedule as soon as it can.
+   */
+  async #publish(run: BulkRun, ca: CaRecord, by: Origin): Promise<Published> {
+    const { publisher, presign, onFailure } = this.#deps;
+    let crlScopes: readonly string[] = [];
     try {
-      const published = await this.#deps.publisher.publishStale(ca, by);
-      return published.map(({ scope }) => scope);
+      crlScopes = (await publisher.publishStale(ca, by)).map(({ scope }) => scope);
     } catch (error) {
-      this.#deps.onFailure(error, run);
-      return [];
+      onFailure(error, run);
     }
+    if (presign === undefined) return { crlScopes, presigned: 0 };
+    const { signed, failure } = await presign(ca.id);
+    return { crlScopes, presigned: signed, presignFailure: failure };
   }
 
   /** While the process ends the run stays open, for the next start to resume. */
@@ -318,14 +333,17 @@ function detailOf(run: BulkRun, result: BulkRevocationResult) {
 function resultOf(
   run: BulkRun,
   { planned, revoked, upgraded, skipped, batches }: BulkProgress,
-  crlScopes: readonly string[],
-  durationSeconds: number,
+  at: Instant,
 ): BulkRevocationResult {
   return {
     ...{ operationId: run.id, reason: run.reason, planned, revoked, upgraded, skipped, batches },
-    ...{ crlScopes, durationSeconds },
+    ...{ ...unpublished, durationSeconds: Math.max(0, at - run.startedAt) / 1000 },
   };
 }
+
+type Published = Pick<BulkRevocationResult, "crlScopes" | "presigned" | "presignFailure">;
+
+const unpublished: Published = { crlScopes: [], presigned: 0 };
 
 /** What a finished run finds when it is asked for again. */
 const repeated = ({ planned }: BulkRun): BulkProgress => ({
@@ -352,4 +370,3 @@ function digestOf(ca: CaRecord, { reason, selection, all }: BulkRevocationOrder)
 }
 
 const stagedAtOnce = 5000;
-const secondsSince = (begun: Instant, at: Instant): number => Math.max(0, at - begun) / 1000;

@@ -81,13 +81,14 @@ export function openRevocation(deps: RevocationDeps): Revocation {
   };
   const holdPermitted = (profile: string) => !publicProfile(profile);
   const revoker = new Revoker({ store, clock, random, changed, holdPermitted });
-  const bulk = new BulkRevocation({
-    ...{ store, clock, random, publisher, changed, holdPermitted },
-    onFailure: (error, run) => onFailure("bulk_revocation", error, run.caId),
-  });
   const signing = new OcspSigning({ ...common, counts: deps.counts });
   const presigner = new Presigner({
     ...{ store, clock, responders, signing, settings: settings.presign },
+  });
+  const bulk = new BulkRevocation({
+    ...{ store, clock, random, publisher, changed, holdPermitted },
+    presign: settings.presign.enabled ? (ca) => presigner.sweep(ca) : undefined,
+    onFailure: (error, run) => onFailure("bulk_revocation", error, run.caId),
   });
   const ocsp = new Ocsp({
     ...{ store, clock, responders, settings: settings.ocsp, publicProfile, signing },

@@ -277,7 +277,7 @@ test("BLK-7: a batch that fails stops the run, what was committed stays, and a r
   };
   const order = orderOf({ batchSize: 2, operationId: "op", confirmed: 6 });
   const partial = await execute(order);
-  expect(partial).toMatchObject({ planned: 6, revoked: 2, batches: 1, crlScopes: [] });
+  expect(partial).toMatchObject({ planned: 6, revoked: 2, batches: 1, crlScopes: ["full"] });
   expect(partial.failure).toMatchObject({ code: "storage_unavailable" });
   expect(events("cert.revoke").length).toBe(2);
   expect(events("cert.revoke_bulk")).toEqual([]);
@@ -335,6 +335,22 @@ test("a CRL that cannot be signed does not undo the run, which names no scope", 
   expect(result.failure).toBeUndefined();
   expect(await statusOf("1")).toBe("revoked");
   expect(small.failures.length).toBe(1);
+});
+
+test("BLK-5: answers signed ahead are replaced at the end, and what keeps them from it is told", async () => {
+  small = await smallCa({ presign: { enabled: true } });
+  for (const serial of ["1", "2"]) await certificate(serial);
+  await small.presigner.sweep();
+  expect(small.store.state.presigned.size).toBe(6); // The responder is a certificate too.
+  expect(await execute(selecting({ serials: [parseSerial("1")] }))).toMatchObject({ presigned: 2 });
+  const kept = [...small.store.state.presigned.values()];
+  expect(kept.filter(({ revoked }) => revoked !== undefined).length).toBe(2);
+  small.keys.sign = async () => {
+    throw refuse("key_unavailable");
+  };
+  const result = await execute(orderOf());
+  expect(result).toMatchObject({ revoked: 1, presigned: 0 });
+  expect(result.presignFailure).toMatchObject({ code: "key_unavailable" });
 });
 
 test("told to end, a run stops between two batches and stays open for the next start", async () => {
