@@ -7,7 +7,7 @@ import { type Capability, type GrantRole, gives, type Role } from "./roles.ts";
 export interface Principal {
   /** `root`, `token:<id>`, `local:<os user>`, `system:<job>`, or the subject of a directory. */
   readonly subject: string;
-  /** Four-eyes compares persons, never subjects: a token acts as the person who created it. */
+  /** Four-eyes compares persons by `samePerson`, never subjects: a token acts as the person who created it. */
   readonly person: string;
   readonly name?: string;
   readonly email?: string;

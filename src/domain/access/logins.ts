@@ -120,10 +120,6 @@ export class Logins {
     };
   }
 
-  #mappings(method: LoginMethod | undefined): readonly MappingSetting[] {
-    return (method && this.#deps.rules[method]?.mappings) ?? [];
-  }
-
   /** The owner ends a session. */
   async logout(session: Session, whence: Whence): Promise<void> {
     await this.#end(session, "self", session.principal, whence);
@@ -192,6 +188,10 @@ export class Logins {
         now,
       );
     });
+  }
+
+  #mappings(method: LoginMethod | undefined): readonly MappingSetting[] {
+    return (method && this.#deps.rules[method]?.mappings) ?? [];
   }
 
   /** A mapping to a tenant that does not exist gives nothing. */
