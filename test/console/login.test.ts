@@ -144,6 +144,20 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
     await page.context().close();
   }, 30_000);
 
+  test("asks to log in again when the time of the session is over", async () => {
+    const { page } = await visit();
+    await page.clock.install();
+    await page.reload();
+    await logIn(page);
+    await authorities(page);
+    await page.clock.fastForward("59:00");
+    await authorities(page);
+    await page.clock.fastForward("01:01");
+    await page.getByText("Your session has ended.").waitFor();
+    await loginForm(page);
+    await page.context().close();
+  }, 30_000);
+
   test("takes an API token as well, and forgets it", async () => {
     const { page } = await visit();
     const secret = await instance.token(["auditor"], { scope: "platform" });
