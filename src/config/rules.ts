@@ -203,7 +203,6 @@ function lintFaults({ name, lint }: ProfileSetting, path: string): readonly Faul
   return faults;
 }
 
-/** V-13: without a name of our own no record could ever name us, and every domain with one would be refused. V-14. */
 /** V-14, without CAA, which `caaFaults` looks at. */
 function publicFaults(
   { lint, policies }: ProfileSetting,
@@ -222,6 +221,10 @@ function publicFaults(
   return faults;
 }
 
+/**
+ * V-13: without a name of our own no record could ever name us, and every domain with one would be refused. V-14: what
+ * the public shall trust is not issued without asking.
+ */
 function caaFaults(setting: ProfileSetting, path: string, caa: Config["caa"]): readonly Fault[] {
   const named = (setting.caa.identifier ?? caa.identifier) !== undefined;
   if (setting.caa.mode === "enforce" && !named) {

@@ -3,6 +3,8 @@
 import { describe, expect, test } from "bun:test";
 import { X509Certificate } from "node:crypto";
 
+import * as pkijs from "pkijs";
+
 import { bitString, oid, sequence } from "#core/asn1/der.ts";
 import { caId } from "#core/ids.ts";
 import { admit, type LeafRequest } from "#core/policy/admit.ts";
@@ -14,11 +16,11 @@ import { markerOf, ProfileSet, profileJson } from "#core/policy/profiles.ts";
 import { Problem } from "#core/problems.ts";
 import { addSeconds, instant, secondsPerDay } from "#core/time.ts";
 import type { Algorithm } from "#core/x509/algorithms.ts";
-import { assembleSigned } from "#core/x509/certificate.ts";
+import { assembleSigned, parseCertificate } from "#core/x509/certificate.ts";
 import { encodeName } from "#core/x509/names.ts";
 import { expectGolden } from "#test/support/golden.ts";
 import { drawnSerial, soundKey } from "#test/support/issuance.ts";
-import { openssl } from "#test/support/openssl.ts";
+import { openssl, opensslText } from "#test/support/openssl.ts";
 import { x509 } from "#test/support/peculiar.ts";
 import { makeKey, signWith } from "#test/support/x509.ts";
 
@@ -85,15 +87,31 @@ test("what openssl reads in a certificate of each built-in profile", () => {
   expectGolden("profile-extensions.txt", texts.join("\n"));
 });
 
-describe.each(builtins)("$name", (profile) => {
-  test("is read alike by three libraries, and lives as long as its default says", () => {
+describe.each(everyBuiltin)("$name", (profile) => {
+  test("is read alike by openssl, @peculiar/x509 and pkijs, and lives as long as its default says", () => {
     const der = signed(profile);
-    const node = new X509Certificate(der);
+    const own = parseCertificate(der);
+    const serial = "123456789abcdef0123456789abcdef0";
+    const [notBefore, notAfter] = [new Date(own.notBefore), new Date(own.notAfter)];
+    const oids = own.extensions.map(({ oid, critical }) => [oid, critical]);
+
+    const text = opensslText(["x509", "-noout", "-serial", "-dates"], der);
+    expect(text.toLowerCase()).toContain(`serial=${serial}`);
+    const [, begin = "", end = ""] = /notBefore=(.*)\nnotAfter=(.*)/.exec(text) ?? [];
+    expect([new Date(begin), new Date(end)]).toEqual([notBefore, notAfter]);
+
     const other = new x509.X509Certificate(new Uint8Array(der));
-    expect(node.serialNumber).toBe("123456789ABCDEF0123456789ABCDEF0");
-    expect(other.serialNumber).toBe(node.serialNumber.toLowerCase());
-    expect(other.notBefore).toEqual(node.validFromDate);
-    const span = node.validToDate.getTime() - node.validFromDate.getTime();
+    expect(other.serialNumber).toBe(serial);
+    expect([other.notBefore, other.notAfter]).toEqual([notBefore, notAfter]);
+    expect(other.extensions.map(({ type, critical }) => [type, critical])).toEqual(oids);
+
+    const third = pkijs.Certificate.fromBER(new Uint8Array(der));
+    expect(new Uint8Array(third.serialNumber.valueBlock.valueHexView).toHex()).toBe(serial);
+    expect([third.notBefore.value, third.notAfter.value]).toEqual([notBefore, notAfter]);
+    const extensions = third.extensions?.map(({ extnID, critical }) => [extnID, critical]);
+    expect(extensions).toEqual(oids);
+
+    const span = notAfter.getTime() - notBefore.getTime();
     expect(span).toBe((profile.defaultValiditySeconds - 1) * 1000);
   });
 
