@@ -1,5 +1,6 @@
 /** What each command asks the instance, and what it prints of the answer. */
 
+import { encodePem } from "#core/asn1/pem.ts";
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,7 +22,7 @@ const requests = [
   [`cert issue --ca ${id} --csr - --dry-run`,  `POST /api/ca/${id}/certificates:preview`, { csr: "REQUEST", profile: "server" }],
   [`cert renew --ca ${id} 12 --csr - --validity-days 3`, `POST /api/ca/${id}/renew`, { serial: "12", csr: "REQUEST", validity_days: 3 }],
   [`cert renew --ca ${id} 12`,                 `POST /api/ca/${id}/renew`, { serial: "12" }],
-  ["cert validate - --ca root --skip-revocation", "POST /api/validate", { ca: "root", certificate: "REQUEST", intermediates: [], skip_revocation: true }],
+  ["cert validate - --ca root --skip-revocation", "POST /api/validate", { ca: "root", certificate: encodePem("CERTIFICATE", Buffer.from("REQUEST")), intermediates: [], skip_revocation: true }],
   [`cert list --ca ${id} --q x --expires-before 2030-01-01`, `GET /api/ca/${id}/certificates?q=x&expires_before=2030-01-01`, undefined],
   [`cert list --ca ${id} --by-public-key ${"AB:".repeat(31)}AB`, `GET /api/ca/${id}/certificates?public_key_sha256=SHA256%3A${Buffer.alloc(32, 0xab).toString("base64").slice(0, 43)}`.replaceAll("+", "%2B").replaceAll(/(?<=3A.*)\//g, "%2F"), undefined],
   [`cert orphans --ca ${id}`,                  `GET /api/ca/${id}/orphans?limit=500`, undefined],

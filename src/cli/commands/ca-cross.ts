@@ -1,6 +1,7 @@
 /** `pkid ca cross-sign`, `cross-signs`, `chains` and `delete`. */
 
 import { number, pageArgs, required, toggle, value, word } from "#cli/args.ts";
+import { readCertificateAndChain } from "#cli/certificate-files.ts";
 import { type Command, command } from "#cli/command.ts";
 import { UsageError } from "#cli/failure.ts";
 import { readTextArgument, writeResult } from "#cli/io.ts";
@@ -13,7 +14,7 @@ export const crossVerbs: Readonly<Record<string, Command>> = {
     args: {
       issuer: required("CA that vouches, by id or label.", "ca"),
       "subject-ca": value("CA of this instance to vouch for, by id or label.", "ca"),
-      cert: value("PEM file of the certificate of a CA elsewhere.", "file"),
+      cert: value("File of the certificate of a CA elsewhere: PEM, DER or PKCS#7.", "file"),
       csr: value("PEM file of the request of a CA elsewhere.", "file"),
       "validity-days": number(
         "Validity in days (what is left of the subject's; needed with --csr).",
@@ -31,7 +32,11 @@ export const crossVerbs: Readonly<Record<string, Command>> = {
         file === undefined ? undefined : await readTextArgument(io, file);
       const body = {
         subject_ca_id: subject === undefined ? undefined : await caIdOf(client, subject),
-        ...{ certificate_pem: await read(args.cert), csr_pem: await read(args.csr) },
+        certificate_pem:
+          args.cert === undefined
+            ? undefined
+            : (await readCertificateAndChain(io, args.cert)).certificate,
+        csr_pem: await read(args.csr),
         ...{ validity_days: args["validity-days"], max_path_len: args["path-len"] },
       };
       const made = await client.ask("ca.cross_sign", { path, body });

@@ -2,7 +2,8 @@
 
 import { type Args, number, required, tenantArg, toggle, value, valueOr, word } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";
-import { readTextArgument, writeFile } from "#cli/io.ts";
+import { readCertificateAndChain, readCertificates } from "#cli/certificate-files.ts";
+import { writeFile } from "#cli/io.ts";
 import { caIdOf } from "#cli/references.ts";
 import { facts, rowOf, textAt } from "#cli/rows.ts";
 
@@ -44,15 +45,17 @@ export const externalVerbs: Readonly<Record<string, Command>> = {
     summary: "Give a CA the certificate its external issuer made.",
     args: {
       ca: word(),
-      cert: required("PEM file of the certificate.", "file"),
-      chain: value("PEM file of the certificates above it.", "file"),
+      cert: required("File of the certificate: PEM, DER or PKCS#7.", "file"),
+      chain: value("File of the certificates above it; else what follows in --cert.", "file"),
       replace: toggle("Replace the certificate of an active CA by one for the same key and name."),
     },
     run: async ({ args, client, io, print, note }) => {
       const path = { id: await caIdOf(client, args.ca) };
+      const { certificate, rest } = await readCertificateAndChain(io, args.cert);
+      const chain = args.chain === undefined ? rest : await readCertificates(io, args.chain);
       const body = {
-        certificate_pem: await readTextArgument(io, args.cert),
-        chain_pem: args.chain === undefined ? undefined : await readTextArgument(io, args.chain),
+        certificate_pem: certificate,
+        chain_pem: chain.length === 0 ? undefined : chain.join(""),
         replace: args.replace,
       };
       const imported = await client.ask("ca.import_cert", { path, body });

@@ -1,6 +1,7 @@
 /** `pkid cert`: issues, lists and shows certificates. */
 
 import { many, number, required, toggle, value, valueOr, word } from "#cli/args.ts";
+import { readCertificateAndChain, readCertificates } from "#cli/certificate-files.ts";
 import { certificateText } from "#cli/certificate-text.ts";
 import type { Client } from "#cli/client.ts";
 import { type Command, command, type Invocation } from "#cli/command.ts";
@@ -87,13 +88,15 @@ export const certVerbs: Readonly<Record<string, Command>> = {
     args: {
       file: word(),
       ca: caArg,
-      intermediate: many("PEM file of an intermediate certificate.", "file"),
+      intermediate: many("File of intermediate certificates: PEM, DER or PKCS#7.", "file"),
       "skip-revocation": toggle("Do not look at revocation."),
     },
     run: async ({ args, client, io, print }) => {
-      const intermediates: string[] = [];
-      for (const file of args.intermediate) intermediates.push(await readTextArgument(io, file));
-      const certificate = await readTextArgument(io, args.file);
+      const { certificate, rest } = await readCertificateAndChain(io, args.file);
+      const intermediates = [...rest];
+      for (const file of args.intermediate) {
+        intermediates.push(...(await readCertificates(io, file)));
+      }
       const skip_revocation = args["skip-revocation"];
       const body = { ca: args.ca, certificate, intermediates, skip_revocation };
       const report = await client.ask("cert.validate", { body });
