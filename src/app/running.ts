@@ -98,15 +98,24 @@ class Server implements Running {
           deps.log.write("error", "job_failed", { job, error: describe(error) });
       },
     });
-    deps.schedules.look = { lateJobs: () => watch.late() };
+    deps.schedules.look = {
+      lateJobs: () => watch.late(),
+      listener: () => this.#reached(),
+    };
     deps.schedules.wake = (kind) => this.#scheduler.trigger(`crl.${kind}`);
   }
 
   get url(): string {
+    const { host, port, secure } = this.#reached();
+    return `${secure ? "https" : "http"}://${host}:${port}`;
+  }
+
+  /** Where a client on this host finds the main listener. */
+  #reached() {
     const { host } = this.#config.server;
     const name = host === "0.0.0.0" || host === "::" ? "localhost" : host;
-    const scheme = this.#shown === undefined ? "http" : "https";
-    return `${scheme}://${name}:${this.#listeners?.addresses.main}`;
+    const port = this.#listeners?.addresses.main ?? 0;
+    return { host: name, port, secure: this.#shown !== undefined };
   }
 
   get publicUrl(): string {

@@ -14,6 +14,7 @@ import { type Checks, type PreflightWish, runPreflight } from "#domain/preflight
 import { configurationChecks } from "./configuration.ts";
 import { hostChecks } from "./host.ts";
 import { loginChecks } from "./logins.ts";
+import { networkChecks } from "./network.ts";
 import { socketChecks } from "./sockets.ts";
 import { recordChecks } from "./records.ts";
 import { closed, configOf, missingNeeds, type Premises, present } from "./premises.ts";
@@ -31,6 +32,7 @@ function checksOver(premises: Premises, wish: PreflightWish): Checks {
   return {
     ...{ ...configurationChecks(premises), ...hostChecks(premises), ...keyChecks(premises) },
     ...{ ...recordChecks(premises, wish), ...socketChecks(premises), ...loginChecks(premises) },
+    ...networkChecks(premises, wish),
     "leader.presence": () => jobsRun(premises),
   };
 }

@@ -26,6 +26,12 @@ export const closed = ({ fault, absent }: NotOpen): Finding =>
 export interface ServerLook {
   /** Jobs that should have run by now. */
   readonly lateJobs: () => readonly string[];
+  /** Where the main listener is reached from here. */
+  readonly listener: () => {
+    readonly host: string;
+    readonly port: number;
+    readonly secure: boolean;
+  };
 }
 
 export interface Premises {

@@ -99,12 +99,18 @@ export const preflightChecks = {
   "certs.responder_expiry": row(
     "responder certificates", "past half life", "fewer than the fail days and in the last quarter of its life, or expired",
     "Renew it.", "store"),
+  "certs.serving_expiry": row(
+    "certificate really served", "< 14 days; differs from the configured one", "expired, name does not match `public_url`",
+    "Replace it and send SIGHUP.", "config", "server"),
   "certs.expiring": row(
     "leaf counts per severity", "any critical", "any expired and not superseded for more than 7 days",
     "`pkid monitor expiring`; renew or revoke.", "store"),
   "crl.freshness": row(
     "newest CRL of each CA", "past half life, or none yet", "past nextUpdate",
     "Check the leader and the CA key.", "store"),
+  "revocation.urls": row(
+    "the CDP, OCSP and caIssuers URLs of the newest certificate of each CA, fetched from here", "answer > 1 s; https-only CDP; a copy past half of its life", "no answer, wrong signer, stale, redirect",
+    "Fix DNS, proxy or `crl.base_url`.", "config", "store", "network"),
   "auth.oidc": row(
     "discovery, issuer equality, keys", "clock difference > 30 s", "unreachable, issuer differs, or no usable key",
     "Fix `issuer_url`.", "config", "network"),
@@ -117,6 +123,12 @@ export const preflightChecks = {
   "caa.identifier": row(
     "identifier set where enforced", "mode permissive in a public profile", "missing",
     "Set `caa.identifier`."),
+  "dns.resolver": row(
+    "resolver answers, EDNS0, TCP, DNSSEC", "no AD on the root zone's SOA; > 500 ms; one of several does not answer", "no answer while CAA needs it",
+    "Point `caa.dns_resolver` at a validating resolver.", "config", "network"),
+  "ct.logs": row(
+    "each profile's policy can be met; logs answer", "a log is read-only, retired or silent", "policy cannot be met",
+    "Update the log list.", "config", "network"),
   "ct.inclusion": row(
     "states of promises", "unknown_log, monitor stalled", "any failed",
     "Contact the log; consider reissue.", "config", "store"),
@@ -132,6 +144,9 @@ export const preflightChecks = {
   "clock.skew": row(
     "host against database and newest event", "> 10 s", "> 60 s, or an event in the future",
     "Fix NTP; see `monitor clock-accept`.", "store"),
+  "listener.tls": row(
+    "pair, path, live handshake", "live differs from file; chain incomplete", "cannot serve, key mismatch",
+    "Replace the files; SIGHUP.", "config"),
   "listener.sockets": row(
     "admin socket", "mode looser than configured", "stale file, wrong owner",
     "Remove the stale socket.", "config"),

@@ -5,13 +5,11 @@ import { oids } from "#core/asn1/oids.ts";
 import { importPublicKey, verifySignature } from "#core/crypto.ts";
 import type { Serial } from "#core/ids.ts";
 import { addSeconds, type Instant } from "#core/time.ts";
-import { type SignatureName, schemeOf } from "#core/x509/algorithms.ts";
-import { extensionOf, type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
-import { extendedKeyUsages, parseExtendedKeyUsage } from "#core/x509/extensions.ts";
-import { nameText } from "#core/x509/names.ts";
-import { type ParsedOcspResponse, parseOcspResponse } from "#core/x509/ocsp-responses.ts";
-
-import { Failure } from "./failure.ts";
+import { type SignatureName, schemeOf } from "./algorithms.ts";
+import { extensionOf, type ParsedCertificate, parseCertificate } from "./certificate.ts";
+import { extendedKeyUsages, parseExtendedKeyUsage } from "./extensions.ts";
+import { nameText } from "./names.ts";
+import { type ParsedOcspResponse, parseOcspResponse } from "./ocsp-responses.ts";
 
 /** What an answer says, and whether it may be believed; `fault` says why not. */
 export interface Verdict {
@@ -33,17 +31,6 @@ export interface Asked {
   readonly serial: Serial;
   readonly nonce: Uint8Array | undefined;
   readonly now: Instant;
-}
-
-/** Reads a DER CA certificate the instance answered; fails when it is none. */
-export function issuerFrom(der: Uint8Array): ParsedCertificate {
-  try {
-    return parseCertificate(der);
-  } catch (error) {
-    if (error instanceof DerError)
-      throw new Failure(`The CA certificate is malformed: ${error.message}.`);
-    throw error;
-  }
 }
 
 /** The verdict on a DER answer; an answer that is no OCSP response at all is untrusted like any other. */

@@ -11,7 +11,7 @@ import { addSeconds, type Instant, instant } from "#core/time.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { encodeOcspRequest } from "#core/x509/ocsp.ts";
 import { csrSignatureValid, parseCsr } from "#core/x509/csr.ts";
-import { judgeAnswer, type Verdict } from "#cli/ocsp-verdict.ts";
+import { judgeAnswer, type Verdict } from "#core/x509/ocsp-verdict.ts";
 import { newRequest } from "#cli/new-request.ts";
 
 const home = mkdtempSync(join(tmpdir(), "pkid-ocsp-"));
