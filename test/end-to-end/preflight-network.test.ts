@@ -46,9 +46,9 @@ describe("revocation.urls", () => {
     between = (_request, through) => through();
   });
   afterAll(async () => {
-    await door.stop(true);
     await instance.dispose();
-  });
+    await door.stop(true);
+  }, 30_000);
 
   test("is passed over while no CA has issued, and without the network", async () => {
     expect(await statusOf()).toBe("skip");

@@ -23,6 +23,7 @@ import {
   promisesKept,
   respondersLive,
 } from "#domain/preflight/certificates.ts";
+import { partitionsServed } from "#domain/preflight/partitions.ts";
 import { eventsHold, ledgerHolds, orphansSettled } from "#domain/preflight/records.ts";
 import type { Checks, PreflightWish } from "#domain/preflight/run.ts";
 import type { Store } from "#domain/store.ts";
@@ -37,6 +38,7 @@ type Covered =
   | "certs.responder_expiry"
   | "certs.expiring"
   | "crl.freshness"
+  | "crl.partitions"
   | "ct.inclusion"
   | "auth.root_basic"
   | "auth.cleartext"
@@ -58,6 +60,11 @@ export function recordChecks(premises: Premises, wish: PreflightWish): Pick<Chec
     "certs.responder_expiry": () => respondersLive(store(), now(), limits),
     "certs.expiring": () => leavesRenewed(store(), now(), limits),
     "crl.freshness": () => crlsFresh(store(), now()),
+    "crl.partitions": () =>
+      partitionsServed({
+        ...{ store: store(), now: now(), sample: wish.auditSample },
+        shards: configOf(premises).crl.shards,
+      }),
     "ct.inclusion": () => {
       const { enabled, interval_minutes } =
         configOf(premises).certificate_transparency.inclusion_monitor;

@@ -108,6 +108,9 @@ export const preflightChecks = {
   "crl.freshness": row(
     "newest CRL of each CA", "past half life, or none yet", "past nextUpdate",
     "Check the leader and the CA key.", "store"),
+  "crl.partitions": row(
+    "stamped against served partitions", "no partitions while a full CRL exceeds 10 MiB; one not published yet", "a stamped partition is not served or lacks an entry",
+    "Raise `crl.shards`; run `pkid verify`.", "config", "store"),
   "revocation.urls": row(
     "the CDP, OCSP and caIssuers URLs of the newest certificate of each CA, fetched from here", "answer > 1 s; https-only CDP; a copy past half of its life", "no answer, wrong signer, stale, redirect",
     "Fix DNS, proxy or `crl.base_url`.", "config", "store", "network"),

@@ -8,8 +8,9 @@ import { encodeOcspRequest } from "#core/x509/ocsp.ts";
 import { judgeAnswer } from "#core/x509/ocsp-verdict.ts";
 import { type Pointers, pointersOf } from "#core/x509/pointers.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
+import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Clock } from "#domain/ports.ts";
-import { fullScope } from "#domain/revocation/crl.ts";
+import { fullScope, partitionScope } from "#domain/revocation/scopes.ts";
 import type { Store } from "#domain/store.ts";
 import type { Fetched, Outside } from "./outside.ts";
 
@@ -42,7 +43,7 @@ async function lookedAt(deps: PointerDeps, ca: CaRecord) {
   const issuer = parseCertificate(ca.certificate);
   const pointers = pointersOf(parseCertificate(newest.certificate));
   const found = await Promise.all([
-    ...pointers.crls.map((url) => crlAt(deps, ca, issuer, url)),
+    ...pointers.crls.map((url) => crlAt(deps, newest, issuer, url)),
     ...pointers.ocsp.map((url) => ocspAt(deps, ca, issuer, newest.serial, url)),
     ...pointers.caIssuers.map((url) => issuerAt(deps, issuer, url)),
   ]);
@@ -58,13 +59,14 @@ function schemeFindings({ label }: CaRecord, { crls }: Pointers): readonly Findi
 
 async function crlAt(
   deps: PointerDeps,
-  { id }: CaRecord,
+  { caId, crlPartition }: CertificateRecord,
   issuer: ParsedCertificate,
   url: string,
 ): Promise<readonly Finding[]> {
   const fetched = await deps.outside.ask(url, undefined, deps.timeoutSeconds);
+  const scope = crlPartition === undefined ? fullScope : partitionScope(crlPartition);
   // Read after the answer: another one may have been published meanwhile.
-  const head = await deps.store.read.revocations.crlHead(id, fullScope);
+  const head = await deps.store.read.revocations.crlHead(caId, scope, "base");
   const at = { now: deps.clock.now(), number: head?.number };
   return judged(url, fetched, (octets) => judgeFetchedCrl(octets, issuer, at));
 }
