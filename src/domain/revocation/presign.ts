@@ -283,11 +283,19 @@ interface Wanted {
 const revokedIn = (standing: PresignCandidate["standing"]): PresignedRecord["revoked"] =>
   standing.status === "revoked" ? { at: standing.at, reason: standing.reason } : undefined;
 
-/** A few at a time, so that callers who want a signature now do not wait behind a sweep. */
-async function inRounds<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
-  const results: R[] = [];
+/**
+ * A few at a time, so that callers who want a signature now do not wait behind a sweep. What was shed is asked for once
+ * more by itself, because the few may have been more than the guard lets wait.
+ */
+async function inRounds<T, R>(
+  items: readonly T[],
+  work: (item: T) => Promise<R | undefined>,
+): Promise<(R | undefined)[]> {
+  const results: (R | undefined)[] = [];
   for (let at = 0; at < items.length; at += inFlight) {
-    results.push(...(await Promise.all(items.slice(at, at + inFlight).map(work))));
+    const round = items.slice(at, at + inFlight);
+    const made = await Promise.all(round.map(work));
+    for (const [index, item] of round.entries()) results.push(made[index] ?? (await work(item)));
   }
   return results;
 }
