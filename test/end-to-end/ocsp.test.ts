@@ -256,7 +256,7 @@ describe("relying parties", () => {
 
   test("caches are told how long, by GET alone, and only of what is known", async () => {
     const { serial } = await issued();
-    const path = getPath(issuing, requestFor(issuing, [serial]));
+    const path = urlOf(issuing, requestFor(issuing, [serial]));
     const first = await fetch(path);
     const body = await first.bytes();
     expect(Object.fromEntries(first.headers)).toMatchObject({
@@ -279,18 +279,18 @@ describe("relying parties", () => {
       extension(oids.ocspNonce, octetString(new Uint8Array(8)), false),
     );
     for (const der of [nonced, requestFor(issuing, [some(3)]), new Uint8Array(3)]) {
-      const answer = await fetch(getPath(issuing, der));
+      const answer = await fetch(urlOf(issuing, der));
       expect(answer.headers.get("cache-control")).toBe("no-store");
     }
     const posted = await post(issuing.id, requestFor(issuing, [serial]));
     expect(posted.headers.get("cache-control")).toBe("no-store");
-    const several = getPath(issuing, requestFor(issuing, [serial, (await issued()).serial]));
+    const several = urlOf(issuing, requestFor(issuing, [serial, (await issued()).serial]));
     expect((await fetch(several)).headers.get("cache-control")).toContain("public, max-age=");
   });
 
   test("a kept answer about several serials follows each of them", async () => {
     const [one, two] = [await issued(), await issued()];
-    const path = getPath(issuing, requestFor(issuing, [one.serial, two.serial]));
+    const path = urlOf(issuing, requestFor(issuing, [one.serial, two.serial]));
     const words = async () => {
       const { basic } = parseOcspResponse(await (await fetch(path)).bytes());
       return basic?.answers.map(({ status }) => status.status);
@@ -436,7 +436,7 @@ async function issued(): Promise<{ serial: Serial; leaf: string }> {
 const post = (id: string, body: Uint8Array): Promise<Response> =>
   fetch(`${instance.publicUrl}/api/ca/${id}/ocsp`, { method: "POST", body: new Uint8Array(body) });
 
-const getPath = ({ id }: Authority, der: Uint8Array): string =>
+const urlOf = ({ id }: Authority, der: Uint8Array): string =>
   `${instance.publicUrl}/api/ca/${id}/ocsp/${encodeURIComponent(Buffer.from(der).toString("base64"))}`;
 
 const parsed = async (response: Response) => parseOcspResponse(await response.bytes());
