@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
+import type { Wrap } from "#core/envelope.ts";
 import type { KeyRef, Keys, ProviderName } from "#domain/keys.ts";
 
 /** Declares the suite; `open` opens the same key store again after a close when `durable`. */
@@ -11,10 +12,12 @@ export function keksContract(
     readonly provider: ProviderName;
     readonly open: () => Promise<Keys>;
     readonly durable: boolean;
+    /** What it wraps with, and how many octets that gives. */
+    readonly wraps?: readonly [wrap: Wrap, octets: number];
   },
 ): void {
   describe(`KEKs by ${name}`, () => {
-    const { provider } = subject;
+    const { provider, wraps: [how, octets] = ["AES-256-GCM", 60] as const } = subject;
     const dek = crypto.getRandomValues(new Uint8Array(32));
     let keys: Keys;
     let kek: KeyRef;
@@ -27,7 +30,7 @@ export function keksContract(
 
     test("a data key comes out as it went in, and is never wrapped the same way twice", async () => {
       const wrapped = await keys.keks.wrap(kek, dek);
-      expect(wrapped).toMatchObject({ wrap: "AES-256-GCM", wrappedDek: { length: 60 } });
+      expect(wrapped).toMatchObject({ wrap: how, wrappedDek: { length: octets } });
       expect(await keys.keks.unwrap(kek, wrapped)).toEqual(dek);
       expect(await keys.keks.wrap(kek, dek)).not.toEqual(wrapped);
     });
@@ -36,14 +39,16 @@ export function keksContract(
       const wrapped = await keys.keks.wrap(kek, dek);
       const { wrap, wrappedDek } = wrapped;
       const opened = (octets: Uint8Array) => keys.keks.unwrap(kek, { wrap, wrappedDek: octets });
-      for (const at of [0, 12, 59]) {
+      for (const at of [0, 12, 59, octets - 1]) {
         const altered = wrappedDek.with(at, (wrappedDek[at] ?? 0) ^ 1);
         await expect(opened(altered)).rejects.toMatchObject(unavailable);
       }
-      for (const cut of [wrappedDek.slice(0, 59), wrappedDek.slice(0, 12), new Uint8Array()]) {
+      for (const length of [octets - 1, 59, 12, 0]) {
+        const cut = wrappedDek.slice(0, length);
         await expect(opened(cut)).rejects.toMatchObject(unavailable);
       }
-      const otherwise = { wrap: "RSA-OAEP-SHA256", wrappedDek } as const;
+      const instead = how === "AES-256-GCM" ? "RSA-OAEP-SHA256" : "AES-256-GCM";
+      const otherwise = { wrap: instead, wrappedDek } as const;
       await expect(keys.keks.unwrap(kek, otherwise)).rejects.toMatchObject(unavailable);
       const { key: other } = await keys.keks.generate({ provider, label: "pkid-kek-v2" });
       await expect(keys.keks.unwrap(other, wrapped)).rejects.toMatchObject(unavailable);

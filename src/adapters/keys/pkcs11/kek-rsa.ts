@@ -68,6 +68,10 @@ export function unwrapRsa(
   kek: Handle,
   { octets, context }: { readonly octets: Uint8Array; readonly context: Buffer },
 ): Uint8Array {
+  // What is no ciphertext of RSA-3072 or RSA-4096 is kept from the token, which might name it a wrong call.
+  if (octets.length !== 384 && octets.length !== 512) {
+    throw refuse("key_unavailable", { retry_after: 2 });
+  }
   p11.C_DecryptInit(session, { mechanism: ckm.rsaPkcsOaep, parameter: oaepSha256 }, kek);
   const content = opening(() =>
     p11.C_Decrypt(session, Buffer.from(octets), Buffer.alloc(outputBytes)),

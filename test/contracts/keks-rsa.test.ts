@@ -1,0 +1,73 @@
+/** KEKs on a token without AES-GCM: RSA with OAEP and SHA-256 where it does that, and no KEK at all where it does not. */
+
+import { describe, expect, test } from "bun:test";
+
+import { openKeys } from "#adapters/keys/open.ts";
+import { spkiSha256 } from "#core/x509/public-keys.ts";
+import { Keks } from "#domain/envelopes/keks.ts";
+import { newKeyStore, opener } from "#test/support/keystore.ts";
+import { openMemoryStore } from "#test/support/memory-store.ts";
+import { newOaepModule } from "#test/support/oaep-module.ts";
+import { testClock } from "#test/support/ports.ts";
+import { newSoftHsm, softHsmModule } from "#test/support/softhsm.ts";
+
+import { keksContract } from "./keks.suite.ts";
+import { keysContract } from "./keys.suite.ts";
+
+if (softHsmModule === undefined) describe.todo("KEKs by RSA: SoftHSM is not installed here");
+else {
+  const real = softHsmModule;
+  const { settings: token } = newSoftHsm();
+  const modulePath = newOaepModule(real, "sha256");
+  const settings = { ...newKeyStore(), pkcs11: { ...token, modulePath } };
+
+  keksContract("a token with OAEP and no AES-GCM", {
+    provider: "pkcs11",
+    open: () => openKeys(settings),
+    durable: true,
+    wraps: ["RSA-OAEP-SHA256", 384],
+  });
+
+  keysContract("sealed files under an RSA KEK on a token", {
+    provider: "software",
+    keyTypes: ["ecdsa-p256", "ml-dsa-44"],
+    open: opener({ ...newKeyStore(), pkcs11: settings.pkcs11 }, { provider: "pkcs11" }),
+    durable: true,
+  });
+
+  test("§6.2 own_key: an RSA KEK is the instance's own key, and listed as a key that stays", async () => {
+    const keys = await openKeys(settings);
+    try {
+      const [store, clock] = [openMemoryStore(), testClock()];
+      const keks = new Keks({ store, keys, clock, provider: "pkcs11", family: "own" });
+      const { key, spkiSha256: digest = "" } = await keks.active();
+      const question = { spkiSha256: digest, duplicate: undefined };
+      expect((await store.read.keyChecks.standing(question)).own).toBe(true);
+      const { spki, keyType } = await keys.find(key);
+      expect([keyType, spkiSha256(spki)]).toEqual(["rsa-3072", digest]);
+      const listed = (await keys.list("pkcs11")).filter(({ label }) => label === "own-v1");
+      expect(listed).toMatchObject([{ keyType: "rsa-3072", extractable: false, sensitive: true }]);
+    } finally {
+      await keys.close();
+    }
+  }, 60_000);
+
+  for (const [what, hash] of [
+    ["that has no OAEP with SHA-256, as SoftHSM has none", undefined],
+    ["that takes SHA-256 and means SHA-1", "sha1"],
+  ] as const) {
+    test(`KEK-3: a token ${what}, gets no KEK, and nothing is left on it`, async () => {
+      const pkcs11 = { ...token, modulePath: newOaepModule(real, hash) };
+      const keys = await openKeys({ ...newKeyStore(), pkcs11 });
+      try {
+        const before = await keys.list("pkcs11");
+        const refusal = keys.keks.generate({ provider: "pkcs11", label: "refused-v1" });
+        await expect(refusal).rejects.toMatchObject({ code: "not_supported" });
+        await expect(refusal).rejects.toThrow("keeps no KEK");
+        expect(await keys.list("pkcs11")).toEqual(before);
+      } finally {
+        await keys.close();
+      }
+    }, 60_000);
+  }
+}
