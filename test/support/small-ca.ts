@@ -20,6 +20,7 @@ import type { SignTicket } from "#domain/keys.ts";
 import type { ResponderWish } from "#domain/certificates/responder.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import { openRevocation, type Revocation, type RevocationDeps } from "#domain/revocation/open.ts";
+import type { Store } from "#domain/store.ts";
 
 import { type MemoryKeys, openMemoryKeys } from "./memory-keys.ts";
 import { type MemoryStore, openMemoryStore } from "./memory-store.ts";
@@ -27,8 +28,8 @@ import { noRollover } from "./records.ts";
 import { seededRandom, type TestClock, testClock } from "./ports.ts";
 
 /** Everything a test of revocation holds in its hands. */
-export interface SmallCa extends Revocation {
-  readonly store: MemoryStore;
+export interface SmallCa<S extends Store = MemoryStore> extends Revocation {
+  readonly store: S;
   readonly keys: MemoryKeys;
   readonly clock: TestClock;
   readonly ca: CaRecord;
@@ -36,6 +37,8 @@ export interface SmallCa extends Revocation {
   readonly failures: unknown[];
   /** Which lists changes asked to be published now. */
   readonly woken: { readonly kinds: string[] };
+  /** What another process over the same store and keys has, with other settings of CRLs. */
+  reopen(crl?: Partial<Settings["crl"]>): Revocation;
   /** Stores a certificate of this CA without going through issuance. */
   issue(options?: Partial<IssueOptions>): Promise<CertificateRecord>;
   /** Adds another CA; with `lineage` one of the same lineage. */
@@ -54,17 +57,23 @@ interface IssueOptions {
 
 type Settings = RevocationDeps["settings"];
 
-/** Opens a CA with a key of the given type; settings replace the defaults. */
-export async function smallCa(
-  options: {
-    readonly keyType?: KeyType;
-    readonly crl?: Partial<Settings["crl"]>;
-    readonly ocsp?: Partial<Settings["ocsp"]>;
-    readonly presign?: Partial<Settings["presign"]>;
-    readonly responder?: Partial<Settings["responder"]>;
-  } = {},
-): Promise<SmallCa> {
-  const store = openMemoryStore();
+/** Opens a CA with a key of the given type in memory; settings replace the defaults. */
+export const smallCa = (options: SmallCaOptions = {}): Promise<SmallCa> =>
+  smallCaOn(openMemoryStore(), options);
+
+export interface SmallCaOptions {
+  readonly keyType?: KeyType;
+  readonly crl?: Partial<Settings["crl"]>;
+  readonly ocsp?: Partial<Settings["ocsp"]>;
+  readonly presign?: Partial<Settings["presign"]>;
+  readonly responder?: Partial<Settings["responder"]>;
+}
+
+/** The same on a store of any kind. */
+export async function smallCaOn<S extends Store>(
+  store: S,
+  options: SmallCaOptions = {},
+): Promise<SmallCa<S>> {
   const keys = openMemoryKeys();
   const clock = testClock();
   const random = seededRandom();
@@ -72,25 +81,26 @@ export async function smallCa(
   const woken: SmallCa["woken"] = { kinds: [] };
   const drawSerial = () => serialFromBytes(random.bytes(15));
   const ceremony = memoryCeremony(store, keys, clock, drawSerial, () => random.uuid());
-  const addCa: SmallCa["addCa"] = async ({ lineage, keyType = "ecdsa-p256" } = {}) => {
+  const addCa: SmallCa<S>["addCa"] = async ({ lineage, keyType = "ecdsa-p256" } = {}) => {
     const ca = await selfSigned(keys, clock.now(), drawSerial(), random.uuid(), keyType, lineage);
     await store.atomically((tx) => tx.cas.insert(ca));
     return ca;
   };
   const ca = await addCa({ keyType: options.keyType ?? "ecdsa-p256" });
-  const revocation = openRevocation({
-    ...{ store, keys, clock, random, signCertificate: ceremony },
-    settings: {
-      crl: { ...revocationDefaults.crl, ...options.crl },
-      ocsp: { ...revocationDefaults.ocsp, ...options.ocsp },
-      presign: { ...revocationDefaults.presign, ...options.presign },
-      responder: { ...revocationDefaults.responder, ...options.responder },
-    },
-    publicProfile: (profile) => profile === "public",
-    counts: { add: () => {} },
-    wake: (kind) => woken.kinds.push(kind),
-    onFailure: (_what, error) => failures.push(error),
-  });
+  const reopen = (crl: Partial<Settings["crl"]> = {}) =>
+    openRevocation({
+      ...{ store, keys, clock, random, signCertificate: ceremony },
+      settings: {
+        crl: { ...revocationDefaults.crl, ...options.crl, ...crl },
+        ocsp: { ...revocationDefaults.ocsp, ...options.ocsp },
+        presign: { ...revocationDefaults.presign, ...options.presign },
+        responder: { ...revocationDefaults.responder, ...options.responder },
+      },
+      publicProfile: (profile) => profile === "public",
+      counts: { add: () => {} },
+      wake: (kind) => woken.kinds.push(kind),
+      onFailure: (_what, error) => failures.push(error),
+    });
   const issue: SmallCa["issue"] = async (wanted = {}) => {
     const record = certificateRow({ ca, ...wanted }, clock.now(), wanted.serial ?? drawSerial());
     await store.atomically(async (tx) => {
@@ -102,7 +112,7 @@ export async function smallCa(
     });
     return record;
   };
-  return { ...revocation, store, keys, clock, ca, failures, woken, issue, addCa };
+  return { ...reopen(), reopen, store, keys, clock, ca, failures, woken, issue, addCa };
 }
 
 /** root, from nowhere. */
@@ -169,7 +179,7 @@ function certificateRow(
 
 /** The ceremony in short: intent and ledger, signature, row of kind `responder`. */
 function memoryCeremony(
-  store: MemoryStore,
+  store: Store,
   keys: MemoryKeys,
   clock: TestClock,
   drawSerial: () => Serial,
