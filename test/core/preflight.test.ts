@@ -22,6 +22,7 @@ import {
   judgeClock,
   judgeDurability,
   judgeEngine,
+  judgeJobs,
   judgeProcess,
   judgeVolume,
 } from "#core/preflight/host.ts";
@@ -201,6 +202,13 @@ test("open files warn under 8,192 and fail under 1,024; directories matter as th
     "pass",
     "fail",
   ]);
+});
+
+test("jobs that did not succeed in time are a warning that names them", () => {
+  expect(judgeJobs([]).status).toBe("pass");
+  expect(judgeJobs(["crl.renew", "kek.finish"])).toEqual(
+    warned("Jobs that did not succeed in time: crl.renew, kek.finish."),
+  );
 });
 
 test("clocks 10 s apart pass, further warn, over a minute fail, and so does an event in the future", () => {

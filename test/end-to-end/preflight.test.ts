@@ -14,7 +14,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 
-import { Instance, newHome, writeConfig } from "#test/support/instance.ts";
+import { canFakeTime, falseTime } from "#test/support/false-time.ts";
+import { Instance, newHome, runCli, writeConfig } from "#test/support/instance.ts";
 import { command } from "#test/support/first-certificate.ts";
 import { type PostgresServer, startPostgres } from "#test/support/postgres.ts";
 import { preflight, said, stoppedHome } from "#test/support/preflight.ts";
@@ -298,6 +299,29 @@ describe("the database", () => {
       expect(away.status).toBe("fail");
       expect(JSON.stringify(away)).not.toContain("tulip");
     }, 30_000);
+
+    test.skipIf(!canFakeTime)(
+      "clock.skew warns of a host 10 s from the database's clock, and fails over a minute",
+      async () => {
+        const apart = newHome();
+        const dsn = await server.createDatabase();
+        writeConfig(apart, { database: { driver: "postgres", dsn } });
+        expect((await runCli(apart, ["migrate"])).code).toBe(0);
+        const time = falseTime();
+        const statusAt = async (seconds: number): Promise<string> => {
+          time.set(seconds);
+          return (await said(apart, "clock.skew", { env: time.env })).status;
+        };
+        try {
+          expect([await statusAt(0), await statusAt(30), await statusAt(-90)]).toEqual([
+            ...["pass", "warn", "fail"],
+          ]);
+        } finally {
+          time.remove();
+        }
+      },
+      30_000,
+    );
   });
 });
 

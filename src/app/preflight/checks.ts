@@ -1,7 +1,8 @@
 /** Every check of preflight as a function over what is open: a row of the table without one does not compile. */
 
 import { systemClock, systemPatience, systemRandom, systemStopwatch } from "#adapters/system.ts";
-import { type Finding, passed, warned } from "#core/preflight/finding.ts";
+import type { Finding } from "#core/preflight/finding.ts";
+import { judgeJobs } from "#core/preflight/host.ts";
 import type { PreflightReport } from "#core/preflight/report.ts";
 import {
   caKeysSign,
@@ -33,16 +34,8 @@ function checksOver(premises: Premises, wish: PreflightWish): Checks {
     ...{ ...configurationChecks(premises), ...hostChecks(premises), ...keyChecks(premises) },
     ...{ ...recordChecks(premises, wish), ...socketChecks(premises), ...loginChecks(premises) },
     ...networkChecks(premises, wish),
-    "leader.presence": () => jobsRun(premises),
+    "leader.presence": () => judgeJobs(premises.server?.lateJobs() ?? []),
   };
-}
-
-/** One process is always its own leader; what can be missing is the work. */
-function jobsRun({ server }: Premises): Finding {
-  const late = server?.lateJobs() ?? [];
-  return late.length === 0
-    ? passed("This process leads, and every job runs in time.")
-    : warned(`Jobs that did not succeed in time: ${late.join(", ")}.`);
 }
 
 function keyChecks(premises: Premises) {

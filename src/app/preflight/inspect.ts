@@ -38,7 +38,8 @@ export async function inspect(
   const { config } = loaded;
   const server = undefined;
   const before = { files: filesBefore(config), diagnosis: await part(() => diagnosed(config)) };
-  if (!existsSync(join(config.data_dir, "lock"))) {
+  const never = "fault" in before.diagnosis && before.diagnosis.absent === true;
+  if (never || !existsSync(config.data_dir)) {
     const absent = { fault: firstStart, absent: true };
     return preflightOver({ read, env, config, server, before, store: absent, keys: absent }, wish);
   }
@@ -79,7 +80,8 @@ export async function part<T>(open: () => Promise<T>): Promise<Part<T>> {
   }
 }
 
-function filesBefore(config: Config): Premises["before"]["files"] {
+/** The private files as they are now; none when nobody can say where they are. */
+export function filesBefore(config: Config): Premises["before"]["files"] {
   try {
     return privateFiles(config);
   } catch (error) {

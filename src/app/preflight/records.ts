@@ -23,6 +23,7 @@ import {
   promisesKept,
   respondersLive,
 } from "#domain/preflight/certificates.ts";
+import { answersAhead } from "#domain/preflight/presigned.ts";
 import { partitionsServed } from "#domain/preflight/partitions.ts";
 import { eventsHold, ledgerHolds, orphansSettled } from "#domain/preflight/records.ts";
 import type { Checks, PreflightWish } from "#domain/preflight/run.ts";
@@ -39,6 +40,7 @@ type Covered =
   | "certs.expiring"
   | "crl.freshness"
   | "crl.partitions"
+  | "ocsp.presign"
   | "ct.inclusion"
   | "auth.root_basic"
   | "auth.cleartext"
@@ -65,6 +67,10 @@ export function recordChecks(premises: Premises, wish: PreflightWish): Pick<Chec
         ...{ store: store(), now: now(), sample: wish.auditSample },
         shards: configOf(premises).crl.shards,
       }),
+    "ocsp.presign": () => {
+      const { enabled, refresh_minutes } = configOf(premises).presign;
+      return answersAhead(store(), now(), enabled ? refresh_minutes : undefined);
+    },
     "ct.inclusion": () => {
       const { enabled, interval_minutes } =
         configOf(premises).certificate_transparency.inclusion_monitor;

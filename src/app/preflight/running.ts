@@ -7,8 +7,7 @@ import type { Keys } from "#domain/keys.ts";
 import type { PreflightWish } from "#domain/preflight/run.ts";
 import type { Store } from "#domain/store.ts";
 import { preflightOver } from "./checks.ts";
-import { diagnosed, part } from "./inspect.ts";
-import { privateFiles } from "./host.ts";
+import { diagnosed, filesBefore, part } from "./inspect.ts";
 import type { ServerLook } from "./premises.ts";
 
 export interface RunningPreflightDeps {
@@ -28,7 +27,7 @@ export async function preflightRunning(
   wish: PreflightWish,
 ): Promise<PreflightReport> {
   const config = inForce();
-  const before = { files: privateFiles(config), diagnosis: await part(() => diagnosed(config)) };
+  const before = { files: filesBefore(config), diagnosis: await part(() => diagnosed(config)) };
   const premises = {
     ...{ read: read?.() ?? asItIs(config), env: process.env, config, before },
     ...{ store: { open: store }, keys: { open: keys }, server: server() },

@@ -114,6 +114,9 @@ export const preflightChecks = {
   "revocation.urls": row(
     "the CDP, OCSP and caIssuers URLs of the newest certificate of each CA, fetched from here", "answer > 1 s; https-only CDP; a copy past half of its life", "no answer, wrong signer, stale, redirect",
     "Fix DNS, proxy or `crl.base_url`.", "config", "store", "network"),
+  "ocsp.presign": row(
+    "last sweep, oldest answer", "older than 1.5 refreshes", "older than 2, not able to sign, or an answer beyond nextUpdate",
+    "Check the leader, provider speed, `session_pool_size`.", "config", "store"),
   "auth.oidc": row(
     "discovery, issuer equality, keys", "clock difference > 30 s", "unreachable, issuer differs, or no usable key",
     "Fix `issuer_url`.", "config", "network"),

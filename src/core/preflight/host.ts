@@ -134,6 +134,13 @@ export function judgeClock(skew: {
   return gathered(findings, `${good} No event lies in the future.`);
 }
 
+/** Jobs that have not succeeded in time. One process is always its own leader; what can be missing is its work. */
+export function judgeJobs(late: readonly string[]): Finding {
+  return late.length === 0
+    ? passed("This process leads, and every job succeeds in time.")
+    : warned(`Jobs that did not succeed in time: ${late.join(", ")}.`);
+}
+
 function medianOf(values: readonly number[]): number | undefined {
   return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
 }

@@ -4,7 +4,7 @@ import { effectiveRoles } from "#core/access/principal.ts";
 import type { CaId, Serial } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
 import { Recent } from "#core/recent.ts";
-import { addSeconds } from "#core/time.ts";
+import { addSeconds, type Instant, instant } from "#core/time.ts";
 import { certIdsOf } from "#core/x509/ocsp.ts";
 import type { Origin } from "#domain/access/call.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
@@ -301,6 +301,19 @@ async function inRounds<T, R>(
 }
 
 /** The value of the instance that tells the last sweep, as JSON. */
+/** When the last sweep ended and whether it could sign everything; undefined before the first. */
+export async function lastSweepOf({
+  read,
+}: Pick<Store, "read">): Promise<
+  { readonly at: Instant; readonly succeeded: boolean } | undefined
+> {
+  const text = await read.instance.value(lastSweep);
+  if (text === undefined) return undefined;
+  // Written above, and by nobody else.
+  const { at, result } = JSON.parse(text) as { at: number; result: string };
+  return { at: instant(at), succeeded: result === "success" };
+}
+
 const lastSweep = "presign_sweep";
 /** Rows looked at in one read, signatures under way at once, and rounds of them that share a commit. */
 const pageRows = 250;
