@@ -12,6 +12,7 @@ import { type Load, load } from "./bench/load.ts";
 import { bold, ratio, row } from "./bench/print.ts";
 import { bulk } from "./bench/bulk.ts";
 import { bulkRevocation } from "./bench/bulk-revocation.ts";
+import { crls } from "./bench/crl.ts";
 import { gates } from "./bench/gates.ts";
 import { inventory } from "./bench/inventory.ts";
 import { cachedGet, freshPost } from "./bench/ocsp.ts";
@@ -37,6 +38,10 @@ if (only === "bulk") {
 }
 if (only === "bulk-revocation") {
   await bulkRevocation(100_000);
+  process.exit(0);
+}
+if (only === "crl") {
+  await crls(1_000_000);
   process.exit(0);
 }
 if (only === "gates") {
@@ -70,6 +75,7 @@ if (only === undefined) {
   await gates(seconds);
   await bulk(10_000);
   await bulkRevocation(100_000);
+  await crls(1_000_000);
   await inventory(1_000_000);
 }
 process.exit(0);
