@@ -99,6 +99,7 @@ export const operations = {
   "crl.partition_delta":   { route: "GET /api/ca/{id}/crl/partition/{shard}/delta",      needs: "pub", limit: "crl" },
   "crl.status":            { route: "GET /api/ca/{id}/crl/status",                       ...read },
   "crl.publish":           { route: "POST /api/ca/{id}/crl:publish",                     ...manage, limit: "exempt" },
+  "crl.import":            { route: "POST /api/ca/{id}/crl:import",                      ...manage, limit: "exempt", bodyBytesMax: 33_554_432 },
   "ocsp.get":              { route: "GET /api/ca/{id}/ocsp/{request*}",                  needs: "pub", limit: "ocsp" },
   "ocsp.post":             { route: "POST /api/ca/{id}/ocsp",                            needs: "pub", limit: "ocsp" },
   "ocsp.presign":          { route: "POST /api/ocsp:presign",                            needs: "ca:manage", on: "platform", writes: true, limit: "exempt" },

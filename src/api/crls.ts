@@ -1,12 +1,14 @@
-/** CRLs in JSON: the state of every list of a CA, and signing all of them now. */
+/** CRLs in JSON: the state of every list of a CA, signing all of them now, and taking over what another one says. */
 
-import { assert } from "#core/problems.ts";
+import { decodePem } from "#core/asn1/pem.ts";
+import { assert, refuse } from "#core/problems.ts";
 import { optional, text } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import { type Handler, handler, ok } from "#domain/access/call.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { CrlPublisher } from "#domain/revocation/crl.ts";
+import type { CrlImport } from "#domain/revocation/import.ts";
 import { type CrlScopes, fullScope } from "#domain/revocation/scopes.ts";
 import type { CrlHead } from "#domain/revocation/store.ts";
 import type { OperationName } from "#operations";
@@ -15,9 +17,10 @@ interface Deps {
   readonly clock: Clock;
   readonly publisher: Pick<CrlPublisher, "publishAll" | "newest">;
   readonly scopes: CrlScopes;
+  readonly crlImport: Pick<CrlImport, "import">;
 }
 
-/** Handlers for `crl.status` and `crl.publish`. */
+/** Handlers for `crl.status`, `crl.publish`, `crl.import`. */
 export function crlAdministration(deps: Deps) {
   const { publisher, scopes, clock } = deps;
   return {
@@ -52,12 +55,40 @@ export function crlAdministration(deps: Deps) {
         });
       },
     }),
+    "crl.import": handler({
+      summary: "Revoke what another CRL of this CA says, in PEM or as DER in base64.",
+      path: { id: text() },
+      body: { crl: text({ min: 1, max: crlTextMax }) },
+      run: async (call) => {
+        const { imported, alreadyRevoked } = await deps.crlImport.import(
+          ...([caOf(call.ca), derOf(call.body.crl), call.origin] as const),
+        );
+        return ok({ imported, already_revoked: alreadyRevoked });
+      },
+    }),
   } satisfies Partial<Record<OperationName, Handler>>;
 }
 
 function caOf(ca: CaRecord | undefined): CaRecord {
   assert(ca !== undefined, "an operation on a CA is authorized for one");
   return ca;
+}
+
+/** Refuses `invalid_field` for what is neither PEM of one CRL nor base64. */
+function derOf(given: string): Uint8Array {
+  const der = given.includes("-----") ? decodePem(given, ["X509 CRL"]) : fromBase64(given);
+  if (der === undefined) {
+    throw refuse("invalid_field", { field: "crl", reason: "is neither PEM nor base64" });
+  }
+  return der;
+}
+
+function fromBase64(given: string): Uint8Array | undefined {
+  try {
+    return Uint8Array.fromBase64(given);
+  } catch {
+    return undefined; // The caller says what it should have been.
+  }
 }
 
 function listJson(head: CrlHead | undefined, clock: Clock) {
@@ -76,3 +107,6 @@ const deltaJson = (head: CrlHead | undefined, clock: Clock) => ({
   ...listJson(head, clock),
   ...(head === undefined ? {} : { base_crl_number: head.base }),
 });
+
+/** Characters of a CRL as text: what fits into the largest body of the operation. */
+const crlTextMax = 33_000_000;

@@ -65,7 +65,7 @@ export interface HandlerGround {
 /** The complete set. */
 export function handlersOf(ground: HandlerGround): Handlers {
   const { config, build, store, keys, clock, access, parts, probes, metrics } = ground;
-  const { revoker, publisher, scopes, ocsp, presigner } = parts.revocation;
+  const { revoker, publisher, scopes, crlImport, ocsp, presigner } = parts.revocation;
   const answers = ocspHandlers({
     ...{ ocsp, clock, httpMaxAgeSeconds: config.ocsp.http_max_age_seconds },
     urlsMax: config.server.ocsp_cache_entries,
@@ -115,7 +115,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...transparencyHandlers({ store, monitor: parts.transparency.monitor }),
     ...revocationHandlers({ store, revoker }),
     ...bulkRevocationHandlers({ store, profiles, bulk: parts.revocation.bulk }),
-    ...crlAdministration({ clock, publisher, scopes }),
+    ...crlAdministration({ clock, publisher, scopes, crlImport }),
     ...crlHandlers({ ...{ store, clock, publisher, scopes }, ...maxAge(config.crl) }),
     ...presignHandlers({ store, presigner, enabled: config.presign.enabled }),
     "ocsp.get": answers.get,

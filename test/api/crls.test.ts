@@ -2,6 +2,7 @@
 
 import { beforeEach, expect, test } from "bun:test";
 
+import { encodePem } from "#core/asn1/pem.ts";
 import { crlAdministration } from "#api/crls.ts";
 import type { Origin } from "#domain/access/call.ts";
 import { type Perform, pipeline } from "#domain/access/perform.ts";
@@ -22,11 +23,15 @@ beforeEach(() => open());
 
 async function call(
   operation: keyof Handlers,
-  { origin = rootOrigin, query = "" }: { origin?: Origin; query?: string } = {},
+  {
+    origin = rootOrigin,
+    query = "",
+    body,
+  }: { origin?: Origin; query?: string; body?: unknown } = {},
 ) {
   const asked = { path: { id: small.ca.id }, query: new URLSearchParams(query) };
-  const body = async () => undefined;
-  const answer = await perform({ operation, origin, ...asked, body }, handlers[operation]);
+  const read = async () => body;
+  const answer = await perform({ operation, origin, ...asked, body: read }, handlers[operation]);
   if (!("body" in answer)) throw new Error("the answer is not JSON");
   return JSON.parse(JSON.stringify(answer.body));
 }
@@ -93,4 +98,18 @@ test("publishing needs ca:manage and names its caller", async () => {
   expect([...small.store.state.events.values()].at(-1)).toMatchObject({
     ...{ action: "crl.publish", result: "success", actor: "root" },
   });
+});
+
+test("a list is imported as PEM or base64, and only by who manages the CA", async () => {
+  await revoke("8");
+  const der = await small.publisher.der(await small.publisher.current(small.ca));
+  const body = { crl: encodePem("X509 CRL", der) };
+  expect(await call("crl.import", { body })).toEqual({ imported: 0, already_revoked: 1 });
+  const base64 = { crl: der.toBase64() };
+  expect(await call("crl.import", { body: base64 })).toEqual({ imported: 0, already_revoked: 1 });
+  expect(await codeOf(call("crl.import", { body, origin: issuer }))).toBe("forbidden");
+  for (const crl of ["", "no list", "-----BEGIN X509 CRL-----", "MAA="]) {
+    expect(await codeOf(call("crl.import", { body: { crl } }))).toBe("invalid_field");
+  }
+  expect(await codeOf(call("crl.import", { body: {} }))).toBe("missing_field");
 });

@@ -68,7 +68,7 @@ export async function governedWorld() {
     ...crossSignHandlers({ ...world, crossSigning: {} as never }), // As above.
     ...rolloverHandlers({ ...world, retirement }),
     ...revocationHandlers({ ...world, revoker }),
-    ...crlAdministration({ ...world, publisher, scopes }),
+    ...crlAdministration({ ...world, publisher, scopes, crlImport: {} as never }), // As above.
     ...transparencyHandlers({ store, monitor: { run: async () => ({}) as never } }), // As above.
     ...blockedKeyHandlers({ store, blockedKeys: new BlockedKeys(world) }),
     ...auditHandlers({ store }),

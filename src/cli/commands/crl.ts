@@ -1,10 +1,10 @@
-/** `pkid crl`: fetches, describes and publishes certificate revocation lists. */
+/** `pkid crl`: fetches, describes, publishes and imports certificate revocation lists. */
 
-import { number, toggle, value } from "#cli/args.ts";
+import { number, toggle, value, word } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";
-import { writeResult } from "#cli/io.ts";
+import { readArgument, writeResult } from "#cli/io.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
-import { columns, type Row, rowOf, rowsAt } from "#cli/rows.ts";
+import { columns, facts, type Row, rowOf, rowsAt } from "#cli/rows.ts";
 
 export const crlVerbs: Readonly<Record<string, Command>> = {
   get: command({
@@ -52,6 +52,21 @@ export const crlVerbs: Readonly<Record<string, Command>> = {
     }),
     local: true,
   },
+  import: {
+    ...command({
+      summary: "Revoke what another CRL of the CA says.",
+      args: { ca: caArg, file: word() },
+      run: async ({ args, client, io, print }) => {
+        const id = await caIdOf(client, args.ca);
+        const octets = await readArgument(io, args.file, fileBytesMax);
+        const pem = octets[0] === dash;
+        const crl = pem ? new TextDecoder().decode(octets) : octets.toBase64();
+        const counts = await client.ask("crl.import", { path: { id }, body: { crl } });
+        print(counts, facts(counts, ["imported", "already_revoked"]));
+      },
+    }),
+    local: true,
+  },
 };
 
 /** The lists of one scope, a row each. */
@@ -64,3 +79,6 @@ const shown = [
   ...["scope", "list", "available", "number", "base_crl_number"],
   ...["this_update", "next_update", "revoked_count"],
 ];
+/** The first octet of PEM; DER begins with a SEQUENCE. */
+const dash = 0x2d;
+const fileBytesMax = 24 * 1024 * 1024;

@@ -56,6 +56,7 @@ export const actions = {
   "key.unblock": ["reason", "source"],
   "kek.rotate": ["old_version", "new_version", "approval"],
   "crl.publish": ["number", "kind", "entries"],
+  "crl.import": ["imported", "already_revoked"],
   "ocsp.presign": ["responses", "signed", "shed", "duration"],
   "ct.inclusion": ["serial", "log", "status"],
   "audit.export": ["kind", "from", "to", "rows"],

@@ -39,6 +39,12 @@ export interface TbsCertList {
   readonly extensions: readonly Extension[];
 }
 
+/** A CRL whose entries have yet to be read, one after the other. */
+export interface OpenedCrl extends Omit<ParsedCrl, "entries"> {
+  /** Reads them in order, once; throws DerError at the first that cannot be read. */
+  entries(): Generator<CrlEntry>;
+}
+
 export interface ParsedCrl {
   readonly der: Uint8Array;
   readonly tbs: Uint8Array;
@@ -79,6 +85,12 @@ export function encodeTbsCertList(fields: TbsCertList): Uint8Array {
  * other critical entry extension.
  */
 export function parseCrl(der: Uint8Array): ParsedCrl {
+  const opened = openCrl(der);
+  return { ...opened, entries: [...opened.entries()] };
+}
+
+/** Reads everything but the entries of a CRL, for lists of any length; throws DerError as `parseCrl`. */
+export function openCrl(der: Uint8Array): OpenedCrl {
   const signed = openSequence(der);
   const tbs = signed.element(tags.sequence);
   const outer = signed.element(tags.sequence);
@@ -103,7 +115,7 @@ function readTbs(tbs: Cursor) {
   const dated = tbs.tag === tags.utcTime || tbs.tag === tags.generalizedTime;
   const nextUpdate = dated ? tbs.time() : undefined;
   const list = tbs.enterOptional(tags.sequence);
-  const entries = list ? readEntries(list, versioned) : [];
+  const entries = () => readEntries(list, versioned);
   const holder = versioned ? tbs.enterOptional(contextualConstructed(0)) : undefined;
   const extensions = holder ? parseExtensions(holder.element()) : [];
   holder?.finish();
@@ -111,8 +123,8 @@ function readTbs(tbs: Cursor) {
   return { algorithm, issuer, thisUpdate, nextUpdate, entries, extensions };
 }
 
-function readEntries(list: Cursor, extensible: boolean): readonly CrlEntry[] {
-  const entries: CrlEntry[] = [];
+function* readEntries(list: Cursor | undefined, extensible: boolean): Generator<CrlEntry> {
+  if (list === undefined) return;
   do {
     const entry = list.enter(tags.sequence);
     const serial = entry.serial();
@@ -120,9 +132,8 @@ function readEntries(list: Cursor, extensible: boolean): readonly CrlEntry[] {
     const extended = extensible && !entry.finished;
     const reason = extended ? readReason(parseExtensions(entry.element())) : "unspecified";
     entry.finish();
-    entries.push({ serial, revokedAt, reason });
+    yield { serial, revokedAt, reason };
   } while (!list.finished);
-  return entries;
 }
 
 function readReason(extensions: readonly Extension[]): CrlEntry["reason"] {

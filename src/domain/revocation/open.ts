@@ -11,6 +11,7 @@ import type { CrlSettings } from "./crl-build.ts";
 import { Ocsp, type OcspSettings } from "./ocsp.ts";
 import { OcspSigning } from "./ocsp-signing.ts";
 import { Presigner, type PresignSettings } from "./presign.ts";
+import { CrlImport } from "./import.ts";
 import { CrlRefresh } from "./refresh.ts";
 import { type ResponderDeps, Responders, type ResponderSettings } from "./responder.ts";
 import { type RevocationChange, Revoker } from "./revoke.ts";
@@ -50,6 +51,7 @@ export interface RevocationDeps {
 export interface Revocation {
   readonly revoker: Revoker;
   readonly bulk: BulkRevocation;
+  readonly crlImport: CrlImport;
   readonly scopes: CrlScopes;
   readonly publisher: CrlPublisher;
   readonly refresh: CrlRefresh;
@@ -81,6 +83,7 @@ export function openRevocation(deps: RevocationDeps): Revocation {
   };
   const holdPermitted = (profile: string) => !publicProfile(profile);
   const revoker = new Revoker({ store, clock, random, changed, holdPermitted });
+  const crlImport = new CrlImport({ store, clock, revoker, changed });
   const signing = new OcspSigning({ ...common, counts: deps.counts });
   const presigner = new Presigner({
     ...{ store, clock, responders, signing, settings: settings.presign },
@@ -96,5 +99,5 @@ export function openRevocation(deps: RevocationDeps): Revocation {
     onAsked: (ca, serial) => presigner.asked(ca, serial),
     onFault: (error) => onFailure("ocsp", error),
   });
-  return { revoker, bulk, scopes, publisher, refresh, responders, ocsp, presigner };
+  return { revoker, bulk, crlImport, scopes, publisher, refresh, responders, ocsp, presigner };
 }

@@ -2,7 +2,7 @@
 
 import type { CaId, Serial } from "#core/ids.ts";
 import { refuse, type Problem } from "#core/problems.ts";
-import { type Instant, timestamp } from "#core/time.ts";
+import { type Instant, instant, timestamp } from "#core/time.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
 import { authorOf, type Origin } from "#domain/access/call.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
@@ -32,6 +32,8 @@ export interface RevocationRequest {
   readonly mayManageCa: boolean;
   /** `acme` or `cmp` when a device asked; written into the event. */
   readonly protocol?: string | undefined;
+  /** When it was revoked, where an older list of the CA says so; now otherwise. */
+  readonly revokedAt?: Instant | undefined;
   /** Written in the same unit when this call changes something: what else its caller has to say. */
   readonly also?: (tx: Unit, at: Instant) => Promise<void>;
 }
@@ -112,7 +114,8 @@ export class Revoker {
       const outcome = decide(state, action, holdable);
       if ("refused" in outcome) throw refusal(outcome.refused, found);
       if ("unchanged" in outcome) return { result: first(request, outcome.unchanged, found) };
-      const decided = changeOf(request, found, outcome.change, reason, now);
+      const at = instant(Math.min(now, request.revokedAt ?? now));
+      const decided = changeOf(request, found, outcome.change, reason, at);
       const change = { ...decided, sequence: await write(tx, decided, found) };
       const blocked = this.#compromised(request, change, found);
       await tx.audit.appendEvent(eventOf(request, change, found), now);

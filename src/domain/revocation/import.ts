@@ -1,0 +1,215 @@
+/** Takes over what another CRL of a CA says: one signed elsewhere with the same key, or an older one after a loss. */
+
+import { DerError } from "#core/asn1/cursor.ts";
+import { oids } from "#core/asn1/oids.ts";
+import { compareOctets } from "#core/asn1/der.ts";
+import { type Octets, importPublicKey, verifySignatureAside } from "#core/crypto.ts";
+import { Problem, refuse } from "#core/problems.ts";
+import { type Instant, instant } from "#core/time.ts";
+import { schemeOf } from "#core/x509/algorithms.ts";
+import { type CrlEntry, openCrl, type OpenedCrl } from "#core/x509/crl.ts";
+import { parsePublicKey, signatureFits } from "#core/x509/public-keys.ts";
+import type { RevocationReason } from "#core/x509/reasons.ts";
+import { authorOf, type Origin } from "#domain/access/call.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import type { Clock } from "#domain/ports.ts";
+import type { Store, Unit } from "#domain/store.ts";
+import { revocationEvent } from "./events.ts";
+import { issuerOf } from "./issuers.ts";
+import type { RevocationChange, Revoker } from "./revoke.ts";
+import type { RevocationRecord } from "./store.ts";
+
+interface Deps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly revoker: Pick<Revoker, "revoke">;
+  /** Told of every committed change. */
+  readonly changed: (change: RevocationChange) => void;
+}
+
+export interface Imported {
+  /** Entries this instance did not have. */
+  readonly imported: number;
+  readonly alreadyRevoked: number;
+}
+
+/** An entry with a reason that stands by itself. */
+type Standing = Omit<CrlEntry, "reason"> & { readonly reason: RevocationReason };
+
+/** Imports CRLs. */
+export class CrlImport {
+  readonly #deps: Deps;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Revokes what the list says and is not yet revoked, at the times it says. Refuses `invalid_field` for what is no CRL,
+   * or none signed by a key of the CA's lineage. What was committed before a failure stays; a repetition goes on.
+   */
+  async import(named: CaRecord, der: Uint8Array, origin: Origin): Promise<Imported> {
+    const { store, clock } = this.#deps;
+    const crl = reading(() => openCrl(der));
+    refuseUnknownMeaning(crl);
+    const ca = await this.#signer(named, crl);
+    // Read once to the end before the first change: a list that breaks off changes nothing.
+    reading(() => {
+      for (const _ of crl.entries());
+    });
+    let done: Imported = { imported: 0, alreadyRevoked: 0 };
+    for (const batch of batches(reading(() => openCrl(der)).entries())) {
+      done = await this.#batch(ca, batch, origin, done);
+    }
+    const { imported, alreadyRevoked } = done;
+    const detail = { imported, already_revoked: alreadyRevoked };
+    const at = clock.now();
+    await store.atomically(async (tx) => {
+      const target = { tenant: ca.tenant, caId: ca.id, target: ca.id, targetName: ca.label };
+      const author = authorOf(origin, ca.tenant);
+      await tx.audit.appendEvent(
+        { action: "crl.import", result: "success", ...author, ...target, detail },
+        at,
+      );
+    });
+    return done;
+  }
+
+  /** The member of the lineage whose key signed the list: serials are counted per key. */
+  async #signer(named: CaRecord, crl: OpenedCrl): Promise<CaRecord> {
+    for (const ca of await this.#deps.store.read.cas.lineage(named.lineage)) {
+      if (ca.certificate === undefined) continue;
+      if (compareOctets(issuerOf(ca).subject.der, crl.issuer) !== 0) continue;
+      if (await signedWith(ca.spki, crl)) return ca;
+    }
+    throw refuse("invalid_field", { field: "crl", reason: "is not signed by a key of this CA" });
+  }
+
+  async #batch(
+    ca: CaRecord,
+    batch: readonly Standing[],
+    origin: Origin,
+    before: Imported,
+  ): Promise<Imported> {
+    const { store, clock, changed } = this.#deps;
+    const now = clock.now();
+    const sorted = await store.atomically(async (tx) => {
+      const found = await sort(tx, ca, batch);
+      for (const entry of found.bare) await putBare(tx, ca, entry, origin, now);
+      return found;
+    });
+    for (const { serial, reason } of sorted.bare) {
+      const to = reason === "certificateHold" ? ("held" as const) : ("revoked" as const);
+      const place = { kind: "bare" as const, stamp: undefined, sequence: undefined };
+      changed({ caId: ca.id, serial, to, reason, at: now, ...place });
+    }
+    let { imported, alreadyRevoked } = before;
+    imported += sorted.bare.length;
+    alreadyRevoked += sorted.already;
+    for (const entry of sorted.known) {
+      if (await this.#revokeKnown(ca, entry, origin)) imported += 1;
+      else alreadyRevoked += 1;
+    }
+    return { imported, alreadyRevoked };
+  }
+
+  /** A certificate of the inventory is revoked as by any other path; false when there was nothing left to do. */
+  async #revokeKnown(ca: CaRecord, entry: Standing, origin: Origin): Promise<boolean> {
+    const { serial, revokedAt, reason } = entry;
+    const request = { ca, serial, origin, mayManageCa: true, protocol: "import", revokedAt };
+    try {
+      const { status } = await this.#deps.revoker.revoke(request, reason);
+      return status === "revoked" || status === "held";
+    } catch (error) {
+      // What may not be held, or is expired, stays as it is: a hold says nothing for good.
+      if (error instanceof Problem && reason === "certificateHold") return false;
+      throw error;
+    }
+  }
+}
+
+/** What is here already, what the inventory knows, and what nobody has heard of. */
+async function sort(tx: Unit, ca: CaRecord, batch: readonly Standing[]) {
+  const bare: Standing[] = [];
+  const known: Standing[] = [];
+  let already = 0;
+  for (const entry of batch) {
+    const certificate = await tx.certificates.lock(ca.id, entry.serial);
+    const present = await tx.revocations.lock(ca.id, entry.serial);
+    if (stands(present, entry)) already += 1;
+    else if (certificate === undefined) bare.push(entry);
+    else known.push(entry);
+  }
+  return { bare, known, already };
+}
+
+/** A hold gives way to a revocation, and nothing else does. */
+const stands = (present: RevocationRecord | undefined, { reason }: Standing): boolean =>
+  present !== undefined && (present.reason !== "certificateHold" || reason === "certificateHold");
+
+async function putBare(
+  tx: Unit,
+  ca: CaRecord,
+  { serial, revokedAt, reason }: Standing,
+  origin: Origin,
+  now: Instant,
+): Promise<void> {
+  const at = instant(Math.min(now, revokedAt));
+  const entry = { caId: ca.id, serial, revokedAt: at, reason, known: false, expiresAt: undefined };
+  await tx.revocations.put(entry);
+  const to = reason === "certificateHold" ? ("held" as const) : ("revoked" as const);
+  const told = { caId: ca.id, tenant: ca.tenant, serial, to, reason, known: false };
+  const change = { ...told, heldSince: undefined, protocol: "import" };
+  await tx.audit.appendEvent(revocationEvent(authorOf(origin, ca.tenant), change), now);
+}
+
+function* batches(entries: Iterable<CrlEntry>): Generator<readonly Standing[]> {
+  let batch: Standing[] = [];
+  for (const entry of entries) {
+    const { reason } = entry;
+    if (reason === "removeFromCRL") continue;
+    batch.push({ ...entry, reason });
+    if (batch.length < batchSize) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
+}
+
+async function signedWith(spki: Uint8Array, crl: OpenedCrl): Promise<boolean> {
+  const { signatureName, tbs, signature } = crl;
+  if (signatureName === undefined || !signatureFits(parsePublicKey(spki), signatureName)) {
+    return false;
+  }
+  const octets: Octets = [tbs];
+  return await verifySignatureAside(
+    importPublicKey(spki),
+    schemeOf(signatureName),
+    octets,
+    signature,
+  );
+}
+
+/** RFC 5280 §5.2: a list with a critical extension one does not know must not be used to decide anything. */
+function refuseUnknownMeaning({ extensions }: OpenedCrl): void {
+  const unknown = extensions.find(({ oid, critical }) => critical && !understood.has(oid));
+  if (unknown === undefined) return;
+  const reason = `has the critical extension ${unknown.oid}, which is not understood`;
+  throw refuse("invalid_field", { field: "crl", reason });
+}
+
+function reading<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof DerError)) throw error;
+    throw refuse("invalid_field", { field: "crl", reason: `cannot be read: ${error.message}` });
+  }
+}
+
+/** Partitions and deltas say less, but nothing else. */
+const understood: ReadonlySet<string> = new Set<string>([
+  oids.issuingDistributionPoint,
+  oids.deltaCrlIndicator,
+]);
+const batchSize = 200;

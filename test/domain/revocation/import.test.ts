@@ -1,0 +1,110 @@
+/** Importing CRLs: what an older or foreign list of the CA says becomes true here, and nothing else does. */
+
+import { beforeEach, expect, test } from "bun:test";
+
+import { parseSerial, type Serial } from "#core/ids.ts";
+import { addSeconds } from "#core/time.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
+
+let small: SmallCa;
+beforeEach(async () => {
+  small = await smallCa();
+});
+
+const asked = (serial: Serial, ca: CaRecord = small.ca) => ({
+  ...{ ca, serial, origin: rootOrigin, mayManageCa: true },
+});
+/** A list of the CA as another instance with its key would sign it. */
+async function foreignList(serials: readonly string[], ca: CaRecord = small.ca) {
+  for (const text of serials)
+    await small.revoker.revoke(asked(parseSerial(text), ca), "superseded");
+  const der = await small.publisher.der(await small.publisher.publishBase(ca, rootOrigin));
+  for (const text of serials) small.store.state.revocations.delete(`${ca.id}/${text}`);
+  return der;
+}
+const importing = (der: Uint8Array, ca = small.ca) => small.crlImport.import(ca, der, rootOrigin);
+const entry = (serial: string, ca = small.ca) =>
+  small.store.read.revocations.bySerial(ca.id, parseSerial(serial));
+const refusalOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => "accepted",
+    (error) => `${error.code}: ${error.facts?.reason}`,
+  );
+const lastEvent = () => [...small.store.state.events.values()].at(-1);
+
+test("what nobody has heard of becomes bare entries at the times the list says", async () => {
+  const then = small.clock.at;
+  const der = await foreignList(["77", "78"]);
+  small.clock.advance(3600);
+  expect(await importing(der)).toEqual({ imported: 2, alreadyRevoked: 0 });
+  expect(await entry("77")).toMatchObject({ known: false, revokedAt: then, reason: "superseded" });
+  expect(lastEvent()).toMatchObject({
+    ...{ action: "crl.import", detail: "imported=2 already_revoked=0", target: small.ca.id },
+  });
+  expect(await importing(der)).toEqual({ imported: 0, alreadyRevoked: 2 });
+  small.clock.advance(1);
+  await small.refresh.deltas();
+  const delta = await small.store.read.revocations.crlHead(small.ca.id, "full", "delta");
+  expect(delta).toMatchObject({ entries: 2 });
+});
+
+test("a certificate of the inventory is revoked by it, and a hold gives way", async () => {
+  const [good, held] = [await small.issue(), await small.issue()];
+  const der = await foreignList([good.serial, held.serial]);
+  for (const row of [good, held]) {
+    small.store.state.certificates.set(`${small.ca.id}/${row.serial}`, row);
+  }
+  await small.revoker.suspend(asked(held.serial));
+  expect(await importing(der)).toEqual({ imported: 2, alreadyRevoked: 0 });
+  for (const { serial } of [good, held]) {
+    expect(await entry(serial)).toMatchObject({ known: true, reason: "superseded" });
+    const row = await small.store.read.certificates.bySerial(small.ca.id, serial);
+    expect(row?.status).toBe("revoked");
+  }
+});
+
+test("an entry that is here already keeps its first time and reason", async () => {
+  const der = await foreignList(["5"]);
+  small.clock.advance(60);
+  await small.revoker.revoke(asked(parseSerial("5")), "keyCompromise");
+  expect(await importing(der)).toEqual({ imported: 0, alreadyRevoked: 1 });
+  expect(await entry("5")).toMatchObject({ reason: "keyCompromise", revokedAt: small.clock.at });
+});
+
+test("a list of an older key of the lineage goes to that key", async () => {
+  const older = await small.addCa({ lineage: small.ca });
+  const der = await foreignList(["9"], older);
+  const subject = older.certificate;
+  expect(subject).toBeDefined();
+  expect(await importing(der)).toEqual({ imported: 1, alreadyRevoked: 0 });
+  expect(await entry("9", older)).toBeDefined();
+  expect(await entry("9")).toBeUndefined();
+});
+
+test("a list of another CA, a forged one, and what is no list are refused, and nothing changes", async () => {
+  const stranger = await smallCa();
+  await stranger.revoker.revoke(
+    { ca: stranger.ca, serial: parseSerial("3"), origin: rootOrigin, mayManageCa: true },
+    "superseded",
+  );
+  const foreign = await stranger.publisher.der(
+    await stranger.publisher.publishBase(stranger.ca, rootOrigin),
+  );
+  const unsigned = "invalid_field: is not signed by a key of this CA";
+  expect(await refusalOf(importing(foreign))).toBe(unsigned);
+  const forged = await foreignList(["4"]);
+  forged[forged.length - 1] = (forged.at(-1) ?? 0) ^ 1;
+  const before = small.store.state.events.size;
+  expect(await refusalOf(importing(forged))).toBe(unsigned);
+  expect(await refusalOf(importing(Uint8Array.of(0x30, 1)))).toContain("cannot be read");
+  expect(small.store.state.events.size).toBe(before);
+  expect(await entry("4")).toBeUndefined();
+});
+
+test("entries later than now are taken as of now", async () => {
+  const der = await foreignList(["6"]);
+  small.clock.advance(-3600);
+  await importing(der);
+  expect((await entry("6"))?.revokedAt).toBe(addSeconds(small.clock.at, 0));
+});
