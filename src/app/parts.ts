@@ -94,6 +94,7 @@ export function domainParts(ground: Ground, wake: (kind: CrlKind) => void): Part
   const common = { store, clock, signers, ceremony, profiles, settings };
   const issuance = new Issuance(common);
   const revocation = openRevocation({
+    clockAhead: () => ground.clockWatch.pause.ahead !== undefined,
     ...{ store, keys, clock, random, counts, wake, settings: revocationSettings(config) },
     publicProfile: (name) => inForce.has(name) && inForce.named(name).lint.public,
     signCertificate: (wanted) => certifyResponder({ signers, ceremony, clock }, wanted),

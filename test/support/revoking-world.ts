@@ -20,7 +20,7 @@ export function revokingWorld(options: WorldOptions = {}) {
   const revocation = openRevocation({
     ...{ store, keys, clock, random, wake: () => {} },
     settings: { ...revocationDefaults, crl: { ...revocationDefaults.crl, shards, urlBase } },
-    ...{ publicProfile: () => false, counts: { add: () => {} } },
+    ...{ publicProfile: () => false, counts: { add: () => {} }, clockAhead: () => false },
     signCertificate: (wish) => certifyResponder(world, wish),
     onFailure: (_what, error) => failures.push(error),
   });

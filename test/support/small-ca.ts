@@ -35,6 +35,8 @@ export interface SmallCa<S extends Store = MemoryStore> extends Revocation {
   readonly ca: CaRecord;
   /** What failed in the background. */
   readonly failures: unknown[];
+  /** Whether a step ahead of the clock waits for somebody to confirm it. */
+  readonly leapt: { ahead: boolean };
   /** Which lists changes asked to be published now. */
   readonly woken: { readonly kinds: string[] };
   /** What another process over the same store and keys has, with other settings of CRLs. */
@@ -79,6 +81,7 @@ export async function smallCaOn<S extends Store>(
   const random = seededRandom();
   const failures: unknown[] = [];
   const woken: SmallCa["woken"] = { kinds: [] };
+  const leapt = { ahead: false };
   const drawSerial = () => serialFromBytes(random.bytes(15));
   const ceremony = memoryCeremony(store, keys, clock, drawSerial, () => random.uuid());
   const addCa: SmallCa<S>["addCa"] = async ({ lineage, keyType = "ecdsa-p256" } = {}) => {
@@ -98,6 +101,7 @@ export async function smallCaOn<S extends Store>(
       },
       publicProfile: (profile) => profile === "public",
       counts: { add: () => {} },
+      clockAhead: () => leapt.ahead,
       wake: (kind) => woken.kinds.push(kind),
       onFailure: (_what, error) => failures.push(error),
     });
@@ -112,7 +116,7 @@ export async function smallCaOn<S extends Store>(
     });
     return record;
   };
-  return { ...reopen(), reopen, store, keys, clock, ca, failures, woken, issue, addCa };
+  return { ...reopen(), reopen, store, keys, clock, ca, failures, woken, leapt, issue, addCa };
 }
 
 /** root, from nowhere. */

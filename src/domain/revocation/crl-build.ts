@@ -54,6 +54,8 @@ export interface CrlBuildDeps {
   readonly random: Random;
   readonly scopes: CrlScopes;
   readonly settings: CrlSettings;
+  /** True while nobody has confirmed a clock that leapt ahead: it would call valid certificates expired (PRC-4). */
+  readonly clockAhead: () => boolean;
 }
 
 /** One list wanted. */
@@ -130,10 +132,15 @@ export class CrlBuilder {
     throw new Error("numbers are given out for later sequences than a view ever shows");
   }
 
-  /** The base before this one, unless it was made under another `crl.shards`, or nothing ever leaves. */
+  /**
+   * The base before this one, unless it was made under another `crl.shards`, or nothing leaves: by a clock that leapt
+   * ahead, or by a base from such a time, certificates would leave the list that have not expired.
+   */
   async #prior({ ca, scope }: CrlOrder): Promise<CrlHead["prior"]> {
-    if (this.#deps.settings.keepExpired) return undefined;
+    const { settings, clock, clockAhead } = this.#deps;
+    if (settings.keepExpired || clockAhead()) return undefined;
     const head = await this.#deps.store.read.revocations.crlHead(ca.id, scope, "base");
+    if (head !== undefined && head.thisUpdate > clock.now()) return undefined;
     const modulus = this.#deps.scopes.partition(scope)?.modulus ?? 0;
     return head?.modulus === modulus ? head : undefined;
   }

@@ -24,6 +24,8 @@ export interface RevocationDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly counts: Pick<KeyCounts, "add">;
+  /** True while nobody has confirmed a clock that leapt ahead (PRC-4). */
+  readonly clockAhead: () => boolean;
   readonly settings: {
     readonly crl: CrlSettings & {
       readonly refreshAfterRevocationSeconds: number;
@@ -66,7 +68,9 @@ export function openRevocation(deps: RevocationDeps): Revocation {
   const common = { store, keys, clock, random };
   const { shards, urlBase } = settings.crl;
   const scopes = new CrlScopes({ store, clock, shards, urlBase });
-  const publisher = new CrlPublisher({ ...common, scopes, settings: settings.crl });
+  const publisher = new CrlPublisher({
+    ...{ ...common, scopes, settings: settings.crl, clockAhead: deps.clockAhead },
+  });
   const refresh = new CrlRefresh({
     ...{ store, clock, scopes, publisher, wake: deps.wake },
     refreshAfterRevocationSeconds: settings.crl.refreshAfterRevocationSeconds,

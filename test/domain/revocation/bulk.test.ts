@@ -371,7 +371,12 @@ function reopened() {
   const { store, keys, clock } = small;
   return openRevocation({
     ...{ store, keys, clock, random: seededRandom(), settings: revocationDefaults },
-    ...{ publicProfile: () => false, counts: { add: () => {} }, wake: () => {} },
+    ...{
+      publicProfile: () => false,
+      counts: { add: () => {} },
+      clockAhead: () => false,
+      wake: () => {},
+    },
     signCertificate: async () => {},
     onFailure: (_what, error) => {
       throw error;

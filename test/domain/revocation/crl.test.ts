@@ -195,3 +195,30 @@ test("an expired CA signs no CRL", async () => {
 const published = async () =>
   await small.publisher.der(await small.publisher.publishBase(small.ca, rootOrigin));
 const pemOf = (ca: CaRecord) => encodePem("CERTIFICATE", ca.certificate ?? new Uint8Array(0));
+
+test("under a clock that leapt ahead no entry leaves as expired, and none is gone when the clock is right again", async () => {
+  const { serial } = await small.issue({ validitySeconds: 90 * 86_400 });
+  await revoke(String(serial));
+  const listed = async () => {
+    const crl = await small.publisher.publishBase(small.ca, rootOrigin);
+    return serialsOf(await small.publisher.der(crl));
+  };
+  expect(await listed()).toEqual([String(serial)]);
+  small.leapt.ahead = true;
+  small.clock.step(365 * 86_400);
+  for (let n = 0; n < 3; n++) expect(await listed()).toEqual([String(serial)]);
+  small.clock.step(-365 * 86_400);
+  small.leapt.ahead = false;
+  for (let n = 0; n < 3; n++) expect(await listed()).toEqual([String(serial)]);
+});
+
+test("a leap nobody noticed costs no entry either, once the clock is right again", async () => {
+  const { serial } = await small.issue({ validitySeconds: 90 * 86_400 });
+  await revoke(String(serial));
+  const publish = () => small.publisher.publishBase(small.ca, rootOrigin);
+  await publish();
+  small.clock.step(365 * 86_400);
+  for (let n = 0; n < 2; n++) await publish();
+  small.clock.step(-365 * 86_400);
+  expect(serialsOf(await small.publisher.der(await publish()))).toEqual([String(serial)]);
+});

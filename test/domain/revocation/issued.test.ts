@@ -17,6 +17,7 @@ const world = issuanceWorld();
 const revocation = openRevocation({
   ...{ ...world, settings: revocationDefaults, publicProfile: () => false, wake: () => {} },
   counts: { add: () => {} },
+  clockAhead: () => false,
   signCertificate: (wish) => certifyResponder(world, wish),
   onFailure: (_what, error) => {
     throw error;

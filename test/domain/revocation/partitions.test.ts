@@ -157,6 +157,7 @@ async function restart(world: World, shards: number): Promise<void> {
     publicProfile: () => false,
     signCertificate: () => Promise.reject(new Error("no responder here")),
     counts: { add: () => {} },
+    clockAhead: () => false,
     onFailure: (_what, error) => failures.push(error),
   });
   await world.running.refresh.renewals();
