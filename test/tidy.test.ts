@@ -1,9 +1,12 @@
 /** Holds the style rules against small samples of what they must catch, and then against our own tree. */
 
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { rendered } from "#scripts/lib/source-tree.ts";
 import { tidyFindings } from "#scripts/tidy-rules.ts";
 import { parseOurs, parseSamples } from "#test/support/samples.ts";
+
+// The whole tree is parsed, on a machine that may do much else.
+setDefaultTimeout(60_000);
 
 test("the tree keeps every style rule", async () => {
   expect(tidyFindings(await parseOurs()).map(rendered)).toEqual([]);

@@ -1,6 +1,6 @@
 /** What is derived from the declaration: reference, schema, example, the effective values, and a reload. */
 
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 
 import { variableOf, variables } from "#config/environment.ts";
@@ -16,6 +16,8 @@ import { configDigest, showJson, showYaml } from "#config/show.ts";
 import { configOf, loadText } from "#test/support/config.ts";
 import { expectGolden } from "#test/support/golden.ts";
 
+// Properties are tried hundreds of times, on a machine that may do much else.
+setDefaultTimeout(60_000);
 const declared = leaves(configSchema);
 
 describe("the declaration (CFG-9, ENV-1)", () => {
