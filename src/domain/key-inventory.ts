@@ -25,12 +25,13 @@ export async function keyInventory(
   providers: readonly ProviderName[],
 ): Promise<readonly InventoriedKey[]> {
   const owners = await keyOwners(store);
+  const families = (await store.read.envelopes.versions()).map(({ family }) => family);
   const found: InventoriedKey[] = [];
   const inUse = [...owners.values()].map(({ provider }) => provider);
   for (const provider of new Set([...providers, ...inUse])) {
     for (const key of await keys.list(provider)) {
       const owner = owners.get(nameOf(key));
-      const role = owner?.role ?? roleOf(key.label);
+      const role = owner?.role ?? roleOf(key, families);
       found.push({ ...key, role, bound: owner !== undefined, ca: owner?.ca });
     }
   }
@@ -54,6 +55,7 @@ async function keyOwners(store: Store): Promise<ReadonlyMap<string, Owner>> {
       own({ provider, label, id }, "responder", ca);
     }
     own(ca.key, "ca", ca);
+    if (ca.alternative !== undefined) own(ca.alternative.key, "ca", ca);
   }
   const ledger = await ledgerKey(store);
   if (ledger !== undefined) own(ledger, "ledger");
@@ -81,8 +83,11 @@ async function everyCa(store: Store): Promise<readonly CaRecord[]> {
   return all;
 }
 
-/** What nothing refers to is judged by the label it was made under. */
-function roleOf(label: string): KeyRole {
+/** What nothing refers to is judged by its kind and the label it was made under. */
+function roleOf({ label, keyType }: ListedKey, kekFamilies: readonly string[]): KeyRole {
+  // pkid makes no other secret keys.
+  if (keyType.startsWith("aes-")) return "kek";
+  if (kekFamilies.some((family) => label.startsWith(`${family}-v`))) return "kek";
   const named = (["kek", "tsa", "ssh", "ledger"] as const).find((role) => label.startsWith(role));
   return named ?? (label.startsWith("ocsp-") ? "responder" : "ca");
 }

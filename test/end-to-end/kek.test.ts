@@ -74,6 +74,30 @@ describe("with a label, on the token", () => {
     expect([...totals.keys()].sort()).toEqual(["pkid-kek-v1", "pkid-kek-v2"]);
   }, 60_000);
 
+  test("its versions, the keys under it and those of a hybrid CA are all somebody's, and none could leave", async () => {
+    const wish = [
+      "--algorithm",
+      "hybrid",
+      "--key-type",
+      "ecdsa-p256",
+      "--alt-key-type",
+      "ml-dsa-44",
+    ];
+    const made = await instance.cli("ca", "init-root", "--label", "hybrid", "--cn", "H", ...wish);
+    expect(made.stderr).toBe("");
+    const { code, stdout } = await instance.cli("keys", "inventory", "--strict", "--json");
+    const { items, ...counts } = JSON.parse(stdout);
+    expect([code, counts]).toMatchObject([0, { extractable_count: 0, unbound_count: 0 }]);
+    const keys = items.map((key: Readonly<Record<string, string>>) =>
+      [key.role, key.provider, key.key_type, key.ca_label].join(" ").trim(),
+    );
+    expect(keys.sort()).toEqual([
+      ...["ca pkcs11 ecdsa-p256 hybrid", "ca software ecdsa-p256 pkid internal serving"],
+      ...["ca software ml-dsa-44 hybrid", "kek pkcs11 aes-256", "kek pkcs11 aes-256"],
+      "ledger software ed25519",
+    ]);
+  }, 60_000);
+
   test("an issuer may neither see nor rotate it", async () => {
     const authorization = `Bearer ${await instance.token(["issuer"])}`;
     for (const [method, path] of [
