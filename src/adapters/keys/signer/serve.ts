@@ -32,7 +32,8 @@ export class SignerService {
   readonly #outbox: Outbox;
   readonly #link: ServerLink;
   readonly #restart: (reason: string) => void;
-  readonly #mailbox = new Mailbox();
+  /** Made when another signer first asks for it; most signers are never asked. */
+  #mailbox: Mailbox | undefined;
   #unflushed = 0;
 
   constructor(deps: {
@@ -134,6 +135,7 @@ export class SignerService {
   async #grant(wish: Wish): Promise<unknown> {
     const provider = this.#provider;
     if (!provider.servesSigners) throw refuse("key_unavailable", { retry_after: 2 });
+    this.#mailbox ??= new Mailbox();
     if (wish.operation === "kek.address") return this.#mailbox.address.toBase64();
     const dek =
       wish.operation === "kek.hand_out"
