@@ -24,6 +24,7 @@ import { pipeline } from "#domain/access/perform.ts";
 import { ClockWatch, stepFacts } from "#domain/clock-watch.ts";
 import { KeyCounts } from "#domain/audit/key-counts.ts";
 import { reconcileIntents } from "#domain/certificates/reconcile.ts";
+import { underNewest } from "#domain/envelopes/newest.ts";
 import { type PreparedInstance, prepareInstance } from "#domain/instance.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Log } from "#domain/ports.ts";
@@ -103,11 +104,12 @@ export async function openApp(options: AppOptions): Promise<App> {
     closing.push(() => store.close());
     const limits = limitsOf(config);
     const counts = keyCounts(store, log);
-    const keys = await openInstanceKeys({ config, limits, metrics, log, counts });
-    closing.push(() => keys.close());
+    const opened = await openInstanceKeys({ config, limits, metrics, log, counts });
+    closing.push(() => opened.close());
     const sealing = await openSealing({
-      ...{ config, store, keys, clock: systemClock, random: systemRandom, log, metrics },
+      ...{ config, store, keys: opened, clock: systemClock, random: systemRandom, log, metrics },
     });
+    const keys = underNewest(opened, sealing.keks);
     const passwords = new Passwords();
     const space = new FreeSpace(config.data_dir, config.database.min_free_mb);
     const instance = await prepareInstance(

@@ -25,7 +25,7 @@ export const keyProvider = section("Private keys", {
       derived("`<data_dir>/keys`", (of) => `${of("data_dir")}/keys`),
     ),
     master_key_file: path(
-      "File of the master key that seals them; made with mode 0600, refused when others can read it.",
+      "File of the master key that seals the key-encryption keys among them; made with mode 0600, refused when others can read it.",
       maybeDerived("`<data_dir>/master.key`, none with a passphrase", (of) =>
         of("key_provider.software.passphrase") === undefined
           ? `${of("data_dir")}/master.key`
@@ -80,6 +80,6 @@ function wrongUri(uri: string): string | undefined {
 /** The keys under `secret`. */
 export const secretSection = section("Secrets in the database", {
   kek_label: text(
-    "Label family of the key that seals secrets, made by `key_provider.type`; unset: in the software store.",
+    "Label family of the key that seals secrets and software keys, made by `key_provider.type`; unset: in the software store.",
   ),
 });
