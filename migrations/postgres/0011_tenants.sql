@@ -29,21 +29,20 @@ CREATE INDEX "grants_entity" ON "grants" USING btree ("entity_id","entity_type")
 CREATE INDEX "cas_tenant" ON "cas" USING btree ("tenant");--> statement-breakpoint
 CREATE INDEX "tenants_paging" ON "tenants" USING btree ("created_at","id");--> statement-breakpoint
 CREATE FUNCTION "tenant_counts_added"() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-	INSERT INTO "tenant_counts" VALUES (new."tenant", 'issued', new."created_at" / 86400000, 1), (new."tenant", 'living', new."not_after" / 3600000, 1) ON CONFLICT ("tenant", "kind", "slot") DO UPDATE SET "number" = "tenant_counts"."number" + 1;
+	INSERT INTO "tenant_counts" SELECT "tenant", 'issued', "created_at" / 86400000, count(*) FROM "added" WHERE "kind" = 'leaf' GROUP BY 1, 3 UNION ALL SELECT "tenant", 'living', "not_after" / 3600000, count(*) FROM "added" WHERE "kind" = 'leaf' GROUP BY 1, 3 ON CONFLICT ("tenant", "kind", "slot") DO UPDATE SET "number" = "tenant_counts"."number" + excluded."number";
 	RETURN NULL;
 END $$;--> statement-breakpoint
-CREATE FUNCTION "tenant_counts_revoked"() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-	INSERT INTO "tenant_counts" VALUES (new."tenant", 'revoked', new."revoked_at" / 86400000, 1) ON CONFLICT ("tenant", "kind", "slot") DO UPDATE SET "number" = "tenant_counts"."number" + 1;
-	UPDATE "tenant_counts" SET "number" = "number" - 1 WHERE "tenant" = new."tenant" AND "kind" = 'living' AND "slot" = new."not_after" / 3600000;
+CREATE FUNCTION "tenant_counts_changed"() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+	INSERT INTO "tenant_counts" SELECT n."tenant", 'revoked', n."revoked_at" / 86400000, count(*) FROM "after" n JOIN "before" o USING ("ordinal") WHERE n."kind" = 'leaf' AND n."status" = 'revoked' AND o."status" <> 'revoked' GROUP BY 1, 3 UNION ALL SELECT n."tenant", 'living', n."not_after" / 3600000, -count(*) FROM "after" n JOIN "before" o USING ("ordinal") WHERE n."kind" = 'leaf' AND n."status" = 'revoked' AND o."status" <> 'revoked' GROUP BY 1, 3 ON CONFLICT ("tenant", "kind", "slot") DO UPDATE SET "number" = "tenant_counts"."number" + excluded."number";
 	RETURN NULL;
 END $$;--> statement-breakpoint
 CREATE FUNCTION "tenant_counts_removed"() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-	UPDATE "tenant_counts" SET "number" = "number" - 1 WHERE "tenant" = old."tenant" AND "kind" = 'living' AND "slot" = old."not_after" / 3600000;
+	INSERT INTO "tenant_counts" SELECT "tenant", 'living', "not_after" / 3600000, -count(*) FROM "gone" WHERE "kind" = 'leaf' AND "status" <> 'revoked' GROUP BY 1, 3 ON CONFLICT ("tenant", "kind", "slot") DO UPDATE SET "number" = "tenant_counts"."number" + excluded."number";
 	RETURN NULL;
 END $$;--> statement-breakpoint
-CREATE TRIGGER "tenant_counts_added" AFTER INSERT ON "certificates" FOR EACH ROW WHEN (new."kind" = 'leaf') EXECUTE FUNCTION "tenant_counts_added"();--> statement-breakpoint
-CREATE TRIGGER "tenant_counts_revoked" AFTER UPDATE OF "status" ON "certificates" FOR EACH ROW WHEN (new."kind" = 'leaf' AND new."status" = 'revoked' AND old."status" <> 'revoked') EXECUTE FUNCTION "tenant_counts_revoked"();--> statement-breakpoint
-CREATE TRIGGER "tenant_counts_removed" AFTER DELETE ON "certificates" FOR EACH ROW WHEN (old."kind" = 'leaf' AND old."status" <> 'revoked') EXECUTE FUNCTION "tenant_counts_removed"();--> statement-breakpoint
+CREATE TRIGGER "tenant_counts_added" AFTER INSERT ON "certificates" REFERENCING NEW TABLE AS "added" FOR EACH STATEMENT EXECUTE FUNCTION "tenant_counts_added"();--> statement-breakpoint
+CREATE TRIGGER "tenant_counts_changed" AFTER UPDATE ON "certificates" REFERENCING OLD TABLE AS "before" NEW TABLE AS "after" FOR EACH STATEMENT EXECUTE FUNCTION "tenant_counts_changed"();--> statement-breakpoint
+CREATE TRIGGER "tenant_counts_removed" AFTER DELETE ON "certificates" REFERENCING OLD TABLE AS "gone" FOR EACH STATEMENT EXECUTE FUNCTION "tenant_counts_removed"();--> statement-breakpoint
 INSERT INTO "tenant_counts" SELECT "tenant", 'issued', "created_at" / 86400000, count(*) FROM "certificates" WHERE "kind" = 'leaf' GROUP BY 1, 3;--> statement-breakpoint
 INSERT INTO "tenant_counts" SELECT "tenant", 'living', "not_after" / 3600000, count(*) FROM "certificates" WHERE "kind" = 'leaf' AND "status" <> 'revoked' GROUP BY 1, 3;--> statement-breakpoint
 INSERT INTO "tenant_counts" SELECT "tenant", 'revoked', "revoked_at" / 86400000, count(*) FROM "certificates" WHERE "kind" = 'leaf' AND "status" = 'revoked' GROUP BY 1, 3;

@@ -97,9 +97,13 @@ function standingOf(session: Session): TenantWrites["standing"] {
  * Reads counters, the certificates that end within the current hour, and what is being signed; never the inventory.
  * The open intents come first, as a table of their own, so that no planner walks a CA's settled ones to find them.
  */
-function usedBy(session: Session): (tenant: TenantId, now: Instant) => Promise<Used> {
+export function usedQuery(session: Pick<Session, "dialect">): string {
   const at = (position: number) => placeholder(session, position);
-  const text = `
+  // One status at a time: only then is the end a bound in the index and not a filter over everything good.
+  const ending = (status: string, from: number) =>
+    `select count(*) from certificates where ca_id in (select id from mine) and kind = 'leaf'
+       and status = '${status}' and not_after >= ${at(from)} and not_after < ${at(from + 1)}`;
+  return `
     with open as materialized (select ca_id, created_at from intents
            where state = 'intended' and purpose in ('certificate', 'precertificate')),
          mine as materialized (select id from cas where tenant = ${at(1)})
@@ -108,20 +112,24 @@ function usedBy(session: Session): (tenant: TenantId, now: Instant) => Promise<U
          where tenant = ${at(2)} and kind = 'issued' and slot = ${at(3)}),
       (select coalesce(sum(number), 0) from tenant_counts
          where tenant = ${at(4)} and kind = 'living' and slot > ${at(5)}),
-      (select count(*) from certificates where ca_id in (select id from mine) and kind = 'leaf'
-         and status in ('good', 'held') and not_after >= ${at(6)} and not_after < ${at(7)}),
+      (${ending("good", 6)}), (${ending("held", 8)}),
       (select count(*) from open where ca_id in (select id from mine)),
-      (select count(*) from open where ca_id in (select id from mine) and created_at >= ${at(8)})`;
+      (select count(*) from open where ca_id in (select id from mine) and created_at >= ${at(10)})`;
+}
+
+function usedBy(session: Session): (tenant: TenantId, now: Instant) => Promise<Used> {
+  const text = usedQuery(session);
   return async (tenant, now) => {
     const day = dayOf(now);
     const hour = Math.floor(now / hourMilliseconds);
     const midnight = day * 24 * hourMilliseconds;
+    const thisHour = [now, (hour + 1) * hourMilliseconds];
     const found = await session.row(text, [
-      ...[tenant, tenant, day, tenant, hour, now, (hour + 1) * hourMilliseconds, midnight],
+      ...[tenant, tenant, day, tenant, hour, ...thisHour, ...thisHour, midnight],
     ]);
     assert(found !== undefined, "a query for sums gives a row");
-    const [issued = 0, later = 0, thisHour = 0, open = 0, openToday = 0] = found.map(Number);
-    return { today: issued + openToday, active: later + thisHour + open };
+    const [issued = 0, later = 0, good = 0, held = 0, open = 0, openToday = 0] = found.map(Number);
+    return { today: issued + openToday, active: later + good + held + open };
   };
 }
 
