@@ -58,6 +58,8 @@ export interface AppOptions {
   readonly log: Log;
   /** Shows or keeps the root password made up at the first start (CFG-6). */
   readonly keepRootPassword: (password: string) => void;
+  /** The main module, which runs `runThread` when it finds itself in a thread. */
+  readonly workerUrl?: string;
   /** True when pending PostgreSQL migrations may be applied. */
   readonly migrate?: boolean;
   /** Reads the configuration again, for preflight. */
@@ -98,7 +100,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     closing.push(() => directory.release());
     const metrics = new Metrics();
     const store = await openStore(storeOptions(config, options.migrate ?? false), {
-      ...{ clock: systemClock, random: systemRandom },
+      ...{ clock: systemClock, random: systemRandom, workerUrl: options.workerUrl },
       onFault: (sentence, error) => log.write("error", sentence, { error: describe(error) }),
     });
     closing.push(() => store.close());
@@ -158,7 +160,7 @@ function limitsOf(config: Config): Limits {
   const limits: Limits = {
     inForce: config,
     rates: new RateLimits({
-      settings: () => rateSettings(limits.inForce.rate_limit),
+      settings: rateSettings(() => limits.inForce.rate_limit),
       elapsedMs: () => systemStopwatch.elapsedMs(),
     }),
   };

@@ -81,8 +81,17 @@ export function keySettings(
   };
 }
 
-/** The rate tiers as the limiter takes them. */
-export const rateSettings = (of: Config["rate_limit"]): RateSettings => ({
+/** The rate tiers as the limiter takes them; it asks at every request, so the answer is kept while nothing changed. */
+export function rateSettings(of: () => Config["rate_limit"]): () => RateSettings {
+  let known: { readonly of: Config["rate_limit"]; readonly settings: RateSettings } | undefined;
+  return () => {
+    const inForce = of();
+    if (known?.of !== inForce) known = { of: inForce, settings: tiersOf(inForce) };
+    return known.settings;
+  };
+}
+
+const tiersOf = (of: Config["rate_limit"]): RateSettings => ({
   ...{ enabled: of.enabled, global: of.global, perIp: of.per_ip, perAccount: of.per_account },
   buckets: { maxKeys: of.max_keys, idleMs: of.idle_ttl_seconds * 1000 },
 });

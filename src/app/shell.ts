@@ -18,19 +18,19 @@ import { inspect } from "#app/preflight/inspect.ts";
 import type { Running } from "./running.ts";
 import { build } from "./version.ts";
 
-/** Runs one command line of this process and gives its exit code. */
-export function runShell(argv: readonly string[]): Promise<number> {
-  return runCli(argv, processIo, deps);
+/** Runs one command line of this process and gives its exit code; `workerUrl` is the main module, for threads. */
+export function runShell(argv: readonly string[], workerUrl: string): Promise<number> {
+  return runCli(argv, processIo, depsOf(workerUrl));
 }
 
-const deps: CliDeps = {
+const depsOf = (workerUrl: string): CliDeps => ({
   open: async (config) => {
     const tell = (line: string) => processIo.stderr.write(`${line}\n`);
     const keepRootPassword = passwordKeeper(config, tell);
     const app = await openApp({ config, build, log: logFor(config, "warn"), keepRootPassword });
     return { fetch: (request) => app.fetch(request), close: () => app.close() };
   },
-  serve: serveUntilStopped,
+  serve: (request) => serveUntilStopped(request, workerUrl),
   migrate,
   preflight: inspect,
   version: {
@@ -38,16 +38,17 @@ const deps: CliDeps = {
     schema_version: newestSchema(),
   },
   osUser: osUser(),
-};
+});
 
 /** Serves until SIGTERM or SIGINT; a second signal exits at once (PRC-2). */
-async function serveUntilStopped(request: ServeRequest): Promise<number> {
+async function serveUntilStopped(request: ServeRequest, workerUrl: string): Promise<number> {
   const { config } = request;
   const log = logFor(config, config.log.level);
   for (const warning of request.warnings) log.write("warn", "config_warning", { warning });
   const keepRootPassword = passwordKeeper(config, (line) => console.log(line));
   const { migrate: mayMigrate, read } = request;
-  const app = await openApp({ config, build, log, keepRootPassword, migrate: mayMigrate, read });
+  const ways = { keepRootPassword, workerUrl, migrate: mayMigrate, read };
+  const app = await openApp({ config, build, log, ...ways });
   const running = await app.serve({
     cleartext: request.cleartext,
     digest: request.digest,

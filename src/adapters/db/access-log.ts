@@ -2,6 +2,7 @@
 
 import type { Instant } from "#core/time.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
+import type { AccessLogThread } from "./access-log-thread.ts";
 import { bulkInserter, type Session } from "./session.ts";
 
 /** The buffer and its lazy writer; `dropped` counts the rows that never reached the table. */
@@ -9,6 +10,8 @@ export class AccessLog {
   readonly #writer: Session;
   readonly #insert: (rows: readonly AccessLogRow[]) => Promise<void>;
   readonly #run: (unit: () => Promise<void>) => Promise<void>;
+  readonly #thread: Pick<AccessLogThread, "write"> | undefined;
+  readonly #runAlone: (unit: () => Promise<void>) => Promise<void>;
   readonly #onFault: (sentence: string, error: unknown) => void;
   #rows: AccessLogRow[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -19,11 +22,17 @@ export class AccessLog {
   constructor(deps: {
     writer: Session;
     run: (unit: () => Promise<void>) => Promise<void>;
+    /** Runs what writes by itself, while no transaction is open and none is begun. */
+    runAlone: (unit: () => Promise<void>) => Promise<void>;
+    /** Writes in place of this thread when there is much to write. */
+    thread?: Pick<AccessLogThread, "write"> | undefined;
     onFault: (sentence: string, error: unknown) => void;
   }) {
     this.#writer = deps.writer;
     this.#insert = bulkInserter(deps.writer, deps.writer.t.accessLog);
     this.#run = deps.run;
+    this.#runAlone = deps.runAlone;
+    this.#thread = deps.thread;
     this.#onFault = deps.onFault;
   }
 
@@ -71,7 +80,7 @@ export class AccessLog {
     do {
       const rows = this.#rows.splice(0, batchRows);
       try {
-        await this.#run(() => this.#insert(rows));
+        await this.#store(rows);
       } catch (error) {
         // Lazily written by contract: the loss is counted, and requests go on.
         this.dropped += rows.length;
@@ -79,6 +88,19 @@ export class AccessLog {
       }
     } while (this.#rows.length >= batchRows);
     this.#busy = false;
+  }
+
+  async #store(rows: readonly AccessLogRow[]): Promise<void> {
+    const thread = rows.length === batchRows ? this.#thread : undefined;
+    if (thread !== undefined) {
+      try {
+        await this.#runAlone(() => thread.write(rows));
+        return;
+      } catch (error) {
+        this.#onFault("the thread of the access log failed; its rows are written here", error);
+      }
+    }
+    await this.#run(() => this.#insert(rows));
   }
 }
 

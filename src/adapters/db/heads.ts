@@ -15,6 +15,8 @@ import { tenantWrites } from "./tenants.ts";
 export interface StoreDependencies {
   readonly clock: Clock;
   readonly random: Random;
+  /** The main module, for threads; without it there are none. */
+  readonly workerUrl?: string | undefined;
   /** Told of what no caller can be told: a lost batch, a failing listener, lost access log rows. */
   readonly onFault?: (sentence: string, error: unknown) => void;
 }

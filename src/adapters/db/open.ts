@@ -1,6 +1,7 @@
 /** Opens the store: connect, bring the schema up to date or refuse, verify where the chains end. */
 
 import type { Store } from "#domain/store.ts";
+import { AccessLogThread } from "./access-log-thread.ts";
 import { storedHeads } from "./audit.ts";
 import type { Engine } from "./engine.ts";
 import { fillEmpty, type StoreDependencies, verifyHeads } from "./heads.ts";
@@ -30,7 +31,15 @@ export async function openStore(
 
 async function openOnSqlite(options: SqliteOptions, owner: number, deps: StoreDependencies) {
   const engine = openSqlite(options);
-  return started(engine, owner, deps, (fill) => migrateSqlite(engine, options, fill));
+  const { path, busyTimeoutMs, readOnly } = options;
+  const job = { accessLog: { path, busyTimeoutMs } };
+  const thread =
+    deps.workerUrl === undefined || readOnly === true
+      ? undefined
+      : new AccessLogThread(deps.workerUrl, job);
+  return started(engine, owner, { ...deps, thread }, (fill) =>
+    migrateSqlite(engine, options, fill),
+  );
 }
 
 async function openOnPostgres(options: PostgresOptions, owner: number, deps: StoreDependencies) {
@@ -41,7 +50,7 @@ async function openOnPostgres(options: PostgresOptions, owner: number, deps: Sto
 async function started(
   engine: Engine,
   owner: number,
-  deps: StoreDependencies,
+  deps: StoreDependencies & { readonly thread?: AccessLogThread | undefined },
   migrate: (fill: () => Promise<void>) => Promise<void>,
 ): Promise<Store & Administration> {
   try {
@@ -52,7 +61,8 @@ async function started(
     const { eventSeq: seen } = await storedHeads(engine.reader);
     const schemaVersion = (await appliedMigrations(engine.reader)).length;
     const onFault = deps.onFault ?? (() => {});
-    return await storeOver({ engine, journal, owner, seen, schemaVersion, onFault });
+    const { thread } = deps;
+    return await storeOver({ engine, journal, owner, seen, schemaVersion, thread, onFault });
   } catch (error) {
     await engine.close();
     throw error;

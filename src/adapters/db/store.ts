@@ -5,6 +5,7 @@ import type { AccessLogRow } from "#domain/audit/store.ts";
 import type { Reads, Store, Unit } from "#domain/store.ts";
 import { accessReads, accessWrites } from "./access.ts";
 import { AccessLog } from "./access-log.ts";
+import type { AccessLogThread } from "./access-log-thread.ts";
 import { accessLogReads } from "./access-log-reads.ts";
 import { auditReads } from "./audit.ts";
 import { bulkReads, bulkWrites } from "./bulk.ts";
@@ -43,6 +44,8 @@ export interface StoreDeps {
   /** The last event committed before this store looked. */
   readonly seen: number;
   readonly schemaVersion: number;
+  /** Where much of the access log is written; without it every row is written by this thread. */
+  readonly thread?: AccessLogThread | undefined;
   readonly onFault: (sentence: string, error: unknown) => void;
 }
 
@@ -60,7 +63,9 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
   };
   const queue = new GroupCommit({ engine, journal, committed, onFault });
   const run = (unit: () => Promise<void>) => queue.run(unit);
-  const accessLog = new AccessLog({ writer: engine.writer, run, onFault });
+  const runAlone = (unit: () => Promise<void>) => queue.runAlone(unit);
+  const { thread } = deps;
+  const accessLog = new AccessLog({ writer: engine.writer, run, runAlone, thread, onFault });
   const unit = unitOf(deps, memo);
   await engine.listen((seq) => feed.wake(seq));
   return {
@@ -74,6 +79,7 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
     ping: () => guarded(() => pinged(engine, queue))(),
     close: async () => {
       await accessLog.flush();
+      await thread?.close();
       await queue.close();
       feed.stop();
       await engine.close();

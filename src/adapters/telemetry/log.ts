@@ -21,6 +21,7 @@ export class ProcessLog implements Log {
   readonly #gathered = Buffer.allocUnsafe(gatheredMax);
   #length = 0;
   #timer: Timer | undefined;
+  #head = { time: "", level: "" as LogLevel | "", message: "", text: "" };
   /** The time of the last line; many lines share a millisecond. */
   #time = { at: -1, text: "" };
 
@@ -52,7 +53,7 @@ export class ProcessLog implements Log {
 
   /** The facts are written as the object they are, whose brace then becomes the comma: no string is copied twice. */
   #json(level: LogLevel, message: string, facts: Readonly<Record<string, unknown>>): void {
-    const head = `{"time":"${this.#now()}","level":"${level}","msg":${JSON.stringify(message)}`;
+    const head = this.#headOf(level, message);
     const members = JSON.stringify(facts);
     if (members === "{}" || !this.#room(head.length + members.length + 1)) {
       this.#gather(members === "{}" ? `${head}}\n` : `${head},${members.slice(1)}\n`);
@@ -62,7 +63,17 @@ export class ProcessLog implements Log {
     const brace = this.#length;
     this.#put(members);
     this.#gathered[brace] = comma;
-    this.#put("\n");
+    this.#gathered[this.#length++] = lineFeed;
+  }
+
+  /** Many lines share level, message and millisecond. */
+  #headOf(level: LogLevel, message: string): string {
+    const time = this.#now();
+    const last = this.#head;
+    if (last.time === time && last.message === message && last.level === level) return last.text;
+    const text = `{"time":"${time}","level":"${level}","msg":${JSON.stringify(message)}`;
+    this.#head = { time, level, message, text };
+    return text;
   }
 
   /** A line longer than the whole buffer is written by itself. */
@@ -106,3 +117,4 @@ const rank: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, e
 const gatherMs = 50;
 const gatheredMax = 65_536;
 const comma = 0x2c;
+const lineFeed = 0x0a;

@@ -1,0 +1,85 @@
+/** The access log of a busy SQLite instance is written by a thread of its own, so that no request pays for its rows. */
+
+import { Worker } from "node:worker_threads";
+
+import type { AccessLogRow } from "#domain/audit/store.ts";
+
+/** What the thread is started with; tells it from other threads of the binary. */
+export interface AccessLogJob {
+  readonly accessLog: { readonly path: string; readonly busyTimeoutMs: number };
+}
+
+/** True for the data a thread of this kind is started with. */
+export const isAccessLogJob = (job: unknown): job is AccessLogJob =>
+  typeof job === "object" && job !== null && "accessLog" in job;
+
+/** Writes rows in another thread, started at the first of them. One call at a time, and nobody else writes meanwhile. */
+export class AccessLogThread {
+  readonly #workerUrl: string;
+  readonly #job: AccessLogJob;
+  #worker: Worker | undefined;
+  #waiting: { readonly done: () => void; readonly failed: (error: Error) => void } | undefined;
+
+  /** `workerUrl` is the main module, which runs `runAccessLogJob` when it finds itself in such a thread. */
+  constructor(workerUrl: string, job: AccessLogJob) {
+    this.#workerUrl = workerUrl;
+    this.#job = job;
+  }
+
+  /** Resolves when the rows are committed; rejects with the reason why they are not. */
+  write(rows: readonly AccessLogRow[]): Promise<void> {
+    const worker = this.#started();
+    return new Promise((done, failed) => {
+      this.#waiting = { done, failed };
+      worker.postMessage(rows.map(packed).join(separator));
+    });
+  }
+
+  /** Ends the thread; the rows written before are in the file. */
+  async close(): Promise<void> {
+    const worker = this.#worker;
+    this.#worker = undefined;
+    if (worker === undefined) return;
+    const ended = new Promise((resolve) => worker.once("exit", resolve));
+    worker.postMessage(endOfRows);
+    await ended;
+  }
+
+  #started(): Worker {
+    if (this.#worker !== undefined) return this.#worker;
+    const worker = new Worker(new URL(this.#workerUrl), { workerData: this.#job });
+    worker.on("message", (fault: string) => this.#answered(fault === "" ? undefined : fault));
+    worker.on("error", (error) => this.#answered(String(error)));
+    worker.on("exit", () => {
+      if (this.#worker === worker) this.#worker = undefined;
+      this.#answered("the thread of the access log ended");
+    });
+    this.#worker = worker;
+    return worker;
+  }
+
+  #answered(fault: string | undefined): void {
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    if (fault === undefined) waiting?.done();
+    else waiting?.failed(new Error(fault));
+  }
+}
+
+/** One row as text: copying one long text to a thread costs less than copying its thousands of members. */
+function packed(row: AccessLogRow): string {
+  const { at, requestId, subject, method, route, path, status, durationMs, bytesOut } = row;
+  const head = `${at}${separator}${requestId}${separator}${subject}${separator}${method}${separator}${route}`;
+  const rest = `${path}${separator}${status}${separator}${durationMs}${separator}${bytesOut}`;
+  return `${head}${separator}${rest}${separator}${row.ip}${separator}${row.userAgent}`;
+}
+
+/** No text of a row holds a NUL: the log takes it out of what strangers send. */
+export const separator = "\0";
+/** Not a row, and so the end of them. */
+export const endOfRows = "";
+/** Members of a row, in the order they are packed. */
+export const rowColumns = [
+  ...(["at", "request_id", "subject", "method", "route", "path"] as const),
+  ...(["status", "duration_ms", "bytes_out", "ip", "user_agent"] as const),
+];

@@ -1,0 +1,13 @@
+/** What the binary does when it finds itself in a thread: the job it was given. */
+
+import { workerData } from "node:worker_threads";
+
+import { runAccessLogJob } from "#adapters/db/access-log-job.ts";
+import { isAccessLogJob } from "#adapters/db/access-log-thread.ts";
+import { runSignerWorker } from "#adapters/keys/signer/main.ts";
+
+/** Runs the job until it ends. */
+export async function runThread(): Promise<void> {
+  if (isAccessLogJob(workerData)) runAccessLogJob(workerData);
+  else await runSignerWorker();
+}
