@@ -21,7 +21,7 @@ export class ProcessLog implements Log {
   readonly #gathered = Buffer.allocUnsafe(gatheredMax);
   #length = 0;
   #timer: Timer | undefined;
-  #head = { time: "", level: "" as LogLevel | "", message: "", text: "" };
+  #head: LineHead = { time: "", level: "debug", message: "", text: "" };
   /** The time of the last line; many lines share a millisecond. */
   #time = { at: -1, text: "" };
 
@@ -97,6 +97,14 @@ export class ProcessLog implements Log {
     if (at !== this.#time.at) this.#time = { at, text: new Date(at).toISOString() };
     return this.#time.text;
   }
+}
+
+/** The beginning of a line, with what it was made of. */
+interface LineHead {
+  readonly time: string;
+  readonly level: LogLevel;
+  readonly message: string;
+  readonly text: string;
 }
 
 /** Control characters are written as JSON escapes, so that no fact can forge a line or drive a terminal. */
