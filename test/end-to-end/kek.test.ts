@@ -85,6 +85,9 @@ describe("with a label, on the token", () => {
     ];
     const made = await instance.cli("ca", "init-root", "--label", "hybrid", "--cn", "H", ...wish);
     expect(made.stderr).toBe("");
+    const metrics = await (await instance.fetch("/metrics")).text();
+    const sealed = 'pki_envelope_operations_total{operation="encrypt",result="success"}';
+    expect(metrics).toContain(`${sealed} 1`);
     const { code, stdout } = await instance.cli("keys", "inventory", "--strict", "--json");
     const { items, ...counts } = JSON.parse(stdout);
     expect([code, counts]).toMatchObject([0, { extractable_count: 0, unbound_count: 0 }]);

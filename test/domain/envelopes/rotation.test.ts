@@ -207,6 +207,18 @@ describe("V-12: the known value", () => {
     expect(said).toContain("kek_unavailable");
   });
 
+  test("an instance does not begin without a KEK, and one that has begun waits for it", async () => {
+    world.keys.keks.generate = async () => {
+      throw refuse("key_unavailable", { retry_after: 2 });
+    };
+    await expect(check()).rejects.toThrow("The first KEK cannot be made");
+    await world.store.atomically((tx) =>
+      tx.audit.appendLedger({ kind: "genesis", timestamp: "2027-01-01T00:00:00.000000Z" }),
+    );
+    await check();
+    expect(said).toContain("kek_unavailable");
+  });
+
   test("under a label that is no longer set, or a provider that is gone, is a wrong setting", async () => {
     const { store, keys, clock } = world;
     const labelled = new Keks({ store, keys, clock, provider: "software", family: "pkid-kek" });

@@ -8,8 +8,10 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   renameSync,
+  statSync,
   unlinkSync,
   writeSync,
 } from "node:fs";
@@ -22,6 +24,19 @@ export function privateDirectory(path: string): void {
   mkdirSync(path, { recursive: true, mode: 0o700 });
   if ((lstatSync(path).mode & 0o077) === 0) return;
   throw new LaunchFault("configuration", "The key store directory is open to others.");
+}
+
+/**
+ * Removes what a crash left between a temporary file and its rename. Young ones stay: another process that shares the
+ * directory may be about to rename them.
+ */
+export function removeLeftovers(directory: string): void {
+  for (const name of readdirSync(directory)) {
+    if (!name.startsWith(temporaryPrefix)) continue;
+    const path = join(directory, name);
+    const age = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
+    if (age > leftoverAfterMs) removeDurably(path);
+  }
 }
 
 /** Writes a new file of mode 0600 durably: temporary file, fsync, rename, fsync of the directory. */
@@ -75,7 +90,7 @@ export const isErrno = (fault: unknown, name: string): boolean =>
 
 function writeTemporary(path: string, content: Uint8Array): string {
   const unique = crypto.randomUUID();
-  const temporary = join(dirname(path), `.new-${unique}`);
+  const temporary = join(dirname(path), `${temporaryPrefix}${unique}`);
   const file = openSync(temporary, "wx", 0o600);
   try {
     let written = 0;
@@ -95,3 +110,6 @@ function syncDirectory(path: string): void {
     closeSync(directory);
   }
 }
+
+const temporaryPrefix = ".new-";
+const leftoverAfterMs = 600_000;

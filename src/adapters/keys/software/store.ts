@@ -19,6 +19,7 @@ import {
   privateDirectory,
   readSmall,
   removeDurably,
+  removeLeftovers,
   writeDurably,
 } from "./files.ts";
 import { kekNames, SealedKeks } from "./keks.ts";
@@ -53,6 +54,7 @@ export class SealedKeys {
     this.#link = link;
     this.#directory = settings.keystoreDir;
     privateDirectory(this.#directory);
+    removeLeftovers(this.#directory);
     const idPath = join(this.#directory, "store-id");
     createDurably(idPath, Buffer.from(crypto.randomUUID()));
     this.storeId = readSmall(idPath, 64)?.toString("utf8") ?? "";

@@ -5,11 +5,13 @@ import { generateKeyPairSync } from "node:crypto";
 import {
   chmodSync,
   copyFileSync,
+  existsSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -65,6 +67,15 @@ describe("a sealed key file", () => {
     expect(content.includes(secret.subarray(40, 60))).toBe(false);
     expect(content.includes(secret.toString("base64").slice(48, 80))).toBe(false);
     expect(readdirSync(settings.keystoreDir).filter((name) => name.startsWith("."))).toEqual([]);
+  });
+
+  test("half-written by a crash is cleared away when nobody can be writing it any more", () => {
+    const [old, young] = ["old", "young"].map((name) => join(settings.keystoreDir, `.new-${name}`));
+    if (old === undefined || young === undefined) throw new Error("two are named");
+    for (const path of [old, young]) writeFileSync(path, "{");
+    utimesSync(old, 0, 0);
+    sealedStore(settings);
+    expect([existsSync(old), existsSync(young)]).toEqual([false, true]);
   });
 
   const octetMembers = ["wrapped_dek", "nonce", "commit", "ciphertext"] as const;
