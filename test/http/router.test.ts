@@ -120,7 +120,8 @@ describe("paths", () => {
     expect([...reachable("public")].sort()).toEqual(
       [
         ...["ca.certificate", "ca.chain", "ca.chains", "ca.cross_chain"],
-        ...["crl.read", "ocsp.get", "ocsp.post"],
+        ...["crl.read", "crl.delta", "crl.partition", "crl.partition_delta"],
+        ...["ocsp.get", "ocsp.post"],
       ].sort() as OperationName[],
     );
   });
