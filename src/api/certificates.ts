@@ -148,6 +148,7 @@ function certificateJson(record: CertificateRecord, now: Instant, outlived: Read
     ...ctMembers(record),
     ...(marker === "" ? {} : { marker }),
     public_key_fingerprint: fingerprintOf(record.spkiSha256),
+    ...(record.crlPartition === undefined ? {} : { crl_partition: record.crlPartition }),
   };
 }
 

@@ -62,6 +62,11 @@ export interface InstanceWrites {
 
 export interface Store {
   readonly dialect: "sqlite" | "postgres";
+  /**
+   * Does work of this name while no other replica does: a lease that ends with the work, or with its holder. Who waits
+   * longer than a minute works beside it, so work must be right without it too, only wasteful.
+   */
+  exclusively<T>(name: string, work: () => Promise<T>): Promise<T>;
   readonly read: Reads;
   /**
    * Runs the unit and commits it durably with others that wait (group commit); resolves only after the commit.

@@ -155,4 +155,12 @@ export function crlContract(
       expect(await view.listed(home, { number: 4, modulus: 8 }, 9, undefined)).toEqual([]);
     });
   });
+
+  test("exclusive work gives what it gives, and fails as it fails", async () => {
+    const { store } = given();
+    expect(await store.exclusively("one", async () => 7)).toBe(7);
+    const failing = store.exclusively("one", () => Promise.reject(new Error("no")));
+    await expect(failing).rejects.toThrow("no");
+    expect(await store.exclusively("one", async () => 8)).toBe(8);
+  });
 }

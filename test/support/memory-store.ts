@@ -43,6 +43,7 @@ export function openMemoryStore(): MemoryStore {
   const accessLog: AccessLogRow[] = [];
   const store: MemoryStore = {
     dialect: "sqlite",
+    exclusively: (_name, work) => work(),
     state,
     accessLog,
     beforeWrite: () => {},

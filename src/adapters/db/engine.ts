@@ -11,6 +11,8 @@ export interface Engine {
   readonly writer: Session;
   /** Calls `read` with a session that sees one committed state until `read` ends, whatever is committed meanwhile. */
   view<T>(read: (session: Session) => Promise<T>): Promise<T>;
+  /** As the store's. */
+  exclusively<T>(name: string, work: () => Promise<T>): Promise<T>;
   /** Starts a transaction that holds the head row, and gives that row as committed. */
   begin(): Promise<Readonly<Heads>>;
   /** May be sent ahead of its answer: a failure shows at the next statement or at the commit. */

@@ -86,6 +86,23 @@ export class PostgresEngine implements Engine {
     }
   }
 
+  async exclusively<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const connection = await this.#pool.reserve();
+    try {
+      await connection.unsafe(`set lock_timeout = ${leaseMilliseconds}`);
+      // A session that ends, however it ends, leaves the lock to the next in line.
+      await connection
+        .unsafe("select pg_advisory_lock($1::int, hashtext($2))", [leaseClass, name])
+        .catch(unlessWaitedTooLong);
+      return await work();
+    } finally {
+      await connection.unsafe("select pg_advisory_unlock_all(); reset lock_timeout").then(
+        () => connection.release(),
+        () => connection.close(),
+      );
+    }
+  }
+
   async begin(): Promise<Readonly<Heads>> {
     await this.connect();
     // A server that vanishes without a word would hold the queue for as long as TCP hopes.
@@ -248,7 +265,16 @@ function joined<T>(read: () => Promise<T>): () => Promise<T> {
   };
 }
 
+function unlessWaitedTooLong(error: unknown): void {
+  if (!(error instanceof SQL.PostgresError) || error.errno !== lockNotAvailable) throw error;
+}
+
 const tables = defineTables(postgresKit);
+/** First half of the advisory locks that are leases; the second is the hash of what they are for. */
+const leaseClass = presenceClass + 1;
+const leaseMilliseconds = 60_000;
+/** SQLSTATE lock_not_available. */
+const lockNotAvailable = "55P03";
 const channel = "pkid_events";
 const batchMilliseconds = 15_000;
 const pingMilliseconds = 3000;

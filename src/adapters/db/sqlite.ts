@@ -52,6 +52,8 @@ export function openSqlite(options: SqliteOptions): SqliteEngine {
         viewing.close();
       }
     },
+    // The data-directory lock leaves no other process.
+    exclusively: (_name, work) => work(),
     begin: async () => {
       if (options.readOnly) throw storageUnavailable(new Error("opened for reading only"));
       begin.run();

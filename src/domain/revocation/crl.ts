@@ -122,29 +122,77 @@ export class CrlPublisher {
    * call waits for it and starts, or joins, one more. Refuses `key_unavailable`, `overloaded`, `storage_unavailable`.
    */
   async publishBase(ca: CaRecord, by: Origin, scope = fullScope): Promise<CrlHead> {
-    return await this.#next(`${ca.id}/${scope}/base`, async () => {
-      const before = await this.#deps.store.read.revocations.crlHead(ca.id, scope, "base");
-      const crl = await this.#builder.build({ ca, by, scope, base: undefined });
-      if (before !== undefined) await this.#prune(before);
-      return crl;
-    });
+    return await this.#next(`${ca.id}/${scope}/base`, () => this.#buildBase(ca, by, scope));
   }
 
   /** Signs a delta likewise; without an unexpired base it makes one first (CRL-5). */
   async publishDelta(ca: CaRecord, by: Origin, scope = fullScope): Promise<CrlHead> {
     const published = await this.published(ca.id, scope, "base");
     if (published === undefined) await this.publishBase(ca, by, scope);
-    return await this.#next(`${ca.id}/${scope}/delta`, async () => {
-      const base = await this.#deps.store.read.revocations.crlHead(ca.id, scope, "base");
-      if (base === undefined) throw refuse("crl_unavailable", { retry_after: restSeconds });
-      return await this.#builder.build({ ca, by, scope, base });
-    });
+    return await this.#next(`${ca.id}/${scope}/delta`, () => this.#buildDelta(ca, by, scope));
+  }
+
+  /**
+   * Has a list signed that is due, by whichever replica comes first: one that covers all that was committed before the
+   * call and was published after it will do. A base brings its delta with it.
+   */
+  async renew(ca: CaRecord, scope: string, kind: CrlKind): Promise<void> {
+    if (kind === "base") await this.#shared(ca, scope, "base");
+    await this.#shared(ca, scope, "delta");
+  }
+
+  async #shared(ca: CaRecord, scope: string, kind: CrlKind): Promise<CrlHead> {
+    const by = systemOrigin("crl");
+    const key = `${ca.id}/${scope}`;
+    if (kind === "base") {
+      return await this.#next(`${key}/base`, () => this.#buildBase(ca, by, scope, "shared"));
+    }
+    const base = await this.published(ca.id, scope, "base");
+    if (base === undefined) await this.#shared(ca, scope, "base");
+    return await this.#next(`${key}/delta`, () => this.#buildDelta(ca, by, scope, "shared"));
   }
 
   /** True when half of the CRL's life is over, or there is none (CRL-3). */
   renewable(head: CrlHead | undefined): boolean {
     if (head === undefined) return true;
     return this.#deps.clock.now() >= (head.thisUpdate + head.nextUpdate) / 2;
+  }
+
+  async #buildBase(ca: CaRecord, by: Origin, scope: string, sharing?: "shared"): Promise<CrlHead> {
+    return await this.#leased(ca.id, scope, "base", sharing, async (before) => {
+      const crl = await this.#builder.build({ ca, by, scope, base: undefined });
+      if (before !== undefined) await this.#prune(before);
+      return crl;
+    });
+  }
+
+  async #buildDelta(ca: CaRecord, by: Origin, scope: string, sharing?: "shared"): Promise<CrlHead> {
+    return await this.#leased(ca.id, scope, "delta", sharing, async () => {
+      const base = await this.#deps.store.read.revocations.crlHead(ca.id, scope, "base");
+      if (base === undefined) throw unavailable();
+      return await this.#builder.build({ ca, by, scope, base });
+    });
+  }
+
+  /** One build of a list at a time across replicas (CRL-13). */
+  async #leased(
+    ca: CaId,
+    scope: string,
+    kind: CrlKind,
+    sharing: "shared" | undefined,
+    build: (before: CrlHead | undefined) => Promise<CrlHead>,
+  ): Promise<CrlHead> {
+    const { store } = this.#deps;
+    const { revocations } = store.read;
+    const before = await revocations.crlHead(ca, scope, kind);
+    const sequence = await revocations.sequence();
+    return await store.exclusively(`${ca}/${scope}/${kind}`, async () => {
+      const now = await revocations.crlHead(ca, scope, kind);
+      const anew = now !== undefined && now.number > (before?.number ?? 0);
+      if (sharing === undefined || !anew || now.sequence < sequence) return await build(now);
+      const base = kind === "base" ? now : await revocations.crlHead(ca, scope, "base");
+      return kind === "base" || now.base === base?.number ? now : await build(now);
+    });
   }
 
   #unexpired(head: CrlHead | undefined): CrlHead | undefined {
@@ -158,12 +206,9 @@ export class CrlPublisher {
     if (now < (this.#restingUntil.get(key) ?? now)) throw unavailable();
     // Who asks while one is built is given that one: none was published, so it is as new as any.
     const running = this.#builds.get(key)?.running;
-    const by = systemOrigin("crl");
     try {
       if (running !== undefined) return await running;
-      return kind === "base"
-        ? await this.publishBase(ca, by, scope)
-        : await this.publishDelta(ca, by, scope);
+      return await this.#shared(ca, scope, kind);
     } catch (error) {
       this.#restingUntil.set(key, addSeconds(now, restSeconds));
       if (error instanceof Problem) throw unavailable();

@@ -9,14 +9,13 @@ import type { CrlPublisher } from "./crl.ts";
 import type { RevocationChange } from "./revoke.ts";
 import { type CrlScopes, fullScope, partitionScope, scopesOf } from "./scopes.ts";
 import type { CrlHead, CrlKind } from "./store.ts";
-import { systemOrigin } from "./system-origin.ts";
 import { isCaCertificate } from "./transitions.ts";
 
 interface Deps {
   readonly store: Store;
   readonly clock: Clock;
   readonly scopes: CrlScopes;
-  readonly publisher: Pick<CrlPublisher, "publish" | "publishDelta" | "published" | "renewable">;
+  readonly publisher: Pick<CrlPublisher, "renew" | "published" | "renewable">;
   /** `crl.refresh_after_revocation_seconds`. */
   readonly refreshAfterRevocationSeconds: number;
   /** Asks for `deltas` now, and for `bases` too when one is due at once. */
@@ -198,10 +197,8 @@ export class CrlRefresh {
 
   async #publish(ca: CaRecord, scope: string, kind: CrlKind): Promise<boolean> {
     const { publisher } = this.#deps;
-    const by = systemOrigin("crl");
     try {
-      if (kind === "base") await publisher.publish(ca, by, scope);
-      else await publisher.publishDelta(ca, by, scope);
+      await publisher.renew(ca, scope, kind);
       return true;
     } catch (error) {
       // One CA whose key is away must not keep the others from publishing.

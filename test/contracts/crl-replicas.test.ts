@@ -1,0 +1,145 @@
+/** CRLs built by two replicas over one PostgreSQL: one build at a time, numbers that only rise, and one truth. */
+
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+
+import fc from "fast-check";
+
+import { parseSerial } from "#core/ids.ts";
+import { parseCrl } from "#core/x509/crl.ts";
+import { openRevocation, type Revocation } from "#domain/revocation/open.ts";
+import { belongs, rememberShards } from "#domain/revocation/scopes.ts";
+import type { Store } from "#domain/store.ts";
+import { seededRandom } from "#test/support/ports.ts";
+import { startPostgres } from "#test/support/postgres.ts";
+import { revocationDefaults, rootOrigin, smallCa } from "#test/support/small-ca.ts";
+import { postgresDatabase } from "#test/support/stores.ts";
+
+setDefaultTimeout(120_000);
+const server = await startPostgres();
+afterAll(() => server.stop());
+
+/** Two processes with the same key over one database. */
+async function replicas(shards = 0) {
+  const small = await smallCa();
+  const database = await postgresDatabase(server);
+  const stores = [await database.open(), await database.open()] as const;
+  await stores[0].atomically((tx) => tx.cas.insert(small.ca));
+  await rememberShards(stores[0], shards);
+  const { keys, clock, ca } = small;
+  const crl = { ...revocationDefaults.crl, shards, urlBase: "http://crl.example" };
+  const open = (store: Store): Revocation =>
+    openRevocation({
+      ...{ store, keys, clock, random: seededRandom(), wake: () => {} },
+      settings: { ...revocationDefaults, crl },
+      publicProfile: () => false,
+      signCertificate: () => Promise.reject(new Error("no responder here")),
+      counts: { add: () => {} },
+      onFailure: () => {},
+    });
+  const [one, two] = [open(stores[0]), open(stores[1])];
+  const close = () => Promise.all(stores.map((store) => store.close()));
+  return { one, two, stores, database, keys, clock, ca, close };
+}
+
+test("work of one name is done by one replica at a time", async () => {
+  const { stores, close } = await replicas();
+  const order: string[] = [];
+  const work = (store: Store, name: string) =>
+    store.exclusively("the same", async () => {
+      order.push(`${name} begins`);
+      await store.ping();
+      order.push(`${name} ends`);
+    });
+  await Promise.all([work(stores[0], "a"), work(stores[1], "b"), work(stores[0], "c")]);
+  const pairs = [0, 2, 4].map((at) => order.slice(at, at + 2).map((line) => line.slice(0, 1)));
+  expect(pairs.every(([first, second]) => first === second)).toBe(true);
+  await close();
+});
+
+test("a holder whose connection dies lets go, while it thinks it works", async () => {
+  const { stores, database, close } = await replicas();
+  const { promise: working, resolve: stop } = Promise.withResolvers<void>();
+  const { promise: holding, resolve: held } = Promise.withResolvers<void>();
+  const holder = stores[0].exclusively("held", async () => {
+    held();
+    await working;
+    return "done";
+  });
+  await holding;
+  await database.query(
+    `select pg_terminate_backend(pid) from pg_locks
+      where locktype = 'advisory' and granted and classid = ${0x706b6965}`,
+  );
+  expect(await stores[1].exclusively("held", async () => "next")).toBe("next");
+  stop();
+  expect(await holder).toBe("done");
+  await close();
+});
+
+test("replicas that renew the same lists at once sign each once", async () => {
+  const { one, two, stores, ca, close } = await replicas();
+  await Promise.all([one.refresh.renewals(), two.refresh.renewals()]);
+  const numbers = async () => {
+    const { revocations } = stores[0].read;
+    const base = await revocations.crlHead(ca.id, "full", "base");
+    const delta = await revocations.crlHead(ca.id, "full", "delta");
+    return [base?.number, delta?.number];
+  };
+  expect(await numbers()).toEqual([1, 2]);
+  await close();
+});
+
+test("whatever two replicas revoke and publish at once, base and delta are the table in the end", async () => {
+  const world = await replicas(3);
+  const { ca, clock, close } = world;
+  let next = 1;
+  const steps = fc.array(
+    fc.record({
+      replica: fc.constantFrom("one", "two"),
+      action: fc.constantFrom("revoke", "revoke", "base", "delta"),
+      scope: fc.constantFrom("full", "partition-0", "partition-2"),
+    }),
+    { minLength: 4, maxLength: 14 },
+  );
+  await fc.assert(
+    fc.asyncProperty(steps, async (history) => {
+      clock.advance(1);
+
+      await Promise.all(
+        history.map(async ({ replica, action, scope }) => {
+          const { revoker, publisher } = world[replica as "one" | "two"]; // One of the two above.
+          if (action === "revoke") {
+            const serial = parseSerial(String(next++));
+            const request = { ca, serial, origin: rootOrigin, mayManageCa: true };
+            await revoker.revoke(request, "superseded");
+          } else if (action === "base") {
+            await publisher.publishBase(ca, rootOrigin, scope);
+          } else await publisher.publishDelta(ca, rootOrigin, scope);
+        }),
+      );
+      for (const scope of ["full", "partition-0", "partition-2"]) await agrees(world, scope, next);
+    }),
+    { numRuns: 12 },
+  );
+  await close();
+});
+
+async function agrees(
+  { one, two, ca }: Awaited<ReturnType<typeof replicas>>,
+  scope: string,
+  next: number,
+): Promise<void> {
+  const { number } = await one.publisher.publishDelta(ca, rootOrigin, scope);
+  const { base, delta } = await two.publisher.newest(ca.id, scope);
+  expect(delta?.number).toBe(number);
+  if (base === undefined || delta === undefined) throw new Error("both are published");
+  const lists = await Promise.all([base, delta].map((head) => two.publisher.der(head)));
+  const listed = lists.flatMap((der) => parseCrl(der).entries.map((entry) => entry.serial));
+  const everUsed = await two.scopes.everUsed();
+  const all = Array.from({ length: next - 1 }, (_, n) => parseSerial(String(n + 1)));
+  const partition = two.scopes.partition(scope);
+  const wanted = all.filter((serial) =>
+    belongs({ serial, kind: undefined, stamp: undefined }, partition, everUsed),
+  );
+  expect(listed.toSorted()).toEqual(wanted.toSorted());
+}
