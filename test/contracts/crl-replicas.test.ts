@@ -31,6 +31,7 @@ async function replicas(shards = 0) {
     openRevocation({
       ...{ store, keys, clock, random: seededRandom(), wake: () => {} },
       settings: { ...revocationDefaults, crl },
+      clockAhead: () => false,
       publicProfile: () => false,
       signCertificate: () => Promise.reject(new Error("no responder here")),
       counts: { add: () => {} },
