@@ -102,6 +102,7 @@ export const operations = {
   "crl.import":            { route: "POST /api/ca/{id}/crl:import",                      ...manage, limit: "exempt", bodyBytesMax: 33_554_432 },
   "ocsp.get":              { route: "GET /api/ca/{id}/ocsp/{request*}",                  needs: "pub", limit: "ocsp" },
   "ocsp.post":             { route: "POST /api/ca/{id}/ocsp",                            needs: "pub", limit: "ocsp" },
+  "publish.run":           { route: "POST /api/publish:run",                             needs: "ca:manage", on: "platform", writes: true, limit: "exempt" },
   "ocsp.presign":          { route: "POST /api/ocsp:presign",                            needs: "ca:manage", on: "platform", writes: true, limit: "exempt" },
 
   // certificate transparency

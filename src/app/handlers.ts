@@ -27,6 +27,7 @@ import { preflightHandlers } from "#api/preflight.ts";
 import { profileHandlers } from "#api/profiles.ts";
 import { sessionHandlers } from "#api/sessions.ts";
 import { revocationHandlers } from "#api/revocations.ts";
+import { publishHandlers } from "#api/publish.ts";
 import { presignHandlers } from "#api/presign.ts";
 import { rolloverHandlers } from "#api/rollover.ts";
 import { tenantHandlers } from "#api/tenants.ts";
@@ -117,6 +118,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...bulkRevocationHandlers({ store, profiles, bulk: parts.revocation.bulk }),
     ...crlAdministration({ clock, publisher, scopes, crlImport }),
     ...crlHandlers({ ...{ store, clock, publisher, scopes }, ...maxAge(config.crl) }),
+    ...publishHandlers({ store, publishing: parts.publishing }),
     ...presignHandlers({ store, presigner, enabled: config.presign.enabled }),
     "ocsp.get": answers.get,
     "ocsp.post": answers.post,

@@ -20,12 +20,14 @@ import { certifyResponder } from "#domain/certificates/responder.ts";
 import { BlockedKeys } from "#domain/key-checks/block.ts";
 import type { ClockWatch } from "#domain/clock-watch.ts";
 import type { Keys } from "#domain/keys.ts";
+import type { Publishing } from "#domain/publishing/publish.ts";
 import type { Clock, Log, Random, Resolver } from "#domain/ports.ts";
 import { LogRegistry } from "#domain/transparency/logs.ts";
 import { openTransparency, type Transparency } from "#domain/transparency/open.ts";
 import { openRevocation, type Revocation } from "#domain/revocation/open.ts";
 import type { CrlKind } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
+import { openPublishing } from "./publishing.ts";
 import type { Sealing } from "./sealing.ts";
 import { extraTrust, keyRoles } from "./settings.ts";
 
@@ -53,6 +55,7 @@ export interface Parts {
   readonly bulk: BulkIssue;
   readonly serving: Serving;
   readonly revocation: Revocation;
+  readonly publishing: Publishing;
   readonly transparency: Transparency;
   readonly counts: KeyCounts;
   readonly blockedKeys: BlockedKeys;
@@ -106,6 +109,7 @@ export function domainParts(ground: Ground, wake: (kind: CrlKind) => void): Part
     crossSigning: new CrossSigning({ ...makers, signers, ceremony }),
     retirement: new Retirement({ store, clock, ...revocation }),
     ...{ authorities, revocation, transparency, counts, profiles, issuance },
+    publishing: openPublishing(config, { store, clock, random, ...revocation }),
     bulk: new BulkIssue({ store, clock, random, issuance }),
     serving: new Serving({ ...common, authorities }),
     ...{ sealing: ground.sealing, clockWatch: ground.clockWatch },

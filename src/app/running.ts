@@ -75,12 +75,14 @@ class Server implements Running {
     this.#config = deps.config;
     const { counts, revocation } = deps.parts;
     const { refresh, responders, presigner } = revocation;
-    const { presign } = deps.config;
+    const { presign, publish } = deps.config;
     const { enabled, interval_minutes } = deps.config.certificate_transparency.inclusion_monitor;
     const jobs = schedule({
       crls: refresh,
       ...{ responders, presigner, counts, bulkRevocations: revocation.bulk },
       presignMinutes: presign.enabled ? presign.refresh_minutes : undefined,
+      publishing: deps.parts.publishing,
+      publishMinutes: publish.enabled ? publish.interval_minutes : undefined,
       failedLogins: deps.failedLogins,
       kek: deps.parts.sealing.rotation,
       serving: { renewals: () => this.#rotate() },

@@ -19,6 +19,7 @@ import { monitorVerbs } from "#cli/commands/monitor.ts";
 import { ocspVerbs } from "#cli/commands/ocsp.ts";
 import { preflight } from "#cli/commands/preflight.ts";
 import { profileVerbs } from "#cli/commands/profile.ts";
+import { publishVerbs } from "#cli/commands/publish.ts";
 import { quickstart } from "#cli/commands/quickstart.ts";
 import { revokeVerbs } from "#cli/commands/revoke.ts";
 import { serve } from "#cli/commands/serve.ts";
@@ -40,6 +41,7 @@ export const nouns: Readonly<Record<string, Noun>> = {
   crl: { summary: "Certificate revocation lists.", verbs: crlVerbs },
   ct: { summary: "Certificate transparency.", verbs: ctVerbs },
   ocsp: { summary: "Online certificate status.", verbs: ocspVerbs },
+  publish: { summary: "Artefacts for others to serve.", verbs: publishVerbs },
   monitor: { summary: "What is watched.", verbs: monitorVerbs },
   "dns-records": { summary: "DNS records that pin keys.", verbs: dnsRecordsVerbs },
   sessions: { summary: "People who are logged in.", verbs: sessionsVerbs },

@@ -26,6 +26,7 @@ export function ruleFaults(
     ...profileFaults(config),
     ...crlFaults(config),
     ...presignFaults(config),
+    ...publishFaults(config),
   ];
 }
 
@@ -140,6 +141,27 @@ function presignFaults({ presign, server }: Config): readonly Fault[] {
     faults.push(
       fault("presign.enabled", "Needs the response cache; see server.ocsp_cache_ttl_seconds."),
     );
+  }
+  return faults;
+}
+
+/** V-16: one target, with all that it takes. */
+function publishFaults({ publish, presign }: Config): readonly Fault[] {
+  const { enabled, dir, s3, include_ocsp } = publish;
+  if (!enabled) return [];
+  const faults: Fault[] = [];
+  if ((dir.path === undefined) === (s3.bucket === undefined)) {
+    faults.push(
+      fault("publish.enabled", "Needs exactly one of publish.dir.path and publish.s3.bucket."),
+    );
+  }
+  if (include_ocsp && !presign.enabled) {
+    faults.push(fault("publish.include_ocsp", "Needs presign.enabled."));
+  }
+  if (s3.bucket !== undefined) {
+    for (const key of ["access_key_id", "secret_access_key"] as const) {
+      if (s3[key] === undefined) faults.push(fault(`publish.s3.${key}`, "Must be set."));
+    }
   }
   return faults;
 }

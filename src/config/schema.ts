@@ -11,6 +11,7 @@ import { accessLog, log } from "#config/sections/log.ts";
 import { crl, ocsp } from "#config/sections/revocation.ts";
 import { outbound } from "#config/sections/outbound.ts";
 import { presign } from "#config/sections/presign.ts";
+import { publish } from "#config/sections/publish.ts";
 import { rpc } from "#config/sections/rpc.ts";
 import { server } from "#config/sections/server.ts";
 import { tenants } from "#config/sections/tenants.ts";
@@ -45,6 +46,7 @@ export const configSchema = section("pkid configuration", {
   crl,
   ocsp,
   presign,
+  publish,
   rate_limit: rateLimit,
 });
 

@@ -4,6 +4,7 @@ import type { KekRotation } from "#domain/envelopes/rotation.ts";
 import type { ClockWatch } from "#domain/clock-watch.ts";
 import type { BulkRevocation } from "#domain/revocation/bulk.ts";
 import type { CrlRefresh } from "#domain/revocation/refresh.ts";
+import type { Publishing } from "#domain/publishing/publish.ts";
 import type { Presigner } from "#domain/revocation/presign.ts";
 import { systemOrigin } from "#domain/revocation/system-origin.ts";
 import type { Responders } from "#domain/revocation/responder.ts";
@@ -28,6 +29,9 @@ export interface JobDeps {
   readonly presigner: Pick<Presigner, "run" | "refreshChanged">;
   /** Minutes between sweeps that sign OCSP answers ahead; undefined signs none ahead. */
   readonly presignMinutes: number | undefined;
+  readonly publishing: Pick<Publishing, "run" | "changed">;
+  /** Minutes between snapshots; undefined publishes none. */
+  readonly publishMinutes: number | undefined;
   /** Minutes between looks at the promises of logs; undefined looks at none. */
   readonly inclusionMinutes: number | undefined;
   /** Deletes access log rows that are past their time. */
@@ -44,6 +48,7 @@ export const schedule = (deps: JobDeps): readonly Job[] => [
   { name: "bulk.resume", everySeconds: 60, run: () => deps.bulkRevocations.resume() },
   { name: "ct.lost", everySeconds: 60, run: () => deps.transparency.lost() },
   ...presign(deps),
+  ...publish(deps),
   ...inclusion(deps),
   { name: "kek.finish", everySeconds: 60, run: () => deps.kek.finish() },
   { name: "login.fold", everySeconds: 60, run: () => deps.failedLogins.fold() },
@@ -72,6 +77,17 @@ function presign({ presigner, presignMinutes }: JobDeps): readonly Job[] {
   return [
     { name: "ocsp.presign", everySeconds, firstWithinSeconds: 10, run },
     { name: "ocsp.presign_changed", everySeconds: 2, run: () => presigner.refreshChanged() },
+  ];
+}
+
+function publish({ publishing, publishMinutes }: JobDeps): readonly Job[] {
+  if (publishMinutes === undefined) return [];
+  const run = async () => void (await publishing.run(systemOrigin("publish")));
+  const everySeconds = publishMinutes * 60;
+  return [
+    { name: "publish.run", everySeconds, firstWithinSeconds: 15, run },
+    // Well within the minute a revocation may take to be published (PUB-4).
+    { name: "publish.changed", everySeconds: 10, run: () => publishing.changed() },
   ];
 }
 

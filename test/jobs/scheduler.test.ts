@@ -111,6 +111,10 @@ function recordingJobs(ahead?: { readonly from: Instant; readonly to: Instant })
     called.push("presign");
     return { ...{ responses: 0, signed: 0, shed: 0, seconds: 0 }, failure: undefined };
   };
+  const published = async () => {
+    called.push("publish");
+    return { target: "dir" as const, artefacts: 0, earliestExpiry: undefined };
+  };
   const crls = { deltas: work("deltas"), bases: work("bases"), renewals: work("crls") };
   const jobs = schedule({
     crls,
@@ -124,6 +128,8 @@ function recordingJobs(ahead?: { readonly from: Instant; readonly to: Instant })
     inclusionMinutes: 60,
     presigner: { run: presigned, refreshChanged: work("presign changed") },
     presignMinutes: 360,
+    publishing: { run: published, changed: work("publish changed") },
+    publishMinutes: 60,
     accessLog: { prune: work("access log") },
     clockWatch: {
       ...{ watch: work("watch"), remember: work("remember") },
@@ -145,6 +151,8 @@ test("the schedule calls each of its jobs", async () => {
     "lost",
     "presign",
     "presign changed",
+    "publish",
+    "publish changed",
     "inclusion",
     "kek",
     "failed logins",

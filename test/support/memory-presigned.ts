@@ -48,6 +48,12 @@ export function presignedReads(
     bare: (ca, limit, after) => page(ca, bare(), limit, after),
     among: async (ca, serials) =>
       (await Promise.all(serials.map((serial) => candidate(ca, serial)))).flat(),
+    page: async (ca, limit, after) => {
+      const key = ({ serial, hash }: PresignedRecord) => `${serial} ${hash}`;
+      const rows = [...state.presigned.values()].filter(({ caId }) => caId === ca);
+      const later = after === undefined ? rows : rows.filter((row) => key(row) > after.join(" "));
+      return later.sort((a, b) => (key(a) < key(b) ? -1 : 1)).slice(0, limit);
+    },
     summary: async () => {
       const rows = [...state.presigned.values()];
       const least = (times: PresignedRecord["producedAt"][]) => times.sort((a, b) => a - b)[0];

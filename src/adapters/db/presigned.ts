@@ -11,7 +11,7 @@ import type {
   PresignedWrites,
 } from "#domain/revocation/presign-store.ts";
 import { standingFrom } from "./revocations.ts";
-import { counted, placeholder, type Session, type Value } from "./session.ts";
+import { breath, counted, placeholder, type Session, type Value } from "./session.ts";
 
 /** What was last committed. */
 export function presignedReads(session: Session): PresignedReads {
@@ -35,6 +35,17 @@ export function presignedReads(session: Session): PresignedReads {
       const bare = and(eq(r.caId, ca), inArray(r.serial, listed), isNull(c.serial));
       return [...(await page(ca, known)), ...(await page(ca, revokedFrom(session, bare)))];
     },
+    page: async (ca, limit, after) => {
+      await breath();
+      const [serial, hash] = after ?? ["", ""];
+      const rows = await db
+        .select()
+        .from(p)
+        .where(and(eq(p.caId, ca), sql`(${p.serial}, ${p.hash}) > (${serial}, ${hash})`))
+        .orderBy(asc(p.serial), asc(p.hash))
+        .limit(limit);
+      return rows.map(recordOf);
+    },
     summary: async () => {
       const [row] = await db
         .select({
@@ -51,6 +62,13 @@ export function presignedReads(session: Session): PresignedReads {
       };
     },
   };
+}
+
+function recordOf(row: Session["t"]["presigned"]["$inferSelect"]): PresignedRecord {
+  const { revokedAt, reason, responder, ...rest } = row;
+  const revoked = revokedAt === null ? undefined : { at: revokedAt, reason };
+  // Only `keep` fills the table.
+  return { ...rest, responder: responder ?? undefined, revoked } as PresignedRecord;
 }
 
 /** The changes of a unit. */

@@ -55,6 +55,7 @@ export const actions = {
   "key.block": ["reason", "source"],
   "key.unblock": ["reason", "source"],
   "kek.rotate": ["old_version", "new_version", "approval"],
+  "publish.run": ["target", "artifacts", "earliest_expiry"],
   "crl.publish": ["number", "kind", "entries"],
   "crl.import": ["imported", "already_revoked"],
   "ocsp.presign": ["responses", "signed", "shed", "duration"],

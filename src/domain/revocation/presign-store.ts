@@ -59,6 +59,12 @@ export interface PresignedReads {
   bare(ca: CaId, limit: number, after?: Serial): Promise<readonly PresignCandidate[]>;
   /** Those of these serials that are known or revoked. */
   among(ca: CaId, serials: readonly Serial[]): Promise<readonly PresignCandidate[]>;
+  /** All answers of a CA by serial and hash, after one; lets others run between two pages. */
+  page(
+    ca: CaId,
+    limit: number,
+    after?: readonly [Serial, PresignHash],
+  ): Promise<readonly PresignedRecord[]>;
   summary(): Promise<PresignedSummary>;
 }
 

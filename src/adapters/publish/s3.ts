@@ -1,0 +1,248 @@
+/** Publishes into an S3-compatible store: objects of the snapshot, then the fixed names, then the manifest (PUB-3). */
+
+import { S3Client } from "bun";
+
+import {
+  type Artefact,
+  BadManifest,
+  encodeManifest,
+  type Manifest,
+  parseManifest,
+} from "#core/publishing/manifest.ts";
+import {
+  type Octets,
+  type PublishTarget,
+  type Snapshot,
+  TargetFault,
+} from "#domain/publishing/target.ts";
+
+export interface S3Options {
+  /** Undefined takes AWS's own for the region. */
+  readonly endpoint: string | undefined;
+  readonly region: string;
+  readonly bucket: string;
+  /** Before every name; empty, or text without slashes at either end. */
+  readonly prefix: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken: string | undefined;
+  readonly forcePathStyle: boolean;
+  readonly concurrency: number;
+  /** Longest one request may take. */
+  readonly timeoutSeconds: number;
+}
+
+/** Opens the target; nothing is asked before a snapshot begins. */
+export function s3Target(options: S3Options): PublishTarget {
+  const bucket = new Bucket(options);
+  return {
+    ...{ name: "s3", concurrency: options.concurrency },
+    previous: async () => (await bucket.manifest())?.manifest,
+    begin: async (stamp) => new S3Snapshot(bucket, stamp, (await bucket.manifest())?.etag),
+  };
+}
+
+class S3Snapshot implements Snapshot {
+  readonly #bucket: Bucket;
+  readonly #stamp: string;
+  /** Of the manifest this snapshot follows; undefined when there is none. */
+  readonly #manifestTag: string | undefined;
+  readonly #written: Artefact[] = [];
+
+  constructor(bucket: Bucket, stamp: string, manifestTag: string | undefined) {
+    this.#bucket = bucket;
+    this.#stamp = stamp;
+    this.#manifestTag = manifestTag;
+  }
+
+  async write(artefact: Artefact, octets: Octets): Promise<void> {
+    await this.#bucket.put(this.#named(artefact.path), octets, artefact.contentType);
+    this.#written.push(artefact);
+  }
+
+  /** The object under the fixed name stays; only what changes has an object in the snapshot's folder. */
+  async keep(artefact: Artefact): Promise<boolean> {
+    return (await this.#bucket.head(artefact.path))?.size === artefact.size;
+  }
+
+  async publish(manifest: Manifest): Promise<void> {
+    // Who publishes at the same time is found out by the lists first: none is put back to an older number.
+    const lists = this.#written.filter(({ crlNumber }) => crlNumber !== undefined);
+    for (const list of lists) await this.#replaceList(list);
+    const others = this.#written.filter(({ crlNumber }) => crlNumber === undefined);
+    await inTurns(others, this.#bucket.concurrency, (one) => this.#copy(one));
+    const text = encodeManifest(manifest);
+    await this.#bucket.put(this.#named(manifestName), [Buffer.from(text)], manifestType);
+    await this.#bucket.replace(manifestName, Buffer.from(text), manifestType, this.#manifestTag);
+    if ((await this.#bucket.get(manifestName))?.toString("utf8") !== text) {
+      throw new TargetFault("The manifest in the store does not read back as it was written.");
+    }
+  }
+
+  async abandon(): Promise<void> {
+    for (const { path } of this.#written) await this.#bucket.remove(this.#named(path));
+  }
+
+  /** By its ETag, so that a list another process put there meanwhile is not replaced by this one. */
+  async #replaceList(list: Artefact): Promise<void> {
+    const before = await this.#bucket.head(list.path);
+    const octets = await this.#bucket.get(this.#named(list.path));
+    if (octets === undefined) throw gone(list.path);
+    await this.#bucket.replace(list.path, octets, list.contentType, before?.etag);
+  }
+
+  async #copy({ path, contentType }: Artefact): Promise<void> {
+    const octets = await this.#bucket.get(this.#named(path));
+    if (octets === undefined) throw gone(path);
+    await this.#bucket.put(path, [octets], contentType);
+  }
+
+  #named(path: string): string {
+    return `snapshots/${this.#stamp}/${path}`;
+  }
+}
+
+/** The requests, each with a limit in time and told in sentences without credentials. */
+class Bucket {
+  readonly concurrency: number;
+  readonly #client: S3Client;
+  readonly #prefix: string;
+  readonly #timeoutMs: number;
+
+  constructor(options: S3Options) {
+    const { endpoint, region, bucket, accessKeyId, secretAccessKey, sessionToken } = options;
+    this.concurrency = options.concurrency;
+    this.#prefix = options.prefix === "" ? "" : `${options.prefix}/`;
+    this.#timeoutMs = options.timeoutSeconds * 1000;
+    this.#client = new S3Client({
+      ...{ region, bucket, accessKeyId, secretAccessKey },
+      ...(endpoint === undefined ? {} : { endpoint }),
+      ...(sessionToken === undefined ? {} : { sessionToken }),
+      ...(options.forcePathStyle ? {} : { virtualHostedStyle: true }),
+    });
+  }
+
+  async manifest(): Promise<{ manifest: Manifest | undefined; etag: string } | undefined> {
+    const head = await this.head(manifestName);
+    const text = head && (await this.get(manifestName))?.toString("utf8");
+    if (head === undefined || text === undefined) return undefined;
+    try {
+      return { manifest: parseManifest(text), etag: head.etag };
+    } catch (error) {
+      // Somebody wrote over it: nothing of it is taken over, and the next one stands in its place.
+      if (error instanceof BadManifest) return { manifest: undefined, etag: head.etag };
+      throw error;
+    }
+  }
+
+  async head(path: string): Promise<{ readonly etag: string; readonly size: number } | undefined> {
+    return await this.#asked(path, async () => {
+      const { etag, size } = await this.#client.stat(this.#key(path));
+      return { etag, size };
+    });
+  }
+
+  async get(path: string): Promise<Buffer | undefined> {
+    return await this.#asked(path, async () =>
+      Buffer.from(await this.#client.file(this.#key(path)).arrayBuffer()),
+    );
+  }
+
+  /** Whatever is there is replaced; long octets go in parts. */
+  async put(path: string, octets: Octets, type: string): Promise<void> {
+    const writer = this.#client.file(this.#key(path)).writer({ type, partSize, queueSize: 2 });
+    await this.#within(path, async () => {
+      for await (const piece of octets) {
+        writer.write(piece);
+        await writer.flush();
+      }
+      await writer.end();
+    });
+  }
+
+  /** Replaces exactly what has this ETag, or nothing at all: another publisher's object is never written over. */
+  async replace(path: string, octets: Buffer, type: string, etag: string | undefined) {
+    // The client has no conditional requests; of a presigned one only the host header is signed.
+    const url = this.#client.presign(this.#key(path), { method: "PUT", expiresIn: 300 });
+    const condition: Record<string, string> =
+      etag === undefined ? { "if-none-match": "*" } : { "if-match": quoted(etag) };
+    const response = await this.#within(path, (signal) =>
+      fetch(url, {
+        ...{ method: "PUT", body: new Uint8Array(octets), redirect: "error", signal },
+        headers: { "content-type": type, ...condition },
+      }),
+    );
+    await response.body?.cancel();
+    if (response.status === 412 || response.status === 409) {
+      throw new TargetFault(`Another publisher replaced ${path} meanwhile.`);
+    }
+    if (!response.ok) throw new TargetFault(`The store refused ${path} with ${response.status}.`);
+  }
+
+  async remove(path: string): Promise<void> {
+    await this.#asked(path, () => this.#client.delete(this.#key(path))).catch(nothing);
+  }
+
+  #key(path: string): string {
+    return `${this.#prefix}${path}`;
+  }
+
+  /** Undefined where there is no such object. */
+  async #asked<T>(path: string, ask: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await this.#within(path, ask);
+    } catch (error) {
+      if (error instanceof MissingObject) return undefined;
+      throw error;
+    }
+  }
+
+  async #within<T>(path: string, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const late = AbortSignal.timeout(this.#timeoutMs);
+    const timedOut = new Promise<never>((_, reject) => {
+      late.addEventListener(
+        "abort",
+        () => reject(new TargetFault(`The store did not answer in time about ${path}.`)),
+        {
+          once: true,
+        },
+      );
+    });
+    try {
+      return await Promise.race([ask(late), timedOut]);
+    } catch (error) {
+      if (error instanceof TargetFault) throw error;
+      const code = codeOf(error);
+      if (code === "NoSuchKey" || code === "NotFound" || code === "UnknownError404")
+        throw new MissingObject();
+      throw new TargetFault(`The store failed on ${path}: ${code}.`);
+    }
+  }
+}
+
+class MissingObject extends Error {}
+
+async function inTurns<T>(
+  all: readonly T[],
+  atOnce: number,
+  work: (one: T) => Promise<void>,
+): Promise<void> {
+  const waiting = all.values();
+  const lane = async () => {
+    for (const one of waiting) await work(one);
+  };
+  await Promise.all(Array.from({ length: atOnce }, lane));
+}
+
+/** A word of the store or the runtime; never a message, which may carry an address with credentials. */
+function codeOf(error: unknown): string {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  return typeof code === "string" && /^[A-Za-z0-9_]{1,64}$/.test(code) ? code : "unknown error";
+}
+
+const gone = (path: string) => new TargetFault(`${path} is gone from the snapshot just written.`);
+const quoted = (etag: string) => (etag.startsWith('"') ? etag : `"${etag}"`);
+const nothing = () => undefined;
+const manifestName = "manifest.json";
+const manifestType = "application/json";
+const partSize = 8 * 1024 * 1024;

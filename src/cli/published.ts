@@ -1,0 +1,79 @@
+/** Reads a published snapshot as a relying party does: from a directory, or over HTTP without following redirects. */
+
+import { readFileSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
+
+import { Failure } from "./failure.ts";
+
+/** One snapshot, wherever it is. */
+export interface SnapshotReader {
+  readonly where: string;
+  /** The octets at a path of the manifest; undefined when there are none, or more than `bytesMax`. */
+  read(path: string, bytesMax: number): Promise<Uint8Array | undefined>;
+}
+
+/** Opens a directory, the directory that holds `current`, or an http or https address. */
+export function openSnapshot(
+  where: string,
+  of: { readonly caFile: string | undefined; readonly timeoutMs: number },
+): SnapshotReader {
+  return /^https?:\/\//i.test(where) ? overHttp(where, of) : inDirectory(where);
+}
+
+function inDirectory(where: string): SnapshotReader {
+  const current = join(resolve(where), "current");
+  const folder = statSync(current, { throwIfNoEntry: false })?.isDirectory()
+    ? current
+    : resolve(where);
+  return {
+    where: folder,
+    read: async (path, bytesMax) => {
+      const found = statSync(join(folder, path), { throwIfNoEntry: false });
+      if (found === undefined || !found.isFile() || found.size > bytesMax) return undefined;
+      return readFileSync(join(folder, path));
+    },
+  };
+}
+
+function overHttp(
+  where: string,
+  { caFile, timeoutMs }: { readonly caFile: string | undefined; readonly timeoutMs: number },
+): SnapshotReader {
+  const base = where.replace(/\/+$/, "");
+  const trust = caFile === undefined ? {} : { tls: { ca: readFileSync(caFile, "utf8") } };
+  return {
+    where: base,
+    read: async (path, bytesMax) => {
+      const response = await asked(`${base}/${path}`, { ...trust, timeoutMs });
+      if (response.status === 404) return undefined;
+      if (response.status !== 200) {
+        throw new Failure(`${base} answered ${response.status} to a request for ${path}.`);
+      }
+      return await limited(response, bytesMax);
+    },
+  };
+}
+
+async function asked(
+  url: string,
+  { timeoutMs, ...trust }: { readonly timeoutMs: number },
+): Promise<Response> {
+  try {
+    const signal = AbortSignal.timeout(timeoutMs);
+    return await fetch(url, { ...trust, signal, redirect: "manual" });
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "no answer";
+    throw new Failure(`${url} cannot be reached (${code}).`);
+  }
+}
+
+async function limited(response: Response, bytesMax: number): Promise<Uint8Array | undefined> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of response.body ?? []) {
+    length += chunk.length;
+    if (length > bytesMax) return undefined;
+    chunks.push(chunk);
+  }
+  return new Uint8Array(Buffer.concat(chunks));
+}

@@ -1,0 +1,253 @@
+/** Publishes what relying parties fetch, so that it can be had while pkid is down (behaviour.md PUB-1 to PUB-4). */
+
+import type { CaId, Serial } from "#core/ids.ts";
+import { type Problem, refuse } from "#core/problems.ts";
+import type { Manifest } from "#core/publishing/manifest.ts";
+import { type Instant, timestamp } from "#core/time.ts";
+import { authorOf, type Origin } from "#domain/access/call.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import type { Random } from "#domain/ports.ts";
+import { systemOrigin } from "#domain/revocation/system-origin.ts";
+import {
+  type ArtefactDeps,
+  answersAbout,
+  type ChangedSerial,
+  keyOf,
+  publishedLists,
+  publishes,
+  stampOf,
+} from "./artefacts.ts";
+import { Assembly } from "./assembly.ts";
+import { type PublishTarget, TargetFault } from "./target.ts";
+
+export interface PublishingDeps extends ArtefactDeps {
+  readonly random: Pick<Random, "bytes">;
+  /** Where the schedule publishes; undefined while `publish.enabled` is false. */
+  readonly target: PublishTarget | undefined;
+  /** Opens a directory asked for by path. */
+  readonly directory: (path: string) => PublishTarget;
+  /** `publish.cas`, ids or labels, each standing for its lineage; empty for all. */
+  readonly only: readonly string[];
+  /** `publish.include_ocsp`. */
+  readonly includeOcsp: boolean;
+}
+
+/** What one run is asked for. */
+export interface PublishWish {
+  /** One CA; the artefacts of the others stay as they are published. */
+  readonly ca?: CaId | undefined;
+  /** An absolute path in place of the configured target. */
+  readonly out?: string | undefined;
+  readonly skipOcsp?: boolean | undefined;
+}
+
+export interface PublishReport {
+  readonly target: "dir" | "s3";
+  readonly artefacts: number;
+  readonly earliestExpiry: Instant | undefined;
+}
+
+/** Snapshots of everything, and of what changed, one at a time. */
+export class Publishing {
+  readonly #deps: PublishingDeps;
+  #running: Promise<unknown> = Promise.resolve();
+  /** What the configured target has, and up to which revocation its answers go; undefined before the first run. */
+  #published: { readonly manifest: Manifest; readonly sequence: number } | undefined;
+  /** Changed serials whose answers are not published yet, by CA and serial. */
+  #changed = new Map<string, ChangedSerial>();
+
+  constructor(deps: PublishingDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * One snapshot of everything. Refuses `feature_disabled` without a target, `unprocessable` when the target does not take
+   * it. A CA whose lists cannot be signed keeps what is published of it, and its problem is thrown at the end.
+   */
+  run(origin: Origin, wish: PublishWish = {}): Promise<PublishReport> {
+    return this.#alone(async () => {
+      const own = wish.out === undefined;
+      const target = own ? this.#deps.target : this.#deps.directory(wish.out);
+      if (target === undefined) throw refuse("feature_disabled", { feature: "publish" });
+      const all = this.#deps.includeOcsp && wish.skipOcsp !== true;
+      const made = await this.#snapshot(origin, target, {
+        answers: all ? "all" : "none",
+        ca: wish.ca,
+      });
+      if (own && wish.ca === undefined) {
+        this.#published = made;
+        this.#changed.clear();
+      }
+      return reportOf(target, made.manifest);
+    });
+  }
+
+  /** Publishes lists that were signed and answers that changed since the last snapshot; does nothing when none were. */
+  async changed(): Promise<void> {
+    const { target } = this.#deps;
+    if (target === undefined) return;
+    await this.#alone(async () => {
+      const before = this.#published;
+      if (before === undefined) return;
+      const sequence = await this.#deps.store.read.revocations.sequence();
+      if (this.#deps.includeOcsp) await this.#note(before.sequence);
+      this.#published = { ...before, sequence };
+      if (!(await this.#listsChanged(before.manifest)) && !(await this.#answersWait())) return;
+      const answers = this.#deps.includeOcsp ? [...this.#changed.values()] : "none";
+      const made = await this.#snapshot(systemOrigin("publish"), target, {
+        answers,
+        ca: undefined,
+      });
+      this.#published = { manifest: made.manifest, sequence };
+      for (const key of made.answered) this.#changed.delete(key);
+    });
+  }
+
+  /** Runs follow each other: the next one builds on the snapshot of the one before. */
+  #alone<T>(work: () => Promise<T>): Promise<T> {
+    const next = this.#running.then(work, work);
+    this.#running = next.catch(() => {}); // Whoever asked for it is told.
+    return next;
+  }
+
+  async #snapshot(
+    origin: Origin,
+    target: PublishTarget,
+    wish: {
+      readonly answers: "all" | "none" | readonly ChangedSerial[];
+      readonly ca: CaId | undefined;
+    },
+  ) {
+    const { clock, random, store } = this.#deps;
+    const began = clock.now();
+    const sequence = await store.read.revocations.sequence();
+    try {
+      const previous = await target.previous();
+      // Where nothing is published there is nothing to keep.
+      const answers = previous === undefined && Array.isArray(wish.answers) ? "all" : wish.answers;
+      const stamp = `${stampOf(began)}-${random.bytes(3).toHex()}`;
+      const snapshot = await target.begin(stamp, previous);
+      const assembly = new Assembly({
+        ...this.#deps,
+        snapshot,
+        previous,
+        concurrency: target.concurrency,
+      });
+      try {
+        for (const ca of await this.#cas()) {
+          if (wish.ca !== undefined && ca.id !== wish.ca) await assembly.keepCa(ca);
+          else await assembly.addCa(ca, answers);
+        }
+        const manifest = assembly.manifest(began);
+        await snapshot.publish(manifest);
+        await this.#record(origin, target, manifest, assembly.failure, wish.ca);
+        if (assembly.failure !== undefined) throw assembly.failure;
+        return { manifest, sequence, answered: assembly.answered };
+      } catch (error) {
+        await snapshot.abandon();
+        throw error;
+      }
+    } catch (error) {
+      throw error instanceof TargetFault ? refusalOf(error) : error;
+    }
+  }
+
+  /** The CAs to publish, each with its whole lineage. */
+  async #cas(): Promise<readonly CaRecord[]> {
+    const { store, clock, only } = this.#deps;
+    const all = (await store.read.cas.signing()).filter((ca) => publishes(ca, clock.now()));
+    if (only.length === 0) return all;
+    const named = all.filter(({ id, label }) => only.includes(id) || only.includes(label));
+    const lineages = new Set(named.map(({ lineage }) => lineage));
+    return all.filter(({ lineage }) => lineages.has(lineage));
+  }
+
+  async #listsChanged(manifest: Manifest): Promise<boolean> {
+    const digests = new Map(manifest.artefacts.map(({ path, sha256 }) => [path, sha256]));
+    for (const ca of await this.#cas()) {
+      for (const [path, sha256] of await publishedLists(this.#deps, ca)) {
+        if (digests.get(path) !== sha256) return true;
+      }
+    }
+    return false;
+  }
+
+  /** Remembers every serial that changed after a number of the revocation sequence. */
+  async #note(afterSequence: number): Promise<void> {
+    const { revocations } = this.#deps.store.read;
+    for (const ca of await this.#cas()) {
+      const note = (page: readonly { readonly serial: Serial; readonly sequence: number }[]) => {
+        for (const { serial } of page) this.#remember({ ca: ca.id, serial });
+        return page.length < pageRows ? undefined : page.at(-1)?.sequence;
+      };
+      await revocations.view(async (view) => {
+        for (let after: number | undefined = afterSequence; after !== undefined; )
+          after = note(await view.changed(ca.id, pageRows, after));
+        for (let after: number | undefined = afterSequence; after !== undefined; )
+          after = note(await view.released(ca.id, pageRows, after));
+      });
+    }
+  }
+
+  /** The next run over everything covers what is forgotten here. */
+  #remember(changed: ChangedSerial): void {
+    this.#changed.set(keyOf(changed), changed);
+    const oldest = this.#changed.keys().next().value;
+    if (this.#changed.size > changedMax && oldest !== undefined) this.#changed.delete(oldest);
+  }
+
+  /** True when a changed serial has a new answer, or an old one that must go. */
+  async #answersWait(): Promise<boolean> {
+    const cas = new Map((await this.#cas()).map((ca) => [ca.id, ca]));
+    for (const { ca: id, serial } of this.#changed.values()) {
+      const ca = cas.get(id);
+      if (ca !== undefined && (await answersAbout(this.#deps, ca, serial)).length > 0) return true;
+    }
+    return false;
+  }
+
+  async #record(
+    origin: Origin,
+    target: PublishTarget,
+    manifest: Manifest,
+    failure: unknown,
+    ca: CaId | undefined,
+  ): Promise<void> {
+    const { store, clock } = this.#deps;
+    const { artefacts, earliestExpiry } = manifest;
+    const now = clock.now();
+    const result = failure === undefined ? "success" : "error";
+    const expiry = earliestExpiry === undefined ? undefined : timestamp(earliestExpiry);
+    const detail = { target: target.name, artifacts: artefacts.length, earliest_expiry: expiry };
+    const last = { at: now, result, ...detail };
+    const author = authorOf(origin, undefined);
+    const event = {
+      ...author,
+      action: "publish.run",
+      result,
+      detail,
+      caId: ca,
+      target: ca,
+    } as const;
+    await store.atomically(async (tx) => {
+      await tx.instance.setValue(lastPublication, JSON.stringify(last));
+      await tx.audit.appendEvent(event, now);
+    });
+  }
+}
+
+/** The instance's value that tells of the last snapshot: `{at, result, target, artifacts, earliest_expiry?}`. */
+export const lastPublication = "publish_last";
+
+const reportOf = (
+  target: PublishTarget,
+  { artefacts, earliestExpiry }: Manifest,
+): PublishReport => ({
+  ...{ target: target.name, artefacts: artefacts.length, earliestExpiry },
+});
+
+const refusalOf = ({ message }: TargetFault): Problem =>
+  refuse("unprocessable", { reason: message }, message);
+
+const pageRows = 1000;
+const changedMax = 20_000;

@@ -1,0 +1,94 @@
+/** An S3-compatible store as a publish target: the promises of every target, and its own. */
+
+import { afterAll, afterEach, expect, test } from "bun:test";
+
+import { s3Target } from "#adapters/publish/s3.ts";
+import { type Artefact, manifestOf } from "#core/publishing/manifest.ts";
+import { noon } from "#test/support/records.ts";
+import { s3Credentials, startS3 } from "#test/support/s3-server.ts";
+import { artefact, publishTargetSuite } from "./publish-target.suite.ts";
+
+const store = startS3();
+afterAll(() => store.stop());
+afterEach(() => {
+  store.objects.clear();
+  store.served.length = 0;
+  store.before = () => undefined;
+});
+
+const open = (changes: Partial<Parameters<typeof s3Target>[0]> = {}) =>
+  s3Target({
+    ...{ ...s3Credentials, endpoint: store.endpoint, prefix: "pki", sessionToken: undefined },
+    ...{ forcePathStyle: true, concurrency: 4, timeoutSeconds: 5, ...changes },
+  });
+
+publishTargetSuite("S3", () => ({
+  target: open(),
+  served: async (path) => store.objects.get(`pki/${path}`)?.octets,
+}));
+
+async function publish(stamp: string, artefacts: readonly Artefact[], text = "one") {
+  const target = open();
+  const snapshot = await target.begin(stamp, await target.previous());
+  for (const one of artefacts) await snapshot.write(one, [Buffer.from(text)]);
+  return { snapshot, manifest: manifestOf({ generatedAt: noon, cas: [], artefacts }) };
+}
+
+test("objects of the snapshot come first, then the fixed names, then the manifest", async () => {
+  const { snapshot, manifest } = await publish("1", [
+    artefact("a/ca.der", "one"),
+    artefact("a/crl.der", "one"),
+  ]);
+  await snapshot.publish(manifest);
+  const puts = store.served.filter((one) => one.startsWith("PUT")).map((one) => one.slice(8));
+  expect(puts).toEqual([
+    ...["snapshots/1/a/ca.der", "snapshots/1/a/crl.der", "a/crl.der", "a/ca.der"],
+    ...["snapshots/1/manifest.json", "manifest.json"],
+  ]);
+  expect(store.objects.get("pki/a/crl.der")?.type).toBe("application/pkix-cert");
+  expect(store.objects.get("pki/manifest.json")?.type).toBe("application/json");
+});
+
+test("of two publishers at once one is refused, and the manifest is the other's", async () => {
+  await (await publish("1", [artefact("a/ca.der", "one")])).snapshot.publish(
+    manifestOf({ generatedAt: noon, cas: [], artefacts: [artefact("a/ca.der", "one")] }),
+  );
+  const slow = await publish("2", [artefact("a/ca.der", "one")]);
+  const fast = await publish("3", [artefact("a/ca.der", "one"), artefact("a/ca.pem", "one")]);
+  await fast.snapshot.publish(fast.manifest);
+  await expect(slow.snapshot.publish(slow.manifest)).rejects.toThrow("Another publisher");
+  expect(await open().previous()).toEqual(fast.manifest);
+});
+
+test("a list that somebody replaced meanwhile is not replaced back", async () => {
+  const { snapshot, manifest } = await publish("1", [artefact("a/crl.der", "one")]);
+  const newer = { octets: Buffer.from("newer"), type: "", etag: '"newer"' };
+  let looked = false;
+  store.before = (method, key) => {
+    // Between the look at the list and its replacement.
+    if (method === "GET" && key === "pki/snapshots/1/a/crl.der" && !looked) {
+      looked = true;
+      store.objects.set("pki/a/crl.der", newer);
+    }
+    return undefined;
+  };
+  await expect(snapshot.publish(manifest)).rejects.toThrow("Another publisher");
+  expect(store.objects.get("pki/a/crl.der")).toBe(newer);
+});
+
+test("a store that fails, refuses or is away is told without a secret", async () => {
+  const wrong = open({ secretAccessKey: "not the secret" });
+  for (const target of [wrong, open({ endpoint: "http://127.0.0.1:9" })]) {
+    const fault = await target.previous().catch((error: unknown) => error);
+    expect(fault).toMatchObject({ name: "TargetFault" });
+    expect(String(fault)).not.toContain(s3Credentials.accessKeyId);
+    expect(String(fault)).not.toContain("secret");
+  }
+  store.before = (method) => (method === "PUT" ? 403 : undefined);
+  await expect(publish("1", [artefact("a/ca.der", "one")])).rejects.toThrow("The store failed");
+});
+
+test("a store that does not answer is given up on", async () => {
+  store.before = () => new Promise(() => {});
+  await expect(open({ timeoutSeconds: 0.05 }).previous()).rejects.toThrow("in time");
+});
