@@ -65,7 +65,7 @@ export interface HandlerGround {
 
 /** The complete set. */
 export function handlersOf(ground: HandlerGround): Handlers {
-  const { config, build, store, keys, clock, access, parts, probes, metrics } = ground;
+  const { config, build, store, keys, clock, parts, probes, metrics } = ground;
   const { revoker, publisher, scopes, crlImport, ocsp, presigner } = parts.revocation;
   const answers = ocspHandlers({
     ...{ ocsp, clock, httpMaxAgeSeconds: config.ocsp.http_max_age_seconds },
@@ -82,17 +82,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
       },
       probes,
     ),
-    ...accessHandlers({ store, clock, ...access }),
-    ...sessionHandlers(access),
-    ...oidcHandlers({ clock, ...access }),
-    ...loginHandlers({
-      clock,
-      ...access,
-      config: access.loginConfig,
-      publicUrl: config.server.public_url,
-    }),
-    ...tenantHandlers({ store, clock, tenants: ground.governance.tenants }),
-    ...grantHandlers({ store, granting: ground.governance.granting }),
+    ...peopleHandlers(ground),
     ...auditHandlers({ store }),
     ...accessLogHandlers({ store, clock }),
     ...keyHandlers({
@@ -124,6 +114,23 @@ export function handlersOf(ground: HandlerGround): Handlers {
     "ocsp.post": answers.post,
   };
   return handlers;
+}
+
+/** Who comes in, and what they may do. */
+function peopleHandlers({ config, store, clock, access, governance }: HandlerGround) {
+  return {
+    ...accessHandlers({ store, clock, ...access }),
+    ...sessionHandlers(access),
+    ...oidcHandlers({ clock, ...access }),
+    ...loginHandlers({
+      clock,
+      ...access,
+      config: access.loginConfig,
+      publicUrl: config.server.public_url,
+    }),
+    ...tenantHandlers({ store, clock, tenants: governance.tenants }),
+    ...grantHandlers({ store, granting: governance.granting }),
+  };
 }
 
 const maxAge = (section: { readonly http_max_age_seconds: number }) => ({
