@@ -72,6 +72,10 @@ test("an attempt on a foreign object is recorded in the caller's tenant and says
   await outcome(perform, "cert.revoke", admin, targets.foreign);
   await outcome(perform, "cert.revoke", grantee, targets.foreign);
   await outcome(perform, "ca.rotate", grantee, targets.own);
+  const several = caller("several", [], { other: ["auditor"], [defaultTenant]: ["auditor"] });
+  await outcome(perform, "token.create", several, targets.own);
+  await outcome(perform, "token.create", several, targets.absent);
+  await outcome(perform, "ca.init_root", caller("auditor", ["auditor"], {}), targets.foreign);
   const seen = [...store.state.events.values()].map((event) => [
     ...[event.actor, event.action, event.tenant, event.caId, event.target],
   ]);
@@ -79,6 +83,9 @@ test("an attempt on a foreign object is recorded in the caller's tenant and says
     ["admin", "cert.revoke", "default", "", "foreign"],
     ["ca-issuer", "cert.revoke", "default", "", "foreign"],
     ["ca-issuer", "ca.rotate", "default", "own", "own"],
+    ["several", "token.create", "default", "", ""],
+    ["several", "token.create", "other", "", "nowhere"],
+    ["auditor", "ca.init_root", "other", "", ""],
   ]);
 });
 

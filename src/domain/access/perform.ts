@@ -1,6 +1,6 @@
 /** THE PIPELINE: authorize → read → run → record, for every call whoever makes it. */
 
-import type { Reach } from "#core/access/principal.ts";
+import { isMember, type Reach } from "#core/access/principal.ts";
 import type { Capability } from "#core/access/roles.ts";
 import { type Action, actions } from "#core/audit/actions.ts";
 import type { TenantId } from "#core/ids.ts";
@@ -21,7 +21,7 @@ import {
 } from "./call.ts";
 import { type GrantSource, noGrants } from "./grants.ts";
 import { Rights } from "./rights.ts";
-import { type Asked, decide, namedCa, type Scope, scopeOf } from "./scope.ts";
+import { type Asked, bodyTenant, decide, namedCa, type Scope, scopeOf } from "./scope.ts";
 
 /** Runs one operation for one caller; throws a `Problem` for every refusal. */
 export type Perform = (call: Call, handler: Handler) => Promise<Answer | RawAnswer>;
@@ -173,8 +173,12 @@ async function recordDenial(
 async function objectOf(asked: Asked) {
   const { row, call, rights } = asked;
   const { principal } = rights;
+  if (row.on === "tenant") {
+    const tenant = await bodyTenant(asked).catch(() => undefined); // A body that is none names nothing.
+    if (tenant !== undefined && isMember(principal, tenant.id)) return { tenant: tenant.id };
+  }
   if (row.on === "ca") {
-    const ca = await namedCa(asked).catch(() => undefined); // A reference that is none names nothing.
+    const ca = await namedCa(asked).catch(() => undefined); // As above.
     if (ca !== undefined && (await rights.on(ca, "read"))) {
       return { tenant: ca.tenant, caId: ca.id, target: ca.id };
     }

@@ -95,9 +95,15 @@ async function resourceIn(row: Operation, call: Call): Promise<string> {
   throw refuse("invalid_field", { field: "resource", reason: "must be ca/ and the id of a CA" });
 }
 
-/** The tenant a body names as `tenant_id` (or `tenant`), else the caller's own; the capability must be held there. */
+/** The tenant a body names as `tenant_id` (or `tenant`); undefined where it names none that exists. */
+export async function bodyTenant({ store, call }: Pick<Asked, "store" | "call">) {
+  const named = tenantIn(await call.body());
+  return named === undefined ? undefined : await store.read.tenants.named(named);
+}
+
+/** The tenant of the body, else the caller's own; the capability must be held there. */
 async function namedTenant(asked: Asked): Promise<TenantId | undefined> {
-  const { store, call, rights, capability } = asked;
+  const { call, rights, capability } = asked;
   const body = await call.body();
   if (capability === undefined) return undefined;
   const everywhere = rights.everywhere(capability);
@@ -105,9 +111,8 @@ async function namedTenant(asked: Asked): Promise<TenantId | undefined> {
     decide(asked, capability, everywhere);
     return undefined;
   }
-  const named = memberOf(body, "tenant_id") ?? memberOf(body, "tenant");
-  if (named === undefined) return ownTenant(asked, capability);
-  const tenant = await store.read.tenants.named(named);
+  if (tenantIn(body) === undefined) return ownTenant(asked, capability);
+  const tenant = await bodyTenant(asked);
   if (tenant === undefined && everywhere) throw refuse("not_found");
   decide(asked, capability, tenant !== undefined && rights.in(tenant.id, capability));
   return tenant?.id;
@@ -125,6 +130,9 @@ function ownTenant(asked: Asked, capability: Capability): TenantId {
   }
   return only;
 }
+
+const tenantIn = (body: unknown): string | undefined =>
+  memberOf(body, "tenant_id") ?? memberOf(body, "tenant");
 
 function memberOf(body: unknown, name: string): string | undefined {
   if (typeof body !== "object" || body === null || !Object.hasOwn(body, name)) return undefined;

@@ -61,6 +61,9 @@ export class ApiTokens {
       ...{ lastUsedAt: undefined, lastUsedIp: "", revokedAt: undefined, revokedBy: "" },
     };
     await store.atomically(async (tx) => {
+      // A tenant deleted meanwhile has ended its tokens; none may come after them.
+      const orphan = token.tenant !== undefined && !(await tx.tenants.standing(token.tenant));
+      if (orphan) throw refuse("not_found");
       await tx.access.insertToken(token);
       await tx.audit.appendEvent(tokenEvent("token.create", origin, token), now);
     });
