@@ -47,7 +47,7 @@ export const inventoryFilters = fc.record<CertificateFilter>(
         ...inventoryRows.map(({ serial }) => `0x${BigInt(serial).toString(16).slice(0, 3)}`),
       ),
     ),
-    expiresBefore: moment(0),
+    expiresBefore: fc.oneof(moment(0), fc.constant(instant(0))),
     spkiSha256: fc.constantFrom("0".repeat(64), "3".repeat(64), "f".repeat(64)),
   },
   { requiredKeys: ["caId", "now"] },

@@ -28,14 +28,18 @@ export async function countLeaves(
   stepMax = indexStepMax,
 ): Promise<number> {
   const { from, until } = which;
-  const firstDay = from && Math.ceil(from / dayMs);
-  const endDay = until && Math.floor(until / dayMs);
-  const between = (low: number, high: number) =>
-    low < high ? countBetween(session, which, { low, high, stepMax }) : 0;
-  if (from && until && firstDay && endDay && firstDay > endDay) return between(from, until);
+  const firstDay = from === undefined ? undefined : Math.ceil(from / dayMs);
+  const endDay = until === undefined ? undefined : Math.floor(until / dayMs);
+  const between = (low: number | undefined, high: number | undefined) =>
+    low === undefined || high === undefined || low >= high
+      ? 0
+      : countBetween(session, which, { low, high, stepMax });
+  if (firstDay !== undefined && endDay !== undefined && firstDay > endDay) {
+    return between(from, until);
+  }
   const whole = await countDays(session, which, firstDay, endDay);
-  const first = from && firstDay ? await between(from, firstDay * dayMs) : 0;
-  const last = until && endDay ? await between(endDay * dayMs, until) : 0;
+  const first = await between(from, firstDay === undefined ? undefined : firstDay * dayMs);
+  const last = await between(endDay === undefined ? undefined : endDay * dayMs, until);
   return first + whole + last;
 }
 

@@ -47,7 +47,8 @@ export function slicedInventory(session: Session, limits: SliceLimits = sliceLim
     const whole = after === undefined && newest.length <= limit ? newest.length : undefined;
     if (known !== undefined && whole !== undefined) totals.learn(filter, known, whole);
     const total = () => totals.of(filter);
-    const [sum, dear] = await totalOf({ search, few, after, whole, total });
+    const deps = { search, few, after, whole, known: known?.total, total };
+    const [sum, dear] = await totalOf(deps);
     const kept = newest.slice(0, limit);
     const rows = await db
       .select()
@@ -65,16 +66,19 @@ interface TotalDeps {
   readonly after: PageKey | undefined;
   /** How many match, when a first page was walked to its end. */
   readonly whole: number | undefined;
-  /** A total that is kept current. */
+  /** What is known to match now, without a walk. */
+  readonly known: number | undefined;
+  /** The same, counted when it is not known. */
   readonly total: () => Promise<number | undefined>;
 }
 
 /** The total, and as text what the cursor keeps of it: one that was dear to count serves for the whole walk. */
 async function totalOf(deps: TotalDeps): Promise<readonly [total: number, kept: string]> {
-  const { search, few, after, whole } = deps;
+  const { search, few, after, whole, known } = deps;
   if (few !== undefined) return [few.length, ""];
   const cheap = await search.countedTotal();
   if (cheap !== undefined) return [cheap, ""];
+  if (known !== undefined) return [known, String(known)];
   if (after !== undefined && after.id !== "") return [Number(after.id), after.id];
   if (whole !== undefined) return [whole, ""];
   const total = (await deps.total()) ?? (await search.total(0, (await search.end()) - 1));

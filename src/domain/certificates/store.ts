@@ -92,8 +92,8 @@ export interface CertificateReads {
   bySerial(ca: CaId, serial: Serial): Promise<CertificateRecord | undefined>;
   /**
    * Leaves only; the last one stored first. `after` is the last row seen, so a page never shifts under the reader.
-   * A filter that many rows meet may take long to count, but never long without letting others run; on the pages after
-   * the first its `total` is that of the first.
+   * A filter that many rows meet may take long to count the first time, but never long without letting others run; where
+   * what it asks for may change, the pages after the first repeat the first one's `total`.
    */
   page(filter: CertificateFilter, limit: number, after?: PageKey): Promise<Page<CertificateRecord>>;
   /** Of these serials of a CA, those that another good certificate of lineage, subject and profile outlives (EXP-2). */
