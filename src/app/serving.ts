@@ -33,8 +33,18 @@ export async function servingMaterial(
   if (cleartext) return undefined;
   const kept = deps.files.read();
   if (kept !== undefined && stillGood(kept.certificate, config, deps.clock)) return kept;
-  return issue(deps, config);
+  try {
+    return await issue(deps, config);
+  } catch (error) {
+    // Before its own CA began no other can be made, and whoever sets the clock right must be let in.
+    if (kept === undefined || !fromTheFuture(kept.certificate, deps.clock)) throw error;
+    return kept;
+  }
 }
+
+/** True for one made under a clock that has been set back since. */
+const fromTheFuture = (pem: string, clock: Clock): boolean =>
+  new X509Certificate(pem).validFromDate.getTime() > clock.now();
 
 const publicKeyOf = (pem: string): Uint8Array =>
   new X509Certificate(pem).publicKey.export({ type: "spki", format: "der" });
@@ -75,7 +85,7 @@ function stillGood(pem: string, config: Config["server"], clock: Clock): boolean
   const certificate = new X509Certificate(pem);
   const from = certificate.validFromDate.getTime();
   const until = certificate.validToDate.getTime();
-  if (until - clock.now() <= (until - from) / 3) return false;
+  if (fromTheFuture(pem, clock) || until - clock.now() <= (until - from) / 3) return false;
   const wish = wishOf(config, new Uint8Array());
   return (
     wish.dnsNames.every((name) => certificate.checkHost(name) !== undefined) &&

@@ -90,6 +90,18 @@ export function presignedContract(
       expect((await find(serial)).presigned).toEqual(newer);
     });
 
+    test("one that is more than five minutes newer was signed by a wrong clock and goes", async () => {
+      const { serial } = await issue();
+      const right = presigned(given().home, serial, { response: Uint8Array.of(2) });
+      const ahead = (seconds: number) => ({ ...right, producedAt: addSeconds(noon, seconds) });
+      await keep([ahead(300)], await sequence());
+      await keep([right], await sequence());
+      expect((await find(serial)).presigned).toEqual(ahead(300));
+      await keep([ahead(301)], await sequence());
+      await keep([right], await sequence());
+      expect((await find(serial)).presigned).toEqual(right);
+    });
+
     test("a walk meets every certificate and every bare entry once, with what was signed for it", async () => {
       const { store, home } = given();
       const rows = [await issue(), await issue({ kind: "ca" }), await issue()];

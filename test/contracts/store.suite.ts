@@ -379,6 +379,9 @@ function responders(given: Given): void {
     for (const row of [renewed, old])
       await store.atomically((tx) => tx.revocations.putResponder(row));
     expect(await store.read.revocations.responder(home)).toEqual(renewed);
+    // One that has not begun by then was made under a wrong clock.
+    expect(await store.read.revocations.responder(home, renewed.notBefore)).toEqual(renewed);
+    expect(await store.read.revocations.responder(home, old.notBefore)).toEqual(old);
   });
 }
 

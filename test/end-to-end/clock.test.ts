@@ -106,4 +106,24 @@ describe.skipIf(!canFakeTime)("a clock that is set", () => {
       ...{ result: "success", detail: expect.stringContaining("resumed=mass_actions from=") },
     });
   }, 30_000);
+
+  test("put right after a year ahead: OCSP answers and the serving certificate are of today again", async () => {
+    const ca = ["--ca", "issuing-ecdsa-p256"];
+    const { items } = await instance.admin<{ items: readonly { serial: string }[] }>(
+      "GET",
+      `/api/ca/${chain.intermediateId}/certificates`,
+    );
+    const serial = items[0]?.serial ?? "";
+    // Responder, answer and serving certificate are made a year ahead; this shell would not believe them.
+    expect((await instance.cli("ocsp", "check", ...ca, serial)).code).toBe(1);
+    await expect(instance.fetch("/healthz")).rejects.toThrow();
+    time.set(0);
+    await command(instance, ["ocsp", "check", ...ca, serial]);
+    await restart(0);
+    expect((await instance.fetch("/healthz")).status).toBe(200);
+    await command(instance, ["ocsp", "check", ...ca, serial]);
+    await refusedForTheClock();
+    await instance.cli("monitor", "clock-accept");
+    await issue();
+  }, 30_000);
 });

@@ -77,7 +77,8 @@ export function presignedWrites(state: MemoryState): Unit["presigned"] {
       for (const answer of still) {
         const key = `${serialKey(answer.caId, answer.serial)}/${answer.hash}`;
         const known = state.presigned.get(key);
-        if (known === undefined || known.producedAt <= answer.producedAt) {
+        const ahead = (known?.producedAt ?? 0) - answer.producedAt;
+        if (ahead <= 0 || ahead > 300_000) {
           state.presigned.set(key, answer);
         }
       }

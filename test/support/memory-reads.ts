@@ -230,9 +230,9 @@ function revocationReads(state: MemoryState): Reads["revocations"] {
     sequence: () => state.counters.get("revocation") ?? 0,
     lastChange: async (ca) => state.counters.get(ca) ?? 0,
     ...crlReads(state),
-    responder: async (ca) =>
+    responder: async (ca, at) =>
       [...state.responders.values()]
-        .filter((responder) => responder.caId === ca)
+        .filter(({ caId, notBefore }) => caId === ca && notBefore <= (at ?? notBefore))
         .sort((a, b) => b.notBefore - a.notBefore)[0],
   };
 }

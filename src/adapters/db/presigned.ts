@@ -206,7 +206,7 @@ function upserter(session: Session): (answer: PresignedRecord) => Promise<void> 
   const sets = columns.slice(3).map((name) => `${name} = excluded.${name}`);
   const text = `insert into presigned (${columns.join(", ")}) values (${marks})
 on conflict (ca_id, serial, hash) do update set ${sets.join(", ")}
-where excluded.produced_at >= presigned.produced_at`;
+where excluded.produced_at >= presigned.produced_at or excluded.produced_at < presigned.produced_at - 300000`;
   return async (answer) => {
     const { caId, serial, hash, response, responder, revoked } = answer;
     const { producedAt, thisUpdate, nextUpdate } = answer;

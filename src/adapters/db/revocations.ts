@@ -1,6 +1,6 @@
 /** Revocations and responders in the database. */
 
-import { and, desc, eq, type SQL, sql } from "drizzle-orm";
+import { and, desc, eq, lte, type SQL, sql } from "drizzle-orm";
 
 import type { CaId, Serial } from "#core/ids.ts";
 import { instant } from "#core/time.ts";
@@ -36,8 +36,10 @@ export function revocationReads(
       const [row] = await db.select().from(changes).where(eq(changes.caId, ca));
       return row?.sequence ?? 0;
     },
-    responder: async (ca) => {
-      const held = db.select().from(t.responders).where(eq(t.responders.caId, ca));
+    responder: async (ca, at) => {
+      const begun = at === undefined ? undefined : lte(t.responders.notBefore, at);
+      const own = and(eq(t.responders.caId, ca), begun);
+      const held = db.select().from(t.responders).where(own);
       const newest = desc(t.responders.notBefore);
       const [row] = await held.orderBy(newest, desc(t.responders.serial)).limit(1);
       return row as ResponderRecord | undefined; // Only `putResponder` fills the table.

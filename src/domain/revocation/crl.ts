@@ -203,7 +203,9 @@ export class CrlPublisher {
     if (ca.certificate === undefined) throw refuse("not_found");
     const key = `${ca.id}/${scope}/${kind}`;
     const now = this.#deps.clock.now();
-    if (now < (this.#restingUntil.get(key) ?? now)) throw unavailable();
+    const rest = (this.#restingUntil.get(key) ?? now) - now;
+    // A clock that was set back meanwhile prolongs no rest.
+    if (rest > 0 && rest <= restSeconds * 1000) throw unavailable();
     // Who asks while one is built is given that one: none was published, so it is as new as any.
     const running = this.#builds.get(key)?.running;
     try {

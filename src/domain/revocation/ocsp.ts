@@ -102,8 +102,11 @@ export class Ocsp {
    * after an acknowledged change is right in every process (OCS-4); only when it has moved is the serial looked up.
    */
   stillTrue(answer: OcspAnswer): boolean | Promise<boolean> {
-    const { basis } = answer;
-    if (basis === undefined || basis.keepUntil <= this.#deps.clock.now()) return false;
+    const { basis, validity } = answer;
+    const now = this.#deps.clock.now();
+    if (basis === undefined || basis.keepUntil <= now) return false;
+    // Made before the clock was set back: to whoever asks now it comes from the future.
+    if (validity !== undefined && validity.thisUpdate > now) return false;
     const sequence = this.#deps.store.read.revocations.sequence();
     if (typeof sequence !== "number") return sequence.then((read) => this.#holds(basis, read));
     return sequence === basis.sequence || this.#holds(basis, sequence);
@@ -153,6 +156,7 @@ export class Ocsp {
     const asWritten = certIdsOf({ name: issuer.subject.der, spki }, hash)(serial);
     if (Buffer.compare(asWritten, certId.der) !== 0) return undefined; // OCS-1: echoed as asked.
     const { response, responder, thisUpdate, nextUpdate } = presigned;
+    if (thisUpdate > clock.now()) return undefined;
     const signer: Voucher = { caId, serial: responder, notAfter: nextUpdate };
     if (!(await responders.usable(signer, sequence))) return undefined;
     const validity = { thisUpdate, nextUpdate };

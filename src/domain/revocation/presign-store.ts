@@ -70,7 +70,8 @@ export interface PresignedReads {
 
 export interface PresignedWrites {
   /**
-   * Keeps answers about serials of one CA in place of older ones, except those about serials whose revocation state is
+   * Keeps answers about serials of one CA in place of older ones, and of ones more than five minutes newer, which a
+   * clock has made that was set back since; except those about serials whose revocation state is
    * no longer what the answer says (PRE-2). `sequence` was read before their standing was. Gives how many were kept.
    */
   keep(ca: CaId, sequence: number, answers: readonly PresignedRecord[]): Promise<number>;

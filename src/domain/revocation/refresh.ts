@@ -87,7 +87,7 @@ export class CrlRefresh {
     await this.#noticeForeignChanges();
     const now = this.#deps.clock.now();
     for (const [key, due] of [...this.#due]) {
-      if (due.kind !== kind || due.at > now) continue;
+      if (due.kind !== kind || this.#waits(due.at, now)) continue;
       const ca = await this.#deps.store.read.cas.byId(due.ca);
       this.#due.delete(key);
       if (ca === undefined || !this.#publishes(ca) || (await this.#covered(due))) continue;
@@ -144,9 +144,15 @@ export class CrlRefresh {
   #noteDelta(ca: CaId, scope: string, covers: number, seconds: number): void {
     const now = this.#deps.clock.now();
     const last = this.#lastDelta.get(keyOf({ ca, scope, kind: "delta" }));
-    const soonest = last === undefined ? now : addSeconds(last, restSeconds);
+    const soonest = last === undefined || last > now ? now : addSeconds(last, restSeconds);
     const at = instant(Math.max(soonest, addSeconds(now, seconds)));
     this.#note({ ca, scope, kind: "delta", covers, at });
+  }
+
+  /** Nothing waits longer than anything is made to: the clock was set back then. */
+  #waits(at: Instant, now: Instant): boolean {
+    const longest = this.#deps.refreshAfterRevocationSeconds + graceSeconds + retrySeconds;
+    return at > now && at <= addSeconds(now, longest);
   }
 
   #note(due: Due): void {

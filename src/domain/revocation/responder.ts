@@ -34,6 +34,8 @@ import type { ResponderRecord } from "./store.ts";
 export interface Voucher {
   readonly caId: CaId;
   readonly serial: Serial | undefined;
+  /** Undefined where what it vouches for says since when. */
+  readonly notBefore?: Instant;
   readonly notAfter: Instant;
 }
 
@@ -107,9 +109,13 @@ export class Responders {
     }
   }
 
-  /** True while answers by this signer may be given out: not expired, and not revoked as of `sequence`. */
+  /**
+   * True while answers by this signer may be given out: begun, which one made under a wrong clock may not have, not
+   * expired, and not revoked as of `sequence`.
+   */
   async usable(signer: Voucher, sequence: number): Promise<boolean> {
-    if (signer.notAfter <= this.#deps.clock.now()) return false;
+    const now = this.#deps.clock.now();
+    if (signer.notAfter <= now || (signer.notBefore ?? now) > now) return false;
     const name = nameOf(signer);
     if (signer.serial === undefined || this.#checkedAt.get(name) === sequence) return true;
     const { revocations } = this.#deps.store.read;
@@ -137,7 +143,7 @@ export class Responders {
     if (!this.#deps.settings.delegated) return;
     const { store, clock } = this.#deps;
     for (const ca of await store.read.cas.signing()) {
-      const responder = await store.read.revocations.responder(ca.id);
+      const responder = await store.read.revocations.responder(ca.id, clock.now());
       if (responder === undefined) continue;
       if (this.#signers.get(ca.id)?.serial !== responder.serial) this.#signers.delete(ca.id);
       const halfLife = (responder.notBefore + responder.notAfter) / 2;
@@ -156,18 +162,37 @@ export class Responders {
   async #open(issuer: Issuer): Promise<OcspSigner> {
     if (!this.#deps.settings.delegated) return await this.#caItself(issuer);
     const { revocations } = this.#deps.store.read;
-    const found = await revocations.responder(issuer.ca.id);
-    if (found === undefined || found.notAfter <= this.#deps.clock.now()) {
-      return await this.#prepared(issuer, await this.#makeOrTryLater(issuer, found));
+    const now = this.#deps.clock.now();
+    const found = await revocations.responder(issuer.ca.id, now);
+    if (found === undefined || found.notAfter <= now) {
+      return await this.#prepared(issuer, await this.#madeOrNewest(issuer, found));
     }
     const { status } = await revocations.standing(issuer.ca.id, found.serial);
     if (status === "good") return await this.#prepared(issuer, found);
     return await this.#prepared(issuer, await this.#makeOrTryLater(issuer, undefined));
   }
 
+  /** Where none can be made, because the clock stands before the CA itself, the one there is goes on. */
+  async #madeOrNewest(issuer: Issuer, old: ResponderRecord | undefined): Promise<ResponderRecord> {
+    try {
+      return await this.#makeOrTryLater(issuer, old);
+    } catch (error) {
+      const newest = await this.#deps.store.read.revocations.responder(issuer.ca.id);
+      if (newest === undefined || newest.notBefore <= this.#deps.clock.now()) throw error;
+      const { status } = await this.#deps.store.read.revocations.standing(
+        issuer.ca.id,
+        newest.serial,
+      );
+      if (status !== "good") throw error;
+      return newest;
+    }
+  }
+
   async #makeOrTryLater(issuer: Issuer, old: ResponderRecord | undefined) {
     const now = this.#deps.clock.now();
-    if (now < (this.#restingUntil.get(issuer.ca.id) ?? now)) throw later();
+    const rest = (this.#restingUntil.get(issuer.ca.id) ?? now) - now;
+    // A clock that was set back meanwhile prolongs no rest.
+    if (rest > 0 && rest <= restSeconds * 1000) throw later();
     try {
       return await this.#make(issuer, old);
     } catch (error) {
@@ -243,7 +268,7 @@ export class Responders {
       ...{ caId: issuer.ca.id, issuer, role: "responder", key: held.ref, held },
       algorithm: defaultSignature(held.keyType),
       ...{ name: certificate.subject.der, certificates: [record.certificate] },
-      ...{ serial: record.serial, notAfter: record.notAfter },
+      ...{ serial: record.serial, notBefore: record.notBefore, notAfter: record.notAfter },
     };
   }
 

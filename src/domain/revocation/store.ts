@@ -179,8 +179,8 @@ export interface RevocationReads {
   publishedScopes(ca: CaId): Promise<readonly string[]>;
   /** Stamps of partitions that are in certificates valid at `at`, by partition and URL. */
   stamps(ca: CaId, at: Instant): Promise<readonly StampRecord[]>;
-  /** The newest responder of the CA key. */
-  responder(ca: CaId): Promise<ResponderRecord | undefined>;
+  /** The newest responder of the CA key; with `at` the newest of those whose certificates had begun by then. */
+  responder(ca: CaId, at?: Instant): Promise<ResponderRecord | undefined>;
 }
 
 export interface RevocationWrites {
