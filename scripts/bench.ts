@@ -10,6 +10,7 @@ import { newCsr } from "#test/support/relying-party.ts";
 import { bareServer, rawCommits, rawSigning } from "./bench/floors.ts";
 import { type Load, load } from "./bench/load.ts";
 import { bold, ratio, row } from "./bench/print.ts";
+import { answers } from "./bench/answers.ts";
 import { bulk } from "./bench/bulk.ts";
 import { bulkRevocation } from "./bench/bulk-revocation.ts";
 import { crls } from "./bench/crl.ts";
@@ -42,6 +43,10 @@ if (only === "bulk-revocation") {
 }
 if (only === "crl") {
   await crls(1_000_000);
+  process.exit(0);
+}
+if (only === "ocsp") {
+  await answers(seconds);
   process.exit(0);
 }
 if (only === "gates") {

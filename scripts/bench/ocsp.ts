@@ -4,6 +4,7 @@ import { parseSerial } from "#core/ids.ts";
 import { decodePem } from "#core/asn1/pem.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { encodeOcspRequest } from "#core/x509/ocsp.ts";
+import type { SameBytes } from "./floors.ts";
 import { type Load, load } from "./load.ts";
 
 export interface OcspTarget {
@@ -20,6 +21,15 @@ export async function cachedGet(target: OcspTarget, seconds: number): Promise<Lo
   const url = `${target.base}/${encodeURIComponent(request)}`;
   await load({ url, connections: 32, seconds: 1 });
   return load({ url, connections: 32, seconds });
+}
+
+/** What the cached GET is answered with, so that a bare server can send the same. */
+export async function sameBytes(target: OcspTarget): Promise<SameBytes> {
+  const request = Buffer.from(question(target)).toString("base64");
+  const answer = await fetch(`${target.base}/${encodeURIComponent(request)}`);
+  const headers = Object.fromEntries(answer.headers);
+  delete headers.date; // Every server writes its own.
+  return { body: await answer.bytes(), headers };
 }
 
 /** POST with a nonce: signed fresh every time. */

@@ -1,0 +1,79 @@
+/** OCSP against its floors: each figure between two measurements of its floor, so that a slow moment strikes both. */
+
+import { Instance } from "#test/support/instance.ts";
+import { createChain } from "#test/support/first-certificate.ts";
+import { newCsr } from "#test/support/relying-party.ts";
+import { createToken } from "#test/support/soft-token.ts";
+import { bareServer, rawSigning, tokenSigning } from "./floors.ts";
+import type { Load } from "./load.ts";
+import { cachedGet, freshPost, type OcspTarget, sameBytes } from "./ocsp.ts";
+import { bold, row } from "./print.ts";
+
+/** Prints the ratios for software keys and for keys in SoftHSM; every round takes some four times `seconds`. */
+export async function answers(seconds: number): Promise<void> {
+  const token = await createToken();
+  const ways = [
+    { name: "software keys", config: {}, env: {}, floor: async () => rawSigning(seconds) },
+    {
+      ...{ name: "SoftHSM keys", config: token.config, env: token.env },
+      floor: () => tokenSigning(token.env, seconds),
+    },
+  ];
+  for (const { name, config, env, floor } of ways) {
+    bold(`OCSP answers, ${name}, median of ${rounds} rounds`);
+    const server = { public_http: { enabled: true, address: "127.0.0.1:0" } };
+    const log = { level: "info", format: "json" };
+    const instance = await Instance.start({ config: { ...config, log, server }, env });
+    try {
+      const target = await targetOf(instance);
+      const bytes = await sameBytes(target);
+      await against(
+        "cached GET",
+        () => cachedGet(target, seconds),
+        async () => bareServer(seconds, bytes),
+      );
+      await against("freshly signed, with nonce", () => freshPost(target, seconds), floor);
+    } finally {
+      await instance.dispose();
+    }
+  }
+  token.remove();
+}
+
+async function against(
+  name: string,
+  measure: () => Promise<Load>,
+  floor: () => Promise<number>,
+): Promise<void> {
+  const ratios: number[] = [];
+  const rates: number[] = [];
+  const floors = [await floor()];
+  let failed = 0;
+  for (let round = 0; round < rounds; round++) {
+    const figure = await measure();
+    floors.push(await floor());
+    const around = ((floors[round] ?? 0) + (floors[round + 1] ?? 0)) / 2;
+    ratios.push(figure.perSecond / around);
+    rates.push(figure.perSecond);
+    failed += figure.failed;
+  }
+  const share = `${median(ratios).toFixed(2)} of its floor of ${median(floors).toFixed(0)}/s`;
+  row(name, `${median(rates).toFixed(0)}/s, ${share}${failed > 0 ? `, ${failed} FAILED` : ""}`);
+}
+
+async function targetOf(instance: Instance): Promise<OcspTarget> {
+  const { intermediateId: ca } = await createChain(instance, "ecdsa-p256");
+  const csr = await newCsr(instance.home, "bench.example.test");
+  const { serial } = await instance.admin<{ serial: string }>("POST", `/api/ca/${ca}/issue`, {
+    csr,
+  });
+  const { certificate } = await instance.admin<{ certificate: string }>("GET", `/api/ca/${ca}`);
+  return { base: `${instance.publicUrl}/api/ca/${ca}/ocsp`, issuer: certificate, serial };
+}
+
+function median(figures: readonly number[]): number {
+  const sorted = figures.toSorted((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? 0;
+}
+
+const rounds = 3;
