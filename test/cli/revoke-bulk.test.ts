@@ -7,6 +7,7 @@ import { join } from "node:path";
 
 import fc from "fast-check";
 
+import { Failure } from "#cli/failure.ts";
 import { type Answers, shell } from "#test/support/shell.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "pkid-serials-"));
@@ -72,6 +73,37 @@ test("with --force no number is sent, and a run without an id gets one", async (
   expect(sent(asked)[0]?.body).toMatchObject({
     operation_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
   });
+});
+
+test("a connection that is lost is made anew under the same id, until the run has ended", async () => {
+  const bodies: unknown[] = [];
+  const running = { error: "The operation is already running.", code: "operation_running" };
+  const lossy: Answers = ({ method, body }) => {
+    if (method === "GET") return { items: [], total: 0 };
+    bodies.push(body);
+    if (bodies.length === 1) throw new Failure("The server cannot be reached.", "unreachable");
+    return bodies.length === 2 ? Response.json(running, { status: 409 }) : result;
+  };
+  const line = ["revoke", "bulk", "--ca", ca, "--all", "--confirm", "3"];
+  const { code, stdout } = await shell(line, { answers: lossy });
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/revoked: +3\n/);
+  expect(new Set(bodies.map((body) => JSON.stringify(body))).size).toBe(1);
+});
+
+test("a run that somebody else works on, and a server that is gone, are no reason to wait", async () => {
+  const refusal = { error: "The operation is already running.", code: "operation_running" };
+  const busy: Answers = ({ method }) =>
+    method === "GET" ? { items: [] } : Response.json(refusal, { status: 409 });
+  const gone: Answers = ({ method }) => {
+    if (method === "GET") return { items: [] };
+    throw new Failure("The server cannot be reached.", "unreachable");
+  };
+  const line = ["revoke", "bulk", "--ca", ca, "--all", "--force"];
+  const ended = await shell(line, { answers: busy });
+  expect([ended.code, ended.stderr.includes("operation_running")]).toEqual([1, true]);
+  const lost = await shell(line, { answers: gone });
+  expect([lost.code, lost.asked.filter(({ method }) => method === "POST").length]).toEqual([1, 2]);
 });
 
 test("a file of serials is read in the spelling it is said to have", async () => {

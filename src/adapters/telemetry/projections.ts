@@ -27,8 +27,9 @@ function countEvent(metrics: Metrics, event: AuditEvent): void {
 
 /** Runs that were refused for their count changed nothing and are no runs. */
 function countRun(metrics: Metrics, { detail }: AuditEvent): void {
+  // The last one: a filter, which comes before the figures, may hold anything.
   const figure = (name: string) =>
-    Number(new RegExp(`(?:^| )${name}=(\\S+)`).exec(detail)?.[1] ?? 0);
+    Number(new RegExp(`^(?:.* )?${name}=(\\S+)`).exec(detail)?.[1] ?? 0);
   metrics.count("pki_revocations_bulk_total", {});
   metrics.count("pki_revocations_bulk_certificates_total", {}, figure("revoked"));
   metrics.observe("pki_revocations_bulk_duration_seconds", {}, figure("duration"));

@@ -73,19 +73,22 @@ async function execute({ args: given, ...tools }: Bulk, id: string, order: objec
   return 0;
 }
 
-/** The answer of the run; a connection that was lost while it went on is made anew, under the same id. */
+/**
+ * The answer of the run. A connection that is lost while the run goes on is made anew under the same id, which a server
+ * that still works on it refuses as running; two in a row mean that nobody is there.
+ */
 async function settled(client: Client, id: string, body: object): Promise<Row> {
-  for (let lost = false; ; ) {
-    const begun = performance.now();
+  let [lost, waiting] = [0, false];
+  for (;;) {
     try {
       return await ask(client, id, body);
     } catch (error) {
       const dropped = error instanceof Failure && error.code === "unreachable";
       const running =
         error instanceof Refusal && textAt(error.body, "code") === "operation_running";
-      const patient = dropped && performance.now() - begun > droppedMs;
-      if (!patient && !(lost && running)) throw error;
-      lost = true;
+      lost = dropped ? lost + 1 : 0;
+      waiting ||= dropped;
+      if (lost > 1 || !(dropped || (running && waiting))) throw error;
       await Bun.sleep(againMs);
     }
   }
@@ -139,6 +142,4 @@ const resultKeys = [
   ...["operation_id", "reason", "planned", "revoked", "upgraded", "already_skipped", "batches"],
   ...["crl_scopes", "ocsp_invalidated", "presign_refreshed", "presign_error", "duration_seconds"],
 ];
-/** A connection that lasted so long was not refused but lost. */
-const droppedMs = 20_000;
 const againMs = 1000;

@@ -114,6 +114,21 @@ describe("projections of events", () => {
       'pki_certificates_total{operation="revoke",result="error"} 1',
     ]);
   });
+
+  test("a bulk revocation is counted by its summary, and a refused one is none", async () => {
+    const metrics = new Metrics();
+    const detail =
+      'op=planned=9 filter="a revoked=8 b" planned=3 revoked=2 upgraded=1 duration=4.5';
+    eventCounters(metrics)([
+      event("cert.revoke_bulk", "success", detail),
+      event("cert.revoke_bulk", "denied", "op=x reason=superseded confirm_count=1 actual_count=2"),
+    ]);
+    const now = await lines(metrics);
+    expect(now).toContain("pki_revocations_bulk_total 1");
+    expect(now).toContain("pki_revocations_bulk_certificates_total 2");
+    expect(now).toContain('pki_revocations_bulk_duration_seconds_bucket{le="2.5"} 0');
+    expect(now).toContain('pki_revocations_bulk_duration_seconds_bucket{le="5"} 1');
+  });
 });
 
 describe("this process", () => {
