@@ -25,7 +25,8 @@ export function openPublishing(
   });
 }
 
-function targetOf({ dir, s3 }: Config["publish"]): PublishTarget | undefined {
+/** The configured target; undefined while there is none. */
+export function targetOf({ dir, s3 }: Config["publish"]): PublishTarget | undefined {
   const { bucket, access_key_id: accessKeyId } = s3;
   if (dir.path !== undefined)
     return directoryTarget({ path: dir.path, keepSnapshots: dir.keep_snapshots });

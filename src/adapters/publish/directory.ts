@@ -156,6 +156,17 @@ class DirectorySnapshot implements Snapshot {
   }
 }
 
+/** Lower hex SHA-256 of a file, read in pieces; undefined when it cannot be read. */
+export async function digestOfFile(path: string): Promise<string | undefined> {
+  const hash = createHash("sha256");
+  try {
+    for await (const piece of Bun.file(path).stream()) hash.update(piece);
+  } catch {
+    return undefined; // Gone, or not for this user: either way not what was published.
+  }
+  return hash.digest("hex");
+}
+
 async function writeWhole(path: string, octets: Octets): Promise<void> {
   const file = await open(path, "wx", fileMode);
   try {

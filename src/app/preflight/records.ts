@@ -1,5 +1,8 @@
 /** The checks of records, certificates, profiles and access over an open store. */
 
+import { join } from "node:path";
+
+import { digestOfFile } from "#adapters/publish/directory.ts";
 import { systemClock } from "#adapters/system.ts";
 import { insecureHttpAllowed } from "#config/rules.ts";
 import type { Config } from "#config/schema.ts";
@@ -25,9 +28,11 @@ import {
 } from "#domain/preflight/certificates.ts";
 import { answersAhead } from "#domain/preflight/presigned.ts";
 import { partitionsServed } from "#domain/preflight/partitions.ts";
+import { publicationFresh } from "#domain/preflight/publication.ts";
 import { eventsHold, ledgerHolds, orphansSettled } from "#domain/preflight/records.ts";
 import type { Checks, PreflightWish } from "#domain/preflight/run.ts";
 import type { Store } from "#domain/store.ts";
+import { targetOf } from "#app/publishing.ts";
 import { configuredAdmins } from "./logins.ts";
 import { configOf, type Premises, present } from "./premises.ts";
 
@@ -41,6 +46,7 @@ type Covered =
   | "crl.freshness"
   | "crl.partitions"
   | "ocsp.presign"
+  | "publish.freshness"
   | "ct.inclusion"
   | "auth.root_basic"
   | "auth.cleartext"
@@ -71,6 +77,7 @@ export function recordChecks(premises: Premises, wish: PreflightWish): Pick<Chec
       const { enabled, refresh_minutes } = configOf(premises).presign;
       return answersAhead(store(), now(), enabled ? refresh_minutes : undefined);
     },
+    "publish.freshness": () => publication(configOf(premises).publish, store(), now()),
     "ct.inclusion": () => {
       const { enabled, interval_minutes } =
         configOf(premises).certificate_transparency.inclusion_monitor;
@@ -82,6 +89,16 @@ export function recordChecks(premises: Premises, wish: PreflightWish): Pick<Chec
     "profiles.gates": () => judgeGates(profiles().sorted()),
     "clock.skew": () => skew(premises, store()),
   };
+}
+
+function publication(publish: Config["publish"], store: Store, now: Instant): Promise<Finding> {
+  const { enabled, dir, interval_minutes: intervalMinutes } = publish;
+  return publicationFresh({
+    ...{ store, now, intervalMinutes, target: enabled ? targetOf(publish) : undefined },
+    // Of an object store its own checksums are believed; a file anybody may have written over.
+    holds: async ({ path, sha256 }) =>
+      dir.path === undefined || (await digestOfFile(join(dir.path, "current", path))) === sha256,
+  });
 }
 
 /** Of a configuration that is not valid the faults tell the same. */

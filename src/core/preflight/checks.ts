@@ -117,6 +117,9 @@ export const preflightChecks = {
   "ocsp.presign": row(
     "last sweep, oldest answer", "older than 1.5 refreshes", "older than 2, not able to sign, or an answer beyond nextUpdate",
     "Check the leader, provider speed, `session_pool_size`.", "config", "store"),
+  "publish.freshness": row(
+    "manifest at the target", "older than 2 intervals; the last run failed; nothing published yet", "earliest_expiry past, digest mismatch, or the target cannot be read",
+    "`pkid publish run`.", "config", "store", "network"),
   "auth.oidc": row(
     "discovery, issuer equality, keys", "clock difference > 30 s", "unreachable, issuer differs, or no usable key",
     "Fix `issuer_url`.", "config", "network"),

@@ -8,6 +8,7 @@ import { authorOf, type Origin } from "#domain/access/call.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Random } from "#domain/ports.ts";
 import { systemOrigin } from "#domain/revocation/system-origin.ts";
+import type { Store } from "#domain/store.ts";
 import {
   type ArtefactDeps,
   answersAbout,
@@ -236,8 +237,15 @@ export class Publishing {
   }
 }
 
-/** The instance's value that tells of the last snapshot: `{at, result, target, artifacts, earliest_expiry?}`. */
-export const lastPublication = "publish_last";
+/** When the last snapshot was made and whether it has every list; undefined before the first. */
+export async function lastPublicationOf(
+  store: Pick<Store, "read">,
+): Promise<{ readonly at: Instant; readonly result: "success" | "error" } | undefined> {
+  const text = await store.read.instance.value(lastPublication);
+  return text === undefined ? undefined : JSON.parse(text); // Written by the class above.
+}
+
+const lastPublication = "publish_last";
 
 const reportOf = (
   target: PublishTarget,
