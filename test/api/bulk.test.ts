@@ -3,6 +3,7 @@
 import { beforeEach, expect, test } from "bun:test";
 
 import { bulkHandlers } from "#api/bulk.ts";
+import { defaultTenant } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
 import { pipeline } from "#domain/access/perform.ts";
@@ -179,4 +180,22 @@ test("never more items than asked are worked on at a time", async () => {
   };
   await ask({ items: itemsOf(12), confirm_count: 12, concurrency: 3 });
   expect(most).toBeLessThanOrEqual(3);
+});
+
+test("TEN-1: each item counts against the quota, and a repetition goes on when there is room again", async () => {
+  const set = (maxCertsPerDay: number) =>
+    world.store.atomically(async (tx) => {
+      const tenant = await tx.tenants.lock(defaultTenant);
+      if (tenant === undefined) throw new Error("the default tenant is not there");
+      await tx.tenants.update({ ...tenant, quotas: { ...tenant.quotas, maxCertsPerDay } });
+    });
+  await set(3);
+  const run = { items: itemsOf(8), confirm_count: 8, operation_id: "metered" };
+  const first = await ask(run);
+  expect(first).toMatchObject({ requested: 8, issued: 3, failed: 5 });
+  const failed = first.items.filter(({ status }: Json) => status === "failed");
+  for (const item of failed) expect(item.error_code).toBe("quota_exceeded");
+  await set(8);
+  expect(await ask(run)).toMatchObject({ issued: 8, failed: 0 });
+  expect(leaves()).toHaveLength(8);
 });

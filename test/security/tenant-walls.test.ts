@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 
 import { instant } from "#core/time.ts";
 import type { Principal } from "#core/access/principal.ts";
-import type { OperationName } from "#operations";
+import { type OperationName, operationOf, operations } from "#operations";
 import {
   admin,
   type GovernedWorld,
@@ -63,12 +63,25 @@ const grantee = async () => {
   return somebody("grantee");
 };
 
-describe("every list", () => {
-  const lists: readonly OperationName[] = [
-    ...(["ca.list", "ca.rotations", "ct.inclusion", "event.list", "token.list"] as const),
-    ...(["tenant.list", "blocked_key.list"] as const),
-  ];
+/** Operations that answer what belongs to tenants, narrowed to the caller's. */
+const lists: readonly OperationName[] = [
+  ...(["ca.list", "ca.rotations", "ct.inclusion", "event.list", "token.list"] as const),
+  ...(["tenant.list", "blocked_key.list"] as const),
+];
+/** Operations in any scope that answer about what they are given, or about the instance. */
+const unscoped: readonly OperationName[] = ["cert.lint", "csr.parse", "hsm.info"];
+/** Tried below, by the object they name. */
+const naming: readonly OperationName[] = ["cert.validate"];
 
+test("every operation in any scope is known here, so that none comes to be without its wall", () => {
+  const inAnyScope = Object.keys(operations).filter(
+    (name) => operationOf(name as OperationName).on === "any", // A key of the table.
+  );
+  const known = new Set<string>([...lists, ...unscoped, ...naming]);
+  expect(inAnyScope.filter((name) => !known.has(name))).toEqual([]);
+});
+
+describe("every list", () => {
   test("of one tenant's caller holds no row of another", async () => {
     for (const operation of lists) {
       const all = await ask(operation, admin);
@@ -89,6 +102,8 @@ describe("every list", () => {
     const { items } = await ask("event.list", who);
     const rotated = (await world.ca("web-issuing-r2")).id;
     for (const event of items) expect([web.issuing, rotated]).toContain(event.ca_id);
+    const query = { ca: "web-issuing" };
+    expect((await ask("event.list", who, { query })).total).toBeGreaterThan(0);
     expect(await refusal(ask("token.list", who))).toMatchObject({ code: "forbidden" });
   });
 
