@@ -21,6 +21,7 @@ beforeAll(async () => {
   config = {
     database: { driver: "postgres", dsn: await server.createDatabase() },
     server: { public_http: { enabled: true, address: "127.0.0.1:0" } },
+    presign: { enabled: true },
   };
   const home = newHome();
   const refused = await failedStart({ home, config });
@@ -82,6 +83,19 @@ test("the sum of both replicas' metrics counts what was done once", async () => 
   for (const replica of [one, two, one]) await issued(replica);
   const [after1 = 0, after2 = 0] = await counted();
   expect([after1 - before1, after2 - before2]).toEqual([2, 1]);
+}, 60_000);
+
+test("what one replica signs ahead every replica serves, octet for octet, until it is revoked", async () => {
+  const { serial, leaf } = await issued(one);
+  await one.admin("POST", "/api/ocsp:presign", {});
+  const answers = await Promise.all([one, two].map((replica) => cachedAnswer(replica, leaf)));
+  expect(new Set(answers.map(({ etag }) => etag)).size).toBe(1);
+  for (const { text } of answers) expect(text).toContain(": good");
+  const revoked = await post(two, "revoke", { serial, reason: "superseded" });
+  expect(revoked.status).toBe(200);
+  for (const replica of [one, two]) {
+    expect((await cachedAnswer(replica, leaf)).text).toContain(": revoked");
+  }
 }, 60_000);
 
 test("a token revoked on one replica is none on the other", async () => {
@@ -235,6 +249,20 @@ async function issued(replica: Instance): Promise<{ serial: string; leaf: string
   expect([text, answer.status]).toEqual([text, 201]);
   const { serial, certificate } = JSON.parse(text);
   return { serial, leaf: saved(chain.folder, `${serial}.pem`, certificate) };
+}
+
+/** Asks by GET, as caches do, and has openssl read the answer. */
+async function cachedAnswer(replica: Instance, leaf: string) {
+  const [asked, got] = [`${leaf}.request`, `${leaf}.response`];
+  const about = ["-issuer", chain.intermediate, "-cert", leaf, "-no_nonce"];
+  await openssl(["ocsp", ...about, "-reqout", asked]);
+  const request = Buffer.from(await Bun.file(asked).bytes()).toString("base64url");
+  const url = `${replica.publicUrl}/api/ca/${chain.intermediateId}/ocsp/${request}`;
+  const response = await fetch(url);
+  await Bun.write(got, await response.bytes());
+  const trust = ["-CAfile", chain.root, "-verify_other", chain.intermediate];
+  const { text } = await openssl(["ocsp", ...about, "-respin", got, ...trust]);
+  return { text, etag: response.headers.get("etag") };
 }
 
 async function ocsp(replica: Instance, leaf: string): Promise<string> {

@@ -55,13 +55,8 @@ export function presignedReads(
       return later.sort((a, b) => (key(a) < key(b) ? -1 : 1)).slice(0, limit);
     },
     summary: async () => {
-      const rows = [...state.presigned.values()];
-      const least = (times: PresignedRecord["producedAt"][]) => times.sort((a, b) => a - b)[0];
-      return {
-        count: rows.length,
-        oldestProducedAt: least(rows.map(({ producedAt }) => producedAt)),
-        earliestNextUpdate: least(rows.map(({ nextUpdate }) => nextUpdate)),
-      };
+      const ends = [...state.presigned.values()].map(({ nextUpdate }) => nextUpdate);
+      return { count: ends.length, earliestNextUpdate: ends.sort((a, b) => a - b)[0] };
     },
   };
 }

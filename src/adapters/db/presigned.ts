@@ -50,15 +50,12 @@ export function presignedReads(session: Session): PresignedReads {
       const [row] = await db
         .select({
           count: counted,
-          oldest: sql<number | null>`min(${p.producedAt})`,
           earliest: sql<number | null>`min(${p.nextUpdate})`,
         })
         .from(p);
-      const at = (value: unknown) => (value == null ? undefined : instant(Number(value)));
       return {
         count: row?.count ?? 0,
-        oldestProducedAt: at(row?.oldest),
-        earliestNextUpdate: at(row?.earliest),
+        earliestNextUpdate: row?.earliest == null ? undefined : instant(Number(row.earliest)),
       };
     },
   };

@@ -39,10 +39,9 @@ export interface SignedAhead {
   readonly responder: Serial | undefined;
 }
 
-/** How many answers there are and how old, for those who watch the sweep. */
+/** How many answers there are and when the first of them ends, for those who watch the sweep. */
 export interface PresignedSummary {
   readonly count: number;
-  readonly oldestProducedAt: Instant | undefined;
   readonly earliestNextUpdate: Instant | undefined;
 }
 
