@@ -268,7 +268,7 @@ function frontDoor(opened: Opened, rooms: Rooms): FrontDoor {
       preflightRunning(
         {
           ...{ config: () => opened.limits.inForce, read: opened.read, store, keys },
-          server: () => opened.schedules.look,
+          ...{ server: () => opened.schedules.look, workerUrl: opened.workerUrl },
         },
         wish,
       ),

@@ -32,7 +32,7 @@ const depsOf = (workerUrl: string): CliDeps => ({
   },
   serve: (request) => serveUntilStopped(request, workerUrl),
   migrate,
-  preflight: inspect,
+  preflight: (read, env, wish) => inspect(read, env, wish, workerUrl),
   version: {
     ...{ version: build.version, commit: build.commit ?? "", runtime: build.runtime },
     schema_version: newestSchema(),

@@ -2,18 +2,14 @@
 
 import {
   accessSync,
-  closeSync,
   constants,
-  fsyncSync,
   lstatSync,
-  openSync,
   readdirSync,
   readFileSync,
   realpathSync,
-  rmSync,
   statfsSync,
-  writeSync,
 } from "node:fs";
+import { open, rm } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 
@@ -57,20 +53,22 @@ export function lacksLocks(path: string, mounts = "/proc/self/mounts"): boolean 
   return networkTypes.has(type) && options.some((option) => localLocks.has(option));
 }
 
-/** Milliseconds of each of `count` small writes with fsync, to a file that is removed again. */
-export function timedWrites(directory: string, count: number): readonly number[] {
+/** Milliseconds of each of `count` small writes with fsync, to a file that is removed again; waits in no thread of ours. */
+export async function timedWrites(directory: string, count: number): Promise<readonly number[]> {
   const path = join(directory, `.preflight-${crypto.randomUUID()}`);
-  const file = openSync(path, "wx", 0o600);
+  const file = await open(path, "wx", 0o600);
   try {
-    return Array.from({ length: count }, () => {
+    const took: number[] = [];
+    for (let n = 0; n < count; n++) {
       const began = performance.now();
-      writeSync(file, Buffer.alloc(writeBytes));
-      fsyncSync(file);
-      return performance.now() - began;
-    });
+      await file.write(Buffer.alloc(writeBytes));
+      await file.sync();
+      took.push(performance.now() - began);
+    }
+    return took;
   } finally {
-    closeSync(file);
-    rmSync(path);
+    await file.close();
+    await rm(path);
   }
 }
 

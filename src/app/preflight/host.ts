@@ -5,7 +5,9 @@ import { dirname, join } from "node:path";
 
 import { violations } from "#adapters/db/diagnosis.ts";
 import { StoreUnfit } from "#adapters/db/faults.ts";
+import { violationsInThread } from "#adapters/db/integrity-thread.ts";
 import { migrationState } from "#adapters/db/migration-state.ts";
+import type { StoreOptions } from "#adapters/db/open.ts";
 import {
   fileFacts,
   filesIn,
@@ -38,12 +40,12 @@ export function hostChecks(premises: Premises): Pick<Checks, Covered> {
   return {
     "data_dir.modes": () => judgePrivate(premises.before.files),
     "disk.space": () => roomOf(premises),
-    "disk.fsync": () => {
+    "disk.fsync": async () => {
       const directory = configOf(premises).data_dir;
       const there = existsSync(directory);
       return judgeDurability({
         settings: "open" in diagnosis ? diagnosis.open.settings : [],
-        writesMs: there ? timedWrites(directory, writes) : [],
+        writesMs: there ? await timedWrites(directory, writes) : [],
         withoutLocks: there && lacksLocks(directory),
       });
     },
@@ -71,10 +73,16 @@ export function hostChecks(premises: Premises): Pick<Checks, Covered> {
     },
     "db.integrity": async () => {
       if ("fault" in diagnosis && diagnosis.absent) return closed(diagnosis);
-      const found = await violations(options());
+      const found = await violationsOf(options(), premises.workerUrl);
       return gathered(found.map(failed), "Every rule of the schema holds.");
     },
   };
+}
+
+/** PostgreSQL checks in its own processes; SQLite would hold up everybody else of this one. */
+function violationsOf(options: StoreOptions, workerUrl: string | undefined) {
+  if (options.driver !== "sqlite" || workerUrl === undefined) return violations(options);
+  return violationsInThread(workerUrl, options);
 }
 
 async function roomOf(premises: Premises): Promise<Finding> {

@@ -38,6 +38,8 @@ export interface Premises {
   /** The configuration as it reads now. */
   readonly read: Read;
   readonly env: Environment;
+  /** The main module, for threads; undefined where it is not the binary's. */
+  readonly workerUrl: string | undefined;
   /** The one in force; undefined when nothing runs and what was read is not valid. */
   readonly config: Config | undefined;
   readonly store: Part<Store>;

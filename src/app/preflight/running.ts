@@ -17,20 +17,21 @@ export interface RunningPreflightDeps {
   readonly read: (() => Read) | undefined;
   readonly store: Store;
   readonly keys: Keys;
+  readonly workerUrl: string | undefined;
   /** Undefined until the instance serves. */
   readonly server: () => ServerLook | undefined;
 }
 
 /** Runs preflight now. */
 export async function preflightRunning(
-  { config: inForce, read, store, keys, server }: RunningPreflightDeps,
+  { config: inForce, read, store, keys, server, workerUrl }: RunningPreflightDeps,
   wish: PreflightWish,
 ): Promise<PreflightReport> {
   const config = inForce();
   const before = { files: filesBefore(config), diagnosis: await part(() => diagnosed(config)) };
   const premises = {
     ...{ read: read?.() ?? asItIs(config), env: process.env, config, before },
-    ...{ store: { open: store }, keys: { open: keys }, server: server() },
+    ...{ store: { open: store }, keys: { open: keys }, server: server(), workerUrl },
   };
   return await preflightOver(premises, wish);
 }
