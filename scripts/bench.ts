@@ -19,7 +19,13 @@ import { inventory } from "./bench/inventory.ts";
 import { cachedGet, freshPost } from "./bench/ocsp.ts";
 
 const seconds = Number(process.argv.find((a) => a.startsWith("--seconds="))?.slice(10) ?? "5");
+const rows = argument("rows");
 const only = process.argv.find((a) => a.startsWith("--only="))?.slice(7);
+
+function argument(name: string): number | undefined {
+  const given = process.argv.find((a) => a.startsWith(`--${name}=`))?.split("=")[1];
+  return given === undefined ? undefined : Number(given);
+}
 
 interface Scenario {
   readonly name: string;
@@ -28,8 +34,8 @@ interface Scenario {
   readonly keyType: string;
 }
 
-if (only === "inventory") {
-  await inventory(1_000_000);
+if (only === "inventory" || only === "inventory-postgres") {
+  await inventory(rows ?? 1_000_000, only === "inventory" ? "SQLite" : "PostgreSQL");
   process.exit(0);
 }
 
@@ -81,7 +87,7 @@ if (only === undefined) {
   await bulk(10_000);
   await bulkRevocation(100_000);
   await crls(1_000_000);
-  await inventory(1_000_000);
+  await inventory(1_000_000, "SQLite");
 }
 process.exit(0);
 

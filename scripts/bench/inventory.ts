@@ -1,14 +1,16 @@
-/** The inventory of a million certificates on SQLite: what one question costs its caller, and everybody else. */
+/** The inventory of a million certificates: what one question costs its caller, and everybody else. */
 
 import type { Instance } from "#test/support/instance.ts";
 import { filledInstance, type Made } from "./fill.ts";
+import { filledPostgres } from "./fill-postgres.ts";
 import { bold, row } from "./print.ts";
 
 /** Fills the database of a stopped instance directly, then asks the started one; `rows` is the size. */
-export async function inventory(rows: number): Promise<void> {
-  bold(`inventory of ${rows} certificates, SQLite`);
-  const { instance, ca, ...filled } = await filledInstance(rows, 10);
-  row("rows stored per second, 10,000 at a time", filled.perSecond.toFixed(0));
+export async function inventory(rows: number, driver: "SQLite" | "PostgreSQL"): Promise<void> {
+  bold(`inventory of ${rows} certificates, ${driver}`);
+  const { instance, ca, stop, ...filled } =
+    driver === "SQLite" ? await filledSqlite(rows) : await filledPostgres(rows, 10);
+  row("rows stored per second, by the thousands", filled.perSecond.toFixed(0));
   try {
     row("start to ready", `${instance.readyMs.toFixed(0)} ms`);
     const before = await resident(instance.pid);
@@ -29,8 +31,13 @@ export async function inventory(rows: number): Promise<void> {
     const grown = (await resident(instance.pid)) - before;
     row("resident memory, before and grown", `${before.toFixed(0)} MB, ${grown.toFixed(0)} MB`);
   } finally {
-    await instance.dispose();
+    await stop();
   }
+}
+
+async function filledSqlite(rows: number) {
+  const filled = await filledInstance(rows, 10);
+  return { ...filled, stop: () => filled.instance.dispose() };
 }
 
 async function ask(instance: Instance, path: string, last: Made): Promise<void> {
