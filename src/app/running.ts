@@ -143,6 +143,8 @@ class Server implements Running {
     });
     await this.#record("config.load", { digest: this.#deps.digest });
     this.#scheduler.start();
+    // Lists made under another crl.shards or base_url do not wait for their turn (CRL-10, CRL-11).
+    this.#scheduler.trigger("crl.renew");
     // What a crash left open goes on at once (BLK-6).
     this.#scheduler.trigger("bulk.resume");
   }

@@ -45,11 +45,15 @@ export function openSqlite(options: SqliteOptions): SqliteEngine {
     ...{ dialect: "sqlite", database, reader, writer },
     view: async (read) => {
       const viewing = openFile(options, true, viewCacheKib);
+      const statements = new Map<string, Statement>();
       try {
         viewing.run("begin");
-        return await read(sqliteSession(viewing));
+        return await read(sqliteSession(viewing, statements));
       } finally {
-        viewing.close();
+        // While a statement lives its connection does too, and with it the snapshot no checkpoint can pass.
+        for (const statement of statements.values()) statement.finalize();
+        viewing.run("rollback");
+        viewing.close(true);
       }
     },
     // The data-directory lock leaves no other process.
@@ -89,8 +93,10 @@ export function openSqlite(options: SqliteOptions): SqliteEngine {
 }
 
 /** A session over one connection: statements are compiled once and kept. */
-export function sqliteSession(database: Database): Session {
-  const kept = new Map<string, Statement>();
+export function sqliteSession(
+  database: Database,
+  kept: Map<string, Statement> = new Map(),
+): Session {
   const compiled = (text: string): Statement => {
     const known = kept.get(text);
     if (known) return known;
