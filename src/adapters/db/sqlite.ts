@@ -43,19 +43,7 @@ export function openSqlite(options: SqliteOptions): SqliteEngine {
   let heads: Readonly<Heads> | undefined;
   return {
     ...{ dialect: "sqlite", database, reader, writer },
-    view: async (read) => {
-      const viewing = openFile(options, true, viewCacheKib);
-      const statements = new Map<string, Statement>();
-      try {
-        viewing.run("begin");
-        return await read(sqliteSession(viewing, statements));
-      } finally {
-        // While a statement lives its connection does too, and with it the snapshot no checkpoint can pass.
-        for (const statement of statements.values()) statement.finalize();
-        viewing.run("rollback");
-        viewing.close(true);
-      }
-    },
+    view: (read) => viewed(options, read),
     // The data-directory lock leaves no other process.
     exclusively: (_name, work) => work(),
     begin: async () => {
@@ -90,6 +78,24 @@ export function openSqlite(options: SqliteOptions): SqliteEngine {
       database.close();
     },
   };
+}
+
+/** Each view has a connection of its own, whose read transaction is the snapshot. */
+async function viewed<T>(
+  options: SqliteOptions,
+  read: (session: Session) => Promise<T>,
+): Promise<T> {
+  const database = openFile(options, true, viewCacheKib);
+  const statements = new Map<string, Statement>();
+  try {
+    database.run("begin");
+    return await read(sqliteSession(database, statements));
+  } finally {
+    // While a statement lives its connection does too, and with it the snapshot no checkpoint can pass.
+    for (const statement of statements.values()) statement.finalize();
+    database.run("rollback");
+    database.close(true);
+  }
 }
 
 /** A session over one connection: statements are compiled once and kept. */
