@@ -23,6 +23,7 @@ export async function inventory(rows: number, driver: "SQLite" | "PostgreSQL"): 
     ]) {
       row(String(name), await timed(instance, `${path}/revoked?${query}`));
     }
+    row("usage of the tenant", await timed(instance, "/api/tenants/default/usage"));
     const begun = performance.now();
     await instance.admin("POST", `${path}/rotate`, {});
     row("rotate", `${(performance.now() - begun).toFixed(0)} ms`);
