@@ -22,7 +22,10 @@ async function measured(size: number, reason: string): Promise<void> {
     );
     row(`plan, ${reason}`, `${plan.seconds.toFixed(1)} s, ${plan.value.total} found`);
     const before = await peak(instance.pid);
-    const others = disturb(instance, ca, certificate);
+    const { parent_id: root } = await instance.admin<{ parent_id: string }>(
+      ...(["GET", `/api/ca/${ca}`] as const),
+    );
+    const others = disturb(instance, { ca, root }, certificate);
     const body = { ...order, force: true };
     const run = await timed(() => instance.admin<{ revoked: number }>("POST", path, body));
     const waits = await others.end();
@@ -41,8 +44,8 @@ async function measured(size: number, reason: string): Promise<void> {
   }
 }
 
-/** Somebody who asks OCSP and somebody who revokes, one request after the other, until the end. */
-function disturb(instance: Instance, ca: string, issuer: string) {
+/** Somebody who asks OCSP and somebody who revokes under another CA, one request after the other, until the end. */
+function disturb(instance: Instance, { ca, root }: Cas, issuer: string) {
   const waits = { ocsp: [] as number[], revoke: [] as number[] };
   let going = true;
   const again = async (kept: number[], work: (at: number) => Promise<unknown>) => {
@@ -58,7 +61,7 @@ function disturb(instance: Instance, ca: string, issuer: string) {
       await response.arrayBuffer();
     }),
     again(waits.revoke, (at) =>
-      instance.admin("POST", `/api/ca/${ca}/revoke`, { serial: String(at + 1) }),
+      instance.admin("POST", `/api/ca/${root}/revoke`, { serial: String(at + 1) }),
     ),
   ]);
   return {
@@ -68,6 +71,11 @@ function disturb(instance: Instance, ca: string, issuer: string) {
       return waits;
     },
   };
+}
+
+interface Cas {
+  readonly ca: string;
+  readonly root: string;
 }
 
 async function timed<T>(work: () => Promise<T>): Promise<{ value: T; seconds: number }> {

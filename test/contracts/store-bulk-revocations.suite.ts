@@ -56,6 +56,7 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
       "100",
       "1000000000000000000000000000000000000000",
     ]);
+    expect((await store.read.bulkRevocations.active()).has(run.caId)).toBe(true);
     expect(await store.read.bulkRevocations.run(run.id)).toMatchObject({
       ...{ planned: 4, revoked: 1, upgraded: 1, skipped: 1, batches: 1, state: "running" },
     });
@@ -168,6 +169,7 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
     expect(await store.read.bulkRevocations.run(lost.id)).toBeUndefined();
     await begin(stopped, serials("1", "2"));
     await store.atomically((tx) => tx.bulkRevocations.settle(stopped.id, "stopped"));
+    expect((await store.read.bulkRevocations.active()).has(stopped.caId)).toBe(false);
     const open = await store.read.bulkRevocations.abandoned(true);
     expect(open.some(({ id }) => id === stopped.id)).toBe(false);
     const again = await store.atomically((tx) => tx.bulkRevocations.claim(stopped));

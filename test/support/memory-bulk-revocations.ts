@@ -15,6 +15,10 @@ export const bulkRevocationReads = (state: MemoryState): Reads["bulkRevocations"
     [...state.bulkRuns.values()].filter(
       (run) => own && (run.state === "selecting" || run.state === "running"),
     ),
+  active: async () =>
+    new Set(
+      [...state.bulkRuns.values()].flatMap((run) => (run.state === "running" ? [run.caId] : [])),
+    ),
   end: async () => state.certificates.size,
   candidates: async (range, limit) => candidates(state, range, limit),
   named: async (ca, serials) =>

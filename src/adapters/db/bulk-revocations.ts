@@ -31,6 +31,10 @@ export function bulkRevocationReads(session: Session, owner: number): BulkRevoca
         .where(and(open, ownedByDead(session, b.owner, owner), others));
       return (await found.orderBy(asc(b.number)).limit(runsMax)).map(record);
     },
+    active: async () => {
+      const running = db.select({ ca: b.caId }).from(b).where(eq(b.state, "running"));
+      return new Set((await running).map(({ ca }) => caIdOf(ca)));
+    },
     end: endOf(session),
     candidates: candidatesOf(session),
     named: async (ca, serials) => {

@@ -85,6 +85,8 @@ export interface BulkRevocationReads {
   run(id: string): Promise<BulkRun | undefined>;
   /** Runs whose store is gone; with `own` also those this store has left open. */
   abandoned(own: boolean): Promise<readonly BulkRun[]>;
+  /** CAs under which a run is under way, or was when its store went. */
+  active(): Promise<ReadonlySet<CaId>>;
   /** The place of the certificate stored last; later ones get higher places. */
   end(): Promise<number>;
   /** At most `limit` of a range, in the order of their places. */

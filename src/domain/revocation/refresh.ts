@@ -118,7 +118,8 @@ export class CrlRefresh {
 
   /**
    * Changes that another process or an earlier life of this one committed show in the store-wide sequence, so none is
-   * forgotten. The replica that took a revocation publishes it; the others step in when it has not.
+   * forgotten. The replica that took a revocation publishes it; the others step in when it has not. A bulk run publishes
+   * what it did at its end, and is not overtaken by ever longer deltas before (BLK-5).
    */
   async #noticeForeignChanges(): Promise<void> {
     const { store, scopes, refreshAfterRevocationSeconds: seconds } = this.#deps;
@@ -126,7 +127,9 @@ export class CrlRefresh {
     const sequence = await revocations.sequence();
     if (sequence === this.#seen) return;
     const grace = this.#seen < 0 ? 0 : graceSeconds;
+    const busy = await store.read.bulkRevocations.active();
     for (const ca of await store.read.cas.signing()) {
+      if (busy.has(ca.id)) continue;
       const last = await revocations.lastChange(ca.id);
       const known = this.#known.get(ca.id) ?? (await scopes.covered(ca.id));
       if (last <= known || !this.#publishes(ca)) continue;
@@ -137,7 +140,8 @@ export class CrlRefresh {
       }
       this.#known.set(ca.id, last);
     }
-    this.#seen = sequence;
+    // What was left out is looked for again, should the run end without a list.
+    if (busy.size === 0) this.#seen = sequence;
   }
 
   /** A delta waits until the last one of its scope has rested. */

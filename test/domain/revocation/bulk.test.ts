@@ -115,6 +115,39 @@ test("BLK-5: one base and one delta at the end lists all of it, and one event te
   ]);
 });
 
+test("BLK-5: no delta overtakes a run, whose end publishes all of it", async () => {
+  for (const serial of ["1", "2", "3"]) await certificate(serial);
+  await small.refresh.renewals();
+  small.store.beforeWrite = (operation) => {
+    if (operation === "bulkRevocations.advance") small.clock.advance(10);
+  };
+  const looking: Promise<void>[] = [];
+  const { atomically } = small.store;
+  small.store.atomically = (unit) => {
+    if (looking.length < 9) looking.push(small.refresh.deltas());
+    return atomically(unit);
+  };
+  await execute(orderOf({ batchSize: 1 }));
+  await Promise.all(looking);
+  const told = events("crl.publish").map(({ detail }) => detail);
+  expect(told.slice(2)).toEqual(["number=3 kind=base entries=3", "number=4 kind=delta entries=0"]);
+});
+
+test("what a run could not sign at its end is signed as soon as it can", async () => {
+  for (const serial of ["1", "2"]) await certificate(serial);
+  await small.refresh.renewals();
+  small.keys.beforeSign = () => {
+    throw refuse("key_unavailable");
+  };
+  expect(await execute(orderOf())).toMatchObject({ revoked: 2, crlScopes: [] });
+  small.keys.beforeSign = () => {};
+  for (const _ of [1, 2]) {
+    await small.refresh.deltas();
+    small.clock.advance(3);
+  }
+  expect(events("crl.publish").at(-1)?.detail).toMatch(/kind=delta entries=2$/);
+});
+
 test("§13.29: held ones are upgraded, and the same id finds zero afterwards", async () => {
   await certificate("1");
   await suspend((await certificate("2")).serial);
