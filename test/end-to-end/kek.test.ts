@@ -6,7 +6,8 @@ import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 import { failedStart, Instance } from "#test/support/instance.ts";
-import { createToken, type SoftToken } from "#test/support/soft-token.ts";
+import { newOaepModule } from "#test/support/oaep-module.ts";
+import { createToken, softHsmModule, type SoftToken } from "#test/support/soft-token.ts";
 
 describe("with a label, on the token", () => {
   let token: SoftToken;
@@ -120,6 +121,36 @@ describe("with a label, on the token", () => {
     expect(failed.stderr).toContain("secret.kek_label must be set");
   }, 60_000);
 });
+
+test("KEK-3: on a token without AES-GCM it is RSA with OAEP, rotated like any other, and CAs sign under it", async () => {
+  const token = await createToken();
+  const roles = { ca: "software", responder: "software" };
+  const config = {
+    ...{ ...token.config, key_provider: { type: "pkcs11", roles } },
+    pkcs11: { ...Object(token.config.pkcs11), module_path: newOaepModule(softHsmModule, "sha256") },
+    secret: { kek_label: "pkid-kek" },
+  };
+  let instance = await Instance.start({ config, env: token.env });
+  const made = await instance.cli("ca", "init-root", "--label", "root", "--cn", "Root");
+  expect(made.code).toBe(0);
+  for (let version = 1; version < 3; version += 1) {
+    const rotated = JSON.parse((await instance.cli("keys", "kek", "rotate", "--json")).stdout);
+    expect(rotated).toMatchObject({ old_version: version, new_version: version + 1, rewrapped: 4 });
+  }
+  await instance.stop();
+  const { home } = instance;
+  instance = await Instance.start({ home, config, env: token.env });
+  expect((await instance.cli("crl", "publish", "--ca", "root")).code).toBe(0);
+  const inventory = JSON.parse((await instance.cli("keys", "inventory", "--json")).stdout);
+  const keks = inventory.items.filter(
+    ({ role }: Readonly<Record<string, string>>) => role === "kek",
+  );
+  const types = keks.map((key: Readonly<Record<string, string>>) => [key.provider, key.key_type]);
+  expect(types).toEqual(Array.from({ length: 3 }, () => ["pkcs11", "rsa-3072"]));
+  expect(inventory).toMatchObject({ extractable_count: 0, unbound_count: 0 });
+  await instance.dispose();
+  token.remove();
+}, 120_000);
 
 test("V-12: a KEK that is gone from the key store keeps pkid from starting", async () => {
   const instance = await Instance.start();

@@ -73,12 +73,14 @@ export class KekRotation {
   async finish(): Promise<void> {
     if (this.#running !== undefined) return;
     const { keks } = this.#deps;
+    await keks.prepare();
+    const active = await keks.active();
+    const pending = retiringOf(await keks.versions());
+    // A rotation may have begun while this looked.
+    if (this.#running !== undefined || (pending === undefined && this.#settled)) return;
     await this.#alone(async () => {
-      await keks.prepare();
-      const active = await keks.active();
-      const pending = retiringOf(await keks.versions());
-      if (pending !== undefined) await this.#drain(pending, active);
-      else if (!this.#settled) await this.#reseal(active);
+      if (pending === undefined) await this.#reseal(active);
+      else await this.#drain(pending, active);
     });
   }
 

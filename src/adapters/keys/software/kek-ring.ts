@@ -44,15 +44,21 @@ export class KekRing {
 
   /** The data key behind a header; one refusal for an unknown or retired version and for altered octets (KEY-8). */
   async unwrap(header: EnvelopeHeader): Promise<Uint8Array> {
-    const { key } =
-      this.#versions.find(
-        ({ version, family }) => version === header.kekVersion && family === header.kek,
-      ) ?? {};
+    const { key } = this.#versionOf(header) ?? {};
     return await this.#counted("decrypt", key, async () => {
       if (key === undefined) throw unavailable();
       if (key.provider === "software") return this.#deps.keks.unwrap(key, header, "private key");
       return await this.#unwrapElsewhere(key, header);
     });
+  }
+
+  /** True while the version a header names still opens. */
+  opens(header: EnvelopeHeader): boolean {
+    return this.#versionOf(header) !== undefined;
+  }
+
+  #versionOf({ kek, kekVersion }: EnvelopeHeader): KekInUse | undefined {
+    return this.#versions.find(({ version, family }) => version === kekVersion && family === kek);
   }
 
   async #unwrapElsewhere(key: KeyRef, wrapped: WrappedDek): Promise<Uint8Array> {

@@ -42,6 +42,8 @@ export class SealedKeys {
   readonly #link: Link;
   readonly #directory: string;
   readonly #masterKey: MasterKey;
+  /** Labels of keys that are being sealed. */
+  readonly #adding = new Set<string>();
   /** Random, made once: tells two key stores apart in the ledger, and keeps their files from being mixed. */
   readonly storeId: string;
   /** The key-encryption keys beside them. */
@@ -68,20 +70,22 @@ export class SealedKeys {
   async add(label: string, keyType: KeyType, secret: Secret): Promise<OpenKey> {
     const spki = spkiOf(secret);
     const file = { id: keyIdOf(spki), label, keyType };
+    if (this.#adding.has(label)) throw taken();
+    this.#adding.add(label);
     const content = exportSecret(secret);
     try {
-      this.#checkFree(label);
+      if (this.#files().some((other) => other.label === label)) throw taken();
       for (;;) {
         const kek = this.ring.active;
         if (kek === undefined) throw absent();
         const sealed = await this.#enveloped(kek, file, content);
-        this.#checkFree(label);
         // A rotation that began meanwhile has looked for keys of the old version already.
         if (this.ring.active?.version !== kek.version) continue;
         createDurably(this.#path(file.id), encodeKeyFile({ ...file, sealed }));
         return { held: this.#held(file, spki), secret };
       }
     } finally {
+      this.#adding.delete(label);
       content.fill(0);
     }
   }
@@ -123,7 +127,8 @@ export class SealedKeys {
     if (kek?.version !== version) throw absent();
     let [changed, shut, left] = [0, 0, 0];
     for (const file of this.#files()) {
-      if (isEnveloped(file) ? file.sealed.kekVersion === version : this.#damaged(file)) continue;
+      if (isEnveloped(file) && file.sealed.kekVersion === version) continue;
+      if (this.#lost(file)) continue;
       const tried = changed < changedMax && shut < shutMax;
       if (tried && (await this.#resealed(kek, file))) changed += 1;
       else {
@@ -203,8 +208,9 @@ export class SealedKeys {
     return unseal(masterKey, context, sealed) ?? refused();
   }
 
-  /** True for what no KEK could make open: an absent key, which no rotation waits for. */
-  #damaged(file: KeyFile): boolean {
+  /** True for what no version in use could make open: an absent key, which no rotation waits for. */
+  #lost(file: KeyFile): boolean {
+    if (isEnveloped(file)) return !this.ring.opens(file.sealed);
     try {
       this.#openedByMaster(file).fill(0);
       return false;
@@ -225,12 +231,6 @@ export class SealedKeys {
     return kekNames(this.#directory).length > 0 || this.#files().some((file) => !isEnveloped(file));
   }
 
-  #checkFree(label: string): void {
-    if (this.#files().some((file) => file.label === label)) {
-      throw refuse("already_exists", { field: "label" });
-    }
-  }
-
   #files(): KeyFile[] {
     const names = readdirSync(this.#directory).filter((name) => keyFile.test(name));
     return names.flatMap((name) => this.#read(name.slice(0, idDigits)) ?? []);
@@ -246,6 +246,8 @@ export class SealedKeys {
     return join(this.#directory, `${id}.key`);
   }
 }
+
+const taken = () => refuse("already_exists", { field: "label" });
 
 /** Deliberately one answer for all of it: which check failed is nobody's business but the log's. */
 const absent = () => refuse("key_unavailable", { retry_after: 2 });

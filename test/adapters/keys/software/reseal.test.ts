@@ -92,6 +92,19 @@ describe("a rotation", () => {
     expect(versionsOf(store).sort()).toEqual([1, 2]);
   });
 
+  test("waits for no key whose version was retired without it, as one from an old backup is", async () => {
+    const [lost, kept] = [await made("lost"), await made("kept")];
+    const backup = readFileSync(fileOf(lost.ref));
+    for (const version of [2, 3]) {
+      const [next] = begin(store);
+      expect((await store.reseal(version)).left).toBe(0);
+      store.ring.use(next === undefined ? [] : [next]);
+      writeFileSync(fileOf(lost.ref), backup);
+    }
+    await expect(store.open(lost.ref)).rejects.toMatchObject(shut);
+    expect((await store.open(kept.ref)).held).toEqual(kept);
+  });
+
   test("to a version that is not the active one is refused", async () => {
     await expect(store.reseal(2)).rejects.toMatchObject(shut);
   });
