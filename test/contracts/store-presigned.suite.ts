@@ -121,9 +121,20 @@ export function presignedContract(
       }
       expect(seen.length).toBe(new Set(seen).size);
       expect(new Set(seen)).toEqual(new Set(rows.map(({ serial }) => serial)));
-      const [entry, none] = await store.read.presigned.bare(home, 10);
-      expect([entry?.serial, entry?.notAfter, none]).toEqual([bare, undefined, undefined]);
-      expect(entry?.standing.status).toBe("revoked");
+      await revoke(rows[2]?.serial ?? bare);
+      const entries = await store.read.presigned.revoked(home, 10);
+      expect(new Map(entries.map((one) => [one.serial, one.inventoried]))).toEqual(
+        new Map([
+          [bare, false],
+          [rows[2]?.serial ?? bare, true],
+        ]),
+      );
+      for (const { standing } of entries) expect(standing.status).toBe("revoked");
+      const [least] = entries;
+      expect(await store.read.presigned.revoked(home, 1)).toEqual(
+        least === undefined ? [] : [least],
+      );
+      expect(await store.read.presigned.revoked(home, 10, least?.serial)).toEqual(entries.slice(1));
       const among = await store.read.presigned.among(home, [signedRow, bare, foreign]);
       expect(new Set(among.map(({ serial }) => serial))).toEqual(new Set([signedRow, bare]));
       expect(among.find(({ serial }) => serial === signedRow)?.signed).toEqual({

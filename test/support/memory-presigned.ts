@@ -22,7 +22,8 @@ export function presignedReads(
     const signed = Object.fromEntries(
       answers.map(({ hash, producedAt: at, responder }) => [hash, { at, responder }]),
     );
-    return [{ serial, standing: known, notAfter, signed }];
+    const inventoried = state.certificates.has(key);
+    return [{ serial, standing: known, inventoried, notAfter, signed }];
   };
   const page = async (
     ca: CaId,
@@ -35,17 +36,13 @@ export function presignedReads(
     const found = await Promise.all(sorted.slice(0, limit).map((one) => candidate(ca, one)));
     return found.flat();
   };
-  const bare = () =>
-    [...state.revocations.values()].filter(
-      ({ caId, serial }) => !state.certificates.has(serialKey(caId, serial)),
-    );
   return {
     find: async (ca, serial, hash) => ({
       standing: await standing(ca, serial),
       presigned: state.presigned.get(`${serialKey(ca, serial)}/${hash}`),
     }),
     issued: (ca, limit, after) => page(ca, state.certificates.values(), limit, after),
-    bare: (ca, limit, after) => page(ca, bare(), limit, after),
+    revoked: (ca, limit, after) => page(ca, state.revocations.values(), limit, after),
     among: async (ca, serials) =>
       (await Promise.all(serials.map((serial) => candidate(ca, serial)))).flat(),
     page: async (ca, limit, after) => {

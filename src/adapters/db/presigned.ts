@@ -24,9 +24,9 @@ export function presignedReads(session: Session): PresignedReads {
       const where = and(eq(c.caId, ca), after === undefined ? undefined : gt(c.serial, after));
       return page(ca, issuedFrom(session, where).orderBy(asc(c.serial)).limit(limit));
     },
-    bare: (ca, limit, after) => {
+    revoked: (ca, limit, after) => {
       const later = after === undefined ? undefined : gt(r.serial, after);
-      const rows = revokedFrom(session, and(eq(r.caId, ca), later, isNull(c.serial)));
+      const rows = revokedFrom(session, and(eq(r.caId, ca), later));
       return page(ca, rows.orderBy(asc(r.serial)).limit(limit));
     },
     among: async (ca, serials) => {
@@ -187,6 +187,7 @@ function candidates(session: Session) {
       (row) =>
         ({
           ...{ serial: row.serial, notAfter: row.notAfter ?? undefined },
+          inventoried: row.profile !== null,
           standing: standingFrom([row.revokedAt, row.reason, row.profile]),
           signed: times.get(row.serial) ?? {},
         }) as PresignCandidate, // Rows of these tables have a standing, and the words the types name.

@@ -237,6 +237,10 @@ export class Ocsp {
       return { ...errors.tryLater, retryAfter };
     }
     if (error instanceof Problem && error.code === "key_unavailable") return errors.tryLater;
+    // The store tells its own faults; repeating one for every question would drown the log.
+    if (error instanceof Problem && error.code === "storage_unavailable") {
+      return errors.internalError;
+    }
     this.#deps.onFault(error);
     return errors.internalError;
   }

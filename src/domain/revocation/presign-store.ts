@@ -28,7 +28,9 @@ export interface PresignedRecord {
 export interface PresignCandidate {
   readonly serial: Serial;
   readonly standing: Exclude<Standing, { readonly status: "unknown" }>;
-  /** Undefined for a revoked serial the inventory does not know. */
+  /** False for a revoked serial the inventory does not know. */
+  readonly inventoried: boolean;
+  /** Undefined when unknown. */
   readonly notAfter: Instant | undefined;
   /** When its answers were last signed, and by which responder; absent where there is none. */
   readonly signed: Readonly<Partial<Record<PresignHash, SignedAhead>>>;
@@ -54,8 +56,8 @@ export interface PresignedReads {
   ): Promise<{ readonly standing: Standing; readonly presigned: PresignedRecord | undefined }>;
   /** The certificates of a CA after a serial, in the order of the table; lets others run between two pages. */
   issued(ca: CaId, limit: number, after?: Serial): Promise<readonly PresignCandidate[]>;
-  /** The revoked serials of a CA the inventory does not know, likewise. */
-  bare(ca: CaId, limit: number, after?: Serial): Promise<readonly PresignCandidate[]>;
+  /** The revoked and held serials of a CA, likewise; those the inventory knows are among the issued ones too. */
+  revoked(ca: CaId, limit: number, after?: Serial): Promise<readonly PresignCandidate[]>;
   /** Those of these serials that are known or revoked. */
   among(ca: CaId, serials: readonly Serial[]): Promise<readonly PresignCandidate[]>;
   /** All answers of a CA by serial and hash, after one; lets others run between two pages. */

@@ -165,12 +165,16 @@ export class Presigner {
     const oldest = addSeconds(this.#deps.clock.now(), -60 * this.#graceMinutes);
     const worth = ({ standing, notAfter }: PresignCandidate) =>
       standing.status === "revoked" || (notAfter ?? 0) >= oldest;
-    for (const walk of [presigned.issued, presigned.bare]) {
+    const bare = (candidate: PresignCandidate) => !candidate.inventoried;
+    for (const [walk, chosen] of [
+      [presigned.issued, worth],
+      [presigned.revoked, bare],
+    ] as const) {
       let after: Serial | undefined;
       do {
         const sequence = await this.#deps.store.read.revocations.sequence();
         const page = await walk(ca.id, pageRows, after);
-        await this.#refresh(issuer, sequence, page.filter(worth), tally);
+        await this.#refresh(issuer, sequence, page.filter(chosen), tally);
         after = page.at(-1)?.serial;
       } while (after !== undefined);
     }

@@ -263,6 +263,17 @@ test("a key store that is away is tryLater, a shed request says when, a fault in
   expect(small.failures).toHaveLength(1);
 });
 
+test("a database that is away is internalError for every asker, and no word of ours in the log", async () => {
+  const { serial } = await small.issue();
+  await ask(serial);
+  small.keys.beforeSign = ({ purpose }) => {
+    if (purpose === "ocsp") throw refuse("storage_unavailable", { retry_after: 2 });
+  };
+  const other = await small.issue();
+  expect((await ask(other.serial)).status).toBe("internalError");
+  expect(small.failures).toEqual([]);
+});
+
 for (const keyType of ["ecdsa-p256", "rsa-2048", "ed25519"] as const satisfies KeyType[]) {
   test(`openssl accepts the answers of a CA with ${keyType}`, async () => {
     small = await smallCa({ keyType });
