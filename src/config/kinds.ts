@@ -127,6 +127,16 @@ export function textual(
   };
 }
 
+/** Text that may have several lines, as PEM does. */
+export const lines: Kind<string> = {
+  ...textual("string", "text"),
+  read: (raw) => {
+    const value = typeof raw === "string" ? raw.trimEnd() : raw;
+    characters(typeof value === "string" ? value.replace(/\r?\n/g, " ") : value, 4096);
+    return String(value); // Found to be text just now.
+  },
+};
+
 /** Text kept as it is, checked by a rule that gives the sentence of what is wrong. */
 export function checkedText(
   type: string,

@@ -43,6 +43,14 @@ function logsOf(transparency: object, ct: object = {}) {
   return { logs, faults: faults.map(({ path, sentence }) => `${path}: ${sentence}`) };
 }
 
+test("a key in place may be PEM, with its lines", () => {
+  const pem = first.export({ type: "spki", format: "pem" }).toString();
+  const { logs, faults } = logsOf({ logs: [{ ...a(), public_key: pem }] });
+  expect(faults).toEqual([]);
+  expect(logs[0]?.key.logId).toEqual(logsOf({ logs: [a()] }).logs[0]?.key.logId);
+  expect(() => logsOf({ logs: [{ ...a(), public_key: "\u0007" }] })).toThrow("control characters");
+});
+
 test("keys come as base64 in place, or as PEM in a file", () => {
   const file = saved("key.pem", second.export({ type: "spki", format: "pem" }).toString());
   const { public_key: _key, ...bare } = b();

@@ -8,6 +8,7 @@ import { ClockWatch, type ClockPause } from "#domain/clock-watch.ts";
 import { pipeline } from "#domain/access/perform.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import {
+  csr,
   initRoot,
   issuanceWorld,
   leafWish,
@@ -51,6 +52,16 @@ describe("a step back", () => {
     await expect(issue(opened, root)).rejects.toMatchObject({ code: "storage_unavailable" });
     opened.clock.advance(1);
     await issue(opened, root);
+  });
+
+  test("pauses the preview of issuance too, which says what issuing would do", async () => {
+    const { root, ...opened } = await world();
+    const asked = { csr: csr() };
+    const wish = { asked, profile: "server", validityDays: undefined, mustStaple: undefined };
+    const preview = () => opened.issuance.preview(root, wish);
+    expect((await preview()).accepted).toBe(true);
+    opened.clock.step(-6);
+    await expect(preview()).rejects.toMatchObject({ code: "storage_unavailable" });
   });
 
   test("of 5 s pauses nothing", async () => {

@@ -3,7 +3,7 @@
 import type { CtPolicy } from "#core/policy/transparency.ts";
 
 import { count, existingFile, field, flag, items, list, text, word } from "#config/fields.ts";
-import { absoluteUrl, label, textual } from "#config/kinds.ts";
+import { absoluteUrl, label, lines, textual } from "#config/kinds.ts";
 import { section, type Values } from "#config/section.ts";
 
 const operator = textual("operator", "Example", { max: 200 });
@@ -12,7 +12,7 @@ const logMembers = {
   name: field("Name, used by profiles.", label),
   url: field("Submission address.", absoluteUrl("base")),
   operator: text("Who runs it; the known logs may say so."),
-  public_key: text("Public key, PEM or base64 of its DER."),
+  public_key: field("Public key, PEM or base64 of its DER.", lines),
   public_key_file: existingFile("File with the public key instead."),
   mmd_hours: count("Hours within which the log keeps a promise.", 24, { min: 1, max: 168 }),
   api: word("How its tree is read.", ["rfc6962", "static"], "rfc6962"),

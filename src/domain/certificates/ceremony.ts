@@ -110,8 +110,6 @@ export class Ceremony {
    * intent abandoned.
    */
   async certify(order: SigningOrder): Promise<CertificateRecord> {
-    // What keeps revocation reachable goes on: relying parties must be answered whatever the clock says.
-    if (order.kind !== "responder" && order.kind !== "serving") this.#deps.refuseWhileBehind();
     const first = await this.#clearAndIntend(order);
     const promised = await this.#readied(order, first);
     const signature = await this.#sign(order, promised);
@@ -125,8 +123,13 @@ export class Ceremony {
     }
   }
 
-  /** What every gate says, with a serial drawn for nobody else: the one decision of issue and preview (PRO-3). */
+  /**
+   * What every gate says, with a serial drawn for nobody else: the one decision of issue and preview (PRO-3). Refuses
+   * `storage_unavailable` while a step of the clock pauses issuance.
+   */
   async decide(order: Undecided): Promise<Clearance> {
+    // What keeps revocation reachable goes on: relying parties must be answered whatever the clock says.
+    if (order.kind !== "responder" && order.kind !== "serving") this.#deps.refuseWhileBehind();
     const { objections, profile, now, signer } = order;
     const plan = ctOf(order) === undefined ? order.plan : poisoned(order.plan);
     const keyFacts = await keyFactsOf(this.#deps, order);
