@@ -123,10 +123,7 @@ export class Ceremony {
     }
   }
 
-  /**
-   * What every gate says, with a serial drawn for nobody else: the one decision of issue and preview (PRO-3). Refuses
-   * `storage_unavailable` while a step of the clock pauses issuance.
-   */
+  /** What every gate says, with a serial drawn for nobody else: the one decision of issue and preview (PRO-3, PRC-4). */
   async decide(order: Undecided): Promise<Clearance> {
     // What keeps revocation reachable goes on: relying parties must be answered whatever the clock says.
     if (order.kind !== "responder" && order.kind !== "serving") this.#deps.refuseWhileBehind();
