@@ -88,6 +88,23 @@ test("a serial or reason that is none is refused by its own code", async () => {
   );
 });
 
+test("REV-3: neither a suspended tenant nor a full disk keeps a certificate from being revoked", async () => {
+  const [one, two] = [await small.issue(), await small.issue()];
+  const row = small.store.state.tenants.get("default");
+  if (row === undefined) throw new Error("the built-in tenant is there");
+  small.store.state.tenants.set("default", { ...row, status: "suspended" });
+  perform = pipeline({ ...small, hasRoom: () => false, onDecision: () => {} });
+  const { serial } = one;
+  expect(await call("cert.suspend", { serial })).toMatchObject({ status: "held" });
+  expect(await call("cert.release", { serial })).toMatchObject({ status: "released" });
+  expect(await call("cert.revoke", { body: { serial } })).toMatchObject({ status: "revoked" });
+  small.keys.beforeSign = () => {
+    throw new Error("no signature is needed");
+  };
+  const last = { body: { serial: two.serial, reason: "keyCompromise" } };
+  expect(await call("cert.revoke", last)).toMatchObject({ status: "revoked" });
+});
+
 test("an issuer revokes leaves but not the certificate of a CA, which is recorded as denied", async () => {
   const [leaf, ca] = [await small.issue(), await small.issue({ kind: "ca" })];
   const asked = (serial: string) => ({ body: { serial }, origin: issuer });

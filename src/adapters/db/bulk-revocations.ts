@@ -14,7 +14,7 @@ import type {
   Target,
 } from "#domain/revocation/bulk-store.ts";
 import { ownedByDead } from "./owners.ts";
-import { bulkInserter, counted, inserter, inTexts, type Session } from "./session.ts";
+import { breath, bulkInserter, counted, inserter, inTexts, type Session } from "./session.ts";
 
 /** Runs and candidates as last committed; `owner` is this store's number among the replicas. */
 export function bulkRevocationReads(session: Session, owner: number): BulkRevocationReads {
@@ -38,6 +38,7 @@ export function bulkRevocationReads(session: Session, owner: number): BulkRevoca
     end: endOf(session),
     candidates: candidatesOf(session),
     named: async (ca, serials) => {
+      if (session.dialect === "sqlite") await breath();
       const its = and(eq(c.caId, ca), inTexts(session, c.serial, serials));
       return (await db.select(candidateColumns(session)).from(c).where(its)).map(candidate);
     },
@@ -145,6 +146,8 @@ function candidatesOf(session: Session): BulkRevocationReads["candidates"] {
   const { db, t } = session;
   const c = t.certificates;
   return async (range, limit) => {
+    // A walk is many of these, and each holds the thread that serves.
+    if (session.dialect === "sqlite") await breath();
     const rows = await db
       .select({ ...candidateColumns(session), ordinal: c.ordinal })
       .from(c)

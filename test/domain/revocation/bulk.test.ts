@@ -7,9 +7,11 @@ import type { Selection } from "#core/policy/selection.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { instant } from "#core/time.ts";
 import { parseCrl } from "#core/x509/crl.ts";
+import { partitionOf } from "#core/x509/partitions.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { BulkRevocationOrder } from "#domain/revocation/bulk.ts";
 import { openRevocation } from "#domain/revocation/open.ts";
+import { rememberShards } from "#domain/revocation/scopes.ts";
 import { seededRandom } from "#test/support/ports.ts";
 import { revocationDefaults, rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
 
@@ -113,6 +115,19 @@ test("BLK-5: one base and one delta at the end lists all of it, and one event te
         `already_skipped=0 batches=1 crl_scopes=full duration=${durationSeconds}`,
     },
   ]);
+});
+
+test("of a partitioned CRL only the scopes are signed that list what was revoked", async () => {
+  small = await smallCa({ crl: { shards: 5, urlBase: "http://crl.example" } });
+  await rememberShards(small.store, 5);
+  for (const serial of ["1", "2", "3", "4", "5", "6"]) await certificate(serial);
+  await small.publisher.publishAll(small.ca, rootOrigin);
+  const before = events("crl.publish").length;
+  const serials = ["1", "2"].map(parseSerial);
+  const { crlScopes } = await execute(selecting({ serials }));
+  const partitions = serials.map((serial) => `partition-${partitionOf(serial, 5)}`);
+  expect(new Set(crlScopes)).toEqual(new Set(["full", ...partitions]));
+  expect(events("crl.publish").length).toBe(before + 2 * crlScopes.length);
 });
 
 test("BLK-5: no delta overtakes a run, whose end publishes all of it", async () => {
