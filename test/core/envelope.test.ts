@@ -100,6 +100,19 @@ describe("reading", () => {
     });
   }
 
+  test("a data key wrapped by RSA is as long as the modulus of RSA-3072 or RSA-4096, and no other", () => {
+    const textOf = (octets: number, wrap: Envelope["wrap"]) =>
+      encodeEnvelope({ ...sample, wrap, wrappedDek: new Uint8Array(octets) });
+    for (const octets of [384, 512]) {
+      const read = parseEnvelope(textOf(octets, "RSA-OAEP-SHA256"));
+      expect(read && openEnvelope(read, dek, place)).toEqual(content);
+      expect(parseEnvelope(textOf(octets, "AES-256-GCM"))).toBeUndefined();
+    }
+    for (const octets of [0, 60, 256, 383, 385, 513]) {
+      expect(parseEnvelope(textOf(octets, "RSA-OAEP-SHA256"))).toBeUndefined();
+    }
+  });
+
   test("only the one spelling is read", () => {
     const spellings = [
       ` ${text}`,
