@@ -21,6 +21,8 @@ import { isReady, Probes } from "#api/health.ts";
 import type { Read } from "#config/read.ts";
 import type { Config } from "#config/schema.ts";
 import { pipeline } from "#domain/access/perform.ts";
+import type { ExecutionDeps } from "#domain/approvals/executions.ts";
+import { recordingEffects } from "#domain/approvals/effects.ts";
 import { ClockWatch, stepFacts } from "#domain/clock-watch.ts";
 import { KeyCounts } from "#domain/audit/key-counts.ts";
 import { reconcileIntents } from "#domain/certificates/reconcile.ts";
@@ -37,6 +39,7 @@ import { RateLimits } from "#http/rate-limits.ts";
 import { ocspRefusal } from "#protocols/ocsp-refusal.ts";
 import { type Access, openAccess } from "#app/access.ts";
 import { declareTenants, type Governance, openGovernance } from "#app/governance.ts";
+import { type FourEyesParts, openFourEyes } from "#app/four-eyes.ts";
 import { type Build, handlersOf } from "#app/handlers.ts";
 import { describe, domainParts, type Parts } from "#app/parts.ts";
 import { rpcDoor } from "#app/rpc.ts";
@@ -99,10 +102,11 @@ export async function openApp(options: AppOptions): Promise<App> {
     const directory = holdDirectory(config.data_dir);
     closing.push(() => directory.release());
     const metrics = new Metrics();
-    const store = await openStore(storeOptions(config, options.migrate ?? false), {
+    const unwatched = await openStore(storeOptions(config, options.migrate ?? false), {
       ...{ clock: systemClock, random: systemRandom, workerUrl: options.workerUrl },
       onFault: (sentence, error) => log.write("error", sentence, { error: describe(error) }),
     });
+    const store = recordingEffects(unwatched);
     closing.push(() => store.close());
     const limits = limitsOf(config);
     const counts = keyCounts(store, log);
@@ -217,12 +221,27 @@ function compose(opened: Opened): App {
   });
   const { failedLogins } = access;
   const governance = openGovernance({ config, store, clock, random, tokens: access.tokens });
-  const front = frontDoor(opened, { parts, probes, access, governance });
+  const fourEyes = openFourEyes({
+    ...{ config, store, clock, random, log, parts, tokens: access.tokens },
+    perform: (call) => replay(call),
+  });
+  const { front, replay } = frontDoor(opened, { parts, probes, access, governance, fourEyes });
   return {
     fetch: async (request) => front.handle(request, { side: "local", secure: false, peer: "" }),
     serve: (options) =>
       startRunning({
-        ...{ ...options, config, store, parts, front, schedules, clock, log, failedLogins },
+        ...{
+          ...options,
+          config,
+          store,
+          parts,
+          front,
+          schedules,
+          clock,
+          log,
+          failedLogins,
+          fourEyes,
+        },
         files: new ServingFiles(config.data_dir),
         prepare: (next) => {
           const listed = readBlocklists(next.keychecks.weak_key_blocklist_paths);
@@ -237,6 +256,7 @@ function compose(opened: Opened): App {
       }),
     close: async () => {
       stopObserving();
+      await fourEyes.executions.halt();
       await opened.close();
     },
   };
@@ -248,14 +268,16 @@ interface Rooms {
   readonly probes: Probes;
   readonly access: Access;
   readonly governance: Governance;
+  readonly fourEyes: FourEyesParts;
 }
 
-function frontDoor(opened: Opened, rooms: Rooms): FrontDoor {
+function frontDoor(opened: Opened, rooms: Rooms) {
   const { config, build, log, store, keys, metrics } = opened;
-  const { probes, access, governance } = rooms;
+  const { probes, access, governance, fourEyes } = rooms;
   const clock = systemClock;
   const perform = pipeline({
     ...{ store, clock, hasRoom: () => opened.space.enough, grants: governance.grants },
+    gate: fourEyes.gate,
     onDecision: (action, allowed) => {
       const decision = allowed ? "allow" : "deny";
       metrics.count("pki_authz_decisions_total", { action, decision });
@@ -291,7 +313,12 @@ function frontDoor(opened: Opened, rooms: Rooms): FrontDoor {
     bodyBytesMax: config.server.max_body_bytes,
     osUser: osUser(),
   });
-  return front;
+  const replay: ExecutionDeps["perform"] = (call) => {
+    const handler = handlers[call.operation];
+    if (typeof handler === "function") throw new Error("a public operation takes no approval");
+    return perform(call, handler);
+  };
+  return { front, replay };
 }
 
 async function openInstanceKeys({

@@ -1,6 +1,7 @@
 /** WHAT PKID CAN DO: every operation with its route, who may call it, whose tenant it concerns, and its gates. */
 
 import type { Capability } from "#core/access/roles.ts";
+import type { ApprovalClass } from "#core/approvals/classes.ts";
 import type { Action } from "#core/audit/actions.ts";
 
 /**
@@ -14,6 +15,7 @@ import type { Action } from "#core/audit/actions.ts";
  * - `suspendable`: refused while the tenant is suspended. `limit`: the rate and guard class.
  * - `grows`: adds records nobody waits for in an emergency; refused while the disk is nearly full (`database.min_free_mb`).
  * - `aliases`: further paths of the same operation, with the same parameters and guards.
+ * - `takesTwo`: the class under which it waits for another person's approval, where approvals guard that.
  * - `local`: exists only on the admin socket. `bodyBytesMax`: largest body, when more than the server's default.
  */
 export interface Operation {
@@ -27,6 +29,7 @@ export interface Operation {
   readonly suspendable?: true;
   readonly grows?: true;
   readonly limit?: "ocsp" | "crl" | "chain" | "login" | "admin" | "admin_sign" | "exempt";
+  readonly takesTwo?: ApprovalClass;
   readonly local?: true;
   readonly bodyBytesMax?: number;
 }
@@ -58,26 +61,26 @@ export const operations = {
   "ca.public_key":         { route: "GET /api/ca/{id}/public-key",                       aliases: ["/api/keys/{id}/public-key"], ...read },
   "ca.certificate":        { route: "GET /api/ca/{id}/certificate",                      needs: "pub", limit: "chain" },
   "ca.chain":              { route: "GET /api/ca/{id}/chain",                            needs: "pub", limit: "chain" },
-  "ca.init_root":          { route: "POST /api/ca/init-root",                            needs: "ca:manage", on: "tenant", writes: true, suspendable: true, grows: true, limit: "admin_sign" },
-  "ca.issue_intermediate": { route: "POST /api/ca/{id}/issue-intermediate",              ...manage, suspendable: true, grows: true, limit: "admin_sign" },
+  "ca.init_root":          { route: "POST /api/ca/init-root",                            needs: "ca:manage", on: "tenant", writes: true, suspendable: true, grows: true, limit: "admin_sign", takesTwo: "ca.create" },
+  "ca.issue_intermediate": { route: "POST /api/ca/{id}/issue-intermediate",              ...manage, suspendable: true, grows: true, limit: "admin_sign", takesTwo: "ca.create" },
   "ca.csr":                { route: "POST /api/ca/csr",                                  needs: "ca:manage", on: "tenant", writes: true, suspendable: true, grows: true, limit: "admin_sign" },
   "ca.csr_show":           { route: "GET /api/ca/{id}/csr",                              ...read },
-  "ca.import_cert":        { route: "POST /api/ca/{id}/import-cert",                     ...manage, suspendable: true, grows: true },
-  "ca.cross_sign":         { route: "POST /api/ca/{id}/cross-signs",                     ...manage, suspendable: true, grows: true, limit: "admin_sign" },
+  "ca.import_cert":        { route: "POST /api/ca/{id}/import-cert",                     ...manage, suspendable: true, grows: true, takesTwo: "ca.create" },
+  "ca.cross_sign":         { route: "POST /api/ca/{id}/cross-signs",                     ...manage, suspendable: true, grows: true, limit: "admin_sign", takesTwo: "ca.create" },
   "ca.cross_signs":        { route: "GET /api/ca/{id}/cross-signs",                      ...read },
   "ca.cross_chain":        { route: "GET /api/ca/{id}/cross-signs/{cross_sign_id}/chain", needs: "pub", limit: "chain" },
   "ca.chains":             { route: "GET /api/ca/{id}/chains",                           needs: "pub", limit: "chain" },
   "ca.delete":             { route: "DELETE /api/ca/{id}",                               aliases: ["/api/keys/{id}"], ...manage },
   "ca.rotations":          { route: "GET /api/rotations",                                needs: "read", on: "any" },
   "ca.rotation":           { route: "GET /api/ca/{id}/rotation",                         ...read },
-  "ca.rotate":             { route: "POST /api/ca/{id}/rotate",                          ...manage, suspendable: true, grows: true, limit: "admin_sign" },
-  "ca.retire":             { route: "POST /api/ca/{id}/retire",                          ...manage, limit: "exempt" },
+  "ca.rotate":             { route: "POST /api/ca/{id}/rotate",                          ...manage, suspendable: true, grows: true, limit: "admin_sign", takesTwo: "ca.rotate" },
+  "ca.retire":             { route: "POST /api/ca/{id}/retire",                          ...manage, limit: "exempt", takesTwo: "ca.retire" },
   "cert.orphans":          { route: "GET /api/ca/{id}/orphans",                          ...read },
 
   // certificates
   "profile.list":          { route: "GET /api/profiles",                                 needs: "any" },
-  "cert.issue":            { route: "POST /api/ca/{id}/issue",                           ...issue, suspendable: true, grows: true, limit: "admin_sign" },
-  "cert.renew":           { route: "POST /api/ca/{id}/renew",                            ...issue, suspendable: true, grows: true, limit: "admin_sign" },
+  "cert.issue":            { route: "POST /api/ca/{id}/issue",                           ...issue, suspendable: true, grows: true, limit: "admin_sign", takesTwo: "cert.issue" },
+  "cert.renew":           { route: "POST /api/ca/{id}/renew",                            ...issue, suspendable: true, grows: true, limit: "admin_sign", takesTwo: "cert.issue" },
   "cert.preview":         { route: "POST /api/ca/{id}/certificates:preview",             needs: "issue", on: "ca" },
   "cert.issue_bulk":      { route: "POST /api/ca/{id}/certificates:bulk",                ...issue, suspendable: true, grows: true, limit: "admin_sign", bodyBytesMax: 67_108_864 },
   "cert.lint":            { route: "POST /api/lint",                                     needs: "read", on: "any" },
@@ -91,7 +94,7 @@ export const operations = {
   "cert.revoke":           { route: "POST /api/ca/{id}/revoke",                          ...issue, limit: "exempt" },
   "cert.suspend":          { route: "POST /api/ca/{id}/certificates/{serial}:suspend",   ...issue, limit: "exempt" },
   "cert.release":          { route: "POST /api/ca/{id}/certificates/{serial}:release",   ...issue, limit: "exempt" },
-  "cert.revoke_bulk":      { route: "POST /api/ca/{id}/revocations:bulk",                ...manage, limit: "exempt", bodyBytesMax: 16_777_216 },
+  "cert.revoke_bulk":      { route: "POST /api/ca/{id}/revocations:bulk",                ...manage, limit: "exempt", bodyBytesMax: 16_777_216, takesTwo: "revocation.bulk" },
   "revocation.list":       { route: "GET /api/ca/{id}/revoked",                          ...read },
   "crl.read":              { route: "GET /api/ca/{id}/crl",                              needs: "pub", limit: "crl" },
   "crl.delta":             { route: "GET /api/ca/{id}/crl/delta",                        needs: "pub", limit: "crl" },
@@ -125,7 +128,7 @@ export const operations = {
   "session.list":          { route: "GET /api/sessions",                                 needs: "session:manage", on: "platform" },
   "session.end":           { route: "DELETE /api/sessions/{id}",                         needs: "session:manage", on: "platform", writes: true, action: "auth.logout" },
   "token.list":            { route: "GET /api/tokens",                                   needs: "token:manage", on: "any" },
-  "token.create":          { route: "POST /api/tokens",                                  needs: "token:manage", on: "tenant", writes: true, grows: true },
+  "token.create":          { route: "POST /api/tokens",                                  needs: "token:manage", on: "tenant", writes: true, grows: true, takesTwo: "token.create" },
   "token.revoke":          { route: "DELETE /api/tokens/{id}",                           needs: "any", writes: true },
 
   // grants
@@ -133,6 +136,14 @@ export const operations = {
   "resource.grant":        { route: "POST /api/grants",                                  needs: "grant:manage", on: "ca", by: "resource", writes: true, grows: true },
   "resource.revoke":       { route: "DELETE /api/grants",                                needs: "grant:manage", on: "ca", by: "resource", writes: true },
   "grant.effective":       { route: "GET /api/grants/effective",                         needs: "any" },
+
+  // approvals
+  "approval.list":         { route: "GET /api/approvals",                                needs: "any" },
+  "approval.show":         { route: "GET /api/approvals/{id}",                           needs: "any" },
+  "approval.approve":      { route: "POST /api/approvals/{id}/approve",                  needs: "approval:approve", on: "any", writes: true, limit: "admin_sign" },
+  "approval.reject":       { route: "POST /api/approvals/{id}/reject",                   needs: "any", writes: true },
+  "approval.retry":        { route: "POST /api/approvals/{id}/retry",                    needs: "any", writes: true, limit: "admin_sign" },
+  "approval.certificate":  { route: "GET /api/approvals/{id}/certificate",               needs: "any" },
 
   // audit and keys
   "event.list":            { route: "GET /api/events",                                   needs: "audit:read", on: "any" },
@@ -142,7 +153,7 @@ export const operations = {
   "key.block":             { route: "POST /api/blocked-keys",                            needs: "ca:manage", on: "platform", writes: true },
   "key.unblock":           { route: "DELETE /api/blocked-keys/{id}",                     needs: "ca:manage", on: "platform", writes: true },
   "kek.show":              { route: "GET /api/kek",                                      needs: "hsm:manage", on: "platform" },
-  "kek.rotate":            { route: "POST /api/kek/rotate",                              needs: "hsm:manage", on: "platform", writes: true },
+  "kek.rotate":            { route: "POST /api/kek/rotate",                              needs: "hsm:manage", on: "platform", writes: true, takesTwo: "kek.rotate" },
   "inventory.keys":        { route: "GET /api/inventory/keys",                           needs: "hsm:manage", on: "platform" },
   "hsm.info":              { route: "GET /api/hsm/info",                                 needs: "read", on: "any" },
 } as const satisfies Record<string, Operation>;

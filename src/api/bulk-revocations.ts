@@ -54,7 +54,9 @@ export function bulkRevocationHandlers(deps: Deps) {
         if (body.confirm_count === undefined && !body.force) {
           throw refuse("missing_field", { field: "confirm_count" });
         }
-        const result = await deps.bulk.execute(origin, ca, order);
+        // Under an approval a repetition after a crash is the same run, whatever its maker called it.
+        const operationId = order.operationId ?? origin.approval?.id;
+        const result = await deps.bulk.execute(origin, ca, { ...order, operationId });
         const shown = resultJson(ca, result);
         if (result.failure !== undefined) throw refuse("bulk_partial", { result: shown });
         return ok(shown);
@@ -92,7 +94,8 @@ const noFilter: Filter = {
   ...{ serials: undefined, include_expired: false, public_key_sha256: undefined },
 };
 
-const bulkFields = {
+/** The members of `POST …/revocations:bulk`. */
+export const bulkFields = {
   dry_run: otherwise(flag(), false),
   reason: otherwise(
     parsed({ type: "string", enum: Object.keys(revocationReasons) }, parseReason),
@@ -117,7 +120,8 @@ async function refuseUnknownProfile(
   throw refuse("invalid_field", { field: "profile", reason: "names no profile" });
 }
 
-function orderOf(body: Input<typeof bulkFields>): BulkRevocationOrder {
+/** The order the members express. */
+export function orderOf(body: Input<typeof bulkFields>): BulkRevocationOrder {
   const { operation_id, reason, all, batch_size, force, confirm_count } = body;
   return {
     ...{ operationId: operation_id, reason, selection: selectionOf(body.filter), all },

@@ -1,12 +1,13 @@
 /** Issue, renew and preview in JSON. */
 
+import type { Caller } from "#core/policy/admit.ts";
 import { defaultProfile } from "#core/policy/profiles.ts";
 import { assert } from "#core/problems.ts";
 import { parseSerial } from "#core/ids.ts";
 import { flag, integer, optional, otherwise, parsed, text } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import { fingerprint, parsePublicKey } from "#core/x509/public-keys.ts";
-import { created, type Handler, handler, ok } from "#domain/access/call.ts";
+import { created, type Handler, handler, ok, type Origin } from "#domain/access/call.ts";
 import { certificatePem, pemBundle } from "#domain/authorities/bundle.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Issuance, Issued } from "#domain/certificates/issue.ts";
@@ -25,7 +26,7 @@ export function issuanceHandlers({ issuance }: { readonly issuance: Issuance }) 
       run: async (call) => {
         const ca = presentCa(call.ca);
         const { csr, profile, validity_days: validityDays, must_staple: mustStaple } = call.body;
-        const wish = { csr, profile, validityDays, mustStaple, caller: "interactive" as const };
+        const wish = { csr, profile, validityDays, mustStaple, caller: callerOf(call.origin) };
         return issuedAnswer(await issuance.issue(call.origin, ca, wish));
       },
     }),
@@ -36,7 +37,7 @@ export function issuanceHandlers({ issuance }: { readonly issuance: Issuance }) 
       run: async (call) => {
         const ca = presentCa(call.ca);
         const { serial, csr, validity_days: validityDays } = call.body;
-        const wish = { serial, csr, validityDays, caller: "interactive" as const };
+        const wish = { serial, csr, validityDays, caller: callerOf(call.origin) };
         return issuedAnswer(await issuance.renew(call.origin, ca, wish));
       },
     }),
@@ -73,6 +74,9 @@ export function issuedJson(issued: Issued) {
     ...ctJson(record),
   };
 }
+
+const callerOf = ({ approval }: Origin): Caller =>
+  approval === undefined ? "interactive" : "approved";
 
 function issuedAnswer(issued: Issued) {
   return created(issuedJson(issued), `/api/ca/${issued.caId}/certificates/${issued.serial}`);

@@ -36,11 +36,12 @@ export function previewWish(body: Input<typeof previewFields>): PreviewWish {
 
 /** Preview; `requested` are the days asked for. */
 export function previewJson(preview: Preview, requested: number | undefined) {
-  const { plan, profile, signer, accepted, keyProvided, gates } = preview;
+  const { plan, profile, signer, accepted, parks, keyProvided, gates } = preview;
   return {
     ...{ ca_id: signer.ca.id, ca_label: signer.ca.label, profile: profile.name },
-    decision: accepted ? "accept" : "reject",
-    ...{ would_issue: accepted, would_park: false, requires_approval: profile.requireApproval },
+    decision: accepted ? (parks ? "park" : "accept") : "reject",
+    ...{ would_issue: accepted && !parks, would_park: parks },
+    requires_approval: profile.requireApproval,
     ...{ subject: nameText(plan.subject), sans: plan.sans.map(generalNameText) },
     ...{ key_usages: plan.keyUsages, ext_key_usages: plan.extKeyUsages },
     ...{ not_before: timestamp(plan.notBefore), not_after: timestamp(plan.notAfter) },

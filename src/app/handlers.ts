@@ -4,6 +4,7 @@ import type { Metrics } from "#adapters/telemetry/families.ts";
 import { ocspCounter } from "#adapters/telemetry/request-counters.ts";
 import { accessHandlers } from "#api/access.ts";
 import { accessLogHandlers } from "#api/access-log.ts";
+import { approvalHandlers } from "#api/approvals.ts";
 import { auditHandlers } from "#api/audit.ts";
 import { authorityHandlers } from "#api/authorities.ts";
 import { blockedKeyHandlers } from "#api/blocked-keys.ts";
@@ -42,6 +43,7 @@ import type { Handlers } from "#http/public.ts";
 import { crlHandlers } from "#protocols/crl.ts";
 import { ocspHandlers } from "#protocols/ocsp.ts";
 import type { Access } from "./access.ts";
+import type { FourEyesParts } from "./four-eyes.ts";
 import type { Governance } from "./governance.ts";
 import type { Parts } from "./parts.ts";
 
@@ -55,6 +57,7 @@ export interface HandlerGround {
   readonly clock: Clock;
   readonly access: Access;
   readonly governance: Governance;
+  readonly fourEyes: FourEyesParts;
   readonly parts: Parts;
   readonly probes: Probes;
   readonly metrics: Metrics;
@@ -83,6 +86,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
       probes,
     ),
     ...peopleHandlers(ground),
+    ...approvalHandlers({ store, ...ground.fourEyes }),
     ...auditHandlers({ store }),
     ...accessLogHandlers({ store, clock }),
     ...keyHandlers({

@@ -3,7 +3,9 @@
 import { httpLogClient } from "#adapters/network/ct-log.ts";
 import { configuredLogs } from "#config/ct-logs.ts";
 import type { Config } from "#config/schema.ts";
+import { approvalSettings } from "#config/sections/approvals.ts";
 import { profileOf } from "#config/sections/issuance.ts";
+import { thresholdOf } from "#core/approvals/classes.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
 import { Authorities } from "#domain/authorities/create.ts";
 import { CrossSigning } from "#domain/authorities/cross-sign.ts";
@@ -94,7 +96,8 @@ export function domainParts(ground: Ground, wake: (kind: CrlKind) => void): Part
   });
   const makers = { store, keys, clock, random, settings, provider: keyRoles(config).ca };
   const authorities = new Authorities({ ...makers, signers, ceremony, urlBase });
-  const common = { store, clock, signers, ceremony, profiles, settings };
+  const approvable = thresholdOf(approvalSettings(config.approvals), "cert.issue") > 0;
+  const common = { store, clock, signers, ceremony, profiles, settings, approvable };
   const issuance = new Issuance(common);
   const revocation = openRevocation({
     clockAhead: () => ground.clockWatch.pause.ahead !== undefined,

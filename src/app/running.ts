@@ -17,6 +17,7 @@ import { JobWatch } from "#jobs/job-watch.ts";
 import { Scheduler } from "#jobs/scheduler.ts";
 import { systemStopwatch } from "#adapters/system.ts";
 import type { ServerLook } from "#app/preflight/premises.ts";
+import type { FourEyesParts } from "./four-eyes.ts";
 import { describe, type Parts } from "./parts.ts";
 import { servingMaterial } from "./serving.ts";
 
@@ -35,6 +36,7 @@ export interface RunningDeps {
   readonly schedules: Schedules;
   readonly files: ServingFiles;
   readonly failedLogins: FailedLogins;
+  readonly fourEyes: Pick<FourEyesParts, "approvals" | "executions">;
   readonly clock: Clock;
   readonly log: Log;
   readonly cleartext: boolean;
@@ -83,7 +85,7 @@ class Server implements Running {
       presignMinutes: presign.enabled ? presign.refresh_minutes : undefined,
       publishing: deps.parts.publishing,
       publishMinutes: publish.enabled ? publish.interval_minutes : undefined,
-      failedLogins: deps.failedLogins,
+      ...{ failedLogins: deps.failedLogins, approvals: deps.fourEyes.approvals },
       kek: deps.parts.sealing.rotation,
       serving: { renewals: () => this.#rotate() },
       transparency: deps.parts.transparency,
@@ -147,6 +149,7 @@ class Server implements Running {
     this.#scheduler.trigger("crl.renew");
     // What a crash left open goes on at once (BLK-6).
     this.#scheduler.trigger("bulk.resume");
+    this.#scheduler.trigger("approval.sweep");
   }
 
   async reload(): Promise<void> {
@@ -173,6 +176,7 @@ class Server implements Running {
     this.#deps.parts.revocation.bulk.halt();
     await this.#listeners?.close(this.#config.server.shutdown_timeout_seconds * 1000);
     await this.#scheduler.stop();
+    await this.#deps.fourEyes.executions.halt();
     await this.#deps.failedLogins.fold(true);
     await this.#deps.parts.counts.write();
     await this.#rememberTime();

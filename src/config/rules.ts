@@ -8,6 +8,7 @@ import type { Environment } from "./environment.ts";
 import type { Fault } from "./kinds.ts";
 import type { Config } from "./schema.ts";
 import { own } from "./section.ts";
+import { approvalFaults } from "#config/sections/approvals.ts";
 import { postgresDefaults } from "#config/sections/database.ts";
 import { type ProfileSetting, profileOf } from "#config/sections/issuance.ts";
 
@@ -27,6 +28,7 @@ export function ruleFaults(
     ...crlFaults(config),
     ...presignFaults(config),
     ...publishFaults(config),
+    ...approvalFaults(config.approvals),
   ];
 }
 

@@ -3,6 +3,7 @@
 import { path } from "./fields.ts";
 import { section, type Values } from "./section.ts";
 import { auth, oidc, policy, rbac, rootUser } from "#config/sections/access.ts";
+import { approvals } from "#config/sections/approvals.ts";
 import { database } from "#config/sections/database.ts";
 import { caa, issuance, keychecks, profiles } from "#config/sections/issuance.ts";
 import { keyProvider, pkcs11, secretSection } from "#config/sections/keys.ts";
@@ -48,6 +49,7 @@ export const configSchema = section("pkid configuration", {
   presign,
   publish,
   rate_limit: rateLimit,
+  approvals,
 });
 
 /** The effective configuration: immutable, complete, and valid. */

@@ -1,5 +1,6 @@
 /** The identifiers pkid passes around, each a type of its own so that none can stand in for another. */
 
+import { sha256 } from "./crypto.ts";
 import { refuse } from "./problems.ts";
 
 /** Id of a certificate authority (UUID). */
@@ -11,6 +12,23 @@ export type Serial = string & { readonly brand: "Serial" };
 
 /** Marks a text from the store or from `Random.uuid` as a CA id; the caller vouches for it. */
 export const caId = (text: string): CaId => text as CaId;
+/** The CA id that belongs to one approval, and to nothing else (RFC 9562 §5.8: a version 8 UUID of a hash). */
+export function caIdFrom(approval: string): CaId {
+  const digest = sha256(new TextEncoder().encode(`pkid/ca-of-approval/1\0${approval}`));
+  const octets = digest.slice(0, 16);
+  octets[6] = ((octets[6] ?? 0) & 0x0f) | 0x80;
+  octets[8] = ((octets[8] ?? 0) & 0x3f) | 0x80;
+  const hex = octets.toHex();
+  const parts = [
+    [0, 8],
+    [8, 12],
+    [12, 16],
+    [16, 20],
+    [20, 32],
+  ] as const;
+  return caId(parts.map(([from, to]) => hex.slice(from, to)).join("-"));
+}
+
 /** Marks a text from the store or the configuration as a tenant id; the caller vouches for it. */
 export const tenantId = (text: string): TenantId => text as TenantId;
 

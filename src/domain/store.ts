@@ -3,6 +3,7 @@
 import type { AuditEvent } from "#core/audit/chain.ts";
 import type { Instant } from "#core/time.ts";
 import type { AccessReads, AccessWrites } from "#domain/access/store.ts";
+import type { ApprovalReads, ApprovalWrites } from "#domain/approvals/store.ts";
 import type { AccessLogReads, AccessLogRow, AuditReads, AuditWrites } from "#domain/audit/store.ts";
 import type { CaReads, CaWrites } from "#domain/authorities/store.ts";
 import type { BulkReads, BulkWrites } from "#domain/certificates/bulk-store.ts";
@@ -28,6 +29,7 @@ export interface Reads {
   readonly envelopes: EnvelopeReads;
   readonly tenants: TenantReads;
   readonly access: AccessReads;
+  readonly approvals: ApprovalReads;
   readonly audit: AuditReads;
   readonly accessLog: AccessLogReads;
   readonly instance: InstanceReads;
@@ -46,6 +48,7 @@ export interface Unit {
   readonly envelopes: EnvelopeWrites;
   readonly tenants: TenantWrites;
   readonly access: AccessWrites;
+  readonly approvals: ApprovalWrites;
   readonly audit: AuditWrites;
   readonly instance: InstanceWrites;
 }

@@ -18,7 +18,7 @@ import type { Exchange, Match, Observer, Side } from "./exchange.ts";
 import { hotMatch } from "./hot.ts";
 import type { DerAnswer, DerHandler, Handlers, OwnWords, PublicHandler } from "./public.ts";
 import { countedClasses, type RateLimits } from "./rate-limits.ts";
-import { ClientAddresses, requestIdOf, splitUrl } from "./request.ts";
+import { approvalNamed, ClientAddresses, requestIdOf, splitUrl } from "./request.ts";
 import { reachable, Routes } from "./router.ts";
 
 export interface FrontDoorDeps {
@@ -232,6 +232,7 @@ export class FrontDoor {
       origin: open ? undefined : await this.#origin(exchange),
       path: match.path,
       query,
+      approval: approvalNamed(request.headers),
       body: async () => {
         const value = await readJson(request, this.#bodyBytesMax(match));
         exchange.bodyRead();

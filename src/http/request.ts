@@ -20,6 +20,10 @@ export function requestIdOf(headers: Headers, fresh: () => string): string {
   return given !== null && requestIdPattern.test(given) ? given : fresh();
 }
 
+/** The parked request a caller names by `X-Pki-Approval-Id`. */
+export const approvalNamed = (headers: Headers): string | undefined =>
+  headers.get("x-pki-approval-id") ?? undefined;
+
 /** Works out client addresses for one list of trusted proxies (HTTP contract §1.7). */
 export class ClientAddresses {
   readonly #trusted: BlockList | undefined;

@@ -36,6 +36,8 @@ export interface JobDeps {
   readonly inclusionMinutes: number | undefined;
   /** Deletes access log rows that are past their time. */
   readonly accessLog: { prune(): Promise<void> };
+  /** Executes what was approved before a crash, and ends what waited too long. */
+  readonly approvals: { sweep(): Promise<void> };
   readonly clockWatch: Pick<ClockWatch, "watch" | "remember" | "pause">;
 }
 
@@ -46,6 +48,7 @@ export const schedule = (deps: JobDeps): readonly Job[] => [
   { name: "crl.renew", everySeconds: 60, run: () => deps.crls.renewals() },
   { name: "responder.renew", everySeconds: 300, run: () => deps.responders.renewals() },
   { name: "bulk.resume", everySeconds: 60, run: () => deps.bulkRevocations.resume() },
+  { name: "approval.sweep", everySeconds: 30, run: () => deps.approvals.sweep() },
   { name: "ct.lost", everySeconds: 60, run: () => deps.transparency.lost() },
   ...presign(deps),
   ...publish(deps),

@@ -13,7 +13,7 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
   const facts = (wanted: Partial<BulkRunFacts> = {}): BulkRunFacts => ({
     ...{ id: crypto.randomUUID(), caId: caId(crypto.randomUUID()), reason: "superseded" },
     ...{ digest: "ab".repeat(32), filter: "all", batchSize: 500, startedAt: noon, actor: "root" },
-    ...{ actorName: "", actorRoles: "root", ip: "192.0.2.1", requestId: "r" },
+    ...{ actorName: "", actorRoles: "root", ip: "192.0.2.1", requestId: "r", approval: "" },
     ...wanted,
   });
   const serials = (...texts: string[]) => texts.map(parseSerial);

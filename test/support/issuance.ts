@@ -37,12 +37,16 @@ import type { Store } from "#domain/store.ts";
 import { type CtLog, LogRegistry } from "#domain/transparency/logs.ts";
 import { openTransparency } from "#domain/transparency/open.ts";
 import { openMemoryKeys } from "./memory-keys.ts";
-import { openMemoryStore } from "./memory-store.ts";
+import { type MemoryStore, openMemoryStore } from "./memory-store.ts";
 import { seededRandom, type TestClock, testClock } from "./ports.ts";
 import { keyPair } from "./x509.ts";
 
 export interface WorldOptions {
   readonly urlBase?: string;
+  /** Another one than an empty one. */
+  readonly store?: MemoryStore;
+  /** Approvals guard profiles that want them. */
+  readonly approvable?: boolean;
   /** `crl.shards`. */
   readonly shards?: number;
   readonly profiles?: readonly Profile[];
@@ -62,7 +66,7 @@ export interface WorldOptions {
 
 /** All parts of issuance, wired as the application wires them. */
 export function issuanceWorld(options: WorldOptions = {}) {
-  const store = openMemoryStore();
+  const store = options.store ?? openMemoryStore();
   const keys = openMemoryKeys();
   const clock = testClock();
   const random = options.random ?? seededRandom();
@@ -103,7 +107,7 @@ export function issuanceWorld(options: WorldOptions = {}) {
     urlBase,
   });
   const external = new ExternalAuthorities({ ...shared, provider: options.provider ?? "software" });
-  const issuance = new Issuance(shared);
+  const issuance = new Issuance({ ...shared, approvable: options.approvable ?? false });
   const serving = new Serving({ ...shared, authorities });
   /** As a reload does. */
   const setProfiles = (configured: readonly Profile[]) => {

@@ -8,6 +8,7 @@ import type { CaFilter, CaRecord, CrossSignRecord } from "#domain/authorities/st
 import type { CertificateFilter, CertificateRecord } from "#domain/certificates/store.ts";
 import { identityOf } from "#domain/certificates/identity.ts";
 import type { Reads } from "#domain/store.ts";
+import { approvalReads } from "./memory-approvals.ts";
 import { bulkReads } from "./memory-bulk.ts";
 import { bulkRevocationReads } from "./memory-bulk-revocations.ts";
 import { envelopeReads } from "./memory-envelopes.ts";
@@ -34,6 +35,7 @@ export function memoryReads(state: MemoryState, accessLog: readonly AccessLogRow
     envelopes: envelopeReads(state),
     tenants: tenantReads(state),
     access: accessReads(state),
+    approvals: approvalReads(state),
     audit: auditReads(state),
     accessLog: accessLogReads(accessLog),
     instance: { value: async (name) => state.values.get(name) },

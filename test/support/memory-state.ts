@@ -5,6 +5,7 @@ import type { LedgerEntry } from "#core/audit/ledger.ts";
 import type { CaId, Serial } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
 import type { ApiTokenRecord, GrantRecord } from "#domain/access/store.ts";
+import type { ApprovalRecord } from "#domain/approvals/store.ts";
 import type { CaRecord, CrossSignFacts, Page, PageKey } from "#domain/authorities/store.ts";
 import type { BulkItem, BulkOperation } from "#domain/certificates/bulk-store.ts";
 import type { CertificateRecord, IntentRecord } from "#domain/certificates/store.ts";
@@ -65,6 +66,9 @@ export interface MemoryState {
   readonly tokens: Map<string, ApiTokenRecord>;
   readonly tenants: Map<string, TenantRecord>;
   readonly grants: Map<string, GrantRecord>;
+  readonly approvals: Map<string, ApprovalRecord>;
+  /** Ids whose operation was done. */
+  readonly approvalEffects: Map<string, true>;
   readonly events: Map<number, AuditEvent>;
   readonly ledger: Map<number, LedgerEntry>;
   readonly values: Map<string, string>;

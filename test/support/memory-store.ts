@@ -11,6 +11,7 @@ import type { AccessLogRow } from "#domain/audit/store.ts";
 import type { IntentRecord } from "#domain/certificates/store.ts";
 import type { Store, Unit } from "#domain/store.ts";
 import { type TenantRecord, unlimited } from "#domain/tenants/store.ts";
+import { approvalWrites } from "./memory-approvals.ts";
 import { bulkWrites } from "./memory-bulk.ts";
 import { bulkRevocationWrites } from "./memory-bulk-revocations.ts";
 import { crlWrites } from "./memory-crls.ts";
@@ -110,6 +111,7 @@ function unitOf(state: MemoryState, beforeWrite: (operation: string) => void): U
       envelopes: envelopeWrites(state),
       tenants: tenantWrites(state),
       access: accessWrites(state),
+      approvals: approvalWrites(state),
       audit: auditWrites(state),
       instance: {
         setValue: async (name, value) => {
@@ -349,6 +351,8 @@ const emptyState = (): MemoryState => ({
   ...{ kekVersions: new Map(), sealedValues: new Map() },
   ...{ events: new Map(), ledger: new Map(), values: new Map(), counters: new Map() },
   grants: new Map(),
+  approvals: new Map(),
+  approvalEffects: new Map(),
   tenants: new Map([["default", { ...defaultRow }]]),
 });
 

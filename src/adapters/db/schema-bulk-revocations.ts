@@ -22,6 +22,8 @@ export function bulkRevocationTables(k: Kit) {
       actorRoles: k.text("actor_roles").notNull(),
       ip: k.text("ip").notNull(),
       requestId: k.text("request_id").notNull(),
+      /** The approval it is executed under; empty without one. */
+      approval: k.text("approval").notNull().default(""),
       state: k.text("state").notNull(),
       /** The store that works on it. */
       owner: k.int("owner").notNull(),

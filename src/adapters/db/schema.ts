@@ -3,6 +3,7 @@
 import { sql } from "drizzle-orm";
 
 import type { Kit } from "./kit.ts";
+import { approvalTables } from "./schema-approvals.ts";
 import { bulkTables } from "./schema-bulk.ts";
 import { bulkRevocationTables } from "./schema-bulk-revocations.ts";
 import { counterTables } from "./schema-counts.ts";
@@ -27,7 +28,7 @@ export function defineTables(k: Kit) {
     ...transparencyTables(k),
     ...envelopeTables(k),
     tokens: tokensTable(k),
-    ...tenantTables(k),
+    ...{ ...tenantTables(k), ...approvalTables(k) },
     ...{ events: eventsTable(k), ledger: ledgerTable(k), openIntents: openIntentsTable(k) },
     ...{ heads: headsTable(k), accessLog: accessLogTable(k), migrations: migrationsTable(k) },
   };

@@ -7,6 +7,7 @@ import { accessReads, accessWrites } from "./access.ts";
 import { AccessLog } from "./access-log.ts";
 import type { AccessLogThread } from "./access-log-thread.ts";
 import { accessLogReads } from "./access-log-reads.ts";
+import { approvalReads, approvalWrites } from "./approvals.ts";
 import { auditReads } from "./audit.ts";
 import { bulkReads, bulkWrites } from "./bulk.ts";
 import { bulkRevocationReads, bulkRevocationWrites } from "./bulk-revocations.ts";
@@ -120,6 +121,7 @@ function readsOf(engine: Engine, owner: number, memo: Memo | undefined): Reads {
     envelopes: guardedMethods(envelopeReads(reader)),
     tenants: guardedMethods(memo === undefined ? tenants : remembered(memo, tenants, ["named"])),
     access: guardedMethods(memo === undefined ? access : remembered(memo, access, ["tokenByHash"])),
+    approvals: guardedMethods(approvalReads(reader, owner)),
     audit: guardedMethods(auditReads(reader, owner)),
     accessLog: guardedMethods(accessLogReads(reader)),
     instance: guardedMethods(instanceReads(reader)),
@@ -148,6 +150,7 @@ function unitOf({ engine: { writer }, journal, owner }: StoreDeps, memo: Memo | 
     tenants:
       memo === undefined ? tenants : { ...touching(memo, tenants), standing, used, cas: casOf },
     access: memo === undefined ? access : touching(memo, access),
+    approvals: approvalWrites(writer, owner),
     audit: journal,
     instance: instanceWrites(writer),
   };

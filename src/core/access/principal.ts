@@ -122,7 +122,8 @@ function holdsPlatformWide(principal: Principal, capability: Capability): boolea
   return principal.isRoot || principal.roles.some((role) => gives(role, capability, "platform"));
 }
 
-function personParts(person: string): readonly [subject: string, email: string | undefined] {
+/** The subject, and the verified address where there is one; for finding in a store what `samePerson` then compares. */
+export function personParts(person: string): readonly [subject: string, email: string | undefined] {
   const [, subject, email] = /^(.*) <([^<>\s]+)>$/s.exec(person) ?? [];
   return subject === undefined ? [person, undefined] : [subject, email];
 }

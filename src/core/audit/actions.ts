@@ -11,6 +11,10 @@ const quotaDetail = [
   ...["max_certs_per_day", "max_active_certs", "rate_limit_per_second", "rate_limit_burst"],
 ] as const;
 
+const approvalDetail = [
+  ...["resource", "required", "approvals", "comment", "withdrawn", "reason"],
+] as const;
+
 /** Columns: the detail keys. Target and target name are given by whoever appends the event. */
 export const actions = {
   "auth.login": ["method"],
@@ -62,6 +66,27 @@ export const actions = {
   "ct.inclusion": ["serial", "log", "status"],
   "audit.export": ["kind", "from", "to", "rows"],
   "monitor.clock_accept": ["resumed", "last_event", "from", "to"],
+  "ca.create.pending": approvalDetail,
+  "ca.create.approved": approvalDetail,
+  "ca.create.rejected": approvalDetail,
+  "ca.rotate.pending": approvalDetail,
+  "ca.rotate.approved": approvalDetail,
+  "ca.rotate.rejected": approvalDetail,
+  "ca.retire.pending": approvalDetail,
+  "ca.retire.approved": approvalDetail,
+  "ca.retire.rejected": approvalDetail,
+  "revocation.bulk.pending": approvalDetail,
+  "revocation.bulk.approved": approvalDetail,
+  "revocation.bulk.rejected": approvalDetail,
+  "kek.rotate.pending": approvalDetail,
+  "kek.rotate.approved": approvalDetail,
+  "kek.rotate.rejected": approvalDetail,
+  "token.create.pending": approvalDetail,
+  "token.create.approved": approvalDetail,
+  "token.create.rejected": approvalDetail,
+  "cert.issue.pending": approvalDetail,
+  "cert.issue.approved": approvalDetail,
+  "cert.issue.rejected": approvalDetail,
   "config.load": ["digest"],
   "config.reload": ["digest", "restart_required"],
 } as const satisfies Record<string, readonly string[]>;
@@ -84,6 +109,8 @@ export interface EventDraft<A extends Action = Action> {
   /** Values for the keys of the action's row; absent ones are left out of the text. */
   readonly detail?: Readonly<Record<string, string | number | boolean | undefined>>;
   readonly ip?: string | undefined;
+  /** The approval under which it happened; `detail` then says so where its row has the key. */
+  readonly approval?: string | undefined;
   readonly requestId?: string | undefined;
 }
 

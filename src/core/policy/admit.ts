@@ -16,6 +16,12 @@ import type { Profile } from "./profile.ts";
 import { tlsDaysMax } from "./tls-schedule.ts";
 import { placeValidity } from "./validity.ts";
 
+/**
+ * How a certificate is asked for. Protocols have a validity above a limit shortened; all others are refused (PRO-2).
+ * `approved`: interactive, and other people have agreed or will be asked.
+ */
+export type Caller = "interactive" | "approved" | "protocol";
+
 /** What a caller asks for; the CSR is parsed and its signature verified. */
 export interface LeafRequest {
   readonly csr: Pick<
@@ -27,7 +33,7 @@ export interface LeafRequest {
   /** Undefined: as the profile says. */
   readonly mustStaple: boolean | undefined;
   /** Protocols have a validity above the limits shortened; people, JSON and the CLI are refused (PRO-2). */
-  readonly caller: "interactive" | "protocol";
+  readonly caller: Caller;
 }
 
 export type Admission =
@@ -161,9 +167,9 @@ function usageObjection(profile: Profile, usable: number, key: PublicKey): Objec
   };
 }
 
-/** There is nobody to approve yet, and what nobody approved is not issued; protocols are never asked (§3.5). */
+/** What nobody can approve, because approvals do not guard it, is not issued; protocols are never asked (§3.5). */
 function approvalObjection(request: LeafRequest, profile: Profile): Objection | undefined {
-  if (!profile.requireApproval || request.caller === "protocol") return undefined;
+  if (!profile.requireApproval || request.caller !== "interactive") return undefined;
   return { gate: "approval", reason: "the profile wants an approval, and none can be given here" };
 }
 

@@ -5,6 +5,7 @@ import type { EventDraft } from "#core/audit/actions.ts";
 import type { TenantId } from "#core/ids.ts";
 import type { Fields, Input } from "#core/shape.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
+import type { Unit } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 import type { Session } from "./sessions.ts";
 import type { Rights } from "./rights.ts";
@@ -17,16 +18,29 @@ export interface Origin {
   /** Client address, empty on the admin socket. */
   readonly ip: string;
   readonly requestId: string;
+  /** Set while the server executes what was approved. */
+  readonly approval?: Execution;
+}
+
+/** An approved operation while it is executed. */
+export interface Execution {
+  readonly id: string;
+  /** Seals a one-time secret for the maker; what it gives is called in the unit that stores what the secret opens. */
+  keepSecret(secret: string): Promise<(tx: Unit) => Promise<void>>;
 }
 
 /** Who an event names, as far as a run that outlives its call has to remember it. */
-export type Author = Pick<EventDraft, "actor" | "actorName" | "actorRoles" | "ip" | "requestId">;
+export type Author = Pick<
+  EventDraft,
+  "actor" | "actorName" | "actorRoles" | "ip" | "requestId" | "approval"
+>;
 
 /** The author of what this caller does to an object of the tenant; without one, to the instance. */
 export const authorOf = (
-  { principal, ip, requestId }: Origin,
+  { principal, ip, requestId, approval }: Origin,
   tenant: TenantId | undefined,
 ): Author => ({
+  approval: approval?.id,
   ...{ actor: principal.subject, actorName: principal.name, ip, requestId },
   actorRoles: effectiveRoles(principal, tenant),
 });
@@ -37,6 +51,8 @@ export interface Call {
   readonly origin: Origin | undefined;
   readonly path: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
+  /** The parked request whose result the caller asks for (`X-Pki-Approval-Id`). */
+  readonly approval?: string | undefined;
   body(): Promise<unknown>;
 }
 

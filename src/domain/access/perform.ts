@@ -35,7 +35,19 @@ export interface PipelineDeps {
   readonly onDecision: (capability: Capability, allowed: boolean) => void;
   /** Absent: the configuration grants nothing. */
   readonly grants?: GrantSource;
+  /** Step 8; absent: nothing takes two. */
+  readonly gate?: Gate;
 }
+
+/**
+ * Answers in place of an operation that takes two: that it waits, or what became of it. Undefined lets it be done; what
+ * cannot be known refuses.
+ */
+export type Gate = (
+  call: Call,
+  handler: Handler,
+  allowed: Pick<Authorized<never, never, never>, "origin" | "ca" | "tenant">,
+) => Promise<Answer | undefined>;
 
 /**
  * Builds the pipeline: steps 4 to 9 of the order of gates (HTTP contract §1.8); what comes before them is the front door's.
@@ -88,6 +100,12 @@ async function gated(
     // The handler's own shapes read them just now.
     ...((await inputOf(handler, call)) as Input),
   };
+
+  // 8. Four eyes; what is executed under an approval has been through.
+  if (row.takesTwo !== undefined && origin.approval === undefined) {
+    const held = await deps.gate?.(asked.call, handler, allowed);
+    if (held !== undefined) return held;
+  }
 
   // 9. The action; what adds records needs room for them.
   if (row.grows && !deps.hasRoom()) throw refuse("storage_unavailable", { retry_after: 60 });

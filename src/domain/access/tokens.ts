@@ -60,10 +60,12 @@ export class ApiTokens {
       ...{ person: principal.person, createdAt: now, expiresAt: this.expiry(wish, now) },
       ...{ lastUsedAt: undefined, lastUsedIp: "", revokedAt: undefined, revokedBy: "" },
     };
+    const keep = await origin.approval?.keepSecret(secret);
     await store.atomically(async (tx) => {
       // A tenant deleted meanwhile has ended its tokens; none may come after them.
       const orphan = token.tenant !== undefined && !(await tx.tenants.standing(token.tenant));
       if (orphan) throw refuse("not_found");
+      await keep?.(tx);
       await tx.access.insertToken(token);
       await tx.audit.appendEvent(tokenEvent("token.create", origin, token), now);
     });
@@ -162,6 +164,7 @@ export function tokenEvent(
     ...{ action, result: "success" as const, actor: principal.subject, actorName: principal.name },
     ...{ actorRoles: effectiveRoles(principal, token.tenant), tenant: token.tenant },
     ...{ target: token.id, targetName: token.name, ip: origin.ip, requestId: origin.requestId },
+    approval: origin.approval?.id,
     detail: {
       ...{ scope: token.scope, roles: token.roles.join(","), tenant: token.tenant },
       expires_at: token.expiresAt === undefined ? undefined : timestamp(token.expiresAt),

@@ -1,5 +1,6 @@
 /** The keys of a new CA: made in their providers and announced in the ledger, or destroyed when nothing comes of them. */
 
+import { refuse } from "#core/problems.ts";
 import type { KeyType } from "#core/x509/algorithms.ts";
 import { spkiSha256 } from "#core/x509/public-keys.ts";
 import { announceKey } from "#domain/audit/sign-ledger.ts";
@@ -28,9 +29,12 @@ export async function makeCaKeys(
     readonly keyType: KeyType;
     readonly alternativeKeyType?: KeyType | undefined;
     readonly provider: ProviderName;
+    /** The label belongs to this one operation: keys an earlier attempt has made under it are taken, not made anew. */
+    readonly repeatable?: boolean;
   },
 ): Promise<CaKeys> {
-  const { label, keyType, alternativeKeyType, provider } = wish;
+  const { label, keyType, alternativeKeyType, provider, repeatable } = wish;
+  const make = repeatable === true ? findOrMake : makeNew;
   const native = await make(deps, { provider, label, keyType });
   if (alternativeKeyType === undefined) return { native, alternative: undefined };
   const second = { label: `${label}-alt`, keyType: alternativeKeyType };
@@ -58,16 +62,28 @@ export const alternativeOf = ({ ref, keyType, spki }: HeldKey): AlternativeKey =
   ...{ key: ref, keyType, spki },
 });
 
-async function make(
-  deps: Deps,
-  wish: Pick<Parameters<Keys["generate"]>[0], "provider" | "label" | "keyType">,
-): Promise<HeldKey> {
+type KeyWish = Pick<Parameters<Keys["generate"]>[0], "provider" | "label" | "keyType">;
+
+/** What a crash left unannounced is announced now, before it is used. */
+async function findOrMake(deps: Deps, wish: KeyWish): Promise<HeldKey> {
+  const listed = await deps.keys.list(wish.provider);
+  const [left, second] = listed.filter(({ label }) => label === wish.label);
+  if (left === undefined) return await makeNew(deps, wish);
+  // Nobody but this operation makes keys under its label; two of them are nobody's to choose from.
+  if (second !== undefined) throw refuse("key_unavailable", { retry_after: 60 });
+  const { provider, label, id } = left;
+  const held = await deps.keys.find({ provider, label, id });
+  await announce(deps, held, "find");
+  return held;
+}
+
+async function makeNew(deps: Deps, wish: KeyWish): Promise<HeldKey> {
   const held = await deps.keys.generate({ ...wish, role: "ca" });
   await announce(deps, held, "generate");
   return held;
 }
 
-async function announce(deps: Deps, held: HeldKey, operation: "generate" | "destroy") {
+async function announce(deps: Deps, held: HeldKey, operation: "generate" | "find" | "destroy") {
   const at = deps.clock.now();
   await deps.store.atomically((tx) => announceKey(tx, held, "ca", operation, at));
 }

@@ -1,6 +1,6 @@
 /** Creates CAs: a key in the provider, announced in the ledger, and a certificate through the ceremony. */
 
-import { caId, type TenantId } from "#core/ids.ts";
+import { caId, caIdFrom, type TenantId } from "#core/ids.ts";
 import type { Action } from "#core/audit/actions.ts";
 import {
   type CaConstraints,
@@ -224,11 +224,14 @@ export class Authorities {
 
   async #create(creation: Creation): Promise<CaRecord> {
     const { random } = this.#deps;
-    const { wish, provider } = creation;
-    const id = caId(random.uuid());
-    // Label and id together: a repeat after a failure never meets the key of the first attempt.
+    const { wish, provider, origin } = creation;
+    const { approval } = origin;
+    // APR-4: under an approval a repeat after a crash finds the key of the first attempt, and never makes a second.
+    const id = approval === undefined ? caId(random.uuid()) : caIdFrom(approval.id);
+    // Label and id together: any other repeat after a failure never meets the key of the first attempt.
     const label = `${wish.label.replace(/[^A-Za-z0-9._-]/g, "-")}-${id}`;
-    const held = await makeCaKeys(this.#deps, { ...wish, label, provider });
+    const repeatable = approval !== undefined;
+    const held = await makeCaKeys(this.#deps, { ...wish, label, provider, repeatable });
     return await this.#certify(creation, id, held);
   }
 

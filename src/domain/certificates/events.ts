@@ -17,6 +17,7 @@ export function aboutCa(origin: Origin, ca: CaSigner["ca"], serial?: Serial) {
     ...{ actor: principal.subject, actorName: principal.name },
     ...{ actorRoles: effectiveRoles(principal, ca.tenant), tenant: ca.tenant, caId: ca.id },
     ...{ serial, target: ca.id, ip: origin.ip, requestId: origin.requestId },
+    approval: origin.approval?.id,
   };
 }
 

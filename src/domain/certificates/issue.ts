@@ -1,15 +1,18 @@
 /** Issuance of a leaf, the one path for every caller: load, admit, clear, intend, sign, commit. */
 
 import type { CaId, Serial } from "#core/ids.ts";
+import type { Caller } from "#core/policy/admit.ts";
 import type { CaaFacts } from "#core/policy/caa.ts";
 import type { ValidityLimit } from "#core/policy/plan.ts";
 import { markerOf } from "#core/policy/profiles.ts";
+import { assert } from "#core/problems.ts";
 import { secondsPerDay } from "#core/time.ts";
 import type { Origin } from "#domain/access/call.ts";
 import { acrossRollover } from "#domain/authorities/resolve.ts";
+import { certificatesOf, withoutRoot } from "#domain/authorities/signers.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import type { Unit } from "#domain/store.ts";
-import type { Ceremony } from "./ceremony.ts";
+import type { Reads, Unit } from "#domain/store.ts";
+import type { Ceremony, SigningOrder } from "./ceremony.ts";
 import { leafEvents } from "./events.ts";
 import { groundsFor, type Planned, type PlanningDeps, planned, provenRequest } from "./planning.ts";
 import { type Preview, type PreviewWish, preview } from "./preview.ts";
@@ -23,8 +26,7 @@ export interface IssueWish {
   readonly profile: string;
   readonly validityDays: number | undefined;
   readonly mustStaple: boolean | undefined;
-  /** Protocols have a validity above a limit shortened; all others are refused (PRO-2). */
-  readonly caller: "interactive" | "protocol";
+  readonly caller: Caller;
   /** Runs in the unit that stores the certificate; what it throws keeps it from being stored. */
   readonly also?: (tx: Unit, certificate: CertificateRecord) => Promise<void>;
   /** The ACME account and how each name was validated; absent for every other caller. */
@@ -65,6 +67,13 @@ export class Issuance {
   }
 
   async #issue(origin: Origin, ca: CaRecord, wish: IssueWish): Promise<Issued> {
+    const plan = await this.#planned(ca, wish);
+
+    // 4–9. Clear, intend, sign, commit: the ceremony of every certificate.
+    return await certifyLeaf(this.#deps.ceremony, origin, plan, wish);
+  }
+
+  async #planned(ca: CaRecord, wish: IssueWish): Promise<Planned> {
     // 1. Load: the active member of the lineage, its key, the profile in force.
     const grounds = await groundsFor(this.#deps, ca, wish.profile);
 
@@ -75,10 +84,38 @@ export class Issuance {
     const { mustStaple, caller, validityDays } = wish;
     const validitySeconds = validityDays === undefined ? undefined : validityDays * secondsPerDay;
     const request = { csr, mustStaple, caller, validitySeconds };
-    const plan = planned(this.#deps, grounds, request);
+    return planned(this.#deps, grounds, request);
+  }
 
-    // 4–9. Clear, intend, sign, commit: the ceremony of every certificate.
-    return await certifyLeaf(this.#deps.ceremony, origin, plan, wish);
+  /** Refuses, with the events of a refusal, what an issue would be refused with now; for one that is to wait. */
+  async admissible(origin: Origin, ca: CaRecord, wish: IssueWish): Promise<void> {
+    const { cas } = this.#deps.store.read;
+    await acrossRollover(cas, ca, async (named) =>
+      this.#judge(origin, await this.#planned(named, wish), {}),
+    );
+  }
+
+  /** The same for a renewal. */
+  async renewable(origin: Origin, ca: CaRecord, wish: RenewWish): Promise<void> {
+    const { cas } = this.#deps.store.read;
+    await acrossRollover(cas, ca, async (named) => {
+      const plan = await plannedRenewal(this.#deps, named, wish);
+      return await this.#judge(origin, plan, { renewedFrom: wish.serial });
+    });
+  }
+
+  async #judge(origin: Origin, plan: Planned, more: LeafMore): Promise<void> {
+    const { ceremony, store } = this.#deps;
+    const order = leafOrder(origin, plan, more);
+    const decided = await ceremony.decide(order);
+    if (decided.cleared) return;
+    const { refusal, gates } = decided;
+    await store.atomically(async (tx) => {
+      for (const draft of order.refused(refusal, gates)) {
+        await tx.audit.appendEvent(draft, plan.now);
+      }
+    });
+    throw refusal;
   }
 
   /**
@@ -104,19 +141,45 @@ export async function certifyLeaf(
   ceremony: Ceremony,
   origin: Origin,
   planned: Planned,
-  more: Pick<IssueWish, "also" | "caaFacts"> & { readonly renewedFrom?: Serial },
+  more: LeafMore,
 ): Promise<Issued> {
+  const record = await ceremony.certify(leafOrder(origin, planned, more));
+  const { certificate, serial } = record;
+  const { intermediates, ca } = planned.signer;
+  return { certificate, intermediates, serial, caId: ca.id, record, clamped: planned.plan.clamped };
+}
+
+type LeafMore = Pick<IssueWish, "also" | "caaFacts"> & { readonly renewedFrom?: Serial };
+
+function leafOrder(origin: Origin, planned: Planned, more: LeafMore): SigningOrder {
   const { signer, profile, plan } = planned;
   const { clamped } = plan;
   const about = { profile: profile.name, clamped, renewedFrom: more.renewedFrom };
-  const record = await ceremony.certify({
+  return {
     ...{ ...planned, marker: markerOf(profile.name), kind: "leaf", purpose: "certificate" },
     ...{ tenant: signer.ca.tenant, requestedBy: origin.principal.subject },
     caaFacts: more.caaFacts,
     ...(more.also === undefined ? {} : { after: more.also }),
     ...leafEvents(origin, signer.ca, about),
-  });
-  const { certificate, serial } = record;
-  const { intermediates, ca } = signer;
-  return { certificate, intermediates, serial, caId: ca.id, record, clamped };
+  };
+}
+
+/** A certificate of the inventory as its issue answered it. */
+export async function issuedBefore(
+  read: Pick<Reads, "cas" | "certificates">,
+  ca: CaId,
+  serial: Serial,
+): Promise<Issued> {
+  const record = await read.certificates.bySerial(ca, serial);
+  const signer = await read.cas.byId(ca);
+  assert(record !== undefined && signer !== undefined, "what was issued is stored");
+  const intermediates = withoutRoot(await certificatesOf(read.cas, signer));
+  return {
+    certificate: record.certificate,
+    intermediates,
+    serial,
+    caId: ca,
+    record,
+    clamped: undefined,
+  };
 }

@@ -20,6 +20,8 @@ export interface PlanningDeps {
   /** The set in force; a reload replaces it as a whole. */
   readonly profiles: () => ProfileSet;
   readonly settings: IssuanceSettings;
+  /** True where profiles that want an approval can get one: approvals guard `cert.issue`. */
+  readonly approvable?: boolean;
 }
 
 /** Who would sign, by which rules, at which moment. */

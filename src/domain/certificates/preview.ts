@@ -27,6 +27,8 @@ export interface PreviewWish {
 export interface Preview extends Planned {
   readonly keyProvided: boolean;
   readonly accepted: boolean;
+  /** An issue would wait for approval. */
+  readonly parks: boolean;
   /** What an issue would be refused with; a missing key alone refuses nothing. */
   readonly refusal: Problem | undefined;
   readonly gates: readonly PreviewedGate[];
@@ -53,7 +55,8 @@ export async function preview(
     ? await provenRequest(asked.csr)
     : { ...asked, ...anyKeys(grounds.profile), unsupportedNames: [], mustStaple: false };
   const validitySeconds = validityDays === undefined ? undefined : validityDays * secondsPerDay;
-  const request = { csr, mustStaple, validitySeconds, caller: "interactive" as const };
+  const caller = deps.approvable ? ("approved" as const) : ("interactive" as const);
+  const request = { csr, mustStaple, validitySeconds, caller };
   const plan = planned(deps, grounds, request);
   const { tenant } = grounds.signer.ca;
   const decided = await deps.ceremony.decide({ ...plan, kind: "leaf", tenant });
@@ -63,7 +66,8 @@ export async function preview(
   const gates = [...judged, ...tenantGate(verdict)];
   const accepted = gates.every(({ status }) => status !== "fail");
   const refusal = accepted ? undefined : refusalOf(decided, verdict);
-  return { ...plan, keyProvided, gates, accepted, refusal };
+  const parks = accepted && grounds.profile.requireApproval;
+  return { ...plan, keyProvided, gates, accepted, parks, refusal };
 }
 
 /** What comes behind the gates of the table (HTTP contract §4.5), where the tenant has anything to say. */

@@ -3,7 +3,7 @@
 import { compareOctets } from "#core/asn1/der.ts";
 import { oids } from "#core/asn1/oids.ts";
 import type { Serial } from "#core/ids.ts";
-import type { LeafRequest } from "#core/policy/admit.ts";
+import type { Caller, LeafRequest } from "#core/policy/admit.ts";
 import { namesOf, type RequestedNames } from "#core/policy/names.ts";
 import { assert, refuse } from "#core/problems.ts";
 import { addSeconds, type Instant, secondsPerDay } from "#core/time.ts";
@@ -21,8 +21,7 @@ export interface RenewWish {
   /** PEM or DER; only its key is taken. Undefined keeps the key. */
   readonly csr: string | Uint8Array | undefined;
   readonly validityDays: number | undefined;
-  /** Protocols have a validity above a limit shortened; all others are refused (PRO-2). */
-  readonly caller: "interactive" | "protocol";
+  readonly caller: Caller;
 }
 
 /**

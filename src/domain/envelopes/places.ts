@@ -4,6 +4,8 @@
 export const sealedKinds = {
   /** Secrets of the instance itself, by name. */
   instance: ["instance", "value"],
+  /** The one-time secret of a parked token, by approval. */
+  approval: ["approvals", "secret"],
 } as const satisfies Record<string, readonly [table: string, column: string]>;
 
 /** Table, column and row of one sealed value, as text; also its context (KEK-2). */

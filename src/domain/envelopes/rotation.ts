@@ -140,11 +140,15 @@ export class KekRotation {
   }
 }
 
-function rotationEvent({ principal, ip, requestId }: Origin, old: KekVersion, next: KekVersion) {
+function rotationEvent(
+  { principal, ip, requestId, approval }: Origin,
+  old: KekVersion,
+  next: KekVersion,
+) {
   return {
     ...{ action: "kek.rotate", result: "success", actor: principal.subject },
     ...{ actorName: principal.name, actorRoles: effectiveRoles(principal, undefined) },
-    ...{ target: next.family, ip, requestId },
+    ...{ target: next.family, ip, requestId, approval: approval?.id },
     detail: { old_version: old.version, new_version: next.version },
   } satisfies EventDraft;
 }

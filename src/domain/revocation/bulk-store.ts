@@ -25,6 +25,8 @@ export interface BulkRunFacts {
   readonly actorRoles: string;
   readonly ip: string;
   readonly requestId: string;
+  /** The approval under which it was begun; empty without one. */
+  readonly approval: string;
 }
 
 /** What a run has done so far. */

@@ -295,6 +295,7 @@ export class BulkRevocation {
       ...{ digest: digestOf(ca, order), filter: selectionText(selection), startedAt: clock.now() },
       ...{ actor: author.actor, actorName: author.actorName ?? "" },
       ...{ actorRoles: author.actorRoles ?? "", ip: origin.ip, requestId: origin.requestId },
+      approval: author.approval ?? "",
     };
   }
 }
@@ -316,6 +317,7 @@ function summary(
 ) {
   const { actor, actorName, actorRoles, ip, requestId } = by;
   return {
+    approval: by.approval || undefined,
     ...{ action: "cert.revoke_bulk" as const, result, actor, actorName, actorRoles, ip, requestId },
     ...{ tenant: ca.tenant, caId: ca.id, target: ca.id, targetName: ca.label, detail },
   };

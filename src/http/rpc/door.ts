@@ -9,6 +9,8 @@ import type { Exchange } from "#http/exchange.ts";
 import type { Handlers } from "#http/public.ts";
 import type { OperationName } from "#operations";
 
+import { approvalNamed } from "#http/request.ts";
+
 import { rpcErrorOf } from "./errors.ts";
 import { plainConnect, protocolOf, type RpcProtocol } from "./protocols.ts";
 
@@ -103,6 +105,7 @@ export class RpcDoor {
     const call = {
       ...{ operation: method.operation, origin, path },
       query: new URLSearchParams(present(query)),
+      approval: approvalNamed(exchange.request.headers),
       body: async () => body,
     };
     const answer = await perform(call, this.#handlerOf(method.operation));

@@ -1,0 +1,180 @@
+/** Requests for approval in the database. */
+
+import { and, asc, desc, eq, gt, inArray, isNotNull, lte, or, type SQL, sql } from "drizzle-orm";
+
+import { personParts } from "#core/access/principal.ts";
+import { assert } from "#core/problems.ts";
+import {
+  type ApprovalFilter,
+  type ApprovalReads,
+  type ApprovalRecord,
+  type ApprovalWrites,
+  type Decision,
+  isOpen,
+} from "#domain/approvals/store.ts";
+import { ownedByDead } from "./owners.ts";
+import { counted, inserter, olderThan, pageOf, type Session } from "./session.ts";
+
+/** Requests as last committed; `owner` is this store's number among the replicas. */
+export function approvalReads(session: Session, owner: number): ApprovalReads {
+  const { db, t } = session;
+  const a = t.approvals;
+  return {
+    byId: async (id) => (await found(session, eq(a.id, id)))[0],
+    page: async (filter, limit, after) => {
+      const among = meeting(session, filter);
+      const rows = await db
+        .select()
+        .from(a)
+        .where(and(among, olderThan(a.createdAt, a.id, after)))
+        .orderBy(desc(a.createdAt), desc(a.id))
+        .limit(limit + 1);
+      const [sum] = await db.select({ total: counted }).from(a).where(among);
+      const records = await withDecisions(session, rows);
+      return pageOf(records, limit, sum?.total ?? 0, ({ createdAt: at, id }) => ({ at, id }));
+    },
+    overdue: async (now, limit) => {
+      const due = and(inArray(a.status, ["pending", "failed"]), lte(a.expiresAt, now));
+      const open = and(due, isNotNull(a.openKey));
+      const rows = db.select({ id: a.id }).from(a).where(open).orderBy(asc(a.expiresAt));
+      return (await rows.limit(limit)).map(({ id }) => id);
+    },
+    abandoned: async (limit) => {
+      const free = and(eq(a.status, "executing"), ownedByDead(session, a.owner, owner));
+      const rows = db.select({ id: a.id }).from(a).where(free).orderBy(asc(a.createdAt));
+      return (await rows.limit(limit)).map(({ id }) => id);
+    },
+  };
+}
+
+/** The changes of a unit. */
+export function approvalWrites(session: Session, owner: number): ApprovalWrites {
+  const { db, t } = session;
+  const a = t.approvals;
+  const insert = inserter(session, a, "skip");
+  const insertDecision = inserter(session, t.approvalDecisions);
+  const insertEffect = inserter(session, t.approvalEffects, "skip");
+  return {
+    insert: async (approval) => {
+      assert(approval.decisions.length === 0, "a new request has been decided by nobody");
+      return (await insert({ ...row(approval), owner })) === 1;
+    },
+    lock: async (id) => (await found(session, eq(a.id, id)))[0],
+    open: async (fingerprint) => {
+      const open = and(eq(a.fingerprint, fingerprint), isNotNull(a.openKey));
+      return await found(session, open);
+    },
+    save: async (approval) => {
+      const { status, attempts, decidedAt, executedAt, collectedAt } = row(approval);
+      const { failure, effect, answer, secret, openKey } = row(approval);
+      const changed = await db
+        .update(a)
+        .set({
+          ...{ status, attempts, decidedAt, executedAt, collectedAt, failure, effect, answer },
+          ...{ secret, openKey, owner },
+        })
+        .where(eq(a.id, approval.id))
+        .returning({ id: a.id });
+      assert(changed.length === 1, "a request that is changed exists");
+    },
+    decide: async (approval, decision) => {
+      await insertDecision({ ...decision, approval });
+    },
+    abandoned: async (id) => {
+      const free = and(eq(a.status, "executing"), ownedByDead(session, a.owner, owner));
+      const rows = await db
+        .select({ id: a.id })
+        .from(a)
+        .where(and(eq(a.id, id), free));
+      return rows.length === 1;
+    },
+    take: async (approval) => (await insertEffect({ approval })) === 1,
+  };
+}
+
+async function found(session: Session, which: SQL | undefined): Promise<readonly ApprovalRecord[]> {
+  const a = session.t.approvals;
+  const rows = session.db.select().from(a).where(which).orderBy(asc(a.createdAt), asc(a.id));
+  return await withDecisions(session, await rows);
+}
+
+async function withDecisions(
+  session: Session,
+  rows: readonly Row[],
+): Promise<readonly ApprovalRecord[]> {
+  if (rows.length === 0) return [];
+  const d = session.t.approvalDecisions;
+  const theirs = inArray(
+    d.approval,
+    rows.map(({ id }) => id),
+  );
+  const all = await session.db.select().from(d).where(theirs).orderBy(asc(d.createdAt), asc(d.id));
+  return rows.map((one) =>
+    record(
+      one,
+      all.filter(({ approval }) => approval === one.id),
+    ),
+  );
+}
+
+function meeting({ t }: Session, filter: ApprovalFilter): SQL | undefined {
+  const a = t.approvals;
+  const { reach, person, status, operationClass, tenant } = filter;
+  const [subject, address] = personParts(person);
+  const own = or(
+    eq(a.makerSubject, subject),
+    address === undefined ? undefined : and(gt(a.makerAddress, ""), eq(a.makerAddress, address)),
+  );
+  const within = reach === "platform" ? undefined : or(inArray(a.tenant, [...reach.tenants]), own);
+  return and(
+    within ?? sql`true`,
+    status === undefined ? undefined : eq(a.status, status),
+    operationClass === undefined ? undefined : eq(a.operationClass, operationClass),
+    tenant === undefined ? undefined : eq(a.tenant, tenant),
+  );
+}
+
+type Row = Session["t"]["approvals"]["$inferSelect"];
+
+function row(approval: ApprovalRecord): Omit<Row, "owner"> {
+  const { decisions: _decisions, details, input, maker, failure, effect, answer } = approval;
+  const { tenant, decidedAt, executedAt, collectedAt, fingerprint } = approval;
+  const [subject, address = ""] = personParts(maker.person);
+  return {
+    ...approval,
+    ...{ tenant: tenant ?? null, details: JSON.stringify(details), input: JSON.stringify(input) },
+    ...{ maker: JSON.stringify(maker), makerPerson: maker.person, makerSubject: subject },
+    ...{ makerAddress: address, failure: texted(failure), effect: texted(effect) },
+    ...{ answer: texted(answer), decidedAt: decidedAt ?? null, executedAt: executedAt ?? null },
+    collectedAt: collectedAt ?? null,
+    openKey: isOpen(approval) ? `${fingerprint} ${maker.person}` : null,
+  };
+}
+
+/** Only `approvalWrites` fills the tables, so their texts are what the record's type says. */
+function record(stored: Row, decisions: readonly object[]): ApprovalRecord {
+  const { owner: _owner, openKey: _openKey, makerPerson: _person, ...rest } = stored;
+  const { makerSubject: _subject, makerAddress: _address, ...facts } = rest;
+  const effect = read(facts.effect);
+  return {
+    ...facts,
+    ...{ tenant: facts.tenant ?? undefined, details: read(facts.details) },
+    ...{ input: read(facts.input), maker: read(facts.maker), failure: read(facts.failure) },
+    effect: effect && { caId: undefined, serial: undefined, ...effect },
+    ...{ answer: read(facts.answer), decidedAt: facts.decidedAt ?? undefined },
+    ...{ executedAt: facts.executedAt ?? undefined, collectedAt: facts.collectedAt ?? undefined },
+    decisions: decisions.map(decisionOf),
+  } as object as ApprovalRecord; // See above.
+}
+
+function decisionOf(stored: object): Decision {
+  // As above.
+  const { approval: _approval, ...facts } = stored as Decision & { readonly approval: string };
+  return facts;
+}
+
+const texted = (value: object | undefined): string | null =>
+  value === undefined ? null : JSON.stringify(value);
+
+const read = (text: string | null): object | undefined =>
+  text === null ? undefined : (JSON.parse(text) as object); // Written by `texted`.

@@ -1,0 +1,59 @@
+/** A request for approval as answers show it. */
+
+import { timestamp } from "#core/time.ts";
+import { type ApprovalRecord, approvalsOf, type Decision } from "#domain/approvals/store.ts";
+
+/** Approval of the HTTP contract §7.1; members without a value are left out. */
+export function approvalJson(approval: ApprovalRecord) {
+  const { maker, failure, answer, tenant, decisions } = approval;
+  const { decidedAt, executedAt, collectedAt } = approval;
+  return {
+    ...{ id: approval.id, ...given("tenant_id", tenant), operation_class: approval.operationClass },
+    ...{ resource_key: approval.resourceKey, resource_name: approval.resourceName },
+    ...{ fingerprint: approval.fingerprint, summary: approval.summary, details: approval.details },
+    ...{ requested_by: maker.subject, ...given("requested_by_name", maker.name) },
+    ...{ required_approvals: approval.required, approvals_count: approvalsOf(approval) },
+    ...{ status: approval.status, attempts: approval.attempts },
+    ...{ created_at: timestamp(approval.createdAt), expires_at: timestamp(approval.expiresAt) },
+    ...given("decided_at", decidedAt && timestamp(decidedAt)),
+    ...given("executed_at", executedAt && timestamp(executedAt)),
+    ...given("collected_at", collectedAt && timestamp(collectedAt)),
+    ...given("failure", failure && failureJson(failure)),
+    ...given("result", answer?.body),
+    decisions: decisions.map(decisionJson),
+  };
+}
+
+/** The answer to a parked call (HTTP contract §1.3). */
+export function parkedAnswer(approval: ApprovalRecord) {
+  const { id, required, operationClass } = approval;
+  const certificate = `/api/approvals/${id}/certificate`;
+  const issues = operationClass === "cert.issue";
+  const people = required === 1 ? "another person" : `${required} other people`;
+  return {
+    status: 202 as const,
+    body: {
+      ...{ status: "pending_approval", message: `The operation waits for approval by ${people}.` },
+      ...{ approval_id: id, required_approvals: required, approvals_count: approvalsOf(approval) },
+      approval: approvalJson(approval),
+      ...(issues ? { certificate_url: certificate } : {}),
+    },
+    headers: { [approvalHeader]: id, ...(issues ? { location: certificate } : {}) },
+  };
+}
+
+/** Names the request a call was parked as, in answers and in questions. */
+export const approvalHeader = "x-pki-approval-id";
+
+const failureJson = ({ code, error, retryable }: NonNullable<ApprovalRecord["failure"]>) => ({
+  ...{ code, error, retryable },
+});
+
+function decisionJson({ id, approver, approverName, decision, comment, createdAt }: Decision) {
+  return {
+    ...{ id, approver, ...given("approver_name", approverName || undefined), decision },
+    ...{ ...given("comment", comment || undefined), created_at: timestamp(createdAt) },
+  };
+}
+
+const given = (name: string, value: unknown) => (value === undefined ? {} : { [name]: value });

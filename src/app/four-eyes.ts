@@ -1,0 +1,54 @@
+/** Approval by other people, put together from the settings: the gate, what people decide, and what is executed then. */
+
+import { systemPatience } from "#adapters/system.ts";
+import { fourEyesGate } from "#api/four-eyes.ts";
+import type { Config } from "#config/schema.ts";
+import { approvalSettings } from "#config/sections/approvals.ts";
+import type { ApiTokens } from "#domain/access/tokens.ts";
+import type { Gate } from "#domain/access/perform.ts";
+import { Approvals } from "#domain/approvals/approvals.ts";
+import { type ExecutionDeps, Executions } from "#domain/approvals/executions.ts";
+import { FourEyes } from "#domain/approvals/four-eyes.ts";
+import type { Clock, Log, Random } from "#domain/ports.ts";
+import type { Store } from "#domain/store.ts";
+import { describe, type Parts } from "./parts.ts";
+
+export interface FourEyesParts {
+  readonly approvals: Approvals;
+  readonly fourEyes: FourEyes;
+  readonly executions: Executions;
+  readonly gate: Gate;
+  readonly enabled: boolean;
+}
+
+export interface FourEyesGround {
+  readonly config: Config;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly parts: Pick<Parts, "issuance" | "profiles" | "sealing" | "revocation">;
+  readonly tokens: Pick<ApiTokens, "principal">;
+  /** The pipeline, with the handler of the call's operation. */
+  readonly perform: ExecutionDeps["perform"];
+}
+
+/** Builds it; nothing is written. */
+export function openFourEyes(ground: FourEyesGround): FourEyesParts {
+  const { config, store, clock, random, log, parts, tokens, perform } = ground;
+  const settings = approvalSettings(config.approvals);
+  const { envelopes } = parts.sealing;
+  const executions = new Executions({
+    ...{ store, clock, envelopes, perform, token: (id) => tokens.principal(id) },
+    onFault: (error, id) =>
+      log.write("error", "approved_operation_failed", { approval: id, error: describe(error) }),
+  });
+  const common = { store, clock, random, patience: systemPatience, settings, executions };
+  const fourEyes = new FourEyes({ ...common, envelopes });
+  const { issuance, profiles, revocation } = parts;
+  return {
+    ...{ approvals: new Approvals({ ...common, fourEyes }), fourEyes, executions },
+    gate: fourEyesGate({ store, issuance, profiles, bulk: revocation.bulk, fourEyes }),
+    enabled: settings.enabled,
+  };
+}

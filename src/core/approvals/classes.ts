@@ -1,0 +1,61 @@
+/** WHAT TAKES TWO: the classes of operations that wait for another person's approval, and who counts as one. */
+
+import { samePerson } from "#core/access/principal.ts";
+
+/** The classes of the HTTP contract §3.6. */
+export const approvalClasses = [
+  ...(["ca.create", "ca.rotate", "ca.retire", "revocation.bulk"] as const),
+  ...(["kek.rotate", "token.create", "cert.issue"] as const),
+];
+export type ApprovalClass = (typeof approvalClasses)[number];
+
+/** The states of the HTTP contract §7.1. */
+export const approvalStatuses = [
+  ...(["pending", "approved", "executing", "executed"] as const),
+  ...(["failed", "rejected", "expired"] as const),
+];
+export type ApprovalStatus = (typeof approvalStatuses)[number];
+
+/** What `approvals` of the configuration says. */
+export interface ApprovalSettings {
+  readonly enabled: boolean;
+  /** Undefined: not given. */
+  readonly defaultThreshold: number | undefined;
+  readonly thresholds: Readonly<Record<string, number>>;
+  readonly operators: Readonly<Record<string, readonly string[]>>;
+  readonly requestTtlHours: number;
+}
+
+/**
+ * How many people besides the maker a class needs; 0 is unguarded. With neither a default nor a class given it is 1
+ * everywhere, with only classes the others are unguarded (HTTP contract §7.2).
+ */
+export function thresholdOf(settings: ApprovalSettings, of: ApprovalClass): number {
+  if (!settings.enabled) return 0;
+  const { thresholds, defaultThreshold } = settings;
+  const own = Object.hasOwn(thresholds, of) ? thresholds[of] : undefined;
+  if (own !== undefined) return own;
+  return defaultThreshold ?? (Object.keys(thresholds).length === 0 ? 1 : 0);
+}
+
+/**
+ * True when the person may decide requests of the class: on its list of operators, where it has one. A name with an at
+ * sign is a verified address and never a subject, for who chooses subjects must not choose addresses.
+ */
+export function isOperator(settings: ApprovalSettings, of: ApprovalClass, person: string): boolean {
+  const named = Object.hasOwn(settings.operators, of) ? settings.operators[of] : undefined;
+  if (named === undefined || named.length === 0) return true;
+  return named.some((name) => samePerson(name.includes("@") ? ` <${name}>` : name, person));
+}
+
+/**
+ * True when an execution refused with this code may be tried again without new approvals: the key store, load, quotas,
+ * transparency and storage come back by themselves; drift, validation, gates and state do not (HTTP contract §7.2).
+ */
+export const isRetryable = (code: string): boolean => retryable.has(code);
+
+const retryable: ReadonlySet<string> = new Set([
+  ...["key_unavailable", "overloaded", "quota_exceeded", "rate_limited", "ct_policy_unmet"],
+  ...["storage_unavailable", "crl_unavailable", "shutting_down", "bulk_partial"],
+  ...["operation_running"],
+]);

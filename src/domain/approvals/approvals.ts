@@ -1,0 +1,205 @@
+/** What people do with requests for approval: approve, reject, withdraw, retry; and what time does to them. */
+
+import { effectiveRoles, samePerson } from "#core/access/principal.ts";
+import { type ApprovalSettings, isOperator } from "#core/approvals/classes.ts";
+import { type Problem, refuse } from "#core/problems.ts";
+import type { Origin } from "#domain/access/call.ts";
+import type { Rights } from "#domain/access/rights.ts";
+import type { Clock, Patience, Random } from "#domain/ports.ts";
+import type { Store, Unit } from "#domain/store.ts";
+import type { Executions } from "./executions.ts";
+import { approvalEvent, expired, expireIfDue, type FourEyes, waitSeconds } from "./four-eyes.ts";
+import { type ApprovalRecord, approvalsOf, type Decision } from "./store.ts";
+
+export interface ApprovalDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly patience: Patience;
+  readonly settings: ApprovalSettings;
+  readonly executions: Executions;
+  readonly fourEyes: FourEyes;
+}
+
+/** Who decides: a caller and what it may do. */
+export interface Decider {
+  readonly origin: Origin;
+  readonly rights: Rights;
+}
+
+/** The service. */
+export class Approvals {
+  readonly #deps: ApprovalDeps;
+
+  constructor(deps: ApprovalDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * The request, for its maker and for holders of `approval:read` on its tenant; foreign and absent ones refuse alike with
+   * `not_found`.
+   */
+  async shown({ origin, rights }: Decider, id: string): Promise<ApprovalRecord> {
+    const found = await this.#deps.store.read.approvals.byId(id);
+    const own = found !== undefined && isMaker(origin, found);
+    if (found === undefined || !(own || rights.in(found.tenant, "approval:read"))) {
+      throw refuse("not_found");
+    }
+    const now = this.#deps.clock.now();
+    const due = ["pending", "failed"].includes(found.status) && found.expiresAt <= now;
+    return due ? await this.#deps.store.atomically((tx) => expireIfDue(tx, found, now)) : found;
+  }
+
+  /**
+   * Approves. The decision that meets the threshold starts the execution in its own transaction, and waits for the outcome
+   * for at most 25 s. Refuses `self_approval`, `forbidden` to who is no operator of the class, `already_decided`,
+   * `approval_not_pending`, `approval_expired`.
+   */
+  async approve(who: Decider, id: string, comment: string): Promise<ApprovalRecord> {
+    const { store, executions, patience } = this.#deps;
+    await this.#refuseUnlessMay(who, id);
+    const { approval, done } = await executions.claimed(id, () =>
+      this.#decided(who.origin, id, { decision: "approve", comment }),
+    );
+    await patience.within(waitSeconds, done);
+    return (await store.read.approvals.byId(id)) ?? approval;
+  }
+
+  /** Ends a request for good: one rejection is enough, and so is its maker's change of mind. Refuses as `approve`. */
+  async reject(who: Decider, id: string, comment: string): Promise<ApprovalRecord> {
+    if (!(await this.#isMine(who, id))) await this.#refuseUnlessMay(who, id);
+    return await this.#decided(who.origin, id, { decision: "reject", comment });
+  }
+
+  /** Executes a failed request again. Refuses `approval_not_retryable`, `approval_expired`. */
+  async retry(who: Decider, id: string): Promise<ApprovalRecord> {
+    const { store, executions, patience, fourEyes } = this.#deps;
+    if (!(await this.#isMine(who, id))) await this.#refuseUnlessMay(who, id);
+    const { approval, done } = await executions.claimed(id, () => fourEyes.retry(id));
+    await patience.within(waitSeconds, done);
+    return (await store.read.approvals.byId(id)) ?? approval;
+  }
+
+  /** What a crash left is executed, and what is past its time expires. */
+  async sweep(): Promise<void> {
+    const { store, clock, executions } = this.#deps;
+    const now = clock.now();
+    for (const id of await store.read.approvals.overdue(now, sweptAtOnce)) {
+      await store.atomically(async (tx) => {
+        const found = await tx.approvals.lock(id);
+        if (found !== undefined) await expireIfDue(tx, found, now);
+      });
+    }
+    await executions.recover();
+  }
+
+  async #isMine({ origin }: Decider, id: string): Promise<boolean> {
+    const found = await this.#deps.store.read.approvals.byId(id);
+    return found !== undefined && isMaker(origin, found);
+  }
+
+  /** Foreign and absent ids refuse alike, but for who may decide everything (HTTP contract §3.2). */
+  async #refuseUnlessMay({ origin, rights }: Decider, id: string): Promise<void> {
+    const found = await this.#deps.store.read.approvals.byId(id);
+    if (found !== undefined && rights.in(found.tenant, "approval:approve")) return;
+    if (found === undefined && rights.everywhere("approval:approve")) throw refuse("not_found");
+    const refusal = refuse("forbidden", { capability: "approval:approve" });
+    if (found !== undefined && rights.in(found.tenant, "approval:read")) {
+      await this.#tellDenied(origin, found, refusal);
+    }
+    throw refusal;
+  }
+
+  async #decided(
+    origin: Origin,
+    id: string,
+    said: Pick<Decision, "decision" | "comment">,
+  ): Promise<ApprovalRecord> {
+    const { store, clock, random, settings } = this.#deps;
+    const { principal } = origin;
+    const createdAt = clock.now();
+    const decision: Decision = {
+      ...{ ...said, id: random.uuid(), approver: principal.subject, person: principal.person },
+      ...{ approverName: principal.name ?? "", createdAt },
+    };
+    const outcome = await store.atomically(async (tx) => {
+      const locked = await tx.approvals.lock(id);
+      if (locked === undefined) return { refusal: refuse("not_found") };
+      const found = await expireIfDue(tx, locked, createdAt);
+      const refusal = refusalOf(settings, found, decision);
+      if (refusal !== undefined) return { refusal, found };
+      return { decided: await settle(tx, origin, found, decision) };
+    });
+    if (outcome.decided !== undefined) return outcome.decided;
+    const { refusal, found } = outcome;
+    if (found !== undefined && refusal.status === 403) {
+      await this.#tellDenied(origin, found, refusal);
+    }
+    throw refusal;
+  }
+
+  async #tellDenied(origin: Origin, approval: ApprovalRecord, { code }: Problem): Promise<void> {
+    const { store, clock } = this.#deps;
+    const { resourceKey: resource, required, tenant } = approval;
+    const event = {
+      ...approvalEvent("approved", origin, approval),
+      ...{ result: "denied" as const, actorRoles: effectiveRoles(origin.principal, tenant) },
+      detail: { resource, required, approvals: approvalsOf(approval), reason: code },
+    };
+    const at = clock.now();
+    await store.atomically((tx) => tx.audit.appendEvent(event, at));
+  }
+}
+
+/** What speaks against the decision of this person on the request as it stands. */
+function refusalOf(
+  settings: ApprovalSettings,
+  found: ApprovalRecord,
+  { person, decision }: Decision,
+): Problem | undefined {
+  const own = samePerson(found.maker.person, person);
+  if (own && decision === "approve") return refuse("self_approval");
+  if (!own && !isOperator(settings, found.operationClass, person)) {
+    return refuse("forbidden", { capability: "approval:approve" });
+  }
+  if (found.status === "expired") return expired(found);
+  if (found.decisions.some((earlier) => samePerson(earlier.person, person))) {
+    return refuse("already_decided");
+  }
+  if (found.status === "pending") return undefined;
+  return refuse("approval_not_pending", { status: found.status });
+}
+
+/** Stores the decision and what it makes of the request, with the event, in the unit of both. */
+async function settle(
+  tx: Unit,
+  origin: Origin,
+  found: ApprovalRecord,
+  decision: Decision,
+): Promise<ApprovalRecord> {
+  const at = decision.createdAt;
+  await tx.approvals.decide(found.id, decision);
+  const decided: ApprovalRecord = { ...found, decisions: [...found.decisions, decision] };
+  const { comment } = decision;
+  if (decision.decision === "reject") {
+    const withdrawn = isMaker(origin, found) ? true : undefined;
+    const rejected: ApprovalRecord = { ...decided, status: "rejected", decidedAt: at };
+    await tx.approvals.save(rejected);
+    const event = approvalEvent("rejected", origin, rejected, { comment, withdrawn });
+    await tx.audit.appendEvent(event, at);
+    return rejected;
+  }
+  if (approvalsOf(decided) < found.required) return decided;
+  // Claimed at once by this store: whoever races finds it claimed, and after a crash a sweep finds it so.
+  const claimed: ApprovalRecord = {
+    ...{ ...decided, status: "executing", decidedAt: at, attempts: 1 },
+  };
+  await tx.approvals.save(claimed);
+  await tx.audit.appendEvent(approvalEvent("approved", origin, claimed, { comment }), at);
+  return claimed;
+}
+
+const isMaker = ({ principal }: Origin, { maker }: ApprovalRecord): boolean =>
+  samePerson(maker.person, principal.person);
+
+const sweptAtOnce = 500;

@@ -1,0 +1,348 @@
+/** Four eyes: what waits, who may decide, and that the operation is done once, as its maker, whatever breaks. */
+
+import { beforeEach, describe, expect, test } from "bun:test";
+
+import { refuse } from "#core/problems.ts";
+import { refusal, somebody } from "#test/support/governed-world.ts";
+import {
+  alice,
+  bob,
+  carol,
+  type FourEyesWorld,
+  fourEyesWorld,
+  robert,
+  rootBody,
+  shell,
+} from "#test/support/four-eyes-world.ts";
+
+let world: FourEyesWorld;
+beforeEach(async () => {
+  world = await fourEyesWorld();
+});
+
+const park = (label = "root", who = alice) =>
+  world.ask("ca.init_root", who, { body: rootBody(label) });
+const show = (id: string, who = alice) => world.ask("approval.show", who, { path: { id } });
+const reject = (id: string, who = bob, body: object = { comment: "no" }) =>
+  world.ask("approval.reject", who, { path: { id }, body });
+const retry = (id: string, who = bob) => world.ask("approval.retry", who, { path: { id } });
+const roots = () => [...world.memory.state.cas.values()].map(({ label }) => label);
+
+describe("a guarded call", () => {
+  test("waits, shows everything that would be executed, and does nothing", async () => {
+    const parked = await park();
+    expect(parked).toMatchObject({
+      ...{ code: 202, status: "pending_approval", required_approvals: 1, approvals_count: 0 },
+      approval: {
+        ...{ operation_class: "ca.create", resource_key: "ca:new:root", resource_name: "root" },
+        ...{ requested_by: "alice", status: "pending", tenant_id: "default", attempts: 0 },
+        details: {
+          ...{ label: "root", subject: { cn: "Root" }, key_type: "ecdsa-p256" },
+          ...{ algorithm: "classical", tenant_id: "default" },
+        },
+      },
+    });
+    expect(parked.headers["x-pki-approval-id"]).toBe(parked.approval_id);
+    expect(roots()).toEqual([]);
+    expect(world.actions()).toEqual(["ca.create.pending success"]);
+  });
+
+  test("is executed by the decision that meets the threshold, as its maker, with the approval in the event", async () => {
+    const { approval_id: id } = await park();
+    const approved = await world.approve(bob, id);
+    expect(approved).toMatchObject({ status: "executed", approvals_count: 1, attempts: 1 });
+    expect(approved.result).toMatchObject({ label: "root", status: "active" });
+    expect(roots()).toEqual(["root"]);
+    const done = [...world.memory.state.events.values()].find(
+      ({ action }) => action === "ca.init_root",
+    );
+    expect(done).toMatchObject({
+      actor: "alice",
+      detail: expect.stringContaining(`approval=${id}`),
+    });
+    expect(world.actions()).toContain("ca.create.approved success");
+  });
+
+  test("asked for again by its maker is the same request, by anybody else another one", async () => {
+    const { approval_id: id } = await park();
+    expect((await park()).approval_id).toBe(id);
+    expect((await park("root", carol)).approval_id).not.toBe(id);
+    expect((await park("other")).approval_id).not.toBe(id);
+  });
+
+  test("that comes many times at once makes one request", async () => {
+    const parked = await Promise.all(Array.from({ length: 8 }, () => park()));
+    expect(new Set(parked.map(({ approval_id }) => approval_id)).size).toBe(1);
+    expect(world.memory.state.approvals.size).toBe(1);
+  });
+
+  test("repeated after its execution gets the ordinary answer, once; then it is a new call", async () => {
+    const { approval_id: id } = await park();
+    await world.approve(bob, id);
+    expect(await park()).toMatchObject({ code: 201, label: "root" });
+    expect((await show(id)).collected_at).toBeDefined();
+    expect(await refusal(park())).toMatchObject({ code: "already_exists" });
+    const named = { body: rootBody(), named: id };
+    for (let time = 0; time < 3; time++) {
+      expect(await world.ask("ca.init_root", alice, named)).toMatchObject({ code: 201 });
+    }
+    const foreign = await refusal(world.ask("ca.init_root", carol, named));
+    expect(foreign.code).toBe("not_found");
+  });
+
+  test("that could not be done anyway is refused and not parked", async () => {
+    const { approval_id: id } = await park();
+    await world.approve(bob, id);
+    await park();
+    expect((await refusal(park("root", carol))).code).toBe("already_exists");
+    const bad = { ...rootBody("b"), algorithm: "pqc" };
+    const refused = await refusal(world.ask("ca.init_root", alice, { body: bad }));
+    expect(refused.code).toBe("key_type_unsupported");
+    expect(world.memory.state.approvals.size).toBe(1);
+  });
+
+  test("is refused while requests cannot be stored, and nothing is done", async () => {
+    world.memory.beforeWrite = (name) => {
+      if (name.startsWith("approvals.")) throw refuse("storage_unavailable", { retry_after: 1 });
+    };
+    expect((await refusal(park())).code).toBe("storage_unavailable");
+    expect(roots()).toEqual([]);
+  });
+});
+
+describe("a decision", () => {
+  test("31: the maker's own API token cannot approve the maker's request, and the attempt is on record", async () => {
+    const { approval_id: id } = await park("root", carol);
+    const origin = { principal: carol, ip: "", requestId: "" };
+    const { token } = await world.tokens.create(origin, {
+      ...{ name: "t", description: "", roles: ["admin"], scope: "platform", tenant: undefined },
+      expiresAt: undefined,
+    });
+    const principal = await world.tokens.principal(token.id);
+    if (principal === undefined) throw new Error("just minted");
+    expect((await refusal(world.approve(principal, id))).code).toBe("self_approval");
+    expect((await refusal(world.approve(carol, id))).code).toBe("self_approval");
+    expect(world.actions().filter((one) => one === "ca.create.approved denied")).toHaveLength(2);
+    expect(roots()).toEqual([]);
+  });
+
+  test("of somebody with the maker's verified address is the maker's, and so is a second shell", async () => {
+    const { approval_id: id } = await park("root", bob);
+    expect((await refusal(world.approve(robert, id))).code).toBe("self_approval");
+    const { approval_id: local } = await park("second", shell);
+    const other = somebody("local:other", ["admin"], { person: "local", mechanism: "local" });
+    expect((await refusal(world.approve(other, local))).code).toBe("self_approval");
+  });
+
+  test("counts once for a person, whatever it is called", async () => {
+    world = await fourEyesWorld({ defaultThreshold: 2 });
+    const { approval_id: id } = await park();
+    expect(await world.approve(bob, id)).toMatchObject({ status: "pending", approvals_count: 1 });
+    expect((await refusal(world.approve(bob, id))).code).toBe("already_decided");
+    expect((await refusal(world.approve(robert, id))).code).toBe("already_decided");
+    expect(await world.approve(carol, id)).toMatchObject({ status: "executed" });
+  });
+
+  test("of who is not listed for the class does not count", async () => {
+    world = await fourEyesWorld({ operators: { "ca.create": ["carol", "b@x.test"] } });
+    const dave = somebody("dave", ["admin"]);
+    const { approval_id: id } = await park();
+    expect((await refusal(world.approve(dave, id))).code).toBe("forbidden");
+    expect(await world.approve(robert, id)).toMatchObject({ status: "executed" });
+    const forged = somebody("b@x.test", ["admin"]);
+    const { approval_id: next } = await park("next");
+    expect((await refusal(world.approve(forged, next))).code).toBe("forbidden");
+  });
+
+  test("32: that meets the threshold executes the operation, once, whoever races", async () => {
+    const { approval_id: id } = await park();
+    const racers = [bob, carol, somebody("dave", ["admin"]), somebody("erin", ["admin"])];
+    const outcomes = await Promise.all(racers.map((who) => refusal(world.approve(who, id))));
+    expect(outcomes.map(({ code }) => code).sort()).toEqual([
+      ...["accepted", "approval_not_pending", "approval_not_pending", "approval_not_pending"],
+    ]);
+    expect(roots()).toEqual(["root"]);
+    expect(world.performed).toEqual(["ca.init_root"]);
+  });
+
+  test("36: a rejection needs a reason and ends the request; a maker withdraws without any role", async () => {
+    const maker = somebody("maker", { web: ["admin"] });
+    const parked = await park("root", maker);
+    const { approval_id: id } = parked;
+    expect((await refusal(reject(id, bob, {}))).code).toBe("missing_field");
+    expect((await refusal(reject(id, bob, { comment: "  " }))).code).toBe("invalid_field");
+    const reduced = somebody("maker", []);
+    expect(await show(id, reduced)).toMatchObject({ status: "pending" });
+    expect(await reject(id, reduced, { reason: "changed my mind" })).toMatchObject({
+      status: "rejected",
+      decisions: [{ approver: "maker", decision: "reject", comment: "changed my mind" }],
+    });
+    expect((await refusal(world.approve(bob, id))).code).toBe("approval_not_pending");
+    const told = [...world.memory.state.events.values()].at(-1);
+    expect(told).toMatchObject({ action: "ca.create.rejected" });
+    expect(told?.detail).toContain("withdrawn=true");
+    expect((await park("root", maker)).approval_id).not.toBe(id);
+  });
+
+  test("37: a request past its time cannot be approved, sweep or no sweep", async () => {
+    const { approval_id: id } = await park();
+    world.clock.advance(72 * 3600);
+    expect((await refusal(world.approve(bob, id))).code).toBe("approval_expired");
+    expect(await show(id)).toMatchObject({ status: "expired" });
+    expect((await park()).approval_id).not.toBe(id);
+    const { approval_id: other } = await park("other");
+    world.clock.advance(72 * 3600);
+    await world.approvals.sweep();
+    expect(world.memory.state.approvals.get(other)?.status).toBe("expired");
+  });
+
+  test("9: of a foreign request is refused exactly as of an absent one", async () => {
+    const { approval_id: id } = await world.ask("ca.init_root", alice, { body: rootBody() });
+    const elsewhere = somebody("eve", { web: ["approver"] });
+    const absent = "apr_00000000-0000-4000-8000-000000000000";
+    expect(await refusal(world.approve(elsewhere, id))).toEqual(
+      await refusal(world.approve(elsewhere, absent)),
+    );
+    expect(await refusal(show(id, elsewhere))).toEqual(await refusal(show(absent, elsewhere)));
+    expect((await world.ask("approval.list", elsewhere)).items).toEqual([]);
+    expect((await world.ask("approval.list", alice)).items).toHaveLength(1);
+  });
+});
+
+describe("an execution", () => {
+  test("33: that meets a key store that is away can be repeated without new approvals", async () => {
+    const { approval_id: id } = await park();
+    world.keys.beforeSign = () => {
+      throw refuse("key_unavailable", { retry_after: 2 });
+    };
+    const failed = await world.approve(bob, id);
+    expect(failed).toMatchObject({
+      ...{ status: "failed", failure: { code: "key_unavailable", retryable: true } },
+    });
+    const keysMade = world.keys.held.size;
+    world.keys.beforeSign = () => {};
+    expect(await retry(id)).toMatchObject({ status: "executed", attempts: 2 });
+    expect(world.keys.held.size).toBe(keysMade);
+    expect(roots()).toEqual(["root"]);
+    expect((await refusal(retry(id))).code).toBe("approval_not_retryable");
+  });
+
+  test("that failed for a passing reason is done when its maker asks again", async () => {
+    const { approval_id: id } = await park();
+    world.keys.beforeSign = () => {
+      throw refuse("key_unavailable", { retry_after: 2 });
+    };
+    await world.approve(bob, id);
+    expect((await refusal(park())).code).toBe("key_unavailable");
+    world.keys.beforeSign = () => {};
+    expect(await park()).toMatchObject({ code: 201, label: "root" });
+    expect(roots()).toEqual(["root"]);
+  });
+
+  test("whose state has changed fails for good", async () => {
+    const { approval_id: first } = await park("root", alice);
+    const { approval_id: second } = await park("root", carol);
+    await world.approve(bob, first);
+    expect(await world.approve(bob, second)).toMatchObject({
+      ...{ status: "failed", failure: { code: "already_exists", retryable: false } },
+    });
+    expect((await refusal(retry(second))).code).toBe("approval_not_retryable");
+  });
+
+  test("for a maker whose token was revoked, or in a suspended tenant, does nothing", async () => {
+    const origin = { principal: carol, ip: "", requestId: "" };
+    const { token } = await world.tokens.create(origin, {
+      ...{ name: "t", description: "", roles: ["admin"], scope: "platform", tenant: undefined },
+      expiresAt: undefined,
+    });
+    const maker = await world.tokens.principal(token.id);
+    const { approval_id: id } = await park("root", maker);
+    await world.tokens.revoke(origin, token.id);
+    expect(await world.approve(bob, id)).toMatchObject({ failure: { code: "invalid_token" } });
+    const body = { ...rootBody("second"), tenant_id: "web" };
+    const parked = await world.ask("ca.init_root", alice, { body });
+    const web = await world.store.read.tenants.named("web");
+    if (web === undefined) throw new Error("made by the world");
+    await world.store.atomically((tx) => tx.tenants.update({ ...web, status: "suspended" }));
+    expect(await world.approve(bob, parked.approval_id)).toMatchObject({
+      failure: { code: "tenant_suspended", retryable: false },
+    });
+    expect(roots()).toEqual([]);
+  });
+
+  test("a second effect of one approval is impossible, and leaves nothing", async () => {
+    const { approval_id: id } = await park();
+    await world.approve(bob, id);
+    const again = world.store.atomically(async (tx) => {
+      await tx.instance.setValue("second", "yes");
+      const draft = { action: "ca.init_root", result: "success", actor: "alice" } as const;
+      await tx.audit.appendEvent({ ...draft, approval: id }, world.clock.now());
+    });
+    expect((await refusal(again)).code).toBe("approval_not_pending");
+    expect(await world.store.read.instance.value("second")).toBeUndefined();
+  });
+
+  test("a crash left is done by the sweep, once", async () => {
+    const { approval_id: id } = await park();
+    const found = world.memory.state.approvals.get(id);
+    if (found === undefined) throw new Error("just parked");
+    world.memory.state.approvals.set(id, { ...found, status: "executing", attempts: 1 });
+    await Promise.all([world.approvals.sweep(), world.approvals.sweep()]);
+    expect(await show(id)).toMatchObject({ status: "executed", attempts: 2 });
+    await world.approvals.sweep();
+    expect(world.performed).toEqual(["ca.init_root"]);
+  });
+
+  test("what broke after the effect leaves it executed, and the maker finds what was made", async () => {
+    const { approval_id: id } = await park();
+    let saves = 0;
+    world.memory.beforeWrite = (name) => {
+      if (name !== "approvals.save") return;
+      saves += 1;
+      // Claimed, and with the effect; then the answer never gets there.
+      if (saves === 3) throw refuse("storage_unavailable", { retry_after: 1 });
+    };
+    await world.approve(bob, id);
+    expect(world.memory.state.approvals.get(id)?.status).toBe("executed");
+    world.clock.advance(61);
+    const answer = await park();
+    expect(answer).toMatchObject({ code: 200, status: "executed", action: "ca.init_root" });
+  });
+});
+
+describe("a token with power", () => {
+  const body = { name: "ci", roles: ["issuer"] };
+  const mint = (who = alice, more: object = {}) =>
+    world.ask("token.create", who, { body: { ...body, ...more } });
+
+  test("34: its secret is shown once, to its maker, never to an approver", async () => {
+    const { approval_id: id } = await mint();
+    const approved = await world.approve(bob, id);
+    expect(approved).toMatchObject({ status: "executed", result: { name: "ci" } });
+    expect(approved.result.secret).toBeUndefined();
+    expect(world.memory.state.sealedValues.size).toBe(1);
+    const got = await mint();
+    expect(got).toMatchObject({ code: 201, name: "ci", created_by: "alice" });
+    expect(await world.tokens.verify(got.secret, "")).toMatchObject({ person: "alice" });
+    expect(world.memory.state.sealedValues.size).toBe(0);
+    const kept = JSON.stringify([...world.memory.state.approvals.values()]);
+    expect(kept).not.toContain(got.secret.slice(20));
+    const named = world.ask("token.create", alice, { body, named: id });
+    expect((await refusal(named)).code).toBe("secret_already_shown");
+  });
+
+  test("of two that fetch the secret at once one gets it", async () => {
+    const { approval_id: id } = await mint();
+    await world.approve(bob, id);
+    const named = () => refusal(world.ask("token.create", alice, { body, named: id }));
+    const codes = (await Promise.all([named(), named()])).map(({ code }) => code);
+    expect(codes.sort()).toEqual(["accepted", "secret_already_shown"]);
+  });
+
+  test("that may only read needs nobody", async () => {
+    expect(await mint(alice, { roles: ["auditor"] })).toMatchObject({ code: 201 });
+    expect(await mint(alice, { roles: ["auditor"], scope: "platform" })).toMatchObject({
+      ...{ code: 202, approval: { resource_key: "token:new:platform:ci" } },
+    });
+  });
+});

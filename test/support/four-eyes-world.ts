@@ -1,0 +1,113 @@
+/** An instance in memory where operations take two, behind the real pipeline: people, their calls, and ways to break it. */
+
+import { accessHandlers } from "#api/access.ts";
+import { approvalHandlers } from "#api/approvals.ts";
+import { authorityHandlers } from "#api/authorities.ts";
+import { fourEyesGate } from "#api/four-eyes.ts";
+import { issuanceHandlers } from "#api/issuance.ts";
+import type { Principal } from "#core/access/principal.ts";
+import { type ApprovalSettings, thresholdOf } from "#core/approvals/classes.ts";
+import type { Profile } from "#core/policy/profile.ts";
+import type { Call, Handler } from "#domain/access/call.ts";
+import { pipeline } from "#domain/access/perform.ts";
+import { ApiTokens } from "#domain/access/tokens.ts";
+import { Approvals } from "#domain/approvals/approvals.ts";
+import { recordingEffects } from "#domain/approvals/effects.ts";
+import { Executions } from "#domain/approvals/executions.ts";
+import { FourEyes } from "#domain/approvals/four-eyes.ts";
+import { Envelopes } from "#domain/envelopes/envelopes.ts";
+import { Keks } from "#domain/envelopes/keks.ts";
+import type { OperationName } from "#operations";
+import { type Json, type Question, somebody } from "./governed-world.ts";
+import { issuanceWorld, rootOrigin } from "./issuance.ts";
+import { openMemoryStore } from "./memory-store.ts";
+import { tenant } from "./records.ts";
+
+export type FourEyesWorld = Awaited<ReturnType<typeof fourEyesWorld>>;
+
+/** People; Bob has two names and one address. */
+export const alice = somebody("alice", ["admin"]);
+export const bob = somebody("bob", ["admin"], { person: "bob <b@x.test>" });
+export const robert = somebody("robert", ["admin"], { person: "robert <b@x.test>" });
+export const carol = somebody("carol", ["admin"]);
+export const shell = somebody("local:ops", ["admin"], { person: "local", mechanism: "local" });
+
+/** One approval besides the maker everywhere, unless told otherwise. */
+export async function fourEyesWorld(
+  wanted: Partial<ApprovalSettings> & { readonly profiles?: readonly Profile[] } = {},
+) {
+  const { profiles: configured, ...given } = wanted;
+  const settings: ApprovalSettings = {
+    ...{ enabled: true, defaultThreshold: 1, thresholds: {}, operators: {}, requestTtlHours: 72 },
+    ...given,
+  };
+  const memory = openMemoryStore();
+  const store = recordingEffects(memory);
+  const approvable = thresholdOf(settings, "cert.issue") > 0;
+  const world = issuanceWorld({
+    ...{ urlBase: "https://pki.example", store, approvable },
+    ...(configured === undefined ? {} : { profiles: configured }),
+  });
+  const { clock, random, keys, profiles } = world;
+  const keks = new Keks({ store, keys, clock, provider: "software", family: "kek" });
+  const envelopes = new Envelopes({ keks, keys, random, onOperation: () => {} });
+  const tokens = new ApiTokens({
+    ...{ store, clock, random, maxLifetimeDays: 0, onVerified: () => {} },
+  });
+  const faults: unknown[] = [];
+  const performed: string[] = [];
+  const executions = new Executions({
+    ...{ store, clock, envelopes, token: (id) => tokens.principal(id) },
+    onFault: (error) => faults.push(error),
+    perform: (call) => {
+      performed.push(call.operation);
+      return perform(call, handlerOf(call.operation));
+    },
+  });
+  // Whoever waits here waits to the end.
+  const patience = { within: async <T>(_seconds: number, work: Promise<T>) => await work };
+  const common = { store, clock, random, patience, settings, executions };
+  const fourEyes = new FourEyes({ ...common, envelopes });
+  const approvals = new Approvals({ ...common, fourEyes });
+  const bulk = {} as never; // Not asked by these tests.
+  const gate = fourEyesGate({ store, issuance: world.issuance, profiles, bulk, fourEyes });
+  const handlers: Partial<Record<OperationName, unknown>> = {
+    ...authorityHandlers(world),
+    ...issuanceHandlers(world),
+    ...accessHandlers({ store, clock, tokens } as never), // What logins need is not asked.
+    ...approvalHandlers({ store, approvals, fourEyes, enabled: true }),
+  };
+  const handlerOf = (operation: OperationName) => handlers[operation] as Handler; // Every row above is one.
+  const perform = pipeline({
+    ...{ store, clock, hasRoom: () => true, onDecision: () => {}, gate },
+  });
+  const ask = async (
+    operation: OperationName,
+    who: Principal,
+    { path = {}, query = {}, body, named }: Question & { readonly named?: string } = {},
+  ): Promise<Json> => {
+    const sent = body === undefined ? undefined : JSON.parse(JSON.stringify(body));
+    const call: Call = {
+      ...{ operation, origin: { ...rootOrigin, principal: who }, path, approval: named },
+      ...{ query: new URLSearchParams(query), body: async () => sent },
+    };
+    const answer = await perform(call, handlerOf(operation));
+    if (!("body" in answer)) throw new Error("the answer is not JSON");
+    const { status: code, headers } = answer;
+    return { code, headers, ...JSON.parse(JSON.stringify(answer.body)) };
+  };
+  await store.atomically((tx) => tx.tenants.insert(tenant("web")));
+  const approve = (who: Principal, id: string) =>
+    ask("approval.approve", who, { path: { id }, body: {} });
+  const actions = () =>
+    [...memory.state.events.values()].map(({ action, result }) => `${action} ${result}`);
+  return {
+    ...{ ...world, memory, store, keks, envelopes, tokens, fourEyes, approvals, executions },
+    ...{ ask, approve, actions, faults, performed },
+  };
+}
+
+/** What asks for a root CA. */
+export const rootBody = (label = "root") => ({
+  ...{ label, subject: { cn: "Root" }, key_type: "ecdsa-p256" },
+});
