@@ -14,6 +14,7 @@ import { envelopeContract } from "./store-envelopes.suite.ts";
 import { keyCheckContract } from "./store-key-checks.suite.ts";
 import { presignedContract } from "./store-presigned.suite.ts";
 import { supersededContract } from "./store-superseded.suite.ts";
+import { approvalContract } from "./store-approvals.suite.ts";
 import { tenantContract } from "./store-tenants.suite.ts";
 import { transparencyContract } from "./store-transparency.suite.ts";
 import * as make from "#test/support/records.ts";
@@ -52,6 +53,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     transparencyContract(given);
     envelopeContract(given);
     tenantContract(given);
+    approvalContract(given);
     presignedContract(given);
     audit(given);
     units(given);
