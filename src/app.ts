@@ -194,16 +194,8 @@ function compose(opened: Opened): App {
   let weakKeys = readBlocklists(config.keychecks.weak_key_blocklist_paths);
   const resolver = new DnsResolver({ random, servers: () => nameServers(config) });
   const ground = {
-    config,
-    store,
-    keys,
-    clock,
-    random,
-    resolver,
-    log,
-    sealing,
-    counts,
-    clockWatch,
+    ...{ config, store, keys, clock, random, resolver, log },
+    ...{ sealing, counts, clockWatch },
     weakKeys: () => weakKeys,
   };
   const parts = domainParts(ground, (kind) => schedules.wake(kind));
@@ -230,18 +222,8 @@ function compose(opened: Opened): App {
     fetch: async (request) => front.handle(request, { side: "local", secure: false, peer: "" }),
     serve: (options) =>
       startRunning({
-        ...{
-          ...options,
-          config,
-          store,
-          parts,
-          front,
-          schedules,
-          clock,
-          log,
-          failedLogins,
-          fourEyes,
-        },
+        ...{ ...options, config, store, parts, front, schedules, clock, log },
+        ...{ failedLogins, fourEyes },
         files: new ServingFiles(config.data_dir),
         prepare: (next) => {
           const listed = readBlocklists(next.keychecks.weak_key_blocklist_paths);

@@ -3,7 +3,6 @@
 import { systemPatience } from "#adapters/system.ts";
 import { fourEyesGate } from "#api/four-eyes.ts";
 import type { Config } from "#config/schema.ts";
-import { approvalSettings } from "#config/sections/approvals.ts";
 import type { ApiTokens } from "#domain/access/tokens.ts";
 import type { Gate } from "#domain/access/perform.ts";
 import { Approvals } from "#domain/approvals/approvals.ts";
@@ -12,6 +11,7 @@ import { FourEyes } from "#domain/approvals/four-eyes.ts";
 import type { Clock, Log, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { describe, type Parts } from "./parts.ts";
+import { approvalSettings } from "./settings.ts";
 
 export interface FourEyesParts {
   readonly approvals: Approvals;
@@ -36,7 +36,7 @@ export interface FourEyesGround {
 /** Builds it; nothing is written. */
 export function openFourEyes(ground: FourEyesGround): FourEyesParts {
   const { config, store, clock, random, log, parts, tokens, perform } = ground;
-  const settings = approvalSettings(config.approvals);
+  const settings = approvalSettings(config);
   const { envelopes } = parts.sealing;
   const executions = new Executions({
     ...{ store, clock, envelopes, perform, token: (id) => tokens.principal(id) },

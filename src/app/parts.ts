@@ -3,7 +3,6 @@
 import { httpLogClient } from "#adapters/network/ct-log.ts";
 import { configuredLogs } from "#config/ct-logs.ts";
 import type { Config } from "#config/schema.ts";
-import { approvalSettings } from "#config/sections/approvals.ts";
 import { profileOf } from "#config/sections/issuance.ts";
 import { thresholdOf } from "#core/approvals/classes.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
@@ -31,7 +30,7 @@ import type { CrlKind } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
 import { openPublishing } from "./publishing.ts";
 import type { Sealing } from "./sealing.ts";
-import { extraTrust, keyRoles } from "./settings.ts";
+import { approvalSettings, extraTrust, keyRoles } from "./settings.ts";
 
 export interface Ground {
   readonly config: Config;
@@ -96,7 +95,7 @@ export function domainParts(ground: Ground, wake: (kind: CrlKind) => void): Part
   });
   const makers = { store, keys, clock, random, settings, provider: keyRoles(config).ca };
   const authorities = new Authorities({ ...makers, signers, ceremony, urlBase });
-  const approvable = thresholdOf(approvalSettings(config.approvals), "cert.issue") > 0;
+  const approvable = thresholdOf(approvalSettings(config), "cert.issue") > 0;
   const common = { store, clock, signers, ceremony, profiles, settings, approvable };
   const issuance = new Issuance(common);
   const revocation = openRevocation({

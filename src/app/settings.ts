@@ -15,6 +15,7 @@ import type {
 import { signingLimit } from "#config/sections/limits.ts";
 import type { Config } from "#config/schema.ts";
 import type { SecretSetting } from "#config/secret.ts";
+import type { ApprovalSettings } from "#core/approvals/classes.ts";
 import type { ProviderName } from "#domain/keys.ts";
 import type { RateSettings } from "#http/rate-limits.ts";
 
@@ -46,6 +47,13 @@ export function storeOptions(config: Config, migrate: boolean): StoreOptions {
     connMaxLifetimeSeconds: database.conn_max_lifetime_seconds,
   };
 }
+
+/** What takes how many people. */
+export const approvalSettings = ({ approvals }: Pick<Config, "approvals">): ApprovalSettings => ({
+  ...{ enabled: approvals.enabled, defaultThreshold: approvals.default_threshold },
+  ...{ thresholds: approvals.thresholds, operators: approvals.operators },
+  requestTtlHours: approvals.request_ttl_hours,
+});
 
 /** Which provider holds the keys of each role. */
 export const keyRoles = (config: Config): { ca: ProviderName; responder: ProviderName } =>

@@ -1,6 +1,7 @@
 /** WHAT THE SHELL CAN ASK FOR: every noun with its verbs. */
 
 import type { Noun } from "./command.ts";
+import { approvalVerbs } from "#cli/commands/approvals.ts";
 import { auditVerbs } from "#cli/commands/audit.ts";
 import { caVerbs } from "#cli/commands/ca.ts";
 import { certVerbs } from "#cli/commands/cert.ts";
@@ -48,6 +49,7 @@ export const nouns: Readonly<Record<string, Noun>> = {
   token: { summary: "API tokens.", verbs: tokenVerbs },
   grant: { summary: "Roles on single CAs.", verbs: grantVerbs },
   tenant: { summary: "Tenants, their quotas and what they use.", verbs: tenantVerbs },
+  approvals: { summary: "Operations that wait for other people.", verbs: approvalVerbs },
   audit: { summary: "The audit chain.", verbs: auditVerbs },
   keys: {
     summary: "Keys: what the key store holds, blocked ones, and the one that seals secrets.",

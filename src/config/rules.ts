@@ -4,11 +4,11 @@ import { isFixedLintRule, isLintRule } from "#core/policy/lint.ts";
 import { canaryProfile } from "#core/policy/profiles.ts";
 
 import { accessFaults } from "./access-rules.ts";
+import { approvalFaults } from "./approval-rules.ts";
 import type { Environment } from "./environment.ts";
 import type { Fault } from "./kinds.ts";
 import type { Config } from "./schema.ts";
 import { own } from "./section.ts";
-import { approvalFaults } from "#config/sections/approvals.ts";
 import { postgresDefaults } from "#config/sections/database.ts";
 import { type ProfileSetting, profileOf } from "#config/sections/issuance.ts";
 

@@ -37,23 +37,10 @@ export async function fourEyesWorld(
   wanted: Partial<ApprovalSettings> & { readonly profiles?: readonly Profile[] } = {},
 ) {
   const { profiles: configured, ...given } = wanted;
-  const settings: ApprovalSettings = {
-    ...{ enabled: true, defaultThreshold: 1, thresholds: {}, operators: {}, requestTtlHours: 72 },
-    ...given,
-  };
-  const memory = openMemoryStore();
-  const store = recordingEffects(memory);
-  const approvable = thresholdOf(settings, "cert.issue") > 0;
-  const world = issuanceWorld({
-    ...{ urlBase: "https://pki.example", store, approvable },
-    ...(configured === undefined ? {} : { profiles: configured }),
-  });
-  const { clock, random, keys, profiles } = world;
-  const keks = new Keks({ store, keys, clock, provider: "software", family: "kek" });
-  const envelopes = new Envelopes({ keks, keys, random, onOperation: () => {} });
-  const tokens = new ApiTokens({
-    ...{ store, clock, random, maxLifetimeDays: 0, onVerified: () => {} },
-  });
+  const settings: ApprovalSettings = { ...oneEverywhere, ...given };
+  const parts = settledParts(settings, configured);
+  const { world, store, memory, envelopes, keks, tokens } = parts;
+  const { clock, random, profiles } = world;
   const faults: unknown[] = [];
   const performed: string[] = [];
   const executions = new Executions({
@@ -105,6 +92,28 @@ export async function fourEyesWorld(
     ...{ ...world, memory, store, keks, envelopes, tokens, fourEyes, approvals, executions },
     ...{ ask, approve, actions, faults, performed },
   };
+}
+
+const oneEverywhere: ApprovalSettings = {
+  ...{ enabled: true, defaultThreshold: 1, thresholds: {}, operators: {}, requestTtlHours: 72 },
+};
+
+/** The instance below the gate. */
+function settledParts(settings: ApprovalSettings, configured: readonly Profile[] | undefined) {
+  const memory = openMemoryStore();
+  const store = recordingEffects(memory);
+  const approvable = thresholdOf(settings, "cert.issue") > 0;
+  const world = issuanceWorld({
+    ...{ urlBase: "https://pki.example", store, approvable },
+    ...(configured === undefined ? {} : { profiles: configured }),
+  });
+  const { clock, random, keys } = world;
+  const keks = new Keks({ store, keys, clock, provider: "software", family: "kek" });
+  const envelopes = new Envelopes({ keks, keys, random, onOperation: () => {} });
+  const tokens = new ApiTokens({
+    ...{ store, clock, random, maxLifetimeDays: 0, onVerified: () => {} },
+  });
+  return { world, memory, store, keks, envelopes, tokens };
 }
 
 /** What asks for a root CA. */

@@ -4,7 +4,11 @@ import type { Kit } from "./kit.ts";
 
 /** Builds them with the columns of one dialect. */
 export function approvalTables(k: Kit) {
-  const approvals = k.table(
+  return { approvals: requestsTable(k), ...decisionTables(k) };
+}
+
+function requestsTable(k: Kit) {
+  return k.table(
     "approvals",
     {
       id: k.text("id").primaryKey(),
@@ -49,6 +53,9 @@ export function approvalTables(k: Kit) {
       k.index("approvals_status").on(t.status, t.expiresAt),
     ],
   );
+}
+
+function decisionTables(k: Kit) {
   const approvalDecisions = k.table(
     "approval_decisions",
     {
@@ -67,5 +74,5 @@ export function approvalTables(k: Kit) {
   const approvalEffects = k.table("approval_effects", {
     approval: k.text("approval").primaryKey(),
   });
-  return { approvals, approvalDecisions, approvalEffects };
+  return { approvalDecisions, approvalEffects };
 }

@@ -30,7 +30,10 @@ export interface ApprovalSettings {
  * How many people besides the maker a class needs; 0 is unguarded. With neither a default nor a class given it is 1
  * everywhere, with only classes the others are unguarded (HTTP contract §7.2).
  */
-export function thresholdOf(settings: ApprovalSettings, of: ApprovalClass): number {
+export function thresholdOf(
+  settings: Pick<ApprovalSettings, "enabled" | "defaultThreshold" | "thresholds">,
+  of: ApprovalClass,
+): number {
   if (!settings.enabled) return 0;
   const { thresholds, defaultThreshold } = settings;
   const own = Object.hasOwn(thresholds, of) ? thresholds[of] : undefined;

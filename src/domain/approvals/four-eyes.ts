@@ -274,8 +274,9 @@ export function approvalEvent(
   more: { readonly comment?: string | undefined; readonly withdrawn?: true | undefined } = {},
 ) {
   const { id, operationClass, resourceKey, resourceName, required, tenant } = approval;
+  const action: Action = `${operationClass}.${what}`;
   return {
-    action: `${operationClass}.${what}` satisfies Action as Action,
+    action,
     ...{ result: "success" as const, actor: principal.subject, actorName: principal.name },
     ...{ actorRoles: effectiveRoles(principal, tenant), tenant, target: id, ip, requestId },
     targetName: resourceName,
