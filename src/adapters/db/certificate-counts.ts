@@ -9,7 +9,7 @@ import type {
   CertificateReads,
   StoredStatus,
 } from "#domain/certificates/store.ts";
-import { inSerialRange, serialRanges } from "./serial-ranges.ts";
+import { countedRanges } from "./serial-ranges.ts";
 import { counted, type Session } from "./session.ts";
 
 /** Which leaves; `from` is inside, `until` is not. */
@@ -66,9 +66,8 @@ export function leavesOf(filter: CertificateFilter): Counted | undefined {
 export async function countSerials(session: Session, ca: CaId, prefix: string): Promise<number> {
   const { db, t } = session;
   const c = t.certificates;
-  const ranges = serialRanges(prefix).map((range) => inSerialRange(sql`${c.serial}`, range));
   let total = 0;
-  for (const within of ranges) {
+  for (const within of countedRanges(session.dialect, sql`${c.serial}`, prefix)) {
     const rows = and(eq(c.caId, ca), within);
     const [all] = await db.select({ number: counted }).from(c).where(rows);
     total += all?.number ?? 0;

@@ -1,11 +1,11 @@
 /** What a filter of the inventory asks of the rows of `certificates`, in SQL. */
 
-import { and, type Column, eq, gte, lt, or, type SQL, sql } from "drizzle-orm";
+import { and, type Column, eq, gte, lt, type SQL, sql } from "drizzle-orm";
 
 import { parseSerial, type Serial } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
 import type { CertificateFilter } from "#domain/certificates/store.ts";
-import { inSerialRange, serialRanges } from "./serial-ranges.ts";
+import { serialsBeginning } from "./serial-ranges.ts";
 import { contains, type Session, startsWith } from "./session.ts";
 
 /** Whether text and serial are looked for by their indexes, only compared, or have been found already. */
@@ -46,12 +46,7 @@ export function serialIn(text: string): Serial | undefined {
 type Columns = Session["t"]["certificates"];
 
 /** SQLite has looked the serials up before; PostgreSQL finds them by ranges of the unique index, or compares digits. */
-function beginning(
-  dialect: Session["dialect"],
-  c: Columns,
-  prefix: string,
-  search: Search,
-): SQL | undefined {
+function beginning(dialect: Session["dialect"], c: Columns, prefix: string, search: Search): SQL {
   const hex = prefix.startsWith("0x");
   if (dialect === "sqlite") {
     return hex ? startsWith(c.serialHex, prefix.slice(2)) : startsWith(c.serial, prefix);
@@ -60,8 +55,7 @@ function beginning(
     const digits = hex ? prefix.slice(2) : prefix;
     return sql`left(${hex ? c.serialHex : c.serial}, ${digits.length}::int) = ${digits}`;
   }
-  const ranges = serialRanges(prefix).map((range) => inSerialRange(sql`${c.serial}`, range));
-  return ranges.length === 0 ? sql`false` : or(...ranges);
+  return serialsBeginning(sql`${c.serial}`, prefix);
 }
 
 function spelling(dialect: Session["dialect"], c: Columns, text: string, search: Search): SQL {

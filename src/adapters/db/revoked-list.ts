@@ -1,13 +1,13 @@
 /** Revocations as people page through them: newest first, found by the first digits of a serial, counted without a walk. */
 
-import { and, desc, eq, inArray, or, type SQL, sql } from "drizzle-orm";
+import { and, desc, eq, inArray, sql } from "drizzle-orm";
 
 import type {
   RevocationFilter,
   RevocationReads,
   RevocationRecord,
 } from "#domain/revocation/store.ts";
-import { inSerialRange, type SerialRange, serialRanges } from "./serial-ranges.ts";
+import { countedRanges, serialRanges, serialsBeginning } from "./serial-ranges.ts";
 import { counted, olderThan, pageOf, type Session } from "./session.ts";
 
 /** `record` makes a record of a row; at most `fewMax` rows are sorted as a whole. */
@@ -19,22 +19,24 @@ export function revokedList(
   const { db, t } = session;
   const r = t.revocations;
   return async (filter, limit, after) => {
-    const ranges =
-      filter.serialPrefix === undefined ? undefined : serialRanges(filter.serialPrefix);
-    const few = await fewOf(session, filter, ranges, fewMax);
+    const few = await fewOf(session, filter, fewMax);
+    // The sign keeps SQLite on the index by sequence, whose order is the page's.
+    const serial = session.dialect === "sqlite" ? sql`+${r.serial}` : sql`${r.serial}`;
     const found = await db
       .select()
       .from(r)
       .where(
         and(
           ...[eq(r.caId, filter.caId), olderThan(r.sequence, r.serial, after)],
-          ranges && beginning(session, ranges),
+          filter.serialPrefix === undefined
+            ? undefined
+            : serialsBeginning(serial, filter.serialPrefix),
           few && inArray(r.sequence, sql`(select value from json_each(${JSON.stringify(few)}))`),
         ),
       )
       .orderBy(desc(r.sequence), desc(r.serial))
       .limit(limit + 1);
-    const total = few === undefined ? await totalOf(session, filter, ranges) : few.length;
+    const total = few === undefined ? await totalOf(session, filter) : few.length;
     const keyOf = (row: RevocationRecord) => ({ at: row.sequence, id: row.serial });
     return pageOf(found.map(record), limit, total, keyOf);
   };
@@ -43,11 +45,11 @@ export function revokedList(
 /** The sequence numbers of serials in these ranges where they are few. PostgreSQL plans by itself. */
 async function fewOf(
   { db, dialect }: Session,
-  { caId }: RevocationFilter,
-  ranges: readonly SerialRange[] | undefined,
+  { caId, serialPrefix }: RevocationFilter,
   fewMax: number,
 ): Promise<readonly number[] | undefined> {
-  if (ranges === undefined || dialect === "postgres") return undefined;
+  if (serialPrefix === undefined || dialect === "postgres") return undefined;
+  const ranges = serialRanges(serialPrefix);
   if (ranges.length === 0) return [];
   const rows = ranges.map(({ low, last, digits }) => sql`(${low}, ${last}, ${digits ?? null})`);
   const found = await db.values<[number]>(
@@ -60,33 +62,23 @@ async function fewOf(
 
 /** Without a prefix a counter knows; with one each range is counted by the index. */
 async function totalOf(
-  { db, t }: Session,
-  { caId }: RevocationFilter,
-  ranges: readonly SerialRange[] | undefined,
+  { db, dialect, t }: Session,
+  { caId, serialPrefix }: RevocationFilter,
 ): Promise<number> {
-  if (ranges === undefined) {
+  if (serialPrefix === undefined) {
     const k = t.revocationCounts;
     const [row] = await db.select({ number: k.number }).from(k).where(eq(k.caId, caId));
     return row?.number ?? 0;
   }
   const r = t.revocations;
   let total = 0;
-  for (const range of ranges) {
-    const within = and(eq(r.caId, caId), inSerialRange(sql`${r.serial}`, range));
+  for (const range of countedRanges(dialect, sql`${r.serial}`, serialPrefix)) {
+    const within = and(eq(r.caId, caId), range);
     const [row] = await db.select({ number: counted }).from(r).where(within);
     total += row?.number ?? 0;
     await new Promise<void>((resolve) => setImmediate(resolve));
   }
   return total;
-}
-
-/** The sign keeps SQLite on the index by sequence, whose order is the page's. */
-function beginning({ dialect, t }: Session, ranges: readonly SerialRange[]): SQL | undefined {
-  const { serial } = t.revocations;
-  const bare = dialect === "sqlite" ? sql`+${serial}` : sql`${serial}`;
-  return ranges.length === 0
-    ? sql`1 = 0`
-    : or(...ranges.map((range) => inSerialRange(bare, range)));
 }
 
 const sortedMax = 5000;

@@ -31,6 +31,30 @@ export function inSerialRange(serial: SQL, { low, last, digits }: SerialRange): 
     : sql`(${within} and length(${serial}) = ${digits})`;
 }
 
+/** True for the serials of all ranges of a prefix, in as few of them as may be. */
+export function serialsBeginning(serial: SQL, prefix: string): SQL {
+  const ranges = serialRanges(prefix);
+  const [first] = ranges;
+  if (first === undefined) return sql`1 = 0`;
+  if (prefix.startsWith("0x")) {
+    return sql`(${sql.join(
+      ranges.map((range) => inSerialRange(serial, range)),
+      sql` or `,
+    )})`;
+  }
+  return inSerialRange(serial, { ...first, last: prefix.padEnd(decimalDigitsMax, "9") });
+}
+
+/** Conditions to count by, one after the other: SQLite in pieces that hold its thread for a moment each. */
+export const countedRanges = (
+  dialect: "sqlite" | "postgres",
+  serial: SQL,
+  prefix: string,
+): readonly SQL[] =>
+  dialect === "sqlite"
+    ? serialRanges(prefix).map((range) => inSerialRange(serial, range))
+    : [serialsBeginning(serial, prefix)];
+
 /** One range of numbers for each number of hex digits that may follow, split where the decimal digits grow. */
 function hexRanges(prefix: string): readonly SerialRange[] {
   if (!/^[1-9a-f][0-9a-f]{0,39}$/.test(prefix)) return [];
