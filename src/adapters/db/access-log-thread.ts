@@ -35,14 +35,16 @@ export class AccessLogThread {
     });
   }
 
-  /** Ends the thread; the rows written before are in the file. */
+  /** Ends the thread, by force when it does not by itself; the rows written before are in the file. */
   async close(): Promise<void> {
     const worker = this.#worker;
     this.#worker = undefined;
     if (worker === undefined) return;
     const ended = new Promise((resolve) => worker.once("exit", resolve));
     worker.postMessage(endOfRows);
+    const late = setTimeout(() => void worker.terminate(), patienceMs);
     await ended;
+    clearTimeout(late);
   }
 
   #started(): Worker {
@@ -74,6 +76,7 @@ function packed(row: AccessLogRow): string {
   return `${head}${separator}${rest}${separator}${row.ip}${separator}${row.userAgent}`;
 }
 
+const patienceMs = 5000;
 /** No text of a row holds a NUL: the log takes it out of what strangers send. */
 export const separator = "\0";
 /** Not a row, and so the end of them. */
