@@ -39,26 +39,21 @@ export async function inspect(
   const { config } = loaded;
   const server = undefined;
   const before = { files: filesBefore(config), diagnosis: await part(() => diagnosed(config)) };
+  const known = { read, env, workerUrl, config, server, before };
   const never = "fault" in before.diagnosis && before.diagnosis.absent === true;
   if (never || !existsSync(config.data_dir)) {
     const absent = { fault: firstStart, absent: true };
-    return preflightOver(
-      { read, env, workerUrl, config, server, before, store: absent, keys: absent },
-      wish,
-    );
+    return preflightOver({ ...known, store: absent, keys: absent }, wish);
   }
   const release = held(config.data_dir);
   if (typeof release === "string") {
     const fault = { fault: release };
-    return preflightOver(
-      { read, env, workerUrl, config, server, before, store: fault, keys: fault },
-      wish,
-    );
+    return preflightOver({ ...known, store: fault, keys: fault }, wish);
   }
   const store = await part(() => openedStore(config));
   const keys = await part(() => openedKeys(config, store));
   try {
-    return await preflightOver({ read, env, workerUrl, config, server, before, store, keys }, wish);
+    return await preflightOver({ ...known, store, keys }, wish);
   } finally {
     if ("open" in keys) await keys.open.close();
     if ("open" in store) await store.open.close();

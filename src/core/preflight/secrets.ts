@@ -1,6 +1,6 @@
 /** Judges secrets by their value without ever saying it: known defaults, and how much guessing they withstand. */
 
-import { failed, type Finding, gathered, warned } from "./finding.ts";
+import { failed, type Finding, gathered, skipped, warned } from "./finding.ts";
 
 /** A secret in clear, under the key that configures it. */
 export interface NamedSecret {
@@ -15,6 +15,7 @@ export function judgeSecrets(secrets: readonly NamedSecret[]): Finding {
     const bits = Math.floor(entropyBits(value));
     return bits < bitsMin ? [warned(`${key} withstands about 2^${bits} guesses.`)] : [];
   });
+  if (secrets.length === 0) return skipped("No password or passphrase is configured.");
   const counted = secrets.length === 1 ? "1 secret" : `${secrets.length} secrets`;
   return gathered(findings, `${counted} looked at.`);
 }
