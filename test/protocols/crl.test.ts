@@ -2,8 +2,9 @@
 
 import { beforeEach, expect, test } from "bun:test";
 
-import { decodePem } from "#core/asn1/pem.ts";
+import { decodePem, encodePem } from "#core/asn1/pem.ts";
 import { sha256Hex } from "#core/crypto.ts";
+import { parseSerial } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 import { parseCrl } from "#core/x509/crl.ts";
 import type { PublicHandler } from "#http/public.ts";
@@ -11,11 +12,14 @@ import { crlHandlers } from "#protocols/crl.ts";
 import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
 
 let small: SmallCa;
+let handlers: ReturnType<typeof crlHandlers>;
 let read: PublicHandler;
-beforeEach(async () => {
-  small = await smallCa();
-  read = crlHandlers({ ...small, httpMaxAgeSeconds: 0 })["crl.read"];
-});
+async function open(options?: Parameters<typeof smallCa>[0], httpMaxAgeSeconds = 0) {
+  small = await smallCa(options);
+  handlers = crlHandlers({ ...small, httpMaxAgeSeconds });
+  read = handlers["crl.read"];
+}
+beforeEach(() => open());
 
 const get = (query = "", headers: Record<string, string> = {}, id: string = small.ca.id) => {
   const request = new Request("http://pki.example/", { headers });
@@ -95,3 +99,93 @@ test("crl_unavailable when none is stored and none can be signed, and the stored
   small.clock.advance(168 * 3600);
   expect(await codeOf(get())).toBe("crl_unavailable");
 });
+
+const asked = (operation: keyof typeof handlers, shard: string, init: RequestInit = {}) => {
+  const request = new Request("http://pki.example/", init);
+  const path = { id: small.ca.id, shard };
+  return Promise.resolve(
+    handlers[operation]({ request, path, query: "", ip: "192.0.2.1", requestId: "r" }),
+  );
+};
+
+test("deltas and partitions have names of their own, and a delta its own lifetime", async () => {
+  await open({ crl: { shards: 3, urlBase: "http://crl.example" } });
+  const names = await Promise.all(
+    (["crl.read", "crl.delta", "crl.partition", "crl.partition_delta"] as const).map(
+      async (operation) => {
+        const { headers } = await asked(operation, "2");
+        return [headers.get("content-disposition"), headers.get("cache-control")];
+      },
+    ),
+  );
+  const cached = (age: number) => `public, max-age=${age}, no-transform`;
+  const [week, hour] = [cached(604_800), cached(3600)] as const;
+  expect(names).toEqual([
+    ['attachment; filename="crl.der"', week],
+    ['attachment; filename="crl-delta.der"', hour],
+    ['attachment; filename="crl-2.der"', week],
+    ['attachment; filename="crl-2-delta.der"', hour],
+  ]);
+  for (const shard of ["3", "x", "-1"]) {
+    expect(await codeOf(asked("crl.partition", shard))).toBe("bad_partition");
+  }
+});
+
+test("crl.http_max_age_seconds limits what shared caches keep", async () => {
+  await open({}, 120);
+  const { headers } = await get();
+  expect(headers.get("cache-control")).toBe("public, max-age=120, no-transform");
+});
+
+test("RFC 9110 §14: one range of octets is sent as such, an impossible one is 416, others are ignored", async () => {
+  const whole = await (await get()).bytes();
+  const etag = (await get()).headers.get("etag") ?? "";
+  const ranged = async (range: string, more: Record<string, string> = {}) => {
+    const response = await get("", { range, ...more });
+    return [response.status, response.headers.get("content-range"), await response.bytes()];
+  };
+  const size = whole.length;
+  const part = (first: number, last: number) => [
+    ...[206, `bytes ${first}-${last}/${size}`, whole.slice(first, last + 1)],
+  ];
+  expect(await ranged("bytes=0-9")).toEqual(part(0, 9));
+  expect(await ranged("bytes=10-")).toEqual(part(10, size - 1));
+  expect(await ranged("bytes=-5")).toEqual(part(size - 5, size - 1));
+  expect(await ranged(`bytes=7-${size * 2}`)).toEqual(part(7, size - 1));
+  expect(await ranged("bytes=0-9", { "if-range": etag })).toEqual(part(0, 9));
+  expect(await ranged(`bytes=${size}-`)).toEqual([416, `bytes */${size}`, new Uint8Array(0)]);
+  for (const ignored of ["bytes=0-1,3-4", "octets=0-1", "bytes=5-2", "bytes=-"]) {
+    expect(await ranged(ignored)).toEqual([200, null, whole]);
+  }
+  expect(await ranged("bytes=0-9", { "if-range": '"other"' })).toEqual([200, null, whole]);
+});
+
+test("HEAD tells the length and reads nothing", async () => {
+  const { size } = await small.publisher.current(small.ca);
+  const head = await asked("crl.read", "", { method: "HEAD" });
+  expect([head.headers.get("content-length"), head.body]).toEqual([String(size), null]);
+});
+
+test("a list of several pieces is sent whole, in ranges across them, and as PEM", async () => {
+  await small.store.atomically((tx) =>
+    tx.revocations.putMany(
+      small.ca.id,
+      Array.from({ length: 40_000 }, (_, n) => ({
+        ...{ caId: small.ca.id, serial: parseSerial(String(10n ** 30n + BigInt(n))) },
+        ...{ revokedAt: small.clock.at, reason: "keyCompromise" as const, known: false },
+        expiresAt: undefined,
+      })),
+    ),
+  );
+  const whole = await (await get()).bytes();
+  expect(whole.length).toBeGreaterThan(1_500_000);
+  expect(parseCrl(whole).entries).toHaveLength(40_000);
+  expect((await get()).headers.get("etag")).toBe(`"${sha256Hex(whole)}"`);
+  const range = await get("", { range: "bytes=524280-1600000" });
+  expect(Buffer.from(await range.bytes()).equals(whole.slice(524_280, 1_600_001))).toBe(true);
+  const pem = await get("format=pem");
+  const text = await pem.text();
+  expect(pem.headers.get("content-length")).toBe(String(text.length));
+  expect(pem.headers.get("etag")).toBe(`"${sha256Hex(Buffer.from(text))}"`);
+  expect(text).toBe(encodePem("X509 CRL", whole));
+}, 20_000);

@@ -45,7 +45,8 @@ export class CrlRefresh {
   #seen = -1;
   /** Up to which sequence the changes of a CA are known. */
   readonly #known = new Map<CaId, number>();
-  readonly #lastDelta = new Map<string, Instant>();
+  /** From when on the delta of a scope may be signed again. */
+  readonly #rested = new Map<string, Instant>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -91,8 +92,8 @@ export class CrlRefresh {
       const ca = await this.#deps.store.read.cas.byId(due.ca);
       this.#due.delete(key);
       if (ca === undefined || !this.#publishes(ca) || (await this.#covered(due))) continue;
-      if (kind === "delta") this.#lastDelta.set(key, now);
       const done = await this.#publish(ca, due.scope, kind);
+      if (kind === "delta") this.#rested.set(key, this.#restAfter(now));
       if (!done) this.#note({ ...due, at: addSeconds(now, retrySeconds) });
     }
   }
@@ -147,8 +148,9 @@ export class CrlRefresh {
   /** A delta waits until the last one of its scope has rested. */
   #noteDelta(ca: CaId, scope: string, covers: number, seconds: number): void {
     const now = this.#deps.clock.now();
-    const last = this.#lastDelta.get(keyOf({ ca, scope, kind: "delta" }));
-    const soonest = last === undefined || last > now ? now : addSeconds(last, restSeconds);
+    const rested = this.#rested.get(keyOf({ ca, scope, kind: "delta" })) ?? now;
+    // Further away than any rest is long: the clock was set back.
+    const soonest = rested - now > restMaxMs ? now : rested;
     const at = instant(Math.max(soonest, addSeconds(now, seconds)));
     this.#note({ ca, scope, kind: "delta", covers, at });
   }
@@ -157,6 +159,13 @@ export class CrlRefresh {
   #waits(at: Instant, now: Instant): boolean {
     const longest = this.#deps.refreshAfterRevocationSeconds + graceSeconds + retrySeconds;
     return at > now && at <= addSeconds(now, longest);
+  }
+
+  /** Long deltas come less often, so that signing them never takes most of the time; the next base makes them short. */
+  #restAfter(begun: Instant): Instant {
+    const now = this.#deps.clock.now();
+    const taken = Math.max(0, now - begun);
+    return instant(now + Math.min(restMaxMs, Math.max(restSeconds * 1000, restShare * taken)));
   }
 
   #note(due: Due): void {
@@ -226,5 +235,8 @@ const keyOf = ({ ca, scope, kind }: Pick<Due, "ca" | "scope" | "kind">) => `${ca
 const retrySeconds = 5;
 /** Between two deltas of a scope, at least: what comes meanwhile is in the second. */
 const restSeconds = 0.5;
+/** How much longer than it took to sign a delta rests. */
+const restShare = 2;
+const restMaxMs = 5000;
 /** How long the replica that took a change is given to publish it. */
 const graceSeconds = 2;

@@ -138,6 +138,29 @@ test("what another replica took is left to it for a while, and then published", 
   expect(await head("delta")).toMatchObject({ number: 4, entries: 2 });
 });
 
+test("BLK-5: what a bulk run does is published at its end, and not while it runs", async () => {
+  const run = {
+    ...{ id: "run", caId: small.ca.id, reason: "superseded" as const, digest: "", filter: "" },
+    ...{ batchSize: 2, startedAt: small.clock.at, actor: "root", actorName: "", actorRoles: "" },
+    ...{ ip: "", requestId: "" },
+  };
+  const { serial } = await small.issue();
+  const entry = { caId: small.ca.id, serial, revokedAt: small.clock.at, reason: run.reason };
+  await small.store.atomically(async (tx) => {
+    await tx.bulkRevocations.claim(run);
+    await tx.bulkRevocations.start(run.id, 1);
+    await tx.revocations.put({ ...entry, known: true, expiresAt: undefined });
+  });
+  small.clock.advance(90);
+  await small.refresh.afterRevocations();
+  expect(await numbers()).toEqual([1, 2]);
+  await small.store.atomically((tx) => tx.bulkRevocations.settle(run.id, "finished"));
+  await small.refresh.afterRevocations();
+  small.clock.advance(2);
+  await small.refresh.afterRevocations();
+  expect(await head("delta")).toMatchObject({ number: 3, entries: 1 });
+});
+
 test("a base is renewed at half of its life, a delta at half of its own, and not before", async () => {
   small.clock.advance(1800 - 150);
   await small.refresh.renewals();
