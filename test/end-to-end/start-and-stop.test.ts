@@ -208,6 +208,9 @@ test("a restart finds everything as it was left", async () => {
   const chain = await createChain(first, "ecdsa-p256");
   const before = await command(first, ["ca", "list"]);
   const url = `/api/ca/${chain.intermediateId}/crl/status`;
+  // The lists are there before: one that was still to be signed would be signed after the start.
+  const lists = `/api/ca/${chain.intermediateId}/crl`;
+  for (const path of [lists, `${lists}/delta`]) expect((await first.fetch(path)).status).toBe(200);
   const crl = await first.admin<object>("GET", url);
   expect(await first.stop()).toBe(0);
   const second = await start({ home: first.home });
