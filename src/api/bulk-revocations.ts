@@ -20,7 +20,7 @@ import {
 import { parseTimestampOrDay, timestamp } from "#core/time.ts";
 import { parseFingerprint } from "#core/x509/public-keys.ts";
 import { parseReason, revocationReasons } from "#core/x509/reasons.ts";
-import { type Authorized, type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Handler, handler, ok } from "#domain/access/call.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type {
   BulkRevocation,
@@ -30,6 +30,7 @@ import type {
 } from "#domain/revocation/bulk.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
+import { isKnownProfile } from "./profiles.ts";
 
 interface Deps {
   readonly bulk: BulkRevocation;
@@ -48,7 +49,9 @@ export function bulkRevocationHandlers(deps: Deps) {
       run: async ({ origin, ca, body, reach }) => {
         assert(ca !== undefined, "an operation on a CA has one");
         const { profile } = body.filter;
-        if (profile !== undefined) await refuseUnknownProfile(deps, profile, reach);
+        if (profile !== undefined && !(await isKnownProfile(deps, profile, reach))) {
+          throw refuse("invalid_field", { field: "profile", reason: "names no profile" });
+        }
         const order = orderOf(body);
         if (body.dry_run) return ok(planJson(ca, await deps.bulk.plan(ca, order)));
         if (body.confirm_count === undefined && !body.force) {
@@ -108,17 +111,6 @@ export const bulkFields = {
   operation_id: optional(text({ min: 1, max: 64, pattern: /^[A-Za-z0-9._-]+$/ })),
   batch_size: otherwise(integer(1, 5000), 500),
 };
-
-/** A name that is neither configured nor in an inventory the caller may read is a slip, and no empty selection. */
-async function refuseUnknownProfile(
-  { store, profiles }: Deps,
-  profile: string,
-  reach: Authorized<never, never, never>["reach"],
-): Promise<void> {
-  if (profiles().has(profile)) return;
-  if (await store.read.certificates.profileSeen(profile, reach)) return;
-  throw refuse("invalid_field", { field: "profile", reason: "names no profile" });
-}
 
 /** The order the members express. */
 export function orderOf(body: Input<typeof bulkFields>): BulkRevocationOrder {

@@ -19,6 +19,7 @@ import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 import { pageFields, pageOf } from "./pages.ts";
+import { isKnownProfile } from "./profiles.ts";
 import { serialPrefix } from "./serial-prefix.ts";
 import { ctMembers } from "./transparency.ts";
 
@@ -83,7 +84,9 @@ function certificateList(deps: Deps): Handler {
       const ca = presentCa(call.ca);
       await refuseKeySearch(call, ca);
       const { status, profile, q, serial_prefix, expires_before, public_key_sha256 } = call.query;
-      if (profile !== undefined) await refuseUnknownProfile(deps, profile, call.reach);
+      if (profile !== undefined && !(await isKnownProfile(deps, profile, call.reach))) {
+        throw refuse("bad_query", { parameter: "profile", reason: "names no profile" });
+      }
       const filters = {
         ...{ caId: ca.id, profile, text: q, serialPrefix: serial_prefix },
         ...{ expiresBefore: expires_before, spkiSha256: public_key_sha256 },
@@ -120,16 +123,6 @@ async function refuseKeySearch(
   if (call.query.public_key_sha256 === undefined) return;
   if (await call.rights.on(ca, "audit:read")) return;
   throw refuse("forbidden", { capability: "audit:read" });
-}
-
-async function refuseUnknownProfile(
-  { store, profiles }: Deps,
-  profile: string,
-  reach: Authorized<never, never, never>["reach"],
-): Promise<void> {
-  if (profiles().has(profile)) return;
-  if (await store.read.certificates.profileSeen(profile, reach)) return;
-  throw refuse("bad_query", { parameter: "profile", reason: "names no profile" });
 }
 
 /** IssuedCertificate of the HTTP contract §4.6; `expired` is computed and only from good. */

@@ -1,7 +1,8 @@
 /** The profiles in force, in JSON. */
 
 import { type ProfileSet, profileJson } from "#core/policy/profiles.ts";
-import { type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Authorized, type Handler, handler, ok } from "#domain/access/call.ts";
+import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 
 /** The handler for `profile.list`: sorted by name, always whole, in the list envelope. */
@@ -15,4 +16,13 @@ export function profileHandlers(deps: { readonly profiles: () => ProfileSet }) {
       },
     }),
   } satisfies Partial<Record<OperationName, Handler>>;
+}
+
+/** True for a profile that is in force, or in the inventory of what the caller reaches: any other name is a slip. */
+export async function isKnownProfile(
+  deps: { readonly store: Pick<Store, "read">; readonly profiles: () => ProfileSet },
+  name: string,
+  reach: Authorized<never, never, never>["reach"],
+): Promise<boolean> {
+  return deps.profiles().has(name) || deps.store.read.certificates.profileSeen(name, reach);
 }
