@@ -112,19 +112,19 @@ function unescaped(rest: string): string {
 
 /** POST answers, nonces, unknown and errors are for the asker alone; a shed request may come again later. */
 function uncacheable({ der, retryAfter }: OcspAnswer): DerAnswer {
-  const headers: Record<string, string> = {
-    "content-type": contentType,
-    "cache-control": "no-store",
-    "content-length": String(der.byteLength),
-  };
-  if (retryAfter !== undefined) headers["retry-after"] = String(Math.max(1, Math.ceil(retryAfter)));
   const status = retryAfter === undefined ? 200 : 503;
   // The DOM types want an ArrayBuffer of its own; Bun sends any view of octets.
-  const response = new Response(der as Uint8Array<ArrayBuffer>, { status, headers });
+  const response = new Response(der as Uint8Array<ArrayBuffer>, { status, headers: unkept });
+  response.headers.set("content-length", String(der.byteLength));
+  if (retryAfter !== undefined) {
+    response.headers.set("retry-after", String(Math.max(1, Math.ceil(retryAfter))));
+  }
   return { response, bytes: der.byteLength };
 }
 
 const contentType = "application/ocsp-response";
+/** Copied into every response. */
+const unkept = new Headers({ "content-type": contentType, "cache-control": "no-store" });
 const nothing = new Uint8Array(0);
 const requestBytesMax = 65_536;
 const pathBytesMax = 90_000;
