@@ -343,4 +343,4 @@ function publishEvent(ca: CaRecord, by: Origin, crl: CrlHead) {
 }
 
 const attemptsMax = 20;
-const piecesPerUnit = 4;
+const piecesPerUnit = 2;
