@@ -7,6 +7,7 @@ import { activeMember } from "#domain/authorities/resolve.ts";
 import { certificatesOf, withoutRoot } from "#domain/authorities/signers.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
+import { RunningOperations } from "#domain/running.ts";
 import type { Store } from "#domain/store.ts";
 import type { BulkItem } from "./bulk-store.ts";
 import { aboutCa } from "./events.ts";
@@ -60,7 +61,7 @@ export interface BulkDeps {
 /** Issues many certificates, each through the one path of every certificate. */
 export class BulkIssue {
   readonly #deps: BulkDeps;
-  readonly #running = new Set<string>();
+  readonly #running = new RunningOperations();
 
   constructor(deps: BulkDeps) {
     this.#deps = deps;
@@ -79,15 +80,8 @@ export class BulkIssue {
    */
   async execute(origin: Origin, ca: CaRecord, order: BulkOrder): Promise<BulkResult> {
     const operationId = order.operationId ?? this.#deps.random.uuid();
-    if (this.#running.has(operationId)) {
-      throw refuse("operation_running", { operation_id: operationId });
-    }
-    this.#running.add(operationId);
-    try {
-      return await this.#execute(origin, ca, order, operationId);
-    } finally {
-      this.#running.delete(operationId);
-    }
+    const work = () => this.#execute(origin, ca, order, operationId);
+    return await this.#running.run(operationId, work);
   }
 
   async #execute(origin: Origin, ca: CaRecord, order: BulkOrder, operationId: string) {

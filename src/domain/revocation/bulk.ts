@@ -9,6 +9,7 @@ import type { RevocationReason } from "#core/x509/reasons.ts";
 import { authorOf, type Origin } from "#domain/access/call.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
+import { RunningOperations } from "#domain/running.ts";
 import type { Store } from "#domain/store.ts";
 import { type BatchDeps, BulkBatches } from "./bulk-batches.ts";
 import { Selecting, type Tally } from "./bulk-selection.ts";
@@ -65,8 +66,7 @@ export interface BulkRevocationDeps extends BatchDeps {
 export class BulkRevocation {
   readonly #deps: BulkRevocationDeps;
   readonly #batches: BulkBatches;
-  /** Ids that are worked on here; what another process works on, the store knows. */
-  readonly #running = new Set<string>();
+  readonly #running = new RunningOperations();
   #looked = false;
 
   constructor(deps: BulkRevocationDeps) {
@@ -99,7 +99,7 @@ export class BulkRevocation {
   ): Promise<BulkRevocationResult> {
     refuseEmpty(order);
     const facts = this.#factsOf(origin, ca, order);
-    return await this.#alone(facts.id, async () => {
+    return await this.#running.run(facts.id, async () => {
       const run = await this.#begin(ca, order, facts);
       // Everything it was confirmed for is revoked: there is nothing left to find.
       if (run.state === "finished") return resultOf(run, repeated(run), run.startedAt);
@@ -115,7 +115,7 @@ export class BulkRevocation {
     for (const run of open) {
       if (this.#running.has(run.id) || this.#batches.halted) continue;
       try {
-        await this.#alone(run.id, () => this.#resumeOne(run));
+        await this.#running.run(run.id, () => this.#resumeOne(run));
       } catch (error) {
         onFailure(error, run);
       }
@@ -125,16 +125,6 @@ export class BulkRevocation {
   /** No further batch begins; what is left is resumed at the next start. */
   halt(): void {
     this.#batches.halt();
-  }
-
-  async #alone<T>(id: string, work: () => Promise<T>): Promise<T> {
-    if (this.#running.has(id)) throw refuse("operation_running", { operation_id: id });
-    this.#running.add(id);
-    try {
-      return await work();
-    } finally {
-      this.#running.delete(id);
-    }
   }
 
   /** The run of this id, confirmed: a new one, one that stopped, or one that finished. */

@@ -336,6 +336,20 @@ test("BLK-7: a batch that fails stops the run, what was committed stays, and a r
   expect(events("cert.revoke_bulk").length).toBe(1);
 });
 
+test("State and audit cannot disagree: a batch whose events fail changes nothing, and the next call completes it", async () => {
+  for (const serial of ["1", "2", "3"]) await certificate(serial);
+  let told = 0;
+  small.store.beforeWrite = (operation) => {
+    if (operation === "audit.appendEvent" && ++told === 2) throw refuse("storage_unavailable");
+  };
+  const order = orderOf({ operationId: "op", confirmed: 3, reason: "keyCompromise" });
+  expect(await execute(order)).toMatchObject({ revoked: 0, batches: 0 });
+  expect(small.store.state.revocations.size + small.store.state.blockedKeys.size).toBe(0);
+  expect(await statusOf("1")).toBe("good");
+  expect(await execute(order)).toMatchObject({ planned: 3, revoked: 3 });
+  expect(events("cert.revoke").length).toBe(3);
+});
+
 test("a run that a crash left open is finished at the next start, in the name of who began it", async () => {
   for (let serial = 1; serial <= 4; serial++) await certificate(String(serial));
   const { atomically } = small.store;
