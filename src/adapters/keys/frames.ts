@@ -101,7 +101,7 @@ export class Outbox {
     this.#sink = sink;
   }
 
-  /** Queues one frame; it leaves at the end of the current microtask queue, or with `flush`. */
+  /** Queues one frame; it leaves at the end of the current turn of the event loop, or with `flush`. */
   add(kind: FrameKind, id: number, parts: readonly Uint8Array[]): void {
     let bodyBytes = 0;
     for (const part of parts) bodyBytes += part.length;
@@ -114,7 +114,8 @@ export class Outbox {
     for (const part of parts) this.#append(part);
     if (this.#scheduled || this.#blocked) return;
     this.#scheduled = true;
-    queueMicrotask(() => this.flush());
+    // Not at the end of the microtasks: every request under load has its own, and each write wakes the other process.
+    setImmediate(() => this.flush());
   }
 
   /** Writes what is queued; what the socket does not take waits for `drained`. */

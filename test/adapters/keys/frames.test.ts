@@ -95,7 +95,7 @@ test("everything queued in one tick leaves in one write", async () => {
     },
   });
   for (let id = 0; id < 100; id += 1) outbox.add(frameKinds.sign, id, [Buffer.alloc(1000)]);
-  await Promise.resolve();
+  await new Promise((turned) => setImmediate(turned));
   expect(writes).toBe(1);
 });
 
