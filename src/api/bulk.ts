@@ -13,12 +13,19 @@ import type {
   BulkOutcome,
   BulkResult,
   BulkWish,
+  ItemGate,
   PlannedItem,
 } from "#domain/certificates/bulk.ts";
 import type { OperationName } from "#operations";
 
+interface Deps {
+  readonly bulk: BulkIssue;
+  /** Holds items that take two; absent: none does. */
+  readonly itemGate?: ItemGate;
+}
+
 /** The handler for `cert.issue_bulk`. */
-export function bulkHandlers({ bulk }: { readonly bulk: BulkIssue }) {
+export function bulkHandlers({ bulk, itemGate }: Deps) {
   return {
     "cert.issue_bulk": handler({
       summary:
@@ -36,7 +43,7 @@ export function bulkHandlers({ bulk }: { readonly bulk: BulkIssue }) {
           const actual_count = items.length;
           throw refuse("confirm_count_mismatch", { confirm_count: confirmed, actual_count });
         }
-        return ok(resultJson(await bulk.execute(origin, ca, order), items));
+        return ok(resultJson(await bulk.execute(origin, ca, order, itemGate), items));
       },
     }),
   } satisfies Partial<Record<OperationName, Handler>>;
@@ -89,9 +96,10 @@ function planJson(
 function resultJson(result: BulkResult, wishes: readonly BulkWish[]) {
   const { operationId, ca, outcomes } = result;
   const issued = outcomes.filter((outcome) => "record" in outcome).length;
+  const pending = outcomes.filter((outcome) => "approvalId" in outcome).length;
   return {
     ...{ operation_id: operationId, ca_id: ca.id, requested: outcomes.length, issued },
-    ...{ pending: 0, failed: outcomes.length - issued },
+    ...{ pending, failed: outcomes.length - issued - pending },
     items: outcomes.map((outcome, index) => ({
       ...namedBy(wishes[index], index),
       ...outcomeJson(outcome),
@@ -101,6 +109,7 @@ function resultJson(result: BulkResult, wishes: readonly BulkWish[]) {
 }
 
 function outcomeJson(outcome: BulkOutcome) {
+  if ("approvalId" in outcome) return { status: "pending", approval_id: outcome.approvalId };
   if ("refusal" in outcome) return { status: "failed", ...errorJson(outcome.refusal) };
   const { record, intermediates } = outcome;
   return {

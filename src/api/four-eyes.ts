@@ -5,8 +5,12 @@ import { assert } from "#core/problems.ts";
 import type { Answer, Authorized, Call, Handler } from "#domain/access/call.ts";
 import type { Gate } from "#domain/access/perform.ts";
 import type { FourEyes, Held, HeldCall } from "#domain/approvals/four-eyes.ts";
+import { issuedBefore } from "#domain/certificates/issue.ts";
+import type { KeptAnswer } from "#domain/approvals/store.ts";
+import type { ItemGate } from "#domain/certificates/bulk.ts";
 import { operationOf } from "#operations";
 import { approvalHeader, parkedAnswer } from "./approval-json.ts";
+import { issuedJson } from "./issuance.ts";
 import { isGuarded, type ParkingDeps, parkings } from "./parking.ts";
 
 interface Deps extends ParkingDeps {
@@ -25,7 +29,34 @@ export function fourEyesGate(deps: Deps): Gate {
     const parking = await parkings[operation](deps, { origin, ca, tenant, ...input });
     if (parking === undefined) return undefined;
     const held: HeldCall = { ...parking, operationClass, operation, tenant, input };
-    return answerOf(await deps.fourEyes.hold(origin, held, call.approval));
+    return await answerOf(deps, await deps.fourEyes.hold(origin, held, call.approval));
+  };
+}
+
+/** The same for the items of a bulk issue, each of which is an issue of its own. */
+export function itemGate(deps: Deps): ItemGate {
+  const { fourEyes } = deps;
+  return async (origin, ca, { csr, profile, validityDays }, settle) => {
+    const operation = "cert.issue";
+    if (!fourEyes.guards(operation)) return undefined;
+    const { tenant } = ca;
+    const days = validityDays === undefined ? {} : { validity_days: validityDays };
+    const input = { path: { id: ca.id }, body: { csr, profile, ...days } };
+    const parking = await parkings[operation](deps, { origin, ca, tenant, ...input });
+    if (parking === undefined) return undefined;
+    const call = { ...parking, operationClass: operation, operation, tenant, input } as const;
+    const held = await fourEyes.hold(origin, {
+      ...call,
+      also: async (tx, { caId, serial }) => {
+        assert(caId !== undefined && serial !== undefined, "an issue made a certificate");
+        await settle(tx, { caId, serial });
+      },
+    });
+    const { caId, serial } = held.approval.effect ?? {};
+    if (held.kind === "parked" || caId === undefined || serial === undefined) {
+      return { approvalId: held.approval.id };
+    }
+    return { made: { caId, serial } };
   };
 }
 
@@ -45,8 +76,20 @@ async function inputOf(
   };
 }
 
-function answerOf(held: Held): Answer {
+/** What only the answer of the issue knew. */
+const clampedOf = ({ body }: KeptAnswer) =>
+  body.validity_clamped === undefined ? {} : { validity_clamped: body.validity_clamped };
+
+async function answerOf({ store }: Deps, held: Held): Promise<Answer> {
   if (held.kind === "parked") return parkedAnswer(held.approval);
+  const { effect, operationClass } = held.approval;
+  // The inventory has it, also when a crash came between the certificate and its answer.
+  if (operationClass === "cert.issue" && effect?.caId !== undefined && effect.serial) {
+    const issued = await issuedBefore(store.read, effect.caId, effect.serial);
+    const location = `/api/ca/${effect.caId}/certificates/${effect.serial}`;
+    const headers = { location, [approvalHeader]: held.approval.id };
+    return { status: 201, body: { ...issuedJson(issued), ...clampedOf(held.answer) }, headers };
+  }
   const { answer, secret, approval } = held;
   return {
     status: answer.status,

@@ -1,13 +1,14 @@
 /** Approval by other people, put together from the settings: the gate, what people decide, and what is executed then. */
 
 import { systemPatience } from "#adapters/system.ts";
-import { fourEyesGate } from "#api/four-eyes.ts";
+import { fourEyesGate, itemGate } from "#api/four-eyes.ts";
 import type { Config } from "#config/schema.ts";
 import type { ApiTokens } from "#domain/access/tokens.ts";
 import type { Gate } from "#domain/access/perform.ts";
 import { Approvals } from "#domain/approvals/approvals.ts";
 import { type ExecutionDeps, Executions } from "#domain/approvals/executions.ts";
 import { FourEyes } from "#domain/approvals/four-eyes.ts";
+import type { ItemGate } from "#domain/certificates/bulk.ts";
 import type { Clock, Log, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { describe, type Parts } from "./parts.ts";
@@ -18,6 +19,7 @@ export interface FourEyesParts {
   readonly fourEyes: FourEyes;
   readonly executions: Executions;
   readonly gate: Gate;
+  readonly itemGate: ItemGate;
   readonly enabled: boolean;
 }
 
@@ -46,9 +48,10 @@ export function openFourEyes(ground: FourEyesGround): FourEyesParts {
   const common = { store, clock, random, patience: systemPatience, settings, executions };
   const fourEyes = new FourEyes({ ...common, envelopes });
   const { issuance, profiles, revocation } = parts;
+  const gated = { store, issuance, profiles, bulk: revocation.bulk, fourEyes };
   return {
     ...{ approvals: new Approvals({ ...common, fourEyes }), fourEyes, executions },
-    gate: fourEyesGate({ store, issuance, profiles, bulk: revocation.bulk, fourEyes }),
+    ...{ gate: fourEyesGate(gated), itemGate: itemGate(gated) },
     enabled: settings.enabled,
   };
 }

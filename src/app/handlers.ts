@@ -103,7 +103,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...profileHandlers({ profiles }),
     ...lintHandlers({ profiles }),
     ...issuanceHandlers({ issuance }),
-    ...bulkHandlers({ bulk }),
+    ...bulkHandlers({ bulk, itemGate: ground.fourEyes.itemGate }),
     ...validationHandlers({ store, clock }),
     ...certificateHandlers({ store, clock, profiles }),
     ...pinningHandlers({ store }),

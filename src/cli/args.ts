@@ -8,6 +8,8 @@ import { UsageError } from "./failure.ts";
 export type Arg<T> = ArgDef & {
   /** May be repeated, or given once with commas. */
   readonly many?: true;
+  /** The value of the flag when it stands alone; only what looks like a duration behind it is then its own. */
+  readonly alone?: string;
   read(given: unknown, name: string): T;
 };
 export type Args = Readonly<Record<string, Arg<unknown>>>;
@@ -38,6 +40,11 @@ export const value = (description: string, valueHint: string): Arg<string | unde
 export const valueOr = (description: string, valueHint: string, fallback: string): Arg<string> => ({
   ...{ type: "string", description, valueHint, default: fallback },
   read: String,
+});
+
+/** A flag whose value is a duration, which may be left out; undefined when the flag is not given. */
+export const durationOr = (description: string, alone: string): Arg<string | undefined> => ({
+  ...{ type: "string", description, valueHint: "duration", alone, read: text },
 });
 
 /** A flag whose value is one of these words, the first when not given. */
@@ -85,6 +92,7 @@ export const globalArgs = {
   "ca-file": value("PEM file of the CAs to trust for the remote server.", "file"),
   tenant: value("Tenant to work in, by id or slug, where a command concerns one.", "tenant"),
   timeout: valueOr("Longest time for one request.", "duration", "30s"),
+  wait: durationOr("Wait until a parked operation is decided, at most so long; 72h.", "72h"),
   json: toggle("Print the answer as one JSON document."),
   quiet: toggle("Print no notes on stderr."),
   color: unless("Print no colour, as NO_COLOR does."),

@@ -12,7 +12,7 @@ import { Failure, Refusal, UsageError } from "./failure.ts";
 import { commandHelp, nounHelp, rootHelp } from "./help.ts";
 import type { Io } from "./io.ts";
 import { canonical, checkComplete, pieces, readLine } from "./line.ts";
-import { openReach } from "./open-reach.ts";
+import { openReach, secondsOf } from "./open-reach.ts";
 import { printable, textAt } from "./rows.ts";
 
 /** Runs one command line (without the binary's name) and gives the exit code: 0 done, 1 refused or failed, 2 usage. */
@@ -65,13 +65,18 @@ async function perform(
   const globals = readArgs(globalArgs, Object.fromEntries(inherited));
   if (globals.tenant !== undefined) throw new UsageError("This command takes no --tenant.");
   const args = readArgs(command.args, parsed);
-  const client = new Client(() => openReach(globals, io, deps, command.local));
   const print: Invocation<Args>["print"] = (document, human) => {
     io.stdout.write(globals.json ? `${JSON.stringify(document)}\n` : human);
   };
   const note = (sentence: string) => {
     if (!globals.quiet && !globals.json) io.stderr.write(`${sentence}\n`);
   };
+  const client = new Client(
+    () => openReach(globals, io, deps, command.local),
+    globals.wait === undefined
+      ? undefined
+      : { seconds: secondsOf("--wait", globals.wait), note, sleep: Bun.sleep },
+  );
   try {
     return await command.run({ args, globals, io, deps, client, print, note });
   } finally {

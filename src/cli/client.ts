@@ -17,11 +17,16 @@ export interface Question {
 /** One way to an instance for one command; it is opened by the first request and closed with the command. */
 export class Client {
   readonly #reach: () => Promise<Reach>;
+  readonly #waiting: Waiting | undefined;
   #open: Promise<Reach> | undefined;
 
-  /** `reach` is opened on the first call only, so that help and usage errors need no instance. */
-  constructor(reach: () => Promise<Reach>) {
+  /**
+   * `reach` is opened on the first call only, so that help and usage errors need no instance. With `waiting` a parked
+   * operation is waited for, and answers as if it had not been.
+   */
+  constructor(reach: () => Promise<Reach>, waiting?: Waiting) {
     this.#reach = reach;
+    this.#waiting = waiting;
   }
 
   /** The answer as a JSON object. Throws `Refusal` for an error answer and `Failure` for a parked operation. */
@@ -80,7 +85,29 @@ export class Client {
       question.body === undefined
         ? undefined
         : { type: "application/json", content: JSON.stringify(question.body) };
-    return accepted(await reach.send(method, target, body));
+    const response = await reach.send(method, target, body);
+    if (response.status !== 202 || this.#waiting === undefined) return accepted(response);
+    const approval = textAt(rowOf(await jsonOf(response)), "approval_id");
+    await this.#decided(reach, approval, this.#waiting);
+    // The maker asks again by name, and is answered what the operation answered.
+    return accepted(await reach.send(method, target, body, { [approvalHeader]: approval }));
+  }
+
+  /** Polls until nobody is asked any more; gives up with the sentence of a parked operation. */
+  async #decided(reach: Reach, approval: string, { seconds, note, sleep }: Waiting): Promise<void> {
+    note(`The operation waits for approval ${approval}.`);
+    const path = filled(routeOf("approval.show").path, { id: approval });
+    let unanswered = 0;
+    for (let waited = 0; waited < seconds; waited += pollSeconds) {
+      await sleep(pollSeconds * 1000);
+      const found = rowOf(await jsonOf(await accepted(await reach.send("GET", path))));
+      const { result } = found;
+      const status = textAt(found, "status");
+      if (["pending", "approved", "executing"].includes(status)) continue;
+      // The answer follows the effect; after a crash in between it never comes.
+      if (status !== "executed" || result !== undefined || ++unanswered > answerSeconds) return;
+    }
+    throw parked(approval);
   }
 
   #reached(): Promise<Reach> {
@@ -89,11 +116,21 @@ export class Client {
   }
 }
 
+/** How a parked operation is waited for. */
+export interface Waiting {
+  readonly seconds: number;
+  readonly note: (sentence: string) => void;
+  readonly sleep: (milliseconds: number) => Promise<void>;
+}
+
+const parked = (approval: string): Failure => {
+  const sentence = `The operation waits for approval ${approval}.`;
+  return new Failure(sentence, "approval_pending", { approval_id: approval });
+};
+
 async function accepted(response: Response): Promise<Response> {
   if (response.status === 202) {
-    const approval = textAt(rowOf(await jsonOf(response)), "approval_id");
-    const sentence = `The operation waits for approval ${approval}.`;
-    throw new Failure(sentence, "approval_pending", { approval_id: approval });
+    throw parked(textAt(rowOf(await jsonOf(response)), "approval_id"));
   }
   if (response.ok) return response;
   const body = rowOf(await jsonOf(response));
@@ -129,3 +166,7 @@ function search(query: Readonly<Record<string, string | number | undefined>>): s
 
 /** Bounds `--all`: 10,000 pages of 500. */
 const pagesMax = 10_000;
+/** Names the parked request a call is about. */
+const approvalHeader = "x-pki-approval-id";
+const pollSeconds = 1;
+const answerSeconds = 60;

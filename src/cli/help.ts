@@ -69,7 +69,8 @@ const inherited = (command: Command): Args =>
 function flagLines(args: Args): readonly string[] {
   return aligned(
     flagsOf(args).map(({ written, arg }) => {
-      const left = arg.valueHint === undefined ? written : `${written} <${arg.valueHint}>`;
+      const hint = arg.alone === undefined ? `<${arg.valueHint}>` : `[${arg.valueHint}]`;
+      const left = arg.valueHint === undefined ? written : `${written} ${hint}`;
       const notes = [
         ...(arg.required ? ["required"] : []),
         ...(arg.many ? ["repeatable"] : []),

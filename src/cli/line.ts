@@ -64,6 +64,11 @@ interface Piece {
 /** Flags stand before `--`; the next argument is the value of a flag that takes one, unless it looks like a flag. */
 export function* pieces(args: readonly string[], declared: Args): Generator<Piece> {
   const valued = flagsOf(declared).filter(({ arg }) => arg.type !== "boolean");
+  const takes = (written: string, next: string) => {
+    const flag = valued.find((one) => one.written === written);
+    if (flag === undefined || looksLikeFlag(next)) return false;
+    return flag.arg.alone === undefined || /^\d+[smhd]$/.test(next);
+  };
   const end = args.includes("--") ? args.indexOf("--") : args.length;
   for (let at = 0; at < args.length; at++) {
     const text = args[at] ?? "";
@@ -73,7 +78,7 @@ export function* pieces(args: readonly string[], declared: Args): Generator<Piec
     if (at > end || !looksLikeFlag(text)) yield { at, text, isFlag: false };
     else if (equals > 0) {
       yield { at, text: text.slice(0, equals), isFlag: true, value: text.slice(equals + 1) };
-    } else if (valued.some(({ written }) => written === text) && !looksLikeFlag(next)) {
+    } else if (takes(text, next)) {
       yield { at, text, isFlag: true, value: next };
       at++;
     } else yield { at, text, isFlag: true };
@@ -85,6 +90,7 @@ function judged(written: string, arg: Arg<unknown>, value: string | undefined): 
     if (value === undefined) return [];
     throw new UsageError(`${written} takes no value.`);
   }
+  if (value === undefined && arg.alone !== undefined) return [arg.alone];
   if (value === undefined) {
     throw new UsageError(`${written} needs a value: ${written} <${arg.valueHint}>.`);
   }

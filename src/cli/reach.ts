@@ -16,9 +16,11 @@ export interface LocalApp {
 export interface Reach {
   readonly way: "remote" | "socket" | "process";
   /** `path` starts with a slash and may carry a query. */
-  send(method: string, path: string, body?: RequestBody): Promise<Response>;
+  send(method: string, path: string, body?: RequestBody, headers?: MoreHeaders): Promise<Response>;
   close(): Promise<void>;
 }
+/** Headers beside those of the way itself, by lower-case name. */
+export type MoreHeaders = Readonly<Record<string, string>>;
 export interface RequestBody {
   readonly type: string;
   readonly content: string | Uint8Array;
@@ -37,10 +39,10 @@ export function remoteReach(of: {
   const base = of.url.replace(/\/+$/, "");
   return {
     way: "remote",
-    send: (method, path, body) =>
+    send: (method, path, body, more) =>
       reaching(base, () =>
         fetch(base + path, {
-          ...request(method, body, headers, of.timeoutMs),
+          ...request(method, body, { ...headers, ...more }, of.timeoutMs),
           ...(ca === undefined ? {} : { tls: { ca } }),
         }),
       ),
@@ -52,9 +54,9 @@ export function remoteReach(of: {
 export async function socketReach(config: Config, timeoutMs: number): Promise<Reach | undefined> {
   const { enabled, path: unix } = config.server.admin_socket;
   if (!enabled || !existsSync(unix)) return undefined;
-  const send: Reach["send"] = (method, path, body) =>
+  const send: Reach["send"] = (method, path, body, more = {}) =>
     reaching(unix, () =>
-      fetch(`http://localhost${path}`, { ...request(method, body, {}, timeoutMs), unix }),
+      fetch(`http://localhost${path}`, { ...request(method, body, { ...more }, timeoutMs), unix }),
     );
   try {
     await (
@@ -71,10 +73,10 @@ export async function processReach(open: () => Promise<LocalApp>, osUser: string
   const app = await open();
   return {
     way: "process",
-    send: (method, path, body) => {
+    send: (method, path, body, more = {}) => {
       const init = {
         method,
-        ...(body === undefined ? {} : payload(body)),
+        ...(body === undefined ? { headers: { ...more } } : payload(body, { ...more })),
       };
       return app.fetch(new Request(`http://localhost${path}`, init), { local: osUser });
     },

@@ -2,8 +2,14 @@
 
 import { accessHandlers } from "#api/access.ts";
 import { approvalHandlers } from "#api/approvals.ts";
+import { bulkHandlers } from "#api/bulk.ts";
+import { bulkRevocationHandlers } from "#api/bulk-revocations.ts";
+import { crossSignHandlers } from "#api/cross-signs.ts";
+import { externalHandlers } from "#api/external.ts";
+import { kekHandlers } from "#api/kek.ts";
+import { rolloverHandlers } from "#api/rollover.ts";
 import { authorityHandlers } from "#api/authorities.ts";
-import { fourEyesGate } from "#api/four-eyes.ts";
+import { fourEyesGate, itemGate } from "#api/four-eyes.ts";
 import { issuanceHandlers } from "#api/issuance.ts";
 import type { Principal } from "#core/access/principal.ts";
 import { type ApprovalSettings, thresholdOf } from "#core/approvals/classes.ts";
@@ -15,13 +21,18 @@ import { Approvals } from "#domain/approvals/approvals.ts";
 import { recordingEffects } from "#domain/approvals/effects.ts";
 import { Executions } from "#domain/approvals/executions.ts";
 import { FourEyes } from "#domain/approvals/four-eyes.ts";
+import { CrossSigning } from "#domain/authorities/cross-sign.ts";
+import { Retirement } from "#domain/authorities/retire.ts";
+import { BulkIssue } from "#domain/certificates/bulk.ts";
+import { KekRotation } from "#domain/envelopes/rotation.ts";
 import { Envelopes } from "#domain/envelopes/envelopes.ts";
 import { Keks } from "#domain/envelopes/keks.ts";
 import type { OperationName } from "#operations";
 import { type Json, type Question, somebody } from "./governed-world.ts";
-import { issuanceWorld, rootOrigin } from "./issuance.ts";
+import { rootOrigin } from "./issuance.ts";
 import { openMemoryStore } from "./memory-store.ts";
 import { tenant } from "./records.ts";
+import { revokingWorld } from "./revoking-world.ts";
 
 export type FourEyesWorld = Awaited<ReturnType<typeof fourEyesWorld>>;
 
@@ -56,11 +67,11 @@ export async function fourEyesWorld(
   const common = { store, clock, random, patience, settings, executions };
   const fourEyes = new FourEyes({ ...common, envelopes });
   const approvals = new Approvals({ ...common, fourEyes });
-  const bulk = {} as never; // Not asked by these tests.
-  const gate = fourEyesGate({ store, issuance: world.issuance, profiles, bulk, fourEyes });
+  const gated = { store, issuance: world.issuance, profiles, bulk: world.bulk, fourEyes };
+  const gate = fourEyesGate(gated);
   const handlers: Partial<Record<OperationName, unknown>> = {
-    ...authorityHandlers(world),
-    ...issuanceHandlers(world),
+    ...handlersBelow(parts),
+    ...bulkHandlers({ bulk: new BulkIssue(world), itemGate: itemGate(gated) }),
     ...accessHandlers({ store, clock, tokens } as never), // What logins need is not asked.
     ...approvalHandlers({ store, approvals, fourEyes, enabled: true }),
   };
@@ -98,12 +109,26 @@ const oneEverywhere: ApprovalSettings = {
   ...{ enabled: true, defaultThreshold: 1, thresholds: {}, operators: {}, requestTtlHours: 72 },
 };
 
+function handlersBelow({ world, store, keks, envelopes }: ReturnType<typeof settledParts>) {
+  const { keys, random } = world;
+  const rotation = new KekRotation({ store, random, keks, keys, envelopes });
+  return {
+    ...authorityHandlers(world),
+    ...issuanceHandlers(world),
+    ...rolloverHandlers({ ...world, retirement: new Retirement(world) }),
+    ...externalHandlers(world),
+    ...crossSignHandlers({ ...world, crossSigning: new CrossSigning(world) }),
+    ...bulkRevocationHandlers(world),
+    ...kekHandlers({ store, keys, keks, rotation }),
+  };
+}
+
 /** The instance below the gate. */
 function settledParts(settings: ApprovalSettings, configured: readonly Profile[] | undefined) {
   const memory = openMemoryStore();
   const store = recordingEffects(memory);
   const approvable = thresholdOf(settings, "cert.issue") > 0;
-  const world = issuanceWorld({
+  const world = revokingWorld({
     ...{ urlBase: "https://pki.example", store, approvable },
     ...(configured === undefined ? {} : { profiles: configured }),
   });

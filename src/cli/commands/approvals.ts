@@ -2,6 +2,7 @@
 
 import { pageArgs, required, tenantArg, value, valueOr, word } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";
+import { outArgs, printIssued } from "#cli/issued.ts";
 import { columns, facts, printable, type Row, rowOf, rowsAt } from "#cli/rows.ts";
 
 export const approvalVerbs: Readonly<Record<string, Command>> = {
@@ -63,6 +64,15 @@ export const approvalVerbs: Readonly<Record<string, Command>> = {
       const approval = await client.ask("approval.retry", { path: { id } });
       print(approval, approvalText(approval));
       return outcomeOf(approval);
+    },
+  }),
+  certificate: command({
+    summary: "Print the certificate of a parked issue, once it is approved.",
+    args: { id: word(), ...outArgs },
+    run: async (invocation) => {
+      const path = { id: invocation.args.id };
+      printIssued(invocation, await invocation.client.ask("approval.certificate", { path }));
+      return 0;
     },
   }),
 };

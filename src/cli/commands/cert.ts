@@ -4,20 +4,16 @@ import { many, number, required, toggle, value, valueOr, word } from "#cli/args.
 import { readCertificateAndChain, readCertificates } from "#cli/certificate-files.ts";
 import { certificateText } from "#cli/certificate-text.ts";
 import type { Client } from "#cli/client.ts";
-import { type Command, command, type Invocation } from "#cli/command.ts";
+import { type Command, command } from "#cli/command.ts";
 import { Refusal } from "#cli/failure.ts";
-import { readTextArgument, writeResult } from "#cli/io.ts";
+import { readTextArgument } from "#cli/io.ts";
 import { issueBulk } from "./cert-bulk.ts";
 import { lintVerb } from "./cert-lint.ts";
+import { outArgs, printIssued } from "#cli/issued.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
 import { columns, facts, type Row, rowsAt, table, textAt } from "#cli/rows.ts";
 
 import { certList } from "./cert-list.ts";
-
-const outArgs = {
-  out: value("File to write instead of stdout.", "file"),
-  chain: toggle("Append the intermediates."),
-};
 
 export const certVerbs: Readonly<Record<string, Command>> = {
   issue: command({
@@ -128,16 +124,6 @@ export const certVerbs: Readonly<Record<string, Command>> = {
     },
   }),
 };
-
-/** The certificate, or the whole answer with `--json`; a file gets the PEM either way. */
-function printIssued(invocation: Invocation<typeof outArgs>, issued: Row): void {
-  const { args, globals, io, print, note } = invocation;
-  const pem = textAt(issued, args.chain ? "chain" : "certificate");
-  if (args.out !== undefined && args.out !== "-") writeResult(io, args.out, pem);
-  else if (!globals.json) writeResult(io, undefined, pem);
-  if (globals.json) print(issued, "");
-  note(`Serial ${textAt(issued, "serial")}, valid until ${textAt(issued, "not_after")}.`);
-}
 
 /** Every gate with what it found. */
 function gatesText(preview: Row): string {

@@ -14,7 +14,7 @@ import type { Clock, Patience, Random } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 import type { Executions } from "./executions.ts";
-import { type ApprovalRecord, approvalsOf, isOpen, type KeptAnswer } from "./store.ts";
+import { type ApprovalRecord, approvalsOf, type Effect, isOpen, type KeptAnswer } from "./store.ts";
 
 export interface FourEyesDeps {
   readonly store: Store;
@@ -38,6 +38,8 @@ export interface HeldCall {
   readonly input: StoredInput;
   /** Refuses what could not be done anyway; asked before a new request is stored. */
   readonly check: () => Promise<unknown>;
+  /** Runs in the unit that marks the result as collected; what it throws keeps it uncollected. */
+  readonly also?: (tx: Unit, effect: Effect) => Promise<void>;
 }
 
 /** What a call meets: a request that waits, or what became of one. */
@@ -72,16 +74,16 @@ export class FourEyes {
   async hold(origin: Origin, call: HeldCall, named?: string): Promise<Held> {
     const fingerprint = fingerprintOf(call);
     if (named !== undefined) {
-      return await this.#outcome(await this.#named(origin, fingerprint, named));
+      return await this.#outcome(await this.#named(origin, fingerprint, named), call.also);
     }
     const known = await this.#known(origin, fingerprint);
-    if (known !== undefined) return await this.#outcome(known);
+    if (known !== undefined) return await this.#outcome(known, call.also);
     await call.check();
     const made = this.#recordOf(origin, call, fingerprint);
     const stored = await this.#park(origin, made);
     return stored.id === made.id
       ? { kind: "parked", approval: stored }
-      : await this.#outcome(stored);
+      : await this.#outcome(stored, call.also);
   }
 
   async #named(origin: Origin, fingerprint: string, id: string): Promise<ApprovalRecord> {
@@ -114,7 +116,7 @@ export class FourEyes {
 
   #recordOf(origin: Origin, call: HeldCall, fingerprint: string): ApprovalRecord {
     const { clock, random, settings } = this.#deps;
-    const { check: _check, ...facts } = call;
+    const { check: _check, also: _also, ...facts } = call;
     const { grantRoles: _grantRoles, ...maker } = origin.principal;
     const createdAt = clock.now();
     return {
@@ -127,25 +129,25 @@ export class FourEyes {
     };
   }
 
-  async #outcome(approval: ApprovalRecord): Promise<Held> {
+  async #outcome(approval: ApprovalRecord, also: HeldCall["also"]): Promise<Held> {
     const { status } = approval;
-    if (status === "failed" && isOpen(approval)) return await this.#again(approval);
+    if (status === "failed" && isOpen(approval)) return await this.#again(approval, also);
     if (status === "failed") throw problemOf(approval);
     if (status === "rejected") throw rejectedBy(approval);
     if (status === "expired") throw expired(approval);
     if (status !== "executed") return { kind: "parked", approval };
-    return await this.#collected(approval);
+    return await this.#collected(approval, also);
   }
 
   /** The maker asks again for what failed and may be tried again. */
-  async #again({ id }: ApprovalRecord): Promise<Held> {
+  async #again({ id }: ApprovalRecord, also: HeldCall["also"]): Promise<Held> {
     const { store, executions, patience } = this.#deps;
     const { done } = await executions.claimed(id, () => this.retry(id));
     await patience.within(waitSeconds, done);
     const found = await store.read.approvals.byId(id);
     if (found === undefined) throw refuse("not_found");
     if (found.status === "failed") throw problemOf(found);
-    return await this.#outcome(found);
+    return await this.#outcome(found, also);
   }
 
   /** Marks a failed request executing. Refuses `approval_not_retryable`, `approval_expired`. */
@@ -170,7 +172,7 @@ export class FourEyes {
     return found;
   }
 
-  async #collected(approval: ApprovalRecord): Promise<Held> {
+  async #collected(approval: ApprovalRecord, also: HeldCall["also"]): Promise<Held> {
     const { store, executions, clock } = this.#deps;
     // The answer follows the effect.
     await executions.settled(approval.id);
@@ -181,7 +183,7 @@ export class FourEyes {
     }
     if (found.secret === "shown") throw refuse("secret_already_shown");
     const secret = found.secret === "sealed" ? await this.#opened(found) : undefined;
-    const collected = await store.atomically((tx) => collect(tx, found.id, now));
+    const collected = await store.atomically((tx) => collect(tx, found.id, now, also));
     const answer = collected.answer ?? lostAnswer(collected);
     return { kind: "done", approval: collected, answer, ...(secret && { secret }) };
   }
@@ -229,9 +231,15 @@ async function openRequest(
 }
 
 /** What is answered is erased with the answer: of two that ask at once one gets the secret. */
-async function collect(tx: Unit, id: string, at: Instant): Promise<ApprovalRecord> {
+async function collect(
+  tx: Unit,
+  id: string,
+  at: Instant,
+  also?: HeldCall["also"],
+): Promise<ApprovalRecord> {
   const found = await tx.approvals.lock(id);
   if (found === undefined) throw refuse("not_found");
+  if (found.effect !== undefined) await also?.(tx, found.effect);
   if (found.secret === "shown") throw refuse("secret_already_shown");
   if (found.secret === "none" && found.collectedAt !== undefined) return found;
   const sealed = found.secret === "sealed";

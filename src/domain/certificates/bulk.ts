@@ -1,17 +1,16 @@
 /** Bulk issue: a plan, or an execution that can be repeated under its id and then makes only what is missing. */
 
 import { sha256Hex } from "#core/crypto.ts";
-import { assert, Problem, refuse } from "#core/problems.ts";
+import { Problem, refuse } from "#core/problems.ts";
 import type { Origin } from "#domain/access/call.ts";
 import { activeMember } from "#domain/authorities/resolve.ts";
-import { certificatesOf, withoutRoot } from "#domain/authorities/signers.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import { RunningOperations } from "#domain/running.ts";
-import type { Store } from "#domain/store.ts";
+import type { Store, Unit } from "#domain/store.ts";
 import type { BulkItem } from "./bulk-store.ts";
 import { aboutCa } from "./events.ts";
-import type { Issuance } from "./issue.ts";
+import { issuedBefore, type Issuance } from "./issue.ts";
 import type { Preview } from "./preview.ts";
 import type { CertificateRecord } from "./store.ts";
 
@@ -39,8 +38,22 @@ export type PlannedItem =
 
 /** What became of one item. */
 export type BulkOutcome =
+  | { readonly approvalId: string }
   | { readonly record: CertificateRecord; readonly intermediates: readonly Uint8Array[] }
   | { readonly refusal: Problem };
+
+/**
+ * What an item that takes two meets: the request that waits for it, or the certificate made under that, which `settle`
+ * is told in the unit that hands it over. Undefined for an item that needs nobody.
+ */
+export type ItemGate = (
+  origin: Origin,
+  ca: CaRecord,
+  wish: BulkWish,
+  settle: (tx: Unit, made: Made) => Promise<void>,
+) => Promise<{ readonly approvalId: string } | { readonly made: Made } | undefined>;
+
+type Made = Pick<BulkItem, "caId" | "serial">;
 
 export interface BulkResult {
   readonly operationId: string;
@@ -78,19 +91,30 @@ export class BulkIssue {
    * Issues what has not been issued under this id yet; the last word is one event when anything was tried. Refuses
    * `operation_mismatch` for an id of another request, `operation_running` while it runs here, `ca_not_active`.
    */
-  async execute(origin: Origin, ca: CaRecord, order: BulkOrder): Promise<BulkResult> {
+  async execute(
+    origin: Origin,
+    ca: CaRecord,
+    order: BulkOrder,
+    gate: ItemGate = async () => undefined,
+  ): Promise<BulkResult> {
     const operationId = order.operationId ?? this.#deps.random.uuid();
-    const work = () => this.#execute(origin, ca, order, operationId);
+    const work = () => this.#execute(origin, ca, order, operationId, gate);
     return await this.#running.run(operationId, work);
   }
 
-  async #execute(origin: Origin, ca: CaRecord, order: BulkOrder, operationId: string) {
+  async #execute(
+    origin: Origin,
+    ca: CaRecord,
+    order: BulkOrder,
+    operationId: string,
+    gate: ItemGate,
+  ) {
     const { store, clock } = this.#deps;
     const begun = clock.now();
     const active = await activeMember(store.read.cas, ca);
     await this.#begin(origin, ca, order, operationId);
     const done = await this.#issuedBefore(operationId);
-    const run: Run = { origin, ca, operationId, done, stop: undefined };
+    const run: Run = { origin, ca, operationId, done, gate, stop: undefined };
     let position = 0;
     const numbered = order.items.map((wish) => ({ wish, position: position++ }));
     const outcomes = await eachOf(numbered, order.concurrency, (item) => this.#one(run, item));
@@ -146,14 +170,19 @@ export class BulkIssue {
     if (before !== undefined) return await this.#found(before);
     if (run.stop !== undefined) return { refusal: run.stop };
     const { csr, profile, validityDays } = wish;
+    const settle = async (tx: Unit, { caId, serial }: Made) => {
+      const first = await tx.bulk.settle(run.operationId, { position, caId, serial });
+      if (!first) throw refuse("operation_running", { operation_id: run.operationId });
+    };
     try {
+      const held = await run.gate(run.origin, run.ca, wish, settle);
+      if (held !== undefined) {
+        return "made" in held ? await this.#found({ position, ...held.made }) : held;
+      }
       const { record, intermediates } = await this.#deps.issuance.issue(run.origin, run.ca, {
         ...{ csr, profile, validityDays, mustStaple: undefined, caller: "interactive" },
         // In the certificate's own unit: either both are stored or neither.
-        also: async (tx, { caId, serial }) => {
-          const first = await tx.bulk.settle(run.operationId, { position, caId, serial });
-          if (!first) throw refuse("operation_running", { operation_id: run.operationId });
-        },
+        also: settle,
       });
       return { record, intermediates };
     } catch (error) {
@@ -164,11 +193,7 @@ export class BulkIssue {
   }
 
   async #found({ caId, serial }: BulkItem): Promise<BulkOutcome> {
-    const { read } = this.#deps.store;
-    const record = await read.certificates.bySerial(caId, serial);
-    const signer = await read.cas.byId(caId);
-    assert(record !== undefined && signer !== undefined, "what an item became is stored");
-    return { record, intermediates: withoutRoot(await certificatesOf(read.cas, signer)) };
+    return await issuedBefore(this.#deps.store.read, caId, serial);
   }
 
   async #conclude(
@@ -179,14 +204,15 @@ export class BulkIssue {
   ): Promise<void> {
     const issued = outcomes.filter((outcome) => "record" in outcome).length;
     const requested = outcomes.length;
-    const failed = requested - issued;
+    const pending = outcomes.filter((outcome) => "approvalId" in outcome).length;
+    const failed = requested - issued - pending;
     const at = this.#deps.clock.now();
     await this.#deps.store.atomically((tx) =>
       tx.audit.appendEvent(
         {
           ...{ action: "cert.issue_bulk", ...aboutCa(origin, ca), targetName: ca.label },
-          result: issued === 0 ? "error" : "success",
-          detail: { op, requested, issued, pending: 0, failed },
+          result: issued + pending === 0 ? "error" : "success",
+          detail: { op, requested, issued, pending, failed },
         },
         at,
       ),
@@ -204,6 +230,7 @@ interface Run {
   readonly ca: CaRecord;
   readonly operationId: string;
   readonly done: ReadonlyMap<number, BulkItem>;
+  readonly gate: ItemGate;
   /** What no item can pass. */
   stop: Problem | undefined;
 }
