@@ -2,7 +2,9 @@
 
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 
-import { Instance } from "#test/support/instance.ts";
+import { Instance, newHome, runCli, writeConfig } from "#test/support/instance.ts";
+import { csr } from "#test/support/issuance.ts";
+import { startPostgres } from "#test/support/postgres.ts";
 
 let instance: Instance;
 const password = "correct horse battery";
@@ -58,6 +60,117 @@ test("a root waits for root, who reads what will be executed, and is made once",
   });
   expect((await instance.cli("audit", "verify")).code).toBe(0);
 }, 60_000);
+
+test("a shell that waits ends as the operation does", async () => {
+  const waiting = (name: string, ...more: string[]) =>
+    instance.cli(
+      ...["token", "create", "--name", name, "--roles", "issuer", "--json", "--wait", ...more],
+    );
+  const pendingOf = async (name: string): Promise<string> => {
+    for (;;) {
+      const { items } = await asRoot("GET", "/api/approvals?status=pending");
+      const found = items.find((one: Json) => one.resource_name === name);
+      if (found !== undefined) return found.id;
+      await Bun.sleep(20);
+    }
+  };
+  const [minted, refused, tired] = [waiting("good"), waiting("bad", "10m"), waiting("late", "1s")];
+  await asRoot("POST", `/api/approvals/${await pendingOf("good")}/approve`);
+  await asRoot("POST", `/api/approvals/${await pendingOf("bad")}/reject`, { comment: "no" });
+  const { code, stdout } = await minted;
+  expect(code).toBe(0);
+  const { secret } = JSON.parse(stdout);
+  const headers = { authorization: `Token ${secret}` };
+  expect((await instance.fetch("/api/me", { headers })).status).toBe(200);
+  expect(await refused).toMatchObject({
+    ...{ code: 1, stderr: expect.stringContaining("approval_rejected") },
+  });
+  expect(await tired).toMatchObject({
+    ...{ code: 1, stderr: expect.stringContaining("approval_pending") },
+  });
+}, 60_000);
+
+test("a parked issue is approved by another person, over RPC too, and fetched from the shell", async () => {
+  await instance.stop();
+  const profiles = [{ name: "strict", require_approval: true, ext_key_usages: ["serverAuth"] }];
+  const guarded = {
+    ...{ approvals: { enabled: true, thresholds: { "cert.issue": 1 } }, rpc: { enabled: true } },
+    ...{ root_user: { password }, profiles },
+  };
+  instance = await Instance.start({ home: instance.home, config: guarded });
+  const { id: ca } = await local("POST", "/api/ca/init-root", rootCa("root"));
+  const body = { csr: csr(), profile: "strict" };
+  const parked = await local("POST", `/api/ca/${ca}/issue`, body);
+  expect(parked.status).toBe("pending_approval");
+  const early = await instance.cli("approvals", "certificate", parked.approval_id);
+  expect(early).toMatchObject({ code: 1, stderr: expect.stringContaining("waits for approval") });
+  const rpc = await instance.fetch("/pki.v1.PKIService/IssueCertificate", {
+    method: "POST",
+    headers: { ...basic, "content-type": "application/json" },
+    body: JSON.stringify({ ca_id: ca, csr_pem: csr(), profile: "strict" }),
+  });
+  const refused = await rpc.json();
+  expect(refused.code).toBe("failed_precondition");
+  const told = Buffer.from(refused.details[0].value, "base64").toString("utf8");
+  expect(told).toContain("approval_pending");
+  const asked = (await local("GET", "/api/approvals")).items.find(
+    ({ requested_by }: Json) => requested_by === "root",
+  );
+  expect(told).toContain(asked.id);
+  const approved = await instance.cli("approvals", "approve", asked.id, "--comment", "fine");
+  expect(approved).toMatchObject({ code: 0, stdout: expect.stringContaining("executed") });
+  expect(await asRoot("POST", `/api/approvals/${parked.approval_id}/approve`)).toMatchObject({
+    ...{ status: "executed", result: { profile: "strict" } },
+  });
+  const fetched = await instance.cli("approvals", "certificate", parked.approval_id);
+  expect(fetched.stdout).toContain("BEGIN CERTIFICATE");
+}, 60_000);
+
+test("two replicas and many approvers execute an operation once", async () => {
+  const server = await startPostgres();
+  const home = newHome();
+  const pg = {
+    ...{ ...config, database: { driver: "postgres", dsn: await server.createDatabase() } },
+  };
+  let one: Instance | undefined;
+  let two: Instance | undefined;
+  try {
+    writeConfig(home, pg);
+    expect((await runCli(home, ["migrate"])).code).toBe(0);
+    one = await Instance.start({ home, config: pg });
+    const { dataDir } = one;
+    const software = {
+      keystore_dir: `${dataDir}/keys`,
+      master_key_file: `${dataDir}/master.key`,
+    };
+    two = await Instance.start({ config: { ...pg, key_provider: { software } } });
+    for (let round = 0; round < 3; round++) {
+      const label = `root-${round}`;
+      const calls = [one, two, one, two].map((replica) =>
+        replica.admin<Json>("POST", "/api/ca/init-root", rootCa(label)),
+      );
+      const ids = new Set((await Promise.all(calls)).map(({ approval_id }) => approval_id));
+      expect(ids.size).toBe(1);
+      const [id] = ids;
+      const answers = await Promise.all(
+        [one, two, one, two].map(async (replica) => {
+          const path = `/api/approvals/${id}/approve`;
+          const response = await replica.fetch(path, { method: "POST", headers: basic });
+          return [response.status, ((await response.json()) as Json).code];
+        }),
+      );
+      expect(answers.filter(([status]) => status === 200)).toHaveLength(1);
+    }
+    const events = await two.admin<Json>("GET", "/api/events?action=ca.init_root");
+    const told = events.items.filter(({ detail }: Json) => detail.includes("approval="));
+    expect(told).toHaveLength(3);
+    expect((await one.cli("audit", "verify")).code).toBe(0);
+  } finally {
+    await two?.dispose();
+    await one?.dispose();
+    await server.stop();
+  }
+}, 120_000);
 
 describe("SIGKILL", () => {
   test("between approval and execution and inside it leaves exactly one effect", async () => {
