@@ -82,7 +82,7 @@ export class GroupCommit {
       const first = this.#waiting[0];
       if (first?.alone) {
         this.#waiting.shift();
-        await first.unit().then(first.resolve, first.reject);
+        await runAlone(first);
         continue;
       }
       const end = this.#waiting.findIndex(({ alone }) => alone);
@@ -130,6 +130,15 @@ export class GroupCommit {
       this.#journal.restore(mark);
       return { error: translated(error) };
     }
+  }
+}
+
+/** Whatever it throws, and whenever, is its caller's: the queue goes on. */
+async function runAlone({ unit, resolve, reject }: Waiting): Promise<void> {
+  try {
+    resolve(await unit());
+  } catch (error) {
+    reject(error);
   }
 }
 

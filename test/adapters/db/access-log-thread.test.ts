@@ -70,11 +70,15 @@ test("every row arrives once, in order and as it was, while other units are writ
   }
 }, 20_000);
 
-test("a thread that cannot run costs a word in the log, and no row", async () => {
-  const { store, path, faults } = await opened("file:///nowhere/main.ts");
-  for (let n = 0; n < 1700; n++) store.logAccess(row(n));
-  await store.close();
-  expect(read(path)).toHaveLength(1700);
-  expect(new Set(faults).size).toBe(1);
-  expect(store.droppedAccessRows()).toBe(0);
-}, 20_000);
+test.each(["file:///nowhere/main.ts", "no address at all"])(
+  "a thread that cannot run costs a word in the log, and no row: %s",
+  async (url) => {
+    const { store, path, faults } = await opened(url);
+    for (let n = 0; n < 1700; n++) store.logAccess(row(n));
+    await store.close();
+    expect(read(path)).toHaveLength(1700);
+    expect(new Set(faults).size).toBe(1);
+    expect(store.droppedAccessRows()).toBe(0);
+  },
+  20_000,
+);
