@@ -31,6 +31,7 @@ import { type PreparedInstance, prepareInstance } from "#domain/instance.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Log } from "#domain/ports.ts";
 import { rememberShards } from "#domain/revocation/scopes.ts";
+import { TenantRates } from "#domain/tenants/rates.ts";
 import type { Store } from "#domain/store.ts";
 import { accessLog } from "#http/access-log.ts";
 import { consolePages } from "#http/console.ts";
@@ -277,6 +278,10 @@ function frontDoor(opened: Opened, rooms: Rooms) {
         wish,
       ),
   });
+  const tenantRates = new TenantRates({
+    ...{ store, stopwatch: systemStopwatch },
+    onFailure: (error) => log.write("error", "tenant_rates_failed", { error: describe(error) }),
+  });
   const ready = async () => isReady(await probes.components(), front.draining);
   const rpc = rpcDoor(config, handlers, perform, ready);
   const front: FrontDoor = new FrontDoor({
@@ -285,6 +290,7 @@ function frontDoor(opened: Opened, rooms: Rooms) {
     ...(rpc === undefined ? {} : { rpc }),
     ...{
       limits: opened.limits.rates,
+      tenantRate: (ca: string) => tenantRates.of(ca),
       ownWords: { "ocsp.get": ocspRefusal, "ocsp.post": ocspRefusal },
     },
     observer: accessLog({

@@ -17,7 +17,7 @@ import { requireCsrfToken } from "./csrf.ts";
 import type { Exchange, Match, Observer, Side } from "./exchange.ts";
 import { hotMatch } from "./hot.ts";
 import type { DerAnswer, DerHandler, Handlers, OwnWords, PublicHandler } from "./public.ts";
-import { countedClasses, type RateLimits } from "./rate-limits.ts";
+import { type Asker, countedClasses, type RateLimits } from "./rate-limits.ts";
 import { approvalNamed, ClientAddresses, requestIdOf, splitUrl } from "./request.ts";
 import { reachable, Routes } from "./router.ts";
 
@@ -40,6 +40,8 @@ export interface FrontDoorDeps {
   readonly console?: ConsolePages;
   /** Counts what anyone may ask; the admin socket is never counted. */
   readonly limits: Pick<RateLimits, "admit" | "enabled">;
+  /** What the quotas of a CA's tenant let through; undefined where they set no rate. */
+  readonly tenantRate: (ca: string) => Asker["tenant"];
   /** Refusals in a protocol's own form, by operation. */
   readonly ownWords: OwnWords;
   /** Remote procedure calls, on the main door only. */
@@ -203,7 +205,8 @@ export class FrontDoor {
     const credential = exchange.request.headers.get("authorization");
     const account =
       credential === null ? {} : { account: sha256Hex(new TextEncoder().encode(credential)) };
-    this.#deps.limits.admit({ ip: exchange.ip, ...account });
+    const tenant = match.path.id === undefined ? undefined : this.#deps.tenantRate(match.path.id);
+    this.#deps.limits.admit({ ip: exchange.ip, ...(tenant && { tenant }), ...account });
   }
 
   #page(exchange: Exchange): Sized {

@@ -175,6 +175,17 @@ describe("through the front door", () => {
     expect(await ask("b")).toBe(200);
   });
 
+  test("the rate of a tenant counts for all its CAs, and for no other", async () => {
+    const { limits } = limiter();
+    const filling = { rate: 0.01, burst: 2 };
+    const tenantRate = (ca: string) => (ca === "x" ? undefined : { id: "t1", filling });
+    server = await startStub({}, { limits, tenantRate });
+    const { origin } = server;
+    const ask = async (ca: string) => (await fetch(`${origin}/api/ca/${ca}/chain`)).status;
+    expect([await ask("1"), await ask("2"), await ask("1")]).toEqual([200, 200, 429]);
+    expect([await ask("x"), await ask("x"), await ask("x")]).toEqual([200, 200, 200]);
+  });
+
   test("a forged X-Forwarded-For buys nothing", async () => {
     const ask = await start();
     const statuses: number[] = [];
