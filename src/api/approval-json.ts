@@ -1,10 +1,15 @@
 /** A request for approval as answers show it. */
 
 import { timestamp } from "#core/time.ts";
-import { type ApprovalRecord, approvalsOf, type Decision } from "#domain/approvals/store.ts";
+import {
+  type ApprovalRecord,
+  approvalsOf,
+  type Decision,
+  type ListedApproval,
+} from "#domain/approvals/store.ts";
 
 /** Approval of the HTTP contract §7.1; members without a value are left out. */
-export function approvalJson(approval: ApprovalRecord) {
+export function approvalJson(approval: ListedApproval) {
   const { maker, failure, answer, tenant, decisions } = approval;
   const { decidedAt, executedAt, collectedAt } = approval;
   return {

@@ -1,7 +1,7 @@
 /** Step 8 of the pipeline for callers in JSON, RPC and a shell: describes the call to those who decide, and answers in its place. */
 
 import { completeBody, type JsonObject, type StoredInput } from "#core/approvals/input.ts";
-import { assert } from "#core/problems.ts";
+import { assert, refuse } from "#core/problems.ts";
 import type { Answer, Authorized, Call, Handler } from "#domain/access/call.ts";
 import type { Gate } from "#domain/access/perform.ts";
 import type { FourEyes, Held, HeldCall } from "#domain/approvals/four-eyes.ts";
@@ -23,10 +23,13 @@ export function fourEyesGate(deps: Deps): Gate {
     const { operation } = call;
     const { takesTwo: operationClass } = operationOf(operation);
     assert(operationClass !== undefined && isGuarded(operation), "the gate is for guarded rows");
-    if (!deps.fourEyes.guards(operationClass)) return undefined;
+    // A named request is answered or refused, and never makes what it names be done anew.
+    const guarded = deps.fourEyes.guards(operationClass) || call.approval !== undefined;
+    if (!guarded) return undefined;
     const input = await inputOf(call, handler, allowed);
     const { origin, ca, tenant } = allowed;
     const parking = await parkings[operation](deps, { origin, ca, tenant, ...input });
+    if (parking === undefined && call.approval !== undefined) throw refuse("not_found");
     if (parking === undefined) return undefined;
     const held: HeldCall = { ...parking, operationClass, operation, tenant, input };
     return await answerOf(deps, await deps.fourEyes.hold(origin, held, call.approval));

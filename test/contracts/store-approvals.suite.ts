@@ -141,6 +141,18 @@ export function approvalContract(given: () => { store: Store; home: string }): v
     expect(rest.items.map(({ id }) => id)).toEqual([first.id]);
   });
 
+  test("lists do not carry what is executed, nor endless details", async () => {
+    const { store, home } = given();
+    const serials = Array.from({ length: 5000 }, (_, at) => `1234567890${at}`);
+    const one = request({ details: { serials }, input: { path: {}, body: { serials } } });
+    await insert(one);
+    const filter = { reach: only([tenantId(home)]), person: "nobody" };
+    const { items } = await store.read.approvals.page(filter, 10);
+    expect(items[0]).toMatchObject({ id: one.id, details: { too_long: true } });
+    expect(JSON.stringify(items)).not.toContain("1234567890");
+    expect(await byId(one.id)).toEqual(one);
+  });
+
   test("what waits past its time is found, and so is what its own store left executing", async () => {
     const { store } = given();
     const due = request({ expiresAt: instant(1) });

@@ -2,7 +2,13 @@
 
 import { coversTenant, samePerson } from "#core/access/principal.ts";
 import { assert } from "#core/problems.ts";
-import { type ApprovalFilter, type ApprovalRecord, isOpen } from "#domain/approvals/store.ts";
+import {
+  type ApprovalFilter,
+  type ApprovalRecord,
+  isOpen,
+  type ListedApproval,
+  listedDetailsMax,
+} from "#domain/approvals/store.ts";
 import type { Reads, Unit } from "#domain/store.ts";
 import { type MemoryState, pageOf } from "./memory-state.ts";
 
@@ -11,7 +17,7 @@ export const approvalReads = (state: MemoryState): Reads["approvals"] => ({
   byId: async (id) => state.approvals.get(id),
   page: async (filter, limit, after) => {
     const rows = [...state.approvals.values()].filter((one) => meets(filter, one));
-    return pageOf(rows, ({ createdAt: at, id }) => ({ at, id }), limit, after);
+    return pageOf(rows.map(listed), ({ createdAt: at, id }) => ({ at, id }), limit, after);
   },
   overdue: async (now, limit) =>
     [...state.approvals.values()]
@@ -56,6 +62,11 @@ export function approvalWrites({ approvals, approvalEffects }: MemoryState): Uni
       return true;
     },
   };
+}
+
+function listed({ input: _input, ...one }: ApprovalRecord): ListedApproval {
+  const long = JSON.stringify(one.details).length > listedDetailsMax;
+  return long ? { ...one, details: { too_long: true } } : one;
 }
 
 function meets(filter: ApprovalFilter, one: ApprovalRecord): boolean {

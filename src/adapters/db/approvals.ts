@@ -1,6 +1,19 @@
 /** Requests for approval in the database. */
 
-import { and, asc, desc, eq, gt, inArray, isNotNull, lte, or, type SQL, sql } from "drizzle-orm";
+import {
+  and,
+  asc,
+  desc,
+  eq,
+  getTableColumns,
+  gt,
+  inArray,
+  isNotNull,
+  lte,
+  or,
+  type SQL,
+  sql,
+} from "drizzle-orm";
 
 import { personParts } from "#core/access/principal.ts";
 import { assert } from "#core/problems.ts";
@@ -11,6 +24,7 @@ import {
   type ApprovalWrites,
   type Decision,
   isOpen,
+  listedDetailsMax,
 } from "#domain/approvals/store.ts";
 import { ownedByDead } from "./owners.ts";
 import { counted, inserter, olderThan, pageOf, type Session } from "./session.ts";
@@ -24,7 +38,7 @@ export function approvalReads(session: Session, owner: number): ApprovalReads {
     page: async (filter, limit, after) => {
       const among = meeting(session, filter);
       const rows = await db
-        .select()
+        .select(listedColumns(session))
         .from(a)
         .where(and(among, olderThan(a.createdAt, a.id, after)))
         .orderBy(desc(a.createdAt), desc(a.id))
@@ -133,6 +147,15 @@ function meeting({ t }: Session, filter: ApprovalFilter): SQL | undefined {
     tenant === undefined ? undefined : eq(a.tenant, tenant),
   );
 }
+
+function listedColumns({ t }: Session) {
+  const { input: _input, ...columns } = getTableColumns(t.approvals);
+  const { details } = columns;
+  const short = sql<string>`case when length(${details}) <= ${listedDetailsMax} then ${details} else ${tooLong} end`;
+  return { ...columns, details: short, input: sql<string>`'{}'` };
+}
+
+const tooLong = JSON.stringify({ too_long: true });
 
 type Row = Session["t"]["approvals"]["$inferSelect"];
 

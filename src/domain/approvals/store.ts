@@ -83,6 +83,9 @@ export interface ApprovalRecord {
   readonly decisions: readonly Decision[];
 }
 
+/** As lists have it: what is executed left out, and details of more than 64 KiB replaced by `{"too_long":true}`. */
+export type ListedApproval = Omit<ApprovalRecord, "input">;
+
 /** Lists hold what lies in reach, and what the person made. */
 export interface ApprovalFilter {
   readonly reach: Reach;
@@ -95,7 +98,7 @@ export interface ApprovalFilter {
 export interface ApprovalReads {
   byId(id: string): Promise<ApprovalRecord | undefined>;
   /** Newest first. */
-  page(filter: ApprovalFilter, limit: number, after?: PageKey): Promise<Page<ApprovalRecord>>;
+  page(filter: ApprovalFilter, limit: number, after?: PageKey): Promise<Page<ListedApproval>>;
   /** Ids of pending and failed requests past their time. */
   overdue(now: Instant, limit: number): Promise<readonly string[]>;
   /** Ids of executing requests whose store is gone, or is this one. */
@@ -131,6 +134,9 @@ export function isOpen({
   if (status === "failed") return failure?.retryable === true;
   return status !== "rejected" && status !== "expired";
 }
+
+/** Characters of details a list shows; a page of whole bulk revocations would be gigabytes. */
+export const listedDetailsMax = 65_536;
 
 /** How many distinct people approved; nobody decides twice. */
 export const approvalsOf = ({ decisions }: Pick<ApprovalRecord, "decisions">): number =>
