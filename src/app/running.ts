@@ -173,8 +173,9 @@ class Server implements Running {
   }
 
   async stop(): Promise<void> {
-    this.#deps.parts.revocation.bulk.halt();
     await this.#listeners?.close(this.#config.server.shutdown_timeout_seconds * 1000);
+    // What has not come to its end by now goes on at the next start.
+    this.#deps.parts.revocation.bulk.halt();
     await this.#scheduler.stop();
     await this.#deps.fourEyes.executions.halt();
     await this.#deps.failedLogins.fold(true);

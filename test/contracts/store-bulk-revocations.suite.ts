@@ -180,7 +180,7 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
     expect(left.length).toBe(2);
   });
 
-  test("what was collected before a crash is collected anew", async () => {
+  test("what was collected before a crash never began: its id is taken anew by whatever is asked", async () => {
     const { store } = given();
     const run = facts();
     await store.atomically(async (tx) => {
@@ -190,7 +190,9 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
     const found = await store.read.bulkRevocations.abandoned(true);
     expect(found.find(({ id }) => id === run.id)?.state).toBe("selecting");
     expect(await store.read.bulkRevocations.abandoned(false)).toEqual([]);
-    await store.atomically((tx) => tx.bulkRevocations.claim(run));
+    const other = { ...run, digest: "cd".repeat(32), startedAt: instant(noon + 1000) };
+    const taken = await store.atomically((tx) => tx.bulkRevocations.claim(other));
+    expect([taken.run, taken.mine]).toMatchObject([{ ...other, state: "selecting" }, true]);
     const left = await store.atomically((tx) => tx.bulkRevocations.next(run.id, run.caId, 9));
     expect(left).toEqual([]);
   });

@@ -82,6 +82,18 @@ test("a file of serials as openssl prints them revokes those, and no repetition 
   expect(await statuses()).toMatchObject({ "mail-1": "revoked", "mail-2": "good" });
 }, 30_000);
 
+test("a server that is told to stop ends the run first, and answers it", async () => {
+  const serials = Array.from({ length: 600 }, (_, at) => String(at + 1));
+  const body = { filter: { serials }, confirm_count: serials.length, batch_size: 5 };
+  const path = `/api/ca/${chain.intermediateId}/revocations:bulk`;
+  const answer = instance.admin<{ revoked: number }>("POST", path, body);
+  await Bun.sleep(50);
+  const { home } = instance;
+  const [{ revoked }, code] = await Promise.all([answer, instance.stop()]);
+  expect([revoked, code]).toEqual([serials.length, 0]);
+  instance = await Instance.start({ home });
+}, 30_000);
+
 test("without a server the same command opens the instance itself", async () => {
   const { home } = instance;
   await instance.stop();

@@ -52,11 +52,14 @@ export function bulkRevocationWrites(state: MemoryState): Unit["bulkRevocations"
       const known = bulkRuns.get(facts.id);
       if (known?.state === "finished") return { run: known, mine: false };
       const untouched = { planned: 0, revoked: 0, upgraded: 0, skipped: 0, batches: 0 };
-      const run: BulkRun = known ?? { ...facts, ...untouched, state: "selecting" };
-      const resumed = run.state === "stopped" ? "running" : run.state;
-      bulkRuns.set(run.id, { ...run, state: resumed });
-      if (run.state === "selecting") bulkSerials.set(run.id, []);
-      return { run, mine: true };
+      if (known === undefined || known.state === "selecting") {
+        const run: BulkRun = { ...facts, ...untouched, state: "selecting" };
+        bulkRuns.set(run.id, run);
+        bulkSerials.set(run.id, []);
+        return { run, mine: true };
+      }
+      bulkRuns.set(known.id, { ...known, state: "running" });
+      return { run: known, mine: true };
     },
     stage: async (id, serials) => {
       bulkSerials.set(id, [...left(id), ...serials]);

@@ -111,26 +111,26 @@ function claimOf(
   const { bulkRuns: b, bulkSerials: s } = t;
   return async (facts) => {
     const untouched = { planned: 0, revoked: 0, upgraded: 0, skipped: 0, batches: 0 };
-    const inserted = await insert({ ...facts, ...untouched, state: "selecting", owner });
+    const fresh = { ...facts, ...untouched, state: "selecting", owner } as const;
+    const inserted = await insert(fresh);
     const found = await storedRun(session, facts.id);
     assert(found !== undefined, "an id that is taken has its run");
-    if (inserted === 1 || found.run.state === "finished") {
-      return { run: found.run, mine: inserted === 1 };
+    const { run, number } = found;
+    if (inserted === 1 || run.state === "finished") return { run, mine: inserted === 1 };
+    const dead = ownedByDead(session, b.owner, owner) ?? sql`true`;
+    const free = and(eq(b.number, number), sql`(${b.state} = 'stopped' or ${dead})`);
+    if (run.state !== "selecting") {
+      const taken = db.update(b).set({ owner, state: "running" }).where(free);
+      return { run, mine: (await taken.returning({ id: b.id })).length === 1 };
     }
-    const free = sql`(${eq(b.state, "stopped")} or ${ownedByDead(session, b.owner, owner) ?? sql`true`})`;
-    const taken = await db
-      .update(b)
-      .set({
-        owner,
-        state: sql`case when ${b.state} = 'stopped' then 'running' else ${b.state} end`,
-      })
-      .where(and(eq(b.id, facts.id), free))
-      .returning({ id: b.id });
-    // What a store that is gone has collected is collected anew: nobody knows how far it came.
-    if (taken.length === 1 && found.run.state === "selecting") {
-      await db.delete(s).where(eq(s.run, found.number));
-    }
-    return { run: found.run, mine: taken.length === 1 };
+    // What a store that is gone was collecting never began: the id stands for whatever is asked now.
+    const gone = await db.delete(b).where(free).returning({ id: b.id });
+    if (gone.length === 0) return { run, mine: false };
+    await db.delete(s).where(eq(s.run, number));
+    await insert(fresh);
+    const anew = await storedRun(session, facts.id);
+    assert(anew !== undefined, "a run that was taken is stored");
+    return { run: anew.run, mine: true };
   };
 }
 

@@ -101,9 +101,9 @@ export interface BulkRevocationReads {
 
 export interface BulkRevocationWrites {
   /**
-   * Takes the id in state `selecting`, or takes over a run that is stopped or whose store is gone, as it stands.
-   * Gives what is stored under the id then, and whether this store may work on it: not when it is finished, and not
-   * while another store does.
+   * Takes the id in state `selecting`, also from a store that is gone and was still collecting; or takes over a run that
+   * is stopped or whose store is gone, as it stands. Gives what is stored under the id, as it was before a take-over, and
+   * whether this store may work on it: not when it is finished, and not while another store does.
    */
   claim(facts: BulkRunFacts): Promise<{ readonly run: BulkRun; readonly mine: boolean }>;
   /** Adds serials to a run, none of which it has. */
