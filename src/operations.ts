@@ -143,6 +143,7 @@ export const operations = {
   "approval.approve":      { route: "POST /api/approvals/{id}/approve",                  needs: "approval:approve", on: "any", writes: true, limit: "admin_sign" },
   "approval.reject":       { route: "POST /api/approvals/{id}/reject",                   needs: "any", writes: true },
   "approval.retry":        { route: "POST /api/approvals/{id}/retry",                    needs: "any", writes: true, limit: "admin_sign" },
+  "approval.transcript":   { route: "GET /api/approvals/{id}/transcript",                needs: "approval:read", on: "any" },
   "approval.certificate":  { route: "GET /api/approvals/{id}/certificate",               needs: "any" },
 
   // audit and keys

@@ -9,15 +9,16 @@ import { type Answer, type Authorized, type Handler, handler, ok } from "#domain
 import type { Approvals } from "#domain/approvals/approvals.ts";
 import { expired, type FourEyes, rejectedBy } from "#domain/approvals/four-eyes.ts";
 import type { ApprovalRecord } from "#domain/approvals/store.ts";
+import { eventsOf, signTranscript, type TranscriptDeps } from "#domain/approvals/transcript.ts";
 import { issuedBefore } from "#domain/certificates/issue.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
+import { eventJson } from "./audit.ts";
 import { approvalJson, parkedAnswer } from "./approval-json.ts";
 import { issuedJson } from "./issuance.ts";
 import { pageFields, pageOf, readableTenant } from "./pages.ts";
 
-interface Deps {
-  readonly store: Store;
+interface Deps extends TranscriptDeps {
   readonly approvals: Approvals;
   readonly fourEyes: FourEyes;
   /** `approvals.enabled`. */
@@ -57,6 +58,7 @@ export function approvalHandlers(deps: Deps) {
       run: async (call) => ok(approvalJson(await approvals.retry(call, call.path.id))),
     }),
     "approval.certificate": certificate(deps),
+    "approval.transcript": transcript(deps),
   } satisfies Partial<Record<OperationName, Handler>>;
 }
 
@@ -105,6 +107,36 @@ function certificate({ store, fourEyes }: Deps): Handler {
       if (effect?.caId === undefined || effect.serial === undefined) return waiting(approval);
       if (isMaker(call, approval)) await fourEyes.collect(approval.id);
       return ok(issuedJson(await issuedBefore(store.read, effect.caId, effect.serial)));
+    },
+  });
+}
+
+/** Texts are rendered once: what is signed is what is sent. */
+function transcript(deps: Deps): Handler {
+  const { store } = deps;
+  return handler({
+    summary: "Who asked, who decided and what was done, signed by the ledger key.",
+    path: { id },
+    run: async ({ path, rights }) => {
+      const found = await store.read.approvals.byId(path.id);
+      if (found === undefined || !rights.in(found.tenant, "approval:read")) {
+        throw refuse("not_found");
+      }
+      const approval = JSON.stringify(approvalJson(found));
+      const events = JSON.stringify((await eventsOf(store, found)).map(eventJson));
+      const signed = await signTranscript(deps, { approval, events });
+      const tail = {
+        ...{ exported_at: signed.exportedAt, signature_algorithm: signed.algorithm },
+        signature: signed.signature,
+      };
+      return {
+        status: 200,
+        raw: `{"approval":${approval},"events":${events},${JSON.stringify(tail).slice(1)}`,
+        headers: {
+          "content-type": "application/json",
+          "content-disposition": `attachment; filename="${found.id}.transcript.json"`,
+        },
+      };
     },
   });
 }

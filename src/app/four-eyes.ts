@@ -21,6 +21,7 @@ export interface FourEyesParts {
   readonly gate: Gate;
   readonly itemGate: ItemGate;
   readonly enabled: boolean;
+  readonly random: Random;
 }
 
 export interface FourEyesGround {
@@ -52,6 +53,6 @@ export function openFourEyes(ground: FourEyesGround): FourEyesParts {
   return {
     ...{ approvals: new Approvals({ ...common, fourEyes }), fourEyes, executions },
     ...{ gate: fourEyesGate(gated), itemGate: itemGate(gated) },
-    enabled: settings.enabled,
+    ...{ enabled: settings.enabled, random },
   };
 }

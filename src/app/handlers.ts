@@ -86,7 +86,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
       probes,
     ),
     ...peopleHandlers(ground),
-    ...approvalHandlers({ store, ...ground.fourEyes }),
+    ...approvalHandlers({ store, keys, clock, ...ground.fourEyes }),
     ...auditHandlers({ store }),
     ...accessLogHandlers({ store, clock }),
     ...keyHandlers({

@@ -65,7 +65,7 @@ async function keyOwners(store: Store): Promise<ReadonlyMap<string, Owner>> {
 }
 
 /** The key the genesis entry of the ledger names. */
-async function ledgerKey({ read }: Store) {
+export async function ledgerKey({ read }: Pick<Store, "read">) {
   const id = await read.instance.value("ledger_key_id");
   const label = `ledger-${await read.instance.value("ledger_id")}`;
   return id === undefined ? undefined : { provider: "software" as const, label, id };

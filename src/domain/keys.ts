@@ -49,7 +49,8 @@ export interface SignTicket {
   readonly algorithm: SignatureName;
   /** Lower hex SHA-256 of the octets to be signed. */
   readonly digest: string;
-  readonly purpose: SignPurpose;
+  /** `document`: what the ledger key vouches for, which is no entry of the ledger. */
+  readonly purpose: SignPurpose | "document";
   readonly caId: CaId | undefined;
   readonly brand: "SignTicket";
 }

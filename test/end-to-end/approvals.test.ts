@@ -59,6 +59,14 @@ test("a root waits for root, who reads what will be executed, and is made once",
     ...{ actor: expect.stringMatching(/^local:/), detail: expect.stringContaining(id) },
   });
   expect((await instance.cli("audit", "verify")).code).toBe(0);
+  const written = await instance.cli("approvals", "transcript", id);
+  expect(written.code).toBe(0);
+  const { approval, events, signature } = JSON.parse(written.stdout);
+  expect(approval).toMatchObject({ id, decisions: [{ approver: "root", decision: "approve" }] });
+  expect(events.map(({ action }: Json) => action)).toEqual([
+    ...["ca.create.pending", "ca.create.approved", "ca.create.approved", "ca.init_root"],
+  ]);
+  expect(Buffer.from(signature, "base64")).toHaveLength(64);
 }, 60_000);
 
 test("a shell that waits ends as the operation does", async () => {

@@ -73,7 +73,7 @@ const unscoped: readonly OperationName[] = ["cert.lint", "csr.parse", "hsm.info"
 /** Tried below, by the object they name. */
 const naming: readonly OperationName[] = ["cert.validate"];
 /** Tried where there are requests for approval, in `domain/approvals/four-eyes.test.ts`. */
-const deciding: readonly OperationName[] = ["approval.approve"];
+const deciding: readonly OperationName[] = ["approval.approve", "approval.transcript"];
 
 test("every operation in any scope is known here, so that none comes to be without its wall", () => {
   const inAnyScope = Object.keys(operations).filter(

@@ -73,26 +73,41 @@ export async function fourEyesWorld(
     ...handlersBelow(parts),
     ...bulkHandlers({ bulk: new BulkIssue(world), itemGate: itemGate(gated) }),
     ...accessHandlers({ store, clock, tokens } as never), // What logins need is not asked.
-    ...approvalHandlers({ store, approvals, fourEyes, enabled: true }),
+    ...approvalHandlers({
+      store,
+      keys: world.keys,
+      clock,
+      random,
+      approvals,
+      fourEyes,
+      enabled: true,
+    }),
   };
   const handlerOf = (operation: OperationName) => handlers[operation] as Handler; // Every row above is one.
   const perform = pipeline({
     ...{ store, clock, hasRoom: () => true, onDecision: () => {}, gate },
   });
-  const ask = async (
+  const answer = async (
     operation: OperationName,
     who: Principal,
     { path = {}, query = {}, body, named }: Question & { readonly named?: string } = {},
-  ): Promise<Json> => {
+  ) => {
     const sent = body === undefined ? undefined : JSON.parse(JSON.stringify(body));
     const call: Call = {
       ...{ operation, origin: { ...rootOrigin, principal: who }, path, approval: named },
       ...{ query: new URLSearchParams(query), body: async () => sent },
     };
-    const answer = await perform(call, handlerOf(operation));
-    if (!("body" in answer)) throw new Error("the answer is not JSON");
-    const { status: code, headers } = answer;
-    return { code, headers, ...JSON.parse(JSON.stringify(answer.body)) };
+    return await perform(call, handlerOf(operation));
+  };
+  const ask = async (...asked: Parameters<typeof answer>): Promise<Json> => {
+    const given = await answer(...asked);
+    if (!("body" in given)) throw new Error("the answer is not JSON");
+    const { status: code, headers } = given;
+    return { code, headers, ...JSON.parse(JSON.stringify(given.body)) };
+  };
+  const raw = async (...asked: Parameters<typeof answer>): Promise<string> => {
+    const given = await answer(...asked);
+    return "raw" in given ? String(given.raw) : "";
   };
   await store.atomically((tx) => tx.tenants.insert(tenant("web")));
   const approve = (who: Principal, id: string) =>
@@ -101,7 +116,7 @@ export async function fourEyesWorld(
     [...memory.state.events.values()].map(({ action, result }) => `${action} ${result}`);
   return {
     ...{ ...world, memory, store, keks, envelopes, tokens, fourEyes, approvals, executions },
-    ...{ ask, approve, actions, faults, performed },
+    ...{ ask, raw, approve, actions, faults, performed },
   };
 }
 

@@ -1,8 +1,7 @@
 /** Bounds how many key operations are under way, lets a few wait, and sheds the rest. */
 
-import type { SignPurpose } from "#core/audit/ledger.ts";
 import { refuse } from "#core/problems.ts";
-import type { Keys } from "#domain/keys.ts";
+import type { Keys, SignTicket } from "#domain/keys.ts";
 
 import type { GuardSettings } from "./settings.ts";
 
@@ -113,6 +112,10 @@ class Turns {
   }
 }
 
-const exempt: ReadonlySet<SignPurpose> = new Set(["crl", "delta_crl", "responder_certificate"]);
+const exempt: ReadonlySet<SignTicket["purpose"]> = new Set([
+  "crl",
+  "delta_crl",
+  "responder_certificate",
+]);
 
 const overloaded = () => refuse("overloaded", { retry_after: 2 });

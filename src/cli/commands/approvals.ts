@@ -2,6 +2,7 @@
 
 import { pageArgs, required, tenantArg, value, valueOr, word } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";
+import { writeResult } from "#cli/io.ts";
 import { outArgs, printIssued } from "#cli/issued.ts";
 import { columns, facts, printable, type Row, rowOf, rowsAt } from "#cli/rows.ts";
 
@@ -73,6 +74,15 @@ export const approvalVerbs: Readonly<Record<string, Command>> = {
       const path = { id: invocation.args.id };
       printIssued(invocation, await invocation.client.ask("approval.certificate", { path }));
       return 0;
+    },
+  }),
+  transcript: command({
+    summary: "Write who asked, who decided and what was done, signed by the ledger key.",
+    args: { id: word(), out: value("File to write instead of stdout.", "file") },
+    local: true,
+    run: async ({ args: { id, out }, client, io }) => {
+      const document = await client.fetch("approval.transcript", { path: { id } });
+      writeResult(io, out, new TextDecoder().decode(document));
     },
   }),
 };

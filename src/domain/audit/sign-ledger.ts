@@ -90,6 +90,16 @@ export function countedTicket(
   return ticket(intent, digestOf(intent));
 }
 
+/** A ticket for a document the ledger key vouches for; it signs nothing that a CA key could be asked for. */
+export const documentTicket = (of: {
+  readonly opId: string;
+  readonly key: KeyRef;
+  readonly digest: string;
+}): SignTicket => ({
+  ...{ ...of, role: "ledger", algorithm: "ed25519", purpose: "document", caId: undefined },
+  brand: "SignTicket",
+});
+
 const digestOf = ({ message }: Pick<Intent, "message">): string =>
   message instanceof Uint8Array ? sha256Hex(message) : message.digest;
 
