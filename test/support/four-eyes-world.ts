@@ -87,6 +87,27 @@ export async function fourEyesWorld(
   const perform = pipeline({
     ...{ store, clock, hasRoom: () => true, onDecision: () => {}, gate },
   });
+  const { ask, raw } = asking(perform, handlerOf);
+  await store.atomically((tx) => tx.tenants.insert(tenant("web")));
+  const approve = (who: Principal, id: string) =>
+    ask("approval.approve", who, { path: { id }, body: {} });
+  const actions = () =>
+    [...memory.state.events.values()].map(({ action, result }) => `${action} ${result}`);
+  return {
+    ...{ ...world, memory, store, keks, envelopes, tokens, fourEyes, approvals, executions },
+    ...{ ask, raw, approve, actions, faults, performed },
+  };
+}
+
+const oneEverywhere: ApprovalSettings = {
+  ...{ enabled: true, defaultThreshold: 1, thresholds: {}, operators: {}, requestTtlHours: 72 },
+};
+
+/** Calls as they come through the pipeline; `raw` gives what is not JSON. */
+function asking(
+  perform: ReturnType<typeof pipeline>,
+  handlerOf: (operation: OperationName) => Handler,
+) {
   const answer = async (
     operation: OperationName,
     who: Principal,
@@ -109,20 +130,8 @@ export async function fourEyesWorld(
     const given = await answer(...asked);
     return "raw" in given ? String(given.raw) : "";
   };
-  await store.atomically((tx) => tx.tenants.insert(tenant("web")));
-  const approve = (who: Principal, id: string) =>
-    ask("approval.approve", who, { path: { id }, body: {} });
-  const actions = () =>
-    [...memory.state.events.values()].map(({ action, result }) => `${action} ${result}`);
-  return {
-    ...{ ...world, memory, store, keks, envelopes, tokens, fourEyes, approvals, executions },
-    ...{ ask, raw, approve, actions, faults, performed },
-  };
+  return { ask, raw };
 }
-
-const oneEverywhere: ApprovalSettings = {
-  ...{ enabled: true, defaultThreshold: 1, thresholds: {}, operators: {}, requestTtlHours: 72 },
-};
 
 function handlersBelow({ world, store, keks, envelopes }: ReturnType<typeof settledParts>) {
   const { keys, random } = world;
