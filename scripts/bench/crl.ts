@@ -62,6 +62,8 @@ async function base(instance: Instance, ca: string, run: string): Promise<void> 
   // What the start itself had to do is over when the list that was due is there.
   while (run === "first" && (await listed(instance, ca)) === 0) await Bun.sleep(100);
   await loopDelay(instance);
+  await Bun.sleep(2000);
+  const idle = await loopDelay(instance);
   const before = await resident(instance.pid);
   const peak = watched(() => resident(instance.pid));
   const begun = performance.now();
@@ -74,7 +76,10 @@ async function base(instance: Instance, ca: string, run: string): Promise<void> 
     `base of ${list.revoked_count} entries and its delta, ${run} time`,
     `${seconds.toFixed(2)} s`,
   );
-  row("event-loop delay meanwhile, p99", `${(delay * 1000).toFixed(1)} ms`);
+  row(
+    "event-loop delay, p99 before and meanwhile",
+    `${milliseconds(idle)}, ${milliseconds(delay)}`,
+  );
   row(
     "resident memory, before and grown at its peak",
     `${before.toFixed(0)} MB, ${grown.toFixed(0)} MB`,
@@ -177,5 +182,6 @@ async function resident(pid: number): Promise<number> {
   return kilobytes / 1024;
 }
 
+const milliseconds = (seconds: number) => `${(seconds * 1000).toFixed(1)} ms`;
 const insecure = { tls: { rejectUnauthorized: false } };
 const reasons = ["superseded", "unspecified", "cessationOfOperation", "keyCompromise"] as const;

@@ -9,7 +9,7 @@ import type {
   RevocationView,
 } from "#domain/revocation/store.ts";
 import type { Engine } from "./engine.ts";
-import { placeholder, type Rows, type Session, type Value } from "./session.ts";
+import { breath, placeholder, type Rows, type Session, type Value } from "./session.ts";
 
 /** Opens a view for each call. */
 export function viewing(engine: Pick<Engine, "view">): RevocationReads["view"] {
@@ -22,9 +22,13 @@ export function viewing(engine: Pick<Engine, "view">): RevocationReads["view"] {
 
 function viewOver(session: Session, sequence: number): RevocationView {
   const $ = (position: number) => placeholder(session, position);
+  let pages = 0;
   // SQLite answers on this thread: between two pages others get their turn.
   const page = async (text: string, values: readonly Value[]): Promise<Rows> => {
-    await new Promise((resolve) => setImmediate(resolve));
+    await breath();
+    pages += 1;
+    // A million rows are garbage the collector would let pile up to hundreds of megabytes.
+    if (pages % pagesBetweenCollections === 0) Bun.gc(false);
     return await session.rows(text, values);
   };
   const changes = `select v.serial, v.sequence, v.revoked_at, v.expires_at, c.kind, c.crl_partition, %s from %t v
@@ -80,3 +84,5 @@ const placedEntry = (row: readonly unknown[]) =>
 
 const releasedEntry = (row: readonly unknown[]) =>
   ({ ...placed(row), since: Number(row[6]) }) as ReleasedEntry; // See above.
+
+const pagesBetweenCollections = 100;

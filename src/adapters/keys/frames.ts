@@ -30,6 +30,8 @@ export class FrameReader {
   /** A frame of which only a part has arrived, in a buffer of its final size once that is known. */
   #partial = Buffer.alloc(0);
   #filled = 0;
+  /** Octets of chunks that were copied since their memory was last given back. */
+  #copied = 0;
 
   /** Hands on every frame completed by `chunk`; throws when the peer announces an impossible length. */
   push(chunk: Buffer, handle: FrameHandler): void {
@@ -51,6 +53,7 @@ export class FrameReader {
     const taken = Math.min(wanted - this.#filled, chunk.length);
     chunk.copy(this.#partial, this.#filled, 0, taken);
     this.#filled += taken;
+    this.#collect(taken);
     if (this.#filled >= headBytes) this.#settle(handle);
     return chunk.subarray(taken);
   }
@@ -68,6 +71,15 @@ export class FrameReader {
     this.#filled = 0;
     this.#partial = Buffer.alloc(0);
     handle(whole.readUInt8(4), whole.readUInt32LE(5), body(whole, 0, total));
+    if (total > collectedBytes) setImmediate(() => Bun.gc(true));
+  }
+
+  /** A signer allocates so little that the memory of a long message, and of its chunks, would stay until the next one. */
+  #collect(taken: number): void {
+    this.#copied += taken;
+    if (this.#copied < collectedBytes) return;
+    this.#copied = 0;
+    Bun.gc(true);
   }
 
   #keep(start: Buffer): void {
@@ -201,6 +213,8 @@ function frameLength(bytes: Buffer, offset: number): number {
 const body = (bytes: Buffer, offset: number, end: number): Buffer =>
   bytes.subarray(offset + headBytes, end);
 
+/** Of long messages memory is given back whenever so much was received. */
+const collectedBytes = 8 * 1024 * 1024;
 /** u32 length of the rest, u8 kind, u32 id. */
 const headBytes = 9;
 const startBytes = 64 * 1024;

@@ -128,23 +128,29 @@ export function joined(segments: Segments): Uint8Array {
   return out;
 }
 
-/** The same octets in pieces of half a megabyte, as they are stored; views where nothing has to be joined. */
-export function* piecesOf(segments: Segments): Generator<Uint8Array> {
-  let held: Uint8Array[] = [];
-  let room = segmentOctets;
+/**
+ * The same octets in pieces of half a megabyte, as they are stored. The pieces lie in `buffers` memories that are used in
+ * turn: one is good until `buffers` more have been taken.
+ */
+export function* piecesOf(segments: Segments, buffers: number): Generator<Uint8Array> {
+  const octets = lengthOf(segments);
+  const room = Math.min(octets, segmentOctets);
+  const used = Math.min(buffers, Math.ceil(octets / segmentOctets));
+  const memories = Array.from({ length: used }, () => new Uint8Array(room));
+  let [piece, filled] = [0, 0];
   for (const segment of segments) {
-    let rest = segment;
-    while (rest.length > 0) {
-      const taken = rest.subarray(0, room);
-      held.push(taken);
-      rest = rest.subarray(taken.length);
-      room -= taken.length;
-      if (room > 0) continue;
-      yield joined(held);
-      [held, room] = [[], segmentOctets];
+    for (let at = 0; at < segment.length; ) {
+      const memory = memories[piece % used] ?? new Uint8Array(room);
+      const taken = segment.subarray(at, at + room - filled);
+      memory.set(taken, filled);
+      at += taken.length;
+      filled += taken.length;
+      if (filled < room) continue;
+      yield memory;
+      [piece, filled] = [piece + 1, 0];
     }
   }
-  if (held.length > 0) yield joined(held);
+  if (filled > 0) yield (memories[piece % used] ?? new Uint8Array(0)).subarray(0, filled);
 }
 
 /** Value of the hexadecimal digit, 0–9 or a–f. */

@@ -279,7 +279,7 @@ export class CrlBuilder {
   ): Promise<readonly (readonly [number, Uint8Array])[]> {
     let waiting: (readonly [number, Uint8Array])[] = [];
     let position = 0;
-    for (const octets of piecesOf(der)) {
+    for (const octets of piecesOf(der, piecesPerUnit + 1)) {
       if (waiting.length === piecesPerUnit) {
         const ready = waiting;
         await this.#deps.store.atomically(async (tx) => {
