@@ -207,4 +207,49 @@ describe("SIGKILL", () => {
     }
     expect((await instance.cli("audit", "verify")).code).toBe(0);
   }, 120_000);
+
+  test("inside a parked issue or a bulk revocation leaves each certificate issued once and revoked once", async () => {
+    await instance.stop();
+    const profiles = [{ name: "strict", require_approval: true, ext_key_usages: ["serverAuth"] }];
+    const thresholds = { "cert.issue": 1, "revocation.bulk": 1 };
+    const guarded = {
+      ...{ approvals: { enabled: true, thresholds }, root_user: { password }, profiles },
+    };
+    const begin = () => Instance.start({ home: instance.home, config: guarded });
+    instance = await begin();
+    const { id: ca } = await local("POST", "/api/ca/init-root", rootCa("root"));
+    const crash = async (parked: Json, afterMs: number) => {
+      const { approval_id: id } = parked;
+      const approving = asRoot("POST", `/api/approvals/${id}/approve`).catch(() => undefined);
+      await Bun.sleep(afterMs);
+      await instance.kill();
+      await approving;
+      instance = await begin();
+      const show = () => local("GET", `/api/approvals/${id}`);
+      if ((await show()).status === "pending") await asRoot("POST", `/api/approvals/${id}/approve`);
+      for (let now = await show(); now.status !== "executed"; now = await show()) {
+        if (now.status === "failed") await asRoot("POST", `/api/approvals/${id}/retry`);
+        await Bun.sleep(50);
+      }
+      return id;
+    };
+    for (let round = 0; round < 5; round++) {
+      const body = { csr: csr({ dns: [`n${round}.example`] }), profile: "strict" };
+      const id = await crash(await local("POST", `/api/ca/${ca}/issue`, body), round * 3);
+      const { certificate } = await local("GET", `/api/approvals/${id}/certificate`);
+      expect(certificate).toContain("BEGIN CERTIFICATE");
+    }
+    const { total } = await local("GET", `/api/ca/${ca}/certificates`);
+    expect(total).toBe(5);
+    const order = { all: true, reason: "superseded", confirm_count: 5, batch_size: 1 };
+    const id = await crash(await local("POST", `/api/ca/${ca}/revocations:bulk`, order), 12);
+    const told = async (action: string) =>
+      (await local("GET", `/api/events?action=${action}&result=success&ca=${ca}`)).items;
+    expect(await told("cert.revoke")).toHaveLength(5);
+    const runs = await told("cert.revoke_bulk");
+    expect(runs).toHaveLength(1);
+    expect(runs[0].detail).toContain(`approval=${id}`);
+    expect((await told("cert.issue")).length).toBe(5);
+    expect((await instance.cli("audit", "verify")).code).toBe(0);
+  }, 120_000);
 });
