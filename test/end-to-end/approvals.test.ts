@@ -59,6 +59,10 @@ test("a root waits for root, who reads what will be executed, and is made once",
     ...{ actor: expect.stringMatching(/^local:/), detail: expect.stringContaining(id) },
   });
   expect((await instance.cli("audit", "verify")).code).toBe(0);
+  const looked = await instance.cli("preflight", "--only", "approvals.quorum", "--json");
+  expect(JSON.parse(looked.stdout).checks).toMatchObject([
+    { name: "approvals.quorum", status: "warn" },
+  ]);
   const written = await instance.cli("approvals", "transcript", id);
   expect(written.code).toBe(0);
   const { approval, events, signature } = JSON.parse(written.stdout);

@@ -1,16 +1,18 @@
-/** The checks of the ways in that lead over other hosts. */
+/** The checks of who can come in: over other hosts, and in the number that operations wait for. */
 
 import { lookAtProvider } from "#adapters/network/oidc.ts";
 import { systemClock } from "#adapters/system.ts";
 import type { Config } from "#config/schema.ts";
+import { approvalClasses, thresholdOf } from "#core/approvals/classes.ts";
 import { judgeProviders } from "#core/preflight/providers.ts";
+import { judgeQuorum, type QuorumFacts } from "#core/preflight/quorum.ts";
 import { mappingsOf } from "#config/sections/access.ts";
 import type { Checks } from "#domain/preflight/run.ts";
-import { extraTrust } from "#app/settings.ts";
+import { approvalSettings, extraTrust } from "#app/settings.ts";
 import { configOf, type Premises } from "./premises.ts";
 
 /** Their functions over these premises. */
-export function loginChecks(premises: Premises): Pick<Checks, "auth.oidc"> {
+export function loginChecks(premises: Premises): Pick<Checks, "auth.oidc" | "approvals.quorum"> {
   return {
     "auth.oidc": async () => {
       const config = configOf(premises);
@@ -19,7 +21,31 @@ export function loginChecks(premises: Premises): Pick<Checks, "auth.oidc"> {
       const looks = issuersOf(config).map((issuer) => lookAtProvider(trust, issuer, now));
       return judgeProviders(await Promise.all(looks));
     },
+    "approvals.quorum": () => judgeQuorum(quorums(configOf(premises))),
   };
+}
+
+/** Each class that waits, and who may let it go on. */
+function quorums(config: Config): readonly QuorumFacts[] {
+  const settings = approvalSettings(config);
+  return approvalClasses.flatMap((name) => {
+    const needed = thresholdOf(settings, name);
+    const listed = Object.hasOwn(settings.operators, name) ? settings.operators[name] : undefined;
+    if (needed === 0) return [];
+    const people = listed === undefined ? besidesMaker(config) : new Set(listed).size;
+    return [{ name, needed, people }];
+  });
+}
+
+/** Root, the shell of this machine, and who the configuration names; without the maker, who may be any of them. */
+function besidesMaker({ server, oidc, auth, rbac }: Config): number | undefined {
+  const deciding = (roles: readonly string[]) =>
+    roles.includes("admin") || roles.includes("approver");
+  const mapped = auth.oidc.enabled ? auth.oidc.role_mappings.map(({ roles }) => roles) : [];
+  if ([...Object.values(rbac.groups), ...mapped].some(deciding)) return undefined;
+  const reachable = oidc.issuer_url !== undefined || auth.oidc.enabled;
+  const named = reachable ? Object.values(rbac.subjects).filter(deciding).length : 0;
+  return named + (server.admin_socket.enabled ? 1 : 0);
 }
 
 /** How many entries of the configuration make somebody an administrator who can come in now. */

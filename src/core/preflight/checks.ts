@@ -147,6 +147,9 @@ export const preflightChecks = {
   "profiles.gates": row(
     "gates per profile", "a gate off or warning only", "public profile with a gate off",
     "Turn the gate on.", "config"),
+  "approvals.quorum": row(
+    "per guarded class", "exactly as many approvers as needed", "fewer distinct people than the threshold besides any maker",
+    "Add approvers or lower the threshold.", "config"),
   "leader.presence": row(
     "leadership and jobs", "a job overdue", none,
     "Check Postgres connectivity between replicas.", "server"),
