@@ -1,6 +1,7 @@
 /** WHAT PKID CAN DO: every operation with its route, who may call it, whose tenant it concerns, and its gates. */
 
 import type { Capability } from "#core/access/roles.ts";
+import type { StepUpName } from "#core/access/step-up.ts";
 import type { ApprovalClass } from "#core/approvals/classes.ts";
 import type { Action } from "#core/audit/actions.ts";
 
@@ -16,6 +17,7 @@ import type { Action } from "#core/audit/actions.ts";
  * - `grows`: adds records nobody waits for in an emergency; refused while the disk is nearly full (`database.min_free_mb`).
  * - `aliases`: further paths of the same operation, with the same parameters and guards.
  * - `takesTwo`: the class under which it waits for another person's approval, where approvals guard that.
+ * - `stepUp`: the name under which people in a session confirm it with a passkey, where passkeys guard that.
  * - `local`: exists only on the admin socket. `bodyBytesMax`: largest body, when more than the server's default.
  */
 export interface Operation {
@@ -29,6 +31,7 @@ export interface Operation {
   readonly suspendable?: true;
   readonly grows?: true;
   readonly limit?: "ocsp" | "crl" | "chain" | "login" | "admin" | "admin_sign" | "exempt";
+  readonly stepUp?: StepUpName;
   readonly takesTwo?: ApprovalClass;
   readonly local?: true;
   readonly bodyBytesMax?: number;
@@ -61,20 +64,20 @@ export const operations = {
   "ca.public_key":         { route: "GET /api/ca/{id}/public-key",                       aliases: ["/api/keys/{id}/public-key"], ...read },
   "ca.certificate":        { route: "GET /api/ca/{id}/certificate",                      needs: "pub", limit: "chain" },
   "ca.chain":              { route: "GET /api/ca/{id}/chain",                            needs: "pub", limit: "chain" },
-  "ca.init_root":          { route: "POST /api/ca/init-root",                            needs: "ca:manage", on: "tenant", writes: true, suspendable: true, grows: true, limit: "admin_sign", takesTwo: "ca.create" },
-  "ca.issue_intermediate": { route: "POST /api/ca/{id}/issue-intermediate",              ...manage, suspendable: true, grows: true, limit: "admin_sign", takesTwo: "ca.create" },
-  "ca.csr":                { route: "POST /api/ca/csr",                                  needs: "ca:manage", on: "tenant", writes: true, suspendable: true, grows: true, limit: "admin_sign" },
+  "ca.init_root":          { route: "POST /api/ca/init-root",                            needs: "ca:manage", on: "tenant", writes: true, suspendable: true, grows: true, limit: "admin_sign", takesTwo: "ca.create", stepUp: "ca.init_root" },
+  "ca.issue_intermediate": { route: "POST /api/ca/{id}/issue-intermediate",              ...manage, suspendable: true, grows: true, limit: "admin_sign", takesTwo: "ca.create", stepUp: "ca.issue_intermediate" },
+  "ca.csr":                { route: "POST /api/ca/csr",                                  needs: "ca:manage", on: "tenant", writes: true, suspendable: true, grows: true, limit: "admin_sign", stepUp: "ca.csr" },
   "ca.csr_show":           { route: "GET /api/ca/{id}/csr",                              ...read },
-  "ca.import_cert":        { route: "POST /api/ca/{id}/import-cert",                     ...manage, suspendable: true, grows: true, takesTwo: "ca.create" },
-  "ca.cross_sign":         { route: "POST /api/ca/{id}/cross-signs",                     ...manage, suspendable: true, grows: true, limit: "admin_sign", takesTwo: "ca.create" },
+  "ca.import_cert":        { route: "POST /api/ca/{id}/import-cert",                     ...manage, suspendable: true, grows: true, takesTwo: "ca.create", stepUp: "ca.import_cert" },
+  "ca.cross_sign":         { route: "POST /api/ca/{id}/cross-signs",                     ...manage, suspendable: true, grows: true, limit: "admin_sign", takesTwo: "ca.create", stepUp: "ca.cross_sign" },
   "ca.cross_signs":        { route: "GET /api/ca/{id}/cross-signs",                      ...read },
   "ca.cross_chain":        { route: "GET /api/ca/{id}/cross-signs/{cross_sign_id}/chain", needs: "pub", limit: "chain" },
   "ca.chains":             { route: "GET /api/ca/{id}/chains",                           needs: "pub", limit: "chain" },
-  "ca.delete":             { route: "DELETE /api/ca/{id}",                               aliases: ["/api/keys/{id}"], ...manage },
+  "ca.delete":             { route: "DELETE /api/ca/{id}",                               aliases: ["/api/keys/{id}"], ...manage, stepUp: "ca.manage" },
   "ca.rotations":          { route: "GET /api/rotations",                                needs: "read", on: "any" },
   "ca.rotation":           { route: "GET /api/ca/{id}/rotation",                         ...read },
-  "ca.rotate":             { route: "POST /api/ca/{id}/rotate",                          ...manage, suspendable: true, grows: true, limit: "admin_sign", takesTwo: "ca.rotate" },
-  "ca.retire":             { route: "POST /api/ca/{id}/retire",                          ...manage, limit: "exempt", takesTwo: "ca.retire" },
+  "ca.rotate":             { route: "POST /api/ca/{id}/rotate",                          ...manage, suspendable: true, grows: true, limit: "admin_sign", takesTwo: "ca.rotate", stepUp: "ca.rotate" },
+  "ca.retire":             { route: "POST /api/ca/{id}/retire",                          ...manage, limit: "exempt", takesTwo: "ca.retire", stepUp: "ca.retire" },
   "cert.orphans":          { route: "GET /api/ca/{id}/orphans",                          ...read },
 
   // certificates
@@ -82,7 +85,7 @@ export const operations = {
   "cert.issue":            { route: "POST /api/ca/{id}/issue",                           ...issue, suspendable: true, grows: true, limit: "admin_sign", takesTwo: "cert.issue" },
   "cert.renew":           { route: "POST /api/ca/{id}/renew",                            ...issue, suspendable: true, grows: true, limit: "admin_sign", takesTwo: "cert.issue" },
   "cert.preview":         { route: "POST /api/ca/{id}/certificates:preview",             needs: "issue", on: "ca" },
-  "cert.issue_bulk":      { route: "POST /api/ca/{id}/certificates:bulk",                ...issue, suspendable: true, grows: true, limit: "admin_sign", bodyBytesMax: 67_108_864 },
+  "cert.issue_bulk":      { route: "POST /api/ca/{id}/certificates:bulk",                ...issue, suspendable: true, grows: true, limit: "admin_sign", bodyBytesMax: 67_108_864, stepUp: "cert.issue_bulk" },
   "cert.lint":            { route: "POST /api/lint",                                     needs: "read", on: "any" },
   "cert.validate":        { route: "POST /api/validate",                                 needs: "read", on: "any" },
   "csr.parse":            { route: "POST /api/parse-csr",                                needs: "read", on: "any" },
@@ -91,10 +94,10 @@ export const operations = {
   "dns.tlsa":              { route: "GET /api/ca/{id}/dns-records/tlsa",                 ...read },
 
   // revocation
-  "cert.revoke":           { route: "POST /api/ca/{id}/revoke",                          ...issue, limit: "exempt" },
-  "cert.suspend":          { route: "POST /api/ca/{id}/certificates/{serial}:suspend",   ...issue, limit: "exempt" },
-  "cert.release":          { route: "POST /api/ca/{id}/certificates/{serial}:release",   ...issue, limit: "exempt" },
-  "cert.revoke_bulk":      { route: "POST /api/ca/{id}/revocations:bulk",                ...manage, limit: "exempt", bodyBytesMax: 16_777_216, takesTwo: "revocation.bulk" },
+  "cert.revoke":           { route: "POST /api/ca/{id}/revoke",                          ...issue, limit: "exempt", stepUp: "cert.revoke" },
+  "cert.suspend":          { route: "POST /api/ca/{id}/certificates/{serial}:suspend",   ...issue, limit: "exempt", stepUp: "cert.revoke" },
+  "cert.release":          { route: "POST /api/ca/{id}/certificates/{serial}:release",   ...issue, limit: "exempt", stepUp: "cert.revoke" },
+  "cert.revoke_bulk":      { route: "POST /api/ca/{id}/revocations:bulk",                ...manage, limit: "exempt", bodyBytesMax: 16_777_216, takesTwo: "revocation.bulk", stepUp: "cert.revoke_bulk" },
   "revocation.list":       { route: "GET /api/ca/{id}/revoked",                          ...read },
   "crl.read":              { route: "GET /api/ca/{id}/crl",                              needs: "pub", limit: "crl" },
   "crl.delta":             { route: "GET /api/ca/{id}/crl/delta",                        needs: "pub", limit: "crl" },
@@ -126,21 +129,29 @@ export const operations = {
 
   // access
   "session.list":          { route: "GET /api/sessions",                                 needs: "session:manage", on: "platform" },
-  "session.end":           { route: "DELETE /api/sessions/{id}",                         needs: "session:manage", on: "platform", writes: true, action: "auth.logout" },
+  "session.end":           { route: "DELETE /api/sessions/{id}",                         needs: "session:manage", on: "platform", writes: true, action: "auth.logout", stepUp: "session.end" },
   "token.list":            { route: "GET /api/tokens",                                   needs: "token:manage", on: "any" },
-  "token.create":          { route: "POST /api/tokens",                                  needs: "token:manage", on: "tenant", writes: true, grows: true, takesTwo: "token.create" },
+  "token.create":          { route: "POST /api/tokens",                                  needs: "token:manage", on: "tenant", writes: true, grows: true, takesTwo: "token.create", stepUp: "token.create" },
   "token.revoke":          { route: "DELETE /api/tokens/{id}",                           needs: "any", writes: true },
+
+  // passkeys
+  "webauthn.register_begin": { route: "POST /auth/webauthn/register/begin",              needs: "any", writes: true, action: "webauthn.register" },
+  "webauthn.register":     { route: "POST /auth/webauthn/register/finish",               needs: "any", writes: true, grows: true },
+  "webauthn.step_up_begin": { route: "POST /auth/webauthn/stepup/begin",                 needs: "any" },
+  "webauthn.step_up":      { route: "POST /auth/webauthn/stepup/finish",                 needs: "any", writes: true, action: "auth.step_up" },
+  "webauthn.list":         { route: "GET /auth/webauthn/credentials",                    needs: "any" },
+  "webauthn.remove":       { route: "DELETE /auth/webauthn/credentials/{id}",            needs: "any", writes: true, stepUp: "webauthn.remove" },
 
   // grants
   "grant.list":            { route: "GET /api/grants",                                   needs: "grant:manage", on: "ca", by: "resource" },
-  "resource.grant":        { route: "POST /api/grants",                                  needs: "grant:manage", on: "ca", by: "resource", writes: true, grows: true },
-  "resource.revoke":       { route: "DELETE /api/grants",                                needs: "grant:manage", on: "ca", by: "resource", writes: true },
+  "resource.grant":        { route: "POST /api/grants",                                  needs: "grant:manage", on: "ca", by: "resource", writes: true, grows: true, stepUp: "grant.change" },
+  "resource.revoke":       { route: "DELETE /api/grants",                                needs: "grant:manage", on: "ca", by: "resource", writes: true, stepUp: "grant.change" },
   "grant.effective":       { route: "GET /api/grants/effective",                         needs: "any" },
 
   // approvals
   "approval.list":         { route: "GET /api/approvals",                                needs: "any" },
   "approval.show":         { route: "GET /api/approvals/{id}",                           needs: "any" },
-  "approval.approve":      { route: "POST /api/approvals/{id}/approve",                  needs: "approval:approve", on: "any", writes: true, limit: "admin_sign" },
+  "approval.approve":      { route: "POST /api/approvals/{id}/approve",                  needs: "approval:approve", on: "any", writes: true, limit: "admin_sign", stepUp: "approval.approve" },
   "approval.reject":       { route: "POST /api/approvals/{id}/reject",                   needs: "any", writes: true },
   "approval.retry":        { route: "POST /api/approvals/{id}/retry",                    needs: "any", writes: true, limit: "admin_sign" },
   "approval.transcript":   { route: "GET /api/approvals/{id}/transcript",                needs: "approval:read", on: "any" },
@@ -151,10 +162,10 @@ export const operations = {
   "event.verify":          { route: "GET /api/events/verify",                            needs: "audit:read", on: "platform" },
   "access_log.list":       { route: "GET /api/access-log",                               needs: "audit:read", on: "platform" },
   "blocked_key.list":      { route: "GET /api/blocked-keys",                             needs: "read", on: "any" },
-  "key.block":             { route: "POST /api/blocked-keys",                            needs: "ca:manage", on: "platform", writes: true },
-  "key.unblock":           { route: "DELETE /api/blocked-keys/{id}",                     needs: "ca:manage", on: "platform", writes: true },
+  "key.block":             { route: "POST /api/blocked-keys",                            needs: "ca:manage", on: "platform", writes: true, stepUp: "key.block" },
+  "key.unblock":           { route: "DELETE /api/blocked-keys/{id}",                     needs: "ca:manage", on: "platform", writes: true, stepUp: "key.block" },
   "kek.show":              { route: "GET /api/kek",                                      needs: "hsm:manage", on: "platform" },
-  "kek.rotate":            { route: "POST /api/kek/rotate",                              needs: "hsm:manage", on: "platform", writes: true, takesTwo: "kek.rotate" },
+  "kek.rotate":            { route: "POST /api/kek/rotate",                              needs: "hsm:manage", on: "platform", writes: true, takesTwo: "kek.rotate", stepUp: "kek.rotate" },
   "inventory.keys":        { route: "GET /api/inventory/keys",                           needs: "hsm:manage", on: "platform" },
   "hsm.info":              { route: "GET /api/hsm/info",                                 needs: "read", on: "any" },
 } as const satisfies Record<string, Operation>;

@@ -13,6 +13,7 @@ import { bulkReads } from "./memory-bulk.ts";
 import { bulkRevocationReads } from "./memory-bulk-revocations.ts";
 import { envelopeReads } from "./memory-envelopes.ts";
 import { grantReads } from "./memory-grants.ts";
+import { passkeyReads } from "./memory-passkeys.ts";
 import { keyCheckReads } from "./memory-key-checks.ts";
 import { tenantReads } from "./memory-tenants.ts";
 import { presignedReads } from "./memory-presigned.ts";
@@ -255,6 +256,7 @@ function accessReads(state: MemoryState): Reads["access"] {
         after,
       ),
     ...grantReads(state),
+    ...passkeyReads(state),
     activeTokens: async (now) =>
       all().filter((token) => token.revokedAt === undefined && (token.expiresAt ?? now + 1) > now)
         .length,

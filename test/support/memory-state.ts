@@ -4,7 +4,7 @@ import { type AuditEvent, type ChainHead, genesis } from "#core/audit/chain.ts";
 import type { LedgerEntry } from "#core/audit/ledger.ts";
 import type { CaId, Serial } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
-import type { ApiTokenRecord, GrantRecord } from "#domain/access/store.ts";
+import type { ApiTokenRecord, GrantRecord, PasskeyRecord } from "#domain/access/store.ts";
 import type { ApprovalRecord } from "#domain/approvals/store.ts";
 import type { CaRecord, CrossSignFacts, Page, PageKey } from "#domain/authorities/store.ts";
 import type { BulkItem, BulkOperation } from "#domain/certificates/bulk-store.ts";
@@ -65,6 +65,7 @@ export interface MemoryState {
   readonly sealedValues: Map<string, SealedValue>;
   readonly tokens: Map<string, ApiTokenRecord>;
   readonly tenants: Map<string, TenantRecord>;
+  readonly passkeys: Map<string, PasskeyRecord>;
   readonly grants: Map<string, GrantRecord>;
   readonly approvals: Map<string, ApprovalRecord>;
   /** Ids whose operation was done. */

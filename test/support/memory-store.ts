@@ -17,6 +17,7 @@ import { bulkRevocationWrites } from "./memory-bulk-revocations.ts";
 import { crlWrites } from "./memory-crls.ts";
 import { envelopeWrites } from "./memory-envelopes.ts";
 import { grantWrites } from "./memory-grants.ts";
+import { passkeyWrites } from "./memory-passkeys.ts";
 import { keyCheckWrites } from "./memory-key-checks.ts";
 import { forgetPresigned, presignedWrites } from "./memory-presigned.ts";
 import { memoryReads } from "./memory-reads.ts";
@@ -299,6 +300,7 @@ function accessWrites(state: MemoryState): Unit["access"] {
       return revoked;
     },
     ...grantWrites(state),
+    ...passkeyWrites(state),
     touchToken: async (id, at, ip) => {
       const token = state.tokens.get(id);
       if (token) state.tokens.set(id, { ...token, lastUsedAt: at, lastUsedIp: ip });
@@ -350,7 +352,7 @@ const emptyState = (): MemoryState => ({
   ...{ precertificates: new Map(), inclusions: new Map(), logHeads: new Map() },
   ...{ kekVersions: new Map(), sealedValues: new Map() },
   ...{ events: new Map(), ledger: new Map(), values: new Map(), counters: new Map() },
-  grants: new Map(),
+  ...{ grants: new Map(), passkeys: new Map() },
   approvals: new Map(),
   approvalEffects: new Map(),
   tenants: new Map([["default", { ...defaultRow }]]),

@@ -1,10 +1,11 @@
-/** API tokens, and beside them grants, in the database. */
+/** API tokens, and beside them grants and passkeys, in the database. */
 
 import { and, desc, eq, gt, isNull, or, sql } from "drizzle-orm";
 
 import type { AccessReads, AccessWrites, ApiTokenRecord } from "#domain/access/store.ts";
 import { within } from "./cas.ts";
 import { grantReads, grantWrites } from "./grants.ts";
+import { passkeyReads, passkeyWrites } from "./passkeys.ts";
 import { counted, inserter, olderThan, pageOf, type Session } from "./session.ts";
 
 /** Tokens as last committed; lists newest first. */
@@ -33,6 +34,7 @@ export function accessReads(session: Session): AccessReads {
       return pageOf(found.map(record), limit, sum?.total ?? 0, keyOf);
     },
     ...grantReads(session),
+    ...passkeyReads(session),
     activeTokens: async (now) => {
       const alive = or(isNull(t.tokens.expiresAt), gt(t.tokens.expiresAt, now));
       const active = and(isNull(t.tokens.revokedAt), alive);
@@ -64,6 +66,7 @@ export function accessWrites(session: Session): AccessWrites {
       return (await db.update(t.tokens).set(set).where(living).returning()).map(record);
     },
     ...grantWrites(session),
+    ...passkeyWrites(session),
     touchToken: async (id, at, ip) => {
       await db.update(t.tokens).set({ lastUsedAt: at, lastUsedIp: ip }).where(eq(t.tokens.id, id));
     },

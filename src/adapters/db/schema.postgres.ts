@@ -37,6 +37,7 @@ export const {
   tenants,
   tenantCounts,
   grants,
+  passkeys,
   approvals,
   approvalDecisions,
   approvalEffects,

@@ -10,6 +10,7 @@ import { counterTables } from "./schema-counts.ts";
 import { crlTables } from "./schema-crls.ts";
 import { envelopeTables } from "./schema-envelopes.ts";
 import { keyCheckTables } from "./schema-key-checks.ts";
+import { passkeyTables } from "./schema-passkeys.ts";
 import { tenantTables } from "./schema-tenants.ts";
 import { presignedTables } from "./schema-presigned.ts";
 import { transparencyTables } from "./schema-transparency.ts";
@@ -27,7 +28,7 @@ export function defineTables(k: Kit) {
     ...counterTables(k),
     ...transparencyTables(k),
     ...envelopeTables(k),
-    tokens: tokensTable(k),
+    ...{ tokens: tokensTable(k), ...passkeyTables(k) },
     ...{ ...tenantTables(k), ...approvalTables(k) },
     ...{ events: eventsTable(k), ledger: ledgerTable(k), openIntents: openIntentsTable(k) },
     ...{ heads: headsTable(k), accessLog: accessLogTable(k), migrations: migrationsTable(k) },

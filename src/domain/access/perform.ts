@@ -22,6 +22,7 @@ import {
 import { type GrantSource, noGrants } from "./grants.ts";
 import { Rights } from "./rights.ts";
 import { type Asked, bodyTenant, decide, namedCa, type Scope, scopeOf } from "./scope.ts";
+import { type RequireStepUp, stepUpDenial } from "./step-up.ts";
 
 /** Runs one operation for one caller; throws a `Problem` for every refusal. */
 export type Perform = (call: Call, handler: Handler) => Promise<Answer | RawAnswer>;
@@ -35,6 +36,8 @@ export interface PipelineDeps {
   readonly onDecision: (capability: Capability, allowed: boolean) => void;
   /** Absent: the configuration grants nothing. */
   readonly grants?: GrantSource;
+  /** Step 6; absent: nobody has a passkey. */
+  readonly stepUp?: RequireStepUp;
   /** Step 8; absent: nothing takes two. */
   readonly gate?: Gate;
 }
@@ -92,6 +95,9 @@ async function gated(
   if (row.suspendable && scope.tenant !== undefined) {
     requireActive(await deps.store.read.tenants.named(scope.tenant));
   }
+
+  // 6. What a person in a session confirms with a passkey.
+  if (row.stepUp !== undefined) deps.stepUp?.(row.stepUp, origin);
 
   // 7. Query, path and body; existence and state of what they name is for the handler.
   const allowed: Authorized<never, never, never> = {
@@ -169,6 +175,14 @@ async function recordDenial(
   problem: Problem,
 ): Promise<void> {
   const { call } = asked;
+  if (problem.code === "step_up_required") {
+    const now = deps.clock.now();
+    const { operation } = problem.facts;
+    await deps.store.atomically(async (tx) => {
+      await tx.audit.appendEvent(stepUpDenial(origin, { operation: String(operation) }), now);
+    });
+    return;
+  }
   const action = actionOf(call.operation);
   if (action === undefined) return;
   const object = await objectOf(asked);

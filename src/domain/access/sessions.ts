@@ -103,6 +103,15 @@ export class Sessions {
     return this.#entry(digest)?.[1];
   }
 
+  /** The session of this digest has confirmed who uses it, until then; gives false when it has ended meanwhile. */
+  stepUp(digest: string, until: Instant): boolean {
+    this.sweep();
+    const entry = this.#entry(digest);
+    if (entry === undefined) return false;
+    this.#live.set(entry[0], { ...entry[1], stepUpUntil: until });
+    return true;
+  }
+
   /** Newest first, ties broken by digest. */
   page(limit: number, after?: PageKey): Page<Session> {
     this.sweep();

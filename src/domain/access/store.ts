@@ -1,4 +1,4 @@
-/** How API tokens, and grants on single CAs, are remembered. */
+/** How API tokens, passkeys, and grants on single CAs, are remembered. */
 
 import type { Reach } from "#core/access/principal.ts";
 import type { GrantRole, Role } from "#core/access/roles.ts";
@@ -50,7 +50,29 @@ export interface GrantRecord extends Grantee {
 /** What makes two grants the same one. */
 export type GrantIdentity = Pick<GrantRecord, "ca" | "type" | "id" | "role" | "scope">;
 
+/** A passkey of a person, to confirm with; it logs nobody in. */
+export interface PasskeyRecord {
+  /** The credential id its authenticator chose, in unpadded base64url. */
+  readonly id: string;
+  /** Whose it is: the subject of the sessions it confirms. */
+  readonly subject: string;
+  readonly name: string;
+  /** A COSE_Key (RFC 9052 §7) as the authenticator wrote it. */
+  readonly publicKey: Uint8Array;
+  /** The last signature counter received; 0 where the authenticator counts nothing. */
+  readonly signCount: number;
+  readonly createdAt: Instant;
+  readonly lastUsedAt: Instant | undefined;
+}
+
+/** One use of a passkey. */
+export interface PasskeyUse extends Pick<PasskeyRecord, "id" | "subject" | "signCount"> {
+  readonly at: Instant;
+}
+
 export interface AccessReads {
+  /** The passkeys of a person, oldest first. */
+  passkeysOf(subject: string): Promise<readonly PasskeyRecord[]>;
   tokenByHash(hash: string): Promise<ApiTokenRecord | undefined>;
   tokenById(id: string): Promise<ApiTokenRecord | undefined>;
   /** Newest first. */
@@ -67,6 +89,16 @@ export interface AccessReads {
 }
 
 export interface AccessWrites {
+  passkeysOf(subject: string): Promise<readonly PasskeyRecord[]>;
+  /** Gives false when a passkey of this id is known already, whoever has it. */
+  insertPasskey(passkey: PasskeyRecord): Promise<boolean>;
+  /**
+   * Remembers a use with the counter that came with it. `counter`: it did not grow, and one of the two is not zero
+   * (WebAuthn Level 3 §7.2 step 22); nothing is changed then. `gone`: this person has no such passkey.
+   */
+  usePasskey(use: PasskeyUse): Promise<"used" | "counter" | "gone">;
+  /** Gives the passkey that is gone; undefined when this person had none of this id. */
+  removePasskey(id: string, subject: string): Promise<PasskeyRecord | undefined>;
   insertToken(token: ApiTokenRecord): Promise<void>;
   /** Gives false when it was revoked before. */
   revokeToken(id: string, at: Instant, by: string): Promise<boolean>;
