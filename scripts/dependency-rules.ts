@@ -39,6 +39,7 @@ const adapterPackages: Readonly<Record<string, readonly string[]>> = {
   "adapters/keys":      ["pkcs11js", ...asn1],
   "adapters/network":   ["oslo"],
   "adapters/telemetry": ["prom-client"],
+  "adapters/webauthn":  ["@simplewebauthn/server"],
 };
 
 /** Files whose permissions differ from their layer's, each for one reason. */

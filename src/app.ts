@@ -260,6 +260,7 @@ function frontDoor(opened: Opened, rooms: Rooms) {
   const clock = systemClock;
   const perform = pipeline({
     ...{ store, clock, hasRoom: () => opened.space.enough, grants: governance.grants },
+    ...(access.requireStepUp && { stepUp: access.requireStepUp }),
     gate: fourEyes.gate,
     onDecision: (action, allowed) => {
       const decision = allowed ? "allow" : "deny";

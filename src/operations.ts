@@ -136,7 +136,7 @@ export const operations = {
 
   // passkeys
   "webauthn.register_begin": { route: "POST /auth/webauthn/register/begin",              needs: "any", writes: true, action: "webauthn.register" },
-  "webauthn.register":     { route: "POST /auth/webauthn/register/finish",               needs: "any", writes: true, grows: true },
+  "webauthn.register":     { route: "POST /auth/webauthn/register/finish",               needs: "any", writes: true },
   "webauthn.step_up_begin": { route: "POST /auth/webauthn/stepup/begin",                 needs: "any" },
   "webauthn.step_up":      { route: "POST /auth/webauthn/stepup/finish",                 needs: "any", writes: true, action: "auth.step_up" },
   "webauthn.list":         { route: "GET /auth/webauthn/credentials",                    needs: "any" },

@@ -2,6 +2,7 @@
 
 import type { eventJson } from "#api/audit.ts";
 import type { ListEnvelope } from "#api/pages.ts";
+import type { passkeyJson } from "#api/passkeys.ts";
 
 /** One page of a collection. */
 export interface Listed<Item> extends ListEnvelope {
@@ -53,6 +54,40 @@ export interface LiveSession {
   readonly last_seen_at: string;
   readonly expires_at: string;
   readonly current: boolean;
+}
+
+/** A passkey as its owner sees it. */
+export type Passkey = Omit<ReturnType<typeof passkeyJson>, "last_used_at"> & {
+  readonly last_used_at?: string;
+};
+
+/** What a browser makes a passkey from; octets are in unpadded base64url. */
+export interface CreationOptions {
+  readonly challenge: string;
+  readonly rp: { readonly id: string; readonly name: string };
+  readonly user: { readonly id: string; readonly name: string; readonly displayName: string };
+  readonly pubKeyCredParams: readonly { readonly type: "public-key"; readonly alg: number }[];
+  readonly excludeCredentials: readonly NamedPasskey[];
+  readonly authenticatorSelection: {
+    readonly userVerification: "required" | "preferred";
+    readonly residentKey: "preferred";
+  };
+  readonly timeout: number;
+  readonly attestation: "none";
+}
+
+/** What a browser lets a passkey sign. */
+export interface RequestOptions {
+  readonly challenge: string;
+  readonly rpId: string;
+  readonly allowCredentials: readonly NamedPasskey[];
+  readonly userVerification: "required" | "preferred";
+  readonly timeout: number;
+}
+
+export interface NamedPasskey {
+  readonly type: "public-key";
+  readonly id: string;
 }
 
 export interface Ca {
@@ -110,6 +145,12 @@ export interface Answers {
   "auth.logout": { readonly status: string };
   "session.list": Listed<LiveSession>;
   "session.end": { readonly status: string };
+  "webauthn.list": Listed<Passkey>;
+  "webauthn.register_begin": CreationOptions;
+  "webauthn.register": { readonly id: string };
+  "webauthn.step_up_begin": RequestOptions;
+  "webauthn.step_up": { readonly step_up_until: string };
+  "webauthn.remove": { readonly status: string };
   "ca.list": Listed<Ca>;
   "ca.show": Ca;
   "crl.status": CrlStatus;

@@ -9,6 +9,8 @@ export interface Refusal {
   readonly code: string;
   readonly sentence: string;
   readonly requestId: string;
+  /** What is to be confirmed with a passkey first, where that is what was missing. */
+  readonly operation?: string;
 }
 
 export type Reply<Answer> =
@@ -30,10 +32,26 @@ export type Credential =
       readonly csrfToken: string;
       /** Told when the server no longer knows the session. */
       readonly onEnd: () => void;
+      /** Has the person confirm with a passkey; false when that came to nothing. */
+      readonly confirm: (operation: string) => Promise<boolean>;
     };
 
-/** Asks for one operation; without a credential for a public one, whose cookies go along only where it is about them. */
+/** Asks for one operation, again once the person has confirmed it where the server wants that. Without a credential for a public one, whose cookies go along only where it is about them. */
 export async function ask<Name extends keyof Answers>(
+  name: Name,
+  question: Question,
+  credential: Credential | undefined,
+  signal: AbortSignal,
+): Promise<Reply<Answers[Name]>> {
+  const reply = await askOnce(name, question, credential, signal);
+  if (reply.answered || reply.refusal.code !== "step_up_required") return reply;
+  if (credential?.kind !== "session") return reply;
+  if (!(await credential.confirm(reply.refusal.operation ?? name))) return reply;
+  // The time of the first attempt went by while the person confirmed.
+  return askOnce(name, question, credential, AbortSignal.timeout(30_000));
+}
+
+async function askOnce<Name extends keyof Answers>(
   name: Name,
   question: Question,
   credential: Credential | undefined,
@@ -59,8 +77,11 @@ export async function ask<Name extends keyof Answers>(
     // The server's answers are held against the contract by its own tests; `Answers` says the same.
     return { answered: true, answer: told as Answers[Name] };
   }
-  if (response.status === 401 && credential?.kind === "session") credential.onEnd();
-  return { answered: false, refusal: refusalOf(response.status, told) };
+  const refusal = refusalOf(response.status, told);
+  // A passkey that was not accepted ends no session.
+  const ended = refusal.status === 401 && refusal.code !== "step_up_failed";
+  if (ended && credential?.kind === "session") credential.onEnd();
+  return { answered: false, refusal };
 }
 
 /** The address of an operation, for links and for `ask`. */
@@ -97,5 +118,6 @@ function refusalOf(status: number, body: unknown): Refusal {
     code: word(said.code, "unreadable"),
     sentence: word(said.error, `The server answered ${status} without saying why.`),
     requestId: word(said.request_id, ""),
+    ...(typeof said.operation === "string" ? { operation: said.operation } : {}),
   };
 }

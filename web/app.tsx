@@ -4,9 +4,11 @@ import { useEffect, useState } from "preact/hooks";
 import { CaPage } from "#web/pages/ca.tsx";
 import { CasPage } from "#web/pages/cas.tsx";
 import { EventsPage } from "#web/pages/events.tsx";
+import { PasskeysPage } from "#web/pages/passkeys.tsx";
 import { SessionsPage } from "#web/pages/sessions.tsx";
 import { StatusPage } from "#web/pages/status.tsx";
 import { LogIn } from "#web/ui/log-in.tsx";
+import { StepUpDialog, useConfirmation } from "#web/ui/step-up.tsx";
 import type { Credential } from "./api.ts";
 import { useLogin } from "./login.ts";
 import { hashOf, parseRoute, type Route } from "./routes.ts";
@@ -14,7 +16,12 @@ import { hashOf, parseRoute, type Route } from "./routes.ts";
 /** The whole console. What proves who one is lives in this component and goes with the tab. */
 export function App() {
   const route = useRoute();
-  const { state, opened, tokenGiven, logOut } = useLogin();
+  const { asking, confirm } = useConfirmation();
+  const { state, opened, tokenGiven, logOut } = useLogin(confirm);
+  useEffect(() => {
+    // Whoever is out confirms nothing any more, and the next one was not asked.
+    if (state.kind === "out") asking?.settle(false);
+  }, [state.kind, asking]);
   return (
     <>
       <header>
@@ -39,6 +46,9 @@ export function App() {
           </span>
         )}
       </header>
+      {asking && state.kind === "in" && (
+        <StepUpDialog asking={asking} credential={state.credential} />
+      )}
       <main>
         {route.page === "status" ? (
           <StatusPage />
@@ -64,6 +74,8 @@ function Page({ route, credential }: { route: Route; credential: Credential }) {
       return <EventsPage credential={credential} />;
     case "sessions":
       return <SessionsPage credential={credential} />;
+    case "passkeys":
+      return <PasskeysPage credential={credential} />;
     case "status":
       return <StatusPage />;
   }
@@ -84,4 +96,5 @@ const places = [
   { page: "cas", name: "Certificate authorities" },
   { page: "events", name: "Audit events" },
   { page: "sessions", name: "Sessions" },
+  { page: "passkeys", name: "Passkeys" },
 ] as const;

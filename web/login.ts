@@ -18,8 +18,8 @@ export interface Login {
   readonly logOut: () => void;
 }
 
-/** Asks once whether the browser has a session, and notices when it ends. */
-export function useLogin(): Login {
+/** `confirm` is asked by what needs a passkey. Asks once whether the browser has a session, and notices when it ends. */
+export function useLogin(confirm: (operation: string) => Promise<boolean>): Login {
   const [state, setState] = useState<LoginState>({ kind: "unknown" });
   const [endsAt, setEndsAt] = useState<number>();
   const out = useCallback((notice?: string) => {
@@ -29,11 +29,11 @@ export function useLogin(): Login {
   const opened = useCallback(
     ({ user, csrf_token, expires_at }: OpenedSession) => {
       const onEnd = () => out(ended);
-      const credential = { kind: "session", csrfToken: csrf_token, onEnd } as const;
+      const credential = { kind: "session", csrfToken: csrf_token, onEnd, confirm } as const;
       setEndsAt(Date.parse(expires_at));
       setState({ kind: "in", caller: user, credential });
     },
-    [out],
+    [out, confirm],
   );
   useEffect(() => {
     const stop = new AbortController();

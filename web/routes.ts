@@ -5,13 +5,15 @@ export type Route =
   | { readonly page: "cas" }
   | { readonly page: "ca"; readonly id: string }
   | { readonly page: "events" }
-  | { readonly page: "sessions" };
+  | { readonly page: "sessions" }
+  | { readonly page: "passkeys" };
 
 /** Reads `location.hash`; what it does not know is the status page. */
 export function parseRoute(hash: string): Route {
   const [page = "", id = ""] = hash.replace(/^#\/?/, "").split("/");
   if (page === "cas") return id === "" ? { page: "cas" } : { page: "ca", id: decoded(id) };
-  return page === "events" || page === "sessions" ? { page } : { page: "status" };
+  const known = page === "events" || page === "sessions" || page === "passkeys";
+  return known ? { page } : { page: "status" };
 }
 
 /** The address of a page, for links. */

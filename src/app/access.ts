@@ -2,7 +2,9 @@
 
 import type { Passwords } from "#adapters/passwords.ts";
 import type { Metrics } from "#adapters/telemetry/families.ts";
+import { passkeyAlgorithms, WebAuthn } from "#adapters/webauthn.ts";
 import type { LoginConfig } from "#api/logins.ts";
+import type { PasskeyFeature } from "#api/passkeys.ts";
 import type { Config } from "#config/schema.ts";
 import { mappingsOf } from "#config/sections/access.ts";
 import {
@@ -14,8 +16,10 @@ import {
 import { FailedLogins } from "#domain/access/failed-logins.ts";
 import { Logins, type RoleRules } from "#domain/access/logins.ts";
 import type { OidcLogin } from "#domain/access/oidc/login.ts";
+import { Passkeys } from "#domain/access/passkeys.ts";
 import { RootAccount } from "#domain/access/root-account.ts";
 import { Sessions } from "#domain/access/sessions.ts";
+import { type RequireStepUp, stepUpGate } from "#domain/access/step-up.ts";
 import { ApiTokens } from "#domain/access/tokens.ts";
 import type { Clock, Log, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
@@ -31,6 +35,9 @@ export interface Access {
   readonly failedLogins: FailedLogins;
   readonly cookies: Cookies;
   readonly loginConfig: LoginConfig;
+  /** Undefined while `auth.webauthn` is off, and then nobody is asked for one. */
+  readonly passkeys: PasskeyFeature | undefined;
+  readonly requireStepUp: RequireStepUp | undefined;
   /** Undefined while nobody can log in at a provider. */
   readonly oidcLogin: OidcLogin | undefined;
   /** Puts `rbac` of another configuration into force, also for those who are logged in (RLD-4). */
@@ -86,6 +93,7 @@ export function openAccess(ground: AccessGround): Access {
   });
   return {
     ...{ authenticate: authenticator(inOrder), tokens, sessions, logins, failedLogins },
+    ...openPasskeys(ground, sessions),
     cookies: new Cookies({ name: session.cookie_name, insecure: session.insecure }),
     ...{ loginConfig: loginConfigOf(config), oidcLogin: providers.login },
     reload: async (next) => {
@@ -94,6 +102,23 @@ export function openAccess(ground: AccessGround): Access {
       if (ended.length > 0) log.write("info", "sessions_left_without_role", { digests: ended });
     },
   };
+}
+
+/** Passkeys, and the gate that asks for them. */
+function openPasskeys(ground: AccessGround, sessions: Sessions) {
+  const { enabled, rp_id, ...settings } = ground.config.auth.webauthn;
+  // V-8 has made sure that an enabled block has it.
+  if (!enabled || rp_id === undefined) return { passkeys: undefined, requireStepUp: undefined };
+  const { store, clock, random } = ground;
+  const requireStepUp = stepUpGate(clock, settings.step_up_operations);
+  const { origins, user_verification: userVerification } = settings;
+  const service = new Passkeys({
+    ...{ store, clock, random, sessions, requireStepUp },
+    checks: new WebAuthn({ rpId: rp_id, origins, userVerification }),
+    stepUpSeconds: settings.step_up_ttl_minutes * 60,
+  });
+  const shown = { rpId: rp_id, rpName: settings.rp_name, userVerification };
+  return { passkeys: { service, ...shown, algorithms: passkeyAlgorithms }, requireStepUp };
 }
 
 /** More people than any one process serves, and more guessing addresses than are worth telling apart. */
@@ -110,7 +135,7 @@ function loginConfigOf({ oidc, auth }: Config): LoginConfig {
   const { issuer_url, client_id } = login ? auth.oidc : oidc;
   return {
     ...{ oidc_enabled: oidc.issuer_url !== undefined, oidc_login_enabled: login },
-    ...{ password_login: true, ldap_login: false, webauthn_enabled: false },
+    ...{ password_login: true, ldap_login: false, webauthn_enabled: auth.webauthn.enabled },
     ...(issuer_url === undefined ? {} : { issuer_url }),
     ...(client_id === undefined ? {} : { client_id }),
   };

@@ -24,6 +24,7 @@ import { pinningHandlers } from "#api/pinning.ts";
 import { loginHandlers } from "#api/logins.ts";
 import { oidcHandlers } from "#api/oidc.ts";
 import { lintHandlers } from "#api/lint.ts";
+import { passkeyHandlers } from "#api/passkeys.ts";
 import { preflightHandlers } from "#api/preflight.ts";
 import { profileHandlers } from "#api/profiles.ts";
 import { sessionHandlers } from "#api/sessions.ts";
@@ -125,6 +126,7 @@ function peopleHandlers({ config, store, clock, access, governance }: HandlerGro
   return {
     ...accessHandlers({ store, clock, ...access }),
     ...sessionHandlers(access),
+    ...passkeyHandlers(access),
     ...oidcHandlers({ clock, ...access }),
     ...loginHandlers({
       clock,

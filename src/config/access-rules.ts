@@ -12,6 +12,7 @@ export function accessFaults({ oidc, auth, rbac, tenants }: Config): readonly Fa
   return [
     ...bearerFaults(oidc),
     ...(auth.oidc.enabled ? oidcFaults(auth.oidc) : []),
+    ...(auth.webauthn.enabled ? webauthnFaults(auth.webauthn) : []),
     ...rbac.grants.flatMap(grantFaults),
     ...tenantFaults(tenants),
   ];
@@ -32,6 +33,16 @@ function oidcFaults(block: Config["auth"]["oidc"]): readonly Fault[] {
     faults.push(fault("auth.oidc.scopes", "Must have openid, or the provider says not who it is."));
   }
   return [...faults, ...mappingFaults("auth.oidc.role_mappings", block.role_mappings)];
+}
+
+/** Browsers give passkeys only to pages whose host is the domain or lies in it. */
+function webauthnFaults({ rp_id, origins }: Config["auth"]["webauthn"]): readonly Fault[] {
+  const why = "because auth.webauthn.enabled is true.";
+  const unset = origins.length === 0 ? [fault("auth.webauthn.origins", `Must be set, ${why}`)] : [];
+  if (rp_id === undefined) return [fault("auth.webauthn.rp_id", `Must be set, ${why}`), ...unset];
+  const outside = origins.findIndex((one) => !`.${new URL(one).hostname}`.endsWith(`.${rp_id}`));
+  if (outside === -1) return unset;
+  return [fault(`auth.webauthn.origins[${outside}]`, `Its host must be ${rp_id} or end in it.`)];
 }
 
 function grantFaults({ resource, role, users, groups }: GrantSetting, index: number) {

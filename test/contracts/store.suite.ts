@@ -12,6 +12,7 @@ import { bulkRevocationContract } from "./store-bulk-revocations.suite.ts";
 import { crlContract } from "./store-crls.suite.ts";
 import { envelopeContract } from "./store-envelopes.suite.ts";
 import { keyCheckContract } from "./store-key-checks.suite.ts";
+import { passkeyContract } from "./store-passkeys.suite.ts";
 import { presignedContract } from "./store-presigned.suite.ts";
 import { supersededContract } from "./store-superseded.suite.ts";
 import { approvalContract } from "./store-approvals.suite.ts";
@@ -54,6 +55,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     envelopeContract(given);
     tenantContract(given);
     approvalContract(given);
+    passkeyContract(given);
     presignedContract(given);
     audit(given);
     units(given);

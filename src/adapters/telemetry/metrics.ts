@@ -46,6 +46,7 @@ export const metricTable = {
   pki_authz_decisions_total:             { type: "counter",   help: "Authorization decisions by capability.",    labels: { action: capabilities, decision: ["allow", "deny"] } },
   pki_auth_logins_total:                 { type: "counter",   help: "Logins by method and outcome.",             labels: { method: ["oidc", "password", "ldap", "mtls"], result: outcomes } },
   pki_auth_logouts_total:                { type: "counter",   help: "Sessions ended by their owner or by an admin.", labels: {} },
+  pki_auth_step_ups_total:               { type: "counter",   help: "Confirmations with a passkey, and what was refused for want of one.", labels: { result: ["success", "denied"] } },
   pki_auth_sessions_active:              { type: "gauge",     help: "Live sessions of this process.",            labels: {} },
   pki_auth_token_operations_total:       { type: "counter",   help: "API tokens created and revoked.",           labels: { operation: ["create", "revoke"], result: outcomes } },
   pki_auth_token_verifications_total:    { type: "counter",   help: "API tokens presented, by outcome.",         labels: { result: ["success", "expired", "revoked", "unknown", "error"] } },

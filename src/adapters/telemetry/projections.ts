@@ -18,6 +18,12 @@ function countEvent(metrics: Metrics, event: AuditEvent): void {
   if (token !== undefined) {
     metrics.count("pki_auth_token_operations_total", { operation: token, result });
   }
+  if (event.action === "auth.step_up") {
+    metrics.count("pki_auth_step_ups_total", { result: "success" });
+  }
+  if (event.action === "auth.step_up_denied") {
+    metrics.count("pki_auth_step_ups_total", { result: "denied" });
+  }
   const certificate = certificateOperation(event);
   if (certificate !== undefined) {
     metrics.count("pki_certificates_total", { operation: certificate, result });

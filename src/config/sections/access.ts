@@ -12,10 +12,12 @@ import {
   reloadable,
   secret,
   text,
+  word,
 } from "#config/fields.ts";
-import { checkedText, oneWord, textual } from "#config/kinds.ts";
+import { checkedText, dnsName, oneWord, textual } from "#config/kinds.ts";
 import { maybeDerived, section, type Values } from "#config/section.ts";
 import { parseRole, type Role, roles } from "#core/access/roles.ts";
+import { configurableStepUps, usualStepUps } from "#core/access/step-up.ts";
 
 import { grants } from "./tenants.ts";
 
@@ -66,6 +68,16 @@ export const oidc = section("Tokens of an OpenID provider", {
   redirect_url: anyUrl("Address the provider sends browsers back to; for `auth.oidc`."),
 });
 
+/** An origin as browsers write it: compared letter by letter. */
+const origin = checkedText("origin", "https://pki.example.com", (value) => {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  const secure =
+    url?.protocol === "https:" || (url?.protocol === "http:" && url.hostname === "localhost");
+  return secure && url?.origin === value
+    ? undefined
+    : "Must be an origin as browsers write it: https://host, with a port unless it is 443, and nothing after.";
+});
+
 /** One row of `role_mappings`. */
 const roleMapping = {
   claim: text("Claim that is looked at; `groups_claim` when absent."),
@@ -114,6 +126,26 @@ export const auth = section("Authentication", {
     groups_claim: text("Claim that holds the groups of a person.", "groups"),
     role_mappings: items("Roles by what claims hold, beside those of `rbac`.", roleMapping),
     allow_zero_role: flag("Let in people who have no role.", false),
+  }),
+  webauthn: section("Confirming with a passkey", {
+    enabled: flag("Ask people in a session to confirm some operations with a passkey.", false),
+    rp_id: field("Domain the passkeys are for: the console's host, or one it lies in.", dnsName),
+    rp_name: text("Name browsers show.", "pkid"),
+    origins: list("Origins of the console.", origin, []),
+    user_verification: word(
+      "Whether authenticators must verify the person, by PIN or finger, or need only be touched.",
+      ["required", "preferred"],
+      "required",
+    ),
+    step_up_ttl_minutes: count("Minutes for which one confirmation counts.", 5, {
+      min: 1,
+      max: 1440,
+    }),
+    step_up_operations: list(
+      "What is confirmed, by name; registering a further passkey and removing one always are.",
+      oneWord(configurableStepUps),
+      [...usualStepUps],
+    ),
   }),
   api_tokens: section("API tokens", {
     max_lifetime_days: count(

@@ -1,0 +1,152 @@
+/** Checks what authenticators answer, by WebAuthn Level 3 §7. */
+
+import { verifyAuthenticationResponse, verifyRegistrationResponse } from "@simplewebauthn/server";
+import {
+  decodeAttestationObject,
+  isoCBOR,
+  parseAuthenticatorData,
+} from "@simplewebauthn/server/helpers";
+
+import { sha256 } from "#core/crypto.ts";
+import {
+  type Assertion,
+  type AttestedKey,
+  base64url,
+  type CeremonyFault,
+  type PasskeyChecks,
+  type Refused,
+} from "#domain/access/ceremonies.ts";
+
+export interface RelyingParty {
+  readonly rpId: string;
+  /** Exactly as browsers write them. */
+  readonly origins: readonly string[];
+  readonly userVerification: "required" | "preferred";
+}
+
+/** COSE algorithms of passkeys: ES256, EdDSA, RS256. */
+export const passkeyAlgorithms: readonly number[] = [-7, -8, -257];
+
+/**
+ * The checks. What has a reason of its own is looked at first, in order; the library then checks all of it again, and the
+ * signature.
+ */
+export class WebAuthn implements PasskeyChecks {
+  readonly #party: RelyingParty;
+
+  constructor(party: RelyingParty) {
+    this.#party = party;
+  }
+
+  readonly attested: PasskeyChecks["attested"] = async (answer, challenge) => {
+    try {
+      const authData = authDataOf(answer);
+      const fault = this.#fault("webauthn.create", answer, authData, challenge);
+      if (fault !== undefined) return refused(fault);
+      const { verified, registrationInfo } = await verifyRegistrationResponse({
+        ...{ response: registration(answer, authData), ...this.#expected(challenge) },
+        supportedAlgorithmIDs: [...passkeyAlgorithms],
+      });
+      const credential = verified ? registrationInfo?.credential : undefined;
+      if (credential === undefined || credential.id !== answer.id) return refused("credential");
+      const { publicKey, counter } = credential;
+      return { accepted: true, publicKey: new Uint8Array(publicKey), signCount: counter };
+    } catch {
+      return refused("credential"); // The library throws for what it does not accept, and so does what reads CBOR.
+    }
+  };
+
+  readonly asserted: PasskeyChecks["asserted"] = async (answer, challenge, publicKey) => {
+    try {
+      const authData = bytesOf(answer.authenticatorData);
+      const fault = this.#fault("webauthn.get", answer, authData, challenge);
+      if (fault !== undefined) return refused(fault);
+      const { verified, authenticationInfo } = await verifyAuthenticationResponse({
+        ...{ response: authentication(answer), ...this.#expected(challenge) },
+        // Zero lets every counter pass here: it is compared where it is stored, so that no two uses pass with one.
+        credential: { id: answer.id, publicKey: new Uint8Array(publicKey), counter: 0 },
+      });
+      if (!verified) return refused("signature");
+      return { accepted: true, signCount: authenticationInfo.newCounter };
+    } catch {
+      return refused("signature"); // As above.
+    }
+  };
+
+  #expected(challenge: string) {
+    const { rpId, origins, userVerification } = this.#party;
+    return {
+      ...{ expectedChallenge: challenge, expectedOrigin: [...origins], expectedRPID: rpId },
+      requireUserVerification: userVerification === "required",
+    };
+  }
+
+  #fault(
+    type: string,
+    { clientDataJson }: Pick<Assertion, "clientDataJson">,
+    authData: Uint8Array<ArrayBuffer>,
+    challenge: string,
+  ): CeremonyFault | undefined {
+    const { rpId, origins, userVerification } = this.#party;
+    const told = clientData(clientDataJson);
+    if (told.type !== type || told.challenge !== challenge) return "challenge";
+    // Never from within another site's page.
+    if (!origins.includes(String(told.origin)) || told.crossOrigin === true) return "origin";
+    const { rpIdHash, flags } = parseAuthenticatorData(authData);
+    const expected = sha256(new TextEncoder().encode(rpId));
+    if (base64url(rpIdHash) !== base64url(expected)) return "rp_id";
+    if (!flags.up || (userVerification === "required" && !flags.uv)) return "user_verification";
+    return undefined;
+  }
+}
+
+/** Members of what the browser signed; nothing of them is believed before it is compared. */
+function clientData(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const told: unknown = JSON.parse(
+      new TextDecoder("utf-8", { fatal: true }).decode(bytesOf(text)),
+    );
+    return typeof told === "object" && told !== null ? { ...told } : {};
+  } catch {
+    return {}; // No JSON holds no challenge.
+  }
+}
+
+const authDataOf = ({ attestationObject }: AttestedKey): Uint8Array<ArrayBuffer> =>
+  new Uint8Array(decodeAttestationObject(bytesOf(attestationObject)).get("authData"));
+
+/**
+ * With an empty attestation in place of whatever came: it is not asked for, proves nothing without a list of makers, and
+ * its certificates name addresses that nobody here is to call.
+ */
+function registration(
+  { id, clientDataJson }: AttestedKey,
+  authData: Uint8Array<ArrayBuffer>,
+): Parameters<typeof verifyRegistrationResponse>[0]["response"] {
+  const none = new Map<string, unknown>([
+    ["fmt", "none"],
+    ["attStmt", new Map()],
+    ["authData", authData],
+  ]);
+  // The encoder's type names what CBOR has, which text, octets and an empty map are.
+  const attestationObject = base64url(isoCBOR.encode(none as Parameters<typeof isoCBOR.encode>[0]));
+  return {
+    ...{ id, rawId: id, type: "public-key", clientExtensionResults: {} },
+    response: { clientDataJSON: clientDataJson, attestationObject },
+  };
+}
+
+const authentication = ({
+  id,
+  clientDataJson,
+  authenticatorData,
+  signature,
+}: Assertion): Parameters<typeof verifyAuthenticationResponse>[0]["response"] => ({
+  ...{ id, rawId: id, type: "public-key", clientExtensionResults: {} },
+  response: { clientDataJSON: clientDataJson, authenticatorData, signature },
+});
+
+const refused = (reason: CeremonyFault): Refused => ({ accepted: false, reason });
+
+const bytesOf = (text: string): Uint8Array<ArrayBuffer> =>
+  Uint8Array.fromBase64(text, { alphabet: "base64url" });

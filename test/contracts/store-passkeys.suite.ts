@@ -1,0 +1,68 @@
+/** What every store promises about passkeys. */
+
+import { expect, test } from "bun:test";
+
+import { instant } from "#core/time.ts";
+import type { PasskeyRecord } from "#domain/access/store.ts";
+import type { Store } from "#domain/store.ts";
+import { noon } from "#test/support/records.ts";
+
+/** Registers the suite; `home` is a fresh text per test, so that stores may be shared. */
+export function passkeyContract(given: () => { store: Store; home: string }): void {
+  test("a passkey is known once among all people, listed to its owner, and removed by no other", async () => {
+    const { store, home } = given();
+    const first = passkey(`${home}-1`, home);
+    const second = passkey(`${home}-2`, home, { createdAt: instant(noon + 1) });
+    const insert = (one: PasskeyRecord) => store.atomically((tx) => tx.access.insertPasskey(one));
+    expect(await insert(second)).toBe(true);
+    expect(await insert(first)).toBe(true);
+    expect(await insert({ ...first, subject: "another", name: "stolen" })).toBe(false);
+    const { passkeysOf } = store.read.access;
+    expect(await passkeysOf(home)).toEqual([first, second]);
+    expect(await passkeysOf("another")).toEqual([]);
+    await store.atomically(async (tx) => {
+      expect(await tx.access.passkeysOf(home)).toEqual([first, second]);
+    });
+    const remove = (subject: string) =>
+      store.atomically((tx) => tx.access.removePasskey(first.id, subject));
+    expect(await remove("another")).toBeUndefined();
+    expect(await remove(home)).toEqual(first);
+    expect(await remove(home)).toBeUndefined();
+    expect(await passkeysOf(home)).toEqual([second]);
+  });
+
+  test("a counter grows with every use, unless it never counts", async () => {
+    const { store, home } = given();
+    const counting = passkey(`${home}-1`, home, { signCount: 4 });
+    const silent = passkey(`${home}-2`, home);
+    for (const one of [counting, silent]) {
+      await store.atomically((tx) => tx.access.insertPasskey(one));
+    }
+    const at = instant(noon + 5);
+    const use = (id: string, signCount: number, subject = home) =>
+      store.atomically((tx) => tx.access.usePasskey({ id, subject, signCount, at }));
+    for (const low of [0, 3, 4]) expect(await use(counting.id, low)).toBe("counter");
+    expect(await store.read.access.passkeysOf(home)).toEqual([counting, silent]);
+    expect(await use(counting.id, 5)).toBe("used");
+    expect(await use(counting.id, 5)).toBe("counter");
+    expect(await use(silent.id, 0)).toBe("used");
+    expect(await use(silent.id, 0)).toBe("used");
+    expect(await use(silent.id, 1)).toBe("used");
+    expect(await use(silent.id, 0)).toBe("counter");
+    expect(await use(counting.id, 9, "another")).toBe("gone");
+    expect(await use("none", 9)).toBe("gone");
+    expect(await store.read.access.passkeysOf(home)).toEqual([
+      { ...counting, signCount: 5, lastUsedAt: at },
+      { ...silent, signCount: 1, lastUsedAt: at },
+    ]);
+  });
+}
+
+const passkey = (
+  id: string,
+  subject: string,
+  facts: Partial<PasskeyRecord> = {},
+): PasskeyRecord => ({
+  ...{ id, subject, name: "a key", publicKey: new Uint8Array([1, 2, 255]), signCount: 0 },
+  ...{ createdAt: noon, lastUsedAt: undefined, ...facts },
+});
