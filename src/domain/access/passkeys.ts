@@ -1,6 +1,5 @@
 /** Passkeys of people: registered to a session, asked to confirm what weighs more, removed. */
 
-import { effectiveRoles } from "#core/access/principal.ts";
 import { sha256 } from "#core/crypto.ts";
 import { refuse } from "#core/problems.ts";
 import { addSeconds, type Instant } from "#core/time.ts";
@@ -192,7 +191,6 @@ function passkeyEvent(
 ) {
   return {
     ...{ action, result: "success" as const, ...authorOf(origin, undefined) },
-    actorRoles: effectiveRoles(origin.principal, undefined),
     ...{ target: id, targetName: name, detail: { subject } },
   };
 }

@@ -1,6 +1,5 @@
 /** Who has just confirmed with a passkey, and what is refused to those who have not. */
 
-import { effectiveRoles } from "#core/access/principal.ts";
 import { fixedStepUps, type StepUpName } from "#core/access/step-up.ts";
 import type { EventDraft } from "#core/audit/actions.ts";
 import { refuse } from "#core/problems.ts";
@@ -31,7 +30,6 @@ export function stepUpDenial(
   const { principal, session } = origin;
   return {
     ...{ action: "auth.step_up_denied", result: "denied", ...authorOf(origin, undefined) },
-    ...{ actorRoles: effectiveRoles(principal, undefined), detail },
-    ...{ target: session?.digest, targetName: principal.subject },
+    ...{ target: session?.digest, targetName: principal.subject, detail },
   };
 }
