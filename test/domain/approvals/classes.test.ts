@@ -1,9 +1,10 @@
 /** Every class of what takes two: what waits, what approvers see, and what is done with their approval. */
 
-import { beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 
 import { ProfileSet } from "#core/policy/profiles.ts";
 import { refuse } from "#core/problems.ts";
+import { externalRoot } from "#test/support/external-root.ts";
 import { refusal, somebody } from "#test/support/governed-world.ts";
 import {
   alice,
@@ -14,6 +15,9 @@ import {
 } from "#test/support/four-eyes-world.ts";
 import { caWish, csr, leafWish, newKey, rootOrigin } from "#test/support/issuance.ts";
 import { defaultTenant } from "#core/ids.ts";
+
+const elsewhere = externalRoot();
+afterAll(() => elsewhere[Symbol.dispose]());
 
 const strict = { ...new ProfileSet().named("server"), name: "strict", requireApproval: true };
 let world: FourEyesWorld;
@@ -70,6 +74,29 @@ describe("CAs", () => {
     });
     expect(JSON.stringify(parked.approval)).not.toContain("BEGIN CERTIFICATE REQUEST");
     expect(await world.approve(bob, parked.approval_id)).toMatchObject({ status: "executed" });
+  });
+
+  test("certified elsewhere take their certificate only when another person agrees, who reads it", async () => {
+    world.clock.at = elsewhere.soon;
+    const asked = { label: "outer", subject: { cn: "Outer" }, key_type: "ecdsa-p256" };
+    // Making key and request is not guarded; what makes the CA one is.
+    const { ca, csr_pem: csrPem } = await world.ask("ca.csr", alice, { body: asked });
+    const certificate_pem = elsewhere.certify({ csrPem });
+    const chain_pem = elsewhere.upperPem + elsewhere.rootPem;
+    const body = { certificate_pem, chain_pem };
+    const parked = await world.ask("ca.import_cert", alice, { path: { id: ca.id }, body });
+    expect(parked.approval).toMatchObject({
+      ...{ operation_class: "ca.create", resource_key: `ca:${ca.id}` },
+      details: { certificate_pem: { subject: "CN=Outer" }, replace: false },
+    });
+    expect(parked.approval.details.chain_pem).toHaveLength(2);
+    expect(await world.approve(bob, parked.approval_id)).toMatchObject({
+      ...{ status: "executed", result: { ca: { status: "active" } } },
+    });
+    const again = { path: { id: ca.id }, body };
+    expect(await world.ask("ca.import_cert", alice, again)).toMatchObject({ code: 200 });
+    const refused = await refusal(world.ask("ca.import_cert", alice, again));
+    expect(refused.code).toBe("ca_not_pending");
   });
 
   test("that cannot be rotated or retired are refused, and nothing waits", async () => {

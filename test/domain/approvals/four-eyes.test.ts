@@ -90,6 +90,18 @@ describe("a guarded call", () => {
     expect(foreign.code).toBe("not_found");
   });
 
+  test("that names a request is answered from it or refused, and never done anew", async () => {
+    world = await fourEyesWorld({ thresholds: { "token.create": 1 }, defaultThreshold: 0 });
+    const named = "apr_00000000-0000-4000-8000-000000000000";
+    const asked = world.ask("ca.init_root", alice, { body: rootBody(), named });
+    expect((await refusal(asked)).code).toBe("not_found");
+    const reader = { name: "ci", roles: ["auditor"] };
+    const harmless = world.ask("token.create", alice, { body: reader, named });
+    expect((await refusal(harmless)).code).toBe("not_found");
+    expect(roots()).toEqual([]);
+    expect(world.memory.state.tokens.size).toBe(0);
+  });
+
   test("that could not be done anyway is refused and not parked", async () => {
     const { approval_id: id } = await park();
     await world.approve(bob, id);
