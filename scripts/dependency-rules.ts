@@ -36,6 +36,7 @@ const table: Readonly<Record<string, Layer>> = {
 // biome-ignore format: the table is read by column.
 const adapterPackages: Readonly<Record<string, readonly string[]>> = {
   "adapters/db":        ["drizzle-orm"],
+  "adapters/directory": ["ldapts"],
   "adapters/keys":      ["pkcs11js", ...asn1],
   "adapters/network":   ["oslo"],
   "adapters/telemetry": ["prom-client"],

@@ -54,6 +54,7 @@ export const operations = {
   "auth.login":            { route: "GET /auth/login",                                   needs: "pub", limit: "login" },
   "auth.callback":         { route: "GET /auth/callback",                                needs: "pub", limit: "login" },
   "auth.login_password":   { route: "POST /auth/login/password",                         needs: "pub", limit: "login" },
+  "auth.login_ldap":       { route: "POST /auth/login/ldap",                             needs: "pub", limit: "login" },
   "auth.logout":           { route: "POST /auth/logout",                                 needs: "pub" },
   "auth.session":          { route: "GET /auth/session",                                 needs: "pub" },
   "auth.me":               { route: "GET /api/me",                                       needs: "any" },

@@ -34,6 +34,7 @@ export interface Caller {
 export interface LoginWays {
   readonly oidc_login_enabled: boolean;
   readonly password_login: boolean;
+  readonly ldap_login: boolean;
   readonly issuer_url?: string;
 }
 
@@ -141,6 +142,7 @@ export interface Answers {
   "auth.config": LoginWays;
   "auth.me": Caller;
   "auth.login_password": OpenedSession;
+  "auth.login_ldap": OpenedSession;
   "auth.session": OpenedSession;
   "auth.logout": { readonly status: string };
   "session.list": Listed<LiveSession>;

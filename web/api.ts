@@ -106,7 +106,11 @@ function proof(credential: Credential | undefined, method: string): Record<strin
 }
 
 /** These set the session's cookies, or ask whether there are any. */
-const aboutCookies: ReadonlySet<OperationName> = new Set(["auth.session", "auth.login_password"]);
+const aboutCookies: ReadonlySet<OperationName> = new Set([
+  "auth.session",
+  "auth.login_password",
+  "auth.login_ldap",
+]);
 
 function refusalOf(status: number, body: unknown): Refusal {
   // Read member by member below, so nothing is believed about a body that is not an error.

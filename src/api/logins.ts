@@ -3,6 +3,7 @@
 import { refuse } from "#core/problems.ts";
 import { type Field, readBody, text } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
+import type { DirectoryLogins } from "#domain/access/directory.ts";
 import type { Logins, Opened, Visitor } from "#domain/access/logins.ts";
 import type { Session, Sessions } from "#domain/access/sessions.ts";
 import type { Clock } from "#domain/ports.ts";
@@ -17,6 +18,8 @@ import { userInfo } from "./user.ts";
 export interface LoginHandlerDeps {
   readonly clock: Clock;
   readonly logins: Logins;
+  /** Undefined while no directory is asked. */
+  readonly directoryLogins: DirectoryLogins | undefined;
   readonly sessions: Sessions;
   readonly cookies: Cookies;
   /** `server.public_url`. */
@@ -41,6 +44,12 @@ export function loginHandlers(deps: LoginHandlerDeps) {
     "auth.login_password": described((request) => passwordLogin(deps, request), {
       ...{ summary: "Open a session with root's password.", body: credentials },
     }),
+    "auth.login_ldap": described((request) => directoryLogin(deps, request), {
+      ...{
+        summary: "Open a session with a name and password of the directory.",
+        body: credentials,
+      },
+    }),
     "auth.logout": described((request) => logout(deps, request), {
       summary: "End the session and clear its cookies.",
     }),
@@ -52,11 +61,22 @@ export function loginHandlers(deps: LoginHandlerDeps) {
 }
 
 async function passwordLogin(deps: LoginHandlerDeps, asked: PublicRequest): Promise<Response> {
-  requireOwnOrigin(asked.request, deps.publicUrl);
-  const json = await readJson(asked.request, bodyBytesMax);
-  if (json === undefined) throw refuse("malformed_json");
-  const { username, password } = readBody(credentials, json);
+  const { username, password } = await readCredentials(deps, asked);
   return welcomed(deps, await deps.logins.password(username, password, visitorOf(asked)));
+}
+
+async function directoryLogin(deps: LoginHandlerDeps, asked: PublicRequest): Promise<Response> {
+  const { directoryLogins } = deps;
+  if (directoryLogins === undefined) throw refuse("feature_disabled", { feature: "auth.ldap" });
+  const { username, password } = await readCredentials(deps, asked);
+  return welcomed(deps, await directoryLogins.open(username, password, visitorOf(asked)));
+}
+
+async function readCredentials({ publicUrl }: LoginHandlerDeps, { request }: PublicRequest) {
+  requireOwnOrigin(request, publicUrl);
+  const json = await readJson(request, bodyBytesMax);
+  if (json === undefined) throw refuse("malformed_json");
+  return readBody(credentials, json);
 }
 
 /** The answer to a login over JSON: who one is, and the cookies of the session. */

@@ -13,6 +13,7 @@ import {
   authenticator,
   mechanisms,
 } from "#domain/access/authenticate.ts";
+import type { DirectoryLogins } from "#domain/access/directory.ts";
 import { FailedLogins } from "#domain/access/failed-logins.ts";
 import { Logins, type RoleRules } from "#domain/access/logins.ts";
 import type { OidcLogin } from "#domain/access/oidc/login.ts";
@@ -25,6 +26,7 @@ import type { Clock, Log, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { Cookies } from "#http/cookies.ts";
 import { assignmentsOf } from "./access-settings.ts";
+import { openDirectory } from "./directory.ts";
 import { openProviders } from "./providers.ts";
 
 export interface Access {
@@ -40,6 +42,8 @@ export interface Access {
   readonly requireStepUp: RequireStepUp | undefined;
   /** Undefined while nobody can log in at a provider. */
   readonly oidcLogin: OidcLogin | undefined;
+  /** Undefined while no directory is asked. */
+  readonly directoryLogins: DirectoryLogins | undefined;
   /** Puts `rbac` of another configuration into force, also for those who are logged in (RLD-4). */
   readonly reload: (config: Config) => Promise<void>;
 }
@@ -80,13 +84,18 @@ export function openAccess(ground: AccessGround): Access {
   const logins = new Logins({
     ...{ store, clock, root, sessions, failures: failedLogins },
     assignments: () => inForce,
-    rules: { ...(config.auth.oidc.enabled ? { oidc: oidcRules(config) } : {}) },
+    rules: {
+      ...(config.auth.oidc.enabled ? { oidc: rulesOf(config.auth.oidc) } : {}),
+      ...(config.auth.ldap.enabled ? { ldap: rulesOf(config.auth.ldap) } : {}),
+    },
     onLogin: (method, result) => metrics.count("pki_auth_logins_total", { method, result }),
     onLogout: () => metrics.count("pki_auth_logouts_total", {}),
   });
   const providers = openProviders(ground, logins);
+  const directory = openDirectory(ground, logins);
   const inOrder = mechanisms({
     ...{ root, failures: failedLogins, tokens, sessions, bearer: providers.bearer },
+    directory: directory?.principal,
     attempts: ground.attempts,
     rootBasicAllowed: config.policy.allow_root_basic_auth,
     onBasic: (result) => metrics.count("pki_auth_logins_total", { method: "password", result }),
@@ -96,6 +105,7 @@ export function openAccess(ground: AccessGround): Access {
     ...openPasskeys(ground, sessions),
     cookies: new Cookies({ name: session.cookie_name, insecure: session.insecure }),
     ...{ loginConfig: loginConfigOf(config), oidcLogin: providers.login },
+    directoryLogins: directory,
     reload: async (next) => {
       inForce = assignmentsOf(next);
       const ended = await logins.resolveAgain();
@@ -125,9 +135,9 @@ function openPasskeys(ground: AccessGround, sessions: Sessions) {
 const sessionsMax = 10_000;
 const windowsMax = 10_000;
 
-const oidcRules = ({ auth: { oidc } }: Config): RoleRules => ({
-  mappings: mappingsOf(oidc.role_mappings, oidc.groups_claim),
-  allowZeroRole: oidc.allow_zero_role,
+const rulesOf = (block: Config["auth"]["oidc"] | Config["auth"]["ldap"]): RoleRules => ({
+  mappings: mappingsOf(block.role_mappings, block.groups_claim),
+  allowZeroRole: block.allow_zero_role,
 });
 
 function loginConfigOf({ oidc, auth }: Config): LoginConfig {
@@ -135,7 +145,8 @@ function loginConfigOf({ oidc, auth }: Config): LoginConfig {
   const { issuer_url, client_id } = login ? auth.oidc : oidc;
   return {
     ...{ oidc_enabled: oidc.issuer_url !== undefined, oidc_login_enabled: login },
-    ...{ password_login: true, ldap_login: false, webauthn_enabled: auth.webauthn.enabled },
+    ...{ password_login: true, ldap_login: auth.ldap.enabled },
+    webauthn_enabled: auth.webauthn.enabled,
     ...(issuer_url === undefined ? {} : { issuer_url }),
     ...(client_id === undefined ? {} : { client_id }),
   };

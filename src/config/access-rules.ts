@@ -1,4 +1,4 @@
-/** Startup validation of logins: V-8 and V-9 of the configuration contract, and of tenants and grants. */
+/** Startup validation of logins: V-8 to V-10 of the configuration contract, and of tenants and grants. */
 
 import { parseRole, roles } from "#core/access/roles.ts";
 
@@ -13,6 +13,7 @@ export function accessFaults({ oidc, auth, rbac, tenants }: Config): readonly Fa
     ...bearerFaults(oidc),
     ...(auth.oidc.enabled ? oidcFaults(auth.oidc) : []),
     ...(auth.webauthn.enabled ? webauthnFaults(auth.webauthn) : []),
+    ...(auth.ldap.enabled ? ldapFaults(auth.ldap) : []),
     ...rbac.grants.flatMap(grantFaults),
     ...tenantFaults(tenants),
   ];
@@ -43,6 +44,87 @@ function webauthnFaults({ rp_id, origins }: Config["auth"]["webauthn"]): readonl
   const outside = origins.findIndex((one) => !`.${new URL(one).hostname}`.endsWith(`.${rp_id}`));
   if (outside === -1) return unset;
   return [fault(`auth.webauthn.origins[${outside}]`, `Its host must be ${rp_id} or end in it.`)];
+}
+
+type LdapBlock = Config["auth"]["ldap"];
+
+/** V-8 to V-10, and what a lookup cannot do without. */
+function ldapFaults(block: LdapBlock): readonly Fault[] {
+  return [
+    ...addressFaults(block),
+    ...lookupFaults(block),
+    ...groupFaults(block),
+    ...mappingFaults("auth.ldap.role_mappings", block.role_mappings),
+  ];
+}
+
+function addressFaults({ url, start_tls, insecure_allow_cleartext }: LdapBlock): readonly Fault[] {
+  if (url === undefined) {
+    return [fault("auth.ldap.url", "Must be set, because auth.ldap.enabled is true.")];
+  }
+  if (start_tls || insecure_allow_cleartext || !/(^|\s)ldap:/i.test(url)) return [];
+  const sentence = "Must be true for ldap://, or passwords would go in clear; or use ldaps://.";
+  return [fault("auth.ldap.start_tls", sentence)];
+}
+
+function lookupFaults(block: LdapBlock): readonly Fault[] {
+  const { bind_dn, bind_password, user_dn_template, user_filter } = block;
+  if (bind_dn === undefined && user_dn_template === undefined) {
+    return [fault("auth.ldap.bind_dn", "Must be set, or else auth.ldap.user_dn_template.")];
+  }
+  const searching = bind_dn !== undefined || !user_dn_template?.includes("=");
+  const unset = searching ? searchFaults(block, bind_dn !== undefined) : [];
+  const secretless = bind_dn !== undefined && bind_password === undefined;
+  return [
+    ...unset,
+    ...(user_filter === undefined ? [] : filterFaults("user_filter", user_filter, /%s/)),
+    ...(bind_dn === undefined && !user_dn_template?.includes("%s")
+      ? [fault("auth.ldap.user_dn_template", "Must have %s, where the login name goes.")]
+      : []),
+    ...(secretless
+      ? [fault("auth.ldap.bind_password", "Must be set together with auth.ldap.bind_dn.")]
+      : []),
+  ];
+}
+
+/** A principal name is no entry: what it stands for must be searched for as well. */
+function searchFaults({ user_base_dn, user_filter }: LdapBlock, asService: boolean) {
+  const why = asService ? "with auth.ldap.bind_dn" : "when user_dn_template makes no DN";
+  return Object.entries({ user_base_dn, user_filter })
+    .filter(([, value]) => value === undefined)
+    .map(([key]) => fault(`auth.ldap.${key}`, `Must be set ${why}.`));
+}
+
+function groupFaults({ group_base_dn, group_filter }: LdapBlock): readonly Fault[] {
+  if ((group_base_dn === undefined) !== (group_filter === undefined)) {
+    const [unset, set] =
+      group_filter === undefined
+        ? ["group_filter", "group_base_dn"]
+        : ["group_base_dn", "group_filter"];
+    return [fault(`auth.ldap.${unset}`, `Must be set together with auth.ldap.${set}.`)];
+  }
+  return group_filter === undefined ? [] : filterFaults("group_filter", group_filter, /%[su]/);
+}
+
+/** A filter without placeholder would find the same for everybody. */
+function filterFaults(key: string, filter: string, placeholder: RegExp): readonly Fault[] {
+  const at = `auth.ldap.${key}`;
+  if (!placeholder.test(filter)) {
+    const wanted = key === "group_filter" ? "%s or %u" : "%s";
+    return [fault(at, `Must have ${wanted}, where the name of the person goes.`)];
+  }
+  return balanced(filter) ? [] : [fault(at, "Must be one LDAP filter in parentheses.")];
+}
+
+/** RFC 4515: one item in parentheses; parentheses in values are escaped. */
+function balanced(filter: string): boolean {
+  let depth = 0;
+  for (const [index, character] of [...filter].entries()) {
+    if (character === "(") depth += 1;
+    else if (character === ")") depth -= 1;
+    if (depth < 0 || (depth === 0 && index < [...filter].length - 1)) return false;
+  }
+  return depth === 0 && filter !== "";
 }
 
 function grantFaults({ resource, role, users, groups }: GrantSetting, index: number) {

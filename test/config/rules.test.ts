@@ -15,6 +15,9 @@ const bare = "server: { tls: { self_issue: { enabled: false } } }";
 const pg = "database: { driver: postgres";
 const oidc = "auth: { oidc: { enabled: true, issuer_url: 'https://i'";
 const oidcWhole = `${oidc}, client_id: a, redirect_url: 'https://a/cb'`;
+const ldap = "auth: { ldap: { enabled: true, url: 'ldaps://d.test'";
+const ldapWhole = `${ldap}, user_dn_template: 'uid=%s,dc=x'`;
+const ldapSearch = `${ldap}, bind_dn: 'cn=s', bind_password: p, user_base_dn: 'dc=x'`;
 const url = "dsn: 'postgres://u:p@h/db'";
 
 // biome-ignore format: the table is read by column.
@@ -44,6 +47,22 @@ const refusals = [
   ["V-23", "approvals: { enabled: true, thresholds: { ca.rotate: 0 } }", "approvals.enabled: Guards no class; give a threshold above 0."],
   ["V-23", "approvals: { thresholds: { ca.rotat: 1 } }", "approvals.thresholds.ca.rotat: There is no such class; it must be one of ca.create, ca.rotate, ca.retire, revocation.bulk, kek.rotate, token.create, cert.issue."],
   ["V-23", "approvals: { enabled: true, thresholds: { ca.rotate: 3 }, operators: { ca.rotate: [a, b, b] } }", "approvals.operators.ca.rotate: Names fewer people than the 3 whose approval is needed."],
+  ["V-8", "auth: { ldap: { enabled: true, user_dn_template: 'uid=%s,dc=x' } }", "auth.ldap.url: Must be set, because auth.ldap.enabled is true."],
+  ["V-9", `${ldapWhole}, role_mappings: [{ value: a, roles: [amdin] }] } }`, "auth.ldap.role_mappings[0].roles: Every role must be one of admin, issuer, auditor, approver."],
+  ["V-10", "auth: { ldap: { enabled: true, url: 'ldaps://a ldap://b', user_dn_template: 'uid=%s' } }", "auth.ldap.start_tls: Must be true for ldap://, or passwords would go in clear; or use ldaps://."],
+  ["V-10", `${ldap} } }`, "auth.ldap.bind_dn: Must be set, or else auth.ldap.user_dn_template."],
+  ["V-10", `${ldap}, user_dn_template: 'uid=x' } }`, "auth.ldap.user_dn_template: Must have %s, where the login name goes."],
+  ["V-10", `${ldapSearch} } }`, "auth.ldap.user_filter: Must be set with auth.ldap.bind_dn."],
+  ["V-10", `${ldapSearch}, user_filter: '(uid=a)' } }`, "auth.ldap.user_filter: Must have %s, where the name of the person goes."],
+  ["V-10", `${ldapSearch}, user_filter: '(uid=%s' } }`, "auth.ldap.user_filter: Must be one LDAP filter in parentheses."],
+  ["V-10", `${ldapSearch}, user_filter: '(uid=%s)(a=b)' } }`, "auth.ldap.user_filter: Must be one LDAP filter in parentheses."],
+  ["V-10", `${ldapWhole}, group_base_dn: 'dc=x' } }`, "auth.ldap.group_filter: Must be set together with auth.ldap.group_base_dn."],
+  ["V-10", `${ldapWhole}, group_filter: '(a=%s)' } }`, "auth.ldap.group_base_dn: Must be set together with auth.ldap.group_filter."],
+  ["V-10", `${ldapWhole}, group_base_dn: 'dc=x', group_filter: '(a=b)' } }`, "auth.ldap.group_filter: Must have %s or %u, where the name of the person goes."],
+  ["V-10", `${ldap}, bind_dn: 'cn=s', user_base_dn: 'dc=x', user_filter: '(a=%s)' } }`, "auth.ldap.bind_password: Must be set together with auth.ldap.bind_dn."],
+  ["V-10", `${ldap}, user_dn_template: '%s@x.test', user_filter: '(a=%s)' } }`, "auth.ldap.user_base_dn: Must be set when user_dn_template makes no DN."],
+  ["CFG-5", "auth: { ldap: { url: 'http://d.test' } }", "auth.ldap.url: Must be 1 to 8 ldap:// or ldaps:// URLs of host and port, separated by spaces."],
+  ["CFG-5", "auth: { ldap: { url: 'ldaps://a/dc=x' } }", "auth.ldap.url: Must be 1 to 8 ldap:// or ldaps:// URLs of host and port, separated by spaces."],
   ["V-9", "rbac: { subjects: { a: [Admin] } }", "rbac.subjects.a[0]: Must be one of admin, issuer, auditor, approver."],
   ["V-9", "rbac: { groups: { a: admin } }", "rbac.groups.a: Must be a list."],
   ["V-9", "tenants: [{ slug: web, rbac: { subjects: { a: [owner] } } }]", "tenants[0].rbac.subjects.a[0]: Must be one of admin, issuer, auditor, approver."],

@@ -72,6 +72,8 @@ test("what travels in clear warns on this machine and fails where others can lis
   for (const host of [undefined, "localhost", "127.0.0.1", "[::1]"]) {
     expect([judged(true, false, host), judged(false, true, host)]).toEqual(["warn", "warn"]);
   }
+  const clear = { cookies: false, listener: false, directory: true, publicHost: undefined };
+  expect(judgeCleartext(clear).status).toBe("warn");
   expect([judged(true, false, "pki.example"), judged(false, true, "192.0.2.1")]).toEqual([
     "fail",
     "fail",

@@ -1,8 +1,8 @@
-/** What preflight says of identity providers. */
+/** What preflight says of identity providers and directories. */
 
 import { expect, test } from "bun:test";
 
-import { judgeProviders, type ProviderFacts } from "#core/preflight/providers.ts";
+import { judgeDirectory, judgeProviders, type ProviderFacts } from "#core/preflight/providers.ts";
 
 const issuer = "https://id.test";
 const status = (...facts: ProviderFacts[]) => judgeProviders(facts).status;
@@ -28,4 +28,14 @@ test("a clock more than half a minute from ours is a warning, in either directio
       ...[aheadSeconds, wanted],
     ]);
   }
+});
+
+test("a directory fails by any of its servers, and warns two weeks before a certificate ends", () => {
+  const server = "ldap.test:636";
+  const judged = (...facts: Parameters<typeof judgeDirectory>[0]) => judgeDirectory(facts).status;
+  expect(judged()).toBe("skip");
+  expect(judged({ server, certificateDays: 14 })).toBe("pass");
+  expect(judged({ server, certificateDays: undefined })).toBe("pass");
+  expect(judged({ server, certificateDays: 13.9 })).toBe("warn");
+  expect(judged({ server, certificateDays: 90 }, { server, fault: "it is away" })).toBe("fail");
 });

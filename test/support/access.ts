@@ -9,6 +9,7 @@ import {
   type BearerCheck,
   mechanisms,
 } from "#domain/access/authenticate.ts";
+import { type Directory, DirectoryLogins } from "#domain/access/directory.ts";
 import { FailedLogins } from "#domain/access/failed-logins.ts";
 import { type LoginDeps, Logins } from "#domain/access/logins.ts";
 import type { Authorization, Presented } from "#domain/access/presented.ts";
@@ -26,6 +27,7 @@ export interface AccessWorld {
   readonly logins: Logins;
   readonly tokens: ApiTokens;
   readonly authenticate: Authenticate;
+  readonly directory: DirectoryLogins | undefined;
   /** How often the slow hash ran. */
   readonly checks: () => number;
   /** `method result` of every login told to the metrics. */
@@ -38,6 +40,8 @@ export interface AccessWishes {
   readonly attempts?: Attempts;
   readonly assignments?: () => Assignments;
   readonly rules?: LoginDeps["rules"];
+  /** What the directory says; none is asked when undefined. */
+  readonly directory?: Directory;
 }
 
 /** Root's password is `correct`; sessions live an hour. */
@@ -66,15 +70,23 @@ export function accessWorld(wishes: AccessWishes = {}): AccessWorld {
     ...{ store, clock, random, maxLifetimeDays: 0, onVerified: () => {} },
   });
   const { rootBasicAllowed = true, bearer } = wishes;
+  const attempts = wishes.attempts ?? { admitAttempt: () => {}, failedAttempt: () => {} };
+  const directory =
+    wishes.directory &&
+    new DirectoryLogins({
+      ...{ directory: wishes.directory, logins, attempts, log: { write: () => {} } },
+      allowZeroRole: wishes.rules?.ldap?.allowZeroRole ?? false,
+      onBasic: () => counted.push("ldap success"),
+    });
   const authenticate = authenticator(
     mechanisms({
-      ...{ root, rootBasicAllowed, failures, tokens, sessions, bearer },
-      attempts: wishes.attempts ?? { admitAttempt: () => {}, failedAttempt: () => {} },
+      ...{ root, rootBasicAllowed, failures, tokens, sessions, bearer, attempts },
+      directory: directory?.principal,
       onBasic: (result) => counted.push(`basic ${result}`),
     }),
   );
   const parts = { store, clock, sessions, failures, logins, tokens, authenticate, counted };
-  return { ...parts, checks: () => checks };
+  return { directory, ...parts, checks: () => checks };
 }
 
 /** Presents this and nothing else. */

@@ -23,7 +23,7 @@ export function LogIn({ notice, onSession, onToken }: LogInProps) {
         {(ways) => (
           <>
             <AtProvider ways={ways} />
-            {ways.password_login && <ByPassword onSession={onSession} />}
+            <ByPassword ways={ways} onSession={onSession} />
           </>
         )}
       </Asked>
@@ -48,19 +48,48 @@ function AtProvider({ ways: { oidc_login_enabled, issuer_url } }: { readonly way
   );
 }
 
-function ByPassword({ onSession }: Pick<LogInProps, "onSession">) {
+type PasswordLogin = "auth.login_ldap" | "auth.login_password";
+
+interface ByPasswordProps extends Pick<LogInProps, "onSession"> {
+  readonly ways: LoginWays;
+}
+
+/** Where a directory is asked, most people have their password there; root's is kept here. */
+function ByPassword({ ways: { password_login, ldap_login }, onSession }: ByPasswordProps) {
+  const [keeper, setKeeper] = useState<PasswordLogin>(
+    ldap_login ? "auth.login_ldap" : "auth.login_password",
+  );
   const [username, setUsername] = useState("");
   const [password, setPassword] = useState("");
   const [refusal, setRefusal] = useState<Refusal>();
   const submit = async () => {
     const body = { username, password };
-    const asked = ask("auth.login_password", { body }, undefined, AbortSignal.timeout(30_000));
+    const asked = ask(keeper, { body }, undefined, AbortSignal.timeout(30_000));
     const reply = await replied(asked);
     if (reply.answered) onSession(reply.answer);
     else setRefusal(reply.refusal);
   };
+  if (!password_login && !ldap_login) return null;
   return (
     <Form onSubmit={submit} refusal={refusal}>
+      {password_login && ldap_login && (
+        <label>
+          Account
+          <select
+            value={keeper}
+            onChange={({ currentTarget }) =>
+              setKeeper(
+                currentTarget.value === "auth.login_ldap"
+                  ? "auth.login_ldap"
+                  : "auth.login_password",
+              )
+            }
+          >
+            <option value="auth.login_ldap">Directory</option>
+            <option value="auth.login_password">Built-in administrator</option>
+          </select>
+        </label>
+      )}
       <label>
         User name
         <input

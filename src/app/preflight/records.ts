@@ -124,6 +124,7 @@ function cleartext(premises: Premises): Finding {
   return judgeCleartext({
     cookies: auth.session.insecure,
     listener: insecureHttpAllowed(env) && !tls,
+    directory: auth.ldap.enabled && auth.ldap.insecure_allow_cleartext && !auth.ldap.start_tls,
     publicHost: server.public_url && new URL(server.public_url).hostname,
   });
 }

@@ -3,6 +3,7 @@
 import {
   anyUrl,
   count,
+  existingFile,
   field,
   flag,
   items,
@@ -78,6 +79,15 @@ const origin = checkedText("origin", "https://pki.example.com", (value) => {
     : "Must be an origin as browsers write it: https://host, with a port unless it is 443, and nothing after.";
 });
 
+/** One server or several; each with a host, and with nothing behind it. */
+const directoryUrls = checkedText("ldap URL", "ldaps://ldap.example.com", (value) => {
+  const urls = value.trim().split(/\s+/);
+  const sound = (one: string) => /^ldaps?:\/\/[^/?#@\s]+\/?$/i.test(one) && URL.canParse(one);
+  return urls.length <= 8 && urls.every((one) => sound(one) && new URL(one).hostname !== "")
+    ? undefined
+    : "Must be 1 to 8 ldap:// or ldaps:// URLs of host and port, separated by spaces.";
+});
+
 /** One row of `role_mappings`. */
 const roleMapping = {
   claim: text("Claim that is looked at; `groups_claim` when absent."),
@@ -146,6 +156,54 @@ export const auth = section("Authentication", {
       oneWord(configurableStepUps),
       [...usualStepUps],
     ),
+  }),
+  ldap: section("Login through a directory", {
+    enabled: flag(
+      "Let people of the directory log in, and use their passwords over HTTP Basic.",
+      false,
+    ),
+    url: field(
+      "Server, ldaps:// or ldap://; several, separated by spaces, are tried in order.",
+      directoryUrls,
+    ),
+    start_tls: flag("Encrypt ldap:// before anything is said on it.", false),
+    insecure_allow_cleartext: flag("Let passwords go over ldap:// in clear.", false),
+    timeout_seconds: count("Time one server has for one login, in seconds.", 10, {
+      min: 1,
+      max: 60,
+    }),
+    bind_dn: text("Account that searches for people; without it they bind by `user_dn_template`."),
+    bind_password: secret("Password of that account; resolved when it is needed."),
+    user_base_dn: text("Where people are searched for."),
+    user_filter: text("Finds a person; `%s` is the login name, escaped: `(uid=%s)`."),
+    user_dn_template: text(
+      "What people bind as; `%s` is the login name: `uid=%s,ou=people,dc=example,dc=com`.",
+    ),
+    username_attribute: text(
+      "Attribute that names a person here; else the one `user_filter` or `user_dn_template` holds against `%s`, else uid.",
+    ),
+    group_attribute: text("Attribute of a person that holds the groups, as they are.", "memberOf"),
+    group_base_dn: text("Where groups are searched for, instead of taking `group_attribute`."),
+    group_filter: text(
+      "Finds the groups of a person; `%s` is the DN, `%u` the login name: `(member=%s)`. A group goes by its DN and by the first value in it.",
+    ),
+    email_attribute: text(
+      "Attribute that holds the e-mail address, which counts as verified.",
+      "mail",
+    ),
+    name_attribute: text("Attribute that holds the name to show; else displayName, then cn."),
+    groups_claim: text("Name under which `role_mappings` look at the groups.", "groups"),
+    role_mappings: items(
+      "Roles by groups, or by an attribute named as claim, beside those of `rbac`.",
+      roleMapping,
+    ),
+    allow_zero_role: flag("Let in people who have no role.", false),
+    tls: section("TLS to the directory", {
+      ca_file: existingFile("PEM file of what is trusted, instead of the system's certificates."),
+      server_name: text("Name the certificate must have; else the host of the URL."),
+      min_version: word("Lowest version of TLS.", ["1.2", "1.3"], "1.2"),
+      insecure_skip_verify: flag("Believe any certificate, for tests.", false),
+    }),
   }),
   api_tokens: section("API tokens", {
     max_lifetime_days: count(

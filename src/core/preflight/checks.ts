@@ -120,6 +120,9 @@ export const preflightChecks = {
   "publish.freshness": row(
     "manifest at the target", "older than 2 intervals; the last run failed; nothing published yet", "earliest_expiry past, digest mismatch, or the target cannot be read",
     "`pkid publish run`.", "config", "store", "network"),
+  "auth.ldap": row(
+    "connect, TLS, service bind only", "certificate < 14 days", "any failure",
+    "Fix address, trust or bind secret.", "config", "network"),
   "auth.oidc": row(
     "discovery, issuer equality, keys", "clock difference > 30 s", "unreachable, issuer differs, or no usable key",
     "Fix `issuer_url`.", "config", "network"),

@@ -84,12 +84,15 @@ export function judgeRoot(facts: RootFacts): Finding {
 export function judgeCleartext(facts: {
   readonly cookies: boolean;
   readonly listener: boolean;
+  /** Passwords go to the directory over a connection without TLS. */
+  readonly directory?: boolean;
   readonly publicHost: string | undefined;
 }): Finding {
-  const { cookies, listener, publicHost } = facts;
+  const { cookies, listener, directory = false, publicHost } = facts;
   const told = [
     ...(cookies ? ["Cookies are sent without Secure (auth.session.insecure)."] : []),
     ...(listener ? ["The main listener speaks cleartext (PKID_ALLOW_INSECURE_HTTP)."] : []),
+    ...(directory ? ["Passwords may go to the directory in clear (auth.ldap)."] : []),
   ].join(" ");
   if (told === "") return passed("Cookies are secure, and the main listener speaks TLS.");
   const outside = publicHost !== undefined && !isLoopback(publicHost);

@@ -1,4 +1,4 @@
-/** What preflight says of the identity providers people and API callers come by. */
+/** What preflight says of the identity providers and directories people and API callers come by. */
 
 import { failed, type Finding, gathered, skipped, warned } from "./finding.ts";
 
@@ -26,4 +26,29 @@ export function judgeProviders(providers: readonly ProviderFacts[]): Finding {
   return gathered(findings, `${issuers} answers as it is configured.`);
 }
 
+/** One server of the directory as it answered from here; `server` is its address. */
+export type DirectoryFacts =
+  | { readonly server: string; readonly fault: string }
+  | {
+      readonly server: string;
+      /** Days its certificate is still good for; undefined without TLS. */
+      readonly certificateDays: number | undefined;
+    };
+
+/** Reached, encrypted and verified, and with the service account accepted: each server, for any may be needed. */
+export function judgeDirectory(servers: readonly DirectoryFacts[]): Finding {
+  if (servers.length === 0) return skipped("No directory is configured.");
+  const findings = servers.flatMap((one) => {
+    if ("fault" in one) return [failed(`${one.server}: ${one.fault}.`)];
+    const days = one.certificateDays ?? certificateDaysMin;
+    const left = Math.max(0, Math.floor(days));
+    return days < certificateDaysMin
+      ? [warned(`The certificate of ${one.server} ends in ${left} days.`)]
+      : [];
+  });
+  const all = servers.map(({ server }) => server).join(", ");
+  return gathered(findings, `${all} answers as it is configured.`);
+}
+
 const apartSecondsMax = 30;
+const certificateDaysMin = 14;

@@ -35,6 +35,9 @@ export type Mechanism = Authenticate;
 /** Who a bearer token of an identity provider stands for; refuses `invalid_token` and `oidc_unavailable`. */
 export type BearerCheck = (token: string) => Promise<Principal>;
 
+/** Who a name and password of the directory stand for; refuses `invalid_credentials`, `no_access` and `rate_limited`. */
+export type DirectoryCheck = (name: string, password: string, whence: Whence) => Promise<Principal>;
+
 /** Slows down who guesses passwords. */
 export interface Attempts {
   /** Refuses `rate_limited` while this address has failed too often. */
@@ -52,7 +55,9 @@ export interface MechanismDeps {
   /** Undefined without a provider: then every bearer is refused. */
   readonly bearer: BearerCheck | undefined;
   readonly sessions: Pick<Sessions, "find">;
-  /** Told every Basic attempt; metrics are its only use. */
+  /** Asked about every name but root's; undefined while no directory is. */
+  readonly directory: DirectoryCheck | undefined;
+  /** Told every Basic attempt as root; metrics are its only use. */
   readonly onBasic: (result: "success" | "denied") => void;
 }
 
@@ -77,13 +82,17 @@ export function authenticator(inOrder: readonly Mechanism[]): Authenticate {
 }
 
 function basic(deps: MechanismDeps): Mechanism {
-  const { root, rootBasicAllowed, failures, attempts, onBasic } = deps;
+  const { root, rootBasicAllowed, failures, attempts, directory, onBasic } = deps;
   return async ({ authorization }, whence) => {
     if (authorization?.kind === "malformed" && authorization.scheme === "basic") {
       throw refuse("invalid_credentials");
     }
     if (authorization?.kind !== "basic") return undefined;
     const { name, password } = authorization;
+    // Root's name never leaves: not with the right password, and not while Basic is off for root.
+    if (directory !== undefined && !root.goesBy(name)) {
+      return { principal: await directory(name, password, whence) };
+    }
     attempts.admitAttempt(whence.ip);
     // Checked also where it cannot count, so that the setting shows in no answer and in no time.
     const right = await root.verify(name, password);

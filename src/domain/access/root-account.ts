@@ -35,11 +35,16 @@ export class RootAccount {
     if (password.length === 0) return false;
     const presented = this.#digest(`${name}\0${password}`);
     if (this.#passed !== undefined && equalInConstantTime(this.#passed, presented)) return true;
-    const { username, passwordHash, checkPassword } = this.#deps;
+    const { passwordHash, checkPassword } = this.#deps;
     const right = await checkPassword(password, passwordHash);
-    const named = equalInConstantTime(this.#digest(name), this.#digest(username));
+    const named = this.goesBy(name);
     if (right && named) this.#passed = presented;
     return right && named;
+  }
+
+  /** True for root's name. */
+  goesBy(name: string): boolean {
+    return equalInConstantTime(this.#digest(name), this.#digest(this.#deps.username));
   }
 
   /** Who root is when this mechanism has proved it. */

@@ -1,0 +1,173 @@
+/** Lets a directory say who somebody is (interface, LDAP): search then bind, or bind under a name made of the login name. */
+
+import type { Identity } from "#core/access/assignments.ts";
+import {
+  type DirectoryEntry,
+  filledBindName,
+  filledFilter,
+  identityOfEntry,
+  namesEntry,
+  valuesOf,
+} from "#core/access/directory-entry.ts";
+import type { DirectoryFacts } from "#core/preflight/providers.ts";
+import { type Directory, DirectoryFault } from "#domain/access/directory.ts";
+import { type Conversation, conversing } from "./client.ts";
+import type { DirectorySettings, PeopleSearch, ServiceAccount } from "./settings.ts";
+
+/** The port over LDAP. Servers are tried in order; the first that answers decides, for or against. */
+export function ldapDirectory(settings: DirectorySettings): Directory {
+  const { servers, tls, timeoutSeconds } = settings;
+  return {
+    identify: async (name, password) => {
+      const faults: string[] = [];
+      for (const server of servers) {
+        try {
+          return await conversing(server, tls, timeoutSeconds, (conversation) =>
+            identified(settings, conversation, name, password),
+          );
+        } catch (error) {
+          if (!(error instanceof DirectoryFault)) throw error;
+          faults.push(`${server.host}:${server.port}: ${error.message}`);
+        }
+      }
+      throw new DirectoryFault(faults.join("; "));
+    },
+  };
+}
+
+/** What each server shows to somebody who only looks: it binds as the service account and asks nothing. */
+export async function lookAtDirectory(
+  { servers, tls, timeoutSeconds, lookup }: DirectorySettings,
+  now: () => number,
+): Promise<readonly DirectoryFacts[]> {
+  const looks = servers.map(async (one): Promise<DirectoryFacts> => {
+    const server = `${one.host}:${one.port}`;
+    try {
+      return await conversing(one, tls, timeoutSeconds, async (conversation) => {
+        if (lookup.by === "search") await bindService(conversation, lookup.service);
+        const { certificateEnds: ends } = conversation;
+        return { server, certificateDays: ends && (ends - now()) / 86_400_000 };
+      });
+    } catch (error) {
+      if (error instanceof DirectoryFault) return { server, fault: error.message };
+      throw error;
+    }
+  });
+  return Promise.all(looks);
+}
+
+/** Binds as the service account; a refusal is a fault of ours and not of whoever logs in. */
+async function bindService(
+  conversation: Conversation,
+  { dn, password }: ServiceAccount,
+): Promise<void> {
+  const secret = await password().catch(() => {
+    throw new DirectoryFault("the password of bind_dn cannot be had");
+  });
+  if (!(await conversation.bind(dn, secret))) {
+    throw new DirectoryFault("the server refuses bind_dn or its password");
+  }
+}
+
+async function identified(
+  settings: DirectorySettings,
+  conversation: Conversation,
+  login: string,
+  password: string,
+): Promise<Identity | undefined> {
+  const { lookup, names } = settings;
+  const entry =
+    lookup.by === "search"
+      ? await foundAndBound(settings, conversation, lookup, login, password)
+      : await boundAndFound(settings, conversation, lookup, login, password);
+  if (entry === undefined) return undefined;
+  const groups = await groupsOf(settings, conversation, entry, login);
+  return identityOfEntry(entry, groups, names, login);
+}
+
+type Lookup<By> = Extract<DirectorySettings["lookup"], { readonly by: By }>;
+
+/** Several entries of one name are nobody: the password of one must not open the other. */
+async function foundAndBound(
+  settings: DirectorySettings,
+  conversation: Conversation,
+  { service, people }: Lookup<"search">,
+  login: string,
+  password: string,
+): Promise<DirectoryEntry | undefined> {
+  await bindService(conversation, service);
+  const entry = await onlyPerson(settings, conversation, people, login);
+  if (entry === undefined || !(await conversation.bind(entry.dn, password))) return undefined;
+  // Groups are looked up by whoever may see them.
+  if (settings.groupSearch !== undefined) await bindService(conversation, service);
+  return entry;
+}
+
+async function boundAndFound(
+  settings: DirectorySettings,
+  conversation: Conversation,
+  { template, people }: Lookup<"bind">,
+  login: string,
+  password: string,
+): Promise<DirectoryEntry | undefined> {
+  const name = filledBindName(template, login);
+  if (name === undefined || !(await conversation.bind(name, password))) return undefined;
+  const entry = namesEntry(template)
+    ? (
+        await entries(settings, conversation, { baseDn: name, filter: "(objectClass=*)" }, "base")
+      )[0]
+    : people && (await onlyPerson(settings, conversation, people, login));
+  if (entry === undefined) throw new DirectoryFault("people cannot read their own entries");
+  return entry;
+}
+
+async function onlyPerson(
+  settings: DirectorySettings,
+  conversation: Conversation,
+  { baseDn, filter }: PeopleSearch,
+  login: string,
+): Promise<DirectoryEntry | undefined> {
+  const place = { baseDn, filter: filledFilter(filter, { s: login }) };
+  const [only, second] = await entries(settings, conversation, place, "sub");
+  return second === undefined && only?.dn !== "" ? only : undefined;
+}
+
+/** Nothing but the attributes that are looked at is asked for. */
+const entries = (
+  { names, groupAttribute, groupSearch }: DirectorySettings,
+  conversation: Conversation,
+  place: PeopleSearch,
+  scope: "base" | "sub",
+): Promise<readonly DirectoryEntry[]> => {
+  const { username, email, displayNames, mapped } = names;
+  const groups = groupSearch === undefined ? [groupAttribute] : [];
+  const wanted = [...new Set([username, email, ...displayNames, ...mapped, ...groups])];
+  return conversation.search({ ...place, scope }, wanted, 1);
+};
+
+/**
+ * Groups as the attribute holds them; groups found by search by their distinguished name, as the directory writes it, and
+ * by its first value. The attributes of a group do not name it: whoever keeps its members may often write them too.
+ */
+async function groupsOf(
+  { groupAttribute, groupSearch }: DirectorySettings,
+  conversation: Conversation,
+  entry: DirectoryEntry,
+  login: string,
+): Promise<readonly string[]> {
+  if (groupSearch === undefined) return valuesOf(entry, groupAttribute);
+  const filter = filledFilter(groupSearch.filter, { s: entry.dn, u: login });
+  const place = { baseDn: groupSearch.baseDn, filter, scope: "sub" } as const;
+  const found = await conversation.search(place, ["1.1"], groupsMax);
+  if (found.length > groupsMax) throw new DirectoryFault(`a person has over ${groupsMax} groups`);
+  return found.flatMap(({ dn }) => [dn, ...shortName(dn)]);
+}
+
+/** `ops` of `cn=ops,ou=groups,dc=example`; nothing where it would have to be unescaped or has several parts. */
+function shortName(dn: string): readonly string[] {
+  const value = /^[^=,+\\]+=([^=,+\\"#]+)(?:,|$)/.exec(dn)?.[1]?.trim() ?? "";
+  return value === "" ? [] : [value];
+}
+
+/** Twice as many names are within what an identity may hold. */
+const groupsMax = 500;

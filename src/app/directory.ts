@@ -1,0 +1,106 @@
+/** The directory of one instance, from its settings. */
+
+import { readFileSync } from "node:fs";
+
+import { ldapDirectory } from "#adapters/directory/directory.ts";
+import type {
+  DirectoryServer,
+  DirectorySettings,
+  PersonLookup,
+} from "#adapters/directory/settings.ts";
+import type { Metrics } from "#adapters/telemetry/families.ts";
+import type { Config } from "#config/schema.ts";
+import { mappingsOf } from "#config/sections/access.ts";
+import { attributeNamed, type EntryNames } from "#core/access/directory-entry.ts";
+import type { Attempts } from "#domain/access/authenticate.ts";
+import { DirectoryLogins } from "#domain/access/directory.ts";
+import type { Logins } from "#domain/access/logins.ts";
+import { Kept } from "#domain/access/oidc/kept.ts";
+import type { Clock, Log } from "#domain/ports.ts";
+import { revealed } from "./settings.ts";
+
+export interface DirectoryGround {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly attempts: Attempts;
+  readonly metrics: Metrics;
+}
+
+/** Undefined while no directory is asked; it is asked nothing before somebody comes. */
+export function openDirectory(
+  { config, clock, log, attempts, metrics }: DirectoryGround,
+  logins: Logins,
+): DirectoryLogins | undefined {
+  const settings = directorySettings(config, clock);
+  if (settings === undefined) return undefined;
+  const allowZeroRole = config.auth.ldap.allow_zero_role;
+  return new DirectoryLogins({
+    ...{ directory: ldapDirectory(settings), logins, attempts, allowZeroRole, log },
+    onBasic: () => metrics.count("pki_auth_logins_total", { method: "ldap", result: "success" }),
+  });
+}
+
+/** Undefined while `auth.ldap` is off. */
+export function directorySettings(
+  { auth: { ldap } }: Config,
+  clock: Clock,
+): DirectorySettings | undefined {
+  if (!ldap.enabled || ldap.url === undefined) return undefined;
+  const { tls } = ldap;
+  return {
+    servers: ldap.url
+      .trim()
+      .split(/\s+/)
+      .map((url) => serverOf(url, ldap.start_tls)),
+    tls: {
+      ca: tls.ca_file === undefined ? undefined : readFileSync(tls.ca_file, "utf8"),
+      serverName: tls.server_name,
+      minVersion: `TLSv${tls.min_version}`,
+      verify: !tls.insecure_skip_verify,
+    },
+    timeoutSeconds: ldap.timeout_seconds,
+    ...{ lookup: lookupOf(ldap, clock), names: namesOf(ldap) },
+    groupAttribute: ldap.group_attribute,
+    groupSearch: searchOf(ldap.group_base_dn, ldap.group_filter),
+  };
+}
+
+type LdapBlock = Config["auth"]["ldap"];
+
+function serverOf(text: string, startTls: boolean): DirectoryServer {
+  const url = new URL(text);
+  const secure = url.protocol === "ldaps:";
+  const plain = startTls ? "start_tls" : "none";
+  return {
+    host: url.hostname.replace(/^\[(.*)\]$/, "$1"),
+    port: url.port === "" ? (secure ? 636 : 389) : Number(url.port),
+    encryption: secure ? "tls" : plain,
+  };
+}
+
+/** SEC-3: the password is resolved when it is first needed, kept for a minute, and never older than that. */
+function lookupOf(ldap: LdapBlock, clock: Clock): PersonLookup {
+  const { bind_dn: dn, bind_password, user_dn_template: template = "" } = ldap;
+  const people = searchOf(ldap.user_base_dn, ldap.user_filter);
+  if (dn === undefined || people === undefined) return { by: "bind", template, people };
+  const times = { fresh: 60, stale: 60, pause: 0 };
+  const secret = new Kept(clock, times, async () => revealed(bind_password) ?? "");
+  return { by: "search", service: { dn, password: () => secret.value() }, people };
+}
+
+const searchOf = (baseDn: string | undefined, filter: string | undefined) =>
+  baseDn === undefined || filter === undefined ? undefined : { baseDn, filter };
+
+function namesOf(ldap: LdapBlock): EntryNames {
+  const { name_attribute, user_filter, user_dn_template } = ldap;
+  const claims = mappingsOf(ldap.role_mappings, ldap.groups_claim).map(({ claim }) => claim);
+  const template = ldap.bind_dn === undefined ? user_dn_template : user_filter;
+  return {
+    username: ldap.username_attribute ?? attributeNamed(template),
+    email: ldap.email_attribute,
+    displayNames: name_attribute === undefined ? ["displayName", "cn"] : [name_attribute],
+    mapped: [...new Set(claims)].filter((claim) => claim !== ldap.groups_claim),
+    groupsClaim: ldap.groups_claim,
+  };
+}

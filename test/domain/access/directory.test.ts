@@ -1,0 +1,139 @@
+/** Logins through a directory: refused alike, recorded apart, and never for root. */
+
+import { describe, expect, test } from "bun:test";
+
+import type { Identity } from "#core/access/assignments.ts";
+import { type Directory, DirectoryFault } from "#domain/access/directory.ts";
+import {
+  type AccessWorld,
+  accessWorld,
+  type AccessWishes,
+  basic,
+  presenting,
+  refusalOf,
+  visitor,
+  whence,
+} from "#test/support/access.ts";
+
+const alice: Identity = {
+  ...{ subject: "alice", loginName: "alice", email: "alice@x.test", emailVerified: true },
+  ...{ groups: ["ops"], claims: { groups: ["ops"] } },
+};
+const bob: Identity = { ...alice, subject: "bob", email: "bob@x.test", groups: [], claims: {} };
+
+interface World extends AccessWorld {
+  readonly asked: string[];
+  readonly failed: string[];
+}
+
+function world(wishes: AccessWishes = {}, said?: Directory["identify"]): World {
+  const asked: string[] = [];
+  const failed: string[] = [];
+  const identify: Directory["identify"] =
+    said ??
+    (async (name, password) => {
+      asked.push(name);
+      if (name === "away") throw new DirectoryFault("the server cannot be reached");
+      if (password !== "right") return undefined;
+      return name === "bob" ? bob : alice;
+    });
+  const mapping = { claim: "groups", value: "ops", tenant: undefined, roles: ["issuer"] } as const;
+  const made = accessWorld({
+    directory: { identify },
+    rules: { ldap: { mappings: [mapping], allowZeroRole: false } },
+    attempts: { admitAttempt: () => {}, failedAttempt: (ip) => failed.push(ip) },
+    ...wishes,
+  });
+  return { ...made, asked, failed };
+}
+
+const ask = (of: World, name: string, password: string) =>
+  of.authenticate(presenting({ authorization: basic(name, password) }), whence);
+const open = async (of: World, name: string, password: string) =>
+  of.directory?.open(name, password, visitor);
+const details = (of: World) => [...of.store.state.events.values()].map(({ detail }) => detail);
+
+describe("a login through the directory", () => {
+  test("opens a session with the roles of the mappings", async () => {
+    const of = world();
+    const opened = await open(of, "alice", "right");
+    expect(opened?.session).toMatchObject({
+      method: "ldap",
+      principal: { subject: "alice", roles: ["issuer"], person: "alice <alice@x.test>" },
+    });
+    expect(of.counted).toEqual(["ldap success"]);
+  });
+
+  test("is refused alike for a wrong password and a directory that is away, and recorded apart", async () => {
+    const of = world();
+    expect(await refusalOf(open(of, "alice", "wrong"))).toBe("invalid_credentials");
+    expect(await refusalOf(open(of, "away", "right"))).toBe("invalid_credentials");
+    expect(details(of)).toEqual([
+      "method=ldap reason=invalid_credentials",
+      "method=ldap reason=directory_unavailable",
+    ]);
+    expect(of.counted).toEqual(["ldap denied", "ldap error"]);
+  });
+
+  test("without a password, or with a name that is none, asks nobody", async () => {
+    const of = world();
+    for (const [name, password] of [
+      ["alice", ""],
+      ["", "right"],
+      ["a\0", "right"],
+    ] as const) {
+      expect(await refusalOf(open(of, name, password))).toBe("invalid_credentials");
+    }
+    expect(of.asked).toEqual([]);
+  });
+
+  test("by somebody without a role is no access, unless that is allowed", async () => {
+    const of = world();
+    expect(await refusalOf(open(of, "bob", "right"))).toBe("no_access");
+    expect(await refusalOf(ask(of, "bob", "right"))).toBe("no_access");
+    expect(details(of)).toEqual([
+      "method=ldap reason=no_access",
+      "method=ldap reason=no_access channel=basic",
+    ]);
+    const lax = world({ rules: { ldap: { mappings: [], allowZeroRole: true } } });
+    expect(await refusalOf(open(lax, "bob", "right"))).toBe("accepted");
+    expect((await ask(lax, "bob", "right"))?.principal.roles).toEqual([]);
+  });
+
+  test("waits for no more than 64 others", async () => {
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const of = world({}, () => promise);
+    const waiting = Array.from({ length: 64 }, () => refusalOf(open(of, "alice", "right")));
+    expect(await refusalOf(open(of, "alice", "right"))).toBe("invalid_credentials");
+    expect(details(of)).toEqual(["method=ldap reason=directory_unavailable"]);
+    resolve(undefined);
+    expect(new Set(await Promise.all(waiting))).toEqual(new Set(["invalid_credentials"]));
+  });
+});
+
+describe("Basic with a directory", () => {
+  test("stands for the person, for this request", async () => {
+    const of = world();
+    const found = await ask(of, "alice", "right");
+    expect(found?.principal).toMatchObject({ subject: "alice", mechanism: "basic", isRoot: false });
+    expect(of.sessions.active).toBe(0);
+    expect(of.checks()).toBe(0);
+  });
+
+  test("never tells the directory what was said as root", async () => {
+    const of = world({ rootBasicAllowed: false });
+    expect(await refusalOf(ask(of, "root", "correct"))).toBe("invalid_credentials");
+    expect(await refusalOf(ask(of, "root", "wrong"))).toBe("invalid_credentials");
+    expect(of.asked).toEqual([]);
+    expect((await ask(world(), "root", "correct"))?.principal.isRoot).toBe(true);
+  });
+
+  test("slows down who guesses", async () => {
+    const of = world();
+    expect(await refusalOf(ask(of, "alice", "wrong"))).toBe("invalid_credentials");
+    expect(of.failed).toEqual([whence.ip]);
+    expect(details(of)).toEqual(["method=ldap reason=invalid_credentials channel=basic"]);
+    expect(await refusalOf(ask(of, "away", "right"))).toBe("invalid_credentials");
+    expect(of.failed).toHaveLength(1);
+  });
+});
