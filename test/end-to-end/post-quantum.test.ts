@@ -93,7 +93,7 @@ test.skipIf(!node24Present)(
       [alternativeIn((await crlOf(issuing)).der, "crl"), issuingKey],
     ] as const) {
       expect(signatureVerifies(key, signed.signed, signed.signature)).toBe(true);
-      expect(signatureVerifies(key, signed.signed.with(20, 0), signed.signature)).toBe(false);
+      expect(signatureVerifies(key, changed(signed.signed), signed.signature)).toBe(false);
     }
   },
   30_000,
@@ -172,3 +172,7 @@ async function ocspOf({ id, certificate }: Made, serial: string) {
 /** Keys in the data directory, which the token is there to avoid. */
 const sealedKeys = (): number =>
   readdirSync(join(instance.dataDir, "keys")).filter((file) => file.endsWith(".key")).length;
+
+/** Octets that differ in one bit of one that lies in the serial, and so is random. */
+const changed = (octets: Uint8Array): Uint8Array<ArrayBuffer> =>
+  Uint8Array.from(octets, (octet, at) => (at === 20 ? octet ^ 1 : octet));
