@@ -12,7 +12,7 @@ import type { Store } from "#domain/store.ts";
 import { seededRandom } from "#test/support/ports.ts";
 import { startPostgres } from "#test/support/postgres.ts";
 import { revocationDefaults, rootOrigin, smallCa } from "#test/support/small-ca.ts";
-import { postgresDatabase } from "#test/support/stores.ts";
+import { postgresDatabase, postgresLimits } from "#test/support/stores.ts";
 
 setDefaultTimeout(120_000);
 const server = await startPostgres();
@@ -54,6 +54,15 @@ test("work of one name is done by one replica at a time", async () => {
   await Promise.all([work(stores[0], "a"), work(stores[1], "b"), work(stores[0], "c")]);
   const pairs = [0, 2, 4].map((at) => order.slice(at, at + 2).map((line) => line.slice(0, 1)));
   expect(pairs.every(([first, second]) => first === second)).toBe(true);
+  await close();
+});
+
+test("whoever holds a lease still reads when more leases are wanted than there are connections", async () => {
+  const { stores, close } = await replicas();
+  const [store] = stores;
+  const names = Array.from({ length: 2 * postgresLimits.maxOpenConns }, (_, n) => `lease ${n}`);
+  const work = (name: string) => store.exclusively(name, () => store.ping().then(() => name));
+  expect(await Promise.all(names.map(work))).toEqual(names);
   await close();
 });
 

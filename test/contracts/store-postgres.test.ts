@@ -1,6 +1,6 @@
 /** The store contract, kept by PostgreSQL, and what only replicas and a server can do to it. */
 
-import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, expect, setDefaultTimeout, spyOn, test } from "bun:test";
 
 import fc from "fast-check";
 
@@ -187,6 +187,33 @@ test("a server that does not answer keeps the store from opening", async () => {
   const deps = { clock: systemClock, random: systemRandom };
   const opening = openStore({ driver: "postgres", dsn, ...postgresLimits, migrate: false }, deps);
   await expect(opening).rejects.toMatchObject({ reason: "unreachable" });
+});
+
+test("a unit whose transaction was given up for its slowness is refused, and the next one is kept", async () => {
+  const database = await postgresDatabase(server);
+  const store = await database.open();
+  const { setTimeout } = globalThis;
+  let giveUp: (() => void) | undefined;
+  // The only timer of this length is the one that watches a batch.
+  const timers = spyOn(globalThis, "setTimeout").mockImplementation(((
+    work: () => void,
+    milliseconds: number,
+  ) => {
+    if (milliseconds === 15_000) giveUp = work;
+    return setTimeout(work, milliseconds);
+  }) as typeof setTimeout);
+  const unit = (value: string, meanwhile: () => void) =>
+    store.atomically(async (tx) => {
+      meanwhile();
+      await tx.instance.setValue("unit", value);
+    });
+  const slow = unit("slow", () => giveUp?.());
+  await expect(slow).rejects.toMatchObject({ code: "storage_unavailable" });
+  timers.mockRestore();
+  expect(await store.read.instance.value("unit")).toBeUndefined();
+  await unit("next", () => {});
+  expect(await store.read.instance.value("unit")).toBe("next");
+  await store.close();
 });
 
 test("a crash of the server refuses units, loses none that was acknowledged, and heals by itself", async () => {

@@ -1,4 +1,4 @@
-/** PostgreSQL: one reserved connection that writes, a pool that reads, one that listens for other replicas. */
+/** PostgreSQL: one reserved connection that writes, a pool that reads, one that listens, a few that hold leases. */
 
 import { type ReservedSQL, SQL } from "bun";
 import { drizzle } from "drizzle-orm/bun-sql";
@@ -32,6 +32,8 @@ export class PostgresEngine implements Engine {
   readonly #owner: number;
   readonly #pool: SQL;
   readonly #writing: SQL;
+  /** Apart from the pool: who holds a lease reads while it does, and must not wait for those who want one. */
+  readonly #leases: SQL;
   #connection: ReservedSQL | undefined;
   #begun: Readonly<Heads> | undefined;
   /** Statements sent ahead of their answers; all must have succeeded before the commit. */
@@ -49,6 +51,7 @@ export class PostgresEngine implements Engine {
       maxLifetime: options.connMaxLifetimeSeconds,
     });
     this.#writing = new SQL({ url, connectionTimeout, max: 1, idleTimeout: 0, maxLifetime: 0 });
+    this.#leases = new SQL({ url, connectionTimeout, max: leasesMax, idleTimeout: 60 });
     this.reader = postgresSession(() => this.#pool);
     this.writer = postgresSession(() => this.#connected());
   }
@@ -87,7 +90,7 @@ export class PostgresEngine implements Engine {
   }
 
   async exclusively<T>(name: string, work: () => Promise<T>): Promise<T> {
-    const connection = await this.#pool.reserve();
+    const connection = await this.#leases.reserve();
     try {
       await connection.unsafe(`set lock_timeout = ${leaseMilliseconds}`);
       // A session that ends, however it ends, leaves the lock to the next in line.
@@ -167,11 +170,14 @@ export class PostgresEngine implements Engine {
 
   async close(): Promise<void> {
     this.#drop();
-    await Promise.all([this.#pool.close({ timeout: 1 }), this.#writing.close({ timeout: 1 })]);
+    const pools = [this.#pool, this.#leases, this.#writing];
+    await Promise.all(pools.map((pool) => pool.close({ timeout: 1 })));
   }
 
   #connected(): ReservedSQL {
-    assert(this.#connection !== undefined, "the writer is connected while a batch runs");
+    // The watchdog gave it up between two statements: the database is at fault, so the whole batch is.
+    if (this.#connection === undefined)
+      throw Object.assign(new Error(givenUp), { code: "ETIMEDOUT" });
     return this.#connection;
   }
 
@@ -273,10 +279,13 @@ const tables = defineTables(postgresKit);
 /** First half of the advisory locks that are leases; the second is the hash of what they are for. */
 const leaseClass = presenceClass + 1;
 const leaseMilliseconds = 60_000;
+/** Work under a lease takes no other, so any number above zero lets it end. */
+const leasesMax = 4;
 /** SQLSTATE lock_not_available. */
 const lockNotAvailable = "55P03";
 const channel = "pkid_events";
 const batchMilliseconds = 15_000;
+const givenUp = "the writing connection was given up while a batch ran";
 const pingMilliseconds = 3000;
 const lockHeads =
   "select event_seq, event_hash, ledger_number, ledger_hash, revocation_sequence from heads where id = 1 for update";

@@ -118,16 +118,16 @@ export class CrlBuilder {
     const wanted = { ca: ca.id, partition, everUsed: await scopes.everUsed() };
     const prior = order.base === undefined ? await this.#prior(order) : undefined;
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
-      const draft = await store.read.revocations.view(async (view) => {
+      // Nothing in here reads outside the view: on PostgreSQL that waits for a connection while it holds one.
+      const seen = await store.read.revocations.view(async (view) => {
         const reserved = await this.#reserve(order, view.sequence);
         if (reserved === undefined) return undefined;
         const entries = order.base
           ? await deltaEntries(view, wanted, order.base)
           : await baseEntries(view, wanted, prior);
-        const read = { entries, sequence: view.sequence, prior };
-        return await this.#encoded(order, reserved, read);
+        return { reserved, read: { entries, sequence: view.sequence, prior } };
       });
-      if (draft !== undefined) return draft;
+      if (seen !== undefined) return await this.#encoded(order, seen.reserved, seen.read);
     }
     throw new Error("numbers are given out for later sequences than a view ever shows");
   }
