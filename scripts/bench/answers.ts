@@ -3,6 +3,7 @@
 import { Instance } from "#test/support/instance.ts";
 import { createChain } from "#test/support/first-certificate.ts";
 import { newCsr } from "#test/support/relying-party.ts";
+import { freePort } from "#test/support/free-port.ts";
 import { createToken } from "#test/support/soft-token.ts";
 import { bareServer, rawSigning, tokenSigning } from "./floors.ts";
 import type { Load } from "./load.ts";
@@ -11,6 +12,7 @@ import { bold, row } from "./print.ts";
 
 /** Prints the ratios for software keys and for keys in SoftHSM; every round takes some four times `seconds`. */
 export async function answers(seconds: number): Promise<void> {
+  await unrecorded(seconds);
   const token = await createToken();
   const ways = [
     { name: "software keys", config: {}, env: {}, floor: async () => rawSigning(seconds) },
@@ -38,6 +40,33 @@ export async function answers(seconds: number): Promise<void> {
     }
   }
   token.remove();
+}
+
+/**
+ * The answer alone: the bare server writes nothing down, whereas a line in the request log and a row in the access log
+ * follow every request of an instance that is not told otherwise.
+ */
+async function unrecorded(seconds: number): Promise<void> {
+  bold(`OCSP answers, neither request log nor access log, median of ${rounds} rounds`);
+  const address = `127.0.0.1:${await freePort()}`;
+  const instance = await Instance.start({
+    config: {
+      ...{ log: { level: "warn", format: "json" }, access_log: { enabled: false } },
+      server: { public_http: { enabled: true, address } },
+    },
+    publicUrl: `http://${address}`,
+  });
+  try {
+    const target = await targetOf(instance);
+    const bytes = await sameBytes(target);
+    await against(
+      "cached GET",
+      () => cachedGet(target, seconds),
+      async () => bareServer(seconds, bytes),
+    );
+  } finally {
+    await instance.dispose();
+  }
 }
 
 async function against(

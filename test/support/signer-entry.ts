@@ -1,6 +1,7 @@
 /** The main module of a signer in tests: the binary's signer role and nothing else. */
 
-import { runSigner, runSignerWorker } from "#adapters/keys/signer/main.ts";
+import { runSignerWorker } from "#adapters/keys/signer/main.ts";
+import { runKeySigner } from "#app/signer.ts";
 
-if (Bun.isMainThread) await runSigner({ workerUrl: import.meta.url });
+if (Bun.isMainThread) await runKeySigner(import.meta.url);
 else await runSignerWorker();

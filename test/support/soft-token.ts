@@ -15,8 +15,8 @@ export interface SoftToken {
 
 export const softHsmModule = "/usr/lib/softhsm/libsofthsm2.so";
 
-/** Initialises a token `pkid` with PIN 1234 in a private directory. */
-export async function createToken(): Promise<SoftToken> {
+/** Initialises a token `pkid` in a private directory. */
+export async function createToken(userPin = "1234"): Promise<SoftToken> {
   const folder = mkdtempSync(join(tmpdir(), "pkid-token-"));
   const tokens = join(folder, "tokens");
   mkdirSync(tokens);
@@ -26,7 +26,7 @@ export async function createToken(): Promise<SoftToken> {
     `directories.tokendir = ${tokens}\nobjectstore.backend = file\nlog.level = ERROR\n`,
   );
   const pin = join(folder, "pin");
-  writeFileSync(pin, "1234\n");
+  writeFileSync(pin, `${userPin}\n`);
   chmodSync(pin, 0o600);
   const env = { SOFTHSM2_CONF: conf };
   const child = Bun.spawn(
@@ -39,7 +39,7 @@ export async function createToken(): Promise<SoftToken> {
       "--so-pin",
       "5678",
       "--pin",
-      "1234",
+      userPin,
     ],
     { env: { PATH: process.env.PATH ?? "", ...env }, stdout: "ignore", stderr: "pipe" },
   );

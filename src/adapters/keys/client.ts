@@ -69,13 +69,15 @@ export class SignerClient implements Keys {
     this.#facts = { provider, available: false, deviceSerial: "", keyTypes: [] };
   }
 
-  /** Starts the first signer; throws its `configuration` fault, so that a wrong setting stops the start (V-11, V-12). */
+  /**
+   * Starts the first signer. Throws its `configuration` fault, so that a wrong setting stops the start (V-11, V-12), and
+   * its `source` fault, which then names the source (SEC-3).
+   */
   async start(): Promise<void> {
     const fault = await this.#launch();
-    if (fault?.kind === "configuration") {
-      await this.#stop();
-      throw fault;
-    }
+    if (fault?.kind !== "configuration" && fault?.kind !== "source") return;
+    await this.#stop();
+    throw fault.kind === "source" ? new LaunchFault("source", fault.reason) : fault;
   }
 
   /** Process id of the running signer, for tests that kill it. */
@@ -294,7 +296,7 @@ export class SignerClient implements Keys {
     this.#facts = { ...this.#facts, available: false, error: message };
     this.#calls.refuseAll();
     if (fault.kind === "operator") this.#state = "stopped";
-    else this.#down();
+    else this.#down(fault.kind === "source" ? sourceDelayMs : 0);
   }
 
   #lost(reason: string): void {
@@ -311,9 +313,10 @@ export class SignerClient implements Keys {
   }
 
   /** The breaker: nothing is asked until the next attempt, whose distance doubles up to two seconds. */
-  #down(): void {
+  #down(leastDelayMs = 0): void {
     this.#state = "down";
-    const delay = Math.min(firstDelayMs * 2 ** (this.#losses - 1), longestDelayMs);
+    const doubled = Math.min(firstDelayMs * 2 ** (this.#losses - 1), longestDelayMs);
+    const delay = Math.max(doubled, leastDelayMs);
     this.#relaunch = setTimeout(() => void this.#launch(), delay);
   }
 
@@ -357,6 +360,8 @@ export class SignerClient implements Keys {
 const lossesHealedAtOnce = 2;
 const firstDelayMs = 100;
 const longestDelayMs = 2000;
+/** Between attempts at a server that keeps a PIN; some lock out who asks in vain too often. */
+const sourceDelayMs = 10_000;
 /** Shorter than the limit of the operation that waits for it, so that a stalled token ends no healthy signer. */
 const grantTimeoutMs = 5000;
 const listTimeoutMs = 60_000;

@@ -106,6 +106,8 @@ export class Outbox {
   #sent = 0;
   #buffer = Buffer.allocUnsafe(startBytes);
   #length = 0;
+  /** Frames queued since the last flush. */
+  #frames = 0;
   #scheduled = false;
   #blocked = false;
 
@@ -113,7 +115,10 @@ export class Outbox {
     this.#sink = sink;
   }
 
-  /** Queues one frame; it leaves at the end of the current turn of the event loop, or with `flush`. */
+  /**
+   * Queues one frame. It leaves at the end of the current turn of the event loop, or with `flush`, or with as many others
+   * as are worth waking the other process: a long turn must not keep it waiting for the first of many.
+   */
   add(kind: FrameKind, id: number, parts: readonly Uint8Array[]): void {
     let bodyBytes = 0;
     for (const part of parts) bodyBytes += part.length;
@@ -124,15 +129,21 @@ export class Outbox {
     this.#buffer.writeUInt32LE(id, this.#length + 5);
     this.#length += headBytes;
     for (const part of parts) this.#append(part);
-    if (this.#scheduled || this.#blocked) return;
+    if (this.#blocked) return;
+    this.#frames++;
+    if (this.#frames >= framesMax) this.flush();
+    if (this.#scheduled || this.#frames === 0) return;
     this.#scheduled = true;
     // Not at the end of the microtasks: every request under load has its own, and each write wakes the other process.
-    setImmediate(() => this.flush());
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.flush();
+    });
   }
 
   /** Writes what is queued; what the socket does not take waits for `drained`. */
   flush(): void {
-    this.#scheduled = false;
+    this.#frames = 0;
     while (!this.#blocked && this.#blocks.length > 0) this.#writeBlock();
     if (this.#blocked || this.#length === 0) return;
     const written = this.#write(this.#buffer.subarray(0, this.#length));
@@ -217,6 +228,8 @@ const body = (bytes: Buffer, offset: number, end: number): Buffer =>
 const collectedBytes = 8 * 1024 * 1024;
 /** u32 length of the rest, u8 kind, u32 id. */
 const headBytes = 9;
+/** Frames that leave together before the turn ends. */
+const framesMax = 4;
 const startBytes = 64 * 1024;
 /** A buffer never grows beyond this. */
 const keptBytes = 1024 * 1024;

@@ -154,12 +154,13 @@ function environment(configuration: SignerConfiguration, privateDir: string) {
   return kept;
 }
 
-/** A secret that is in our environment by the operator's choice has to reach the process that reads it. */
-function secretNames(configuration: SignerConfiguration): string[] {
+/** What is in our environment by the operator's choice has to reach the process that reads it, or fetches with it. */
+function secretNames(configuration: SignerConfiguration): readonly string[] {
   const source: SecretSource | undefined =
     configuration.provider === "pkcs11"
       ? configuration.pkcs11.pinSource
       : configuration.software.passphraseSource;
+  if (source?.type === "remote") return source.variables;
   return source?.type === "env" ? [source.name] : [];
 }
 

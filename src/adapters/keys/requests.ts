@@ -72,9 +72,10 @@ export interface SignRequest {
 
 /**
  * Why a signer cannot serve. `configuration`: the settings are wrong (V-11, V-12). `operator`: the token refused
- * the PIN or may not be tried again; never repeated by itself. `device`: it may come back.
+ * the PIN or may not be tried again; never repeated by itself. `source`: the server that keeps PIN or passphrase does not
+ * give it; stops a start, and is asked again later. `device`: it may come back.
  */
-export type LaunchFaultKind = "configuration" | "operator" | "device";
+export type LaunchFaultKind = "configuration" | "operator" | "source" | "device";
 
 /** A signer that cannot serve, in a closed sentence that names no path, label or PIN. */
 export class LaunchFault extends Error {

@@ -1,8 +1,9 @@
 /** What the key adapter is told: where keys live, how they are unlocked, how much may be under way at once. */
 
+import type { RemoteSource } from "#config/secret.ts";
 import type { KekInUse, KeyRef } from "#domain/keys.ts";
 
-/** Where a PIN or passphrase comes from; it is resolved inside the signer and nowhere else. */
+/** Where a PIN or passphrase comes from; it is resolved inside the signer and nowhere else. A remote one is fetched there first. */
 export type SecretSource =
   | { readonly type: "value"; readonly value: string }
   | { readonly type: "env"; readonly name: string }
@@ -11,7 +12,20 @@ export type SecretSource =
       readonly path: string;
       /** Accepts a file that group or others may read. */
       readonly allowInsecurePermissions?: boolean | undefined;
-    };
+    }
+  | KeptElsewhere;
+
+/** A PIN or passphrase that a server keeps. */
+export interface KeptElsewhere {
+  readonly type: "remote";
+  /** The configuration key, for messages. */
+  readonly key: string;
+  readonly source: RemoteSource;
+  /** Variables the signer must have to fetch it. */
+  readonly variables: readonly string[];
+  /** Certificates trusted beside the system's, when the source names none of its own. */
+  readonly caFile: string | undefined;
+}
 
 /** The sealed key files. */
 export interface SoftwareSettings {

@@ -76,10 +76,12 @@ export class Ocsp {
   readonly #deps: OcspDeps;
   readonly #issuers: IssuerIndex;
   readonly #cache: Recent<string, OcspAnswer>;
+  readonly #standings: Recent<string, KnownStanding>;
 
   constructor(deps: OcspDeps) {
     this.#deps = deps;
     this.#cache = new Recent(deps.settings.cacheMax);
+    this.#standings = new Recent(deps.settings.cacheMax);
     this.#issuers = new IssuerIndex(deps.store);
   }
 
@@ -169,7 +171,7 @@ export class Ocsp {
     const { store, clock, responders, signing, settings } = this.#deps;
     // The sequence goes first: a change after it is seen as a later sequence, never missed.
     const sequence = await store.read.revocations.sequence();
-    const { issuer, found } = await this.#lookUp(asked);
+    const { issuer, found } = await this.#lookUp(asked, sequence);
     const signer = await responders.signer(issuer, sequence);
     const now = clock.now();
     const entries = found.map(({ certId, standing }) => ({ certId: certId.der, standing }));
@@ -196,8 +198,10 @@ export class Ocsp {
   }
 
   /** The first entry that names a key of the lineage decides who signs; entries naming another are unknown. */
-  async #lookUp(asked: Asked): Promise<{ issuer: Issuer; found: readonly Found[] }> {
-    const { revocations } = this.#deps.store.read;
+  async #lookUp(
+    asked: Asked,
+    sequence: number,
+  ): Promise<{ issuer: Issuer; found: readonly Found[] }> {
     let decided: Issuer | undefined;
     const found: Found[] = [];
     for (const certId of asked.request.certIds) {
@@ -205,7 +209,7 @@ export class Ocsp {
       decided ??= issuer;
       const answerable = issuer !== undefined && issuer === decided && certId.serial !== undefined;
       const standing = answerable
-        ? await revocations.standing(issuer.ca.id, certId.serial)
+        ? await this.#standing(issuer.ca.id, certId.serial, sequence)
         : unknownStanding;
       if (issuer !== undefined && certId.serial !== undefined && standing.status !== "unknown") {
         this.#deps.onAsked(issuer.ca.id, certId.serial);
@@ -213,6 +217,22 @@ export class Ocsp {
       found.push({ certId, standing });
     }
     return { issuer: decided ?? asked.own, found };
+  }
+
+  /** From memory while nothing has changed since it was read: answers with a nonce are new, what they say is not. */
+  async #standing(caId: CaId, serial: Serial, sequence: number): Promise<Standing> {
+    const { store, clock, settings } = this.#deps;
+    const key = `${caId}${serial}`;
+    const known = this.#standings.get(key);
+    const now = clock.now();
+    if (known?.sequence === sequence && now < known.keepUntil) return known.standing;
+    const standing = await store.read.revocations.standing(caId, serial);
+    // A serial nobody knows may be issued at any moment, which no sequence tells.
+    if (standing.status !== "unknown") {
+      const keepUntil = addSeconds(now, settings.cacheSeconds);
+      this.#standings.set(key, { standing, sequence, keepUntil });
+    }
+    return standing;
   }
 
   /** OCS-2: with a nonce an answer is for the asker alone, except where the Baseline Requirements want it to last. */
@@ -257,6 +277,13 @@ interface Asked {
 interface Found {
   readonly certId: CertId;
   readonly standing: Standing;
+}
+
+/** What was found, at which number of the revocation sequence. */
+interface KnownStanding {
+  readonly standing: Standing;
+  readonly sequence: number;
+  readonly keepUntil: Instant;
 }
 
 function sameStanding(a: Standing, b: Standing): boolean {

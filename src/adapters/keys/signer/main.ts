@@ -11,11 +11,14 @@ import { openStream } from "#adapters/keys/stream.ts";
 
 import { forbidDumps } from "./no-dumps.ts";
 import type { SigningProvider } from "./provider.ts";
+import { type FetchSecret, withFetchedSecret } from "./secret.ts";
 import { SignerService } from "./serve.ts";
 import { ServerLink } from "./server-link.ts";
 
 /** What the binary knows and a module inside it cannot. */
 export interface SignerDeps {
+  /** Fetches a PIN or passphrase from a server that keeps it. */
+  readonly fetchSecret: FetchSecret;
   /** URL of the main module, which runs `runSignerWorker` when it finds itself in a worker. */
   readonly workerUrl: string;
 }
@@ -68,7 +71,8 @@ async function open(
   };
   const link = new ServerLink(outbox);
   try {
-    const provider = await openProvider(configuration, link, { ...deps, restart });
+    const complete = await withFetchedSecret(configuration, deps.fetchSecret);
+    const provider = await openProvider(complete, link, { ...deps, restart });
     outbox.add(frameKinds.ready, 0, [jsonBody(provider.facts())]);
     return new SignerService({ provider, outbox, link, restart });
   } catch (fault) {

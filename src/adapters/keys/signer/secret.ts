@@ -1,9 +1,52 @@
-/** Resolves a PIN or passphrase, inside the signer. */
+/** Resolves a PIN or passphrase, inside the signer; one that a server keeps is fetched before a provider is opened. */
 
 import { readFileSync, statSync } from "node:fs";
 
+import { assert } from "#core/problems.ts";
 import { LaunchFault } from "#adapters/keys/requests.ts";
-import type { SecretSource } from "#adapters/keys/settings.ts";
+import type { KeptElsewhere, SecretSource, SignerConfiguration } from "#adapters/keys/settings.ts";
+
+/** Fetches from a server that keeps secrets; rejects with a sentence that names it. */
+export type FetchSecret = (
+  source: KeptElsewhere["source"],
+  caFile: string | undefined,
+) => Promise<string>;
+
+/**
+ * The configuration with a PIN or passphrase in place of a server that keeps it. Throws a `source` fault when it cannot
+ * be had. What it was fetched with is gone from the environment afterwards.
+ */
+export async function withFetchedSecret(
+  configuration: SignerConfiguration,
+  fetchSecret: FetchSecret,
+): Promise<SignerConfiguration> {
+  if (configuration.provider === "pkcs11") {
+    const { pkcs11 } = configuration;
+    if (pkcs11.pinSource.type !== "remote") return configuration;
+    const pinSource = await fetched(pkcs11.pinSource, "PIN", fetchSecret);
+    return { ...configuration, pkcs11: { ...pkcs11, pinSource } };
+  }
+  const { software } = configuration;
+  if (software.passphraseSource?.type !== "remote") return configuration;
+  const passphraseSource = await fetched(software.passphraseSource, "passphrase", fetchSecret);
+  return { ...configuration, software: { ...software, passphraseSource } };
+}
+
+async function fetched(
+  { key, source, caFile, variables }: KeptElsewhere,
+  what: string,
+  fetchSecret: FetchSecret,
+): Promise<SecretSource> {
+  try {
+    return { type: "value", value: await fetchSecret(source, caFile) };
+  } catch (error) {
+    const reason = `${key}: ${error instanceof Error ? error.message : String(error)}`;
+    throw new LaunchFault("source", `The ${what} cannot be had from its source.`, reason);
+  } finally {
+    // Nothing this process starts later shall inherit a token.
+    for (const name of variables) delete process.env[name];
+  }
+}
 
 /**
  * The secret, without a final line end. Throws a `configuration` fault when it is absent, empty, longer than
@@ -18,6 +61,7 @@ export function resolveSecret(source: SecretSource, what: "PIN" | "passphrase"):
 function secretFrom(source: SecretSource, what: string): string {
   if (source.type === "value") return source.value;
   if (source.type === "env") return takeFromEnvironment(source.name, what);
+  assert(source.type === "file", "what a server keeps is fetched before a provider is opened");
   const mode = modeOf(source.path);
   if (mode === undefined) {
     throw new LaunchFault("configuration", `The file with the ${what} cannot be read.`);

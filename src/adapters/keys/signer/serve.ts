@@ -34,7 +34,6 @@ export class SignerService {
   readonly #restart: (reason: string) => void;
   /** Made when another signer first asks for it; most signers are never asked. */
   #mailbox: Mailbox | undefined;
-  #unflushed = 0;
 
   constructor(deps: {
     readonly provider: SigningProvider;
@@ -61,7 +60,7 @@ export class SignerService {
       const { id: keyId, label, algorithm, message } = readSignRequest(body);
       const made = this.#provider.sign({ id: keyId, label }, algorithm, message);
       if (made instanceof Uint8Array) {
-        this.#answerAtOnce(id, made);
+        this.#outbox.add(frameKinds.signature, id, [made]);
         return;
       }
       made.then(
@@ -71,15 +70,6 @@ export class SignerService {
     } catch (fault) {
       this.#fail(id, fault);
     }
-  }
-
-  /** Inline signatures leave in small batches, so that the first of a long queue does not wait for the last. */
-  #answerAtOnce(id: number, signature: Uint8Array): void {
-    this.#outbox.add(frameKinds.signature, id, [signature]);
-    this.#unflushed += 1;
-    if (this.#unflushed < inlineBatch) return;
-    this.#unflushed = 0;
-    this.#outbox.flush();
   }
 
   async #call(id: number, request: unknown): Promise<void> {
@@ -169,4 +159,3 @@ function failureBody(fault: unknown): readonly [FrameKind, Uint8Array] {
 }
 
 const nothingLeft: Resealed = { changed: 0, left: 0 };
-const inlineBatch = 16;

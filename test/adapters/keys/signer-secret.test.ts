@@ -1,0 +1,65 @@
+/** A PIN or passphrase that a server keeps, on its way into the signer: what it is told, and what it keeps. */
+
+import { afterEach, describe, expect, test } from "bun:test";
+
+import { LaunchFault } from "#adapters/keys/requests.ts";
+import type { KeptElsewhere, SignerConfiguration } from "#adapters/keys/settings.ts";
+import { withFetchedSecret } from "#adapters/keys/signer/secret.ts";
+
+const variable = "PKID_TEST_TOKEN_OF_A_STORE";
+const remote: KeptElsewhere = {
+  ...{ type: "remote", key: "pkcs11.pin", variables: [variable], caFile: "/etc/ca.pem" },
+  source: { type: "aws", aws: { secret_id: "pin" } },
+};
+const token: SignerConfiguration = {
+  provider: "pkcs11",
+  pkcs11: { modulePath: "/m.so", pinSource: remote, sessions: 1, operationTimeoutSeconds: 1 },
+};
+const store = (passphraseSource: KeptElsewhere | undefined): SignerConfiguration => ({
+  ...{ provider: "software", keks: [] },
+  software: { keystoreDir: "/k", masterKeyFile: "/m", passphraseSource },
+});
+
+afterEach(() => {
+  delete process.env[variable];
+});
+
+describe("a signer", () => {
+  test("fetches PIN and passphrase, trusting what the instance trusts, and forgets with what", async () => {
+    for (const configuration of [token, store(remote)]) {
+      process.env[variable] = "token";
+      const asked: unknown[] = [];
+      const complete = await withFetchedSecret(configuration, async (...of) => {
+        asked.push(of, process.env[variable]);
+        return "geheim";
+      });
+      expect(asked).toEqual([[remote.source, "/etc/ca.pem"], "token"]);
+      expect(JSON.stringify(complete)).toContain('{"type":"value","value":"geheim"}');
+      expect(process.env[variable]).toBeUndefined();
+    }
+  });
+
+  test("asks nobody when the secret is on this machine, or there is none", async () => {
+    const nobody = () => Promise.reject(new Error("asked"));
+    const local = { type: "env", name: variable } as const;
+    const open: SignerConfiguration = {
+      ...token,
+      pkcs11: { ...token.pkcs11, pinSource: local },
+    };
+    for (const configuration of [open, store(undefined)]) {
+      expect(await withFetchedSecret(configuration, nobody)).toBe(configuration);
+    }
+  });
+
+  test("says to the public that the secret cannot be had, and to the log why", async () => {
+    process.env[variable] = "token";
+    const failing = withFetchedSecret(token, () => Promise.reject(new Error("Vault is away.")));
+    const fault = await failing.catch((error: unknown) => error);
+    expect(fault).toBeInstanceOf(LaunchFault);
+    expect(fault).toMatchObject({
+      ...{ kind: "source", message: "The PIN cannot be had from its source." },
+      reason: "pkcs11.pin: Vault is away.",
+    });
+    expect(process.env[variable]).toBeUndefined();
+  });
+});

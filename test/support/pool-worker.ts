@@ -1,0 +1,34 @@
+/** Stands in for a signer's worker thread: tells how long signing took, counts who works at once, and hangs when told to. */
+
+import { isMainThread, parentPort, workerData } from "node:worker_threads";
+
+import type { Work, WorkerSays, WorkerStart } from "#adapters/keys/pkcs11/jobs.ts";
+
+/** Places in the shared memory that is given as the slot. */
+export const places = { now: 0, most: 1, released: 2 } as const;
+/** A key of this label is signed with once `released` is set. */
+export const hangs = "hangs";
+
+if (!isMainThread) work(workerData as WorkerStart); // Given by the pool.
+
+function work({ slot, serial }: WorkerStart): void {
+  const shared = new Int32Array(slot.buffer);
+  const say = (message: WorkerSays) => parentPort?.postMessage(message);
+
+  parentPort?.on("message", (batch: readonly Work[]) => {
+    const now = Atomics.add(shared, places.now, 1) + 1;
+    for (;;) {
+      const most = Atomics.load(shared, places.most);
+      if (most >= now || Atomics.compareExchange(shared, places.most, most, now) === most) break;
+    }
+    for (const job of batch) {
+      const label = "ref" in job ? job.ref.label : "label" in job ? job.label : "";
+      if (label === hangs) Atomics.wait(shared, places.released, 0);
+    }
+    Atomics.sub(shared, places.now, 1);
+    const signature = new Uint8Array([1]);
+    const elapsedMs = Number(serial) * batch.length;
+    say({ says: "done", outcomes: batch.map(() => ({ status: "signed", signature })), elapsedMs });
+  });
+  say({ says: "ready" });
+}
