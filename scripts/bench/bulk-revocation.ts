@@ -4,6 +4,7 @@ import type { Instance } from "#test/support/instance.ts";
 import { filledInstance, made } from "./fill.ts";
 import { question } from "./ocsp.ts";
 import { bold, row } from "./print.ts";
+import { processorSeconds } from "./processor.ts";
 
 /** Prints plan and run for two reasons, one of which blocks every key too, and once more beside others. */
 export async function bulkRevocation(size: number): Promise<void> {
@@ -100,10 +101,4 @@ function figure(waits: readonly number[]): string {
 async function peak(pid: number): Promise<number> {
   const status = await Bun.file(`/proc/${pid}/status`).text();
   return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
-}
-
-/** What the process has computed, in user and system mode; a machine that is shared makes it wait, but not compute. */
-async function processorSeconds(pid: number): Promise<number> {
-  const fields = (await Bun.file(`/proc/${pid}/stat`).text()).split(") ")[1]?.split(" ") ?? [];
-  return (Number(fields[11]) + Number(fields[12])) / 100;
 }

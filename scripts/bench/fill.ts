@@ -8,12 +8,15 @@ import { decodePem } from "#core/asn1/pem.ts";
 import { createChain } from "#test/support/first-certificate.ts";
 import { Instance } from "#test/support/instance.ts";
 
+/** What such an instance runs with. */
+export const filledConfig = {
+  ...{ log: { level: "info", format: "json" } },
+  server: { public_http: { enabled: true, address: "127.0.0.1:0" } },
+};
+
 /** Starts one, stops it, fills the database of its issuing CA directly, and starts it again. */
 export async function filledInstance(rows: number, revokedEvery = 1000) {
-  const config = {
-    ...{ log: { level: "info", format: "json" } },
-    server: { public_http: { enabled: true, address: "127.0.0.1:0" } },
-  };
+  const config = filledConfig;
   const first = await Instance.start({ config });
   const chain = await createChain(first, "ecdsa-p256");
   const { certificate } = await first.admin<{ certificate: string }>(

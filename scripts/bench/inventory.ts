@@ -4,6 +4,7 @@ import type { Instance } from "#test/support/instance.ts";
 import { filledInstance, type Made } from "./fill.ts";
 import { filledPostgres } from "./fill-postgres.ts";
 import { bold, row } from "./print.ts";
+import { startsBeside } from "./starts.ts";
 
 /** Fills the database of a stopped instance directly, then asks the started one; `rows` is the size. */
 export async function inventory(rows: number, driver: "SQLite" | "PostgreSQL"): Promise<void> {
@@ -38,7 +39,8 @@ export async function inventory(rows: number, driver: "SQLite" | "PostgreSQL"): 
 
 async function filledSqlite(rows: number) {
   const filled = await filledInstance(rows, 10);
-  return { ...filled, stop: () => filled.instance.dispose() };
+  const instance = await startsBeside(filled.instance);
+  return { ...filled, instance, stop: () => instance.dispose() };
 }
 
 async function ask(instance: Instance, path: string, last: Made): Promise<void> {

@@ -2,6 +2,7 @@
 
 import { sha256 } from "./crypto.ts";
 import { refuse } from "./problems.ts";
+import type { Instant } from "./time.ts";
 
 /** Id of a certificate authority (UUID). */
 export type CaId = string & { readonly brand: "CaId" };
@@ -18,6 +19,25 @@ export function caIdFrom(approval: string): CaId {
   const octets = digest.slice(0, 16);
   octets[6] = ((octets[6] ?? 0) & 0x0f) | 0x80;
   octets[8] = ((octets[8] ?? 0) & 0x3f) | 0x80;
+  return caId(uuidText(octets));
+}
+
+/**
+ * An id that sorts by the time it was made (RFC 9562 §5.7: a version 7 UUID), for rows written by the thousand: an
+ * index takes neighbours together. `random` are ten octets from the CSPRNG, of which 74 bits are kept.
+ */
+export function orderedId(at: Instant, random: Uint8Array): string {
+  const octets = new Uint8Array(16);
+  const view = new DataView(octets.buffer);
+  view.setUint32(0, Math.floor(at / 0x1_0000));
+  view.setUint16(4, at % 0x1_0000);
+  octets.set(random, 6);
+  octets[6] = ((octets[6] ?? 0) & 0x0f) | 0x70;
+  octets[8] = ((octets[8] ?? 0) & 0x3f) | 0x80;
+  return uuidText(octets);
+}
+
+function uuidText(octets: Uint8Array): string {
   const hex = octets.toHex();
   const parts = [
     [0, 8],
@@ -26,7 +46,7 @@ export function caIdFrom(approval: string): CaId {
     [16, 20],
     [20, 32],
   ] as const;
-  return caId(parts.map(([from, to]) => hex.slice(from, to)).join("-"));
+  return parts.map(([from, to]) => hex.slice(from, to)).join("-");
 }
 
 /** Marks a text from the store or the configuration as a tenant id; the caller vouches for it. */
@@ -47,8 +67,7 @@ export function parseSerial(text: string): Serial {
 
 /** The serial of unsigned big-endian octets, as drawn from the CSPRNG or read from DER. */
 export function serialFromBytes(bytes: Uint8Array): Serial {
-  let hex = "";
-  for (const byte of bytes) hex += byte.toString(16).padStart(2, "0");
+  const hex = bytes.toHex();
   return BigInt(`0x${hex === "" ? "0" : hex}`).toString(10) as Serial;
 }
 

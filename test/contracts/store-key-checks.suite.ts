@@ -31,6 +31,23 @@ export function keyCheckContract(given: () => { readonly store: Store }): void {
       expect(await standing(row.spkiSha256)).toEqual(clean);
     });
 
+    test("CAs are found by their key, whatever has become of them", async () => {
+      const { store } = given();
+      const spki = Uint8Array.of(48, 3, 1, ...crypto.getRandomValues(new Uint8Array(8)));
+      const retired = make.ca({ spki, status: "retired" });
+      const waiting = make.ca({
+        ...{ certificate: undefined, serial: undefined },
+        spki,
+        internal: true,
+      });
+      for (const row of [retired, waiting, make.ca()]) {
+        await store.atomically((tx) => tx.cas.insert(row));
+      }
+      const found = (await store.read.cas.withKey(spki)).map(({ id }) => id);
+      expect(found.toSorted()).toEqual([retired.id, waiting.id].toSorted());
+      expect(await store.read.cas.withKey(spki.slice(1))).toEqual([]);
+    });
+
     test("blocked keys are listed newest first, by reason without case and by digest", async () => {
       const { store } = given();
       const mark = crypto.randomUUID();

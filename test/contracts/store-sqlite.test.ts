@@ -5,6 +5,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 
+import { fillEmpty } from "#adapters/db/heads.ts";
 import { embeddedMigrations } from "#adapters/db/migrations.ts";
 import { openStore } from "#adapters/db/open.ts";
 import { openSqlite } from "#adapters/db/sqlite.ts";
@@ -74,6 +75,25 @@ test("V-28: before it migrates, SQLite keeps a sound copy that nobody else can r
   expect(copied.query("select name from sqlite_master where name = 'later'").get()).toBeNull();
   copied.close();
   await expect(database.open()).rejects.toMatchObject({ reason: "schema_newer" });
+});
+
+test("a bulk run that was open before its serials were put in order goes on with all of them", async () => {
+  const database = sqliteDatabase();
+  const options = { driver: "sqlite", path: database.target, busyTimeoutMs: 5000 } as const;
+  const engine = openSqlite(options);
+  const before = embeddedMigrations("sqlite").slice(0, 19);
+  const deps = { clock: systemClock, random: systemRandom };
+  await migrateSqlite(engine, options, () => fillEmpty(engine.writer, deps), before);
+  for (const place of ["0212", "019", "03100"]) {
+    await engine.writer.run("insert into bulk_serials (run, place) values (7, ?)", [place]);
+  }
+  await engine.close();
+  await (await database.open()).close();
+  const places = [{ place: "019" }, { place: "0212" }, { place: "03100" }];
+  expect(await database.query("select place from bulk_serials where run = 7")).toEqual(places);
+  // What the table definition cannot say, a later migration must not lose.
+  const [table] = await database.query("select sql from sqlite_master where name = 'bulk_serials'");
+  expect(table).toMatchObject({ sql: expect.stringContaining("WITHOUT ROWID") });
 });
 
 test("a migration that fails changes nothing", async () => {

@@ -524,6 +524,36 @@ function units(given: Given): void {
     expect((await store.read.audit.ledgerHead()).seq).toBe(ledger.seq + 3);
   });
 
+  test("a unit that throws in a batch of its own leaves nothing, and the next one goes on", async () => {
+    const { store, home } = given();
+    const { seq } = await store.read.audit.eventHead();
+    const unit = (fails: boolean) =>
+      store.atomically(async (tx) => {
+        await tx.instance.setValue(home, fails ? "lost" : "kept");
+        await tx.audit.appendEvent(make.draft({ requestId: home }), noon);
+        if (fails) throw new Error("no");
+      });
+    await expect(unit(true)).rejects.toThrow("no");
+    expect(await store.read.instance.value(home)).toBeUndefined();
+    expect((await store.read.audit.eventHead()).seq).toBe(seq);
+    await unit(false);
+    expect(await store.read.instance.value(home)).toBe("kept");
+    expect((await store.read.audit.eventHead()).seq).toBe(seq + 1);
+  });
+
+  test("a unit appends any number of events, in order", async () => {
+    const { store } = given();
+    for (const count of [1, 2, 63, 64, 65, 131]) {
+      const { seq } = await store.read.audit.eventHead();
+      const targets = Array.from({ length: count }, (_, at) => `${at + 1}`);
+      await store.atomically(async ({ audit }) => {
+        for (const target of targets) await audit.appendEvent(make.draft({ target }), noon);
+      });
+      const stored = await store.read.audit.eventsAfter(seq, 200);
+      expect(stored.map(({ target }) => target)).toEqual(targets);
+    }
+  });
+
   test("listeners hear committed events in order, once, and nothing of failed units", async () => {
     const { store, home } = given();
     const { seq } = await store.read.audit.eventHead();

@@ -3,8 +3,9 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 
-import { parseSerial, serialFromBytes, serialToBytes } from "#core/ids.ts";
+import { orderedId, parseSerial, serialFromBytes, serialToBytes } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
+import { instant } from "#core/time.ts";
 
 test("007, 0x07 and 7 are one serial, and so are hex with colons and upper case", () => {
   for (const text of ["7", "007", "0x07", "00:07", "0:7"]) {
@@ -40,6 +41,24 @@ test("no text makes the parser throw anything but a refusal", () => {
       } catch (error) {
         expect(error).toBeInstanceOf(Problem);
       }
+    }),
+  );
+});
+
+test("RFC 9562 §5.7: an ordered id begins with its time, sorts by it, and keeps 74 random bits", () => {
+  // The example of RFC 9562 appendix A.6.
+  const at = instant(0x017f22e279b0);
+  const random = Uint8Array.fromHex("0cc318c4dc0c0c07398f");
+  expect(orderedId(at, random)).toBe("017f22e2-79b0-7cc3-98c4-dc0c0c07398f");
+  const octets = fc.uint8Array({ minLength: 10, maxLength: 10 });
+  const time = fc.integer({ min: 0, max: 2 ** 48 - 2 });
+  fc.assert(
+    fc.property(time, octets, octets, (ms, one, other) => {
+      const first = orderedId(instant(ms), one);
+      expect(first).toMatch(
+        /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+      );
+      expect(first < orderedId(instant(ms + 1), other)).toBe(true);
     }),
   );
 });

@@ -67,6 +67,10 @@ export function caReads(session: Session): CaReads {
       return (await members.orderBy(asc(t.cas.createdAt), asc(t.cas.id))).map(record);
     },
     signing: () => signing(session),
+    withKey: async (spki) => {
+      const key = Buffer.from(spki);
+      return (await db.select().from(t.cas).where(eq(t.cas.spki, key))).map(record);
+    },
     under: casUnder(session),
     hasChildren: async (id) => {
       const children = db.select({ id: t.cas.id }).from(t.cas).where(eq(t.cas.parent, id));

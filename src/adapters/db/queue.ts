@@ -1,4 +1,4 @@
-/** The group-commit queue: waiting units run in one transaction, each under its own savepoint, and resolve after the one commit. */
+/** The group-commit queue: waiting units run in one transaction, each under a savepoint of its own, and resolve after the one commit. */
 
 import { type Problem, refuse } from "#core/problems.ts";
 import type { AuditEvent } from "#core/audit/chain.ts";
@@ -94,12 +94,13 @@ export class GroupCommit {
 
   async #runBatch(batch: readonly Waiting[]): Promise<void> {
     const outcomes: Outcome[] = [];
+    // A unit that is alone is taken back with the transaction: a savepoint would copy every page a large one changes.
+    const alone = batch.length === 1;
     try {
       this.#journal.begin(await this.#engine.begin());
-      for (const { unit } of batch) outcomes.push(await this.#runUnit(unit));
-      await this.#journal.flush();
-      await this.#engine.commit(this.#journal.heads);
-      this.#failing = false;
+      for (const { unit } of batch) outcomes.push(await this.#runUnit(unit, alone));
+      if (alone && outcomes.some((outcome) => "error" in outcome)) await this.#engine.rollback();
+      else await this.#commit();
     } catch (error) {
       this.#failing = true;
       this.#onFault("a batch of writes was rolled back", error);
@@ -115,18 +116,24 @@ export class GroupCommit {
     }
   }
 
-  /** Gives what the unit gave or threw; throws only what ends the whole batch. */
-  async #runUnit(unit: () => Promise<unknown>): Promise<Outcome> {
+  async #commit(): Promise<void> {
+    await this.#journal.flush();
+    await this.#engine.commit(this.#journal.heads);
+    this.#failing = false;
+  }
+
+  /** Gives what the unit gave or threw; throws only what ends the whole batch. One that is alone is not undone here. */
+  async #runUnit(unit: () => Promise<unknown>, alone: boolean): Promise<Outcome> {
     const mark = this.#journal.mark();
-    this.#engine.savepoint();
+    if (!alone) this.#engine.savepoint();
     try {
       const value = await unit();
-      this.#engine.release();
+      if (!alone) this.#engine.release();
       return { value };
     } catch (error) {
       // A full or broken database may have ended the transaction by itself: nothing in this batch is safe then.
       if (isStorageFault(error)) throw error;
-      await this.#engine.rollbackToSavepoint();
+      if (!alone) await this.#engine.rollbackToSavepoint();
       this.#journal.restore(mark);
       return { error: translated(error) };
     }

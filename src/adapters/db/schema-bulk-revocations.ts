@@ -35,6 +35,7 @@ export function bulkRevocationTables(k: Kit) {
     },
     (t) => [k.unique("bulk_runs_id").on(t.id), k.index("bulk_runs_state").on(t.state)],
   );
+  // On SQLite the primary key is the table (migration 0019): a batch takes neighbours, which lie on few pages.
   const bulkSerials = k.table(
     "bulk_serials",
     {

@@ -42,10 +42,9 @@ export function inserter<T extends SQLiteTable>(
   onConflict: "fail" | "skip" = "fail",
 ): (row: T["$inferInsert"]) => number | Promise<number> {
   const columns = writtenColumns(table);
-  const names = columns.map(([, column]) => `"${column.name}"`).join(", ");
   const marks = columns.map((_, index) => placeholder(session, index + 1)).join(", ");
   const tail = onConflict === "skip" ? " on conflict do nothing" : "";
-  const text = `insert into "${tableName(table)}" (${names}) values (${marks})${tail}`;
+  const text = `${insertInto(table, columns)} values (${marks})${tail}`;
   return (row) => session.run(text, driverValues(columns, row));
 }
 
@@ -54,15 +53,7 @@ export function bulkInserter<T extends SQLiteTable>(
   session: Session,
   table: T,
 ): (rows: readonly T["$inferInsert"][]) => Promise<void> {
-  if (session.dialect === "sqlite") {
-    const insert = inserter(session, table);
-    return async (rows) => {
-      for (const [at, row] of rows.entries()) {
-        if (at % rowsAtOnce === rowsAtOnce - 1) await breath();
-        await insert(row);
-      }
-    };
-  }
+  if (session.dialect === "sqlite") return piecewiseInserter(session, table);
   // One parameter whatever the number of rows, so that the server keeps one plan.
   const columns = writtenColumns(table);
   const name = tableName(table);
@@ -78,11 +69,45 @@ export function bulkInserter<T extends SQLiteTable>(
   };
 }
 
+/**
+ * Many rows in one statement, because what a statement with triggers costs SQLite grows with what its unit has changed
+ * before. Pieces of so many rows as powers of two, so that few statements are compiled, and a breath between them.
+ */
+function piecewiseInserter<T extends SQLiteTable>(session: Session, table: T) {
+  const columns = writtenColumns(table);
+  const into = insertInto(table, columns);
+  const marks = `(${columns.map(() => "?").join(", ")})`;
+  const texts = new Map<number, string>();
+  const textOf = (length: number): string => {
+    const text = texts.get(length) ?? `${into} values ${Array(length).fill(marks).join(", ")}`;
+    texts.set(length, text);
+    return text;
+  };
+  return async (rows: readonly T["$inferInsert"][]) => {
+    for (let at = 0; at < rows.length; ) {
+      const left = Math.min(rows.length - at, insertedAtOnce);
+      const length = 2 ** Math.floor(Math.log2(left));
+      const piece = rows.slice(at, at + length);
+      await session.run(
+        textOf(length),
+        piece.flatMap((row) => driverValues(columns, row)),
+      );
+      at += length;
+      if (length === insertedAtOnce) await breath();
+    }
+  };
+}
+
+const insertInto = (table: SQLiteTable, columns: readonly [string, Column][]): string =>
+  `insert into "${tableName(table)}" (${columns.map(([, column]) => `"${column.name}"`).join(", ")})`;
+
 /** Lets everything else that waits have its turn: SQLite works on the thread that serves. */
 export const breath = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** Rows a statement on SQLite changes, or a loop of statements, before others have their turn. */
 export const rowsAtOnce = 100;
+/** Of inserted rows, a power of two. */
+const insertedAtOnce = 64;
 
 /** PostgreSQL refuses half a surrogate pair; as UTF-8, and so in every hash, it is U+FFFD anyway. */
 const wellFormed = (_name: string, value: unknown): unknown =>

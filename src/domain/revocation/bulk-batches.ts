@@ -1,6 +1,6 @@
 /** The batches of a bulk revocation: each one unit with its own time, its entries and one event per certificate. */
 
-import type { Serial } from "#core/ids.ts";
+import { orderedId, type Serial } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
@@ -16,7 +16,7 @@ import { decide, isHoldable, stateOf } from "./transitions.ts";
 export interface BatchDeps {
   readonly store: Store;
   readonly clock: Clock;
-  readonly random: Pick<Random, "uuid">;
+  readonly random: Pick<Random, "bytes">;
   readonly holdPermitted: (profile: string) => boolean;
   /** As for single changes: called after the commit, for what cannot wait for the end of the run. */
   readonly changed: (change: RevocationChange) => void;
@@ -133,7 +133,8 @@ export class BulkBatches {
       if (spkiSha256 === undefined || records.has(spkiSha256)) continue;
       const reason = `serial ${serial} was revoked`;
       const by = { source: "revocation" as const, createdBy: run.actor, createdAt: at };
-      records.set(spkiSha256, { id: random.uuid(), spkiSha256, reason, ...by });
+      const id = orderedId(at, random.bytes(10));
+      records.set(spkiSha256, { id, spkiSha256, reason, ...by });
     }
     const blocked = await tx.keyChecks.blockMany([...records.values()]);
     const author = authorOf(run);

@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 
 import { caId, parseSerial } from "#core/ids.ts";
-import { certificate, issue } from "#test/support/records.ts";
+import { certificate, issue, revocation } from "#test/support/records.ts";
 import { sqliteDatabase } from "#test/support/stores.ts";
 
 test("looking for certificates, and changing many of them, lets others run in between", async () => {
@@ -14,11 +14,14 @@ test("looking for certificates, and changing many of them, lets others run in be
   const { candidates, named } = store.read.bulkRevocations;
   const at = certificate().createdAt;
   const to = { status: "revoked", revokedAt: at, reason: "superseded" } as const;
+  const entries = serials.map((serial) => revocation({ caId: ca, serial }));
   const works: readonly (readonly [number, () => Promise<unknown>])[] = [
     [1, () => candidates({ caId: ca, after: 0, upTo: 300 }, 300)],
     [1, () => named(ca, serials)],
     // A hundred rows at once, and a turn before the unit begins.
     [4, () => store.atomically((tx) => tx.certificates.setStatuses(ca, serials, to))],
+    // As above, sixty-four at once.
+    [4, () => store.atomically((tx) => tx.revocations.putMany(ca, entries))],
   ];
   for (const [least, work] of works) {
     const counted = turns();
