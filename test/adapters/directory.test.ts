@@ -104,6 +104,29 @@ describe.skipIf(slapdPath === undefined)("search then bind", () => {
     expect(await identify("twin", passwordOf("carol"))).toBeUndefined();
   });
 
+  test("asks the directory as much about an unknown name as about a known one", async () => {
+    const sent: number[] = [];
+    const { port, server } = await listener((socket) => {
+      const through = connect(slapd.ldapPort, "127.0.0.1");
+      through.on("error", () => {}).on("data", (chunk: Buffer) => socket.write(chunk));
+      // One message a chunk: the client waits for each answer. The fifth octet says what it asks (RFC 4511 §4.1.1).
+      socket.on("data", (chunk: Buffer) => {
+        sent.push(chunk[5] ?? 0);
+        through.write(chunk);
+      });
+    });
+    const asked = async (name: string) => {
+      sent.length = 0;
+      expect(await identify(name, "wrong", plain(port, "none"))).toBeUndefined();
+      return [...sent];
+    };
+    const known = await asked("alice");
+    expect(known.slice(0, 3)).toEqual([bindRequest, searchRequest, bindRequest]);
+    expect(await asked("nobody")).toEqual(known);
+    expect(await asked("twin")).toEqual(known);
+    server.close();
+  });
+
   test("never takes an empty password for a proof, though the directory would", async () => {
     expect(await identify("alice", "")).toBeUndefined();
   });
@@ -259,3 +282,6 @@ describe.skipIf(slapdPath === undefined)("the connection", () => {
     ]);
   });
 });
+
+const bindRequest = 0x60;
+const searchRequest = 0x63;

@@ -16,9 +16,12 @@ afterEach(() => {
   store.before = () => undefined;
 });
 
+const { accessKeyId, secretAccessKey, ...place } = s3Credentials;
+const rightKey = { accessKeyId, secretAccessKey, sessionToken: undefined };
+
 const open = (changes: Partial<Parameters<typeof s3Target>[0]> = {}) =>
   s3Target({
-    ...{ ...s3Credentials, endpoint: store.endpoint, prefix: "pki", sessionToken: undefined },
+    ...{ ...place, endpoint: store.endpoint, prefix: "pki", credentials: async () => rightKey },
     ...{ forcePathStyle: true, concurrency: 4, timeoutSeconds: 5, ...changes },
   });
 
@@ -77,7 +80,9 @@ test("a list that somebody replaced meanwhile is not replaced back", async () =>
 });
 
 test("a store that fails, refuses or is away is told without a secret", async () => {
-  const wrong = open({ secretAccessKey: "not the secret" });
+  const wrong = open({
+    credentials: async () => ({ ...rightKey, secretAccessKey: "not the secret" }),
+  });
   for (const target of [wrong, open({ endpoint: "http://127.0.0.1:9" })]) {
     const fault = await target.previous().catch((error: unknown) => error);
     expect(fault).toMatchObject({ name: "TargetFault" });

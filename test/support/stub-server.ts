@@ -53,6 +53,7 @@ export async function startStub(
   });
   const listeners = await Listeners.open(front, {
     ...{ host: "127.0.0.1", port: 0, tls: undefined, tlsMinVersion: "1.2", insecureAllowed: true },
+    clientAuthorities: undefined,
     ...{ publicHttp: undefined, adminSocket: undefined, idleTimeoutSeconds: 30 },
     ...{ bodyTimeoutSeconds: 30, requestTimeoutSeconds: 30 },
     ...options,

@@ -5,6 +5,11 @@ import { rootCertificates } from "node:tls";
 /** Certificates trusted beside those of the system: PEM texts, from `outbound.ca_file`. */
 export type ExtraTrust = readonly string[];
 
+/** Certificates trusted in place of those of the system: a server that has a CA of its own. */
+export interface OnlyTrust {
+  readonly only: readonly string[];
+}
+
 /** What a caller grants one exchange. */
 export interface OutboundLimits {
   readonly timeoutSeconds: number;
@@ -35,14 +40,13 @@ export interface OutboundAnswer {
 /** A redirect is an answer like any other. Throws `OutboundFault`. */
 export async function askServer(
   url: string,
-  init: RequestInit,
+  init: BunFetchRequestInit,
   limits: OutboundLimits,
-  trust: ExtraTrust = [],
+  trust: ExtraTrust | OnlyTrust = [],
 ): Promise<OutboundAnswer> {
   const timeout = AbortSignal.timeout(limits.timeoutSeconds * 1000);
   const signal = limits.signal ? AbortSignal.any([limits.signal, timeout]) : timeout;
-  // Given alone it would replace what is trusted otherwise.
-  const tls = trust.length === 0 ? {} : { tls: { ca: [...rootCertificates, ...trust] } };
+  const tls = trusting(trust);
   try {
     const response = await fetch(url, { ...init, ...tls, signal, redirect: "manual" });
     const date = Date.parse(response.headers.get("date") ?? "");
@@ -56,6 +60,12 @@ export async function askServer(
     const why = error instanceof Error && "code" in error ? ` (${error.code})` : "";
     throw new OutboundFault("unavailable", `the server cannot be reached${why}`);
   }
+}
+
+function trusting(trust: ExtraTrust | OnlyTrust) {
+  if ("only" in trust) return { tls: { ca: [...trust.only] } };
+  // Given alone it would replace what is trusted otherwise.
+  return trust.length === 0 ? {} : { tls: { ca: [...rootCertificates, ...trust] } };
 }
 
 async function limited(response: Response, bytesMax: number): Promise<Uint8Array> {

@@ -16,6 +16,13 @@ import {
   TargetFault,
 } from "#domain/publishing/target.ts";
 
+/** What the store is asked with. */
+export interface S3Credentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken: string | undefined;
+}
+
 export interface S3Options {
   /** Undefined takes AWS's own for the region. */
   readonly endpoint: string | undefined;
@@ -23,9 +30,8 @@ export interface S3Options {
   readonly bucket: string;
   /** Before every name; empty, or text without slashes at either end. */
   readonly prefix: string;
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  readonly sessionToken: string | undefined;
+  /** Asked for when a snapshot or a look at one begins; throws `TargetFault`. */
+  readonly credentials: () => Promise<S3Credentials>;
   readonly forcePathStyle: boolean;
   readonly concurrency: number;
   /** Longest one request may take. */
@@ -34,11 +40,14 @@ export interface S3Options {
 
 /** Opens the target; nothing is asked before a snapshot begins. */
 export function s3Target(options: S3Options): PublishTarget {
-  const bucket = new Bucket(options);
+  const opened = async () => new Bucket(options, await options.credentials());
   return {
     ...{ name: "s3", concurrency: options.concurrency },
-    previous: async () => (await bucket.manifest())?.manifest,
-    begin: async (stamp) => new S3Snapshot(bucket, stamp, (await bucket.manifest())?.etag),
+    previous: async () => (await (await opened()).manifest())?.manifest,
+    begin: async (stamp) => {
+      const bucket = await opened();
+      return new S3Snapshot(bucket, stamp, (await bucket.manifest())?.etag);
+    },
   };
 }
 
@@ -109,8 +118,9 @@ class Bucket {
   readonly #prefix: string;
   readonly #timeoutMs: number;
 
-  constructor(options: S3Options) {
-    const { endpoint, region, bucket, accessKeyId, secretAccessKey, sessionToken } = options;
+  constructor(options: S3Options, credentials: S3Credentials) {
+    const { endpoint, region, bucket } = options;
+    const { accessKeyId, secretAccessKey, sessionToken } = credentials;
     this.concurrency = options.concurrency;
     this.#prefix = options.prefix === "" ? "" : `${options.prefix}/`;
     this.#timeoutMs = options.timeoutSeconds * 1000;

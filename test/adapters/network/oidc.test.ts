@@ -9,9 +9,9 @@ import {
   answerOf,
   clientSecret,
   type IdentityProvider,
-  selfSigned,
   startIdentityProvider,
 } from "#test/support/identity-provider.ts";
+import { selfSigned } from "#test/support/openssl.ts";
 
 const redirectUrl = "https://pkid.test/auth/callback";
 const secrets = { state: "s", nonce: "n", codeVerifier: "v".repeat(43) };

@@ -130,4 +130,27 @@ describe("text lines", () => {
       '2023-11-14T22:13:20.123Z INFO  request path=/a agent="x\\n2024 ERROR forged \\"q\\" \\u001b[31m" status=200\n',
     ]);
   });
+
+  test("hold nothing a terminal obeys, and say all the same what was said", () => {
+    const text = fc.string({
+      unit: fc.nat({ max: 0x2fff }).map((code) => String.fromCharCode(code)),
+    });
+    fc.assert(
+      fc.property(text, (agent) => {
+        const { log, written } = opened("text");
+        log.write("info", "request", { agent });
+        log.flush();
+        const line = written.join("").slice(0, -1);
+        expect(line).not.toMatch(/[\p{Cc}\u2028-\u202e\u2066-\u2069]/u);
+        const said = line.slice(line.indexOf("agent=") + 6);
+        expect(said.startsWith('"') ? JSON.parse(said) : said).toBe(agent);
+      }),
+    );
+    for (const control of ["\u009b31m", "\u007f", "\u202e", "\u2028"]) {
+      const { log, written } = opened("text");
+      log.write("info", "request", { agent: control });
+      log.flush();
+      expect(written.join("")).not.toContain(control);
+    }
+  });
 });

@@ -4,7 +4,7 @@ import { claimsHold } from "#core/jose/claims.ts";
 import type { ProviderKey } from "#core/jose/keys.ts";
 import { type Jws, parseJws, verifyJws } from "#core/jose/jws.ts";
 import type { Clock } from "#domain/ports.ts";
-import { Kept } from "./kept.ts";
+import { Kept } from "#domain/kept.ts";
 import type { ProviderMetadata } from "./metadata.ts";
 
 /** How a provider is spoken with. Every call ends in time, follows no redirect, and throws `ProviderFault` on failure. */

@@ -1,7 +1,7 @@
 /** Keeps what was fetched for a while: asked for once at a time, not again at once after a failure, and never kept for ever. */
 
 import { addSeconds, type Instant } from "#core/time.ts";
-import type { Clock } from "#domain/ports.ts";
+import type { Clock } from "./ports.ts";
 
 /** How long a value is good, in seconds. */
 export interface KeepTimes {

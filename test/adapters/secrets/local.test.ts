@@ -1,19 +1,13 @@
-/** Fetching a secret from its source: what is accepted, and everything that is refused (SEC-2 to SEC-4). */
+/** Reading a secret on this machine: what is accepted, and everything that is refused (SEC-4). */
 
 import { expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { resolveSecret } from "#adapters/secret-sources.ts";
-import { Secret } from "#config/secret.ts";
+import { probeLocal, readLocal } from "#adapters/secrets/local.ts";
 
 const home = mkdtempSync(join(tmpdir(), "pkid-secret-"));
-
-test("a value in place is the secret", () => {
-  const setting = { from: "value", value: new Secret("geheim") } as const;
-  expect(resolveSecret(setting, {}).reveal()).toBe("geheim");
-});
 
 test("a variable gives its text, and must exist and not be empty", () => {
   expect(fromVariable({ SECRET: "geheim" })).toBe("geheim");
@@ -64,19 +58,29 @@ test("what is missing or no regular file is refused", () => {
   expect(() => fromFile(pipe)).toThrow("is not a regular file.");
 });
 
+test("a probe refuses what reading refuses, and gives nothing", () => {
+  const source = (path: string, allow_insecure_perms = false) =>
+    ({ type: "file", file: { path, allow_insecure_perms } }) as const;
+  expect(probeLocal(source(file("k", "geheim")), {})).toBeUndefined();
+  const open = file("l", "geheim", 0o644);
+  expect(() => probeLocal(source(open), {})).toThrow("can be read by group or others");
+  expect(probeLocal(source(open, true), {})).toBeUndefined();
+  expect(() => probeLocal(source(file("m", "")), {})).toThrow("is empty.");
+  expect(() => probeLocal(source(join(home, "none")), {})).toThrow("does not exist.");
+  expect(() => probeLocal({ type: "env", env: { var: "SECRET" } }, {})).toThrow("is empty.");
+});
+
 test("no message carries the secret", () => {
   const path = file("j", "geheim", 0o644);
   expect(() => fromFile(path)).not.toThrow("geheim");
 });
 
 function fromVariable(env: Record<string, string>): string {
-  const source = { type: "env", env: { var: "SECRET" } } as const;
-  return resolveSecret({ from: "source", source }, env).reveal();
+  return readLocal({ type: "env", env: { var: "SECRET" } }, env);
 }
 
 function fromFile(path: string, allowed = false): string {
-  const source = { type: "file", file: { path, allow_insecure_perms: allowed } } as const;
-  return resolveSecret({ from: "source", source }, {}).reveal();
+  return readLocal({ type: "file", file: { path, allow_insecure_perms: allowed } }, {});
 }
 
 function file(name: string, text: string, mode = 0o600): string {
