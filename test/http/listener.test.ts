@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "bun:test";
 
-import type { TlsMaterial } from "#http/listener.ts";
+import type { TlsMaterial } from "#http/port.ts";
 
 import { rawExchange } from "#test/support/raw-http.ts";
 import { startStub, type StubServer } from "#test/support/stub-server.ts";

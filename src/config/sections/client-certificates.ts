@@ -1,0 +1,119 @@
+/** Settings of client certificates: which CAs are believed, and which principal a certificate stands for. */
+
+import {
+  existingFile,
+  field,
+  flag,
+  items,
+  list,
+  listKind,
+  map,
+  reloadable,
+  text,
+} from "#config/fields.ts";
+import { checkedText, type Kind, textual } from "#config/kinds.ts";
+import { section, type Values } from "#config/section.ts";
+import {
+  type Binding,
+  canonicalMailbox,
+  type Selectors,
+  selects,
+} from "#core/access/client-bindings.ts";
+import { parseRole, type Role } from "#core/access/roles.ts";
+import { canonicalDnsName } from "#core/x509/addresses.ts";
+import { parseNameText } from "#core/x509/name-text.ts";
+
+/** A selector may be empty, which is as good as none. */
+const emptied = (kind: Kind<string>): Kind<string> => ({
+  ...kind,
+  schema: { type: "string" },
+  read: (raw, at) => (raw === "" ? raw : kind.read(raw, at)),
+});
+
+const dn = checkedText("distinguished name", "CN=robot,O=Example,C=DE", (value) =>
+  parseNameText(value) === undefined
+    ? "Must be a distinguished name by RFC 4514, like CN=robot,O=Example,C=DE."
+    : undefined,
+);
+
+const dns = checkedText("DNS name", "robot.example.com", (value) =>
+  canonicalDnsName(value) === undefined ? "Must be a DNS name." : undefined,
+);
+
+const role = textual("role", "auditor");
+
+/** One row of `bindings`. */
+const binding = {
+  name: text("Name of the entry, for people; events show it."),
+  subject_cn: field(
+    "Common name, letter by letter; the last one counts.",
+    emptied(textual("string", "robot")),
+  ),
+  subject_dn: field(
+    "The whole subject (RFC 4514), the most specific attribute first; types and structure are compared, and values letter by letter.",
+    emptied(dn),
+  ),
+  san_dns: field("One of the DNS names, without case.", emptied(dns)),
+  san_uri: field(
+    "One of the URIs, letter by letter.",
+    emptied(textual("URI", "spiffe://example.com/robot")),
+  ),
+  san_email: field(
+    "One of the e-mail addresses; the host without case.",
+    emptied(textual("e-mail address", "robot@example.com")),
+  ),
+  subject: text("Principal the certificate stands for."),
+  roles: list("Roles given everywhere: admin, issuer, auditor, approver.", role, []),
+  tenant_roles: map("Roles given in one tenant, by its id or slug.", listKind(role)),
+} as const;
+export type BindingSetting = Values<typeof binding>;
+
+/** The keys under `auth.mtls`. */
+export const mtls = section("Client certificates", {
+  enabled: flag(
+    "Ask TLS clients for a certificate, without requiring one, and let those of `bindings` in.",
+    false,
+  ),
+  ca_file: reloadable(
+    existingFile(
+      "PEM file of the CAs whose certificates are believed: roots, or single issuing CAs.",
+    ),
+  ),
+  bindings: reloadable(
+    items(
+      "Principals by the names in their certificates: the first entry counts whose non-empty selectors (subject_cn, subject_dn, san_dns, san_uri, san_email) are all met.",
+      binding,
+    ),
+  ),
+});
+
+/** The selectors of an entry; one that is empty is none. */
+export function selectorsOf(setting: BindingSetting): Selectors {
+  const { subject_cn, subject_dn, san_dns, san_uri, san_email } = setting;
+  const subjectDn = subject_dn && parseNameText(subject_dn);
+  const sanDns = san_dns && canonicalDnsName(san_dns);
+  return {
+    ...(subject_cn && { subjectCn: subject_cn }),
+    ...(subjectDn && { subjectDn }),
+    ...(sanDns && { sanDns }),
+    ...(san_uri && { sanUri: san_uri }),
+    ...(san_email && { sanEmail: canonicalMailbox(san_email) }),
+  };
+}
+
+/** The usable entries, in their order: those with a selector and a subject. What names no role gives none. */
+export const bindingsOf = (settings: readonly BindingSetting[]): readonly Binding[] =>
+  settings.flatMap((setting) => {
+    const { name, subject } = setting;
+    const selectors = selectorsOf(setting);
+    if (subject === undefined || !selects(selectors)) return [];
+    const tenantRoles = Object.entries(setting.tenant_roles).map(([tenant, named]) => [
+      tenant,
+      known(named),
+    ]);
+    const roles = known(setting.roles);
+    return [{ name, selectors, subject, roles, tenantRoles: Object.fromEntries(tenantRoles) }];
+  });
+
+const known = (named: readonly string[]): readonly Role[] =>
+  named.map(parseRole).filter((one) => one !== undefined);

@@ -1,0 +1,181 @@
+/** Callers who prove by a client certificate who they are: judged anew at every request of a connection. */
+
+import { type Binding, bindingFor, clientNames } from "#core/access/client-bindings.ts";
+import { personOf, type Principal } from "#core/access/principal.ts";
+import type { Role } from "#core/access/roles.ts";
+import { DerError } from "#core/asn1/cursor.ts";
+import { compareOctets } from "#core/asn1/der.ts";
+import type { CaId, Serial } from "#core/ids.ts";
+import { type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
+import { clientPath, isForClients, validAt } from "#core/x509/client-path.ts";
+import type { Clock } from "#domain/ports.ts";
+import type { Store } from "#domain/store.ts";
+
+/** What a client showed in the handshake of one connection, when TLS found a path to what is trusted. */
+export interface ClientCertificate {
+  /** DER, the client's own first. */
+  readonly chain: readonly Uint8Array[];
+}
+
+/** What is believed, and who is who; another object after every reload. */
+export interface ClientTrust {
+  readonly anchors: readonly ParsedCertificate[];
+  readonly bindings: readonly Binding[];
+}
+
+/** Who a client certificate stands for; undefined for nobody. */
+export type ClientCheck = (certificate: ClientCertificate) => Promise<Principal | undefined>;
+
+export interface ClientCertificateDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** As it is in force now. */
+  readonly trust: () => ClientTrust;
+  /** Told of every request with a certificate that is trusted; metrics are its only use. */
+  readonly onLogin: (result: "success" | "denied" | "error") => void;
+}
+
+/** The service. */
+export class ClientCertificates {
+  readonly #deps: ClientCertificateDeps;
+  /** What stays the same for a connection while the trust does. */
+  readonly #judged = new WeakMap<ClientCertificate, Judged>();
+
+  constructor(deps: ClientCertificateDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Who comes with this certificate. Nobody: without a path to what is trusted now, expired, not for clients, revoked or
+   * on hold at a CA of this instance anywhere on the path, or not bound.
+   */
+  readonly principal: ClientCheck = async (certificate) => {
+    const { onLogin } = this.#deps;
+    const known = this.#known(certificate);
+    if (known === undefined) return undefined;
+    try {
+      const principal = await this.#admitted(known);
+      onLogin(principal === undefined ? "denied" : "success");
+      return principal;
+    } catch (error) {
+      onLogin("error");
+      throw error;
+    }
+  };
+
+  async #admitted(known: Known): Promise<Principal | undefined> {
+    const { binding, path } = known;
+    if (binding === undefined || !validAt(path, this.#deps.clock.now())) return undefined;
+    return (await this.#isRevoked(known)) ? undefined : await this.#principalOf(binding);
+  }
+
+  /** What is known of a certificate under the trust of now; undefined for what counts as absent. */
+  #known(certificate: ClientCertificate): Known | undefined {
+    const trust = this.#deps.trust();
+    const before = this.#judged.get(certificate);
+    if (before?.trust === trust) return before.known;
+    const known = judged(certificate, trust);
+    this.#judged.set(certificate, { trust, known });
+    return known;
+  }
+
+  async #isRevoked(known: Known): Promise<boolean> {
+    const { read } = this.#deps.store;
+    known.own ??= await this.#issuedHere(known);
+    for (const { ca, serial } of known.own) {
+      const { status } = await read.revocations.standing(ca, serial);
+      // A certificate on hold stands among the revoked ones.
+      if (status === "revoked") return true;
+    }
+    return false;
+  }
+
+  /**
+   * Where this instance may have revoked any certificate that was shown or is on the path. By the issuer's name and key,
+   * without the signature: a CA key is here before it signs, so this is asked once, and to ask one CA too many is safe.
+   */
+  async #issuedHere({ path, shown }: Known): Promise<readonly Issued[]> {
+    const { cas } = this.#deps.store.read;
+    const all = [...shown, ...path];
+    const issued = new Map<string, Issued>();
+    const add = (ca: CaId, serial: Serial) => issued.set(`${ca} ${serial}`, { ca, serial });
+    const keys = new Map(all.map((one) => [one.spki.toHex(), one]));
+    for (const key of keys.values()) {
+      for (const ca of await cas.withKey(key.spki)) {
+        const below = all.filter((one) => isNamedIssuer(one, all, key.spki));
+        for (const { serial } of below) add(ca.id, serial);
+        // Certificates of this CA itself, whose issuer need not have been shown.
+        const { parent, serial } = ca;
+        const own = parent && serial ? [{ issuer: parent, serial }] : [];
+        for (const one of [...own, ...(await cas.crossSignsOf(ca.id))]) {
+          if (all.some((shown) => shown.serial === one.serial)) add(one.issuer, one.serial);
+        }
+      }
+    }
+    return [...issued.values()];
+  }
+
+  async #principalOf({ name, subject, roles, tenantRoles }: Binding): Promise<Principal> {
+    const { tenants } = this.#deps.store.read;
+    const held = new Map<string, readonly Role[]>();
+    for (const [reference, more] of Object.entries(tenantRoles)) {
+      // A tenant that does not exist gives nothing.
+      const tenant = (await tenants.named(reference))?.id;
+      if (tenant !== undefined) held.set(tenant, [...(held.get(tenant) ?? []), ...more]);
+    }
+    return {
+      ...{ subject, person: personOf(subject), isRoot: false, roles },
+      ...(name === undefined ? {} : { name }),
+      ...{ tenantRoles: Object.fromEntries(held), groups: [], mechanism: "mtls" },
+    };
+  }
+}
+
+interface Judged {
+  readonly trust: ClientTrust;
+  readonly known: Known | undefined;
+}
+
+interface Known {
+  /** From the client's certificate to the anchor. */
+  readonly path: readonly ParsedCertificate[];
+  readonly shown: readonly ParsedCertificate[];
+  readonly binding: Binding | undefined;
+  /** What to ask of the revocations of this instance, once it is known. */
+  own: readonly Issued[] | undefined;
+}
+
+interface Issued {
+  readonly ca: CaId;
+  readonly serial: Serial;
+}
+
+/** Undefined without a path to what is trusted, and for what cannot be read. */
+function judged({ chain }: ClientCertificate, trust: ClientTrust): Known | undefined {
+  try {
+    const shown = chain.slice(0, chainMax).map(parseCertificate);
+    const path = clientPath(shown, trust.anchors);
+    const [leaf] = shown;
+    if (leaf === undefined || path === undefined) return undefined;
+    const names = isForClients(leaf) ? clientNames(leaf) : undefined;
+    const binding = names && bindingFor(names, trust.bindings);
+    return { path, shown, binding, own: undefined };
+  } catch (error) {
+    if (error instanceof DerError) return undefined;
+    throw error;
+  }
+}
+
+/** True when a certificate with this key has the name of the issuer. */
+const isNamedIssuer = (
+  { issuer }: ParsedCertificate,
+  among: readonly ParsedCertificate[],
+  spki: Uint8Array,
+): boolean =>
+  among.some(
+    (one) =>
+      compareOctets(one.spki, spki) === 0 && compareOctets(one.subject.der, issuer.der) === 0,
+  );
+
+/** More certificates than any honest path has. */
+const chainMax = 16;

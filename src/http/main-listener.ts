@@ -1,0 +1,173 @@
+/** The main listener: served by the runtime alone, or behind our own TLS where clients are asked for certificates. */
+
+import { createServer } from "node:net";
+
+import type { FrontDoor } from "./front-door.ts";
+import { openPort, type Server, type TimeLimits, type TlsMaterial } from "./port.ts";
+import { TlsTerminator } from "./terminator.ts";
+
+export interface MainOptions extends TimeLimits {
+  readonly host: string;
+  /** 0 lets the operating system choose. */
+  readonly port: number;
+  /** Without it the listener is cleartext. */
+  readonly tls: TlsMaterial | undefined;
+  readonly tlsMinVersion: "1.2" | "1.3";
+  /**
+   * The CAs, PEM each, that clients are asked for certificates of; undefined while they are asked for none, and always
+   * without TLS. Whoever has use for client certificates adds to it; which CA is good for what is not decided here.
+   */
+  readonly clientAuthorities: readonly string[] | undefined;
+}
+
+/** One of two ways to serve the same port. */
+export interface MainListener {
+  readonly port: number;
+  /** Requests whose answers have not left yet. */
+  readonly pending: number;
+  /** Serves new connections with another certificate, and asks clients for certificates of these CAs, if it asks. */
+  rotate(tls: TlsMaterial, clientAuthorities: readonly string[] | undefined): void;
+  /** Closes every connection, after what was written has been sent or the time is over. */
+  close(timeoutMs: number): Promise<void>;
+}
+
+/** Opens it; throws when the port is taken. */
+export async function openMain(front: FrontDoor, options: MainOptions): Promise<MainListener> {
+  const { tls, clientAuthorities } = options;
+  if (tls === undefined || clientAuthorities === undefined) {
+    return new DirectListener(front, {
+      ...options,
+      port: await freePort(options.host, options.port),
+    });
+  }
+  return AskingListener.open(front, options, tls, clientAuthorities);
+}
+
+/** The runtime's own server, which cannot tell us a client's certificate. */
+class DirectListener implements MainListener {
+  readonly #front: FrontDoor;
+  readonly #options: MainOptions;
+  #serving: Server;
+  /** Those that take no new connection but still answer on old ones. */
+  readonly #retired = new Set<Server>();
+
+  constructor(front: FrontDoor, options: MainOptions) {
+    this.#front = front;
+    this.#options = options;
+    this.#serving = this.#open(options.tls);
+  }
+
+  get port(): number {
+    return this.#options.port;
+  }
+
+  get pending(): number {
+    return [this.#serving, ...this.#retired].reduce((sum, one) => sum + one.pendingRequests, 0);
+  }
+
+  /**
+   * Bun cannot exchange a certificate in place, so a second listener joins the port before the first leaves it; requests
+   * under way finish on the old one.
+   */
+  rotate(tls: TlsMaterial): void {
+    const old = this.#serving;
+    this.#serving = this.#open(tls);
+    this.#retired.add(old);
+    old.stop().then(
+      () => this.#retired.delete(old),
+      () => this.#retired.delete(old),
+    );
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#serving, ...this.#retired].map((server) => server.stop(true)));
+  }
+
+  /** Both the first and every later listener share the port, or rotation could not overlap. */
+  #open(tls: TlsMaterial | undefined): Server {
+    const { tlsMinVersion: minVersion } = this.#options;
+    return openPort(this.#front, {
+      ...this.#options,
+      shared: true,
+      tls: tls && { material: tls, minVersion },
+      arrival: (peer) => ({
+        ...{ side: "main", secure: tls !== undefined, peer: peer?.address ?? "" },
+      }),
+    });
+  }
+}
+
+/** TLS ended by us, and the runtime's server behind it on loopback, where nobody else is answered. */
+class AskingListener implements MainListener {
+  readonly #backEnd: Server;
+  readonly #terminator: TlsTerminator;
+
+  static async open(
+    front: FrontDoor,
+    options: MainOptions,
+    tls: TlsMaterial,
+    clientAuthorities: readonly string[],
+  ): Promise<AskingListener> {
+    let known: TlsTerminator | undefined;
+    const backEnd = openPort(front, {
+      ...{ ...options, host: "127.0.0.1", port: 0, shared: false, readsOn: true, tls: undefined },
+      arrival: (peer) => {
+        const client = peer === null ? undefined : known?.clientAt(peer.port);
+        return client && { side: "main", secure: true, ...client };
+      },
+    });
+    try {
+      known = await TlsTerminator.open({
+        ...{ host: options.host, port: options.port, backEndPort: backEnd.port ?? 0 },
+        ...{ minVersion: options.tlsMinVersion, tls, clientAuthorities, connectionsMax },
+        idleTimeoutSeconds: options.idleTimeoutSeconds,
+      });
+      return new AskingListener(backEnd, known);
+    } catch (error) {
+      await backEnd.stop(true);
+      throw error;
+    }
+  }
+
+  private constructor(backEnd: Server, terminator: TlsTerminator) {
+    this.#backEnd = backEnd;
+    this.#terminator = terminator;
+  }
+
+  get port(): number {
+    return this.#terminator.port;
+  }
+
+  get pending(): number {
+    return this.#backEnd.pendingRequests;
+  }
+
+  rotate(tls: TlsMaterial, clientAuthorities: readonly string[] | undefined): void {
+    this.#terminator.rotate(tls, clientAuthorities ?? []);
+  }
+
+  async close(timeoutMs: number): Promise<void> {
+    this.#terminator.stopListening();
+    // Closed behind, a connection sends what it still has to the client, and then ends in front.
+    await this.#backEnd.stop(true);
+    await this.#terminator.close(timeoutMs);
+  }
+}
+
+/**
+ * The port to listen on, proven free. A shared port would also be shared with a stranger of the same user, who then
+ * answered half of our requests.
+ */
+function freePort(host: string, wanted: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once("error", reject);
+    probe.listen(wanted, host, () => {
+      const address = probe.address();
+      const port = typeof address === "object" ? address?.port : undefined;
+      probe.close(() => resolve(port ?? wanted));
+    });
+  });
+}
+
+const connectionsMax = 10_000;

@@ -1,0 +1,96 @@
+/** One TCP port served by the runtime's HTTP server: limits of time, TLS, and what the front door is told of a request. */
+
+import type { Arrival, FrontDoor } from "./front-door.ts";
+
+/** A PEM certificate chain and its private key. */
+export interface TlsMaterial {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+export type Server = Bun.Server<undefined>;
+
+export interface TimeLimits {
+  /** Of an idle connection. These three are a multiple of 4 s in effect, and at most 255. */
+  readonly idleTimeoutSeconds: number;
+  /** From the headers of a request to the end of its body, however steadily that trickles in. */
+  readonly bodyTimeoutSeconds: number;
+  /** From the headers, or the end of the body, to the end of the answer. */
+  readonly requestTimeoutSeconds: number;
+}
+
+export interface PortOptions extends TimeLimits {
+  readonly host: string;
+  readonly port: number;
+  /** Several listeners may hold the port together, so that one can follow the other. */
+  readonly shared: boolean;
+  /**
+   * Behind a pipe: a body that was refused is read to its end, or until its time is over, instead of closing on it. The
+   * pipe, still writing, would find the connection reset and lose the answer.
+   */
+  readonly readsOn?: boolean;
+  readonly tls: { readonly material: TlsMaterial; readonly minVersion: "1.2" | "1.3" } | undefined;
+  /** What is known of a request beside its octets, by the address of the socket's peer; undefined for a stranger. */
+  readonly arrival: (peer: Bun.SocketAddress | null) => Omit<Arrival, "bodyRead"> | undefined;
+}
+
+/** Opens the port; throws when it is taken. Strangers are answered nothing but that. */
+export function openPort(front: FrontDoor, options: PortOptions): Server {
+  const { host, port, shared, tls } = options;
+  return Bun.serve({
+    ...common,
+    idleTimeout: Math.min(255, options.idleTimeoutSeconds),
+    hostname: host,
+    port,
+    reusePort: shared,
+    ...(tls === undefined ? {} : { tls: tlsOptions(tls.material, tls.minVersion) }),
+    fetch: (request, server) => {
+      const arrival = options.arrival(server.requestIP(request));
+      if (arrival === undefined) return new Response(null, stranger);
+      const bodyRead = limited(request, server, options);
+      const answer = front.handle(request, { ...arrival, bodyRead });
+      if (options.readsOn !== true) return answer;
+      return answer instanceof Promise ? answer.then(keptOpen) : keptOpen(answer);
+    },
+  });
+}
+
+function keptOpen(answer: Response): Response {
+  if (answer.status === bodyTooLarge) answer.headers.delete("connection");
+  return answer;
+}
+
+/**
+ * Bun's one timer of a connection, set for what the client is to do now; a body that trickles does not wind it up
+ * again, and it stops when the body has ended. Left alone where it is right already: relying parties come by the million.
+ */
+function limited(request: Request, server: Server, limits: TimeLimits): (() => void) | undefined {
+  const { idleTimeoutSeconds, bodyTimeoutSeconds, requestTimeoutSeconds } = limits;
+  if (request.method === "GET" || request.method === "HEAD") {
+    if (requestTimeoutSeconds !== idleTimeoutSeconds) {
+      server.timeout(request, Math.min(255, requestTimeoutSeconds));
+    }
+    return undefined;
+  }
+  server.timeout(request, Math.min(255, bodyTimeoutSeconds));
+  return () => server.timeout(request, Math.min(255, requestTimeoutSeconds));
+}
+
+/** Versions below 1.2 do not exist in Bun's TLS; 1.3 must be given as its wire number, which the types lack. */
+const tlsOptions = (tls: TlsMaterial, minVersion: "1.2" | "1.3") => ({
+  ...{ cert: tls.certificate, key: tls.key },
+  minVersion: minVersion === "1.3" ? 0x0304 : 0x0303,
+});
+
+const internalError = { status: 500, headers: { "content-type": "application/json" } };
+
+/** What every server of this process is told, whatever it listens on. */
+export const common = {
+  development: false as const,
+  // Bodies are counted where they are read, so that the refusal is ours; unread octets stay with the sender.
+  maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+  error: () => new Response('{"error":"internal error","code":"internal"}', internalError),
+};
+
+const bodyTooLarge = 413;
+const stranger = { status: 403, headers: { connection: "close" } };

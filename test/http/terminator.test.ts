@@ -1,0 +1,455 @@
+/** The listener that asks for client certificates: whose octets are whose, and what becomes of broken connections. */
+
+import { readdirSync, readFileSync } from "node:fs";
+import { connect } from "node:net";
+import { afterAll, describe, expect, test } from "bun:test";
+
+import { sha256Hex } from "#core/crypto.ts";
+import type { Authenticate } from "#domain/access/authenticate.ts";
+import { handler } from "#domain/access/call.ts";
+import { TlsTerminator } from "#http/terminator.ts";
+import { type Held, OutsideCa, savedClient } from "#test/support/client-certificates.ts";
+import { scratchDirectory } from "#test/support/openssl.ts";
+import { startStub, type StubServer } from "#test/support/stub-server.ts";
+import { connected, heard, spoken } from "#test/support/tls-client.ts";
+import { servingMaterialFor } from "#test/support/serving-pair.ts";
+
+const outside = OutsideCa.root("Outside");
+const issuing = outside.below("Issuing");
+const alice = issuing.client();
+const bob = issuing.client();
+const rogue = OutsideCa.root("Outside").below("Issuing").client();
+const tls = servingMaterialFor("localhost");
+const folder = scratchDirectory();
+
+const running: StubServer[] = [];
+afterAll(async () => {
+  await Promise.all(running.map((server) => server.stop()));
+  folder[Symbol.dispose]();
+});
+
+/** The digest of the certificate is the subject. */
+const byCertificate: Authenticate = async ({ certificate }) => {
+  const [der] = certificate?.chain ?? [];
+  if (der === undefined) return undefined;
+  const subject = sha256Hex(der);
+  return {
+    principal: {
+      ...{ subject, person: subject, isRoot: false, roles: ["admin"], tenantRoles: {} },
+      ...{ groups: [], mechanism: "mtls" },
+    },
+  };
+};
+const subjectOf = ({ chain }: Held) => sha256Hex(chain[0] ?? new Uint8Array());
+
+const start: typeof startStub = async (options, deps) => {
+  const clientAuthorities = [outside.pem];
+  const server = await startStub(
+    { tls, clientAuthorities, ...options },
+    { authenticate: byCertificate, bodyBytesMax: 64 * 1024 * 1024, ...deps },
+  );
+  running.push(server);
+  return server;
+};
+const portOf = (server: StubServer) => server.listeners.addresses.main;
+
+const get = (more = "Connection: close\r\n", path = "/api/me") =>
+  `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
+const subjects = (answers: string) =>
+  [...answers.matchAll(/"subject":"([^"]*)"/g)].map(([, s]) => s);
+
+describe("a client", () => {
+  test("is who its certificate says, and nobody without one or with one that is not believed", async () => {
+    const port = portOf(await start());
+    expect(subjects(await spoken(port, get(), alice))).toEqual([subjectOf(alice)]);
+    expect(await spoken(port, get())).toStartWith("HTTP/1.1 401");
+    expect(await spoken(port, get(), rogue)).toStartWith("HTTP/1.1 401");
+  });
+
+  test("of an issuing CA that is believed without the root above it is known", async () => {
+    const server = await start({ clientAuthorities: [issuing.pem] });
+    const other = outside.below("Other").client();
+    expect(subjects(await spoken(portOf(server), get(), alice))).toEqual([subjectOf(alice)]);
+    expect(await spoken(portOf(server), get(), other)).toStartWith("HTTP/1.1 401");
+  });
+
+  test("stays who it is for every request of its connection, pipelined or one after the other", async () => {
+    const port = portOf(await start());
+    const socket = await connected(port, alice);
+    socket.write(get("").repeat(50) + get());
+    expect(subjects(await heard(socket))).toEqual(Array(51).fill(subjectOf(alice)));
+  });
+
+  test("is never taken for another, however many come at once and one after the other", async () => {
+    const port = portOf(await start());
+    const clients = [alice, bob, rogue, undefined] as const;
+    for (let round = 0; round < 5; round++) {
+      const all = Array.from({ length: 40 }, (_, index) => clients[index % 4]);
+      const answers = await Promise.all(all.map((held) => spoken(port, get(), held)));
+      const wanted = all.map((held) => (held === alice || held === bob ? [subjectOf(held)] : []));
+      expect(answers.map(subjects)).toEqual(wanted);
+    }
+  });
+
+  test.each(["tls1_2", "tls1_3"])(
+    "that resumes a session of %s stays who it was",
+    async (version) => {
+      const server = await start();
+      const port = portOf(server);
+      const { cert, key } = savedClient(folder.path, `resumed-${version}`, alice);
+      const session = `${folder.path}/session-${version}`;
+      const first = await sClient(port, [
+        `-${version}`,
+        "-cert",
+        cert,
+        "-key",
+        key,
+        "-sess_out",
+        session,
+      ]);
+      expect([subjects(first), first.includes("New, TLS")]).toEqual([[subjectOf(alice)], true]);
+      const second = await sClient(port, [`-${version}`, "-sess_in", session]);
+      expect([subjects(second), second.includes("Reused, TLS")]).toEqual([
+        [subjectOf(alice)],
+        true,
+      ]);
+      server.listeners.rotate(tls, [OutsideCa.root("Another").pem]);
+      const third = await sClient(port, [`-${version}`, "-sess_in", session]);
+      expect([subjects(third), third.includes("Reused, TLS")]).toEqual([[], false]);
+    },
+  );
+
+  /** One exchange of openssl, with its own certificate or the session of before. */
+  async function sClient(port: number, options: readonly string[]): Promise<string> {
+    const command = ["openssl", "s_client", "-connect", `127.0.0.1:${port}`, "-ign_eof"];
+    const chain = options.includes("-cert") ? ["-cert_chain", options[2] ?? ""] : [];
+    const client = Bun.spawn([...command, ...options, ...chain], {
+      ...{ stdin: Buffer.from(get()), stdout: "pipe", stderr: "ignore" },
+    });
+    return new Response(client.stdout).text();
+  }
+
+  test("shows no header that makes it somebody else", async () => {
+    const port = portOf(await start());
+    const pem = encodeURIComponent(issuing.pem);
+    const lies = [
+      ...["X-Forwarded-For: 127.0.0.1", `X-Client-Cert: ${pem}`, `X-SSL-Client-Cert: ${pem}`],
+      ...[`Client-Cert: :${alice.chain[0]?.toBase64()}:`, "X-SSL-Client-Verify: SUCCESS"],
+      ...[
+        `X-SSL-Client-S-DN: ${subjectOf(alice)}`,
+        `X-Forwarded-Client-Cert: Hash=${subjectOf(alice)}`,
+      ],
+      ...[`Forwarded: for=127.0.0.1:${port}`, "X-Real-IP: 127.0.0.1"],
+    ].join("\r\n");
+    const request = get(`${lies}\r\nConnection: close\r\n`);
+    expect(await spoken(port, request)).toStartWith("HTTP/1.1 401");
+    expect(subjects(await spoken(port, request, bob))).toEqual([subjectOf(bob)]);
+    const proxied = `PROXY TCP4 127.0.0.1 127.0.0.1 1 2\r\n${get()}`;
+    expect(await spoken(port, proxied)).toMatch(/^HTTP\/1.1 400/);
+  });
+
+  test("cannot smuggle a request past what is read of the first", async () => {
+    const port = portOf(await start());
+    const inner = get();
+    for (const framing of [
+      `Content-Length: ${inner.length}\r\nTransfer-Encoding: chunked\r\n`,
+      `Transfer-Encoding: chunked\r\nContent-Length: 4\r\n`,
+      `Content-Length: 2\r\nContent-Length: 3\r\n`,
+      "Transfer-Encoding: chunked, identity\r\n",
+    ]) {
+      const head = `POST /api/tokens HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n`;
+      const answer = await spoken(port, `${head}${framing}\r\n0\r\n\r\n${inner}`, alice);
+      expect([framing, answer.match(/HTTP\/1\.1 \d+/g)]).toEqual([framing, ["HTTP/1.1 400"]]);
+    }
+  });
+
+  test("is known by its own address, and by a forwarded one only through a trusted proxy", async () => {
+    const forwarded = get("X-Forwarded-For: 9.9.9.9\r\nConnection: close\r\n", "/healthz");
+    const plain = await start();
+    await spoken(portOf(plain), forwarded, alice);
+    expect(plain.rows.map(({ ip }) => ip)).toEqual(["127.0.0.1"]);
+    const behind = await start({}, { trustedProxies: ["127.0.0.0/8"] });
+    await spoken(portOf(behind), forwarded, alice);
+    expect(behind.rows.map(({ ip }) => ip)).toEqual(["9.9.9.9"]);
+    // Another address of loopback, for the pipe itself always comes from 127.0.0.1.
+    const socket = await connected(portOf(plain), undefined, { localAddress: "127.0.0.9" });
+    socket.write(get(undefined, "/healthz"));
+    await heard(socket);
+    expect(plain.rows.at(-1)?.ip).toBe("127.0.0.9");
+  });
+});
+
+describe("octets", () => {
+  const size = 24 * 1024 * 1024;
+  const echo = {
+    "token.create": handler({
+      summary: "",
+      run: async () => ({ status: 200, body: {} }),
+    }),
+  };
+  const perform = {
+    perform: async (call: { body: () => Promise<unknown> }) => {
+      const body = (await call.body()) as { text: string };
+      return { status: 200 as const, body: { text: body.text } };
+    },
+  };
+
+  test("pass by the megabyte, both ways, as they were", async () => {
+    const server = await start({}, { handlers: echo, ...perform });
+    const text = Buffer.alloc(size / 2, "0123456789abcdef").toString();
+    const answer = await fetch(`${server.origin}/api/tokens`, {
+      ...{ method: "POST", body: JSON.stringify({ text }), tls: { rejectUnauthorized: false } },
+      headers: { "content-type": "application/json" },
+    });
+    expect(answer.status).toBe(200);
+    expect(((await answer.json()) as { text: string }).text === text).toBe(true);
+  }, 30_000);
+
+  test("wait for a slow reader without being lost", async () => {
+    const text = Buffer.alloc(size, "x").toString();
+    const answers = { perform: async () => ({ status: 200 as const, body: { text } }) };
+    const server = await start({}, answers);
+    const sockets = await Promise.all(Array.from({ length: 4 }, () => connected(portOf(server))));
+    for (const socket of sockets) socket.pause().write(get());
+    while (server.front.running > 0 || server.rows.length < 4) await Bun.sleep(10);
+    const [first] = sockets;
+    if (first === undefined) throw new Error("there are four");
+    let read = 0;
+    first.on("data", (chunk: Buffer) => {
+      read += chunk.length;
+    });
+    first.resume();
+    await new Promise((resolve) => first.once("end", resolve));
+    expect(read).toBeGreaterThan(size);
+    for (const socket of sockets) socket.destroy();
+  }, 30_000);
+
+  test("of a refusal reach a client that is still sending what was refused", async () => {
+    const port = portOf(await start());
+    for (let round = 0; round < 10; round++) {
+      const socket = await connected(port, alice);
+      socket.write(
+        "POST /api/tokens HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 999999999\r\n\r\n",
+      );
+      socket.write(Buffer.alloc(4 * 1024 * 1024, "x"));
+      expect(await heard(socket, /body_too_large/)).toStartWith("HTTP/1.1 413");
+      socket.destroy();
+    }
+  }, 30_000);
+
+  test("of a client that has said all it will are answered", async () => {
+    const port = portOf(await start());
+    const native = await start({ clientAuthorities: undefined }, { authenticate: byCertificate });
+    const halfClosed = async (to: number, held?: Held) => {
+      const socket = await connected(to, held);
+      socket.end(get());
+      return (await heard(socket)).slice(0, 12);
+    };
+    expect(await halfClosed(port, alice)).toBe("HTTP/1.1 200");
+    expect(await halfClosed(portOf(native))).toBe("HTTP/1.1 401");
+  });
+});
+
+describe("a connection", () => {
+  test("that talks no TLS, or garbage instead of a handshake, is closed and hurts nobody", async () => {
+    const port = portOf(await start());
+    for (const garbage of [
+      get(),
+      "\x16\x03\x01\xff\xff",
+      "\x00".repeat(4096),
+      "\x16\x03\x01\x00\x05hello",
+    ]) {
+      const socket = connect(port, "127.0.0.1", () => socket.write(Buffer.from(garbage, "latin1")));
+      const said = heard(socket);
+      if (garbage.length < 10) socket.end();
+      expect(await said).not.toContain("HTTP");
+    }
+    expect(subjects(await spoken(port, get(), alice))).toEqual([subjectOf(alice)]);
+  }, 30_000);
+
+  test("that stalls in the handshake or in its headers is closed", async () => {
+    const port = portOf(await start());
+    const silent = heard(connect(port, "127.0.0.1"));
+    const dripping = await connected(port, alice);
+    const drip = setInterval(() => dripping.write("x"), 200);
+    dripping.write("GET /api/me HTTP/1.1\r\nHost: x\r\nX-Slow: ");
+    const said = await Promise.all([silent, heard(dripping), heard(await connected(port))]);
+    clearInterval(drip);
+    expect(said.map((text) => text.includes("200"))).toEqual([false, false, false]);
+  }, 60_000);
+
+  test("whose body trickles on, or whose answer takes too long, is closed like any other", async () => {
+    const patience = { idleTimeoutSeconds: 120, bodyTimeoutSeconds: 4, requestTimeoutSeconds: 4 };
+    const port = portOf(
+      await start(patience, {
+        perform: async (call) => {
+          if (call.operation === "token.create") await call.body();
+          return new Promise(() => {});
+        },
+      }),
+    );
+    const head = "POST /api/tokens HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n";
+    const trickling = await connected(port, alice);
+    trickling.write(`${head}Content-Length: 1000\r\n\r\n{`);
+    const drip = setInterval(() => trickling.write(" "), 100);
+    const said = await Promise.all([heard(trickling), spoken(port, get(), alice)]);
+    clearInterval(drip);
+    expect(said).toEqual(["", ""]);
+  }, 60_000);
+
+  test("beyond as many as there may be is closed, until another one is", async () => {
+    const backEnd = Bun.serve({
+      ...{ hostname: "127.0.0.1", port: 0 },
+      fetch: (request, server) => {
+        const peer = terminator.clientAt(server.requestIP(request)?.port ?? 0);
+        return Response.json({ known: peer !== undefined });
+      },
+    });
+    const terminator = await TlsTerminator.open({
+      ...{ host: "127.0.0.1", port: 0, minVersion: "1.2", tls, clientAuthorities: [outside.pem] },
+      ...{ connectionsMax: 2, idleTimeoutSeconds: 30, backEndPort: backEnd.port ?? 0 },
+    });
+    const { port } = terminator;
+    const [one, two] = [await connected(port), await connected(port)];
+    await expect(connected(port)).rejects.toThrow();
+    one.destroy();
+    // What has been let go is counted a moment longer.
+    let answer = "";
+    while (answer === "") answer = await spoken(port, get()).catch(() => "");
+    expect(answer).toContain('"known":true');
+    two.destroy();
+    terminator.stopListening();
+    await terminator.close(0);
+    await backEnd.stop(true);
+  });
+
+  test("whose client neither reads nor closes is let go, however much is left for it", async () => {
+    const text = Buffer.alloc(32 * 1024 * 1024, "x").toString();
+    const perform = async ({ query }: { readonly query: URLSearchParams }) => ({
+      ...{ status: 200 as const, body: query.has("much") ? { text } : {} },
+    });
+    const server = await start({ idleTimeoutSeconds: 4, requestTimeoutSeconds: 4 }, { perform });
+    const clients = [await connected(portOf(server), alice), await connected(portOf(server), bob)];
+    const [deaf, mute] = clients;
+    const ended = clients.map((socket) => new Promise((resolve) => socket.once("close", resolve)));
+    deaf?.pause().write(get(undefined, "/api/me?much"));
+    mute?.on("data", () => {}).write(get());
+    for (const socket of clients) socket.on("error", () => {});
+    while (server.rows.length < 2) await Bun.sleep(10);
+    while (accepted(portOf(server)) > 0) await Bun.sleep(50);
+    // Who does not read hears of it late.
+    for (const socket of clients) socket.resume().end();
+    await Promise.all(ended);
+  }, 60_000);
+
+  test("that is broken off leaves nothing behind, in whatever state it was", async () => {
+    const server = await start({}, { perform: async () => new Promise(() => {}) });
+    const port = portOf(server);
+    for (let round = 0; round < 20; round++) {
+      const socket = await connected(port, alice);
+      if (round % 3 > 0) socket.write(get());
+      if (round % 3 > 1) await Bun.sleep(5);
+      socket.destroy();
+      connect(port, "127.0.0.1").once("connect", function (this: { destroy(): void }) {
+        this.destroy();
+      });
+    }
+    const before = openFiles();
+    const more = await Promise.all(Array.from({ length: 10 }, () => connected(port, alice)));
+    for (const socket of more) socket.destroy();
+    while (openFiles() > before) await Bun.sleep(10);
+    const next = await start();
+    expect(subjects(await spoken(portOf(next), get(), bob))).toEqual([subjectOf(bob)]);
+  }, 30_000);
+});
+
+test("a port somebody else listens on is refused, and nothing stays open", async () => {
+  const first = await start();
+  const before = openFiles();
+  await expect(start({ port: portOf(first) })).rejects.toThrow("EADDRINUSE");
+  while (openFiles() > before) await Bun.sleep(10);
+});
+
+describe("a rotation", () => {
+  test("shows new connections another certificate, and lets old ones go on as they were", async () => {
+    let release = () => {};
+    const waiting = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const server = await start(
+      {},
+      {
+        perform: async ({ query, origin }) => {
+          if (query.has("slow")) await waiting;
+          return { status: 200, body: { subject: origin?.principal.subject } };
+        },
+      },
+    );
+    const port = portOf(server);
+    const old = await connected(port, alice);
+    old.write(get("", "/api/profiles?slow"));
+    while (server.front.running === 0) await Bun.sleep(1);
+    expect(old.getPeerCertificate().subject.CN).toBe("localhost");
+    server.listeners.rotate(servingMaterialFor("second"), [outside.pem]);
+    for (let round = 0; round < 20; round++) {
+      const fresh = await connected(port, bob);
+      expect(fresh.getPeerCertificate().subject.CN).toBe("second");
+      fresh.write(get());
+      expect(subjects(await heard(fresh))).toEqual([subjectOf(bob)]);
+    }
+    release();
+    old.write(get());
+    expect(subjects(await heard(old))).toEqual([subjectOf(alice), subjectOf(alice)]);
+  }, 30_000);
+});
+
+describe("the end", () => {
+  test("lets a running request finish, and what it says arrive", async () => {
+    const text = Buffer.alloc(4 * 1024 * 1024, "x").toString();
+    let release = () => {};
+    const waiting = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const server = await start(
+      {},
+      {
+        perform: async () => {
+          await waiting;
+          return { status: 200, body: { text } };
+        },
+      },
+    );
+    const idle = await connected(portOf(server), bob);
+    const socket = await connected(portOf(server), alice);
+    socket.write(get(""));
+    while (server.front.running === 0) await Bun.sleep(1);
+    const closed = server.listeners.close(20_000);
+    const [answer] = await Promise.all([heard(socket), heard(idle), Promise.resolve(release())]);
+    expect(answer.length).toBeGreaterThan(text.length);
+    await closed;
+    await expect(connected(portOf(server))).rejects.toThrow();
+  }, 30_000);
+
+  test("does not wait for a client that never reads", async () => {
+    const text = Buffer.alloc(32 * 1024 * 1024, "x").toString();
+    const server = await start({}, { perform: async () => ({ status: 200, body: { text } }) });
+    const socket = await connected(portOf(server), alice);
+    socket.pause().write(get());
+    while (server.rows.length === 0) await Bun.sleep(5);
+    await server.listeners.close(100);
+    socket.destroy();
+  });
+});
+
+/** Connections to a port that its server has not closed yet: rows of the kernel that belong to an open file. */
+const accepted = (port: number): number =>
+  readFileSync("/proc/self/net/tcp", "utf8")
+    .split("\n")
+    .map((row) => row.trim().split(/\s+/))
+    .filter(([, local = "", , state, , , , , , inode]) => {
+      const here = Number.parseInt(local.split(":")[1] ?? "", 16) === port;
+      return here && state !== listenState && inode !== undefined && inode !== "0";
+    }).length;
+const listenState = "0A";
+
+const openFiles = () => readdirSync("/proc/self/fd").length;
