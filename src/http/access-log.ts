@@ -1,5 +1,6 @@
 /** Writes down every request: one line in the process log, one row in the access log, one count in the metrics. */
 
+import { withoutTokens } from "#core/access/token-secret.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
 import type { Clock, Log } from "#domain/ports.ts";
 
@@ -56,7 +57,7 @@ function rowOf(clock: Clock, exchange: Exchange, outcome: Outcome): AccessLogRow
     subject,
     method: request.method,
     route,
-    path: path.length > pathMax ? path.slice(0, pathMax) : path,
+    path: withoutTokens(path.length > pathMax ? path.slice(0, pathMax) : path),
     status: outcome.status,
     durationMs: Math.round(outcome.durationMs),
     bytesOut: outcome.bytesOut,

@@ -37,13 +37,15 @@ export function renderProblem(
   }
   if (problem?.status === 401) Object.assign(headers, challenge(exchange.request));
   if (Array.isArray(facts.allow)) headers.allow = facts.allow.join(", ");
-  // Bytes of a body that nobody will read may still be under way; the connection cannot be used again.
-  if (code === "body_too_large") headers.connection = "close";
+  if (leavesOctets(code)) headers.connection = "close";
   const error = problem?.message ?? "internal error";
   const text = JSON.stringify({ error, code, request_id: exchange.requestId, ...facts });
   const rendered = sized(text, exchange, problem?.status ?? 500, headers);
   return { ...rendered, bug: problem === undefined };
 }
+
+/** True when octets of a body that nobody will read may still be under way: the connection cannot be used again. */
+export const leavesOctets = (code: ProblemCode): boolean => code === "body_too_large";
 
 /** A JSON answer of a public handler, with these `Set-Cookie` values. */
 export function jsonResponse(body: unknown, cookies: readonly string[] = []): Response {

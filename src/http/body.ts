@@ -4,18 +4,18 @@ import { refuse } from "#core/problems.ts";
 
 /**
  * The octets of the body, at most `bytesMax`. Refuses `body_too_large` by the announced length before a byte is
- * read, and by counting when no length was announced.
+ * read, and by counting when no length was announced; `malformed_json` when it breaks off or its chunks are none.
  */
 export async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array> {
   refuseAnnounced(request, bytesMax);
   // With a length announced the runtime reads no further, and need not hand over the body in pieces.
-  if (announcesLength(request.headers)) return await request.bytes();
+  if (announcesLength(request.headers)) return await arrived(request.bytes());
   if (request.body === null) return new Uint8Array(0);
   const parts: Uint8Array[] = [];
   let length = 0;
   const reader = request.body.getReader();
   for (;;) {
-    const { done, value } = await reader.read();
+    const { done, value } = await arrived(reader.read());
     if (done) return join(parts, length);
     length += value.byteLength;
     if (length > bytesMax) {
@@ -23,6 +23,15 @@ export async function readBytes(request: Request, bytesMax: number): Promise<Uin
       throw refuse("body_too_large", { limit_bytes: bytesMax });
     }
     parts.push(value);
+  }
+}
+
+/** The sender's fault and no bug of ours, though the runtime throws; whoever hung up reads no answer. */
+async function arrived<T>(reading: Promise<T>): Promise<T> {
+  try {
+    return await reading;
+  } catch {
+    throw refuse("malformed_json"); // Half a body is no JSON text, and nothing else either.
   }
 }
 

@@ -42,7 +42,9 @@ export class Cookies {
 
   /** For a login under way at the provider. */
   began(transaction: string, seconds: number): string {
-    const options = { httpOnly: true, path: "/auth" };
+    // RFC 6265bis §4.1.3.2: browsers keep a cookie of that prefix only with the path of everything.
+    const path = /^__host-/i.test(this.#settings.name) ? "/" : "/auth";
+    const options = { httpOnly: true, path };
     return this.#write(this.#transactionName, transaction, seconds, options);
   }
 

@@ -1,7 +1,7 @@
 /** Reads what a request presents to prove who is asking; nothing is believed here. */
 
+import { tokenPrefix } from "#core/access/token-secret.ts";
 import type { Authorization, Presented } from "#domain/access/presented.ts";
-import { tokenPrefix } from "#domain/access/tokens.ts";
 
 import type { Cookies } from "./cookies.ts";
 import type { Exchange } from "./exchange.ts";
@@ -13,6 +13,7 @@ export function presentedBy(exchange: Exchange, cookies: Cookies, osUser: string
   return {
     authorization: header === null ? undefined : readAuthorization(header),
     cookie: cookies.session(headers),
+    certificate: exchange.certificate,
     localUser: exchange.side === "local" ? osUser : undefined,
   };
 }

@@ -1,5 +1,6 @@
 /** One request under way, and who is told when it is over. */
 
+import type { ClientCertificate } from "#domain/access/client-certificates.ts";
 import type { OperationName } from "#operations";
 
 /** Which door a request came through; it decides what is reachable and who a caller without credential is. */
@@ -18,6 +19,8 @@ export interface Exchange {
   /** Client address (HTTP contract §1.7); empty on the admin socket. */
   readonly ip: string;
   readonly requestId: string;
+  /** What the client showed in the TLS handshake. */
+  readonly certificate: ClientCertificate | undefined;
   /** Tells the listener that the body has arrived. */
   readonly bodyRead: () => void;
   /** Milliseconds of a clock that only moves forward. */

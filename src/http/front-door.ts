@@ -3,6 +3,7 @@
 import { sha256Hex } from "#core/crypto.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import type { Call, Handler, Origin } from "#domain/access/call.ts";
+import type { ClientCertificate } from "#domain/access/client-certificates.ts";
 import type { Authenticate } from "#domain/access/authenticate.ts";
 import type { Perform } from "#domain/access/perform.ts";
 import type { Log, Random } from "#domain/ports.ts";
@@ -61,6 +62,8 @@ export interface Arrival {
   readonly secure: boolean;
   /** Address of the socket peer, empty on a Unix socket. */
   readonly peer: string;
+  /** What the client showed in the TLS handshake, when it leads to what is trusted. */
+  readonly certificate?: ClientCertificate | undefined;
   /** Told when a JSON body has been read: from then on the client waits for us. */
   readonly bodyRead?: (() => void) | undefined;
 }
@@ -131,7 +134,7 @@ export class FrontDoor {
   #open(request: Request, arrival: Arrival): Exchange {
     const { path, query } = splitUrl(request.url);
     const { headers } = request;
-    const { side, secure, peer } = arrival;
+    const { side, secure, peer, certificate } = arrival;
     const ip = side === "local" ? "" : this.#addresses.of(peer, headers);
     return {
       request,
@@ -140,6 +143,7 @@ export class FrontDoor {
       path,
       query,
       ip,
+      certificate,
       requestId: requestIdOf(headers, this.#freshId),
       begun: performance.now(),
       route: unmatched,

@@ -60,7 +60,7 @@ function operationObject(described: Described, shape: Handlers[OperationName]): 
     ...(described.alias ? { "x-alias-of": described.name } : { operationId: described.name }),
     summary: described.summary,
     tags: [described.name.split(".")[0]],
-    security: open ? [] : [{ basic: [] }, { token: [] }, { session: [] }],
+    security: open ? [] : [{ basic: [] }, { token: [] }, { session: [] }, { certificate: [] }],
     "x-needs": described.needs,
     parameters: [...pathParameters(described.path, json), ...queryParameters(json)],
     ...(shape.body === undefined ? {} : { requestBody: requestBody(shape.body, json) }),
@@ -123,5 +123,8 @@ const securitySchemes: Json = {
   session: {
     ...{ type: "apiKey", in: "cookie", name: "pki_session" },
     description: "A session; what it changes needs its CSRF token in `X-CSRF-Token`.",
+  },
+  certificate: {
+    ...{ type: "mutualTLS", description: "A client certificate that `auth.mtls` binds." },
   },
 };

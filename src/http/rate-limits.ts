@@ -68,19 +68,17 @@ export class RateLimits {
     }
   }
 
-  /** Refuses `rate_limited` while `ip` has no token left, and takes none: for attempts that count only when they fail. */
-  admitAttempt(ip: string): void {
-    const { enabled, perIp } = this.#deps.settings();
-    if (!enabled || perIp.rate <= 0) return;
-    const wait = this.#perIp.wait(addressKey(ip), perIp, this.#deps.elapsedMs());
-    if (wait > 0) throw refuse("rate_limited", { tier: "per_ip", retry_after: Math.ceil(wait) });
-  }
-
-  /** Counts an attempt that failed against its address. */
-  failedAttempt(ip: string): void {
+  /**
+   * Takes a token of the address, or refuses `rate_limited` while it has none left: for attempts that count only when they
+   * fail. What it gives puts the token back.
+   */
+  attempt(ip: string): () => void {
     const { enabled, perIp, buckets } = this.#deps.settings();
-    if (!enabled || perIp.rate <= 0) return;
-    this.#perIp.take(addressKey(ip), perIp, this.#deps.elapsedMs(), buckets);
+    if (!enabled || perIp.rate <= 0) return () => {};
+    const key = addressKey(ip);
+    const wait = this.#perIp.take(key, perIp, this.#deps.elapsedMs(), buckets);
+    if (wait > 0) throw refuse("rate_limited", { tier: "per_ip", retry_after: Math.ceil(wait) });
+    return () => this.#perIp.giveBack(key, perIp);
   }
 
   #tiers(settings: RateSettings, { ip, tenant, account }: Asker): readonly Tier[] {

@@ -59,6 +59,22 @@ describe("readBytes", () => {
     expect(await readBytes(new Request("http://h/"), 0)).toEqual(new Uint8Array(0));
   });
 
+  test("refuses what breaks off in the middle, as nobody's bug", async () => {
+    const broken = (headers: Record<string, string>) =>
+      new Request("http://h/", {
+        ...{ method: "POST", headers },
+        body: new ReadableStream({
+          start(controller) {
+            controller.enqueue(octets("{"));
+            controller.error(new Error("the connection was closed"));
+          },
+        }),
+      });
+    for (const headers of [{}, { "content-length": "9" }]) {
+      await expect(readBytes(broken(headers), 9)).rejects.toMatchObject({ code: "malformed_json" });
+    }
+  });
+
   test("refuses one octet more, however it is cut", async () => {
     for (const parts of [["abcd"], ["abc", "d"], ["a", "b", "c", "d"]]) {
       await expect(readBytes(streamed(parts), 3)).rejects.toMatchObject({

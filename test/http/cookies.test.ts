@@ -36,6 +36,16 @@ describe("cookies", () => {
     ]);
   });
 
+  test("of a name that browsers guard have what they ask for", () => {
+    const guarded = new Cookies({ name: "__Host-pki", insecure: false });
+    expect([...guarded.opened("ID", "C", 1), guarded.began("TX", 1), guarded.over()]).toEqual([
+      "__Host-pki=ID; Max-Age=1; Path=/; HttpOnly; Secure; SameSite=Lax",
+      "__Host-pki_csrf=C; Max-Age=1; Path=/; Secure; SameSite=Lax",
+      "__Host-pki_oidc_tx=TX; Max-Age=1; Path=/; HttpOnly; Secure; SameSite=Lax",
+      "__Host-pki_oidc_tx=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Lax",
+    ]);
+  });
+
   test("are found by their whole name, and two of one name are none", () => {
     expect(cookieOf("a=1; pki_session=x;b=2", "pki_session")).toBe("x");
     expect(cookieOf("pki_session_csrf=x; xpki_session=y", "pki_session")).toBeUndefined();

@@ -43,7 +43,9 @@ test("the document has every operation of the table under its route, but those o
     }
     expect(described).toMatchObject({ operationId: name });
     expect(described.security).toEqual(
-      operations[name].needs === "pub" ? [] : [{ basic: [] }, { token: [] }, { session: [] }],
+      operations[name].needs === "pub"
+        ? []
+        : [{ basic: [] }, { token: [] }, { session: [] }, { certificate: [] }],
     );
   }
 });

@@ -7,12 +7,15 @@ import { grantRoles, type Role, roles } from "#core/access/roles.ts";
 import { caId, defaultTenant, type TenantId, tenantId } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
 import { text } from "#core/shape.ts";
+import { parseCertificate } from "#core/x509/certificate.ts";
 import { instant } from "#core/time.ts";
 import { handler, ok } from "#domain/access/call.ts";
+import { ClientCertificates } from "#domain/access/client-certificates.ts";
 import { type Perform, pipeline } from "#domain/access/perform.ts";
 import { ApiTokens } from "#domain/access/tokens.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { type OperationName, operationOf, operations } from "#operations";
+import { OutsideCa } from "#test/support/client-certificates.ts";
 import { noRollover, tenant } from "#test/support/records.ts";
 import { expectGolden } from "#test/support/golden.ts";
 import { type MemoryStore, openMemoryStore } from "#test/support/memory-store.ts";
@@ -21,7 +24,13 @@ import { seededRandom, testClock } from "#test/support/ports.ts";
 test("the security posture is the one on record", async () => {
   const store = await stocked();
   const perform = performOver(store);
-  const callers = [...byRole, ...byGrant, ...(await byToken(store)), ...last];
+  const callers = [
+    ...byRole,
+    ...byGrant,
+    ...(await byToken(store)),
+    ...(await byCertificate(store)),
+    ...last,
+  ];
   const lines = [`${"operation".padEnd(22)} ${callers.map(([n]) => n.padEnd(17)).join(" ")}`];
   for (const operation of everyOperation) {
     const cells: string[] = [];
@@ -280,6 +289,28 @@ async function byToken(store: MemoryStore): Promise<readonly Caller[]> {
     ["token issuer", await minted(undefined, "issuer")],
     ["token issuer@own", await minted(defaultTenant, "issuer")],
     ["token admin@other", await minted(tenantId("other"), "admin")],
+  ];
+}
+
+/** The principals of client certificates as they are bound. */
+async function byCertificate(store: MemoryStore): Promise<readonly Caller[]> {
+  const root = OutsideCa.root("Outside");
+  const certified = async (
+    roles: readonly Role[],
+    tenantRoles: Readonly<Record<string, readonly Role[]>>,
+  ): Promise<Principal | undefined> => {
+    const binding = { name: undefined, selectors: { subjectCn: "robot" }, subject: "robot" };
+    const anchors = [parseCertificate(root.der)];
+    const clients = new ClientCertificates({
+      ...{ store, clock: { now: () => instant(Date.now()) }, onLogin: () => {} },
+      trust: () => ({ anchors, bindings: [{ ...binding, roles, tenantRoles }] }),
+    });
+    return await clients.principal(root.client());
+  };
+  return [
+    ["mtls issuer", await certified(["issuer"], {})],
+    ["mtls issuer@own", await certified([], { [defaultTenant]: ["issuer"] })],
+    ["mtls admin@other", await certified([], { other: ["admin"] })],
   ];
 }
 

@@ -52,6 +52,8 @@ beforeAll(async () => {
 
 const auditor = somebody("auditor", { web: ["auditor"] });
 const tenantAdmin = somebody("admin@web", { web: ["admin"] });
+/** By a client certificate. */
+const machine = somebody("machine", { web: ["admin"] }, { mechanism: "mtls" });
 /** Nothing but a grant on one CA of `web`. */
 const grantee = async () => {
   await ask("resource.grant", admin, {
@@ -88,9 +90,11 @@ describe("every list", () => {
     for (const operation of lists) {
       const all = await ask(operation, admin);
       expect([operation, foreignIn(all).length > 0]).toEqual([operation, true]);
-      const own = await ask(operation, tenantAdmin);
-      expect([operation, foreignIn(own)]).toEqual([operation, []]);
-      expect([operation, own.total]).toEqual([operation, own.items.length]);
+      for (const who of [tenantAdmin, machine]) {
+        const own = await ask(operation, who);
+        expect([operation, foreignIn(own)]).toEqual([operation, []]);
+        expect([operation, own.total]).toEqual([operation, own.items.length]);
+      }
     }
   });
 

@@ -9,6 +9,7 @@ import {
   type BearerCheck,
   mechanisms,
 } from "#domain/access/authenticate.ts";
+import type { ClientCheck } from "#domain/access/client-certificates.ts";
 import { type Directory, DirectoryLogins } from "#domain/access/directory.ts";
 import { FailedLogins } from "#domain/access/failed-logins.ts";
 import { type LoginDeps, Logins } from "#domain/access/logins.ts";
@@ -40,6 +41,8 @@ export interface AccessWishes {
   readonly attempts?: Attempts;
   readonly assignments?: () => Assignments;
   readonly rules?: LoginDeps["rules"];
+  /** Who client certificates stand for; nobody when undefined. */
+  readonly client?: ClientCheck;
   /** What the directory says; none is asked when undefined. */
   readonly directory?: Directory;
 }
@@ -70,7 +73,7 @@ export function accessWorld(wishes: AccessWishes = {}): AccessWorld {
     ...{ store, clock, random, maxLifetimeDays: 0, onVerified: () => {} },
   });
   const { rootBasicAllowed = true, bearer } = wishes;
-  const attempts = wishes.attempts ?? { admitAttempt: () => {}, failedAttempt: () => {} };
+  const attempts = wishes.attempts ?? { attempt: () => () => {} };
   const directory =
     wishes.directory &&
     new DirectoryLogins({
@@ -82,6 +85,7 @@ export function accessWorld(wishes: AccessWishes = {}): AccessWorld {
     mechanisms({
       ...{ root, rootBasicAllowed, failures, tokens, sessions, bearer, attempts },
       directory: directory?.principal,
+      client: wishes.client,
       onBasic: (result) => counted.push(`basic ${result}`),
     }),
   );
@@ -91,7 +95,8 @@ export function accessWorld(wishes: AccessWishes = {}): AccessWorld {
 
 /** Presents this and nothing else. */
 export const presenting = (given: Partial<Presented>): Presented => ({
-  ...{ authorization: undefined, cookie: undefined, localUser: undefined, ...given },
+  ...{ authorization: undefined, cookie: undefined, certificate: undefined },
+  ...{ localUser: undefined, ...given },
 });
 
 /** A Basic credential. */

@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import { Provider } from "oidc-provider";
 
 import { signedToken } from "./jwt.ts";
-import { openssl, scratchDirectory } from "./openssl.ts";
+import { selfSigned } from "./openssl.ts";
 
 /** A person the provider knows. */
 export type Person = Readonly<Record<string, unknown>>;
@@ -168,16 +168,4 @@ function filled(html: string, login: string): URLSearchParams {
   const prompt = /name="prompt" value="(\w+)"/.exec(html)?.[1] ?? "";
   if (prompt === "") throw new Error(`no form: ${html.slice(0, 500)}`);
   return new URLSearchParams({ prompt, ...(prompt === "login" ? { login, password: "any" } : {}) });
-}
-
-/** A certificate for 127.0.0.1 that nobody has signed but itself. */
-export function selfSigned(): { cert: string; key: string } {
-  using scratch = scratchDirectory();
-  const key = scratch.write("key.pem", "");
-  const args = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
-  const cert = openssl([
-    ...[...args, "-keyout", key, "-days", "2", "-subj", "/CN=idp.test"],
-    ...["-addext", "subjectAltName=IP:127.0.0.1"],
-  ]).toString();
-  return { cert, key: scratch.read("key.pem").toString() };
 }

@@ -13,6 +13,8 @@ export interface InstanceOptions {
   /** Top-level YAML members; `server` members are merged into the harness's. */
   readonly config?: Readonly<Record<string, unknown>>;
   readonly env?: Readonly<Record<string, string>>;
+  /** Base address of the cleartext listener, as configured: of an instance whose log is too quiet to say it. */
+  readonly publicUrl?: string;
 }
 
 const projectRoot = resolve(import.meta.dir, "..", "..");
@@ -48,7 +50,11 @@ export class Instance {
     });
     const out: string[] = [];
     void eachLine(child.stdout, (line) => out.push(line));
-    const ready = await readyEntry(child, logFile);
+    const { publicUrl } = options;
+    const ready =
+      publicUrl === undefined
+        ? await readyEntry(child, logFile)
+        : await answering(child, logFile, publicUrl);
     const readyMs = performance.now() - started;
     const output = () => out.join("\n");
     const { url = "", public_url = "" } = ready;
@@ -79,9 +85,10 @@ export class Instance {
     return JSON.parse(answer);
   }
 
-  /** One request over TLS, trusting the serving CA of this instance only. */
+  /** One request to the main listener, trusting the serving CA of this instance only. */
   fetch(path: string, init: RequestInit = {}): Promise<Response> {
-    return fetch(`${this.url}${path}`, { ...init, tls: { ca: this.servingCa() } });
+    const tls = this.url.startsWith("https:") ? { tls: { ca: this.servingCa() } } : {};
+    return fetch(`${this.url}${path}`, { ...init, ...tls });
   }
 
   servingCa(): string {
@@ -189,6 +196,23 @@ async function readyEntry(
     if (child.exitCode !== null) throw new Error(`pkid ended before it was ready:\n${text}`);
     await Bun.sleep(2);
   }
+}
+
+async function answering(
+  child: Bun.Subprocess<"ignore", "pipe", number>,
+  logFile: string,
+  publicUrl: string,
+): Promise<Record<string, string>> {
+  const ready = () =>
+    fetch(publicUrl).then(
+      () => true,
+      () => false,
+    );
+  while (!(await ready())) {
+    if (child.exitCode !== null) throw new Error(readFileSync(logFile, "utf8"));
+    await Bun.sleep(10);
+  }
+  return { public_url: publicUrl };
 }
 
 function parsed(line: string): Record<string, string> | undefined {

@@ -59,6 +59,7 @@ function casReads(state: MemoryState): Reads["cas"] {
       all()
         .filter((ca) => ca.lineage === id)
         .sort((a, b) => a.createdAt - b.createdAt),
+    withKey: async (spki) => all().filter((ca) => Buffer.compare(ca.spki, spki) === 0),
     signing: async () => all().filter((ca) => ca.certificate !== undefined),
     under: async (lineages, subtrees) => {
       const wide = new Set<string>(subtrees);

@@ -29,6 +29,8 @@ export async function shell(
     env?: Readonly<Record<string, string>>;
     stdin?: string;
     deps?: Partial<CliDeps>;
+    /** What the person at the terminal types; without it there is no terminal. */
+    typed?: string;
   } = {},
 ): Promise<Ended> {
   const asked: Asked[] = [];
@@ -44,6 +46,13 @@ export async function shell(
     ...{ stdout: output(out), stderr: output(err) },
     env: { PKID_DATA_DIR: "/nonexistent/pkid", ...options.env },
     stdin: async () => new TextEncoder().encode(options.stdin ?? ""),
+    ask:
+      options.typed === undefined
+        ? undefined
+        : async (question: string) => {
+            err.push(question);
+            return options.typed ?? "";
+          },
   };
   const code = await runCli(argv, io, {
     ...idle,

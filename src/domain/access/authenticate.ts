@@ -2,6 +2,7 @@
 
 import type { Principal } from "#core/access/principal.ts";
 import { refuse } from "#core/problems.ts";
+import type { ClientCheck } from "./client-certificates.ts";
 import type { FailedLogins } from "./failed-logins.ts";
 import type { Presented } from "./presented.ts";
 import type { RootAccount } from "./root-account.ts";
@@ -40,9 +41,11 @@ export type DirectoryCheck = (name: string, password: string, whence: Whence) =>
 
 /** Slows down who guesses passwords. */
 export interface Attempts {
-  /** Refuses `rate_limited` while this address has failed too often. */
-  admitAttempt(ip: string): void;
-  failedAttempt(ip: string): void;
+  /**
+   * Counts an attempt from this address, or refuses `rate_limited` when it has failed too often. What it gives takes the
+   * attempt back, for one that was no wrong guess: counted first, many guesses at once are many.
+   */
+  attempt(ip: string): () => void;
 }
 
 export interface MechanismDeps {
@@ -57,16 +60,19 @@ export interface MechanismDeps {
   readonly sessions: Pick<Sessions, "find">;
   /** Asked about every name but root's; undefined while no directory is. */
   readonly directory: DirectoryCheck | undefined;
+  /** Undefined while client certificates prove nothing. */
+  readonly client: ClientCheck | undefined;
   /** Told every Basic attempt as root; metrics are its only use. */
   readonly onBasic: (result: "success" | "denied") => void;
 }
 
-/** THE ORDER. A credential of the first three is final; a cookie that is unknown or expired is as good as none. */
+/** THE ORDER. A credential of the first three is final; a cookie that is unknown or expired, and a certificate that binds nobody, are as good as none. */
 export const mechanisms = (deps: MechanismDeps): readonly Mechanism[] => [
   basic(deps),
   apiToken(deps),
   bearerToken(deps),
   sessionCookie(deps),
+  clientCertificate(deps),
   localSocket,
 ];
 
@@ -93,13 +99,18 @@ function basic(deps: MechanismDeps): Mechanism {
     if (directory !== undefined && !root.goesBy(name)) {
       return { principal: await directory(name, password, whence) };
     }
-    attempts.admitAttempt(whence.ip);
+    const takeBack = attempts.attempt(whence.ip);
     // Checked also where it cannot count, so that the setting shows in no answer and in no time.
-    const right = await root.verify(name, password);
+    const right = await root.verify(name, password).catch((error: unknown) => {
+      takeBack(); // Nobody looked at it.
+      throw error;
+    });
     const accepted = right && rootBasicAllowed;
     onBasic(accepted ? "success" : "denied");
-    if (accepted) return { principal: root.principal("basic") };
-    attempts.failedAttempt(whence.ip);
+    if (accepted) {
+      takeBack();
+      return { principal: root.principal("basic") };
+    }
     const failure = {
       method: "password",
       reason: "invalid_credentials",
@@ -130,6 +141,15 @@ function sessionCookie({ sessions }: MechanismDeps): Mechanism {
   return async ({ cookie }) => {
     const session = cookie === undefined ? undefined : sessions.find(cookie);
     return session && { principal: session.principal, session };
+  };
+}
+
+/** One that binds nobody is as good as none. */
+function clientCertificate({ client }: MechanismDeps): Mechanism {
+  return async ({ certificate }) => {
+    if (client === undefined || certificate === undefined) return undefined;
+    const principal = await client(certificate);
+    return principal && { principal };
   };
 }
 

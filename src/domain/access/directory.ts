@@ -68,12 +68,14 @@ export class DirectoryLogins {
   async #identity(name: string, password: string, whence: Whence, channel?: "basic") {
     const { attempts } = this.#deps;
     // The route of the other channel counts its requests itself.
-    const counting = channel === "basic" ? attempts : undefined;
-    counting?.admitAttempt(whence.ip);
-    const found = await this.#asked(name, password);
-    if (typeof found === "object") return found;
+    const takeBack = channel === "basic" ? attempts.attempt(whence.ip) : () => {};
+    const found = await this.#asked(name, password).catch((error: unknown) => {
+      takeBack();
+      throw error;
+    });
     // Nobody has guessed anything while the directory was away.
-    if (found === "invalid_credentials") counting?.failedAttempt(whence.ip);
+    if (found !== "invalid_credentials") takeBack();
+    if (typeof found === "object") return found;
     const failure: FailedLogin = {
       ...{ method: "ldap", reason: found, loginName: name, ...whence },
       ...(channel === undefined ? {} : { channel }),

@@ -2,6 +2,7 @@
 
 import { isMember, type Reach } from "#core/access/principal.ts";
 import type { Capability } from "#core/access/roles.ts";
+import { withoutTokens } from "#core/access/token-secret.ts";
 import { type Action, actions } from "#core/audit/actions.ts";
 import type { TenantId } from "#core/ids.ts";
 import { Problem, refuse } from "#core/problems.ts";
@@ -218,8 +219,9 @@ async function objectOf(asked: Asked) {
   const [granted] = await rights.grants();
   const everywhere = principal.isRoot || principal.roles.length > 0;
   const own = Object.keys(principal.tenantRoles)[0] ?? granted?.tenant;
+  const target = call.path.id === undefined ? undefined : withoutTokens(call.path.id);
   // Keys of tenantRoles are ids by its contract.
-  return { tenant: everywhere ? undefined : (own as TenantId | undefined), target: call.path.id };
+  return { tenant: everywhere ? undefined : (own as TenantId | undefined), target };
 }
 
 /** Who asks for what needs no credential. */

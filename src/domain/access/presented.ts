@@ -1,11 +1,15 @@
 /** What a request presents to prove who is asking, before anything is believed. */
 
+import type { ClientCertificate } from "./client-certificates.ts";
+
 /** Everything presented at once; the order of mechanisms decides what counts. */
 export interface Presented {
   /** Undefined without an `Authorization` header, and for a scheme nobody knows. */
   readonly authorization: Authorization | undefined;
   /** The value of the session cookie. */
   readonly cookie: string | undefined;
+  /** What the client showed in the TLS handshake, when it leads to what is trusted. */
+  readonly certificate: ClientCertificate | undefined;
   /** Name of the OS user, on the admin socket, whose mode admits only its owner. */
   readonly localUser: string | undefined;
 }

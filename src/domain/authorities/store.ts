@@ -71,6 +71,8 @@ export interface CaReads {
   lineage(id: CaId): Promise<readonly CaRecord[]>;
   /** Every CA that can sign now, internal ones too, keyset-paged inside; for jobs. */
   signing(): Promise<readonly CaRecord[]>;
+  /** The CAs with this public key (SubjectPublicKeyInfo, DER), whatever their status, internal ones too. */
+  withKey(spki: Uint8Array): Promise<readonly CaRecord[]>;
   /** CAs of these lineages, and those of the subtrees with all CAs below them; internal ones are left out. */
   under(lineages: readonly CaId[], subtrees: readonly CaId[]): Promise<readonly CaId[]>;
   /** True when a CA names this one as its parent. */

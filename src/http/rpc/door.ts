@@ -4,6 +4,7 @@ import { Problem, refuse } from "#core/problems.ts";
 import type { Message, ProtoSchema } from "#core/protobuf/schema.ts";
 import type { Handler, Origin } from "#domain/access/call.ts";
 import type { Perform } from "#domain/access/perform.ts";
+import { leavesOctets } from "#http/answer.ts";
 import { readBytes } from "#http/body.ts";
 import type { Exchange } from "#http/exchange.ts";
 import type { Handlers } from "#http/public.ts";
@@ -86,7 +87,11 @@ export class RpcDoor {
       return await this.#call(visit, protocol);
     } catch (thrown) {
       if (!(thrown instanceof Problem)) visit.fault(thrown);
-      return protocol.refusal(rpcErrorOf(thrown));
+      const refusal = protocol.refusal(rpcErrorOf(thrown));
+      if (thrown instanceof Problem && leavesOctets(thrown.code)) {
+        refusal.headers.set("connection", "close");
+      }
+      return refusal;
     }
   }
 

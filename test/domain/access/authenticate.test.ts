@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { refuse } from "#core/problems.ts";
-import type { Authorization } from "#domain/access/presented.ts";
+import type { Authorization, Presented } from "#domain/access/presented.ts";
 import {
   type AccessWorld,
   accessWorld,
@@ -14,6 +14,13 @@ import {
   visitor,
   whence,
 } from "#test/support/access.ts";
+
+/** One that stands for `robot`. */
+const certificate = { chain: [] };
+const client = async () => ({
+  ...{ subject: "robot", person: "robot", isRoot: false, roles: ["issuer" as const] },
+  ...{ tenantRoles: {}, groups: [], mechanism: "mtls" as const },
+});
 
 const ask = (world: AccessWorld, authorization: Authorization) =>
   world.authenticate(presenting({ authorization }), whence);
@@ -139,8 +146,8 @@ describe("failed logins", () => {
 });
 
 describe("the evaluation order", () => {
-  test("a bad Authorization is final, even beside a valid session", async () => {
-    const world = accessWorld();
+  test("a bad Authorization is final, even beside a valid session and a bound certificate", async () => {
+    const world = accessWorld({ client });
     const { id: cookie } = await world.logins.password("root", "correct", visitor);
     for (const [authorization, code] of [
       [basic("root", "wrong"), "invalid_credentials"],
@@ -149,7 +156,7 @@ describe("the evaluation order", () => {
       [{ kind: "malformed", scheme: "bearer" }, "invalid_token"],
       [{ kind: "malformed", scheme: "basic" }, "invalid_credentials"],
     ] as const) {
-      const presented = { authorization, cookie, localUser: "alice" };
+      const presented = presenting({ authorization, cookie, certificate, localUser: "alice" });
       expect(await refusalOf(world.authenticate(presented, whence))).toBe(code);
     }
   });
@@ -175,8 +182,27 @@ describe("the evaluation order", () => {
     const found = await world.authenticate(presenting({ cookie, localUser: "alice" }), whence);
     expect([found?.principal.subject, found?.session?.method]).toEqual(["root", "password"]);
     const authorization = { kind: "bearer", token: "x" } as const;
-    const presented = { authorization, cookie, localUser: "alice" };
+    const presented = presenting({ authorization, cookie, certificate, localUser: "alice" });
     expect(await refusalOf(world.authenticate(presented, whence))).toBe("oidc_unavailable");
+  });
+
+  test("a bound certificate goes after a live cookie and before the local socket; a stale cookie leads to it", async () => {
+    const world = accessWorld({ client });
+    const { id: cookie } = await world.logins.password("root", "correct", visitor);
+    const subject = async (presented: Partial<Presented>) =>
+      (await world.authenticate(presenting(presented), whence))?.principal.subject;
+    expect(await subject({ cookie, certificate })).toBe("root");
+    expect(await subject({ cookie: "stale", certificate, localUser: "alice" })).toBe("robot");
+    expect(await subject({ certificate })).toBe("robot");
+  });
+
+  test("a certificate that binds nobody, or where none can, falls through", async () => {
+    for (const world of [accessWorld({ client: async () => undefined }), accessWorld()]) {
+      expect(await world.authenticate(presenting({ certificate }), whence)).toBeUndefined();
+      const presented = presenting({ certificate, localUser: "alice" });
+      const found = await world.authenticate(presented, whence);
+      expect(found?.principal.subject).toBe("local:alice");
+    }
   });
 
   test("nothing presented is nobody, and the local socket is one person whoever calls", async () => {
@@ -200,7 +226,7 @@ describe("the evaluation order", () => {
     await fc.assert(
       fc.asyncProperty(authorization, cookie, async (given, presentedCookie) => {
         fc.pre(given?.kind !== "basic" || given.password !== "correct");
-        const presented = { authorization: given, cookie: presentedCookie, localUser: undefined };
+        const presented = presenting({ authorization: given, cookie: presentedCookie });
         const outcome = await refusalOf(
           world.authenticate(presented, whence).then((found) => expect(found).toBeUndefined()),
         );

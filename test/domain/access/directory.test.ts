@@ -41,7 +41,12 @@ function world(wishes: AccessWishes = {}, said?: Directory["identify"]): World {
   const made = accessWorld({
     directory: { identify },
     rules: { ldap: { mappings: [mapping], allowZeroRole: false } },
-    attempts: { admitAttempt: () => {}, failedAttempt: (ip) => failed.push(ip) },
+    attempts: {
+      attempt: (ip) => {
+        failed.push(ip);
+        return () => failed.splice(failed.indexOf(ip), 1);
+      },
+    },
     ...wishes,
   });
   return { ...made, asked, failed };

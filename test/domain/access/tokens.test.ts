@@ -7,6 +7,7 @@ import { defaultTenant, tenantId } from "#core/ids.ts";
 import { type Problem, refuse } from "#core/problems.ts";
 import { addSeconds, secondsPerDay } from "#core/time.ts";
 import type { Origin } from "#domain/access/call.ts";
+import type { Store } from "#domain/store.ts";
 import { ApiTokens, type TokenVerdict, type TokenWish } from "#domain/access/tokens.ts";
 import { type MemoryStore, openMemoryStore } from "#test/support/memory-store.ts";
 import { seededRandom, type TestClock, testClock } from "#test/support/ports.ts";
@@ -60,6 +61,38 @@ test("unknown, malformed, expired and revoked tokens are refused alike", async (
     expect(await codeOf(tokens().verify(secret, ""))).toEqual(refusal("invalid_token"));
   }
   expect(verdicts).toEqual(["expired", "revoked", "unknown", "unknown", "unknown"]);
+});
+
+test("every token that is refused costs one look-up by its digest, whatever is wrong with it", async () => {
+  const { token, secret } = await tokens().create(origin(root), wish());
+  await tokens().revoke(origin(root), token.id);
+  const asked: string[] = [];
+  const watched = {
+    ...store,
+    read: {
+      ...store.read,
+      access: {
+        ...store.read.access,
+        tokenByHash: (hash: string) => {
+          asked.push(hash);
+          return store.read.access.tokenByHash(hash);
+        },
+      },
+    },
+  };
+  const presented = [
+    secret,
+    `pki_pat_${"A".repeat(43)}`,
+    "pki_pat_x",
+    "",
+    "\u00e9",
+    "x".repeat(999),
+  ];
+  for (const one of presented) {
+    asked.length = 0;
+    await codeOf(tokens(0, watched).verify(one, ""));
+    expect([one, asked.map((hash) => hash.length)]).toEqual([one, [64]]);
+  }
 });
 
 test("a token is good until the millisecond before its expiry", async () => {
@@ -129,9 +162,14 @@ test("when the event cannot be appended no token exists", async () => {
   expect(store.state.tokens.size).toBe(0);
 });
 
-function tokens(maxLifetimeDays = 0): ApiTokens {
+function tokens(maxLifetimeDays = 0, over: Store = store): ApiTokens {
   return new ApiTokens({
-    ...{ store, clock, random: seededRandom(String(store.state.tokens.size)), maxLifetimeDays },
+    ...{
+      store: over,
+      clock,
+      random: seededRandom(String(store.state.tokens.size)),
+      maxLifetimeDays,
+    },
     onVerified: (verdict) => verdicts.push(verdict),
   });
 }
