@@ -10,6 +10,7 @@ import { newCsr } from "#test/support/relying-party.ts";
 import { bareServer, rawCommits, rawSigning } from "./bench/floors.ts";
 import { type Load, load } from "./bench/load.ts";
 import { bold, ratio, row } from "./bench/print.ts";
+import { access } from "./bench/access.ts";
 import { answers } from "./bench/answers.ts";
 import { bulk } from "./bench/bulk.ts";
 import { bulkRevocation } from "./bench/bulk-revocation.ts";
@@ -17,6 +18,7 @@ import { crls } from "./bench/crl.ts";
 import { gates } from "./bench/gates.ts";
 import { inventory } from "./bench/inventory.ts";
 import { cachedGet, freshPost } from "./bench/ocsp.ts";
+import { starts } from "./bench/starts.ts";
 
 const seconds = Number(process.argv.find((a) => a.startsWith("--seconds="))?.slice(10) ?? "5");
 const rows = argument("rows");
@@ -39,6 +41,10 @@ if (only === "inventory" || only === "inventory-postgres") {
   process.exit(0);
 }
 
+if (only === "starts") {
+  await starts(rows ?? 1_000_000);
+  process.exit(0);
+}
 if (only === "bulk") {
   await bulk(10_000);
   process.exit(0);
@@ -57,6 +63,10 @@ if (only === "ocsp") {
 }
 if (only === "gates") {
   await gates(seconds);
+  process.exit(0);
+}
+if (only === "access") {
+  await access(seconds);
   process.exit(0);
 }
 
@@ -84,6 +94,7 @@ for (const scenario of scenarios) {
 token.remove();
 if (only === undefined) {
   await gates(seconds);
+  await access(seconds);
   await bulk(10_000);
   await bulkRevocation(100_000);
   await crls(1_000_000);

@@ -9,6 +9,7 @@ import { DnsResolver } from "#adapters/network/dns.ts";
 import { openKeys } from "#adapters/keys/open.ts";
 import { FreeSpace } from "#adapters/free-space.ts";
 import { Passwords } from "#adapters/passwords.ts";
+import type { SecretSources } from "#adapters/secrets/sources.ts";
 import { ServingFiles } from "#adapters/serving-files.ts";
 import { osUser, systemClock, systemRandom, systemStopwatch } from "#adapters/system.ts";
 import { Metrics } from "#adapters/telemetry/families.ts";
@@ -47,14 +48,8 @@ import { rpcDoor } from "#app/rpc.ts";
 import { type Running, type Schedules, startRunning } from "#app/running.ts";
 import { preflightRunning } from "#app/preflight/running.ts";
 import { countEnvelope, openSealing, type Sealing } from "#app/sealing.ts";
-import {
-  keyRoles,
-  keySettings,
-  nameServers,
-  rateSettings,
-  revealed,
-  storeOptions,
-} from "#app/settings.ts";
+import { openSecrets } from "#app/secrets.ts";
+import { keyRoles, keySettings, nameServers, rateSettings, storeOptions } from "#app/settings.ts";
 
 export interface AppOptions {
   readonly config: Config;
@@ -103,7 +98,9 @@ export async function openApp(options: AppOptions): Promise<App> {
     const directory = holdDirectory(config.data_dir);
     closing.push(() => directory.release());
     const metrics = new Metrics();
-    const unwatched = await openStore(storeOptions(config, options.migrate ?? false), {
+    const secrets = openSecrets(config);
+    const address = await storeOptions(config, options.migrate ?? false, secrets);
+    const unwatched = await openStore(address, {
       ...{ clock: systemClock, random: systemRandom, workerUrl: options.workerUrl },
       onFault: (sentence, error) => log.write("error", sentence, { error: describe(error) }),
     });
@@ -111,7 +108,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     closing.push(() => store.close());
     const limits = limitsOf(config);
     const counts = keyCounts(store, log);
-    const opened = await openInstanceKeys({ config, limits, metrics, log, counts });
+    const opened = await openInstanceKeys({ config, limits, metrics, log, counts, secrets });
     closing.push(() => opened.close());
     const sealing = await openSealing({
       ...{ config, store, keys: opened, clock: systemClock, random: systemRandom, log, metrics },
@@ -125,7 +122,7 @@ export async function openApp(options: AppOptions): Promise<App> {
         hashPassword: (password) => passwords.hash(password),
         keepRootPassword: options.keepRootPassword,
       },
-      rootSettings(config),
+      await rootSettings(config, secrets),
     );
     await declareTenants(config, { store, clock: systemClock, random: systemRandom });
     closing.push(() => counts.writeLast());
@@ -140,7 +137,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     if (orphans.length > 0) log.write("warn", "intents_orphaned", { count: orphans.length });
     return compose({
       ...{ ...options, store, keys, limits, metrics, passwords, space, instance, sealing },
-      ...{ counts, clockWatch, close },
+      ...{ counts, clockWatch, close, secrets },
       schedules: { wake: () => {} },
     });
   } catch (error) {
@@ -173,6 +170,7 @@ function limitsOf(config: Config): Limits {
 }
 
 interface Opened extends AppOptions {
+  readonly secrets: SecretSources;
   readonly store: Store;
   readonly keys: Keys;
   readonly limits: Limits;
@@ -188,7 +186,7 @@ interface Opened extends AppOptions {
 }
 
 function compose(opened: Opened): App {
-  const { config, log, store, keys, metrics, sealing, counts, clockWatch } = opened;
+  const { config, log, store, keys, metrics, sealing, counts, clockWatch, secrets } = opened;
   const clock = systemClock;
   const random = systemRandom;
   const { schedules } = opened;
@@ -196,7 +194,7 @@ function compose(opened: Opened): App {
   const resolver = new DnsResolver({ random, servers: () => nameServers(config) });
   const ground = {
     ...{ config, store, keys, clock, random, resolver, log },
-    ...{ sealing, counts, clockWatch },
+    ...{ sealing, counts, clockWatch, secrets },
     weakKeys: () => weakKeys,
   };
   const parts = domainParts(ground, (kind) => schedules.wake(kind));
@@ -209,7 +207,7 @@ function compose(opened: Opened): App {
   observeComponents(metrics, () => probes.components());
   const stopObserving = observeResources(metrics);
   const access = openAccess({
-    ...{ config, store, clock, random, log, metrics, passwords: opened.passwords },
+    ...{ config, store, clock, random, log, metrics, secrets, passwords: opened.passwords },
     ...{ rootPasswordHash: opened.instance.rootPasswordHash, attempts: opened.limits.rates },
   });
   const { failedLogins } = access;
@@ -227,13 +225,14 @@ function compose(opened: Opened): App {
         ...{ failedLogins, fourEyes },
         files: new ServingFiles(config.data_dir),
         prepare: (next) => {
+          const enter = access.prepare(next);
           const listed = readBlocklists(next.keychecks.weak_key_blocklist_paths);
           return () => {
             weakKeys = listed;
             parts.reloadProfiles(next);
             opened.limits.inForce = next;
             governance.reload(next);
-            return access.reload(next);
+            return enter();
           };
         },
       }),
@@ -316,12 +315,13 @@ async function openInstanceKeys({
   metrics,
   log,
   counts,
-}: Pick<Opened, "config" | "limits" | "metrics" | "log" | "counts">): Promise<Keys> {
+  secrets,
+}: Pick<Opened, "config" | "limits" | "metrics" | "log" | "counts" | "secrets">): Promise<Keys> {
   // Beside the keys and not under /tmp: the PKCS#11 addon is unpacked there and must be executable.
   const privateDir = join(config.data_dir, "private");
   mkdirSync(privateDir, { recursive: true, mode: 0o700 });
   return openKeys(
-    keySettings(config, privateDir, () => limits.inForce.rate_limit),
+    await keySettings(config, { privateDir, limits: () => limits.inForce.rate_limit, secrets }),
     {
       measured: (operation, outcome, seconds) => {
         if (operation === "destroy") return;
@@ -343,7 +343,7 @@ function observeStore(store: Store, metrics: Metrics): void {
   });
 }
 
-const rootSettings = ({ root_user }: Config) => ({
-  password: revealed(root_user.password),
-  passwordHash: revealed(root_user.password_hash),
+const rootSettings = async ({ root_user }: Config, secrets: SecretSources) => ({
+  password: await secrets.fresh("root_user.password", root_user.password),
+  passwordHash: await secrets.fresh("root_user.password_hash", root_user.password_hash),
 });

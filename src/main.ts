@@ -6,8 +6,8 @@ if (!Bun.isMainThread) {
   const { runThread } = await import("#app/threads.ts");
   await runThread();
 } else if (process.argv[2] === "signer") {
-  const { runSigner } = await import("#adapters/keys/signer/main.ts");
-  await runSigner({ workerUrl: import.meta.url });
+  const { runKeySigner } = await import("#app/signer.ts");
+  await runKeySigner(import.meta.url);
 } else {
   const { runShell } = await import("#app/shell.ts");
   process.exitCode = await runShell(process.argv.slice(2), import.meta.url);

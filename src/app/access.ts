@@ -5,6 +5,7 @@ import type { Metrics } from "#adapters/telemetry/families.ts";
 import { passkeyAlgorithms, WebAuthn } from "#adapters/webauthn.ts";
 import type { LoginConfig } from "#api/logins.ts";
 import type { PasskeyFeature } from "#api/passkeys.ts";
+import type { SecretSources } from "#adapters/secrets/sources.ts";
 import type { Config } from "#config/schema.ts";
 import { mappingsOf } from "#config/sections/access.ts";
 import {
@@ -26,6 +27,7 @@ import type { Clock, Log, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { Cookies } from "#http/cookies.ts";
 import { assignmentsOf } from "./access-settings.ts";
+import { openClients } from "./client-trust.ts";
 import { openDirectory } from "./directory.ts";
 import { openProviders } from "./providers.ts";
 
@@ -44,8 +46,11 @@ export interface Access {
   readonly oidcLogin: OidcLogin | undefined;
   /** Undefined while no directory is asked. */
   readonly directoryLogins: DirectoryLogins | undefined;
-  /** Puts `rbac` of another configuration into force, also for those who are logged in (RLD-4). */
-  readonly reload: (config: Config) => Promise<void>;
+  /**
+   * Reads what another configuration names, which may throw; what it gives puts `rbac` and the client certificates into
+   * force, also for those who are logged in (RLD-4).
+   */
+  readonly prepare: (config: Config) => () => Promise<void>;
 }
 
 export interface AccessGround {
@@ -56,6 +61,7 @@ export interface AccessGround {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly passwords: Passwords;
+  readonly secrets: SecretSources;
   readonly rootPasswordHash: string;
   readonly attempts: Attempts;
 }
@@ -93,7 +99,9 @@ export function openAccess(ground: AccessGround): Access {
   });
   const providers = openProviders(ground, logins);
   const directory = openDirectory(ground, logins);
+  const clients = openClients(ground);
   const inOrder = mechanisms({
+    client: clients.check,
     ...{ root, failures: failedLogins, tokens, sessions, bearer: providers.bearer },
     directory: directory?.principal,
     attempts: ground.attempts,
@@ -106,10 +114,15 @@ export function openAccess(ground: AccessGround): Access {
     cookies: new Cookies({ name: session.cookie_name, insecure: session.insecure }),
     ...{ loginConfig: loginConfigOf(config), oidcLogin: providers.login },
     directoryLogins: directory,
-    reload: async (next) => {
-      inForce = assignmentsOf(next);
-      const ended = await logins.resolveAgain();
-      if (ended.length > 0) log.write("info", "sessions_left_without_role", { digests: ended });
+    prepare: (next) => {
+      // The file is read before anything changes, so that a reload changes all or nothing.
+      const admit = clients.prepare(next);
+      return async () => {
+        inForce = assignmentsOf(next);
+        admit();
+        const ended = await logins.resolveAgain();
+        if (ended.length > 0) log.write("info", "sessions_left_without_role", { digests: ended });
+      };
     },
   };
 }

@@ -8,31 +8,31 @@ import type {
   DirectorySettings,
   PersonLookup,
 } from "#adapters/directory/settings.ts";
+import type { SecretSources } from "#adapters/secrets/sources.ts";
+import { SecretUnavailable } from "#adapters/secrets/unavailable.ts";
 import type { Metrics } from "#adapters/telemetry/families.ts";
 import type { Config } from "#config/schema.ts";
 import { mappingsOf } from "#config/sections/access.ts";
 import { attributeNamed, type EntryNames } from "#core/access/directory-entry.ts";
 import type { Attempts } from "#domain/access/authenticate.ts";
-import { DirectoryLogins } from "#domain/access/directory.ts";
+import { DirectoryFault, DirectoryLogins } from "#domain/access/directory.ts";
 import type { Logins } from "#domain/access/logins.ts";
-import { Kept } from "#domain/access/oidc/kept.ts";
-import type { Clock, Log } from "#domain/ports.ts";
-import { revealed } from "./settings.ts";
+import type { Log } from "#domain/ports.ts";
 
 export interface DirectoryGround {
   readonly config: Config;
-  readonly clock: Clock;
   readonly log: Log;
   readonly attempts: Attempts;
+  readonly secrets: SecretSources;
   readonly metrics: Metrics;
 }
 
 /** Undefined while no directory is asked; it is asked nothing before somebody comes. */
 export function openDirectory(
-  { config, clock, log, attempts, metrics }: DirectoryGround,
+  { config, secrets, log, attempts, metrics }: DirectoryGround,
   logins: Logins,
 ): DirectoryLogins | undefined {
-  const settings = directorySettings(config, clock);
+  const settings = directorySettings(config, secrets);
   if (settings === undefined) return undefined;
   const allowZeroRole = config.auth.ldap.allow_zero_role;
   return new DirectoryLogins({
@@ -44,7 +44,7 @@ export function openDirectory(
 /** Undefined while `auth.ldap` is off. */
 export function directorySettings(
   { auth: { ldap } }: Config,
-  clock: Clock,
+  secrets: SecretSources,
 ): DirectorySettings | undefined {
   if (!ldap.enabled || ldap.url === undefined) return undefined;
   const { tls } = ldap;
@@ -60,7 +60,7 @@ export function directorySettings(
       verify: !tls.insecure_skip_verify,
     },
     timeoutSeconds: ldap.timeout_seconds,
-    ...{ lookup: lookupOf(ldap, clock), names: namesOf(ldap) },
+    ...{ lookup: lookupOf(ldap, secrets), names: namesOf(ldap) },
     groupAttribute: ldap.group_attribute,
     groupSearch: searchOf(ldap.group_base_dn, ldap.group_filter),
   };
@@ -79,14 +79,20 @@ function serverOf(text: string, startTls: boolean): DirectoryServer {
   };
 }
 
-/** SEC-3: the password is resolved when it is first needed, kept for a minute, and never older than that. */
-function lookupOf(ldap: LdapBlock, clock: Clock): PersonLookup {
+/** The password is fetched when it is needed, and never older than a minute. */
+function lookupOf(ldap: LdapBlock, secrets: SecretSources): PersonLookup {
   const { bind_dn: dn, bind_password, user_dn_template: template = "" } = ldap;
   const people = searchOf(ldap.user_base_dn, ldap.user_filter);
   if (dn === undefined || people === undefined) return { by: "bind", template, people };
-  const times = { fresh: 60, stale: 60, pause: 0 };
-  const secret = new Kept(clock, times, async () => revealed(bind_password) ?? "");
-  return { by: "search", service: { dn, password: () => secret.value() }, people };
+  const password = async () => {
+    try {
+      return (await secrets.recent("auth.ldap.bind_password", bind_password)) ?? "";
+    } catch (error) {
+      if (error instanceof SecretUnavailable) throw new DirectoryFault(error.message);
+      throw error;
+    }
+  };
+  return { by: "search", service: { dn, password }, people };
 }
 
 const searchOf = (baseDn: string | undefined, filter: string | undefined) =>

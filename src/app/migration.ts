@@ -6,11 +6,12 @@ import { openStore } from "#adapters/db/open.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import type { MigrationMode, MigrationReport } from "#cli/command.ts";
 import type { Config } from "#config/schema.ts";
+import { openSecrets } from "./secrets.ts";
 import { storeOptions } from "./settings.ts";
 
 /** Applies under the lock of the data directory; `status` and `dry-run` change nothing. */
 export async function migrate(config: Config, mode: MigrationMode): Promise<MigrationReport> {
-  const options = storeOptions(config, true);
+  const options = await storeOptions(config, true, openSecrets(config));
   if (mode !== "apply") return report(config, await migrationState(options));
   const directory = holdDirectory(config.data_dir);
   try {

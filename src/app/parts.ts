@@ -2,6 +2,7 @@
 
 import { httpLogClient } from "#adapters/network/ct-log.ts";
 import { configuredLogs } from "#config/ct-logs.ts";
+import type { SecretSources } from "#adapters/secrets/sources.ts";
 import type { Config } from "#config/schema.ts";
 import { profileOf } from "#config/sections/issuance.ts";
 import { thresholdOf } from "#core/approvals/classes.ts";
@@ -40,6 +41,7 @@ export interface Ground {
   readonly random: Random;
   readonly resolver: Resolver;
   readonly log: Log;
+  readonly secrets: SecretSources;
   readonly sealing: Sealing;
   readonly counts: KeyCounts;
   readonly clockWatch: ClockWatch;
@@ -111,7 +113,13 @@ export function domainParts(ground: Ground, wake: (kind: CrlKind) => void): Part
     crossSigning: new CrossSigning({ ...makers, signers, ceremony }),
     retirement: new Retirement({ store, clock, ...revocation }),
     ...{ authorities, revocation, transparency, counts, profiles, issuance },
-    publishing: openPublishing(config, { store, clock, random, ...revocation }),
+    publishing: openPublishing(config, {
+      store,
+      clock,
+      random,
+      secrets: ground.secrets,
+      ...revocation,
+    }),
     bulk: new BulkIssue({ store, clock, random, issuance }),
     serving: new Serving({ ...common, authorities }),
     ...{ sealing: ground.sealing, clockWatch: ground.clockWatch },

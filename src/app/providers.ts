@@ -1,23 +1,27 @@
 /** The identity providers of one instance: the one people log in at, and the one whose tokens API callers bring. */
 
 import { providerClient } from "#adapters/network/oidc.ts";
+import type { SecretSources } from "#adapters/secrets/sources.ts";
+import { SecretUnavailable } from "#adapters/secrets/unavailable.ts";
 import type { Config } from "#config/schema.ts";
 import { mappingsOf } from "#config/sections/access.ts";
 import type { IdentityClaims } from "#core/jose/claims.ts";
 import type { BearerCheck } from "#domain/access/authenticate.ts";
 import type { Logins } from "#domain/access/logins.ts";
 import { bearerCheck } from "#domain/access/oidc/bearer.ts";
+import { ProviderFault } from "#domain/access/oidc/metadata.ts";
 import { OidcLogin } from "#domain/access/oidc/login.ts";
 import { type OidcClient, Provider } from "#domain/access/oidc/provider.ts";
 import { Transactions } from "#domain/access/oidc/transactions.ts";
 import type { Clock, Log, Random } from "#domain/ports.ts";
-import { extraTrust, revealed } from "./settings.ts";
+import { extraTrust } from "./settings.ts";
 
 export interface ProviderGround {
   readonly config: Config;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  readonly secrets: SecretSources;
 }
 
 export interface Providers {
@@ -32,7 +36,7 @@ export function openProviders(ground: ProviderGround, logins: Logins): Providers
   const onFault = (fault: unknown) =>
     log.write("warn", "oidc_provider_fault", { why: fault instanceof Error ? fault.message : "" });
   const provider = (issuer: string) => new Provider({ clock, client, issuer, onFault });
-  const we = weOf(config);
+  const we = weOf(config, ground.secrets);
   const home = we && provider(we.issuer);
   const names = identityClaims(config);
   const login =
@@ -53,15 +57,31 @@ export function openProviders(ground: ProviderGround, logins: Logins): Providers
 }
 
 /** Who we are where people log in; undefined while they cannot. */
-function weOf({ auth: { oidc } }: Config): (OidcClient & { readonly issuer: string }) | undefined {
+function weOf(
+  { auth: { oidc } }: Config,
+  secrets: SecretSources,
+): (OidcClient & { readonly issuer: string }) | undefined {
   const { enabled, issuer_url, client_id, redirect_url, scopes } = oidc;
   // V-8 has made sure that an enabled block has all three.
   if (!enabled || issuer_url === undefined || client_id === undefined) return undefined;
   if (redirect_url === undefined) return undefined;
   return {
     ...{ issuer: issuer_url, clientId: client_id, redirectUrl: redirect_url, scopes },
-    secret: async () => revealed(oidc.client_secret),
+    secret: () => clientSecret(oidc.client_secret, secrets),
   };
+}
+
+/** A secret that cannot be had is a fault of the provider's side as far as whoever logs in is concerned. */
+async function clientSecret(
+  setting: Config["auth"]["oidc"]["client_secret"],
+  secrets: SecretSources,
+): Promise<string | undefined> {
+  try {
+    return await secrets.recent("auth.oidc.client_secret", setting);
+  } catch (error) {
+    if (error instanceof SecretUnavailable) throw new ProviderFault(error.message);
+    throw error;
+  }
 }
 
 function identityClaims({ auth: { oidc } }: Config): IdentityClaims {

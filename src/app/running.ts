@@ -11,12 +11,14 @@ import type { Clock, Log } from "#domain/ports.ts";
 import type { CrlKind } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
 import type { FrontDoor } from "#http/front-door.ts";
-import { Listeners, type TlsMaterial } from "#http/listener.ts";
+import { Listeners } from "#http/listener.ts";
+import type { TlsMaterial } from "#http/port.ts";
 import { schedule } from "#jobs/jobs.ts";
 import { JobWatch } from "#jobs/job-watch.ts";
 import { Scheduler } from "#jobs/scheduler.ts";
 import { systemStopwatch } from "#adapters/system.ts";
 import type { ServerLook } from "#app/preflight/premises.ts";
+import { clientAuthorities } from "./client-trust.ts";
 import type { FourEyesParts } from "./four-eyes.ts";
 import { describe, type Parts } from "./parts.ts";
 import { servingMaterial } from "./serving.ts";
@@ -71,6 +73,8 @@ class Server implements Running {
   #config: Config;
   #listeners: Listeners | undefined;
   #shown: string | undefined;
+  /** The CAs clients are asked for certificates of, PEM each. */
+  #authorities: readonly string[] | undefined;
 
   constructor(deps: RunningDeps) {
     this.#deps = deps;
@@ -134,9 +138,11 @@ class Server implements Running {
     const { server } = config;
     const tls = await servingMaterial(this.#servingDeps(), server, cleartext);
     this.#shown = tls?.certificate;
+    this.#authorities = clientAuthorities(config);
     this.#listeners = await Listeners.open(front, {
       ...{ host: server.host, port: server.port, tls, insecureAllowed: cleartext },
       tlsMinVersion: server.tls.min_version,
+      clientAuthorities: this.#authorities,
       publicHttp: server.public_http.enabled ? splitAddress(server.public_http.address) : undefined,
       adminSocket: server.admin_socket.enabled ? server.admin_socket.path : undefined,
       idleTimeoutSeconds: server.idle_timeout_seconds,
@@ -159,11 +165,12 @@ class Server implements Running {
       const restart_required = restartRequired.join(",") || undefined;
       // Whatever can fail comes before the first change.
       const tls = await servingMaterial(this.#servingDeps(), config.server, cleartext);
+      const authorities = clientAuthorities(config);
       const takeOver = prepare(config);
       await this.#record("config.reload", { digest: configDigest(config), restart_required });
       this.#config = config;
       await takeOver();
-      this.#show(tls);
+      this.#show(tls, authorities);
       log.write("info", "config_reloaded", { reloaded, restart_required });
     } catch (error) {
       // RLD-3: nothing changed and the process keeps serving; the log says what is wrong.
@@ -201,12 +208,17 @@ class Server implements Running {
   /** Shows another certificate when there is one: renewed by pkid, or replaced by the operator. */
   async #rotate(): Promise<void> {
     const { cleartext } = this.#deps;
-    this.#show(await servingMaterial(this.#servingDeps(), this.#config.server, cleartext));
+    const tls = await servingMaterial(this.#servingDeps(), this.#config.server, cleartext);
+    this.#show(tls, this.#authorities);
   }
 
-  #show(tls: TlsMaterial | undefined): void {
-    if (tls === undefined || tls.certificate === this.#shown) return;
-    this.#listeners?.rotate(tls);
+  /** Shows what changed to new connections: the certificate, or the CAs that clients are asked for. */
+  #show(tls: TlsMaterial | undefined, authorities: readonly string[] | undefined): void {
+    const asked = authorities?.join("") === this.#authorities?.join("");
+    if (tls === undefined || (tls.certificate === this.#shown && asked)) return;
+    this.#listeners?.rotate(tls, authorities);
+    this.#authorities = authorities;
+    if (tls.certificate === this.#shown) return;
     this.#shown = tls.certificate;
     this.#deps.log.write("info", "serving_certificate_rotated");
   }

@@ -8,7 +8,7 @@ import type { Config } from "#config/schema.ts";
 import { refuse } from "#core/problems.ts";
 import type { Serving, ServingWish } from "#domain/authorities/serving.ts";
 import type { Clock } from "#domain/ports.ts";
-import type { TlsMaterial } from "#http/listener.ts";
+import type { TlsMaterial } from "#http/port.ts";
 
 export interface ServingCertificateDeps {
   readonly serving: Serving;

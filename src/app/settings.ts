@@ -3,7 +3,8 @@
 import { readFileSync } from "node:fs";
 
 import type { ExtraTrust } from "#adapters/network/outbound.ts";
-import { describeSource, resolveSecret, SecretUnavailable } from "#adapters/secret-sources.ts";
+import { type SecretSources, variablesOf } from "#adapters/secrets/sources.ts";
+import { SecretUnavailable } from "#adapters/secrets/unavailable.ts";
 import { type NameServer, parseServer, systemServers } from "#adapters/network/resolv-conf.ts";
 import type { StoreOptions } from "#adapters/db/open.ts";
 import type {
@@ -12,17 +13,13 @@ import type {
   Pkcs11Settings,
   SecretSource as KeySecret,
 } from "#adapters/keys/settings.ts";
+import { isPostgresUrl } from "#config/rules.ts";
 import { signingLimit } from "#config/sections/limits.ts";
 import type { Config } from "#config/schema.ts";
 import type { SecretSetting } from "#config/secret.ts";
 import type { ApprovalSettings } from "#core/approvals/classes.ts";
 import type { ProviderName } from "#domain/keys.ts";
 import type { RateSettings } from "#http/rate-limits.ts";
-
-/** A configured secret in clear; undefined when it is not set. Throws `SecretUnavailable` when its source fails. */
-export function revealed(setting: SecretSetting | undefined): string | undefined {
-  return setting === undefined ? undefined : resolveSecret(setting, process.env).reveal();
-}
 
 /** What outbound calls trust beside the system's certificates. */
 export const extraTrust = ({ outbound }: Config): ExtraTrust =>
@@ -33,12 +30,20 @@ export function nameServers({ caa }: Config): readonly NameServer[] {
   return caa.dns_resolver === undefined ? systemServers() : [parseServer(caa.dns_resolver)];
 }
 
-/** Where the store is and how it is reached. */
-export function storeOptions(config: Config, migrate: boolean): StoreOptions {
+/** Where the store is and how it is reached. Throws `SecretUnavailable` when its source fails or gives no address. */
+export async function storeOptions(
+  config: Config,
+  migrate: boolean,
+  secrets: SecretSources,
+): Promise<StoreOptions> {
   const { database } = config;
-  const dsn = revealed(database.dsn) ?? "";
+  const dsn = (await secrets.fresh("database.dsn", database.dsn)) ?? "";
   if (database.driver === "sqlite") {
     return { driver: "sqlite", path: dsn, busyTimeoutMs: database.busy_timeout_ms };
+  }
+  // One in place was looked at when it was read; the driver would repeat what it cannot read.
+  if (!isPostgresUrl(dsn)) {
+    throw new SecretUnavailable("database.dsn: What its source gave is no database URL.");
   }
   return {
     ...{ driver: "postgres", dsn, migrate },
@@ -69,21 +74,27 @@ export const kekHolder = (config: Config): { provider: ProviderName; family: str
 /** The label family of the KEK in the software store, when none is set. */
 export const usualKekFamily = "kek";
 
-/** What the key adapter is told; PIN and passphrase go as sources, to be read in the signer. `limits` are those in force. */
-export function keySettings(
+/** What the settings of the key adapter stand on; `limits` are those in force. */
+export interface KeyGround {
+  readonly privateDir: string;
+  readonly limits: () => Config["rate_limit"];
+  readonly secrets: SecretSources;
+}
+
+/** What the key adapter is told; PIN and passphrase go as sources, to be read in the signer. */
+export async function keySettings(
   config: Config,
-  privateDir: string,
-  limits: () => Config["rate_limit"],
-): KeySettings {
+  { privateDir, limits, secrets }: KeyGround,
+): Promise<KeySettings> {
   const { software } = config.key_provider;
   const holders = [...Object.values(keyRoles(config)), kekHolder(config).provider];
   return {
     software: {
       keystoreDir: software.keystore_dir,
       masterKeyFile: software.master_key_file ?? "",
-      passphraseSource: keySecret(software.passphrase),
+      passphraseSource: keySecret(config, passphraseKey, software.passphrase),
     },
-    pkcs11: holders.includes("pkcs11") ? pkcs11Settings(config) : undefined,
+    pkcs11: holders.includes("pkcs11") ? await pkcs11Settings(config, secrets) : undefined,
     privateDir,
     guard: () => guardSettings(limits(), config.pkcs11.session_pool_size),
   };
@@ -118,10 +129,10 @@ function guardSettings(
   };
 }
 
-function pkcs11Settings(config: Config): Pkcs11Settings {
+async function pkcs11Settings(config: Config, secrets: SecretSources): Promise<Pkcs11Settings> {
   const { pkcs11 } = config;
-  const uri = tokenOfUri(revealed(pkcs11.uri));
-  const pinSource = keySecret(pkcs11.pin);
+  const uri = tokenOfUri(await secrets.fresh("pkcs11.uri", pkcs11.uri));
+  const pinSource = keySecret(config, "pkcs11.pin", pkcs11.pin);
   if (pkcs11.module_path === undefined || pinSource === undefined) {
     throw new SecretUnavailable("pkcs11.module_path and pkcs11.pin (or pin_source) must be set.");
   }
@@ -148,7 +159,11 @@ function tokenOfUri(uri: string | undefined): Readonly<Record<string, string>> {
   );
 }
 
-function keySecret(setting: SecretSetting | undefined): KeySecret | undefined {
+function keySecret(
+  { outbound }: Config,
+  key: string,
+  setting: SecretSetting | undefined,
+): KeySecret | undefined {
   if (setting === undefined) return undefined;
   if (setting.from === "value") return { type: "value", value: setting.value.reveal() };
   const { source } = setting;
@@ -160,6 +175,11 @@ function keySecret(setting: SecretSetting | undefined): KeySecret | undefined {
       return { type: "file", path, allowInsecurePermissions: allow_insecure_perms };
     }
     default:
-      throw new SecretUnavailable(`${describeSource(source)} cannot unlock keys.`);
+      return {
+        ...{ type: "remote", key, source, caFile: outbound.ca_file },
+        variables: variablesOf(source),
+      };
   }
 }
+
+const passphraseKey = "key_provider.software.passphrase";

@@ -2,6 +2,7 @@
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 
 import { newestSchema } from "#adapters/db/migration-state.ts";
 import { osUser, systemClock } from "#adapters/system.ts";
@@ -44,7 +45,8 @@ const depsOf = (workerUrl: string): CliDeps => ({
 async function serveUntilStopped(request: ServeRequest, workerUrl: string): Promise<number> {
   const { config } = request;
   const log = logFor(config, config.log.level);
-  for (const warning of request.warnings) log.write("warn", "config_warning", { warning });
+  const warn = (warning: string) => log.write("warn", "config_warning", { warning });
+  request.warnings.forEach(warn);
   const keepRootPassword = passwordKeeper(config, (line) => console.log(line));
   const { migrate: mayMigrate, read } = request;
   const ways = { keepRootPassword, workerUrl, migrate: mayMigrate, read };
@@ -54,8 +56,9 @@ async function serveUntilStopped(request: ServeRequest, workerUrl: string): Prom
     digest: request.digest,
     reread: () => {
       const again = request.reread();
-      if ("config" in again) return again.config;
-      throw new Error(again.faults.join("\n"));
+      if ("faults" in again) throw new Error(again.faults.join("\n"));
+      again.warnings.forEach(warn);
+      return again.config;
     },
   });
   announce(running, config);
@@ -131,4 +134,18 @@ const processIo: Io = {
   },
   env: process.env,
   stdin: () => Bun.stdin.bytes(),
+  ask: process.stdin.isTTY && process.stderr.isTTY ? askAtTerminal : undefined,
 };
+
+/** One line of the person at the terminal; what is printed for people goes to stderr. */
+function askAtTerminal(question: string): Promise<string> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  return new Promise((resolve) => {
+    lines.once("SIGINT", () => process.exit(130));
+    lines.once("close", () => resolve(""));
+    lines.question(question, (answer) => {
+      resolve(answer);
+      lines.close();
+    });
+  });
+}

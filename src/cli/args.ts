@@ -89,12 +89,18 @@ export const globalArgs = {
   "data-dir": value("Data directory of the instance.", "dir"),
   url: value("Base address of a remote server; else PKID_URL, else this machine.", "url"),
   token: value("API token for the remote server, - reads it from stdin; else PKID_TOKEN.", "token"),
+  "client-cert": value(
+    "PEM file of the certificate to show the remote server, instead of a token.",
+    "file",
+  ),
+  "client-key": value("PEM file of the key of that certificate.", "file"),
   "ca-file": value("PEM file of the CAs to trust for the remote server.", "file"),
   tenant: value("Tenant to work in, by id or slug, where a command concerns one.", "tenant"),
   timeout: valueOr("Longest time for one request.", "duration", "30s"),
   wait: durationOr("Wait until a parked operation is decided, at most so long; 72h.", "72h"),
   json: toggle("Print the answer as one JSON document."),
   quiet: toggle("Print no notes on stderr."),
+  yes: toggle("Go on without asking, where a command asks first."),
   color: unless("Print no colour, as NO_COLOR does."),
   help: toggle("Explain the command."),
 } as const satisfies Args;

@@ -8,6 +8,7 @@ import { type Args, globalArgs, readArgs } from "./args.ts";
 import { Client } from "./client.ts";
 import { type CliDeps, type Command, commandTree, type Invocation, type Noun } from "./command.ts";
 import { nouns } from "./commands.ts";
+import { confirmed } from "./confirm.ts";
 import { Failure, Refusal, UsageError } from "./failure.ts";
 import { commandHelp, nounHelp, rootHelp } from "./help.ts";
 import type { Io } from "./io.ts";
@@ -48,6 +49,7 @@ async function dispatch(
   }
   let code: number | undefined;
   const tree = commandTree(nouns, async (chosen, parsed) => {
+    await confirmed(["pkid", ...path, ...line.words], chosen, line.given.has("--yes"), io);
     code = await perform(chosen, parsed, io, deps);
   });
   await runCommand(tree, { rawArgs: [...path, ...canonical(line)] });

@@ -45,7 +45,9 @@ export interface ServeRequest {
   /** The configuration as it reads now, with every fault and warning. */
   readonly read: () => Read;
   /** The configuration as it is now, or the lines that say what is wrong with it (RLD-1, RLD-3). */
-  readonly reread: () => { readonly config: Config } | { readonly faults: readonly string[] };
+  readonly reread: () =>
+    | { readonly config: Config; readonly warnings: readonly string[] }
+    | { readonly faults: readonly string[] };
 }
 
 export type MigrationMode = "apply" | "status" | "dry-run";
@@ -84,6 +86,11 @@ export interface Command {
   readonly args: Args;
   /** True for commands without public route: with `--url` they are a usage error (CLI-4). */
   readonly local: boolean;
+  /**
+   * What is lost for good, as a sentence: then a person is asked first, or `--yes` says so (cli.md §2). Only of what nobody
+   * needs in an emergency: revoking a certificate or token and ending a session are brakes, and a brake asks nothing.
+   */
+  readonly destroys: string | undefined;
   run(invocation: Invocation<Args>): Promise<number | undefined>;
 }
 
@@ -97,12 +104,14 @@ export function command<const A extends Args = Record<never, never>>(of: {
   readonly summary: string;
   readonly args?: A;
   readonly local?: true;
+  readonly destroys?: string;
   readonly run: (invocation: Invocation<A>) => Promise<number | undefined>;
 }): Command {
   return {
     summary: of.summary,
     args: of.args ?? {},
     local: of.local ?? false,
+    destroys: of.destroys,
     // The frame reads the arguments with exactly this declaration before it runs the command.
     run: of.run as unknown as Command["run"],
   };

@@ -52,6 +52,7 @@ export function commandHelp(path: string, command: Command): string {
     "",
     `Usage: pkid ${path}${words} [flags]`,
     ...(command.local ? ["", "Runs on this machine only, not with --url."] : []),
+    ...(command.destroys ? ["", `${command.destroys} It asks first; --yes goes on without.`] : []),
     ...(own.length > 0 ? ["", "Flags:", ...own] : []),
     "",
     "Flags of every command:",

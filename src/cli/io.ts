@@ -17,6 +17,8 @@ export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The whole of standard input, as octets. */
   stdin(): Promise<Uint8Array>;
+  /** Asks the person at the terminal and gives the line typed, empty at its end; absent where nobody can be asked. */
+  readonly ask: ((question: string) => Promise<string>) | undefined;
 }
 
 /** The octets of a file argument; `-` is standard input. Fails for a file that cannot be read or is over `max` octets. */

@@ -4,9 +4,10 @@ import { WrongValue } from "#core/shape.ts";
 import { span } from "#config/kinds.ts";
 import { faultLine, type Loaded } from "#config/load.ts";
 import { type Read, readConfig } from "#config/read.ts";
-import { insecureHttpAllowed } from "#config/rules.ts";
+import { insecureHttpAllowed } from "#config/environment.ts";
 import { configDigest } from "#config/show.ts";
 
+import { clientIdentity } from "./client-identity.ts";
 import type { CliDeps, ServeRequest } from "./command.ts";
 import { Failure, UsageError } from "./failure.ts";
 import type { Globals } from "./args.ts";
@@ -23,8 +24,11 @@ export async function openReach(
   const timeoutMs = secondsOf("--timeout", globals.timeout) * 1000;
   const url = globals.url ?? (localOnly ? undefined : io.env.PKID_URL);
   if (url !== undefined) {
-    const token = await tokenOf(globals, io);
-    return remoteReach({ url: checkedUrl(url), token, caFile: globals["ca-file"], timeoutMs });
+    const credential = await credentialOf(checkedUrl(url), globals, io);
+    return remoteReach({ url, ...credential, caFile: globals["ca-file"], timeoutMs });
+  }
+  if (showsCertificate(globals)) {
+    throw new UsageError("--client-cert is for a remote server; name it with --url.");
   }
   const { config } = loadedConfig(globals, io);
   const running = await socketReach(config, timeoutMs);
@@ -59,7 +63,8 @@ export function serveRequest(
     read: () => readHere(globals, io, flags),
     reread: () => {
       const { loaded } = readHere(globals, io, flags);
-      return loaded.ok ? { config: loaded.config } : { faults: loaded.faults.map(faultLine) };
+      if (!loaded.ok) return { faults: loaded.faults.map(faultLine) };
+      return { config: loaded.config, warnings: loaded.warnings };
     },
   };
 }
@@ -85,6 +90,20 @@ function checkedUrl(url: string): string {
   const here = ["localhost", "127.0.0.1", "[::1]"].includes(hostname);
   if (protocol === "https:" || (protocol === "http:" && here)) return url;
   throw new UsageError("The server's address must be https, or http on this machine.");
+}
+
+const showsCertificate = (globals: Globals): boolean =>
+  globals["client-cert"] !== undefined || globals["client-key"] !== undefined;
+
+/** A token or a certificate; a certificate that was named goes before a token of the environment. */
+async function credentialOf(url: string, globals: Globals, io: Io) {
+  const identity = clientIdentity(globals["client-cert"], globals["client-key"]);
+  if (identity === undefined) return { token: await tokenOf(globals, io), identity };
+  if (globals.token !== undefined) {
+    throw new UsageError("Only one of --token and --client-cert may be given.");
+  }
+  if (!url.startsWith("https:")) throw new UsageError("--client-cert needs an https address.");
+  return { token: undefined, identity };
 }
 
 async function tokenOf(globals: Globals, io: Io): Promise<string | undefined> {

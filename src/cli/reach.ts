@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 
 import type { Config } from "#config/schema.ts";
 
+import type { ClientIdentity } from "./client-identity.ts";
 import { Failure, UsageError } from "./failure.ts";
 
 /** The application opened in this process under the lock of its data directory. */
@@ -26,10 +27,11 @@ export interface RequestBody {
   readonly content: string | Uint8Array;
 }
 
-/** A remote server, with the token as credential when there is one. Refuses addresses that would show it in clear text. */
+/** A remote server, with a token or a certificate as credential when there is one. Refuses addresses that would show it in clear text. */
 export function remoteReach(of: {
   readonly url: string;
   readonly token: string | undefined;
+  readonly identity: ClientIdentity | undefined;
   readonly caFile: string | undefined;
   readonly timeoutMs: number;
 }): Reach {
@@ -43,7 +45,7 @@ export function remoteReach(of: {
       reaching(base, () =>
         fetch(base + path, {
           ...request(method, body, { ...headers, ...more }, of.timeoutMs),
-          ...(ca === undefined ? {} : { tls: { ca } }),
+          tls: { ...(ca === undefined ? {} : { ca }), ...of.identity },
         }),
       ),
     close: async () => undefined,

@@ -10,6 +10,7 @@ import type { GrantSetting, TenantSetting } from "#config/sections/tenants.ts";
 /** Every fault of the blocks people and API callers come in by; a disabled block may be incomplete. */
 export function accessFaults({ oidc, auth, rbac, tenants }: Config): readonly Fault[] {
   return [
+    ...cookieFaults(auth.session),
     ...bearerFaults(oidc),
     ...(auth.oidc.enabled ? oidcFaults(auth.oidc) : []),
     ...(auth.webauthn.enabled ? webauthnFaults(auth.webauthn) : []),
@@ -17,6 +18,12 @@ export function accessFaults({ oidc, auth, rbac, tenants }: Config): readonly Fa
     ...rbac.grants.flatMap(grantFaults),
     ...tenantFaults(tenants),
   ];
+}
+
+/** RFC 6265bis §4.1.3: browsers drop a cookie of such a name without Secure, and nobody would get in. */
+function cookieFaults({ cookie_name, insecure }: Config["auth"]["session"]): readonly Fault[] {
+  if (!insecure || !/^__(host|secure)-/i.test(cookie_name)) return [];
+  return [fault("auth.session.insecure", "Must be false with a cookie_name of that prefix.")];
 }
 
 /** A token that names nobody as its audience would be good everywhere. */

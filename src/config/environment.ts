@@ -14,6 +14,10 @@ export const controlVariables = [
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** True when `PKID_ALLOW_INSECURE_HTTP` permits cleartext on the main port (ENV-5). */
+export const insecureHttpAllowed = (env: Environment): boolean =>
+  ["1", "true", "yes"].includes((env.PKID_ALLOW_INSECURE_HTTP ?? "").toLowerCase());
+
 /** What one variable sets: the path of a key, and its raw value. */
 export interface Assignment {
   readonly path: string;

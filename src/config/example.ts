@@ -15,6 +15,12 @@ const serverProfile = {
   max_validity_days: 90,
 };
 
+/** The role and its secret come in the variables VAULT_ROLE_ID and VAULT_SECRET_ID. */
+const inVault = (path: string, field: string) => ({
+  type: "vault",
+  vault: { address: "https://vault.example.com", path, field, auth_method: "approle" },
+});
+
 /** One host, evaluation to small production. */
 export const smallPreset: Preset = {
   data_dir: "/var/lib/pkid",
@@ -37,13 +43,13 @@ export const productionPreset: Preset = {
   "server.trusted_proxies": ["10.20.0.0/16"],
   "server.public_http.enabled": true,
   "database.driver": "postgres",
-  "database.dsn_source": { type: "file", file: { path: "/run/secrets/pkid-dsn" } },
+  "database.dsn_source": inVault("pkid/db", "dsn"),
   "root_user.password_hash_source": { type: "file", file: { path: "/run/secrets/root-hash" } },
   "policy.allow_root_basic_auth": false,
   "auth.api_tokens.max_lifetime_days": 90,
   "key_provider.roles.responder": "software",
   "pkcs11.module_path": "/usr/lib/libCryptoki2_64.so",
-  "pkcs11.pin_source": { type: "file", file: { path: "/run/secrets/hsm-pin" } },
+  "pkcs11.pin_source": inVault("pkid/hsm", "pin"),
   "pkcs11.token_label": "pkid-prod",
   "pkcs11.session_pool_size": 32,
   profiles: [serverProfile],

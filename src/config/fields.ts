@@ -14,7 +14,6 @@ import {
   truth,
   whole,
 } from "./kinds.ts";
-import { hidden, Secret, type SecretSetting, type SecretSource } from "./secret.ts";
 import {
   type Derived,
   type Field,
@@ -22,13 +21,12 @@ import {
   type MaybeDerived,
   type Members,
   readMembers,
-  section,
   type Values,
   writeMembers,
 } from "./section.ts";
 
 /** The type of a value: possibly undefined when the field has no default, or one that may come to nothing. */
-type Filled<T, F> = [F] extends [undefined | MaybeDerived] ? T | undefined : T;
+export type Filled<T, F> = [F] extends [undefined | MaybeDerived] ? T | undefined : T;
 
 /** A field of any kind. */
 export function field<T, F = undefined>(
@@ -107,15 +105,6 @@ export function items<const M extends Members>(
   return { ...field(sentence, listKind(objectKind(members), "object"), []), members };
 }
 
-/** A secret: its value in place, or `<key>_source`. `show` prints what may be seen of a value in place. */
-export function secret<F extends string | Derived | undefined = undefined>(
-  sentence: string,
-  fallback?: F,
-  options: { show?: (value: string) => string; wrong?: (value: string) => string | undefined } = {},
-): Field<Filled<SecretSetting, F>> {
-  return { ...field(sentence, secretKind(options), fallback), source: sourceKind };
-}
-
 /** The same field, taken over by a reload (RLD-1). */
 export const reloadable = <T>(of: Field<T>): Field<T> => ({ ...of, reloadable: true });
 
@@ -173,80 +162,6 @@ function objectKind<const M extends Members>(members: M): Kind<Values<M>> {
     read: (raw, at) => readMembers(members, raw, at),
     write: (value) => writeMembers(members, value),
   };
-}
-
-function secretKind(options: {
-  show?: (value: string) => string;
-  wrong?: (value: string) => string | undefined;
-}): Kind<SecretSetting> {
-  return {
-    type: "secret",
-    schema: { type: "string", minLength: 1, writeOnly: true },
-    sample: hidden,
-    fromText: (given) => given,
-    read: (raw) => {
-      if (typeof raw !== "string") throw new WrongValue("Must be text; put it in quotes.");
-      if (raw.length === 0) throw new WrongValue("Must not be empty.");
-      if (raw.length > 65_536) throw new WrongValue("Must have at most 65536 characters.");
-      const sentence = options.wrong?.(raw);
-      if (sentence !== undefined) throw new WrongValue(sentence);
-      return { from: "value", value: new Secret(raw) };
-    },
-    write: (setting) => {
-      if (setting.from === "source") return sourceKind.write(setting);
-      return options.show ? options.show(setting.value.reveal()) : hidden;
-    },
-  };
-}
-
-const envSource = section("Environment variable", {
-  var: text("Name of the variable; it must exist and not be empty."),
-});
-const fileSource = section("File", {
-  path: text("Path of the file."),
-  allow_insecure_perms: flag("Accept a file that group or others can read.", false),
-});
-const sourceMembers = {
-  type: word("Where the secret comes from.", ["env", "file"]),
-  env: envSource,
-  file: fileSource,
-} as const satisfies Members;
-
-/** Reads `<key>_source`; the sub-object of the chosen type is required, any other is refused. */
-const sourceKind: Kind<unknown> = {
-  type: "source",
-  schema: {
-    type: "object",
-    required: ["type"],
-    properties: { type: { enum: ["env", "file"] }, env: {}, file: {} },
-    additionalProperties: false,
-  },
-  sample: { type: "file", file: { path: "/etc/pkid/secret" } },
-  fromText: fromJson,
-  read: (raw, at) => ({ from: "source", source: readSource(raw, at) }) satisfies SecretSetting,
-  write: (setting) => {
-    if (!isPlain(setting)) return hidden;
-    return setting.source;
-  },
-};
-
-function readSource(raw: unknown, at: Place): SecretSource {
-  const faultsBefore = at.faults.length;
-  const read = readMembers(sourceMembers, raw, at);
-  // A placeholder: a collected fault voids the whole result, so nobody sees this source.
-  const voided: SecretSource = { type: "env", env: { var: "" } };
-  if (at.faults.length > faultsBefore) return voided;
-  const other = read.type === "env" ? "file" : "env";
-  if (read.type === undefined) throw new WrongValue("Must have a type: env or file.");
-  if (isPlain(raw) && raw[other] !== undefined) {
-    throw new WrongValue(`A source of type ${read.type} takes no ${other} part.`);
-  }
-  if (read.type === "env") {
-    if (read.env.var === undefined) throw new WrongValue("A source of type env needs env.var.");
-    return { type: "env", env: { var: read.env.var } };
-  }
-  if (read.file.path === undefined) throw new WrongValue("A source of type file needs file.path.");
-  return { type: "file", file: { ...read.file, path: read.file.path } };
 }
 
 /** Reads one item, its fault collected under the item's own path. */

@@ -3,6 +3,8 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { accessSync, constants, readFileSync, statSync } from "node:fs";
 
+import { parseAnchors } from "#core/x509/client-path.ts";
+
 import { configuredLogs } from "./ct-logs.ts";
 import type { Fault } from "./kinds.ts";
 import { type Config, configSchema } from "./schema.ts";
@@ -22,6 +24,7 @@ export function fileFaults(config: Config): readonly Fault[] {
   return [
     ...servingPairFaults(config.server),
     ...trustFaults(config.outbound.ca_file),
+    ...anchorFaults(config.auth.mtls.ca_file),
     ...configuredLogs(config).faults,
   ];
 }
@@ -46,6 +49,15 @@ function trustFaults(file: string | undefined): readonly Fault[] {
   const read = attempt(() => blocks?.map((pem) => new X509Certificate(pem)));
   if (read !== undefined) return [];
   return [{ path: "outbound.ca_file", sentence: "The file holds no PEM certificates." }];
+}
+
+/** Every one must be read by the code that builds paths, or clients below it were strangers without a word. */
+function anchorFaults(file: string | undefined): readonly Fault[] {
+  if (file === undefined) return [];
+  const read = attempt(() => parseAnchors(textOf(file)));
+  if (read !== undefined) return [];
+  const sentence = "The file holds no PEM certificates, or one that cannot be read.";
+  return [{ path: "auth.mtls.ca_file", sentence }];
 }
 
 function wrongFile(file: string): string | undefined {

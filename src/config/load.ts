@@ -1,6 +1,7 @@
 /** Loads the configuration: default, file, environment, flags, derived values, then every fault at once (CFG-2, CFG-4). */
 
 import { assignments, type Environment } from "./environment.ts";
+import { clientWarnings } from "./client-rules.ts";
 import type { Fault } from "./kinds.ts";
 import { ruleFaults } from "./rules.ts";
 import { aliases, type Config, configSchema } from "./schema.ts";
@@ -62,6 +63,7 @@ export function loadConfig(from: Ingredients): Loaded {
   const isSet = (path: string): boolean => reading.origins.get(path) !== "default";
   if (faults.length === 0) faults.push(...ruleFaults(config, from.env, isSet));
   if (faults.length > 0) return { ok: false, faults, warnings };
+  warnings.push(...clientWarnings(config));
   return { ok: true, config, origins: reading.origins, warnings };
 }
 

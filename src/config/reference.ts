@@ -3,6 +3,7 @@
 import { variableOf } from "./environment.ts";
 import { configSchema } from "./schema.ts";
 import { type Field, isDerived, isPlain, type Members, type Section } from "./section.ts";
+import { sourceMembers } from "./sources.ts";
 
 /** One row of the reference. */
 export interface ReferenceRow {
@@ -25,15 +26,22 @@ export function reference(): readonly {
   return sectionsOf(configSchema, "");
 }
 
+/** What every `<key>_source` takes; these keys have no variables of their own. */
+export function sourceReference(): readonly ReferenceRow[] {
+  return itemRows("<key>_source", sourceMembers, false);
+}
+
 /** The page `pkid config reference` prints. */
 export function referenceMarkdown(): string {
   const parts = reference().map(({ title, path, rows }) => {
     const heading = path === "" ? `# ${title}` : `## ${title} (\`${path}\`)`;
-    const note = path === "" ? introduction : "";
-    return `${heading}\n${note}\n${tableHead}\n${rows.map(tableRow).join("\n")}\n`;
+    return page(heading, path === "" ? introduction : "", rows);
   });
-  return parts.join("\n");
+  return [...parts, page("## Secret sources", aboutSources, sourceReference())].join("\n");
 }
+
+const page = (heading: string, note: string, rows: readonly ReferenceRow[]): string =>
+  `${heading}\n${note}\n${tableHead}\n${rows.map(tableRow).join("\n")}\n`;
 
 function sectionsOf(of: Section, path: string): ReturnType<typeof reference> {
   const prefix = path === "" ? "" : `${path}.`;
@@ -90,7 +98,12 @@ const introduction = `
 Every key can stand in the file, or in the environment as \`PKID_\` and its path in upper case with dots as
 underscores: \`crl.base_url\` is \`PKID_CRL_BASE_URL\`. Order of authority: default, file, environment, command flag.
 
-Column F: **S** is a secret; it has a sibling \`<key>_source\` of \`{type: env, env: {var}}\` or
-\`{type: file, file: {path, allow_insecure_perms}}\`, and its variable also exists with \`_FILE\`.
+Column F: **S** is a secret; it has a sibling \`<key>_source\`, see "Secret sources" at the end, and its variable also exists
+with \`_FILE\`.
 **R** is taken over on SIGHUP; every other key needs a restart.
+`;
+
+const aboutSources = `
+\`<key>_source\` stands for every key marked **S** and wins over a value in place. It has a type and the part of that name, as in
+\`{type: env, env: {var: PIN}}\`, and no other part.
 `;

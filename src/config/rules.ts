@@ -5,7 +5,8 @@ import { canaryProfile } from "#core/policy/profiles.ts";
 
 import { accessFaults } from "./access-rules.ts";
 import { approvalFaults } from "./approval-rules.ts";
-import type { Environment } from "./environment.ts";
+import { clientFaults } from "./client-rules.ts";
+import { type Environment, insecureHttpAllowed } from "./environment.ts";
 import type { Fault } from "./kinds.ts";
 import type { Config } from "./schema.ts";
 import { own } from "./section.ts";
@@ -23,6 +24,7 @@ export function ruleFaults(
     ...databaseFaults(config, isSet),
     ...rootFaults(config),
     ...accessFaults(config),
+    ...clientFaults(config, env, isSet),
     ...keyFaults(config, isSet),
     ...profileFaults(config),
     ...crlFaults(config),
@@ -31,10 +33,6 @@ export function ruleFaults(
     ...approvalFaults(config.approvals),
   ];
 }
-
-/** True when `PKID_ALLOW_INSECURE_HTTP` permits cleartext on the main port (ENV-5). */
-export const insecureHttpAllowed = (env: Environment): boolean =>
-  ["1", "true", "yes"].includes((env.PKID_ALLOW_INSECURE_HTTP ?? "").toLowerCase());
 
 /** V-2: how the main listener gets its certificate. */
 function servingFaults({ server }: Config, env: Environment): readonly Fault[] {
@@ -85,7 +83,8 @@ function databaseFaults({ database }: Config, isSet: (path: string) => boolean):
     .map(([key]) => fault(`database.${key}`, "Has no meaning with sqlite; remove it."));
 }
 
-function isPostgresUrl(text: string): boolean {
+/** True for an address the PostgreSQL driver can read. */
+export function isPostgresUrl(text: string): boolean {
   if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) return false;
   try {
     const { username, password, pathname } = new URL(text);

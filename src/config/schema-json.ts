@@ -3,6 +3,7 @@
 import { configSchema } from "./schema.ts";
 import type { JsonSchema } from "./kinds.ts";
 import { type Field, isDerived, type Members } from "./section.ts";
+import { localSourceMembers, sourceMembers } from "./sources.ts";
 
 /** JSON Schema (2020-12) of a configuration file. */
 export function configJsonSchema(): JsonSchema {
@@ -10,6 +11,10 @@ export function configJsonSchema(): JsonSchema {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     title: configSchema.title,
     ...objectSchema(configSchema.members),
+    $defs: {
+      secret_source: { ...objectSchema(sourceMembers), required: ["type"] },
+      local_source: { ...objectSchema(localSourceMembers), required: ["type"] },
+    },
   };
 }
 

@@ -45,14 +45,7 @@ export class TokenBuckets {
     return taken ? 0 : (1 - tokens) / filling.rate;
   }
 
-  /** Seconds until `key` has a token, 0 when it has one now; takes nothing. */
-  wait(key: string, filling: Filling, nowMs: number): number {
-    const bucket = this.#buckets.get(key);
-    if (bucket === undefined) return 0;
-    return Math.max(0, (1 - filled(bucket, filling, nowMs)) / filling.rate);
-  }
-
-  /** Gives back a token taken for a request that a later tier refused; never beyond `burst`. */
+  /** Gives back a token taken for what did not come to count; never beyond `burst`. */
   giveBack(key: string, filling: Filling): void {
     const bucket = this.#buckets.get(key);
     if (bucket !== undefined) bucket.tokens = Math.min(filling.burst, bucket.tokens + 1);

@@ -15,7 +15,7 @@ const requests = [
   ["tenant suspend web",                       "PUT /api/tenants/web/status", { status: "suspended" }],
   ["tenant activate web",                      "PUT /api/tenants/web/status", { status: "active" }],
   ["tenant usage web --days 3",                "GET /api/tenants/web/usage?days=3", undefined],
-  ["tenant delete web",                        "DELETE /api/tenants/web", undefined],
+  ["tenant delete web --yes",                  "DELETE /api/tenants/web", undefined],
   [`grant list --resource ${id}`,              `GET /api/grants?resource=ca%2F${id}`, undefined],
   [`grant add --resource ca/${id} --user a --role ca-issuer`, "POST /api/grants", { ...wish, entity_id: "a" }],
   [`grant remove --resource ${id} --group g --role ca-issuer --scope subtree`, "DELETE /api/grants", { ...wish, entity_type: "group", entity_id: "g", scope: "subtree" }],

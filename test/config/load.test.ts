@@ -103,7 +103,6 @@ describe("strictness (CFG-3, CFG-5)", () => {
     ["root_user: { password: 12345 }", "config: root_user.password: Must be text; put it in quotes."],
     ["root_user: { password_hash: abc }", "config: root_user.password_hash: Must be an argon2id string ($argon2id$…)."],
     ["pkcs11: { uri: 'pkcs11:token=a?pin-value=1' }", "config: pkcs11.uri: Must not carry a pin-value; use pkcs11.pin_source."],
-    ["root_user: { password_source: { type: vault } }", "config: root_user.password_source.type: Must be one of env, file."],
     ["root_user: { password_source: { type: env } }", "config: root_user.password_source: A source of type env needs env.var."],
     ["root_user: { password_source: { type: file, env: { var: A } } }", "config: root_user.password_source: A source of type file takes no env part."],
     ["root_user: { password_source: { type: file, file: { paht: /a } } }", "config: root_user.password_source.file.paht: There is no such key. The nearest known key is root_user.password_source.file.path."],

@@ -35,7 +35,11 @@ beforeAll(async () => {
       ...{ server: { port, public_url: base }, root_user: { password } },
       outbound: { ca_file: join(home, "idp.pem") },
       oidc: { issuer_url: idp.issuer, client_id: "pkid" },
-      auth: { oidc: { enabled: true, client_secret: clientSecret, ...roles } },
+      auth: {
+        oidc: { enabled: true, client_secret: clientSecret, ...roles },
+        // The browser itself refuses a cookie of this prefix that is not what it should be.
+        session: { cookie_name: "__Host-pki" },
+      },
     },
   });
   browser = await openBrowser();
@@ -83,11 +87,11 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
     expect(
       cookies.map(({ name, httpOnly, secure, sameSite }) => [name, httpOnly, secure, sameSite]),
     ).toEqual([
-      ["pki_session", true, true, "Lax"],
-      ["pki_session_csrf", false, true, "Lax"],
+      ["__Host-pki", true, true, "Lax"],
+      ["__Host-pki_csrf", false, true, "Lax"],
     ]);
     const seen = await page.evaluate("document.cookie");
-    expect(seen).not.toContain("pki_session=");
+    expect(seen).not.toContain("__Host-pki=");
     await page.reload();
     await authorities(page);
     await page.getByRole("button", { name: "Log out" }).click();
@@ -112,7 +116,7 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
     await page.getByText("Alice Example").waitFor();
     expect(new URL(page.url()).pathname).toBe("/console/");
     const names = (await page.context().cookies()).map(({ name }) => name);
-    expect(names).not.toContain("pki_session_oidc_tx");
+    expect(names).not.toContain("__Host-pki_oidc_tx");
     expect(complaints).toEqual([]);
     await page.context().close();
   }, 30_000);

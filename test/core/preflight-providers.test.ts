@@ -2,7 +2,15 @@
 
 import { expect, test } from "bun:test";
 
-import { judgeDirectory, judgeProviders, type ProviderFacts } from "#core/preflight/providers.ts";
+import { instant } from "#core/time.ts";
+import { parseCertificate } from "#core/x509/certificate.ts";
+import { OutsideCa } from "#test/support/client-certificates.ts";
+import {
+  judgeClientCas,
+  judgeDirectory,
+  judgeProviders,
+  type ProviderFacts,
+} from "#core/preflight/providers.ts";
 
 const issuer = "https://id.test";
 const status = (...facts: ProviderFacts[]) => judgeProviders(facts).status;
@@ -38,4 +46,25 @@ test("a directory fails by any of its servers, and warns two weeks before a cert
   expect(judged({ server, certificateDays: undefined })).toBe("pass");
   expect(judged({ server, certificateDays: 13.9 })).toBe("warn");
   expect(judged({ server, certificateDays: 90 }, { server, fault: "it is away" })).toBe("fail");
+});
+
+test("client CAs fail one by one when they have expired or not begun, and warn before they expire", () => {
+  const now = instant(Date.parse("2026-06-01T00:00:00Z"));
+  const day = (days: number) => instant(now + days * 86_400_000);
+  const ca = (from: number, until: number) => {
+    const root = OutsideCa.root("Outside", { notBefore: day(from), notAfter: day(until) });
+    return parseCertificate(root.der);
+  };
+  const judged = (...cas: ReturnType<typeof ca>[]) =>
+    judgeClientCas("/ca.pem", cas, { now, warnDays: 30 });
+  expect(judged(ca(-1, 30)).status).toBe("pass");
+  expect(judged(ca(-1, 29)).status).toBe("warn");
+  expect(judged(ca(-1, 0)).status).toBe("warn");
+  expect(judged(ca(-9, -1)).status).toBe("fail");
+  expect(judged(ca(1, 99)).status).toBe("fail");
+  const { status, detail } = judged(ca(-9, -1), ca(-1, 9), ca(-1, 99));
+  expect([status, detail]).toEqual([
+    "fail",
+    "/ca.pem: CN=Outside expired 2026-05-31T00:00:00.000000Z. /ca.pem: CN=Outside expires 2026-06-10T00:00:00.000000Z.",
+  ]);
 });

@@ -37,15 +37,6 @@ describe("a bucket", () => {
     expect(after.map((wait) => wait === 0)).toEqual([true, true, true, false]);
   });
 
-  test("tells the wait without taking", () => {
-    const buckets = new TokenBuckets();
-    expect(buckets.wait("a", slow, 0)).toBe(0);
-    for (let n = 0; n < 3; n += 1) buckets.take("a", slow, 0, limits);
-    expect(buckets.wait("a", slow, 0)).toBeCloseTo(0.5);
-    expect(buckets.wait("a", slow, 500)).toBe(0);
-    expect(buckets.take("a", slow, 500, limits)).toBe(0);
-  });
-
   test("is cut to a burst lowered since", () => {
     const buckets = new TokenBuckets();
     buckets.take("a", { rate: 1, burst: 100 }, 0, limits);

@@ -41,10 +41,10 @@ test("rotate, issue with the successor, retire: openssl follows each step", asyn
   expect(await verdict(newLeaf.file, bundle, before)).toContain(": OK");
 
   // Refused while the old leaf lives, then forced.
-  const refused = await instance.cli("ca", "retire", oldLabel);
+  const refused = await instance.cli("ca", "retire", oldLabel, "--yes");
   expect(refused.code).not.toBe(0);
   expect(refused.stderr).toContain("leaves_outstanding");
-  const retired = await command(instance, ["ca", "retire", oldLabel, "--force"]);
+  const retired = await command(instance, ["ca", "retire", oldLabel, "--force", "--yes"]);
   expect(retired).toMatchObject({ retired_ca: { label: oldLabel, status: "retired" } });
 
   // The parent's CRL lists the old CA, so that its leaf has no path any more; the new one's goes on.

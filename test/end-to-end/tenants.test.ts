@@ -74,7 +74,7 @@ describe("a tenant of the configuration", () => {
     expect(await revoked.json()).toMatchObject({ status: "revoked" });
     expect((await instance.cli("tenant", "activate", "web")).code).toBe(0);
     expect((await issueAt(id, secret)).status).toBe(201);
-    const deleted = await instance.cli("tenant", "delete", "web");
+    const deleted = await instance.cli("tenant", "delete", "web", "--yes");
     expect([deleted.code, deleted.stderr]).toEqual([
       1,
       expect.stringContaining("tenant_not_empty"),

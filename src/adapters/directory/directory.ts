@@ -61,8 +61,9 @@ async function bindService(
   conversation: Conversation,
   { dn, password }: ServiceAccount,
 ): Promise<void> {
-  const secret = await password().catch(() => {
-    throw new DirectoryFault("the password of bind_dn cannot be had");
+  const secret = await password().catch((error: unknown) => {
+    const why = error instanceof DirectoryFault ? `: ${error.message}` : "";
+    throw new DirectoryFault(`the password of bind_dn cannot be had${why}`);
   });
   if (!(await conversation.bind(dn, secret))) {
     throw new DirectoryFault("the server refuses bind_dn or its password");
@@ -87,7 +88,10 @@ async function identified(
 
 type Lookup<By> = Extract<DirectorySettings["lookup"], { readonly by: By }>;
 
-/** Several entries of one name are nobody: the password of one must not open the other. */
+/**
+ * Several entries of one name are nobody: the password of one must not open the other. Nobody costs the bind that somebody
+ * does, so that the time it takes tells no stranger who is there.
+ */
 async function foundAndBound(
   settings: DirectorySettings,
   conversation: Conversation,
@@ -97,10 +101,19 @@ async function foundAndBound(
 ): Promise<DirectoryEntry | undefined> {
   await bindService(conversation, service);
   const entry = await onlyPerson(settings, conversation, people, login);
-  if (entry === undefined || !(await conversation.bind(entry.dn, password))) return undefined;
+  if (entry === undefined) {
+    await bindAsNobody(conversation, people.baseDn, password);
+    return undefined;
+  }
+  if (!(await conversation.bind(entry.dn, password))) return undefined;
   // Groups are looked up by whoever may see them.
   if (settings.groupSearch !== undefined) await bindService(conversation, service);
   return entry;
+}
+
+/** Under a name no entry has. Whatever the server says to it, the person is unknown. */
+async function bindAsNobody(conversation: Conversation, baseDn: string, password: string) {
+  await conversation.bind(`cn=${crypto.randomUUID()},${baseDn}`, password).catch(() => false);
 }
 
 async function boundAndFound(

@@ -117,8 +117,16 @@ function textFacts(facts: Readonly<Record<string, unknown>>): string {
 
 function textValue(value: unknown): string {
   const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
-  return /^[\x21\x23-\x7e]+$/.test(text) ? text : JSON.stringify(text);
+  return /^[\x21\x23-\x7e]+$/.test(text)
+    ? text
+    : JSON.stringify(text).replace(
+        driving,
+        (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`,
+      );
 }
+
+/** What JSON leaves as it is and a terminal obeys: the C1 controls, ends of line, and turns of direction. */
+const driving = /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
 
 const rank: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
 /** How long a line may wait, and how many octets may. */

@@ -32,7 +32,11 @@ export function preflightOver(premises: Premises, wish: PreflightWish): Promise<
 function checksOver(premises: Premises, wish: PreflightWish): Checks {
   return {
     ...{ ...configurationChecks(premises), ...hostChecks(premises), ...keyChecks(premises) },
-    ...{ ...recordChecks(premises, wish), ...socketChecks(premises), ...loginChecks(premises) },
+    ...{
+      ...recordChecks(premises, wish),
+      ...socketChecks(premises),
+      ...loginChecks(premises, wish),
+    },
     ...networkChecks(premises, wish),
     "leader.presence": () => judgeJobs(premises.server?.lateJobs() ?? []),
   };

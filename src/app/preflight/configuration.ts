@@ -1,10 +1,12 @@
 /** The checks of configuration, secrets and their sources. */
 
 import { fileFacts } from "#adapters/preflight/host.ts";
-import { describeSource, resolveSecret, SecretUnavailable } from "#adapters/secret-sources.ts";
+import { describeSource } from "#adapters/secrets/sources.ts";
+import { SecretUnavailable } from "#adapters/secrets/unavailable.ts";
 import { faultLine } from "#config/load.ts";
 import { type Config, configSchema } from "#config/schema.ts";
-import type { SecretSetting } from "#config/secret.ts";
+import { isPostgresUrl } from "#config/rules.ts";
+import { isLocal, type SecretSetting } from "#config/secret.ts";
 import { isPlain, leaves } from "#config/section.ts";
 import { withoutCredentials } from "#config/sections/database.ts";
 import { valueAt } from "#config/show.ts";
@@ -19,6 +21,8 @@ import {
 } from "#core/preflight/finding.ts";
 import { judgeSecrets, type NamedSecret } from "#core/preflight/secrets.ts";
 import type { Checks } from "#domain/preflight/run.ts";
+import type { ProviderName } from "#domain/keys.ts";
+import { openSecrets } from "#app/secrets.ts";
 import { configOf, type Premises } from "./premises.ts";
 
 type Covered =
@@ -32,8 +36,7 @@ type Covered =
 
 /** Their functions over these premises. */
 export function configurationChecks(premises: Premises): Pick<Checks, Covered> {
-  const { read, env } = premises;
-  const { loaded, fileName } = read;
+  const { loaded, fileName } = premises.read;
   return {
     "config.parse": () =>
       loaded.ok
@@ -48,40 +51,66 @@ export function configurationChecks(premises: Premises): Pick<Checks, Covered> {
       fileName === undefined
         ? skipped("There is no configuration file.")
         : judgeConfigFile(fileFacts(fileName), loaded.ok ? inlineSecrets(loaded) : []),
-    "config.default_secrets": () => judgeSecrets(passwordsOf(configOf(premises), env)),
+    "config.default_secrets": async () => judgeSecrets(await passwordsOf(premises)),
     "secret.sources": () => sourcesResolve(premises),
-    "pin.source": () => {
+    "pin.source": async () => {
       const { key_provider, pkcs11 } = configOf(premises);
       if (key_provider.type !== "pkcs11") return skipped("No keys are in a token.");
       if (pkcs11.pin === undefined)
         return failed("Neither pkcs11.pin nor pkcs11.pin_source is set.");
-      return gathered(resolves("pkcs11.pin", pkcs11.pin, env), "The PIN can be had.");
+      const wrong = await resolves({ path: "pkcs11.pin", setting: pkcs11.pin }, premises);
+      return gathered(wrong, "The PIN can be had.");
     },
     "pkcs11.uris": () => tokenUri(premises),
   };
 }
 
-function sourcesResolve(premises: Premises): Finding {
-  const { read, env } = premises;
+async function sourcesResolve(premises: Premises): Promise<Finding> {
   const set = secretsOf(configOf(premises));
-  const findings = set.flatMap(({ path, setting }) => resolves(path, setting, env));
-  const shadowed = read.loaded.warnings.filter((warning) => warning.includes("_source is set"));
+  const findings = await Promise.all(set.map((one) => resolves(one, premises)));
+  const { warnings } = premises.read.loaded;
+  const shadowed = warnings.filter((warning) => warning.includes("_source is set"));
   const sources = set.filter(({ setting }) => setting.from === "source").length;
-  return gathered([...findings, ...shadowed.map(warned)], `${sources} sources resolve.`);
+  return gathered([...findings.flat(), ...shadowed.map(warned)], `${sources} sources resolve.`);
 }
 
 /** What is wrong with one secret; a value in place is always there. */
-function resolves(path: string, setting: SecretSetting, env: Premises["env"]): readonly Finding[] {
+async function resolves(
+  { path, setting }: ConfiguredSecret,
+  premises: Premises,
+): Promise<readonly Finding[]> {
   if (setting.from === "value") return [];
   const { source } = setting;
+  const out = staysOut({ path, setting }, premises);
+  if (out && !isLocal(source)) return await unlocks(path, premises);
+  const secrets = openSecrets(configOf(premises), premises.env);
   try {
-    resolveSecret(setting, env);
+    if (out && isLocal(source)) secrets.probe(path, source);
+    else await secrets.fresh(path, setting);
   } catch (error) {
-    if (error instanceof SecretUnavailable) return [failed(`${path}: ${error.message}`)];
+    if (error instanceof SecretUnavailable) return [failed(error.message)];
     throw error;
   }
   const open = source.type === "file" && readableByOthers(fileFacts(source.file.path));
   return open ? [warned(`${path}: ${describeSource(source)} can be read by others.`)] : [];
+}
+
+/**
+ * What opens keys never comes into the process that serves requests, not even to be looked at, unless the operator put
+ * it there; a command of its own may ask for it.
+ */
+const staysOut = ({ path, setting }: ConfiguredSecret, { server }: Premises): boolean =>
+  server !== undefined &&
+  Object.hasOwn(unlocking, path) &&
+  setting.from === "source" &&
+  setting.source.type !== "env";
+
+/** Whether the signer, which alone may have it, got it when it last started. */
+async function unlocks(path: string, { keys }: Premises): Promise<readonly Finding[]> {
+  if ("fault" in keys) return [failed(`${path}: ${keys.fault}`)];
+  const facts = (await keys.open.facts()).find(({ provider }) => provider === unlocking[path]);
+  if (facts === undefined || facts.available) return [];
+  return [failed(`${path}: ${facts.error ?? "The signer that needs it does not serve."}`)];
 }
 
 async function tokenUri({ read, config, keys }: Premises): Promise<Finding> {
@@ -96,8 +125,13 @@ async function tokenUri({ read, config, keys }: Premises): Promise<Finding> {
     : warned("No token was found by the URI.");
 }
 
+interface ConfiguredSecret {
+  readonly path: string;
+  readonly setting: SecretSetting;
+}
+
 /** Every secret that is set, with its key. */
-function secretsOf(config: Config): readonly { path: string; setting: SecretSetting }[] {
+function secretsOf(config: Config): readonly ConfiguredSecret[] {
   return leaves(configSchema).flatMap(({ path, field }) => {
     const setting = field.source && valueAt(config, path);
     // The value of a field with a source is a secret setting, by its declaration.
@@ -120,25 +154,34 @@ function inlineSecrets({ config, origins }: Loaded): readonly string[] {
 type Loaded = Extract<Premises["read"]["loaded"], { ok: true }>;
 
 /** What people chose and others may guess; what cannot be had is another check's matter. */
-function passwordsOf(config: Config, env: Premises["env"]): readonly NamedSecret[] {
-  const chosen = ["root_user.password", "key_provider.software.passphrase"];
-  return secretsOf(config).flatMap(({ path, setting }) => {
-    const value = revealedOrNothing(setting, env);
-    if (value === undefined) return [];
-    if (chosen.includes(path)) return [{ key: path, value }];
-    if (path !== "database.dsn" || !URL.canParse(value)) return [];
-    const { password } = new URL(value);
-    return password === "" ? [] : [{ key: path, value: decodeURIComponent(password) }];
-  });
+async function passwordsOf(premises: Premises): Promise<readonly NamedSecret[]> {
+  const chosen = ["root_user.password", "key_provider.software.passphrase", "database.dsn"];
+  const looked = secretsOf(configOf(premises)).filter(({ path }) => chosen.includes(path));
+  const found = await Promise.all(looked.map((one) => passwordOf(one, premises)));
+  return found.filter((one) => one !== undefined);
 }
 
-function revealedOrNothing(setting: SecretSetting, env: Premises["env"]): string | undefined {
-  try {
-    return resolveSecret(setting, env).reveal();
-  } catch (error) {
+async function passwordOf(
+  secret: ConfiguredSecret,
+  premises: Premises,
+): Promise<NamedSecret | undefined> {
+  if (staysOut(secret, premises)) return undefined;
+  const { path, setting } = secret;
+  const secrets = openSecrets(configOf(premises), premises.env);
+  const value = await secrets.fresh(path, setting).catch((error: unknown) => {
     if (error instanceof SecretUnavailable) return undefined;
     throw error;
-  }
+  });
+  if (value === undefined) return undefined;
+  if (path !== "database.dsn") return { key: path, value };
+  const password = isPostgresUrl(value) ? new URL(value).password : "";
+  return password === "" ? undefined : { key: path, value: decodeURIComponent(password) };
 }
 
 const unknownVariable = (warning: string): boolean => warning.startsWith("PKID_");
+
+/** What opens private keys, and the provider whose signer alone has it. */
+const unlocking: Readonly<Record<string, ProviderName>> = {
+  "pkcs11.pin": "pkcs11",
+  "key_provider.software.passphrase": "software",
+};

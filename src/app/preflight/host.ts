@@ -21,7 +21,8 @@ import { failed, type Finding, gathered, passed, warned } from "#core/preflight/
 import { judgeDurability, judgeEngine, judgeVolume } from "#core/preflight/host.ts";
 import { parseTimestamp } from "#core/time.ts";
 import type { Checks } from "#domain/preflight/run.ts";
-import { revealed, storeOptions } from "#app/settings.ts";
+import { openSecrets } from "#app/secrets.ts";
+import { storeOptions } from "#app/settings.ts";
 import { closed, configOf, type Premises } from "./premises.ts";
 
 type Covered =
@@ -36,7 +37,10 @@ type Covered =
 /** Their functions over these premises. */
 export function hostChecks(premises: Premises): Pick<Checks, Covered> {
   const { diagnosis } = premises.before;
-  const options = () => storeOptions(configOf(premises), false);
+  const options = () => {
+    const config = configOf(premises);
+    return storeOptions(config, false, openSecrets(config));
+  };
   return {
     "data_dir.modes": () => judgePrivate(premises.before.files),
     "disk.space": () => roomOf(premises),
@@ -63,7 +67,7 @@ export function hostChecks(premises: Premises): Pick<Checks, Covered> {
     "db.schema": async () => {
       if ("fault" in diagnosis) return closed(diagnosis);
       try {
-        const { current, newest, pending } = await migrationState(options());
+        const { current, newest, pending } = await migrationState(await options());
         if (pending.length > 0) return failed(`Migrations pending: ${pending.join(", ")}.`);
         return passed(`Schema ${current} of ${newest}.`);
       } catch (error) {
@@ -73,7 +77,7 @@ export function hostChecks(premises: Premises): Pick<Checks, Covered> {
     },
     "db.integrity": async () => {
       if ("fault" in diagnosis && diagnosis.absent) return closed(diagnosis);
-      const found = await violationsOf(options(), premises.workerUrl);
+      const found = await violationsOf(await options(), premises.workerUrl);
       return gathered(found.map(failed), "Every rule of the schema holds.");
     },
   };
@@ -91,7 +95,7 @@ async function roomOf(premises: Premises): Promise<Finding> {
     minFreeMegabytes: config.database.min_free_mb,
     bytesPerDay: await growth(premises),
   };
-  const paths = [config.data_dir, dirname(databaseFile(config) ?? config.data_dir)];
+  const paths = [config.data_dir, dirname((await databaseFile(config)) ?? config.data_dir)];
   const volumes = [...new Set(paths.map(nearestThere))].map(volumeFacts);
   const findings = volumes.map((volume) => judgeVolume(volume, limits));
   return gathered(findings, findings.map(({ detail }) => detail).join(" "));
@@ -110,10 +114,10 @@ async function growth({ store, before }: Premises): Promise<number | undefined> 
 }
 
 /** Everything in the data directory that must be its owner's alone. */
-export function privateFiles(config: Config): readonly FileFacts[] {
+export async function privateFiles(config: Config): Promise<readonly FileFacts[]> {
   const { data_dir, key_provider } = config;
   const { keystore_dir, master_key_file } = key_provider.software;
-  const database = databaseFile(config);
+  const database = await databaseFile(config);
   const alone = [
     ...[data_dir, join(data_dir, "serving-key.pem"), join(data_dir, "root-password")],
     ...(master_key_file === undefined ? [] : [master_key_file]),
@@ -123,8 +127,9 @@ export function privateFiles(config: Config): readonly FileFacts[] {
 }
 
 /** The file of a SQLite database. */
-export function databaseFile({ database }: Config): string | undefined {
-  return database.driver === "sqlite" ? revealed(database.dsn) : undefined;
+export async function databaseFile(config: Config): Promise<string | undefined> {
+  const { driver, dsn } = config.database;
+  return driver === "sqlite" ? await openSecrets(config).fresh("database.dsn", dsn) : undefined;
 }
 
 /** The path or the directory above it that exists. */

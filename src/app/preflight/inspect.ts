@@ -9,7 +9,7 @@ import { StoreUnfit } from "#adapters/db/faults.ts";
 import { migrationState } from "#adapters/db/migration-state.ts";
 import { openStore } from "#adapters/db/open.ts";
 import { openKeys } from "#adapters/keys/open.ts";
-import { SecretUnavailable } from "#adapters/secret-sources.ts";
+import { SecretUnavailable } from "#adapters/secrets/unavailable.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import type { Environment } from "#config/environment.ts";
 import type { Read } from "#config/read.ts";
@@ -19,6 +19,7 @@ import type { Keys } from "#domain/keys.ts";
 import { tellKeks } from "#domain/envelopes/keks.ts";
 import type { PreflightWish } from "#domain/preflight/run.ts";
 import type { Store } from "#domain/store.ts";
+import { openSecrets } from "#app/secrets.ts";
 import { keySettings, storeOptions } from "#app/settings.ts";
 import { preflightOver } from "./checks.ts";
 import { databaseFile, privateFiles } from "./host.ts";
@@ -38,7 +39,10 @@ export async function inspect(
   if (!loaded.ok) return preflightOver({ ...nothing, read, env, workerUrl }, wish);
   const { config } = loaded;
   const server = undefined;
-  const before = { files: filesBefore(config), diagnosis: await part(() => diagnosed(config)) };
+  const before = {
+    files: await filesBefore(config),
+    diagnosis: await part(() => diagnosed(config)),
+  };
   const known = { read, env, workerUrl, config, server, before };
   const never = "fault" in before.diagnosis && before.diagnosis.absent === true;
   if (never || !existsSync(config.data_dir)) {
@@ -66,9 +70,9 @@ class NotThere extends Error {}
 
 /** Looks at the database of a running or a stopped instance. */
 export async function diagnosed(config: Config) {
-  const file = databaseFile(config);
+  const file = await databaseFile(config);
   if (file !== undefined && !existsSync(file)) throw new NotThere(firstStart);
-  return await diagnose(storeOptions(config, false));
+  return await diagnose(await storeOptions(config, false, openSecrets(config)));
 }
 
 /** The part, or the sentence of what kept it closed. */
@@ -83,9 +87,9 @@ export async function part<T>(open: () => Promise<T>): Promise<Part<T>> {
 }
 
 /** The private files as they are now; none when nobody can say where they are. */
-export function filesBefore(config: Config): Premises["before"]["files"] {
+export async function filesBefore(config: Config): Promise<Premises["before"]["files"]> {
   try {
-    return privateFiles(config);
+    return await privateFiles(config);
   } catch (error) {
     if (error instanceof SecretUnavailable) return []; // Then secret.sources says which.
     throw error;
@@ -103,7 +107,7 @@ function held(path: string): (() => void) | string {
 }
 
 async function openedStore(config: Config): Promise<Store> {
-  const options = storeOptions(config, false);
+  const options = await storeOptions(config, false, openSecrets(config));
   const { pending } = await migrationState(options);
   if (pending.length > 0) {
     throw new StoreUnfit("migration_pending", "The database lacks migrations; see db.schema.");
@@ -114,7 +118,8 @@ async function openedStore(config: Config): Promise<Store> {
 /** Private keys open when it is known what they are sealed under, which the store says. */
 async function openedKeys(config: Config, store: Part<Store>): Promise<Keys> {
   const privateDir = join(config.data_dir, "private");
-  const keys = await openKeys(keySettings(config, privateDir, () => config.rate_limit));
+  const ground = { privateDir, limits: () => config.rate_limit, secrets: openSecrets(config) };
+  const keys = await openKeys(await keySettings(config, ground));
   if ("open" in store) await tellKeks({ store: store.open, keys });
   return keys;
 }

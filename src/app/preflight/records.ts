@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 import { digestOfFile } from "#adapters/publish/directory.ts";
 import { systemClock } from "#adapters/system.ts";
-import { insecureHttpAllowed } from "#config/rules.ts";
+import { insecureHttpAllowed } from "#config/environment.ts";
 import type { Config } from "#config/schema.ts";
 import { profileOf } from "#config/sections/issuance.ts";
 import { failed, type Finding, gathered } from "#core/preflight/finding.ts";
@@ -33,6 +33,7 @@ import { eventsHold, ledgerHolds, orphansSettled } from "#domain/preflight/recor
 import type { Checks, PreflightWish } from "#domain/preflight/run.ts";
 import type { Store } from "#domain/store.ts";
 import { targetOf } from "#app/publishing.ts";
+import { openSecrets } from "#app/secrets.ts";
 import { configuredAdmins } from "./logins.ts";
 import { configOf, type Premises, present } from "./premises.ts";
 
@@ -77,7 +78,7 @@ export function recordChecks(premises: Premises, wish: PreflightWish): Pick<Chec
       const { enabled, refresh_minutes } = configOf(premises).presign;
       return answersAhead(store(), now(), enabled ? refresh_minutes : undefined);
     },
-    "publish.freshness": () => publication(configOf(premises).publish, store(), now()),
+    "publish.freshness": () => publication(configOf(premises), store(), now()),
     "ct.inclusion": () => {
       const { enabled, interval_minutes } =
         configOf(premises).certificate_transparency.inclusion_monitor;
@@ -91,10 +92,12 @@ export function recordChecks(premises: Premises, wish: PreflightWish): Pick<Chec
   };
 }
 
-function publication(publish: Config["publish"], store: Store, now: Instant): Promise<Finding> {
+function publication(config: Config, store: Store, now: Instant): Promise<Finding> {
+  const { publish } = config;
+  const secrets = openSecrets(config);
   const { enabled, dir, interval_minutes: intervalMinutes } = publish;
   return publicationFresh({
-    ...{ store, now, intervalMinutes, target: enabled ? targetOf(publish) : undefined },
+    ...{ store, now, intervalMinutes, target: enabled ? targetOf(publish, secrets) : undefined },
     // Of an object store its own checksums are believed; a file anybody may have written over.
     holds: async ({ path, sha256 }) =>
       dir.path === undefined || (await digestOfFile(join(dir.path, "current", path))) === sha256,

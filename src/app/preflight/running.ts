@@ -28,7 +28,10 @@ export async function preflightRunning(
   wish: PreflightWish,
 ): Promise<PreflightReport> {
   const config = inForce();
-  const before = { files: filesBefore(config), diagnosis: await part(() => diagnosed(config)) };
+  const before = {
+    files: await filesBefore(config),
+    diagnosis: await part(() => diagnosed(config)),
+  };
   const premises = {
     ...{ read: read?.() ?? asItIs(config), env: process.env, config, before },
     ...{ store: { open: store }, keys: { open: keys }, server: server(), workerUrl },

@@ -71,6 +71,7 @@ export const crossVerbs: Readonly<Record<string, Command>> = {
   }),
   delete: command({
     summary: "Delete a CA that nothing depends on.",
+    destroys: "The CA is gone for good.",
     args: { ca: word(), "destroy-key": toggle("Destroy its key too, for good.") },
     run: async ({ args, client, print }) => {
       const path = { id: await caIdOf(client, args.ca) };

@@ -47,6 +47,7 @@ export const rolloverVerbs: Readonly<Record<string, Command>> = {
   }),
   retire: command({
     summary: "Revoke the oldest superseded key of a CA and publish it.",
+    destroys: "The key is revoked for good, with every certificate it has signed.",
     args: {
       ca: word(),
       reason: valueOr("Revocation reason by name.", "reason", "cessationOfOperation"),

@@ -1,7 +1,7 @@
 /** `pkid config`: checks, shows and describes the configuration. */
 
 import { exampleFile, productionPreset, smallPreset } from "#config/example.ts";
-import { reference, referenceMarkdown } from "#config/reference.ts";
+import { reference, referenceMarkdown, sourceReference } from "#config/reference.ts";
 import { configJsonSchema } from "#config/schema-json.ts";
 import { showJson, showYaml } from "#config/show.ts";
 
@@ -34,7 +34,7 @@ export const configVerbs: Readonly<Record<string, Command>> = {
     local: true,
     args: { format: choice("md or json.", "format", ["md", "json"]) },
     run: async ({ args, print }) => {
-      const rows = { sections: reference() };
+      const rows = { sections: reference(), sources: sourceReference() };
       const human = args.format === "md" ? referenceMarkdown() : `${JSON.stringify(rows)}\n`;
       print(rows, human);
     },

@@ -69,6 +69,7 @@ export const tenantVerbs: Readonly<Record<string, Command>> = {
   }),
   delete: command({
     summary: "Delete a tenant that owns no CA; its tokens are revoked.",
+    destroys: "The tenant and its tokens are gone for good.",
     args: { tenant: word() },
     run: async ({ args, client, print }) => {
       const result = await client.ask("tenant.delete", { path: { id: args.tenant } });

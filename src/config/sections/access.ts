@@ -11,15 +11,16 @@ import {
   listKind,
   map,
   reloadable,
-  secret,
   text,
   word,
 } from "#config/fields.ts";
 import { checkedText, dnsName, oneWord, textual } from "#config/kinds.ts";
+import { secret } from "#config/secret-field.ts";
 import { maybeDerived, section, type Values } from "#config/section.ts";
 import { parseRole, type Role, roles } from "#core/access/roles.ts";
 import { configurableStepUps, usualStepUps } from "#core/access/step-up.ts";
 
+import { mtls } from "./client-certificates.ts";
 import { grants } from "./tenants.ts";
 
 /** The keys under `root_user`. */
@@ -205,6 +206,7 @@ export const auth = section("Authentication", {
       insecure_skip_verify: flag("Believe any certificate, for tests.", false),
     }),
   }),
+  mtls,
   api_tokens: section("API tokens", {
     max_lifetime_days: count(
       "Longest life of a token in days; 0 means no cap. With a cap a token without expiry gets it.",

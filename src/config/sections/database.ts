@@ -1,6 +1,7 @@
 /** Settings of the database. */
 
-import { count, secret, word } from "#config/fields.ts";
+import { count, word } from "#config/fields.ts";
+import { secret } from "#config/secret-field.ts";
 import { derived, section } from "#config/section.ts";
 
 /** Keys that only PostgreSQL knows, with their defaults. */
@@ -20,10 +21,14 @@ export const database = section("Database", {
     ),
     { show: withoutCredentials },
   ),
-  max_open_conns: count("PostgreSQL connections at most.", postgresDefaults.max_open_conns, {
-    min: 1,
-    max: 1000,
-  }),
+  max_open_conns: count(
+    "PostgreSQL connections that read, at most; one more writes, and up to four hold leases.",
+    postgresDefaults.max_open_conns,
+    {
+      min: 1,
+      max: 1000,
+    },
+  ),
   conn_max_lifetime_seconds: count(
     "Seconds after which a connection is replaced.",
     postgresDefaults.conn_max_lifetime_seconds,

@@ -1,6 +1,7 @@
 /** Settings of private keys: the provider, its software store, and the PKCS#11 token. */
 
-import { count, existingFile, path, secret, text, word } from "#config/fields.ts";
+import { count, existingFile, path, text, word } from "#config/fields.ts";
+import { secret } from "#config/secret-field.ts";
 import { derived, maybeDerived, section } from "#config/section.ts";
 
 const providers = ["pkcs11", "software"] as const;

@@ -1,6 +1,7 @@
 /** Settings of static publishing. */
 
-import { baseUrl, count, field, flag, list, path, secret, text } from "#config/fields.ts";
+import { baseUrl, count, field, flag, list, path, text } from "#config/fields.ts";
+import { secret } from "#config/secret-field.ts";
 import { label, textual } from "#config/kinds.ts";
 import { derived, section } from "#config/section.ts";
 

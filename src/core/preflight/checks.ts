@@ -126,6 +126,9 @@ export const preflightChecks = {
   "auth.oidc": row(
     "discovery, issuer equality, keys", "clock difference > 30 s", "unreachable, issuer differs, or no usable key",
     "Fix `issuer_url`.", "config", "network"),
+  "auth.mtls": row(
+    "file of the trusted client CAs", "fewer than the warn days left", "missing, unreadable, or a CA expired",
+    "Renew the file."),
   "auth.root_basic": row(
     "break-glass", "Basic for root on while another administrator has credentials", "root is the only admin and its password is the generated one after 30 days",
     "Set `policy.allow_root_basic_auth: false`.", "config", "store"),

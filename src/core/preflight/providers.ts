@@ -1,5 +1,9 @@
 /** What preflight says of the identity providers and directories people and API callers come by. */
 
+import { type Instant, secondsPerDay, timestamp } from "#core/time.ts";
+import type { ParsedCertificate } from "#core/x509/certificate.ts";
+import { nameText } from "#core/x509/names.ts";
+
 import { failed, type Finding, gathered, skipped, warned } from "./finding.ts";
 
 /** One provider as it answered from here. */
@@ -48,6 +52,26 @@ export function judgeDirectory(servers: readonly DirectoryFacts[]): Finding {
   });
   const all = servers.map(({ server }) => server).join(", ");
   return gathered(findings, `${all} answers as it is configured.`);
+}
+
+/** `auth.mtls`: every CA of the file, for a client is below any of them. */
+export function judgeClientCas(
+  file: string,
+  cas: readonly Pick<ParsedCertificate, "subject" | "notBefore" | "notAfter">[],
+  limits: { readonly now: Instant; readonly warnDays: number },
+): Finding {
+  const { now, warnDays } = limits;
+  const findings = cas.flatMap(({ subject, notBefore, notAfter }) => {
+    const who = `${file}: ${nameText(subject) || "a CA without name"}`;
+    if (now > notAfter) return [failed(`${who} expired ${timestamp(notAfter)}.`)];
+    if (now < notBefore) return [failed(`${who} begins ${timestamp(notBefore)}.`)];
+    const soon = notAfter - now < warnDays * secondsPerDay * 1000;
+    return soon ? [warned(`${who} expires ${timestamp(notAfter)}.`)] : [];
+  });
+  return gathered(
+    findings,
+    `${file} holds ${cas.length} CAs that live for ${warnDays} days and more.`,
+  );
 }
 
 const apartSecondsMax = 30;
