@@ -19,7 +19,7 @@ export function elementOf(tag: number, parts: readonly Uint8Array[]): Uint8Array
   const header = headerLength(length);
   const out = new Uint8Array(header + length);
   out[0] = tag;
-  writeLength(out, header, length);
+  writeLength(out, 0, header, length);
   let at = header;
   for (const part of parts) {
     out.set(part, at);
@@ -32,7 +32,7 @@ export function elementOf(tag: number, parts: readonly Uint8Array[]): Uint8Array
 export function headOf(tag: number, length: number): Uint8Array {
   const out = new Uint8Array(headerLength(length));
   out[0] = tag;
-  writeLength(out, out.length, length);
+  writeLength(out, 0, out.length, length);
   return out;
 }
 
@@ -143,7 +143,8 @@ export function compareOctets(a: Uint8Array, b: Uint8Array): number {
   return a.length - b.length;
 }
 
-function headerLength(length: number): number {
+/** Octets of identifier and length of an element with so many octets of content. */
+export function headerLength(length: number): number {
   if (length < 0x80) return 2;
   if (length < 0x100) return 3;
   if (length < 0x1_0000) return 4;
@@ -152,14 +153,15 @@ function headerLength(length: number): number {
   return 6;
 }
 
-function writeLength(out: Uint8Array, header: number, length: number): void {
+/** Writes the length octets of a header of `header` octets that begins at `start`. */
+export function writeLength(out: Uint8Array, start: number, header: number, length: number): void {
   if (header === 2) {
-    out[1] = length;
+    out[start + 1] = length;
     return;
   }
-  out[1] = 0x80 | (header - 2);
+  out[start + 1] = 0x80 | (header - 2);
   let rest = length;
-  for (let at = header - 1; at > 1; at--) {
+  for (let at = start + header - 1; at > start + 1; at--) {
     out[at] = rest & 0xff;
     rest >>>= 8;
   }

@@ -1,10 +1,9 @@
 /** OCSP requests and responses (RFC 6960, RFC 9654). */
 
 import { type Cursor, DerError, openSequence, readWhole } from "#core/asn1/cursor.ts";
+import { DerWriter } from "#core/asn1/der-writer.ts";
 import {
-  bitString,
   element,
-  elementOf,
   enumerated,
   explicit,
   generalizedTime,
@@ -91,13 +90,42 @@ export function parseOcspRequest(der: Uint8Array): OcspRequest | undefined {
 
 /** DER of ResponseData, the octets to be signed. */
 export function encodeResponseData(fields: ResponseFields): Uint8Array {
-  const parts = [
-    explicit(1, fields.responder),
-    generalizedTime(fields.producedAt),
-    elementOf(tags.sequence, fields.answers.map(encodeSingle)),
-  ];
-  if (fields.nonce !== undefined) parts.push(explicit(1, nonceExtensions(fields.nonce)));
-  return elementOf(tags.sequence, parts);
+  const { responder, producedAt, answers, nonce } = fields;
+  let room = responder.length + (nonce?.length ?? 0) + sparseOctets;
+  for (const { certId } of answers) room += certId.length + sparseOctets;
+  const out = new DerWriter(room);
+  if (nonce !== undefined) writeNonce(out, nonce);
+  const answersEnd = out.mark;
+  for (let at = answers.length - 1; at >= 0; at--) writeSingle(out, answers[at] as SingleAnswer); // Within the list.
+  out.wrap(tags.sequence, answersEnd);
+  out.write(generalizedTime(producedAt));
+  const responderEnd = out.mark;
+  out.write(responder);
+  out.wrap(contextualConstructed(1), responderEnd);
+  out.wrap(tags.sequence, 0);
+  return out.finish();
+}
+
+/** `[1]` of ResponseData; the nonce is an OCTET STRING within the OCTET STRING of the extension (RFC 9654 §2.1). */
+function writeNonce(out: DerWriter, nonce: Uint8Array): void {
+  const end = out.mark;
+  out.write(nonce);
+  out.wrap(tags.octetString, end);
+  out.wrap(tags.octetString, end);
+  out.write(oid(oids.ocspNonce));
+  out.wrap(tags.sequence, end);
+  out.wrap(tags.sequence, end);
+  out.wrap(contextualConstructed(1), end);
+}
+
+function writeSingle(out: DerWriter, answer: SingleAnswer): void {
+  const end = out.mark;
+  out.write(generalizedTime(answer.nextUpdate));
+  out.wrap(contextualConstructed(0), end);
+  out.write(generalizedTime(answer.thisUpdate));
+  out.write(encodeStatus(answer.status));
+  out.write(answer.certId);
+  out.wrap(tags.sequence, end);
 }
 
 /** DER of a successful OCSPResponse around a signed BasicOCSPResponse; `certificates` are DER. */
@@ -107,11 +135,28 @@ export function encodeOcspResponse(
   signature: Uint8Array,
   certificates: readonly Uint8Array[],
 ): Uint8Array {
-  const parts = [responseData, algorithmIdentifier(algorithm), bitString(signature)];
-  if (certificates.length > 0) parts.push(explicit(0, elementOf(tags.sequence, certificates)));
-  const basic = elementOf(tags.sequence, parts);
-  const responseBytes = sequence(oid(oids.ocspBasic), octetString(basic));
-  return sequence(enumerated(ocspStatus.successful), explicit(0, responseBytes));
+  let room = responseData.length + signature.length + sparseOctets;
+  for (const certificate of certificates) room += certificate.length;
+  const out = new DerWriter(room);
+  for (const certificate of certificates.toReversed()) out.write(certificate);
+  if (certificates.length > 0) {
+    out.wrap(tags.sequence, 0);
+    out.wrap(contextualConstructed(0), 0);
+  }
+  const signatureEnd = out.mark;
+  out.write(signature);
+  out.write(noUnusedBits);
+  out.wrap(tags.bitString, signatureEnd);
+  out.write(algorithmIdentifier(algorithm));
+  out.write(responseData);
+  out.wrap(tags.sequence, 0);
+  out.wrap(tags.octetString, 0);
+  out.write(oid(oids.ocspBasic));
+  out.wrap(tags.sequence, 0);
+  out.wrap(contextualConstructed(0), 0);
+  out.write(successful);
+  out.wrap(tags.sequence, 0);
+  return out.finish();
 }
 
 /** DER of a response that carries only a status word (five octets). */
@@ -213,15 +258,6 @@ function issuableSerial(content: Uint8Array): Serial | undefined {
   return serialFromBytes(magnitude);
 }
 
-function encodeSingle(answer: SingleAnswer): Uint8Array {
-  return sequence(
-    answer.certId,
-    encodeStatus(answer.status),
-    generalizedTime(answer.thisUpdate),
-    explicit(0, generalizedTime(answer.nextUpdate)),
-  );
-}
-
 function encodeStatus(status: SingleStatus): Uint8Array {
   switch (status.status) {
     case "good":
@@ -247,3 +283,7 @@ const nonceExtensions = (nonce: Uint8Array): Uint8Array =>
 const octetsMax = 64 * 1024;
 const entriesMax = 32;
 const noOctets = new Uint8Array(0);
+const noUnusedBits = Uint8Array.of(0);
+const successful = enumerated(ocspStatus.successful);
+/** More than headers, times, status and object identifiers take around what is given. */
+const sparseOctets = 192;
