@@ -30,13 +30,14 @@ export async function rawCommits(seconds: number): Promise<number> {
   return perSecond;
 }
 
-/** P-256 signatures per second of the token that `env` names, with as many sessions as pkid opens. */
+/** P-256 signatures per second of the token that `env` names; with as many threads and sessions on all processors. */
 export async function tokenSigning(
   env: Readonly<Record<string, string>>,
   seconds: number,
+  sessions: number,
 ): Promise<number> {
   const script = join(import.meta.dir, "token-floor.ts");
-  const child = Bun.spawn([process.execPath, script, String(seconds), "8"], {
+  const child = Bun.spawn([process.execPath, script, String(seconds), String(sessions)], {
     ...{ stdin: "ignore", stdout: "pipe", stderr: "inherit" },
     env: { ...process.env, ...env },
   });

@@ -229,7 +229,7 @@ const collectedBytes = 8 * 1024 * 1024;
 /** u32 length of the rest, u8 kind, u32 id. */
 const headBytes = 9;
 /** Frames that leave together before the turn ends. */
-const framesMax = 4;
+const framesMax = 16;
 const startBytes = 64 * 1024;
 /** A buffer never grows beyond this. */
 const keptBytes = 1024 * 1024;

@@ -86,7 +86,7 @@ test("long parts leave in their place, uncopied, however little the socket takes
   );
 });
 
-test("what is queued in one tick leaves by fours, and the rest at its end", async () => {
+test("what is queued in one tick leaves by sixteens, and the rest at its end", async () => {
   const writes: number[] = [];
   const outbox = new Outbox({
     write: (bytes) => {
@@ -94,10 +94,10 @@ test("what is queued in one tick leaves by fours, and the rest at its end", asyn
       return bytes.length;
     },
   });
-  for (let id = 0; id < 11; id += 1) outbox.add(frameKinds.sign, id, [Buffer.alloc(1000)]);
-  expect(writes).toEqual([4, 4]);
+  for (let id = 0; id < 43; id += 1) outbox.add(frameKinds.sign, id, [Buffer.alloc(1000)]);
+  expect(writes).toEqual([16, 16]);
   await new Promise((turned) => setImmediate(turned));
-  expect(writes).toEqual([4, 4, 3]);
+  expect(writes).toEqual([16, 16, 11]);
 });
 
 function encoded(sent: readonly Uint8Array[]): Buffer {

@@ -40,7 +40,7 @@ export type Work =
   | { readonly operation: "kek.destroy"; readonly ref: LocalRef };
 
 export type Outcome =
-  | { readonly status: "signed"; readonly signature: Uint8Array }
+  | { readonly status: "signed"; readonly signature: Uint8Array; readonly elapsedMs: number }
   | { readonly status: "held"; readonly held: HeldKey }
   | { readonly status: "kek"; readonly held: HeldKek }
   | { readonly status: "wrapped"; readonly wrapped: WrappedDek }

@@ -1,7 +1,9 @@
 /** How a signature is asked from a token: the digest is ours, the token applies the bare key operation. */
 
-import { createHash } from "node:crypto";
+import { hash as digestOf } from "node:crypto";
 
+import { DerWriter, headerOctetsMax } from "#core/asn1/der-writer.ts";
+import { tags } from "#core/asn1/tags.ts";
 import { type KeyType, keyTypes, type SignatureName, schemeOf } from "#core/x509/algorithms.ts";
 
 import { ckgMgf1, ckm } from "./ck.ts";
@@ -25,7 +27,7 @@ export function tokenSignature(
   if (hash === undefined || hash === "sha1") {
     return { mechanism: { mechanism: ckm.eddsa }, input: Buffer.from(message), finish: copied };
   }
-  const digest = createHash(hash).update(message).digest();
+  const digest = digestOf(hash, message, "buffer");
   if (padding === "pkcs1") {
     const input = Buffer.concat([digestInfo[hash], digest]);
     return { mechanism: { mechanism: ckm.rsaPkcs }, input, finish: copied };
@@ -40,30 +42,37 @@ export function tokenSignature(
   }
   // FIPS 186-5 §6.4.1: a digest longer than the order counts with its leftmost bits.
   const input = digest.subarray(0, Math.ceil(keyTypes[keyType][1] / 8));
-  return { mechanism: { mechanism: ckm.ecdsa }, input, finish: ecdsaDer };
+  return { mechanism: ecdsa, input, finish: ecdsaDer };
 }
 
 /** r and s side by side, as tokens give them, into the SEQUENCE of RFC 3279 §2.2.3. */
 export function ecdsaDer(value: Buffer): Uint8Array {
+  const out = new DerWriter(value.length + ecdsaSpareOctets);
   const half = value.length / 2;
-  const body = Buffer.concat([
-    derInteger(value.subarray(0, half)),
-    derInteger(value.subarray(half)),
-  ]);
-  const head = body.length < 128 ? [0x30, body.length] : [0x30, 0x81, body.length];
-  return Buffer.concat([Buffer.from(head), body]);
+  writeUnsigned(out, value, half, value.length);
+  writeUnsigned(out, value, 0, half);
+  out.wrap(tags.sequence, 0);
+  return out.finish();
 }
 
-function derInteger(octets: Buffer): Buffer {
-  let first = 0;
-  while (first < octets.length - 1 && octets[first] === 0) first += 1;
-  const digits = octets.subarray(first);
-  const sign = (digits[0] ?? 0) >= 0x80 ? [0] : [];
-  return Buffer.from([0x02, digits.length + sign.length, ...sign, ...digits]);
+/** INTEGER of the magnitude between two offsets. */
+function writeUnsigned(out: DerWriter, octets: Uint8Array, from: number, to: number): void {
+  const end = out.mark;
+  let first = from;
+  while (first < to - 1 && octets[first] === 0) first += 1;
+  out.write(octets.subarray(first, to));
+  if ((octets[first] ?? 0) >= 0x80) out.write(zero);
+  out.wrap(tags.integer, end);
 }
+
+const ecdsa: Mechanism = { mechanism: ckm.ecdsa };
 
 /** The answer lies in a buffer that the next operation overwrites. */
 const copied = (value: Buffer): Uint8Array => Buffer.from(value);
+
+const zero = Uint8Array.of(0);
+/** Headers and signs of two integers and the sequence of them. */
+const ecdsaSpareOctets = 3 * headerOctetsMax + 2;
 
 /** RFC 8017 §9.2, note 1: everything of the DigestInfo before the digest. */
 const digestInfo = {

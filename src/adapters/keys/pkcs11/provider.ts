@@ -1,4 +1,4 @@
-/** The PKCS#11 provider, inside the signer: the main thread holds the login, the workers do the work. */
+/** The PKCS#11 provider, inside the signer: the main thread holds the login, the workers do what takes time. */
 
 import { Problem, refuse } from "#core/problems.ts";
 import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
@@ -10,6 +10,8 @@ import type { DekUse, LocalRef, SigningProvider } from "#adapters/keys/signer/pr
 
 import type { Outcome } from "./jobs.ts";
 import { WorkerPool } from "./pool.ts";
+import { QuickKeys } from "./quick-keys.ts";
+import { TokenSession } from "./session.ts";
 import { openToken, type Token } from "./token.ts";
 
 /** What the provider needs from the process it lives in. */
@@ -40,12 +42,14 @@ class Pkcs11Provider implements SigningProvider {
   readonly #token: Token;
   readonly #pool: WorkerPool;
   readonly #deps: Pkcs11Deps;
+  readonly #quick: QuickKeys;
   readonly #since = performance.now();
 
   constructor(token: Token, pool: WorkerPool, deps: Pkcs11Deps) {
     this.#token = token;
     this.#pool = pool;
     this.#deps = deps;
+    this.#quick = new QuickKeys(() => new TokenSession(token.p11, token, []));
   }
 
   facts(): ProviderFacts {
@@ -65,13 +69,18 @@ class Pkcs11Provider implements SigningProvider {
     return this.#held(await this.#pool.run({ operation: "find", ref }));
   }
 
-  async sign(ref: LocalRef, algorithm: SignatureName, message: Buffer): Promise<Uint8Array> {
+  sign(ref: LocalRef, algorithm: SignatureName, message: Buffer): Uint8Array | Promise<Uint8Array> {
+    return this.#quick.sign(ref, algorithm, message) ?? this.#signAside(ref, algorithm, message);
+  }
+
+  async #signAside(ref: LocalRef, algorithm: SignatureName, message: Buffer): Promise<Uint8Array> {
     // The queue may hold the work longer than the frame it came in.
     const copy = new Uint8Array(message);
     const work = { operation: "sign", ref, algorithm, message: copy } as const;
     const outcome = await this.#pool.run(work);
-    if (outcome.status === "signed") return outcome.signature;
-    throw this.#failure(outcome);
+    if (outcome.status !== "signed") throw this.#failure(outcome);
+    this.#quick.learn(ref, algorithm, outcome.elapsedMs);
+    return outcome.signature;
   }
 
   async destroy(ref: LocalRef): Promise<void> {

@@ -1,4 +1,4 @@
-/** One worker's session on the token: finds keys, signs, and heals what a new session can heal. */
+/** A thread's session on the token: finds keys, signs, and heals what a new session can heal. */
 
 import { refuse } from "#core/problems.ts";
 import type { SignatureName } from "#core/x509/algorithms.ts";
@@ -25,11 +25,18 @@ export interface TokenKey {
   readonly publicKey: Handle | undefined;
 }
 
+/** Where a session is opened: the slot, and the serial number of the token in it. */
+export interface Place {
+  readonly slot: Handle;
+  readonly serial: string;
+}
+
 /** A session and the handles found through it, which live no longer than it does. */
 export class TokenSession {
   readonly #p11: P11;
   readonly #slot: Handle;
   readonly #serial: string;
+  readonly #pausesMs: readonly number[];
   readonly #output = Buffer.alloc(signatureBytesMax);
   readonly #found = new Map<string, TokenKey>();
   /** Keys this process has used; survives the session. */
@@ -37,10 +44,12 @@ export class TokenSession {
   /** Opened when needed: the last one may have been closed by the token. */
   #session: Handle | undefined;
 
-  constructor(p11: P11, slot: Handle, serial: string) {
+  /** Opens it. `pausesMs` are waited between attempts at what a new session may heal; none of them, no healing. */
+  constructor(p11: P11, { slot, serial }: Place, pausesMs = usualPausesMs) {
     this.#p11 = p11;
     this.#slot = slot;
     this.#serial = serial;
+    this.#pausesMs = pausesMs;
     this.#current();
   }
 
@@ -118,14 +127,14 @@ export class TokenSession {
 
   /** A passing fault is met with a new session, at growing distance, because an instant one often fails too. */
   #healing<T>(work: () => T): T {
-    for (const pause of pausesMs) {
+    for (const pause of this.#pausesMs) {
       try {
         return work();
       } catch (fault) {
         const action = returnValueOf(fault)?.action;
         if (action !== "session" && action !== "busy") throw fault;
         Bun.sleepSync(pause);
-        this.#leave();
+        this.leave();
       }
     }
     return work();
@@ -136,7 +145,8 @@ export class TokenSession {
     return this.#session;
   }
 
-  #leave(): void {
+  /** Closes the session; the next operation opens another. */
+  leave(): void {
     this.#found.clear();
     if (this.#session !== undefined) this.#closeQuietly(this.#session);
     this.#session = undefined;
@@ -214,7 +224,7 @@ export class TokenSession {
 
 const nameOf = (ref: LocalRef): string => `${ref.id}/${ref.label}`;
 
-const pausesMs = [10, 50, 200];
+const usualPausesMs: readonly number[] = [10, 50, 200];
 /** RSA-4096 gives 512 octets; room for modules that insist on more. */
 const signatureBytesMax = 2048;
 const foundMax = 4096;

@@ -11,6 +11,7 @@ import { returnValueOf } from "./rv.ts";
 
 /** An open token, held by the main thread of the signer. */
 export interface Token {
+  readonly p11: P11;
   readonly slot: Handle;
   readonly serial: string;
   readonly manufacturer: string;
@@ -33,7 +34,7 @@ export function openToken(settings: Pkcs11Settings): Token {
     const sentinel = p11.C_OpenSession(slot, ckf.serialSession);
     logIn(p11, sentinel, found.flags, settings);
     return {
-      slot,
+      ...{ p11, slot },
       serial: found.serialNumber.trim(),
       manufacturer: found.manufacturerID.trim(),
       model: found.model.trim(),

@@ -20,7 +20,7 @@ export function runSignerWorker(): void {
   const start = workerData as WorkerStart; // Given by the pool.
   try {
     const p11 = loadModule(start.modulePath);
-    const session = new TokenSession(p11, Buffer.from(start.slot), start.serial);
+    const session = new TokenSession(p11, { slot: Buffer.from(start.slot), serial: start.serial });
     port.on("message", (batch: readonly Work[]) => {
       const started = performance.now();
       const outcomes = batch.map((work) => outcomeOf(p11, session, start.serial, work));
@@ -43,9 +43,11 @@ function outcomeOf(p11: P11, session: TokenSession, serial: string, work: Work):
 function attempt(p11: P11, session: TokenSession, serial: string, work: Work): Outcome {
   switch (work.operation) {
     case "sign": {
+      const started = performance.now();
       const signature = session.sign(work.ref, work.algorithm, work.message);
+      const elapsedMs = performance.now() - started;
       // Posting a view posts the whole buffer behind it, so the signature gets one of its own.
-      return { status: "signed", signature: new Uint8Array(signature) };
+      return { status: "signed", signature: new Uint8Array(signature), elapsedMs };
     }
     case "find":
       return { status: "held", held: session.find(work.ref) };
