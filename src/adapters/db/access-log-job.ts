@@ -15,13 +15,19 @@ export function runAccessLogJob({ accessLog: { path, busyTimeoutMs } }: AccessLo
   database.run("pragma synchronous = normal");
   database.run("pragma wal_autocheckpoint = 8000");
   // The columns of numbers make numbers of the texts that are bound to them.
-  const marks = rowColumns.map(() => "?");
-  const insert = database.prepare(
-    `insert into access_log (${rowColumns.join(", ")}) values (${marks.join(", ")})`,
-  );
+  const marks = `(${rowColumns.map(() => "?").join(", ")})`;
+  const inserting = (rows: number) => {
+    const values = Array(rows).fill(marks).join(", ");
+    const insert = database.prepare(
+      `insert into access_log (${rowColumns.join(", ")}) values ${values}`,
+    );
+    return { insert, members: rows * rowColumns.length };
+  };
+  const sizes = [inserting(rowsAtOnce), inserting(1)];
   const insertAll = database.transaction((members: readonly string[]) => {
-    for (let at = 0; at < members.length; at += rowColumns.length) {
-      insert.run(...members.slice(at, at + rowColumns.length));
+    let at = 0;
+    for (const { insert, members: many } of sizes) {
+      for (; at + many <= members.length; at += many) insert.run(...members.slice(at, at + many));
     }
   });
   parentPort?.on("message", (rows: string) => {
@@ -39,3 +45,6 @@ export function runAccessLogJob({ accessLog: { path, busyTimeoutMs } }: AccessLo
     }
   });
 }
+
+/** Rows of one statement: starting one costs as much as a row does. */
+const rowsAtOnce = 50;
