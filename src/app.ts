@@ -14,7 +14,7 @@ import { ServingFiles } from "#adapters/serving-files.ts";
 import { osUser, systemClock, systemRandom, systemStopwatch } from "#adapters/system.ts";
 import { Metrics } from "#adapters/telemetry/families.ts";
 import { eventCounters } from "#adapters/telemetry/projections.ts";
-import { requestCounters } from "#adapters/telemetry/request-counters.ts";
+import { keyOperationCounter, requestCounters } from "#adapters/telemetry/request-counters.ts";
 import { observeComponents, observeResources } from "#adapters/telemetry/resources.ts";
 import { readBlocklists } from "#adapters/weak-keys.ts";
 import { isReady, Probes } from "#api/health.ts";
@@ -320,14 +320,12 @@ async function openInstanceKeys({
   // Beside the keys and not under /tmp: the PKCS#11 addon is unpacked there and must be executable.
   const privateDir = join(config.data_dir, "private");
   mkdirSync(privateDir, { recursive: true, mode: 0o700 });
+  const counted = keyOperationCounter(metrics);
   return openKeys(
     await keySettings(config, { privateDir, limits: () => limits.inForce.rate_limit, secrets }),
     {
       measured: (operation, outcome, seconds) => {
-        if (operation === "destroy") return;
-        const result = outcome === "ok" ? "success" : "error";
-        metrics.count("pki_hsm_operations_total", { operation, result });
-        metrics.observe("pki_hsm_operation_duration_seconds", { operation }, seconds);
+        if (operation !== "destroy") counted(operation, outcome === "ok", seconds);
       },
       unwrapped: (kek) => counts.addKek(kek),
       enveloped: (operation, succeeded) => countEnvelope(metrics, operation, succeeded),

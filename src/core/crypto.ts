@@ -27,8 +27,12 @@ export const piecesIn = (octets: Octets): readonly Uint8Array[] =>
   octets instanceof Uint8Array ? [octets] : octets;
 
 /** SHA-256 in lower hex of octets of any length; between slices others get their turn. */
-export async function sha256HexOf(octets: Octets): Promise<string> {
+export function sha256HexOf(octets: Octets): string | Promise<string> {
   if (octets instanceof Uint8Array && octets.length <= sliceOctets) return sha256Hex(octets);
+  return sha256HexOfLong(octets);
+}
+
+async function sha256HexOfLong(octets: Octets): Promise<string> {
   const hash = new Bun.CryptoHasher("sha256");
   await eachSlice(octets, (slice) => hash.update(slice));
   return hash.digest("hex");

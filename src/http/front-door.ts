@@ -64,8 +64,6 @@ export interface Arrival {
   readonly peer: string;
   /** What the client showed in the TLS handshake, when it leads to what is trusted. */
   readonly certificate?: ClientCertificate | undefined;
-  /** Told when a JSON body has been read: from then on the client waits for us. */
-  readonly bodyRead?: (() => void) | undefined;
 }
 
 /** The one way in, whichever listener a request came through. */
@@ -88,11 +86,18 @@ export class FrontDoor {
     };
   }
 
-  /** Answers; never rejects. Synchronous when the handler of a hot row is. */
-  handle(request: Request, arrival: Arrival): Response | Promise<Response> {
+  /**
+   * Answers; never rejects. Synchronous when the handler of a hot row is. `bodyRead` is told when a JSON body has been
+   * read: from then on the client waits for us.
+   */
+  handle(
+    request: Request,
+    arrival: Arrival,
+    bodyRead: () => void = nothing,
+  ): Response | Promise<Response> {
     this.#running++;
     this.#deps.observer.began();
-    const exchange = this.#open(request, arrival);
+    const exchange = this.#open(request, arrival, bodyRead);
     const hot = this.#draining ? undefined : hotMatch(request.method, exchange.path);
     const handler = hot === undefined ? undefined : this.#deps.handlers[hot.operation];
     if (hot !== undefined && typeof handler === "function") {
@@ -131,7 +136,7 @@ export class FrontDoor {
     clearTimeout(timer);
   }
 
-  #open(request: Request, arrival: Arrival): Exchange {
+  #open(request: Request, arrival: Arrival, bodyRead: () => void): Exchange {
     const { path, query } = splitUrl(request.url);
     const { headers } = request;
     const { side, secure, peer, certificate } = arrival;
@@ -148,7 +153,7 @@ export class FrontDoor {
       begun: performance.now(),
       route: unmatched,
       subject: "",
-      bodyRead: arrival.bodyRead ?? nothing,
+      bodyRead,
     };
   }
 

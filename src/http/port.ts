@@ -31,7 +31,7 @@ export interface PortOptions extends TimeLimits {
   readonly readsOn?: boolean;
   readonly tls: { readonly material: TlsMaterial; readonly minVersion: "1.2" | "1.3" } | undefined;
   /** What is known of a request beside its octets, by the address of the socket's peer; undefined for a stranger. */
-  readonly arrival: (peer: Bun.SocketAddress | null) => Omit<Arrival, "bodyRead"> | undefined;
+  readonly arrival: (peer: Bun.SocketAddress | null) => Arrival | undefined;
 }
 
 /** Opens the port; throws when it is taken. Strangers are answered nothing but that. */
@@ -47,8 +47,7 @@ export function openPort(front: FrontDoor, options: PortOptions): Server {
     fetch: (request, server) => {
       const arrival = options.arrival(server.requestIP(request));
       if (arrival === undefined) return new Response(null, stranger);
-      const bodyRead = limited(request, server, options);
-      const answer = front.handle(request, { ...arrival, bodyRead });
+      const answer = front.handle(request, arrival, limited(request, server, options));
       if (options.readsOn !== true) return answer;
       return answer instanceof Promise ? answer.then(keptOpen) : keptOpen(answer);
     },

@@ -115,7 +115,6 @@ function uncacheable({ der, retryAfter }: OcspAnswer): DerAnswer {
   const status = retryAfter === undefined ? 200 : 503;
   // The DOM types want an ArrayBuffer of its own; Bun sends any view of octets.
   const response = new Response(der as Uint8Array<ArrayBuffer>, { status, headers: unkept });
-  response.headers.set("content-length", String(der.byteLength));
   if (retryAfter !== undefined) {
     response.headers.set("retry-after", String(Math.max(1, Math.ceil(retryAfter))));
   }

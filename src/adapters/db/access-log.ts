@@ -43,8 +43,7 @@ export class AccessLog {
     }
     this.#rows.push(storable(row));
     if (this.#rows.length >= batchRows && !this.#busy) this.#write();
-    this.#timer ??= setTimeout(() => this.#write(), lagMilliseconds);
-    this.#timer.unref();
+    this.#timer ??= setTimeout(() => this.#write(), lagMilliseconds).unref();
   }
 
   /** Deletes the rows before `before`, a bounded number to a unit, so that no other unit waits long. */

@@ -96,7 +96,7 @@ export class SignerClient implements Keys {
     return readHeldKey(await this.#call({ operation: "find", key }));
   }
 
-  async sign(ticket: Parameters<Keys["sign"]>[0], message: Octets): Promise<Uint8Array> {
+  sign(ticket: Parameters<Keys["sign"]>[0], message: Octets): Promise<Uint8Array> {
     const parts = [this.#head(ticket.key, ticket.algorithm), ...piecesIn(message)];
     // SLH-DSA takes seconds, many on a busy machine; a limit meant for the others would end a healthy signer.
     const slow = ticket.algorithm.startsWith("slh-dsa-");

@@ -1,4 +1,4 @@
-/** Counts HTTP requests at the one seam they all pass, the CRL downloads among them, and OCSP answers. */
+/** Counts what comes by the hundred thousand: HTTP requests at the one seam they all pass, OCSP answers, key operations. */
 
 import { type OperationName, operations, routeOf, routesOf } from "#operations";
 
@@ -48,6 +48,37 @@ export function ocspCounter(metrics: Metrics): (status: string) => void {
     else if (status === "malformedRequest") series.malformed.value++;
     else series.error.value++;
   };
+}
+
+/** Counts operations of keys, by whether they succeeded, with their duration in seconds. */
+export function keyOperationCounter(
+  metrics: Metrics,
+): (operation: KeyOperation, succeeded: boolean, seconds: number) => void {
+  const known = new Map<KeyOperation, KeySeries>();
+  const seriesOfKeys = (operation: KeyOperation): KeySeries => {
+    const fresh = {
+      success: metrics.series("pki_hsm_operations_total", { operation, result: "success" }),
+      error: metrics.series("pki_hsm_operations_total", { operation, result: "error" }),
+      duration: metrics.series("pki_hsm_operation_duration_seconds", { operation }),
+    };
+    known.set(operation, fresh);
+    return fresh;
+  };
+  return (operation, succeeded, seconds) => {
+    const series = known.get(operation) ?? seriesOfKeys(operation);
+    series.duration.observe(seconds);
+    if (succeeded) series.success.value++;
+    else series.error.value++;
+  };
+}
+
+type KeyOperation = LabelsOf<"pki_hsm_operations_total">["operation"];
+
+/** The series of one operation. */
+interface KeySeries {
+  readonly success: Series;
+  readonly error: Series;
+  readonly duration: Series;
 }
 
 /** The series of one route and method. */

@@ -51,11 +51,14 @@ export class IssuerIndex {
     });
   }
 
-  /** The lineage a CA id belongs to; undefined for an id no CA has. */
-  async lineage(id: CaId): Promise<Lineage | undefined> {
+  /** The lineage a CA id belongs to, at once when it is known; undefined for an id no CA has. */
+  lineage(id: CaId): Lineage | undefined | Promise<Lineage | undefined> {
     const known = this.#lineages.get(id);
     // A CA that waited for its certificate when it was first asked about may have it now.
-    if (known?.member(id) !== undefined) return known;
+    return known?.member(id) === undefined ? this.#read(id, known) : known;
+  }
+
+  async #read(id: CaId, known: Lineage | undefined): Promise<Lineage | undefined> {
     const ca = await this.#cas.byId(id);
     if (ca === undefined) return undefined;
     const lineage = known ?? new Lineage(ca.lineage);
@@ -66,12 +69,14 @@ export class IssuerIndex {
     return lineage;
   }
 
-  /** The member a certID names. A rollover may have added it just now, so an absent one is looked for again. */
-  async member(lineage: Lineage, certId: CertId): Promise<Issuer | undefined> {
+  /**
+   * The member a certID names, at once when it is known. A rollover may have added it just now, so an absent one is
+   * looked for again.
+   */
+  member(lineage: Lineage, certId: CertId): Issuer | undefined | Promise<Issuer | undefined> {
     const known = lineage.find(certId);
     if (known !== undefined || certId.hash === undefined) return known;
-    await lineage.load(this.#cas);
-    return lineage.find(certId);
+    return lineage.load(this.#cas).then(() => lineage.find(certId));
   }
 
   #forget(id: CaId): void {

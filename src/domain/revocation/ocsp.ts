@@ -220,17 +220,21 @@ export class Ocsp {
   }
 
   /** From memory while nothing has changed since it was read: answers with a nonce are new, what they say is not. */
-  async #standing(caId: CaId, serial: Serial, sequence: number): Promise<Standing> {
-    const { store, clock, settings } = this.#deps;
-    const key = `${caId}${serial}`;
-    const known = this.#standings.get(key);
-    const now = clock.now();
+  #standing(caId: CaId, serial: Serial, sequence: number): Standing | Promise<Standing> {
+    const known = this.#standings.get(`${caId}${serial}`);
+    const now = this.#deps.clock.now();
     if (known?.sequence === sequence && now < known.keepUntil) return known.standing;
+    return this.#readStanding(caId, serial, sequence);
+  }
+
+  async #readStanding(caId: CaId, serial: Serial, sequence: number): Promise<Standing> {
+    const { store, clock, settings } = this.#deps;
+    const now = clock.now();
     const standing = await store.read.revocations.standing(caId, serial);
     // A serial nobody knows may be issued at any moment, which no sequence tells.
     if (standing.status !== "unknown") {
       const keepUntil = addSeconds(now, settings.cacheSeconds);
-      this.#standings.set(key, { standing, sequence, keepUntil });
+      this.#standings.set(`${caId}${serial}`, { standing, sequence, keepUntil });
     }
     return standing;
   }

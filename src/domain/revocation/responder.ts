@@ -90,11 +90,24 @@ export class Responders {
 
   /**
    * The signer for answers about this CA key, valid now and not revoked at `sequence`; made when there is none.
-   * Refuses `key_unavailable` when it cannot be had: answers are never signed by the CA key instead (RSP-3).
+   * Refuses `key_unavailable` when it cannot be had: answers are never signed by the CA key instead (RSP-3). At once
+   * where that is known already.
    */
-  async signer(issuer: Issuer, sequence: number): Promise<OcspSigner> {
+  signer(issuer: Issuer, sequence: number): OcspSigner | Promise<OcspSigner> {
     const signer = this.#signers.get(issuer.ca.id);
-    if (signer !== undefined && (await this.usable(signer, sequence))) return signer;
+    const usable = signer !== undefined && this.usable(signer, sequence);
+    return usable === true && signer !== undefined
+      ? signer
+      : this.#signerAnew(issuer, sequence, signer, usable);
+  }
+
+  async #signerAnew(
+    issuer: Issuer,
+    sequence: number,
+    signer: OcspSigner | undefined,
+    usable: boolean | Promise<boolean>,
+  ): Promise<OcspSigner> {
+    if ((await usable) && signer !== undefined) return signer;
     const opening = this.#opening.get(issuer.ca.id);
     if (opening !== undefined) return await opening;
     const fresh = this.#open(issuer);
@@ -111,17 +124,20 @@ export class Responders {
 
   /**
    * True while answers by this signer may be given out: begun, which one made under a wrong clock may not have, not
-   * expired, and not revoked as of `sequence`.
+   * expired, and not revoked as of `sequence`. At once where that has been looked up.
    */
-  async usable(signer: Voucher, sequence: number): Promise<boolean> {
+  usable(signer: Voucher, sequence: number): boolean | Promise<boolean> {
     const now = this.#deps.clock.now();
     if (signer.notAfter <= now || (signer.notBefore ?? now) > now) return false;
-    const name = nameOf(signer);
-    if (signer.serial === undefined || this.#checkedAt.get(name) === sequence) return true;
-    const { revocations } = this.#deps.store.read;
-    const standing = await revocations.standing(signer.caId, signer.serial);
+    const { caId, serial } = signer;
+    if (serial === undefined || this.#checkedAt.get(nameOf(signer)) === sequence) return true;
+    return this.#isGood(caId, serial, sequence);
+  }
+
+  async #isGood(caId: CaId, serial: Serial, sequence: number): Promise<boolean> {
+    const standing = await this.#deps.store.read.revocations.standing(caId, serial);
     if (standing.status !== "good") return false;
-    this.#checkedAt.set(name, sequence);
+    this.#checkedAt.set(nameOf({ caId, serial }), sequence);
     return true;
   }
 
@@ -301,7 +317,8 @@ const keyRefOf = ({ keyProvider, keyLabel, keyId }: ResponderRecord): KeyRef => 
   ...{ provider: keyProvider, label: keyLabel, id: keyId },
 });
 
-const nameOf = ({ caId, serial }: Voucher): string => `${caId}/${serial ?? ""}`;
+const nameOf = ({ caId, serial }: Pick<Voucher, "caId" | "serial">): string =>
+  `${caId}/${serial ?? ""}`;
 /** More responders than any instance asks after at a time. */
 const checkedMax = 1024;
 const restSeconds = 5;
