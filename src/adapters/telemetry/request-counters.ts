@@ -19,6 +19,10 @@ export function requestCounters(metrics: Metrics) {
     }
   }
   let inFlight = 0;
+  // Under load one request is like the last, whose series are still at hand.
+  let last:
+    | { readonly method: Method; readonly route: string; readonly series: RouteSeries }
+    | undefined;
   metrics.beforeScrape(() => metrics.set("pki_http_requests_in_flight", {}, inFlight));
   return {
     began(): void {
@@ -26,7 +30,10 @@ export function requestCounters(metrics: Metrics) {
     },
     ended(method: Method, route: string, status: number, seconds: number): void {
       inFlight--;
-      const series = seriesOf(metrics, routes, method, route);
+      if (last?.route !== route || last.method !== method) {
+        last = { method, route, series: seriesOf(metrics, routes, method, route) };
+      }
+      const { series } = last;
       series.duration.observe(seconds);
       answered(metrics, series, method, route, status).value++;
       if (crlRoutes.has(route)) {
