@@ -26,7 +26,8 @@ const why = (
   sans: readonly GeneralName[],
   path: readonly NameConstraints[],
   subject: readonly NameAttribute[] = [],
-) => pathViolations({ subject: encodeName(subject), sans }, path).map((v) => v.why);
+  forServers = false,
+) => pathViolations({ subject: encodeName(subject), sans, forServers }, path).map((v) => v.why);
 const dns = (value: string) => [{ kind: "dns", value }] as const;
 const ip = (value: string) => [{ kind: "ip", value }] as const;
 const email = (value: string) => [{ kind: "email", value }] as const;
@@ -105,6 +106,67 @@ test("a common name that looks like a host name is constrained like one", () => 
   expect(named("Jane Doe")).toEqual([]);
 });
 
+test("every common name is judged, wherever it stands", () => {
+  const path = [permitted({ dns: ["good.example"] })];
+  const subject = ["evil.test", "a.good.example"].map((value) => ({ type: "CN", value }));
+  expect(why([], path, subject)).toEqual(["not permitted"]);
+  expect(why([], path, subject.toReversed())).toEqual(["not permitted"]);
+});
+
+// biome-ignore format: the table is read by column.
+const disguises: readonly [commonName: string, dns: NameViolation["why"][], ip: NameViolation["why"][]][] = [
+  ["evil.test.",             ["not permitted"], []],
+  [" evil.test",             ["not permitted"], []],
+  ["\u00a0evil.test\u200b",  ["not permitted"], []],
+  ["evil。test",             ["not permitted"], []],
+  ["ｅvil.test",             ["not permitted"], []],
+  ["localhost",              ["not permitted"], []],
+  ["*.test",                 ["not permitted"], []],
+  ["evil.test\0.good.example", ["not decidable"], ["not decidable"]],
+  ["127.1",                  ["not decidable"], ["not decidable"]],
+  ["a.0x7f000001",           ["not decidable"], ["not decidable"]],
+  ["8.8.8.8.",               [],                ["not permitted"]],
+  ["[2001:db8::1]",          [],                ["not permitted"]],
+  ["intranet",               [],                []],
+];
+
+for (const [commonName, byDns, byIp] of disguises) {
+  test(`a common name spelled ${JSON.stringify(commonName)} is the host it stands for`, () => {
+    const subject = [{ type: "CN", value: commonName }];
+    expect(why([], [permitted({ dns: ["good.example"] })], subject)).toEqual(byDns);
+    expect(why([], [permitted({ ip: ["10.0.0.0/8"] })], subject)).toEqual(byIp);
+  });
+}
+
+test("a single label is the host where TLS servers have no other name", () => {
+  const path = [permitted({ dns: ["good.example"] })];
+  const subject = [{ type: "CN", value: "intranet" }];
+  expect(why([], path, subject, true)).toEqual(["not permitted"]);
+  expect(why(dns("a.good.example"), path, subject, true)).toEqual([]);
+  expect(why([], path, [{ type: "CN", value: "2130706433" }], true)).toEqual(["not decidable"]);
+});
+
+test("a DNS name that is an address to some cannot be decided, nor a star within a label", () => {
+  for (const value of ["8.8.8.8", "127.1", "2130706433", "a.0x7f", "w*.good.example"]) {
+    expect(why(dns(value), [permitted({ dns: ["good.example"] })])).toEqual(["not decidable"]);
+    expect(why(dns(value), [excluded({ ip: ["10.0.0.0/8"] })])).toEqual(["not decidable"]);
+  }
+  expect(why(dns("evil.test."), [excluded({ dns: ["evil.test"] })])).toEqual(["excluded"]);
+});
+
+test("a profile's fence on hosts holds for every common name", () => {
+  const names = { ...new ProfileSet().named("server").names, permittedDns: ["good.example"] };
+  const found = (...values: readonly string[]) => {
+    const subject = encodeName(values.map((value) => ({ type: "CN", value })));
+    return profileViolations({ subject, sans: [], forServers: true }, names).length;
+  };
+  expect(found("a.good.example")).toBe(0);
+  expect(found("evil.test", "a.good.example")).toBe(1);
+  for (const alone of ["localhost", "intranet", "127.1", "evil.test\0.good.example"]) {
+    expect({ alone, found: found(alone) }).toEqual({ alone, found: 1 });
+  }
+});
+
 test("an e-mail attribute of the subject is constrained like a SAN", () => {
   const subject = [{ type: "emailAddress", value: "a@evil.test" }];
   expect(why([], [permitted({ email: ["example.com"] })], subject)).toEqual(["not permitted"]);
@@ -125,7 +187,9 @@ test("a profile's own names bind every kind, wildcards and common names too", ()
     ...{ permittedUris: ["spiffe://td/"], permittedEmails: ["example.com"] },
   };
   const names = (sans: readonly GeneralName[]) =>
-    profileViolations({ subject: encodeName([]), sans }, policy).map(({ name }) => name);
+    profileViolations({ subject: encodeName([]), sans, forServers: true }, policy).map(
+      ({ name }) => name,
+    );
   const inside = [
     dns("a.example.com"),
     ip("10.0.0.1"),
