@@ -4,6 +4,7 @@ import { endsInNumber } from "#core/x509/addresses.ts";
 import type { GeneralName } from "#core/x509/general-names.ts";
 import { type NameConstraints, parseCidr, type Subtrees } from "#core/x509/name-constraints.ts";
 import { type Name, nameText, parseName } from "#core/x509/names.ts";
+import { dnsHost, hasDotSegments, parseUri } from "#core/x509/uris.ts";
 
 import { hostIn, onlyHostIn } from "./host-names.ts";
 import type { Profile } from "./profile.ts";
@@ -87,7 +88,7 @@ export function profileViolations(
       return permittedEmails?.some((domain) => emailWithin(subject.text, domain)) ?? true;
     }
     if (subject.kind === "uri") {
-      return permittedUris?.some((prefix) => subject.text.startsWith(prefix)) ?? true;
+      return permittedUris?.some((prefix) => uriBegins(subject.text, prefix)) ?? true;
     }
     return true;
   };
@@ -201,13 +202,27 @@ function emailWithin(mailbox: string, base: string): boolean {
 
 /** Undefined for a URI without a host name: RFC 5280 has it refused, permitted or excluded. */
 function uriWithin(uri: string, base: string): boolean | undefined {
-  const host = URL.parse(uri)?.hostname.toLowerCase();
-  if (host === undefined || host === "" || host.startsWith("[") || /^[\d.]+$/.test(host)) {
-    return undefined;
-  }
+  const authority = parseUri(uri)?.authority;
+  const host = authority && dnsHost(authority);
+  if (host === undefined) return undefined;
   const tree = base.toLowerCase();
   if (tree === "") return true;
   return tree.startsWith(".") ? host.endsWith(tree) : host === tree;
+}
+
+/**
+ * True when scheme and authority are those of the prefix, part by part, and what follows begins as it does; a prefix of a
+ * scheme alone covers all of the scheme. A path that leads out again does not begin so.
+ */
+function uriBegins(uri: string, prefix: string): boolean {
+  const name = parseUri(uri);
+  if (name === undefined || hasDotSegments(name)) return false;
+  if (/^[A-Za-z][A-Za-z0-9+.-]*:$/.test(prefix)) return `${name.scheme}:` === prefix.toLowerCase();
+  const base = parseUri(prefix);
+  if (base === undefined || base.scheme !== name.scheme) return false;
+  const [a, b] = [name.authority, base.authority];
+  const sameAuthority = a?.host === b?.host && a?.port === b?.port && a?.userinfo === b?.userinfo;
+  return sameAuthority && name.rest.startsWith(base.rest);
 }
 
 /** True when the constraint's attributes are the first ones of the name (§7.1: without case, blanks folded). */

@@ -68,6 +68,58 @@ const cases: readonly [readonly GeneralName[], NameConstraints, NameViolation["w
   [uri("https://example.com/"), excluded({ uri: ["example.com"] }),       ["excluded"]],
 ];
 
+test("a URI that is read in different ways cannot be decided", () => {
+  const spellings = [
+    "https://evil.test\\@ex.test/",
+    "http://ex.test\\@victim.test/",
+    "spiffe://ex%2etest/a",
+    "https://ex.test./",
+    "https:ex.test",
+    "https:///ex.test",
+    "https://127.1/",
+  ];
+  for (const spelling of spellings) {
+    expect(why(uri(spelling), [permitted({ uri: ["ex.test"] })])).toEqual(["not decidable"]);
+    expect(why(uri(spelling), [excluded({ uri: ["victim.test"] })])).toEqual(["not decidable"]);
+  }
+  expect(why(uri("https://ex.test@evil.test/"), [permitted({ uri: ["ex.test"] })])).toEqual([
+    "not permitted",
+  ]);
+});
+
+test("a profile's URIs are permitted by scheme, authority and the beginning of the path", () => {
+  const allows = (prefix: string, name: string) => {
+    const names = { ...new ProfileSet().named("server").names, permittedUris: [prefix] };
+    const asked = { subject: encodeName([]), sans: uri(name), forServers: false };
+    return profileViolations(asked, names).length === 0;
+  };
+  // biome-ignore format: the table is read by column.
+  const table: readonly [prefix: string, name: string, allowed: boolean][] = [
+    ["https://good.example",      "https://good.example/",            true],
+    ["https://good.example",      "HTTPS://Good.Example/a",           true],
+    ["https://good.example",      "https://good.example@evil.com/",   false],
+    ["https://good.example",      "https://good.example.evil.com/",   false],
+    ["https://good.example",      "https://good.example:8443/",       false],
+    ["https://good.example",      "http://good.example/",             false],
+    ["https://good.example",      "https://user@good.example/",       false],
+    ["https://good.example:8443", "https://good.example:8443/",       true],
+    ["https://good.example/a/",   "https://good.example/a/b",         true],
+    ["https://good.example/a/",   "https://good.example/A/b",         false],
+    ["https://good.example/a/",   "https://good.example/a/../b",      false],
+    ["https://good.example/a/",   "https://good.example/a/%2e%2e/b",  false],
+    ["spiffe://td/ns/",           "spiffe://td/ns/web",               true],
+    ["spiffe://td/ns/",           "spiffe://td.evil/ns/web",          false],
+    ["spiffe:",                   "spiffe://td/ns/web",               true],
+    ["spiffe:",                   "https://td/",                      false],
+    ["urn:example:",              "urn:example:1",                    true],
+    ["urn:example:",              "urn:other:1",                      false],
+    ["https://good.example",      "https:good.example",               false],
+  ];
+  for (const [prefix, name, allowed] of table) {
+    expect({ prefix, name, allowed: allows(prefix, name) }).toEqual({ prefix, name, allowed });
+  }
+});
+
 for (const [names, constraints, expected] of cases) {
   const side = Object.values(constraints.permitted).flat().length > 0 ? "permitted" : "excluded";
   const trees = Object.values(constraints[side]).flat();

@@ -4,6 +4,7 @@ import { oids } from "#core/asn1/oids.ts";
 import { tags } from "#core/asn1/tags.ts";
 import { endsInNumber, isALabel } from "#core/x509/addresses.ts";
 import { hasControls } from "#core/x509/names.ts";
+import { parseUri } from "#core/x509/uris.ts";
 import { hostIn } from "#core/policy/host-names.ts";
 
 import type { EncodedAttribute, Linted } from "./linted.ts";
@@ -69,10 +70,7 @@ function dnsIdn({ names }: Linted) {
 }
 
 function uriSyntax({ names }: Linted) {
-  const wrong = names.find(
-    ({ kind, value }) =>
-      kind === "uri" && !(/^[a-z][a-z0-9+.-]*:[\x21-\x7e]+$/i.test(value) && URL.canParse(value)),
-  );
+  const wrong = names.find(({ kind, value }) => kind === "uri" && parseUri(value) === undefined);
   return wrong === undefined ? undefined : `${wrong.value}: not an absolute URI`;
 }
 
