@@ -53,7 +53,7 @@ function profileFaultsOf(setting: ProfileSetting, path: string): readonly Fault[
   return [...faults, ...usageFaults(setting, path), ...lintFaults(setting, path)];
 }
 
-/** Without usages a certificate is good for everything; the same one twice is a slip, by whichever name. */
+/** Without extended key usages a certificate is good for everything; the same one twice is a slip, by whichever name. */
 function usageFaults(setting: ProfileSetting, path: string): readonly Fault[] {
   const { key_usages, ext_key_usages } = setting;
   const words: Readonly<Record<string, string | undefined>> = extendedKeyUsages;
@@ -63,10 +63,9 @@ function usageFaults(setting: ProfileSetting, path: string): readonly Fault[] {
     "policies.oids": setting.policies.oids,
   };
   const faults: Fault[] = [];
-  for (const key of ["key_usages", "ext_key_usages"] as const) {
-    if (setting[key].length > 0) continue;
+  if (ext_key_usages.length === 0) {
     const sentence = "Must be set, or its certificates would be good for every purpose.";
-    faults.push(fault(`${path}.${key}`, sentence));
+    faults.push(fault(`${path}.ext_key_usages`, sentence));
   }
   for (const [key, values] of Object.entries(lists)) {
     const again = values.findIndex((value, at) => values.indexOf(value) < at);

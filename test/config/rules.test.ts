@@ -99,7 +99,6 @@ const refusals = [
   ["V-13", `profiles: [{ name: a, ${usages}, caa: { mode: enforce } }]`, "profiles[0].caa.mode: Needs caa.identifier, or an identifier of the profile."],
   ["V-13", `profiles: [{ name: a, ${usages}, default_validity_days: 2, max_validity: 1d }]`, "profiles[0].default_validity_days: Must not be longer than the longest validity."],
   ["V-13", "profiles: [{ name: a, key_usages: [digitalSignature] }]", "profiles[0].ext_key_usages: Must be set, or its certificates would be good for every purpose."],
-  ["V-13", "profiles: [{ name: a, ext_key_usages: [serverAuth] }]", "profiles[0].key_usages: Must be set, or its certificates would be good for every purpose."],
   ["V-13", only("key_usages: [digitalSignature, keyCertSign]"), "profiles[0].key_usages[1]: Must be one of digitalSignature, nonRepudiation, keyEncipherment, dataEncipherment, keyAgreement, encipherOnly, decipherOnly."],
   ["V-13", only("key_usages: [cRLSign]"), "profiles[0].key_usages[0]: Must be one of digitalSignature, nonRepudiation, keyEncipherment, dataEncipherment, keyAgreement, encipherOnly, decipherOnly."],
   ["V-13", only("key_usages: [digitalSignature, digitalSignature]"), "profiles[0].key_usages[1]: Stands there before."],
