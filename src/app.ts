@@ -48,6 +48,7 @@ import { rpcDoor } from "#app/rpc.ts";
 import { type Running, type Schedules, startRunning } from "#app/running.ts";
 import { preflightRunning } from "#app/preflight/running.ts";
 import { countEnvelope, openSealing, type Sealing } from "#app/sealing.ts";
+import { useProxy } from "#app/proxy.ts";
 import { openSecrets } from "#app/secrets.ts";
 import { keyRoles, keySettings, nameServers, rateSettings, storeOptions } from "#app/settings.ts";
 
@@ -99,6 +100,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     closing.push(() => directory.release());
     const metrics = new Metrics();
     const secrets = openSecrets(config);
+    await useProxy(config, secrets);
     const address = await storeOptions(config, options.migrate ?? false, secrets);
     const unwatched = await openStore(address, {
       ...{ clock: systemClock, random: systemRandom, workerUrl: options.workerUrl },

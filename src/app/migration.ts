@@ -6,12 +6,15 @@ import { openStore } from "#adapters/db/open.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import type { MigrationMode, MigrationReport } from "#cli/command.ts";
 import type { Config } from "#config/schema.ts";
+import { useProxy } from "./proxy.ts";
 import { openSecrets } from "./secrets.ts";
 import { storeOptions } from "./settings.ts";
 
 /** Applies under the lock of the data directory; `status` and `dry-run` change nothing. */
 export async function migrate(config: Config, mode: MigrationMode): Promise<MigrationReport> {
-  const options = await storeOptions(config, true, openSecrets(config));
+  const secrets = openSecrets(config);
+  await useProxy(config, secrets);
+  const options = await storeOptions(config, true, secrets);
   if (mode !== "apply") return report(config, await migrationState(options));
   const directory = holdDirectory(config.data_dir);
   try {
