@@ -143,7 +143,7 @@ function distributionPoints(value: Uint8Array) {
   while (!list.finished) {
     const point = list.enter(tags.sequence);
     const name = point.enterOptional(0xa0)?.enterOptional(0xa0);
-    if (name !== undefined) urls.push(...uris(name));
+    if (name !== undefined) for (const url of uris(name)) urls.push(url);
     if (!point.finished) partial = true;
   }
   return { urls, partial };
@@ -155,7 +155,7 @@ function accessUrls(value: Uint8Array): readonly string[] {
   while (!list.finished) {
     const description = list.enter(tags.sequence);
     description.oid();
-    urls.push(...uris(description));
+    for (const url of uris(description)) urls.push(url);
   }
   return urls;
 }
