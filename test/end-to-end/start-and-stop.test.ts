@@ -1,7 +1,8 @@
 /** The process from start to stop: one per directory, draining, reload, and the command line beside it. */
 
 import { afterAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { X509Certificate } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:tls";
 import { join } from "node:path";
 
@@ -192,6 +193,16 @@ describe("a start with a bad configuration", () => {
       env,
     });
     expect(tls.url).toStartWith("https://");
+  }, 30_000);
+
+  test("the common name of the serving certificate is one of its names", async () => {
+    const own = { common_name: "called.example", dnsnames: ["localhost"], ips: ["127.0.0.1"] };
+    const instance = await start({ config: { server: { tls: { self_issue: own } } } });
+    const chain = readFileSync(join(instance.dataDir, "serving.pem"), "utf8");
+    const [leaf] = chain.split(/(?<=-----END CERTIFICATE-----\n)/);
+    const certificate = new X509Certificate(leaf ?? "");
+    expect(certificate.subject).toBe("CN=called.example");
+    expect(certificate.subjectAltName).toContain("DNS:called.example");
   }, 30_000);
 
   test("a data directory that others may read is refused", async () => {

@@ -319,7 +319,7 @@ export function pathLengthBelow(parent: Issuer, wanted: number | undefined): num
 function refuseForbiddenNames(parent: Issuer, wish: CaWish, subject: Name): void {
   const claimed = wish.nameConstraints;
   const forbidden =
-    pathViolations({ subject, sans: [] }, parent.constraints).length > 0 ||
+    pathViolations({ subject, sans: [], forServers: false }, parent.constraints).length > 0 ||
     (claimed !== undefined && unpermittedSubtrees(claimed, parent.constraints).length > 0);
   if (forbidden) throw refuse("ca_constraint", { reason: "name_constraints" });
 }

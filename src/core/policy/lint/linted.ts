@@ -2,6 +2,7 @@
 
 import { type Cursor, DerError, openSequence } from "#core/asn1/cursor.ts";
 import { oids } from "#core/asn1/oids.ts";
+import { decodeText, isTextTag } from "#core/asn1/strings.ts";
 import { tags } from "#core/asn1/tags.ts";
 import type { Instant } from "#core/time.ts";
 import { type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
@@ -130,7 +131,12 @@ function attributesOf(name: Uint8Array): readonly EncodedAttribute[] {
       const pair = set.enter(tags.sequence);
       const oid = pair.oid();
       const tag = pair.tag ?? 0;
-      attributes.push({ oid, tag, text: utf8.decode(pair.content(tag)) });
+      const content = pair.content(tag);
+      attributes.push({
+        oid,
+        tag,
+        text: isTextTag(tag) ? decodeText(tag, content) : utf8.decode(content),
+      });
     }
   }
   return attributes;
