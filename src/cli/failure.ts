@@ -18,6 +18,11 @@ export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
+/** Nobody reads standard output any more, as behind `| head`: the command ends without a word (exit 1). */
+export class ReaderGone extends Error {
+  override readonly name = "ReaderGone";
+}
+
 /** An error answer of the server, kept whole for `--json`. */
 export class Refusal extends Error {
   override readonly name = "Refusal";
