@@ -41,6 +41,7 @@ import { RateLimits } from "#http/rate-limits.ts";
 import { ocspRefusal } from "#protocols/ocsp-refusal.ts";
 import { type Access, openAccess } from "#app/access.ts";
 import { declareTenants, type Governance, openGovernance } from "#app/governance.ts";
+import { mustBeFounded, mustBeThere, mustHaveDatabase } from "#app/founded.ts";
 import { type FourEyesParts, openFourEyes } from "#app/four-eyes.ts";
 import { type Build, handlersOf } from "#app/handlers.ts";
 import { describe, domainParts, type Parts } from "#app/parts.ts";
@@ -55,6 +56,8 @@ export interface AppOptions {
   readonly config: Config;
   readonly build: Build;
   readonly log: Log;
+  /** True where an instance may begin; without it what is none is refused (`NoInstance`), and nothing is created. */
+  readonly mayFound: boolean;
   /** Shows or keeps the root password made up at the first start (CFG-6). */
   readonly keepRootPassword: (password: string) => void;
   /** The main module, which runs `runThread` when it finds itself in a thread. */
@@ -95,17 +98,24 @@ export async function openApp(options: AppOptions): Promise<App> {
     closing.length = 0;
   };
   try {
-    const directory = holdDirectory(config.data_dir);
-    closing.push(() => directory.release());
-    const metrics = new Metrics();
     const secrets = openSecrets(config);
     const address = await storeOptions(config, options.migrate ?? false, secrets);
+    const place = {
+      config,
+      databaseFile: address.driver === "sqlite" ? address.path : undefined,
+    };
+    if (!options.mayFound) mustBeThere(place);
+    const directory = holdDirectory(config.data_dir);
+    closing.push(() => directory.release());
+    if (!options.mayFound) mustHaveDatabase(place);
+    const metrics = new Metrics();
     const unwatched = await openStore(address, {
       ...{ clock: systemClock, random: systemRandom, workerUrl: options.workerUrl },
       onFault: (sentence, error) => log.write("error", sentence, { error: describe(error) }),
     });
     const store = recordingEffects(unwatched);
     closing.push(() => store.close());
+    if (!options.mayFound) await mustBeFounded(store);
     const limits = limitsOf(config);
     const counts = keyCounts(store, log);
     const opened = await openInstanceKeys({ config, limits, metrics, log, counts, secrets });

@@ -14,6 +14,7 @@ import type { Io } from "#cli/io.ts";
 import type { Config } from "#config/schema.ts";
 import { openApp } from "#app";
 import { migrate } from "./migration.ts";
+import { mustBeSomething } from "./founded.ts";
 import { describe } from "./parts.ts";
 import { inspect } from "#app/preflight/inspect.ts";
 import type { Running } from "./running.ts";
@@ -26,15 +27,19 @@ export function runShell(argv: readonly string[], workerUrl: string): Promise<nu
 }
 
 const depsOf = (workerUrl: string): CliDeps => ({
-  open: async (config) => {
+  open: async (config, mayFound) => {
     const tell = (line: string) => processIo.stderr.write(`${line}\n`);
     const keepRootPassword = passwordKeeper(config, tell);
-    const app = await openApp({ config, build, log: logFor(config, "warn"), keepRootPassword });
+    const log = logFor(config, "warn");
+    const app = await openApp({ config, build, log, mayFound, keepRootPassword });
     return { fetch: (request) => app.fetch(request), close: () => app.close() };
   },
   serve: (request) => serveUntilStopped(request, workerUrl),
   migrate,
-  preflight: (read, env, wish) => inspect(read, env, wish, workerUrl),
+  preflight: async (read, env, wish) => {
+    mustBeSomething(read);
+    return await inspect(read, env, wish, workerUrl);
+  },
   version: {
     ...{ version: build.version, commit: build.commit ?? "", runtime: build.runtime },
     schema_version: newestSchema(),
@@ -67,7 +72,7 @@ async function serve(request: ServeRequest, workerUrl: string, log: ProcessLog):
   };
   const keepRootPassword = passwordKeeper(config, say);
   const { migrate: mayMigrate, read } = request;
-  const ways = { keepRootPassword, workerUrl, migrate: mayMigrate, read };
+  const ways = { mayFound: true, keepRootPassword, workerUrl, migrate: mayMigrate, read };
   const app = await openApp({ config, build, log, ...ways });
   const running = await app.serve({
     cleartext: request.cleartext,

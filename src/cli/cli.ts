@@ -74,7 +74,7 @@ async function perform(
     if (!globals.quiet && !globals.json) io.stderr.write(`${sentence}\n`);
   };
   const client = new Client(
-    () => openReach(globals, io, deps, command.local),
+    () => openReach(globals, io, deps, command),
     globals.wait === undefined
       ? undefined
       : { seconds: secondsOf("--wait", globals.wait), note, sleep: Bun.sleep },
