@@ -3,7 +3,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
-import { holdDirectory } from "#adapters/data-directory.ts";
 import { openStore } from "#adapters/db/open.ts";
 import { DnsResolver } from "#adapters/network/dns.ts";
 import { openKeys } from "#adapters/keys/open.ts";
@@ -41,7 +40,7 @@ import { RateLimits } from "#http/rate-limits.ts";
 import { ocspRefusal } from "#protocols/ocsp-refusal.ts";
 import { type Access, openAccess } from "#app/access.ts";
 import { declareTenants, type Governance, openGovernance } from "#app/governance.ts";
-import { mustBeFounded, mustBeThere, mustHaveDatabase } from "#app/founded.ts";
+import { holdPlace, mustBeFounded } from "#app/founded.ts";
 import { type FourEyesParts, openFourEyes } from "#app/four-eyes.ts";
 import { type Build, handlersOf } from "#app/handlers.ts";
 import { describe, domainParts, type Parts } from "#app/parts.ts";
@@ -100,14 +99,8 @@ export async function openApp(options: AppOptions): Promise<App> {
   try {
     const secrets = openSecrets(config);
     const address = await storeOptions(config, options.migrate ?? false, secrets);
-    const place = {
-      config,
-      databaseFile: address.driver === "sqlite" ? address.path : undefined,
-    };
-    if (!options.mayFound) mustBeThere(place);
-    const directory = holdDirectory(config.data_dir);
+    const directory = holdPlace(options, address);
     closing.push(() => directory.release());
-    if (!options.mayFound) mustHaveDatabase(place);
     const metrics = new Metrics();
     const unwatched = await openStore(address, {
       ...{ clock: systemClock, random: systemRandom, workerUrl: options.workerUrl },
@@ -115,7 +108,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     });
     const store = recordingEffects(unwatched);
     closing.push(() => store.close());
-    if (!options.mayFound) await mustBeFounded(store);
+    await mustBeFounded(store, options.mayFound);
     const limits = limitsOf(config);
     const counts = keyCounts(store, log);
     const opened = await openInstanceKeys({ config, limits, metrics, log, counts, secrets });

@@ -3,26 +3,43 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
+import { type HeldDirectory, holdDirectory } from "#adapters/data-directory.ts";
+import type { StoreOptions } from "#adapters/db/open.ts";
 import { NoInstance } from "#cli/failure.ts";
 import type { Read } from "#config/read.ts";
 import type { Config } from "#config/schema.ts";
 import type { Store } from "#domain/store.ts";
 
-/** What of an instance can be looked at before anything is opened. */
-interface Place {
-  readonly config: Pick<Config, "data_dir">;
-  /** The file of a SQLite database; undefined where the database is a server's. */
-  readonly databaseFile: string | undefined;
+/**
+ * Takes the data directory and its lock. Unless `mayFound`, throws `NoInstance` for a directory that is missing, or holds no
+ * database and no trace of a process that might be making one; then nothing is created.
+ */
+export function holdPlace(
+  { config, mayFound }: { readonly config: Config; readonly mayFound: boolean },
+  address: StoreOptions,
+): HeldDirectory {
+  const { data_dir } = config;
+  if (!mayFound && !existsSync(data_dir)) throw new NoInstance();
+  if (!mayFound && !existsSync(join(data_dir, "lock"))) mustHaveDatabase(address);
+  const directory = holdDirectory(data_dir);
+  try {
+    if (!mayFound) mustHaveDatabase(address);
+    return directory;
+  } catch (error) {
+    directory.release();
+    throw error;
+  }
 }
 
-/**
- * Throws `NoInstance` for a data directory that is missing, or holds no database and no trace of a process that might be
- * making one. Creates nothing.
- */
-export function mustBeThere({ config, databaseFile }: Place): void {
-  const absent = !existsSync(config.data_dir);
-  const bare = databaseFile !== undefined && !existsSync(databaseFile);
-  if (absent || (bare && !existsSync(join(config.data_dir, "lock")))) throw new NoInstance();
+/** Throws `NoInstance` for a SQLite database that is missing. */
+export function mustHaveDatabase(address: StoreOptions): void {
+  if (address.driver === "sqlite" && !existsSync(address.path)) throw new NoInstance();
+}
+
+/** Throws `NoInstance` for a database in which no instance has begun, unless `mayFound`. */
+export async function mustBeFounded(store: Store, mayFound: boolean): Promise<void> {
+  if (mayFound) return;
+  if ((await store.read.instance.value("instance_id")) === undefined) throw new NoInstance();
 }
 
 /**
@@ -32,14 +49,4 @@ export function mustBeThere({ config, databaseFile }: Place): void {
 export function mustBeSomething({ loaded, fileName }: Read): void {
   if (fileName !== undefined || !loaded.ok) return;
   if (!existsSync(loaded.config.data_dir)) throw new NoInstance();
-}
-
-/** Throws `NoInstance` while the database file is missing: for who holds the directory, so that nobody else makes it. */
-export function mustHaveDatabase({ databaseFile }: Pick<Place, "databaseFile">): void {
-  if (databaseFile !== undefined && !existsSync(databaseFile)) throw new NoInstance();
-}
-
-/** Throws `NoInstance` for a database in which no instance has begun. */
-export async function mustBeFounded(store: Store): Promise<void> {
-  if ((await store.read.instance.value("instance_id")) === undefined) throw new NoInstance();
 }

@@ -16,7 +16,7 @@ import { storeOptions } from "./settings.ts";
  */
 export async function migrate(config: Config, mode: MigrationMode): Promise<MigrationReport> {
   const options = await storeOptions(config, true, openSecrets(config));
-  if (options.driver === "sqlite") mustHaveDatabase({ databaseFile: options.path });
+  mustHaveDatabase(options);
   if (mode !== "apply") return report(config, await migrationState(options));
   const directory = holdDirectory(config.data_dir);
   try {
