@@ -40,6 +40,7 @@ import { openMemoryKeys } from "./memory-keys.ts";
 import { type MemoryStore, openMemoryStore } from "./memory-store.ts";
 import { seededRandom, type TestClock, testClock } from "./ports.ts";
 import { keyPair } from "./x509.ts";
+import { ownPerson } from "#core/access/person.ts";
 
 export interface WorldOptions {
   readonly urlBase?: string;
@@ -140,7 +141,7 @@ export type World = ReturnType<typeof issuanceWorld>;
 /** The root account, calling from one address. */
 export const rootOrigin: Origin = {
   principal: {
-    ...{ subject: "root", person: "root", name: "root", isRoot: true, roles: ["admin"] },
+    ...{ subject: "root", person: ownPerson("root"), name: "root", isRoot: true, roles: ["admin"] },
     ...{ tenantRoles: {}, groups: [], mechanism: "basic" },
   },
   ip: "192.0.2.7",

@@ -26,6 +26,7 @@ import { type MemoryKeys, openMemoryKeys } from "./memory-keys.ts";
 import { type MemoryStore, openMemoryStore } from "./memory-store.ts";
 import { noRollover } from "./records.ts";
 import { seededRandom, type TestClock, testClock } from "./ports.ts";
+import { ownPerson } from "#core/access/person.ts";
 
 /** Everything a test of revocation holds in its hands. */
 export interface SmallCa<S extends Store = MemoryStore> extends Revocation {
@@ -122,7 +123,13 @@ export async function smallCaOn<S extends Store>(
 /** root, from nowhere. */
 export const rootOrigin: Origin = {
   principal: {
-    ...{ subject: "root", person: "root", isRoot: true, roles: ["admin"], tenantRoles: {} },
+    ...{
+      subject: "root",
+      person: ownPerson("root"),
+      isRoot: true,
+      roles: ["admin"],
+      tenantRoles: {},
+    },
     ...{ groups: [], mechanism: "basic" },
   },
   ip: "192.0.2.1",
