@@ -6,7 +6,7 @@ import { httpLogClient } from "#adapters/network/ct-log.ts";
 import { element, integer, oid, sequence, setOf } from "#core/asn1/der.ts";
 import { oids } from "#core/asn1/oids.ts";
 import { encodePem } from "#core/asn1/pem.ts";
-import { defaultTenant } from "#core/ids.ts";
+import { type CaId, defaultTenant } from "#core/ids.ts";
 import { DrawnSerial } from "#core/policy/drawn-serial.ts";
 import type { KeyFacts } from "#core/policy/key-quality.ts";
 import type { Profile } from "#core/policy/profile.ts";
@@ -71,7 +71,7 @@ export function issuanceWorld(options: WorldOptions = {}) {
   const keys = openMemoryKeys();
   const clock = testClock();
   const random = options.random ?? seededRandom();
-  const { urlBase } = options;
+  const { urlBase, provider = "software" } = options;
   const settings = {
     ...{ backdateSeconds: 300, skiMethod: "rfc7093" as const },
     ...{ maxNames: options.maxNames ?? 100, maxCertValidityDays: options.maxCertValidityDays ?? 0 },
@@ -101,13 +101,11 @@ export function issuanceWorld(options: WorldOptions = {}) {
     refuseWhileBehind: () => clockWatch.refuseWhileBehind(),
     weakKeys: () => options.weakKeys ?? new Set(),
   });
-  const shared = { store, keys, clock, random, signers, ceremony, profiles, settings };
-  const authorities = new Authorities({
-    ...shared,
-    provider: options.provider ?? "software",
-    urlBase,
-  });
-  const external = new ExternalAuthorities({ ...shared, provider: options.provider ?? "software" });
+  const activation: Activation = { run: async () => {} };
+  const activated = (ca: CaId) => activation.run(ca);
+  const shared = { store, keys, clock, random, signers, ceremony, profiles, settings, activated };
+  const authorities = new Authorities({ ...shared, provider, urlBase });
+  const external = new ExternalAuthorities({ ...shared, provider });
   const issuance = new Issuance({ ...shared, approvable: options.approvable ?? false });
   const serving = new Serving({ ...shared, authorities });
   /** As a reload does. */
@@ -116,6 +114,7 @@ export function issuanceWorld(options: WorldOptions = {}) {
   };
   return {
     ...shared,
+    activation,
     clockWatch,
     authorities,
     external,
@@ -124,6 +123,11 @@ export function issuanceWorld(options: WorldOptions = {}) {
     setProfiles,
     transparency,
   };
+}
+
+/** What follows when a CA has become active; nothing, until a test wires it. */
+interface Activation {
+  run: (ca: CaId) => Promise<void>;
 }
 
 const watchOf = (store: Store, clock: TestClock) =>

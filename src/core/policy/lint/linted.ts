@@ -64,6 +64,7 @@ export interface Linted extends LintContext {
   readonly authorityKeyId: Uint8Array | undefined;
   readonly names: readonly GeneralName[];
   readonly policies: readonly LintedPolicy[];
+  /** Of a responder only what it does not repeat of its CA's name, which was judged when the CA was certified. */
   readonly subject: readonly EncodedAttribute[];
   /** CDP, OCSP and caIssuers addresses. */
   readonly urls: readonly string[];
@@ -97,7 +98,7 @@ export function layOpen(der: Uint8Array, context: LintContext): Linted {
     authorityKeyId: read(oids.authorityKeyIdentifier, parseAuthorityKeyIdentifier),
     names: read(oids.subjectAltName, parseGeneralNames)?.names ?? [],
     policies: read(oids.certificatePolicies, readPolicies) ?? [],
-    subject: attributesOf(certificate.subject.der),
+    subject: ownAttributes(certificate.subject.der, context),
     urls: [...(points?.urls ?? []), ...(read(oids.authorityInfoAccess, accessUrls) ?? [])],
     partialDistributionPoint: points?.partial ?? false,
     publicKey: parsePublicKey(certificate.spki),
@@ -120,6 +121,16 @@ function outline(tbs: Uint8Array) {
   cursor.element(tags.sequence);
   const hasUniqueIdentifiers = !cursor.finished && cursor.tag !== extensionsTag;
   return { innerAlgorithm, timeTags, hasUniqueIdentifiers };
+}
+
+function ownAttributes(subject: Uint8Array, { kind, issuer }: LintContext) {
+  const attributes = attributesOf(subject);
+  if (kind !== "responder") return attributes;
+  const repeated = attributesOf(issuer.subject);
+  return attributes.filter(
+    ({ oid, tag, text }) =>
+      !repeated.some((one) => one.oid === oid && one.tag === tag && one.text === text),
+  );
 }
 
 function attributesOf(name: Uint8Array): readonly EncodedAttribute[] {
