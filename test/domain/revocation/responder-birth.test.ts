@@ -204,7 +204,9 @@ test("no constraints a CA can be within keep its responder from having a name th
       const bound = permitted.filter((base) => base.every(({ type }) => type !== "CN"));
       const constraints = [only({ dirNames: bound.map((base) => directory(...base)) })];
       const given = responderSubject({ subject: subject.der, constraints });
-      expect(pathViolations({ subject: given, sans: [] }, constraints)).toEqual([]);
+      expect(pathViolations({ subject: given, sans: [], forServers: false }, constraints)).toEqual(
+        [],
+      );
       expect(given.attributes.filter(({ type }) => type === "CN")).toHaveLength(1);
     }),
   );
