@@ -12,6 +12,7 @@ import type { CrlKind } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
 import type { FrontDoor } from "#http/front-door.ts";
 import { Listeners } from "#http/listener.ts";
+import type { LoopWatch } from "#http/loop-watch.ts";
 import type { TlsMaterial } from "#http/port.ts";
 import { schedule } from "#jobs/jobs.ts";
 import { JobWatch } from "#jobs/job-watch.ts";
@@ -41,6 +42,8 @@ export interface RunningDeps {
   readonly fourEyes: Pick<FourEyesParts, "approvals" | "executions">;
   readonly clock: Clock;
   readonly log: Log;
+  /** Notices what holds the thread that serves requests. */
+  readonly watch: Pick<LoopWatch, "start">;
   readonly cleartext: boolean;
   /** Digest of the effective configuration, secrets excluded (CFG-8). */
   readonly digest: string;
@@ -73,6 +76,7 @@ class Server implements Running {
   #config: Config;
   #listeners: Listeners | undefined;
   #shown: string | undefined;
+  #endWatch: (() => void) | undefined;
   /** The CAs clients are asked for certificates of, PEM each. */
   #authorities: readonly string[] | undefined;
 
@@ -150,6 +154,7 @@ class Server implements Running {
       requestTimeoutSeconds: server.request_timeout_seconds,
     });
     await this.#record("config.load", { digest: this.#deps.digest });
+    this.#endWatch = this.#deps.watch.start();
     this.#scheduler.start();
     // Lists made under another crl.shards or base_url do not wait for their turn (CRL-10, CRL-11).
     this.#scheduler.trigger("crl.renew");
@@ -181,6 +186,7 @@ class Server implements Running {
 
   async stop(): Promise<void> {
     await this.#listeners?.close(this.#config.server.shutdown_timeout_seconds * 1000);
+    this.#endWatch?.();
     // What has not come to its end by now goes on at the next start.
     this.#deps.parts.revocation.bulk.halt();
     await this.#scheduler.stop();
