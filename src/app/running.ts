@@ -147,6 +147,7 @@ class Server implements Running {
       ...{ host: server.host, port: server.port, tls, insecureAllowed: cleartext },
       tlsMinVersion: server.tls.min_version,
       clientAuthorities: this.#authorities,
+      privateDirectory: config.data_dir,
       publicHttp: server.public_http.enabled ? splitAddress(server.public_http.address) : undefined,
       adminSocket: server.admin_socket.enabled ? server.admin_socket.path : undefined,
       idleTimeoutSeconds: server.idle_timeout_seconds,
