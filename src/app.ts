@@ -3,7 +3,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
-import { holdDirectory } from "#adapters/data-directory.ts";
 import { openStore } from "#adapters/db/open.ts";
 import { DnsResolver } from "#adapters/network/dns.ts";
 import { openKeys } from "#adapters/keys/open.ts";
@@ -41,6 +40,7 @@ import { RateLimits } from "#http/rate-limits.ts";
 import { ocspRefusal } from "#protocols/ocsp-refusal.ts";
 import { type Access, openAccess } from "#app/access.ts";
 import { declareTenants, type Governance, openGovernance } from "#app/governance.ts";
+import { holdPlace, mustBeFounded } from "#app/founded.ts";
 import { type FourEyesParts, openFourEyes } from "#app/four-eyes.ts";
 import { type Build, handlersOf } from "#app/handlers.ts";
 import { describe, domainParts, type Parts } from "#app/parts.ts";
@@ -48,6 +48,7 @@ import { rpcDoor } from "#app/rpc.ts";
 import { type Running, type Schedules, startRunning } from "#app/running.ts";
 import { preflightRunning } from "#app/preflight/running.ts";
 import { countEnvelope, openSealing, type Sealing } from "#app/sealing.ts";
+import { useProxy } from "#app/proxy.ts";
 import { openSecrets } from "#app/secrets.ts";
 import { keyRoles, keySettings, nameServers, rateSettings, storeOptions } from "#app/settings.ts";
 
@@ -55,6 +56,8 @@ export interface AppOptions {
   readonly config: Config;
   readonly build: Build;
   readonly log: Log;
+  /** True where an instance may begin; without it what is none is refused (`NoInstance`), and nothing is created. */
+  readonly mayFound: boolean;
   /** Shows or keeps the root password made up at the first start (CFG-6). */
   readonly keepRootPassword: (password: string) => void;
   /** The main module, which runs `runThread` when it finds itself in a thread. */
@@ -95,17 +98,19 @@ export async function openApp(options: AppOptions): Promise<App> {
     closing.length = 0;
   };
   try {
-    const directory = holdDirectory(config.data_dir);
+    const secrets = openSecrets(config);
+    await useProxy(config, secrets);
+    const address = await storeOptions(config, options.migrate ?? false, secrets);
+    const directory = holdPlace(options, address);
     closing.push(() => directory.release());
     const metrics = new Metrics();
-    const secrets = openSecrets(config);
-    const address = await storeOptions(config, options.migrate ?? false, secrets);
     const unwatched = await openStore(address, {
       ...{ clock: systemClock, random: systemRandom, workerUrl: options.workerUrl },
       onFault: (sentence, error) => log.write("error", sentence, { error: describe(error) }),
     });
     const store = recordingEffects(unwatched);
     closing.push(() => store.close());
+    await mustBeFounded(store, options.mayFound);
     const limits = limitsOf(config);
     const counts = keyCounts(store, log);
     const opened = await openInstanceKeys({ config, limits, metrics, log, counts, secrets });

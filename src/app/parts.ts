@@ -6,6 +6,7 @@ import type { SecretSources } from "#adapters/secrets/sources.ts";
 import type { Config } from "#config/schema.ts";
 import { profileOf } from "#config/sections/issuance.ts";
 import { thresholdOf } from "#core/approvals/classes.ts";
+import type { CaId } from "#core/ids.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
 import { Authorities } from "#domain/authorities/create.ts";
 import { CrossSigning } from "#domain/authorities/cross-sign.ts";
@@ -95,7 +96,9 @@ export function domainParts(ground: Ground, wake: (kind: CrlKind) => void): Part
     promises: transparency.promises,
     refuseWhileBehind: () => ground.clockWatch.refuseWhileBehind(),
   });
-  const makers = { store, keys, clock, random, settings, provider: keyRoles(config).ca };
+  const activated = (ca: CaId) => revocation.responders.ensure(ca);
+  const provider = keyRoles(config).ca;
+  const makers = { store, keys, clock, random, settings, provider, activated };
   const authorities = new Authorities({ ...makers, signers, ceremony, urlBase });
   const approvable = thresholdOf(approvalSettings(config), "cert.issue") > 0;
   const common = { store, clock, signers, ceremony, profiles, settings, approvable };

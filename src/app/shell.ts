@@ -14,9 +14,11 @@ import type { Io } from "#cli/io.ts";
 import type { Config } from "#config/schema.ts";
 import { openApp } from "#app";
 import { migrate } from "./migration.ts";
+import { mustBeSomething } from "./founded.ts";
 import { describe } from "./parts.ts";
 import { inspect } from "#app/preflight/inspect.ts";
 import type { Running } from "./running.ts";
+import { standardError, standardOutput } from "./standard-output.ts";
 import { build } from "./version.ts";
 
 /** Runs one command line of this process and gives its exit code; `workerUrl` is the main module, for threads. */
@@ -25,15 +27,19 @@ export function runShell(argv: readonly string[], workerUrl: string): Promise<nu
 }
 
 const depsOf = (workerUrl: string): CliDeps => ({
-  open: async (config) => {
+  open: async (config, mayFound) => {
     const tell = (line: string) => processIo.stderr.write(`${line}\n`);
     const keepRootPassword = passwordKeeper(config, tell);
-    const app = await openApp({ config, build, log: logFor(config, "warn"), keepRootPassword });
+    const log = logFor(config, "warn");
+    const app = await openApp({ config, build, log, mayFound, keepRootPassword });
     return { fetch: (request) => app.fetch(request), close: () => app.close() };
   },
   serve: (request) => serveUntilStopped(request, workerUrl),
   migrate,
-  preflight: (read, env, wish) => inspect(read, env, wish, workerUrl),
+  preflight: async (read, env, wish) => {
+    mustBeSomething(read);
+    return await inspect(read, env, wish, workerUrl);
+  },
   version: {
     ...{ version: build.version, commit: build.commit ?? "", runtime: build.runtime },
     schema_version: newestSchema(),
@@ -41,15 +47,32 @@ const depsOf = (workerUrl: string): CliDeps => ({
   osUser: osUser(),
 });
 
-/** Serves until SIGTERM or SIGINT; a second signal exits at once (PRC-2). */
+/** Serves until SIGTERM or SIGINT; a second signal exits at once (PRC-2). However it ends, the log has gone out. */
 async function serveUntilStopped(request: ServeRequest, workerUrl: string): Promise<number> {
+  const log = logFor(request.config, request.config.log.level);
+  try {
+    await serve(request, workerUrl, log);
+    return 0;
+  } finally {
+    log.flush();
+  }
+}
+
+async function serve(request: ServeRequest, workerUrl: string, log: ProcessLog): Promise<void> {
   const { config } = request;
-  const log = logFor(config, config.log.level);
   const warn = (warning: string) => log.write("warn", "config_warning", { warning });
   request.warnings.forEach(warn);
-  const keepRootPassword = passwordKeeper(config, (line) => console.log(line));
+  // A server whose standard output is gone still serves, and says in its log that it is.
+  const say = (line: string) => {
+    try {
+      standardOutput.write(`${line}\n`);
+    } catch (error) {
+      log.write("warn", "output_lost", { error: describe(error) });
+    }
+  };
+  const keepRootPassword = passwordKeeper(config, say);
   const { migrate: mayMigrate, read } = request;
-  const ways = { keepRootPassword, workerUrl, migrate: mayMigrate, read };
+  const ways = { mayFound: true, keepRootPassword, workerUrl, migrate: mayMigrate, read };
   const app = await openApp({ config, build, log, ...ways });
   const running = await app.serve({
     cleartext: request.cleartext,
@@ -61,25 +84,22 @@ async function serveUntilStopped(request: ServeRequest, workerUrl: string): Prom
       return again.config;
     },
   });
-  announce(running, config);
+  announce(running, config, say);
   log.write("info", "ready", {
     ...{ url: running.url, public_url: running.publicUrl, data_dir: config.data_dir },
     ...{ version: build.version, config_digest: request.digest, config_file: request.fileName },
   });
-  await untilStopped(running, (error) => log.write("error", "crash", { error: describe(error) }));
+  await untilStopped(running, log);
   log.write("info", "stopping");
   await running.stop();
   await app.close();
   log.write("info", "stopped");
-  log.flush();
-  return 0;
 }
 
 /** On a terminal: where the console is. */
-function announce(running: Running, config: Config): void {
-  if (!process.stdout.isTTY) return;
-  console.log(`\n  console        ${running.url}/console/`);
-  console.log(`  data directory ${config.data_dir}\n`);
+function announce(running: Running, config: Config, say: (line: string) => void): void {
+  if (!standardOutput.isTerminal) return;
+  say(`\n  console        ${running.url}/console/\n  data directory ${config.data_dir}\n`);
 }
 
 /**
@@ -89,7 +109,7 @@ function announce(running: Running, config: Config): void {
 function passwordKeeper(config: Config, tell: (line: string) => void): (password: string) => void {
   const { username } = config.root_user;
   return (password) => {
-    if (process.stdout.isTTY && process.stderr.isTTY) {
+    if (standardOutput.isTerminal && standardError.isTerminal) {
       tell(`password of ${username}: ${password}   (shown once)`);
       return;
     }
@@ -99,11 +119,15 @@ function passwordKeeper(config: Config, tell: (line: string) => void): (password
   };
 }
 
-function untilStopped(running: Running, onCrash: (error: unknown) => void): Promise<void> {
+function untilStopped(running: Running, log: ProcessLog): Promise<void> {
   return new Promise((resolve) => {
     let asked = false;
+    const onCrash = (error: unknown) => log.write("error", "crash", { error: describe(error) });
     const stop = () => {
-      if (asked) process.exit(130);
+      if (asked) {
+        log.flush();
+        process.exit(130);
+      }
       asked = true;
       resolve();
     };
@@ -119,22 +143,16 @@ function untilStopped(running: Running, onCrash: (error: unknown) => void): Prom
 function logFor({ log }: Config, level: Config["log"]["level"]): ProcessLog {
   return new ProcessLog({
     ...{ level, clock: systemClock, write: new StandardError().write },
-    format: process.stderr.isTTY ? "text" : log.format,
+    format: standardError.isTerminal ? "text" : log.format,
   });
 }
 
 const processIo: Io = {
-  stdout: {
-    write: (text) => void process.stdout.write(text),
-    isTerminal: process.stdout.isTTY === true,
-  },
-  stderr: {
-    write: (text) => void process.stderr.write(text),
-    isTerminal: process.stderr.isTTY === true,
-  },
+  stdout: standardOutput,
+  stderr: standardError,
   env: process.env,
   stdin: () => Bun.stdin.bytes(),
-  ask: process.stdin.isTTY && process.stderr.isTTY ? askAtTerminal : undefined,
+  ask: process.stdin.isTTY && standardError.isTerminal ? askAtTerminal : undefined,
 };
 
 /** One line of the person at the terminal; what is printed for people goes to stderr. */

@@ -85,8 +85,14 @@ export const tenantArg = value("Tenant, by id or slug.", "tenant");
 
 /** Flags every command takes. */
 export const globalArgs = {
-  config: value("Configuration file.", "file"),
-  "data-dir": value("Data directory of the instance.", "dir"),
+  config: value(
+    "Configuration file; else PKID_CONFIG, ./pkid.yaml, <data dir>/pkid.yaml, /etc/pkid/pkid.yaml.",
+    "file",
+  ),
+  "data-dir": value(
+    "Data directory of the instance; else PKID_DATA_DIR, the configuration, ./pkid-data.",
+    "dir",
+  ),
   url: value("Base address of a remote server; else PKID_URL, else this machine.", "url"),
   token: value("API token for the remote server, - reads it from stdin; else PKID_TOKEN.", "token"),
   "client-cert": value(

@@ -9,7 +9,7 @@ import { Client } from "./client.ts";
 import { type CliDeps, type Command, commandTree, type Invocation, type Noun } from "./command.ts";
 import { nouns } from "./commands.ts";
 import { confirmed } from "./confirm.ts";
-import { Failure, Refusal, UsageError } from "./failure.ts";
+import { Failure, ReaderGone, Refusal, UsageError } from "./failure.ts";
 import { commandHelp, nounHelp, rootHelp } from "./help.ts";
 import type { Io } from "./io.ts";
 import { canonical, checkComplete, pieces, readLine } from "./line.ts";
@@ -74,7 +74,7 @@ async function perform(
     if (!globals.quiet && !globals.json) io.stderr.write(`${sentence}\n`);
   };
   const client = new Client(
-    () => openReach(globals, io, deps, command.local),
+    () => openReach(globals, io, deps, command),
     globals.wait === undefined
       ? undefined
       : { seconds: secondsOf("--wait", globals.wait), note, sleep: Bun.sleep },
@@ -128,6 +128,7 @@ function version(rest: readonly string[], io: Io, deps: CliDeps): number {
 
 /** Renders how a command failed; anything that is neither refusal, failure nor usage is a bug and shows its message only. */
 function report(error: unknown, io: Io, json: boolean): number {
+  if (error instanceof ReaderGone) return 1;
   if (error instanceof Refusal) {
     io.stderr.write(json ? `${JSON.stringify(error.body)}\n` : refusalText(error));
     return 1;

@@ -6,6 +6,7 @@ import { Failure } from "./failure.ts";
 
 /** One output; a terminal may be given colour, a pipe never. */
 export interface Output {
+  /** Returns when everything is written. What keeps standard output from being written ends the command. */
   write(content: string | Uint8Array): void;
   readonly isTerminal: boolean;
 }

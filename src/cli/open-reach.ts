@@ -1,28 +1,34 @@
 /** Chooses the way a command runs from flags, environment and what is running here. */
 
+import { resolve } from "node:path";
+
 import { WrongValue } from "#core/shape.ts";
 import { span } from "#config/kinds.ts";
 import { faultLine, type Loaded } from "#config/load.ts";
-import { type Read, readConfig } from "#config/read.ts";
+import { configPlaces, type Read, readConfig } from "#config/read.ts";
 import { insecureHttpAllowed } from "#config/environment.ts";
 import { configDigest } from "#config/show.ts";
 
 import { clientIdentity } from "./client-identity.ts";
-import type { CliDeps, ServeRequest } from "./command.ts";
-import { Failure, UsageError } from "./failure.ts";
+import type { CliDeps, Command, ServeRequest } from "./command.ts";
+import { Failure, NoInstance, UsageError } from "./failure.ts";
 import type { Globals } from "./args.ts";
 import { type Io, readTextArgument } from "./io.ts";
 import { processReach, type Reach, remoteReach, socketReach } from "./reach.ts";
 
-/** Opens the way: remote with `--url` or PKID_URL unless the command is local, else the socket, else this process. */
+/**
+ * Opens the way: remote with `--url` or PKID_URL, else the socket, else this process. A command that is `local` refuses
+ * PKID_URL unless this machine's instance is named; only one that `founds` may make an instance where there is none.
+ */
 export async function openReach(
   globals: Globals,
   io: Io,
   deps: CliDeps,
-  localOnly: boolean,
+  command: Pick<Command, "local" | "founds">,
 ): Promise<Reach> {
   const timeoutMs = secondsOf("--timeout", globals.timeout) * 1000;
-  const url = globals.url ?? (localOnly ? undefined : io.env.PKID_URL);
+  if (command.local) refuseElsewhere(globals, io);
+  const url = globals.url ?? (command.local ? undefined : urlOf(io));
   if (url !== undefined) {
     const credential = await credentialOf(checkedUrl(url), globals, io);
     return remoteReach({ url, ...credential, caFile: globals["ca-file"], timeoutMs });
@@ -30,10 +36,48 @@ export async function openReach(
   if (showsCertificate(globals)) {
     throw new UsageError("--client-cert is for a remote server; name it with --url.");
   }
-  const { config } = loadedConfig(globals, io);
+  const { config, fileName } = loadedConfig(globals, io);
   const running = await socketReach(config, timeoutMs);
-  return running ?? (await processReach(() => deps.open(config), deps.osUser));
+  if (running !== undefined) return running;
+  try {
+    return await processReach(() => deps.open(config, command.founds), deps.osUser);
+  } catch (error) {
+    if (!(error instanceof NoInstance)) throw error;
+    throw noInstance(globals, io, { dataDir: config.data_dir, fileName });
+  }
 }
+
+/** Refuses PKID_URL for a command of this machine, unless flags or environment say which instance of it is meant. */
+export function refuseElsewhere(globals: Globals, io: Io): void {
+  const url = urlOf(io);
+  if (url === undefined) return;
+  const { PKID_CONFIG, PKID_DATA_DIR } = io.env;
+  const named = [globals.config, globals["data-dir"], PKID_CONFIG, PKID_DATA_DIR];
+  if (named.some((one) => one !== undefined)) return;
+  throw new UsageError(
+    `This command runs on this machine only, and PKID_URL is ${url}. Leave it out, or name the instance of this machine with --config or --data-dir.`,
+  );
+}
+
+/** The refusal of a command where there is no instance: what was looked for, and what makes one. */
+export function noInstance(
+  globals: Globals,
+  io: Io,
+  { dataDir, fileName }: { readonly dataDir: string; readonly fileName: string | undefined },
+): Failure {
+  const data_dir = resolve(dataDir);
+  const flags = globals["data-dir"] === undefined ? {} : { data_dir: globals["data-dir"] };
+  const places = configPlaces({ env: io.env, flags });
+  const read =
+    fileName === undefined
+      ? `No configuration file was found (${places.join(", ")}).`
+      : `The configuration is ${resolve(fileName)}.`;
+  const sentence = `There is no instance in ${data_dir}. ${read} Name one with --config, --data-dir or --url; pkid serve, init and quickstart make one.`;
+  const config = fileName === undefined ? {} : { config_path: resolve(fileName) };
+  return new Failure(sentence, "no_instance", { data_dir, ...config });
+}
+
+const urlOf = ({ env }: Io): string | undefined => (env.PKID_URL === "" ? undefined : env.PKID_URL);
 
 /** The configuration of this machine as flags and environment choose it; fails with every fault, one line each. */
 export function loadedConfig(

@@ -1,12 +1,21 @@
 /** The process from start to stop: one per directory, draining, reload, and the command line beside it. */
 
 import { afterAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { X509Certificate } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:tls";
 import { join } from "node:path";
 
 import { command, createChain } from "#test/support/first-certificate.ts";
-import { failedStart, Instance, newHome, runCli, writeConfig } from "#test/support/instance.ts";
+import { ran } from "#test/support/child.ts";
+import {
+  binary,
+  failedStart,
+  Instance,
+  newHome,
+  runCli,
+  writeConfig,
+} from "#test/support/instance.ts";
 import { newCsr, openssl } from "#test/support/relying-party.ts";
 
 const instances: Instance[] = [];
@@ -68,18 +77,46 @@ describe("one process per data directory", () => {
 
   test("a command works without a server, through the same gates, and leaves its event", async () => {
     const home = privateHome();
-    writeConfig(home, {});
+    await (await Instance.start({ home })).stop();
     const root = ["ca", "init-root", "--label", "offline", "--cn", "Offline Root", "--json"];
-    const made = await runCli(home, root);
-    expect(made.code).toBe(0);
+    expect((await runCli(home, root)).code).toBe(0);
     const again = await runCli(home, root);
     expect([again.code, again.stdout]).toEqual([1, ""]);
     expect(JSON.parse(again.stderr)).toMatchObject({ code: "already_exists" });
     const events = await runCli(home, ["audit", "list", "--json"]);
-    const actions = JSON.parse(events.stdout).items.map(
-      (event: { action: string }) => event.action,
+    // The server that founded the instance made the CA of its own certificate, as itself.
+    const made = JSON.parse(events.stdout).items.filter(
+      (event: { action: string; actor: string }) =>
+        event.action === "ca.init_root" && event.actor.startsWith("local:"),
     );
-    expect(actions.filter((action: string) => action === "ca.init_root")).toHaveLength(1);
+    expect(made).toHaveLength(1);
+  }, 30_000);
+
+  test("a command founds nothing where there is no instance, and leaves no trace", async () => {
+    const home = privateHome();
+    const folder = join(home, "data");
+    const commands = [
+      ["ca", "list"],
+      ["crl", "publish", "--ca", "a"],
+      ["audit", "verify"],
+      ["migrate"],
+    ];
+    for (const args of commands) {
+      const bare = await ran([binary, ...args], { cwd: home, env: { HOME: home } });
+      expect([bare.code, bare.stdout]).toEqual([1, ""]);
+      expect(bare.stderr).toContain(`There is no instance in ${join(home, "pkid-data")}.`);
+    }
+    expect((await ran([binary, "preflight"], { cwd: home, env: { HOME: home } })).code).toBe(2);
+    expect(readdirSync(home)).toEqual([]);
+    writeConfig(home, {});
+    // As `init` leaves it, and as an unmounted volume would be.
+    mkdirSync(folder, { mode: 0o700 });
+    for (const args of commands) {
+      const empty = await runCli(home, [...args, "--json"]);
+      expect(empty.code).toBe(1);
+      expect(JSON.parse(empty.stderr)).toMatchObject({ code: "no_instance", data_dir: folder });
+    }
+    expect(readdirSync(folder)).toEqual([]);
   }, 30_000);
 
   test("a lock held by something that answers no socket stops a command, which names it", async () => {
@@ -192,6 +229,16 @@ describe("a start with a bad configuration", () => {
       env,
     });
     expect(tls.url).toStartWith("https://");
+  }, 30_000);
+
+  test("the common name of the serving certificate is one of its names", async () => {
+    const own = { common_name: "called.example", dnsnames: ["localhost"], ips: ["127.0.0.1"] };
+    const instance = await start({ config: { server: { tls: { self_issue: own } } } });
+    const chain = readFileSync(join(instance.dataDir, "serving.pem"), "utf8");
+    const [leaf] = chain.split(/(?<=-----END CERTIFICATE-----\n)/);
+    const certificate = new X509Certificate(leaf ?? "");
+    expect(certificate.subject).toBe("CN=called.example");
+    expect(certificate.subjectAltName).toContain("DNS:called.example");
   }, 30_000);
 
   test("a data directory that others may read is refused", async () => {

@@ -13,6 +13,7 @@ import { scratchDirectory } from "#test/support/openssl.ts";
 import { startStub, type StubServer } from "#test/support/stub-server.ts";
 import { connected, heard, spoken } from "#test/support/tls-client.ts";
 import { servingMaterialFor } from "#test/support/serving-pair.ts";
+import { personNamed } from "#test/support/people.ts";
 
 const outside = OutsideCa.root("Outside");
 const issuing = outside.below("Issuing");
@@ -35,7 +36,13 @@ const byCertificate: Authenticate = async ({ certificate }) => {
   const subject = sha256Hex(der);
   return {
     principal: {
-      ...{ subject, person: subject, isRoot: false, roles: ["admin"], tenantRoles: {} },
+      ...{
+        subject,
+        person: personNamed(subject),
+        isRoot: false,
+        roles: ["admin"],
+        tenantRoles: {},
+      },
       ...{ groups: [], mechanism: "mtls" },
     },
   };

@@ -33,15 +33,17 @@ import { rootOrigin } from "./issuance.ts";
 import { openMemoryStore } from "./memory-store.ts";
 import { tenant } from "./records.ts";
 import { revokingWorld } from "./revoking-world.ts";
+import { personNamed } from "./people.ts";
+import { localPerson } from "#core/access/person.ts";
 
 export type FourEyesWorld = Awaited<ReturnType<typeof fourEyesWorld>>;
 
 /** People; Bob has two names and one address. */
 export const alice = somebody("alice", ["admin"]);
-export const bob = somebody("bob", ["admin"], { person: "bob <b@x.test>" });
-export const robert = somebody("robert", ["admin"], { person: "robert <b@x.test>" });
+export const bob = somebody("bob", ["admin"], { person: personNamed("bob", "b@x.test") });
+export const robert = somebody("robert", ["admin"], { person: personNamed("robert", "b@x.test") });
 export const carol = somebody("carol", ["admin"]);
-export const shell = somebody("local:ops", ["admin"], { person: "local", mechanism: "local" });
+export const shell = somebody("local:ops", ["admin"], { person: localPerson, mechanism: "local" });
 
 /** One approval besides the maker everywhere, unless told otherwise. */
 export async function fourEyesWorld(

@@ -11,8 +11,8 @@ import { openRevocation } from "#domain/revocation/open.ts";
 import { issuanceWorld, type WorldOptions } from "./issuance.ts";
 import { revocationDefaults } from "./small-ca.ts";
 
-/** Both halves, wired as the application wires them. */
-export function revokingWorld(options: WorldOptions = {}) {
+/** Both halves, wired as the application wires them; with `activating` a new CA gets its responder at once, as there. */
+export function revokingWorld(options: WorldOptions & { readonly activating?: boolean } = {}) {
   const world = issuanceWorld(options);
   const { store, keys, clock, random } = world;
   const { shards = 0, urlBase } = options;
@@ -24,6 +24,7 @@ export function revokingWorld(options: WorldOptions = {}) {
     signCertificate: (wish) => certifyResponder(world, wish),
     onFailure: (_what, error) => failures.push(error),
   });
+  if (options.activating) world.activation.run = (ca) => revocation.responders.ensure(ca);
   const ocsp = async (ca: CaRecord, serial: Serial) => {
     const certificate = parseCertificate(ca.certificate ?? new Uint8Array(0));
     const issuer = { issuerName: certificate.subject.der, issuerSpki: certificate.spki };

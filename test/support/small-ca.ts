@@ -1,6 +1,7 @@
 /** A CA in memory with real keys and certificates, enough of one for what revocation has to publish. */
 
 import { caId, defaultTenant, type Serial, serialFromBytes } from "#core/ids.ts";
+import { responderSubject } from "#core/policy/responder-subject.ts";
 import { addSeconds, type Instant, instant } from "#core/time.ts";
 import { defaultSignature, type KeyType } from "#core/x509/algorithms.ts";
 import { assembleSigned, encodeTbsCertificate } from "#core/x509/certificate.ts";
@@ -26,6 +27,7 @@ import { type MemoryKeys, openMemoryKeys } from "./memory-keys.ts";
 import { type MemoryStore, openMemoryStore } from "./memory-store.ts";
 import { noRollover } from "./records.ts";
 import { seededRandom, type TestClock, testClock } from "./ports.ts";
+import { ownPerson } from "#core/access/person.ts";
 
 /** Everything a test of revocation holds in its hands. */
 export interface SmallCa<S extends Store = MemoryStore> extends Revocation {
@@ -122,7 +124,13 @@ export async function smallCaOn<S extends Store>(
 /** root, from nowhere. */
 export const rootOrigin: Origin = {
   principal: {
-    ...{ subject: "root", person: "root", isRoot: true, roles: ["admin"], tenantRoles: {} },
+    ...{
+      subject: "root",
+      person: ownPerson("root"),
+      isRoot: true,
+      roles: ["admin"],
+      tenantRoles: {},
+    },
     ...{ groups: [], mechanism: "basic" },
   },
   ip: "192.0.2.1",
@@ -190,9 +198,10 @@ function memoryCeremony(
   uuid: () => string,
 ) {
   return async (wanted: ResponderWish): Promise<void> => {
-    const { ca, subject, spki, notBefore, notAfter, extensions } = wanted;
+    const { ca, spki, notBefore, notAfter, extensions } = wanted;
     const [serial, opId, algorithm] = [drawSerial(), uuid(), defaultSignature(ca.keyType)];
     const issuer = encodeName([{ type: "CN", value: ca.subject.slice(3) }]).der;
+    const subject = responderSubject({ subject: issuer, constraints: [] });
     const fields = { serial, issuer, subject: subject.der, spki, notBefore, notAfter, extensions };
     const message = encodeTbsCertificate({ ...fields, signature: algorithm });
     const intent: SigningIntent = {

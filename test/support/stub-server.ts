@@ -15,6 +15,7 @@ import { Cookies } from "#http/cookies.ts";
 import { FrontDoor, type FrontDoorDeps } from "#http/front-door.ts";
 import { Listeners, type ListenerOptions } from "#http/listener.ts";
 import type { Handlers, PublicHandler } from "#http/public.ts";
+import { personNamed } from "./people.ts";
 
 /** A running stub with everything it was told and said. */
 export interface StubServer {
@@ -111,7 +112,14 @@ const stubAuthenticate: Authenticate = async ({ authorization, localUser }) => {
 
 const principal = (subject: string, mechanism: Principal["mechanism"]) => ({
   principal: {
-    ...{ subject, person: subject, isRoot: false, roles: ["admin"], tenantRoles: {}, groups: [] },
+    ...{
+      subject,
+      person: personNamed(subject),
+      isRoot: false,
+      roles: ["admin"],
+      tenantRoles: {},
+      groups: [],
+    },
     mechanism,
   } satisfies Principal,
 });

@@ -30,7 +30,10 @@ export const init = command({
     };
     writeConfiguration(args.out, preset, args.force);
     const written = { config: resolve(args.out), data_dir: preset.data_dir };
-    print(written, `Wrote ${args.out}; check it with: pkid config check --config ${args.out}\n`);
+    print(
+      written,
+      `Wrote ${args.out}; check it with: pkid config check --config ${args.out}\nThe instance begins with: pkid serve --config ${args.out}\n`,
+    );
   },
 });
 

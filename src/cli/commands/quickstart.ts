@@ -15,7 +15,7 @@ import { readTextArgument, writeFile } from "#cli/io.ts";
 import { newRequest } from "#cli/new-request.ts";
 import { issuerFrom } from "#cli/issuer-certificate.ts";
 import { verifies } from "#core/x509/ocsp-verdict.ts";
-import { loadedConfig, readHere, serveRequest } from "#cli/open-reach.ts";
+import { loadedConfig, readHere, refuseElsewhere, serveRequest } from "#cli/open-reach.ts";
 import { type Row, rowsAt, textAt } from "#cli/rows.ts";
 import { writeConfiguration } from "./init.ts";
 import { checkStatus } from "./ocsp.ts";
@@ -31,9 +31,11 @@ const args = {
 export const quickstart = command({
   summary: "Configure, create root and issuing CA, issue and check one certificate, then serve.",
   local: true,
+  founds: true,
   args,
   run: async (invocation) => {
     const { args, globals, io, deps, client, note, print } = invocation;
+    refuseElsewhere(globals, io);
     // 1. A configuration, unless there is one.
     ensureConfiguration(invocation);
     // 2. Root and issuing CA, unless an earlier run made them.

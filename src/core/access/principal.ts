@@ -1,14 +1,15 @@
 /** Who is asking, and what that person may do where. */
 
 import type { CaId, TenantId } from "#core/ids.ts";
+import { ownPerson, type Person } from "./person.ts";
 import { type Capability, type GrantRole, gives, type Role } from "./roles.ts";
 
 /** The authenticated identity bound to a request. */
 export interface Principal {
   /** `root`, `token:<id>`, `local:<os user>`, `system:<job>`, or the subject of a directory. */
   readonly subject: string;
-  /** Four-eyes compares persons by `samePerson`, never subjects: a token acts as the person who created it. */
-  readonly person: string;
+  /** Four-eyes compares people and never subjects: a token acts as the person who created it. */
+  readonly person: Person;
   readonly name?: string;
   readonly email?: string;
   readonly emailVerified?: boolean;
@@ -83,33 +84,11 @@ export function effectiveRoles(principal: Principal, tenant: TenantId | undefine
   return [...new Set<string>([...roles, ...inTenant, ...grantRoles])].join(",");
 }
 
-/**
- * The person behind a subject. A verified e-mail address goes with it, because two subjects with one address are one
- * person (HTTP contract §2.1); the text is kept with tokens and requests and compared by `samePerson` alone.
- */
-export function personOf(subject: string, verifiedEmail?: string): string {
-  return verifiedEmail === undefined ? subject : `${subject} <${verifiedEmail.toLowerCase()}>`;
-}
-
-/** True when both texts stand for one person: by subject or by verified address. */
-export function samePerson(one: string, other: string): boolean {
-  const [subject, email] = personParts(one);
-  const [otherSubject, otherEmail] = personParts(other);
-  return subject === otherSubject || (email !== undefined && email === otherEmail);
-}
-
-/**
- * True for subjects that mean something inside pkid; whoever vouches for outsiders may not hand them out, or a directory
- * entry could act as root or as somebody's token.
- */
-export const reservedSubject = (subject: string): boolean =>
-  /^(root|anonymous|(token|local|system|acme|est|scep|cmp):.*)$/is.test(subject);
-
 /** The actor pkid itself is when the clock calls, e.g. `system:crl`. */
 export function systemPrincipal(job: string): Principal {
   return {
     subject: `system:${job}`,
-    person: `system:${job}`,
+    person: ownPerson(`system:${job}`),
     isRoot: false,
     roles: ["admin"],
     tenantRoles: {},
@@ -120,10 +99,4 @@ export function systemPrincipal(job: string): Principal {
 
 function holdsPlatformWide(principal: Principal, capability: Capability): boolean {
   return principal.isRoot || principal.roles.some((role) => gives(role, capability, "platform"));
-}
-
-/** The subject, and the verified address where there is one; for finding in a store what `samePerson` then compares. */
-export function personParts(person: string): readonly [subject: string, email: string | undefined] {
-  const [, subject, email] = /^(.*) <([^<>\s]+)>$/s.exec(person) ?? [];
-  return subject === undefined ? [person, undefined] : [subject, email];
 }

@@ -1,16 +1,19 @@
 /** Name constraints along a whole path (RFC 5280 §4.2.1.10), and the name policy of a profile in the same terms. */
 
-import { parseIpAddress } from "#core/x509/addresses.ts";
+import { endsInNumber } from "#core/x509/addresses.ts";
 import type { GeneralName } from "#core/x509/general-names.ts";
 import { type NameConstraints, parseCidr, type Subtrees } from "#core/x509/name-constraints.ts";
-import { commonName, type Name, nameText, parseName } from "#core/x509/names.ts";
+import { type Name, nameText, parseName } from "#core/x509/names.ts";
+import { dnsHost, hasDotSegments, parseUri } from "#core/x509/uris.ts";
 
-import { looksLikeHostName } from "./names.ts";
+import { hostIn, onlyHostIn } from "./host-names.ts";
 import type { Profile } from "./profile.ts";
 
 export interface ConstrainedNames {
   readonly subject: Name;
   readonly sans: readonly GeneralName[];
+  /** True for a leaf that TLS servers may use; without other names its common name is the host, dotted or not. */
+  readonly forServers: boolean;
 }
 
 /** One name that a path or a profile does not allow. */
@@ -71,6 +74,9 @@ export function profileViolations(
 ): readonly NameViolation[] {
   const { permittedDns, permittedIps, permittedEmails, permittedUris, allowWildcards } = policy;
   const within = (subject: Constrained): boolean => {
+    if (subject.kind === "unclear") {
+      return permittedDns === undefined && permittedIps === undefined;
+    }
     if (subject.kind === "dns") {
       if (subject.text.startsWith("*.") && !allowWildcards) return false;
       return permittedDns?.some((suffix) => dnsWithin(subject.text, suffix)) ?? true;
@@ -82,7 +88,7 @@ export function profileViolations(
       return permittedEmails?.some((domain) => emailWithin(subject.text, domain)) ?? true;
     }
     if (subject.kind === "uri") {
-      return permittedUris?.some((prefix) => subject.text.startsWith(prefix)) ?? true;
+      return permittedUris?.some((prefix) => uriBegins(subject.text, prefix)) ?? true;
     }
     return true;
   };
@@ -93,22 +99,31 @@ export function profileViolations(
 
 type Constrained =
   | { readonly kind: "dns" | "ip" | "email" | "uri"; readonly text: string }
+  /** A host or an address, but nobody knows which. */
+  | { readonly kind: "unclear"; readonly text: string }
   | { readonly kind: "dirName"; readonly text: string; readonly name: Name };
 
-/** SANs, a common name that looks like a host name, e-mail attributes of the subject, and the subject itself. */
-function constrainedNames({ subject, sans }: ConstrainedNames): readonly Constrained[] {
-  const out: Constrained[] = sans.map(({ kind, value }) => ({ kind, text: value }));
-  const common = commonName(subject);
-  if (common !== "" && looksLikeHostName(common)) {
-    out.push({ kind: "dns", text: common.toLowerCase().replace(/\.$/, "") });
-  } else if (parseIpAddress(common) !== undefined) {
-    out.push({ kind: "ip", text: common });
-  }
+/** SANs, every common name that reads as a host, e-mail attributes of the subject, and the subject itself. */
+function constrainedNames(names: ConstrainedNames): readonly Constrained[] {
+  const { subject, sans, forServers } = names;
+  const hasHosts = sans.some(({ kind }) => kind === "dns" || kind === "ip");
+  const reading = forServers && !hasHosts ? onlyHostIn : hostIn;
+  const out: Constrained[] = sans.map(constrainedName);
   for (const { type, value } of subject.attributes) {
     if (type === "emailAddress") out.push({ kind: "email", text: value });
+    const host = type === "CN" ? reading(value) : undefined;
+    if (host !== undefined) out.push(host);
   }
   if (subject.attributes.length > 0) out.push({ kind: "dirName", text: "subject", name: subject });
   return out;
+}
+
+function constrainedName({ kind, value }: GeneralName): Constrained {
+  if (kind !== "dns") return { kind, text: value };
+  // A final dot means the same host; an asterisk anywhere but alone in front means what only some software expects.
+  const text = value.toLowerCase().replace(/\.$/, "");
+  const decidable = !endsInNumber(text) && !text.replace(/^\*\./, "").includes("*");
+  return { kind: decidable ? "dns" : "unclear", text };
 }
 
 function judge(
@@ -134,6 +149,8 @@ function matches(
       return trees.dns.map((base) =>
         side === "permitted" ? dnsWithin(subject.text, base) : dnsTouches(subject.text, base),
       );
+    case "unclear":
+      return [...trees.dns, ...trees.ip].map(() => undefined);
     case "ip":
       return trees.ip.map((range) =>
         parseCidr(range) === undefined ? undefined : rangeWithin(subject.text, range),
@@ -185,13 +202,27 @@ function emailWithin(mailbox: string, base: string): boolean {
 
 /** Undefined for a URI without a host name: RFC 5280 has it refused, permitted or excluded. */
 function uriWithin(uri: string, base: string): boolean | undefined {
-  const host = URL.parse(uri)?.hostname.toLowerCase();
-  if (host === undefined || host === "" || host.startsWith("[") || /^[\d.]+$/.test(host)) {
-    return undefined;
-  }
+  const authority = parseUri(uri)?.authority;
+  const host = authority && dnsHost(authority);
+  if (host === undefined) return undefined;
   const tree = base.toLowerCase();
   if (tree === "") return true;
   return tree.startsWith(".") ? host.endsWith(tree) : host === tree;
+}
+
+/**
+ * True when scheme and authority are those of the prefix, part by part, and what follows begins as it does; a prefix of a
+ * scheme alone covers all of the scheme. A path that leads out again does not begin so.
+ */
+function uriBegins(uri: string, prefix: string): boolean {
+  const name = parseUri(uri);
+  if (name === undefined || hasDotSegments(name)) return false;
+  if (/^[A-Za-z][A-Za-z0-9+.-]*:$/.test(prefix)) return `${name.scheme}:` === prefix.toLowerCase();
+  const base = parseUri(prefix);
+  if (base === undefined || base.scheme !== name.scheme) return false;
+  const [a, b] = [name.authority, base.authority];
+  const sameAuthority = a?.host === b?.host && a?.port === b?.port && a?.userinfo === b?.userinfo;
+  return sameAuthority && name.rest.startsWith(base.rest);
 }
 
 /** True when the constraint's attributes are the first ones of the name (§7.1: without case, blanks folded). */

@@ -79,7 +79,7 @@ export const preflightChecks = {
     "attributes in the provider", "CA key held in software", "extractable or not sensitive",
     "Create a successor with `ca rotate` on the HSM.", "store", "keys"),
   "keys.ocsp_delegate": row(
-    "responder key and certificate of each CA", "not created yet; past half life", "expired or mismatch",
+    "responder key and certificate of each CA", "not created yet; past half life", "could not be created, expired or mismatch",
     "The leader renews it; check the CA key.", "store", "keys"),
   "keys.kek": row(
     "every version that seals or opens", "a retiring version older than 30 days", "a version cannot be opened",

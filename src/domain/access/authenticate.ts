@@ -1,5 +1,6 @@
 /** Turns what a request presents into a principal, by the mechanisms of the HTTP contract §2.1 in their order. */
 
+import { localPerson } from "#core/access/person.ts";
 import type { Principal } from "#core/access/principal.ts";
 import { refuse } from "#core/problems.ts";
 import type { ClientCheck } from "./client-certificates.ts";
@@ -157,7 +158,7 @@ function clientCertificate({ client }: MechanismDeps): Mechanism {
 const localSocket: Mechanism = async ({ localUser }) => {
   if (localUser === undefined) return undefined;
   const principal: Principal = {
-    ...{ subject: `local:${localUser}`, person: "local", isRoot: false, roles: ["admin"] },
+    ...{ subject: `local:${localUser}`, person: localPerson, isRoot: false, roles: ["admin"] },
     ...{ tenantRoles: {}, groups: [], mechanism: "local" },
   };
   return { principal };

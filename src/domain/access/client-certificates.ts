@@ -1,7 +1,8 @@
 /** Callers who prove by a client certificate who they are: judged anew at every request of a connection. */
 
 import { type Binding, bindingFor, clientNames } from "#core/access/client-bindings.ts";
-import { personOf, type Principal } from "#core/access/principal.ts";
+import { plainPerson } from "#core/access/person.ts";
+import type { Principal } from "#core/access/principal.ts";
 import type { Role } from "#core/access/roles.ts";
 import { DerError } from "#core/asn1/cursor.ts";
 import { compareOctets } from "#core/asn1/der.ts";
@@ -124,7 +125,7 @@ export class ClientCertificates {
       if (tenant !== undefined) held.set(tenant, [...(held.get(tenant) ?? []), ...more]);
     }
     return {
-      ...{ subject, person: personOf(subject), isRoot: false, roles },
+      ...{ subject, person: plainPerson("mtls", subject), isRoot: false, roles },
       ...(name === undefined ? {} : { name }),
       ...{ tenantRoles: Object.fromEntries(held), groups: [], mechanism: "mtls" },
     };

@@ -95,9 +95,13 @@ function onlyFrame(body: Uint8Array): Uint8Array {
   return octets.subarray(5);
 }
 
-/** Clients may pad and concatenate pieces. */
+/** Clients may pad and concatenate pieces; as many as streaming makes of a message, not one for every octet of it. */
 function fromBase64(body: Uint8Array): Uint8Array {
-  const pieces = new TextDecoder("latin1").decode(body).match(/[^=]+={0,2}/g) ?? [];
+  const text = new TextDecoder("latin1").decode(body);
+  if (text.split("=", paddingMax + 2).length > paddingMax + 1) {
+    throw new MessageFault("has too many pieces");
+  }
+  const pieces = text.match(/[^=]+={0,2}/g) ?? [];
   try {
     return Buffer.concat(pieces.map((piece) => Uint8Array.fromBase64(piece)));
   } catch {
@@ -134,6 +138,8 @@ const protocols: ReadonlyMap<string, RpcProtocol> = new Map([
   ["application/grpc-web-text", grpcWeb("application/grpc-web-text+proto", true)],
   ["application/grpc-web-text+proto", grpcWeb("application/grpc-web-text+proto", true)],
 ]);
+/** Padding characters in one body. */
+const paddingMax = 1000;
 const trailerFlag = 0x80;
 const noStore = {
   "cache-control": "no-store",
