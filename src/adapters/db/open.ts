@@ -30,7 +30,7 @@ export async function openStore(
 }
 
 async function openOnSqlite(options: SqliteOptions, owner: number, deps: StoreDependencies) {
-  const engine = openSqlite(options);
+  const engine = openSqlite(options, deps.onFault);
   const { path, busyTimeoutMs, readOnly } = options;
   const job = { accessLog: { path, busyTimeoutMs } };
   const thread =

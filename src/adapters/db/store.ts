@@ -17,7 +17,7 @@ import { viewing } from "./crl-views.ts";
 import { crlReads, crlWrites } from "./crls.ts";
 import type { Engine } from "./engine.ts";
 import { envelopeReads, envelopeWrites } from "./envelopes.ts";
-import { translated } from "./faults.ts";
+import { translatedRead } from "./faults.ts";
 import { Feed, Listeners } from "./feed.ts";
 import { keyCheckReads, keyCheckWrites } from "./key-checks.ts";
 import { Memo } from "./memo.ts";
@@ -182,7 +182,7 @@ function sequenceOf(engine: Engine): Reads["revocations"]["sequence"] {
     const told = engine.revocationSequence();
     if (typeof told === "number") return told;
     return told.catch((error: unknown) => {
-      throw translated(error);
+      throw translatedRead(error);
     });
   };
 }
@@ -200,7 +200,7 @@ function guarded<A extends unknown[], R>(
     try {
       return await method(...given);
     } catch (error) {
-      throw translated(error);
+      throw translatedRead(error);
     }
   };
 }
