@@ -68,11 +68,21 @@ async function serveUntilStopped(request: ServeRequest, workerUrl: string): Prom
   });
   await untilStopped(running, (error) => log.write("error", "crash", { error: describe(error) }));
   log.write("info", "stopping");
+  endInTime(config.server.shutdown_timeout_seconds, log);
   await running.stop();
   await app.close();
   log.write("info", "stopped");
   log.flush();
   return 0;
+}
+
+/** Ends the process when its time to stop is over, whatever it still waits for: nothing acknowledged is lost by that. */
+function endInTime(seconds: number, log: ProcessLog): void {
+  setTimeout(() => {
+    log.write("error", "stop_cut_short", { seconds });
+    log.flush();
+    process.exit(1);
+  }, seconds * 1000);
 }
 
 /** On a terminal: where the console is. */

@@ -1,6 +1,6 @@
 /** Tells a database that cannot serve from a bug in what it was asked, and why a store will not open. */
 
-import { type Problem, refuse } from "#core/problems.ts";
+import { Problem, refuse } from "#core/problems.ts";
 
 /** Why a store was not opened (V-6, V-28, V-29, file permissions); a start-up failure, never an answer to a request. */
 export class StoreUnfit extends Error {
@@ -29,8 +29,14 @@ export function storageUnavailable(cause: unknown): Problem {
   return problem;
 }
 
+/** The fault of a database that is silent, or was given up while a statement ran; a storage fault like the driver's. */
+export const unreachableDatabase = (): Error =>
+  Object.assign(new Error("the database does not answer"), { code: "ETIMEDOUT" });
+
 /** What a caller should see of an error: the refusal when the database is at fault, else the error itself unwrapped. */
 export function translated(error: unknown): unknown {
+  // What has been refused in words of the domain keeps them, whatever lies behind.
+  if (error instanceof Problem) return error;
   return isStorageFault(error) ? storageUnavailable(error) : unwrapped(error);
 }
 
