@@ -186,23 +186,26 @@ class Server implements Running {
   }
 
   async stop(): Promise<void> {
-    await this.#listeners?.close(this.#config.server.shutdown_timeout_seconds * 1000);
+    const { log, parts, fourEyes, failedLogins } = this.#deps;
+    await this.#listeners?.close(drainMs(this.#config.server.shutdown_timeout_seconds));
     this.#endWatch?.();
     // What has not come to its end by now goes on at the next start.
-    this.#deps.parts.revocation.bulk.halt();
+    parts.revocation.bulk.halt();
     await this.#scheduler.stop();
-    await this.#deps.fourEyes.executions.halt();
-    await this.#deps.failedLogins.fold(true);
-    await this.#deps.parts.counts.write();
-    await this.#rememberTime();
-  }
-
-  async #rememberTime(): Promise<void> {
-    try {
-      await this.#deps.parts.clockWatch.remember();
-    } catch (error) {
-      // A full disk must not keep the process from ending well; the next start looks at the last event instead.
-      this.#deps.log.write("warn", "time_not_remembered", { error: describe(error) });
+    await fourEyes.executions.halt();
+    const last = {
+      failed_logins: () => failedLogins.fold(true),
+      key_counts: () => parts.counts.write(),
+      // Without it the next start looks at the last event instead.
+      time: () => parts.clockWatch.remember(),
+    };
+    for (const [what, write] of Object.entries(last)) {
+      try {
+        await write();
+      } catch (error) {
+        // A full disk or a database that is away must not keep the process from ending well.
+        log.write("warn", "not_written_at_stop", { what, error: describe(error) });
+      }
     }
   }
 
@@ -257,6 +260,10 @@ class Server implements Running {
     });
   }
 }
+
+/** Of the time to stop, what running requests may take: the rest is for jobs, the last writes and the signers. */
+const drainMs = (shutdownSeconds: number): number =>
+  Math.max(shutdownSeconds * 750, shutdownSeconds * 1000 - 5000);
 
 function splitAddress(address: string): { readonly host: string; readonly port: number } {
   const at = address.lastIndexOf(":");

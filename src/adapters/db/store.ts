@@ -71,7 +71,7 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
   await engine.listen((seq) => feed.wake(seq));
   return {
     ...{ dialect: engine.dialect, read, schemaVersion: deps.schemaVersion },
-    exclusively: (name, work) => engine.exclusively(name, work),
+    exclusively: (name, work) => guarded(() => engine.exclusively(name, work))(),
     atomically: (work) => queue.run(() => work(unit)),
     onEvents: (listener) => feed.subscribe(listener),
     onOwnEvents: (listener) => own.subscribe(listener),
