@@ -21,6 +21,7 @@ import { isReady, Probes } from "#api/health.ts";
 import type { Read } from "#config/read.ts";
 import type { Config } from "#config/schema.ts";
 import { pipeline } from "#domain/access/perform.ts";
+import { type StillMay, stillMay } from "#domain/access/principal-now.ts";
 import type { ExecutionDeps } from "#domain/approvals/executions.ts";
 import { recordingEffects } from "#domain/approvals/effects.ts";
 import { ClockWatch, stepFacts } from "#domain/clock-watch.ts";
@@ -152,6 +153,12 @@ export async function openApp(options: AppOptions): Promise<App> {
   }
 }
 
+/** The check that can be built only when it is first asked. */
+const later =
+  (check: () => StillMay): StillMay =>
+  (...asked) =>
+    check()(...asked);
+
 const keyCounts = (store: Store, log: Log) =>
   new KeyCounts({
     ...{ store, clock: systemClock },
@@ -202,6 +209,8 @@ function compose(opened: Opened): App {
     ...{ config, store, keys, clock, random, resolver, log },
     ...{ sealing, counts, clockWatch, secrets },
     weakKeys: () => weakKeys,
+    // Who comes in is put together from what is put together here.
+    stillMay: later(() => stillMay({ store, ...governance, now: access.principalNow })),
   };
   const parts = domainParts(ground, (kind) => schedules.wake(kind));
   store.onOwnEvents(eventCounters(metrics));
@@ -219,7 +228,7 @@ function compose(opened: Opened): App {
   const { failedLogins } = access;
   const governance = openGovernance({ config, store, clock, random, tokens: access.tokens });
   const fourEyes = openFourEyes({
-    ...{ config, store, clock, random, log, parts, tokens: access.tokens },
+    ...{ config, store, clock, random, log, parts, now: access.principalNow },
     perform: (call) => replay(call),
   });
   const rooms = { parts, probes, access, governance, fourEyes };

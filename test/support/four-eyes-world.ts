@@ -57,7 +57,11 @@ export async function fourEyesWorld(
   const faults: unknown[] = [];
   const performed: string[] = [];
   const executions = new Executions({
-    ...{ store, clock, envelopes, token: (id) => tokens.principal(id) },
+    ...{ store, clock, envelopes },
+    now: async (then) => {
+      const token = then.mechanism === "token" ? then.subject.slice("token:".length) : undefined;
+      return token === undefined ? await world.now(then) : await tokens.principal(token);
+    },
     onFault: (error) => faults.push(error),
     perform: (call) => {
       performed.push(call.operation);

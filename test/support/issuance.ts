@@ -41,6 +41,9 @@ import { type MemoryStore, openMemoryStore } from "./memory-store.ts";
 import { seededRandom, type TestClock, testClock } from "./ports.ts";
 import { keyPair } from "./x509.ts";
 import { ownPerson } from "#core/access/person.ts";
+import type { Principal } from "#core/access/principal.ts";
+import { noGrants } from "#domain/access/grants.ts";
+import { type PrincipalNow, stillMay } from "#domain/access/principal-now.ts";
 
 export interface WorldOptions {
   readonly urlBase?: string;
@@ -122,7 +125,18 @@ export function issuanceWorld(options: WorldOptions = {}) {
     serving,
     setProfiles,
     transparency,
+    ...changing(store),
   };
+}
+
+/** Everybody stays who they were, unless a test says what becomes of them. */
+function changing(store: Store) {
+  let known: (then: Principal) => Principal | undefined = (then) => then;
+  const now: PrincipalNow = async (then) => known(then);
+  const becoming = (change: typeof known) => {
+    known = change;
+  };
+  return { now, becoming, stillMay: stillMay({ store, grants: noGrants, now }) };
 }
 
 /** What follows when a CA has become active; nothing, until a test wires it. */

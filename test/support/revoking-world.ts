@@ -20,6 +20,7 @@ export function revokingWorld(options: WorldOptions & { readonly activating?: bo
   const revocation = openRevocation({
     ...{ store, keys, clock, random, wake: () => {} },
     settings: { ...revocationDefaults, crl: { ...revocationDefaults.crl, shards, urlBase } },
+    stillMay: world.stillMay,
     ...{ publicProfile: () => false, counts: { add: () => {} }, clockAhead: () => false },
     signCertificate: (wish) => certifyResponder(world, wish),
     onFailure: (_what, error) => failures.push(error),

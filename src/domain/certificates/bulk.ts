@@ -4,6 +4,7 @@ import { createHash } from "#core/crypto.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { nextTurn, Turns } from "#core/turns.ts";
 import type { Origin } from "#domain/access/call.ts";
+import type { StillMay } from "#domain/access/principal-now.ts";
 import { activeMember } from "#domain/authorities/resolve.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
@@ -70,6 +71,8 @@ export interface BulkDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly issuance: Issuance;
+  /** Asked before every item: what lets a run begin can be taken away before it ends. */
+  readonly stillMay: StillMay;
 }
 
 /** Issues many certificates, each through the one path of every certificate. */
@@ -176,6 +179,7 @@ export class BulkIssue {
       if (!first) throw refuse("operation_running", { operation_id: run.operationId });
     };
     try {
+      await this.#deps.stillMay(run.origin.principal, "issue", run.ca);
       const held = await run.gate(run.origin, run.ca, wish, settle);
       if (held !== undefined) {
         return "made" in held ? await this.#found({ position, ...held.made }) : held;
@@ -271,7 +275,7 @@ async function digestOf(items: readonly BulkWish[]): Promise<string> {
 
 const stopping: ReadonlySet<string> = new Set([
   ...["key_unavailable", "storage_unavailable", "tenant_suspended", "ca_not_active"],
-  ...["quota_exceeded", "operation_running"],
+  ...["quota_exceeded", "operation_running", "forbidden", "invalid_token"],
 ]);
 /** A request has 131,072 characters at most. */
 const digestedPerTurn = 50;

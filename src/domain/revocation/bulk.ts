@@ -104,7 +104,7 @@ export class BulkRevocation {
       const run = await this.#begin(ca, order, facts);
       // Everything it was confirmed for is revoked: there is nothing left to find.
       if (run.state === "finished") return resultOf(run, repeated(run), run.startedAt);
-      return await this.#carryOn(run, ca, origin);
+      return await this.#carryOn({ ...run, maker: facts.maker }, ca, origin);
     });
   }
 
@@ -205,7 +205,10 @@ export class BulkRevocation {
     const ca = await store.read.cas.byId(run.caId);
     assert(ca !== undefined, "a CA with certificates stays");
     const { mine } = await store.atomically((tx) => tx.bulkRevocations.claim(run));
-    if (mine) await this.#carryOn(run, ca, systemOrigin("bulk"));
+    if (!mine) return;
+    const { failure } = await this.#carryOn(run, ca, systemOrigin("bulk"));
+    // Nobody waits for this answer: a refusal is told where faults are.
+    if (failure instanceof Problem) this.#deps.onFailure(failure, run);
   }
 
   async #carryOn(run: BulkRun, ca: CaRecord, by: Origin): Promise<BulkRevocationResult> {
@@ -282,7 +285,9 @@ export class BulkRevocation {
     const { operationId, reason, selection, batchSize } = order;
     const author = authorOf(origin, ca.tenant);
     const digest = await digestOf(ca, order);
+    const { grantRoles: _grantRoles, ...maker } = origin.principal;
     return {
+      maker,
       ...{ id: operationId ?? random.uuid(), caId: ca.id, reason, batchSize },
       ...{ digest, filter: selectionText(selection), startedAt: clock.now() },
       ...{ actor: author.actor, actorName: author.actorName ?? "" },
