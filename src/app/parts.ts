@@ -104,7 +104,7 @@ export function domainParts(ground: Ground, wake: (kind: CrlKind) => void): Part
   const common = { store, clock, signers, ceremony, profiles, settings, approvable };
   const issuance = new Issuance(common);
   const revocation = openRevocation({
-    clockAhead: () => ground.clockWatch.pause.ahead !== undefined,
+    ...doubtsOf(ground.clockWatch),
     ...{ store, keys, clock, random, counts, wake, settings: revocationSettings(config) },
     publicProfile: (name) => inForce.has(name) && inForce.named(name).lint.public,
     signCertificate: (wanted) => certifyResponder({ signers, ceremony, clock }, wanted),
@@ -132,6 +132,11 @@ export function domainParts(ground: Ground, wake: (kind: CrlKind) => void): Part
     },
   };
 }
+
+const doubtsOf = (clockWatch: ClockWatch) => ({
+  clockAhead: () => clockWatch.pause.ahead !== undefined,
+  clockBelieved: () => clockWatch.believed,
+});
 
 const caaSettings = ({ caa }: Config) => ({
   identifier: caa.identifier,

@@ -28,7 +28,7 @@ export function responderSubject({
     renamed(nobody, common, []),
   ];
   const allowed = (name: Name) =>
-    pathViolations({ subject: name, sans: [] }, constraints).length === 0;
+    pathViolations({ subject: name, sans: [], forServers: false }, constraints).length === 0;
   return [wanted, ...others].find(allowed) ?? wanted;
 }
 
