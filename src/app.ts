@@ -200,9 +200,7 @@ interface Opened extends AppOptions {
 
 function compose(opened: Opened): App {
   const { config, log, store, keys, metrics, sealing, counts, clockWatch, secrets } = opened;
-  const clock = systemClock;
-  const random = systemRandom;
-  const { schedules } = opened;
+  const [clock, random, { schedules }] = [systemClock, systemRandom, opened];
   let weakKeys = readBlocklists(config.keychecks.weak_key_blocklist_paths);
   const resolver = new DnsResolver({ random, servers: () => nameServers(config) });
   const ground = {

@@ -21,7 +21,10 @@ export function revokingWorld(options: WorldOptions & { readonly activating?: bo
     ...{ store, keys, clock, random, wake: () => {} },
     settings: { ...revocationDefaults, crl: { ...revocationDefaults.crl, shards, urlBase } },
     stillMay: world.stillMay,
-    ...{ publicProfile: () => false, counts: { add: () => {} }, clockAhead: () => false },
+    publicProfile: () => false,
+    counts: { add: () => {} },
+    clockAhead: () => false,
+    clockBelieved: () => true,
     signCertificate: (wish) => certifyResponder(world, wish),
     onFailure: (_what, error) => failures.push(error),
   });
