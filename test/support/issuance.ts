@@ -3,6 +3,7 @@
 import { type KeyObject, sign } from "node:crypto";
 
 import { httpLogClient } from "#adapters/network/ct-log.ts";
+import { pathsHere } from "#adapters/paths/thread.ts";
 import { element, integer, oid, sequence, setOf } from "#core/asn1/der.ts";
 import { oids } from "#core/asn1/oids.ts";
 import { encodePem } from "#core/asn1/pem.ts";
@@ -115,6 +116,7 @@ export function issuanceWorld(options: WorldOptions = {}) {
   };
   return {
     ...shared,
+    paths: pathsHere,
     clockWatch,
     authorities,
     external,
