@@ -7,6 +7,7 @@ import { openStore } from "#adapters/db/open.ts";
 import { DnsResolver } from "#adapters/network/dns.ts";
 import { openKeys } from "#adapters/keys/open.ts";
 import { FreeSpace } from "#adapters/free-space.ts";
+import { PathThread, pathsHere } from "#adapters/paths/thread.ts";
 import { Passwords } from "#adapters/passwords.ts";
 import type { SecretSources } from "#adapters/secrets/sources.ts";
 import { ServingFiles } from "#adapters/serving-files.ts";
@@ -26,6 +27,7 @@ import type { ExecutionDeps } from "#domain/approvals/executions.ts";
 import { recordingEffects } from "#domain/approvals/effects.ts";
 import { ClockWatch, stepFacts } from "#domain/clock-watch.ts";
 import { KeyCounts } from "#domain/audit/key-counts.ts";
+import type { PathWork } from "#domain/certificates/validate.ts";
 import { reconcileIntents } from "#domain/certificates/reconcile.ts";
 import { underNewest } from "#domain/envelopes/newest.ts";
 import { type PreparedInstance, prepareInstance } from "#domain/instance.ts";
@@ -144,7 +146,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     if (orphans.length > 0) log.write("warn", "intents_orphaned", { count: orphans.length });
     return compose({
       ...{ ...options, store, keys, limits, metrics, passwords, space, instance, sealing },
-      ...{ counts, clockWatch, close, secrets },
+      ...{ counts, clockWatch, close, secrets, paths: openPaths(options.workerUrl, closing) },
       schedules: { wake: () => {} },
     });
   } catch (error) {
@@ -158,6 +160,14 @@ const later =
   (check: () => StillMay): StillMay =>
   (...asked) =>
     check()(...asked);
+
+/** Off this thread wherever there can be another. */
+function openPaths(workerUrl: string | undefined, closing: (() => unknown)[]): PathWork {
+  if (workerUrl === undefined) return pathsHere;
+  const thread = new PathThread({ workerUrl });
+  closing.push(() => thread.close());
+  return thread;
+}
 
 const keyCounts = (store: Store, log: Log) =>
   new KeyCounts({
@@ -194,6 +204,7 @@ interface Opened extends AppOptions {
   readonly sealing: Sealing;
   readonly counts: KeyCounts;
   readonly clockWatch: ClockWatch;
+  readonly paths: PathWork;
   readonly schedules: Schedules;
   readonly close: () => Promise<void>;
 }
@@ -282,7 +293,7 @@ function frontDoor(opened: Opened, rooms: Rooms) {
   });
   const handlers = handlersOf({
     ...{ config, build, store, keys, clock, metrics, ...rooms },
-    ...{ roles: keyRoles(config), draining: () => front.draining },
+    ...{ roles: keyRoles(config), draining: () => front.draining, paths: opened.paths },
     preflight: (wish) =>
       preflightRunning(
         {
