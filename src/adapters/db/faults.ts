@@ -40,10 +40,15 @@ export function translated(error: unknown, sentence?: string): unknown {
   return isStorageFault(error) ? storageUnavailable(error, sentence) : unwrapped(error);
 }
 
+/** True when SQLite finds that a file is not what it should be. */
+export function isDamage(error: unknown): boolean {
+  const { code } = codes(rootCause(error));
+  return code.startsWith("SQLITE_CORRUPT") || code.startsWith("SQLITE_NOTADB");
+}
+
 /** What a failed read is told as: damage by its name, for `pkid audit verify` and preflight say it to an operator. */
 export function translatedRead(error: unknown): unknown {
-  const { code } = codes(rootCause(error));
-  return translated(error, code.startsWith("SQLITE_CORRUPT") ? damaged : unreadable);
+  return translated(error, isDamage(error) ? damaged : unreadable);
 }
 
 /** True when the database is full, broken, read-only, locked or gone, so that trying later may succeed. */

@@ -17,27 +17,35 @@ export class SqliteFiles {
 
   /** Makes the file when there is none, its owner's alone as the files beside it will be; before the first connection. */
   static prepared(path: string): SqliteFiles {
-    if (existsSync(path)) chmodSync(path, 0o600);
-    else closeSync(openSync(path, "wx", 0o600));
+    makePrivate(path);
     // SQLite names the log after the file itself, not after a link to it.
     return new SqliteFiles(realpathSync(path));
   }
 
   /** From now on these are the files; called when a connection has opened both. */
   watch(): void {
-    this.#known = [this.#path, `${this.#path}-wal`].map((path) => ({ path, id: identity(path) }));
+    this.#known = [this.#path, `${this.#path}-wal`].map((path) => ({
+      path,
+      id: fileIdentity(path),
+    }));
   }
 
   /** A file that is no longer the one that is open, removed or replaced; what is written now would be lost. */
   displaced(): string | undefined {
-    return this.#known.find(({ path, id }) => identity(path) !== id)?.path;
+    return this.#known.find(({ path, id }) => fileIdentity(path) !== id)?.path;
   }
 
   /** True while the log may be folded into the database: both are in their place, or nobody has made another log. */
   foldable(): boolean {
-    const [database, log] = this.#known.map(({ path, id }) => ({ id, now: identity(path) }));
+    const [database, log] = this.#known.map(({ path, id }) => ({ id, now: fileIdentity(path) }));
     return database?.now === database?.id && (log?.now === log?.id || log?.now === "");
   }
+}
+
+/** The file is there and its owner's alone, as SQLite will make those beside it; before this process opens it. */
+export function makePrivate(path: string): void {
+  if (existsSync(path)) chmodSync(path, 0o600);
+  else closeSync(openSync(path, "wx", 0o600));
 }
 
 interface Known {
@@ -46,7 +54,7 @@ interface Known {
 }
 
 /** Device and inode; empty when there is no such file. */
-function identity(path: string): string {
+export function fileIdentity(path: string): string {
   const found = statSync(path, { bigint: true, throwIfNoEntry: false });
   return found === undefined ? "" : `${found.dev}/${found.ino}`;
 }

@@ -1,6 +1,7 @@
 /** SQLite: one file, one connection that writes, one that reads, every commit on disk before it is acknowledged. */
 
 import type { Database } from "bun:sqlite";
+import { dirname, join } from "node:path";
 
 import { storedHeads } from "./audit.ts";
 import type { Engine } from "./engine.ts";
@@ -15,9 +16,15 @@ export interface SqliteOptions {
   /** The database file; its folder exists. */
   readonly path: string;
   readonly busyTimeoutMs: number;
+  /** The file of the access log; `access-log.db` beside the database when not given. */
+  readonly accessLogPath?: string;
   /** For looking at a file another process writes; nothing can be changed through such a store. */
   readonly readOnly?: boolean;
 }
+
+/** Where the access log of a database is. */
+export const accessLogPath = ({ path, accessLogPath: given }: SqliteOptions): string =>
+  given ?? join(dirname(path), "access-log.db");
 
 /** Told of what no caller can be told. */
 export type TellFault = (sentence: string, error: unknown) => void;
@@ -137,7 +144,8 @@ export class SqliteEngine implements Engine {
   #connect({ forReading, cacheKib = usualCacheKib }: { forReading: boolean; cacheKib?: number }) {
     const { path, busyTimeoutMs } = this.#options;
     const foreign = this.#files === undefined;
-    return new SqliteConnection({ path, busyTimeoutMs, foreign, forReading, cacheKib });
+    const settings = { path, busyTimeoutMs, foreign, forReading, cacheKib };
+    return new SqliteConnection({ ...settings, checkpointPages });
   }
 
   #assertInPlace(): void {
@@ -169,6 +177,8 @@ function attempt(act: () => void): void {
 const fold = "pragma wal_checkpoint(truncate)";
 /** Between two looks at the files. */
 const watchMs = 1000;
+/** 32 MB of log between checkpoints: pages written many times reach the file once. */
+const checkpointPages = 8000;
 const usualCacheKib = 65_536;
 /** A view reads everything once. */
 const viewCacheKib = 8192;
