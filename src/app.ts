@@ -35,6 +35,7 @@ import { TenantRates } from "#domain/tenants/rates.ts";
 import type { Store } from "#domain/store.ts";
 import { accessLog } from "#http/access-log.ts";
 import { consolePages } from "#http/console.ts";
+import { OwnPages } from "#http/csrf.ts";
 import { FrontDoor } from "#http/front-door.ts";
 import { RateLimits } from "#http/rate-limits.ts";
 import { ocspRefusal } from "#protocols/ocsp-refusal.ts";
@@ -292,6 +293,7 @@ function frontDoor(opened: Opened, rooms: Rooms) {
   const front: FrontDoor = new FrontDoor({
     ...{ perform, log, random: systemRandom, console: consolePages(), handlers },
     ...{ authenticate: access.authenticate, cookies: access.cookies },
+    ownPages: ownPages(config),
     ...(rpc === undefined ? {} : { rpc }),
     ...{
       limits: opened.limits.rates,
@@ -312,6 +314,14 @@ function frontDoor(opened: Opened, rooms: Rooms) {
     return perform(call, handler);
   };
   return { front, replay };
+}
+
+/** The addresses by which people know this server. */
+function ownPages({ server, auth }: Config): OwnPages {
+  const { public_url } = server;
+  return new OwnPages(
+    public_url === undefined ? auth.webauthn.origins : [public_url, ...auth.webauthn.origins],
+  );
 }
 
 async function openInstanceKeys({
