@@ -38,6 +38,7 @@ import { TenantRates } from "#domain/tenants/rates.ts";
 import type { Store } from "#domain/store.ts";
 import { accessLog } from "#http/access-log.ts";
 import { consolePages } from "#http/console.ts";
+import { OwnPages } from "#http/csrf.ts";
 import { FrontDoor } from "#http/front-door.ts";
 import { LoopWatch } from "#http/loop-watch.ts";
 import { RateLimits } from "#http/rate-limits.ts";
@@ -313,6 +314,7 @@ function frontDoor(opened: Opened, rooms: Rooms) {
   const front: FrontDoor = new FrontDoor({
     ...{ perform, log, random: systemRandom, console: consolePages(), handlers },
     ...{ authenticate: access.authenticate, cookies: access.cookies },
+    ownPages: ownPages(config),
     ...(rpc === undefined ? {} : { rpc }),
     ...{
       limits: opened.limits.rates,
@@ -345,6 +347,14 @@ function loopWatch({ config, log, store, metrics }: Opened): LoopWatch {
     held: () => metrics.count("pki_process_event_loop_holds_total", {}),
     cpuMs: processorMs,
   });
+}
+
+/** The addresses by which people know this server. */
+function ownPages({ server, auth }: Config): OwnPages {
+  const { public_url } = server;
+  return new OwnPages(
+    public_url === undefined ? auth.webauthn.origins : [public_url, ...auth.webauthn.origins],
+  );
 }
 
 async function openInstanceKeys({
