@@ -235,7 +235,7 @@ function compose(opened: Opened): App {
     ...{ config, store, clock, random, log, metrics, secrets, passwords: opened.passwords },
     ...{ rootPasswordHash: opened.instance.rootPasswordHash, attempts: opened.limits.rates },
   });
-  const { failedLogins } = access;
+  const { failedLogins, refusals } = access;
   const governance = openGovernance({ config, store, clock, random, tokens: access.tokens });
   const fourEyes = openFourEyes({
     ...{ config, store, clock, random, log, parts, now: access.principalNow },
@@ -248,7 +248,7 @@ function compose(opened: Opened): App {
     serve: (options) =>
       startRunning({
         ...{ ...options, config, store, parts, front, schedules, clock, log },
-        ...{ failedLogins, fourEyes, watch },
+        ...{ failedLogins, refusals, fourEyes, watch },
         files: new ServingFiles(config.data_dir),
         prepare: (next) => {
           const enter = access.prepare(next);
@@ -286,7 +286,7 @@ function frontDoor(opened: Opened, rooms: Rooms) {
   const perform = pipeline({
     ...{ store, clock, hasRoom: () => opened.space.enough, grants: governance.grants },
     ...(access.requireStepUp && { stepUp: access.requireStepUp }),
-    gate: fourEyes.gate,
+    ...{ gate: fourEyes.gate, refusals: access.refusals },
     onDecision: (action, allowed) => {
       const decision = allowed ? "allow" : "deny";
       metrics.count("pki_authz_decisions_total", { action, decision });

@@ -17,6 +17,7 @@ import {
 } from "#domain/access/authenticate.ts";
 import type { DirectoryLogins } from "#domain/access/directory.ts";
 import { FailedLogins } from "#domain/access/failed-logins.ts";
+import { Refusals } from "#domain/access/refusals.ts";
 import { Logins, type RoleRules } from "#domain/access/logins.ts";
 import type { OidcLogin } from "#domain/access/oidc/login.ts";
 import { Passkeys } from "#domain/access/passkeys.ts";
@@ -39,6 +40,7 @@ export interface Access {
   readonly sessions: Sessions;
   readonly logins: Logins;
   readonly failedLogins: FailedLogins;
+  readonly refusals: Refusals;
   readonly cookies: Cookies;
   readonly loginConfig: LoginConfig;
   /** Undefined while `auth.webauthn` is off, and then nobody is asked for one. */
@@ -114,6 +116,7 @@ export function openAccess(ground: AccessGround): Access {
   });
   return {
     ...{ authenticate: authenticator(inOrder), tokens, sessions, logins, failedLogins },
+    refusals: new Refusals({ store, clock }),
     ...openPasskeys(ground, sessions),
     cookies: new Cookies({ name: session.cookie_name, insecure: session.insecure }),
     ...{ loginConfig: loginConfigOf(config), oidcLogin: providers.login },
