@@ -77,7 +77,7 @@ export class BulkBatches {
   async #batch(run: BulkRun, ca: CaRecord) {
     const at = this.#deps.clock.now();
     const done = await this.#deps.store.atomically(async (tx) => {
-      const targets = await tx.bulkRevocations.next(run.id, ca.id, run.batchSize);
+      const targets = await tx.bulkRevocations.next(run, ca.id, run.batchSize);
       const last = targets.at(-1);
       if (last === undefined) return undefined;
       const changes = targets.flatMap((target) => this.#changeOf(run, target, at));
@@ -86,7 +86,7 @@ export class BulkBatches {
         ...{ revoked: changes.length, skipped: targets.length - changes.length },
         upgraded: changes.filter(({ heldSince }) => heldSince !== undefined).length,
       };
-      await tx.bulkRevocations.advance(run.id, last.serial, { ...counts, batches: 1 });
+      await tx.bulkRevocations.advance(run, last.serial, { ...counts, batches: 1 });
       return { ...counts, changes };
     });
     for (const { kind, serial } of done?.changes ?? []) {
