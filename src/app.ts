@@ -14,7 +14,7 @@ import { osUser, systemClock, systemRandom, systemStopwatch } from "#adapters/sy
 import { Metrics } from "#adapters/telemetry/families.ts";
 import { eventCounters } from "#adapters/telemetry/projections.ts";
 import { keyOperationCounter, requestCounters } from "#adapters/telemetry/request-counters.ts";
-import { observeComponents, observeResources } from "#adapters/telemetry/resources.ts";
+import { observeComponents, observeResources, processorMs } from "#adapters/telemetry/resources.ts";
 import { readBlocklists } from "#adapters/weak-keys.ts";
 import { isReady, Probes } from "#api/health.ts";
 
@@ -37,6 +37,7 @@ import type { Store } from "#domain/store.ts";
 import { accessLog } from "#http/access-log.ts";
 import { consolePages } from "#http/console.ts";
 import { FrontDoor } from "#http/front-door.ts";
+import { LoopWatch } from "#http/loop-watch.ts";
 import { RateLimits } from "#http/rate-limits.ts";
 import { ocspRefusal } from "#protocols/ocsp-refusal.ts";
 import { type Access, openAccess } from "#app/access.ts";
@@ -230,13 +231,14 @@ function compose(opened: Opened): App {
     ...{ config, store, clock, random, log, parts, now: access.principalNow },
     perform: (call) => replay(call),
   });
-  const { front, replay } = frontDoor(opened, { parts, probes, access, governance, fourEyes });
+  const rooms = { parts, probes, access, governance, fourEyes };
+  const { front, replay, watch } = frontDoor(opened, rooms);
   return {
     fetch: async (request) => front.handle(request, { side: "local", secure: false, peer: "" }),
     serve: (options) =>
       startRunning({
         ...{ ...options, config, store, parts, front, schedules, clock, log },
-        ...{ failedLogins, fourEyes },
+        ...{ failedLogins, fourEyes, watch },
         files: new ServingFiles(config.data_dir),
         prepare: (next) => {
           const enter = access.prepare(next);
@@ -296,6 +298,7 @@ function frontDoor(opened: Opened, rooms: Rooms) {
     ...{ store, stopwatch: systemStopwatch },
     onFailure: (error) => log.write("error", "tenant_rates_failed", { error: describe(error) }),
   });
+  const watch = loopWatch(opened);
   const ready = async () => isReady(await probes.components(), front.draining);
   const rpc = rpcDoor(config, handlers, perform, ready);
   const front: FrontDoor = new FrontDoor({
@@ -307,12 +310,10 @@ function frontDoor(opened: Opened, rooms: Rooms) {
       tenantRate: (ca: string) => tenantRates.of(ca),
       ownWords: { "ocsp.get": ocspRefusal, "ocsp.post": ocspRefusal },
     },
-    observer: accessLog({
-      ...{ clock, log, counters: requestCounters(metrics) },
-      ...(config.access_log.enabled ? { logAccess: (row) => store.logAccess(row) } : {}),
-    }),
+    observer: watch,
     trustedProxies: config.server.trusted_proxies,
     bodyBytesMax: config.server.max_body_bytes,
+    bulkBodyBytesMax: config.server.max_bulk_body_bytes,
     osUser: osUser(),
   });
   const replay: ExecutionDeps["perform"] = (call) => {
@@ -320,7 +321,21 @@ function frontDoor(opened: Opened, rooms: Rooms) {
     if (typeof handler === "function") throw new Error("a public operation takes no approval");
     return perform(call, handler);
   };
-  return { front, replay };
+  return { front, replay, watch };
+}
+
+/** Observes every request, and what holds the thread that serves them. */
+function loopWatch({ config, log, store, metrics }: Opened): LoopWatch {
+  return new LoopWatch({
+    next: accessLog({
+      ...{ clock: systemClock, log, counters: requestCounters(metrics) },
+      ...(config.access_log.enabled ? { logAccess: (row) => store.logAccess(row) } : {}),
+    }),
+    stopwatch: systemStopwatch,
+    log,
+    held: () => metrics.count("pki_process_event_loop_holds_total", {}),
+    cpuMs: processorMs,
+  });
 }
 
 async function openInstanceKeys({

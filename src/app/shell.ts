@@ -91,9 +91,19 @@ async function serve(request: ServeRequest, workerUrl: string, log: ProcessLog):
   });
   await untilStopped(running, log);
   log.write("info", "stopping");
+  endInTime(config.server.shutdown_timeout_seconds, log);
   await running.stop();
   await app.close();
   log.write("info", "stopped");
+}
+
+/** Ends the process when its time to stop is over, whatever it still waits for: nothing acknowledged is lost by that. */
+function endInTime(seconds: number, log: ProcessLog): void {
+  setTimeout(() => {
+    log.write("error", "stop_cut_short", { seconds });
+    log.flush();
+    process.exit(1);
+  }, seconds * 1000);
 }
 
 /** On a terminal: where the console is. */

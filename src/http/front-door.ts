@@ -11,7 +11,7 @@ import type { RpcDoor } from "#http/rpc/door.ts";
 import { operationOf } from "#operations";
 
 import { dressed, renderAnswer, renderProblem, type Sized } from "./answer.ts";
-import { readJson, refuseAnnounced } from "./body.ts";
+import { parseJsonOfAnyLength, readJsonOctets, refuseAnnounced } from "./body.ts";
 import type { Cookies } from "./cookies.ts";
 import { presentedBy } from "./credentials.ts";
 import { requireCsrfToken } from "./csrf.ts";
@@ -33,6 +33,8 @@ export interface FrontDoorDeps {
   readonly trustedProxies: readonly string[];
   /** `server.max_body_bytes`. */
   readonly bodyBytesMax: number;
+  /** `server.max_bulk_body_bytes`. */
+  readonly bulkBodyBytesMax: number;
   /** The cookies sessions travel in. */
   readonly cookies: Cookies;
   /** Name of the user this process runs as: who a caller on the admin socket is. */
@@ -96,8 +98,8 @@ export class FrontDoor {
     bodyRead: () => void = nothing,
   ): Response | Promise<Response> {
     this.#running++;
-    this.#deps.observer.began();
     const exchange = this.#open(request, arrival, bodyRead);
+    this.#deps.observer.began(exchange);
     const hot = this.#draining ? undefined : hotMatch(request.method, exchange.path);
     const handler = hot === undefined ? undefined : this.#deps.handlers[hot.operation];
     if (hot !== undefined && typeof handler === "function") {
@@ -141,6 +143,7 @@ export class FrontDoor {
     const { headers } = request;
     const { side, secure, peer, certificate } = arrival;
     const ip = side === "local" ? "" : this.#addresses.of(peer, headers);
+    const begun = performance.now();
     return {
       request,
       side,
@@ -150,7 +153,9 @@ export class FrontDoor {
       ip,
       certificate,
       requestId: requestIdOf(headers, this.#freshId),
-      begun: performance.now(),
+      begun,
+      movedAt: begun,
+      operation: undefined,
       route: unmatched,
       subject: "",
       bodyRead,
@@ -196,6 +201,7 @@ export class FrontDoor {
     if (found.kind === "nothing") return this.#page(exchange);
     if (found.kind === "method") throw refuse("method_not_allowed", { allow: found.allow });
     exchange.route = found.match.route;
+    exchange.operation = found.match.operation;
     this.#count(exchange, found.match);
     refuseAnnounced(request, this.#bodyBytesMax(found.match));
     const handler = this.#deps.handlers[found.match.operation];
@@ -203,7 +209,7 @@ export class FrontDoor {
       return dressed(exchange, await runPublic(exchange, found.match, handler));
     }
     const call = await this.#call(exchange, found.match, handler);
-    return renderAnswer(exchange, await this.#deps.perform(call, handler));
+    return await renderAnswer(exchange, await this.#deps.perform(call, handler));
   }
 
   #count(exchange: Exchange, match: Match): void {
@@ -246,15 +252,17 @@ export class FrontDoor {
       query,
       approval: approvalNamed(request.headers),
       body: async () => {
-        const value = await readJson(request, this.#bodyBytesMax(match));
+        const octets = await readJsonOctets(request, this.#bodyBytesMax(match));
         exchange.bodyRead();
-        return value;
+        exchange.movedAt = performance.now();
+        return octets && (await parseJsonOfAnyLength(octets));
       },
     };
   }
 
   #bodyBytesMax({ operation }: Match): number {
-    return Math.max(this.#deps.bodyBytesMax, operationOf(operation).bodyBytesMax ?? 0);
+    const { bodyBytesMax, bulkBodyBytesMax } = this.#deps;
+    return operationOf(operation).bulk ? bulkBodyBytesMax : bodyBytesMax;
   }
 
   async #origin(exchange: Exchange): Promise<Origin | undefined> {
@@ -290,7 +298,8 @@ export class FrontDoor {
     this.#running--;
     if (this.#running === 0) this.#idle?.();
     const bytesOut = exchange.request.method === "HEAD" ? 0 : bytes;
-    const durationMs = performance.now() - exchange.begun;
+    exchange.movedAt = performance.now();
+    const durationMs = exchange.movedAt - exchange.begun;
     this.#deps.observer.ended(exchange, { status: response.status, bytesOut, durationMs });
     return response;
   }

@@ -1,6 +1,7 @@
-/** One TCP port served by the runtime's HTTP server: limits of time, TLS, and what the front door is told of a request. */
+/** One port or socket served by the runtime's HTTP server: limits of time, TLS, and what the front door is told. */
 
 import type { Arrival, FrontDoor } from "./front-door.ts";
+import { boundPrivately } from "./unix-door.ts";
 
 /** A PEM certificate chain and its private key. */
 export interface TlsMaterial {
@@ -24,17 +25,12 @@ export interface PortOptions extends TimeLimits {
   readonly port: number;
   /** Several listeners may hold the port together, so that one can follow the other. */
   readonly shared: boolean;
-  /**
-   * Behind a pipe: a body that was refused is read to its end, or until its time is over, instead of closing on it. The
-   * pipe, still writing, would find the connection reset and lose the answer.
-   */
-  readonly readsOn?: boolean;
   readonly tls: { readonly material: TlsMaterial; readonly minVersion: "1.2" | "1.3" } | undefined;
-  /** What is known of a request beside its octets, by the address of the socket's peer; undefined for a stranger. */
-  readonly arrival: (peer: Bun.SocketAddress | null) => Arrival | undefined;
+  /** What is known of a request beside its octets, by the address of the socket's peer. */
+  readonly arrival: (peer: string) => Arrival;
 }
 
-/** Opens the port; throws when it is taken. Strangers are answered nothing but that. */
+/** Opens the port; throws when it is taken. */
 export function openPort(front: FrontDoor, options: PortOptions): Server {
   const { host, port, shared, tls } = options;
   return Bun.serve({
@@ -45,18 +41,25 @@ export function openPort(front: FrontDoor, options: PortOptions): Server {
     reusePort: shared,
     ...(tls === undefined ? {} : { tls: tlsOptions(tls.material, tls.minVersion) }),
     fetch: (request, server) => {
-      const arrival = options.arrival(server.requestIP(request));
-      if (arrival === undefined) return new Response(null, stranger);
-      const answer = front.handle(request, arrival, limited(request, server, options));
-      if (options.readsOn !== true) return answer;
-      return answer instanceof Promise ? answer.then(keptOpen) : keptOpen(answer);
+      const arrival = options.arrival(server.requestIP(request)?.address ?? "");
+      return front.handle(request, arrival, limited(request, server, options));
     },
   });
 }
 
-function keptOpen(answer: Response): Response {
-  if (answer.status === bodyTooLarge) answer.headers.delete("connection");
-  return answer;
+/**
+ * Opens a Unix socket of mode 0600 at `path`. `idleSeconds` is how long a connection may be silent, also while it waits for
+ * an answer; 0 is for ever. The runtime's timer of a single request does nothing on such sockets.
+ */
+export function openSocket(
+  path: string,
+  idleSeconds: number,
+  answer: (request: Request) => Response | Promise<Response>,
+): Server {
+  const options = { ...common, unix: path, idleTimeout: idleSeconds, fetch: answer };
+  // The types know no idleTimeout beside `unix`; the runtime takes it.
+  const serve = () => Bun.serve(options as unknown as Bun.Serve.Options<undefined>);
+  return boundPrivately(path, 0o600, serve);
 }
 
 /**
@@ -90,6 +93,3 @@ export const common = {
   maxRequestBodySize: Number.MAX_SAFE_INTEGER,
   error: () => new Response('{"error":"internal error","code":"internal"}', internalError),
 };
-
-const bodyTooLarge = 413;
-const stranger = { status: 403, headers: { connection: "close" } };

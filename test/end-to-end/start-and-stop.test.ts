@@ -168,15 +168,15 @@ describe("SIGHUP", () => {
   }, 60_000);
 
   test("a configuration that is not valid changes nothing, and that is an event too", async () => {
-    const instance = await start({ config: { profiles: [{ name: "before" }] } });
+    const instance = await start({ config: { profiles: [named("before")] } });
     const shown = await shownSubject(instance);
     const pair = await servingPair(instance.home, "right");
     const wrong = await servingPair(instance.home, "other");
     const bad: Record<string, unknown>[] = [
-      { profiles: [{ name: "after" }, { name: "AFTER" }] },
-      { profiles: [{ name: "after", key_usages: ["everything"] }] },
-      { profiles: [{ name: "after" }], server: { tls_cert: pair.tls_cert } },
-      { profiles: [{ name: "after" }], server: { ...pair, tls_key: wrong.tls_key } },
+      { profiles: [named("after"), named("AFTER")] },
+      { profiles: [{ ...named("after"), key_usages: ["everything"] }] },
+      { profiles: [named("after")], server: { tls_cert: pair.tls_cert } },
+      { profiles: [named("after")], server: { ...pair, tls_key: wrong.tls_key } },
     ];
     for (const [index, config] of bad.entries()) {
       await reloaded(instance, config, "config_reload_failed", index + 1);
@@ -187,8 +187,14 @@ describe("SIGHUP", () => {
     }
     const failed = await events(instance, "config.reload");
     expect(failed.map(({ result }) => result)).toEqual(["error", "error", "error", "error"]);
-    await reloaded(instance, { profiles: [{ name: "after" }] }, "config_reloaded");
+    await reloaded(instance, { profiles: [named("after")] }, "config_reloaded");
   }, 60_000);
+});
+
+const named = (name: string) => ({
+  name,
+  key_usages: ["digitalSignature"],
+  ext_key_usages: ["serverAuth"],
 });
 
 describe("a start with a bad configuration", () => {

@@ -132,8 +132,23 @@ describe("slow clients", () => {
       send(`${head("POST /api/tokens")}Content-Length: 100\r\n\r\n{`, " "),
       send(`${head("POST /api/tokens?hang")}Content-Length: 2\r\n\r\n{}`),
       send(`${head("GET /api/profiles?hang")}\r\n`),
+      send(`${head("POST /nothing")}Content-Length: 100000\r\n\r\n{`, " "),
     ]);
-    expect(answers).toEqual(["", "", ""]);
+    const [refused] = answers.splice(3);
+    expect([...answers, refused?.slice(0, 12)]).toEqual(["", "", "", "HTTP/1.1 404"]);
+  }, 30_000);
+
+  test("an answer may take longer on the admin socket than a connection may be silent elsewhere", async () => {
+    const adminSocket = join(folder, "slow.sock");
+    let answered = false;
+    const perform = async () => {
+      await Bun.sleep(12_500);
+      answered = true;
+      return { status: 200 as const, body: {} };
+    };
+    await start({ adminSocket }, { perform });
+    const answer = await rawExchange(adminSocket, head("GET /api/profiles").concat("\r\n"));
+    expect([answered, answer.slice(0, 12)]).toEqual([true, "HTTP/1.1 200"]);
   }, 30_000);
 
   /** Sends octets, and ten times a second a drop more; gives what came back when the server closed. */

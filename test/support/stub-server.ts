@@ -47,7 +47,7 @@ export async function startStub(
     ...{ perform: stubPerform, authenticate: stubAuthenticate, observer, log },
     random: { uuid: () => crypto.randomUUID() },
     cookies: new Cookies({ name: "pki_session", insecure: false }),
-    ...{ trustedProxies: [], bodyBytesMax: 65_536, osUser: "tester" },
+    ...{ trustedProxies: [], bodyBytesMax: 65_536, bulkBodyBytesMax: 131_072, osUser: "tester" },
     ...{ limits: { enabled: false, admit: () => {} }, tenantRate: () => undefined, ownWords: {} },
     ...deps,
     handlers: { ...stubHandlers(), ...deps.handlers },

@@ -2,6 +2,7 @@
 
 import { many, number, required, toggle, value, valueOr, word } from "#cli/args.ts";
 import { readCertificateAndChain, readCertificates } from "#cli/certificate-files.ts";
+import { certificateOf } from "#cli/certificate-reference.ts";
 import { certificateText } from "#cli/certificate-text.ts";
 import type { Client } from "#cli/client.ts";
 import { type Command, command } from "#cli/command.ts";
@@ -46,7 +47,7 @@ export const certVerbs: Readonly<Record<string, Command>> = {
   }),
   "issue-bulk": issueBulk,
   renew: command({
-    summary: "Certify the identity of a certificate again.",
+    summary: "Certify the identity of a certificate again, by its serial or its file.",
     args: {
       serial: word(),
       ca: caArg,
@@ -57,8 +58,9 @@ export const certVerbs: Readonly<Record<string, Command>> = {
     run: async (invocation) => {
       const { args, client, io } = invocation;
       const csr = args.csr === undefined ? undefined : await readTextArgument(io, args.csr);
-      const path = { id: await caIdOf(client, args.ca) };
-      const body = { serial: args.serial, csr, validity_days: args["validity-days"] };
+      const { id, serial } = await certificateOf(client, io, { ca: args.ca, given: args.serial });
+      const path = { id };
+      const body = { serial, csr, validity_days: args["validity-days"] };
       printIssued(invocation, await client.ask("cert.renew", { path, body }));
       return 0;
     },
@@ -66,11 +68,11 @@ export const certVerbs: Readonly<Record<string, Command>> = {
   lint: lintVerb,
   list: certList,
   show: command({
-    summary: "Show one certificate.",
+    summary: "Show one certificate, by its serial or its file.",
     args: { serial: word(), ca: caArg },
-    run: async ({ args, globals, client, print, note }) => {
-      const id = await caIdOf(client, args.ca);
-      const found = await client.ask("cert.show", { path: { id, serial: args.serial } });
+    run: async ({ args, globals, client, io, print, note }) => {
+      const { id, written } = await certificateOf(client, io, { ca: args.ca, given: args.serial });
+      const found = await client.ask("cert.show", { path: { id, serial: written } });
       const pem = textAt(found, "certificate");
       const events = globals.json
         ? ""

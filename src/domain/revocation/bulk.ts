@@ -5,6 +5,7 @@ import type { CaId, Serial } from "#core/ids.ts";
 import { isEmpty, type Selection, selectionText } from "#core/policy/selection.ts";
 import { assert, Problem, refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
+import { sortedInTurns } from "#core/turns.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
 import { authorOf, type Origin } from "#domain/access/call.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
@@ -98,7 +99,7 @@ export class BulkRevocation {
     order: BulkRevocationOrder,
   ): Promise<BulkRevocationResult> {
     refuseEmpty(order);
-    const facts = this.#factsOf(origin, ca, order);
+    const facts = await this.#factsOf(origin, ca, order);
     return await this.#running.run(facts, async () => {
       const run = await this.#begin(ca, order, facts);
       // Everything it was confirmed for is revoked: there is nothing left to find.
@@ -279,16 +280,17 @@ export class BulkRevocation {
     return new Selecting({ ca, selection, hold, now, holdPermitted });
   }
 
-  #factsOf(origin: Origin, ca: CaRecord, order: BulkRevocationOrder): BulkRunFacts {
+  async #factsOf(origin: Origin, ca: CaRecord, order: BulkRevocationOrder): Promise<BulkRunFacts> {
     const { clock, random } = this.#deps;
     const { operationId, reason, selection, batchSize } = order;
     const author = authorOf(origin, ca.tenant);
+    const digest = await digestOf(ca, order);
     const { grantRoles: _grantRoles, ...maker } = origin.principal;
     return {
       maker,
       lineage: ca.lineage,
       ...{ id: operationId ?? random.uuid(), caId: ca.id, reason, batchSize },
-      ...{ digest: digestOf(ca, order), filter: selectionText(selection), startedAt: clock.now() },
+      ...{ digest, filter: selectionText(selection), startedAt: clock.now() },
       ...{ actor: author.actor, actorName: author.actorName ?? "" },
       ...{ actorRoles: author.actorRoles ?? "", ip: origin.ip, requestId: origin.requestId },
       approval: author.approval ?? "",
@@ -349,8 +351,12 @@ const repeated = ({ planned }: BulkRun): BulkProgress => ({
 });
 
 /** The order of serials says nothing, and neither does how they were confirmed. */
-function digestOf(ca: CaRecord, { reason, selection, all }: BulkRevocationOrder): string {
+async function digestOf(
+  ca: CaRecord,
+  { reason, selection, all }: BulkRevocationOrder,
+): Promise<string> {
   const { profile, pattern, issuedAfter, issuedBefore, spkiSha256, includeExpired } = selection;
+  const serials = selection.serials && (await sortedInTurns(selection.serials));
   const asked = {
     ...{
       ca: ca.id,
@@ -362,7 +368,7 @@ function digestOf(ca: CaRecord, { reason, selection, all }: BulkRevocationOrder)
       spkiSha256,
       includeExpired,
     },
-    ...{ all: isEmpty(selection) && all, serials: selection.serials?.toSorted() },
+    ...{ all: isEmpty(selection) && all, serials },
   };
   return sha256Hex(new TextEncoder().encode(JSON.stringify(asked)));
 }

@@ -137,7 +137,7 @@ test("a CA that was certified this very second has a responder that begins with 
   });
   const certificatePem = elsewhere.certify({
     csrPem: encodePem("CERTIFICATE REQUEST", pending.csr ?? new Uint8Array()),
-    subject: "/C=DE/O=Straße/CN=Below/emailAddress=pki@example.com/CN=Below once more",
+    subject: "/C=DE/O=Müller/CN=Below/emailAddress=pki@example.com/CN=Below once more",
   });
   const chainPem = elsewhere.upperPem + elsewhere.rootPem;
   world.clock.at = addSeconds(notBefore, 5);
