@@ -84,7 +84,8 @@ export function list<T>(item: Field<T>, min = 0, max = 100): Field<readonly T[]>
   };
   return {
     ...field(schema, (value) => entries(value).map((entry) => item.read(entry))),
-    readInTurns: async (value) => mapInTurns(entries(value), entriesPerTurn, (entry) => item.read(entry)),
+    readInTurns: async (value) =>
+      mapInTurns(entries(value), entriesPerTurn, (entry) => item.read(entry)),
   };
 }
 

@@ -217,6 +217,7 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
     const { store } = given();
     const record = (spkiSha256: string) => ({
       ...{ id: crypto.randomUUID(), spkiSha256, reason: "leaked", source: "revocation" as const },
+      tenant: undefined,
       ...{ createdBy: "root", createdAt: noon },
     });
     const digests = [0, 1, 2].map(() => crypto.randomUUID().replaceAll("-", "").repeat(2));
