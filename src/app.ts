@@ -156,7 +156,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   }
 }
 
-/** The check that can be built only when it is first asked. */
+/** Who comes in is put together from what this check is for: it can be built only when it is first asked. */
 const later =
   (check: () => StillMay): StillMay =>
   (...asked) =>
@@ -219,7 +219,6 @@ function compose(opened: Opened): App {
     ...{ config, store, keys, clock, random, resolver, log },
     ...{ sealing, counts, clockWatch, secrets },
     weakKeys: () => weakKeys,
-    // Who comes in is put together from what is put together here.
     stillMay: later(() => stillMay({ store, ...governance, now: access.principalNow })),
   };
   const parts = domainParts(ground, (kind) => schedules.wake(kind));

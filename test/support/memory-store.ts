@@ -24,6 +24,7 @@ import { memoryReads } from "./memory-reads.ts";
 import { tenantWrites } from "./memory-tenants.ts";
 import { transparencyWrites } from "./memory-transparency.ts";
 import { headOf, type MemoryState, serialKey } from "./memory-state.ts";
+import { isOfOwnKey } from "#domain/key-checks/store.ts";
 
 /** The store, its state laid open to tests, and switches that make it fail. */
 export interface MemoryStore extends Store {
@@ -211,7 +212,7 @@ function certificateWrites(state: MemoryState): Unit["certificates"] {
       const intent = setIntent(opId, "issued");
       assert(intent.serial === certificate.serial, "a certificate has its intent's serial");
       state.certificates.set(serialKey(certificate.caId, certificate.serial), certificate);
-      if (certificate.kind !== "leaf") state.ownKeys.set(certificate.spkiSha256, true);
+      if (isOfOwnKey(certificate.kind)) state.ownKeys.set(certificate.spkiSha256, true);
     },
     settle: async (opId, to) => {
       setIntent(opId, to);
