@@ -50,16 +50,23 @@ async function dispatch(
   let code: number | undefined;
   const tree = commandTree(nouns, async (chosen, parsed) => {
     await confirmed(["pkid", ...path, ...line.words], chosen, line.given.has("--yes"), io);
-    code = await perform(chosen, parsed, io, deps);
+    const given = (name: string) => line.given.has(`--${name}`);
+    code = await perform(chosen, { parsed, given }, io, deps);
   });
   await runCommand(tree, { rawArgs: [...path, ...canonical(line)] });
   return code;
 }
 
+/** A line as citty parsed it, and which flags stand on it. */
+interface Parsed {
+  readonly parsed: Readonly<Record<string, unknown>>;
+  readonly given: (name: string) => boolean;
+}
+
 /** Runs a command with what citty parsed; a global flag it declares itself is its own: `ocsp check --url` names a responder. */
 async function perform(
   command: Command,
-  parsed: Readonly<Record<string, unknown>>,
+  { parsed, given }: Parsed,
   io: Io,
   deps: CliDeps,
 ): Promise<number | undefined> {
@@ -80,7 +87,7 @@ async function perform(
       : { seconds: secondsOf("--wait", globals.wait), note, sleep: Bun.sleep },
   );
   try {
-    return await command.run({ args, globals, io, deps, client, print, note });
+    return await command.run({ args, globals, io, deps, client, given, print, note });
   } finally {
     await client.close();
   }

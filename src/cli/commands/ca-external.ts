@@ -3,7 +3,7 @@
 import { type Args, number, required, tenantArg, toggle, value, valueOr, word } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";
 import { readCertificateAndChain, readCertificates } from "#cli/certificate-files.ts";
-import { writeFile } from "#cli/io.ts";
+import { openOut } from "#cli/out-file.ts";
 import { caIdOf } from "#cli/references.ts";
 import { facts, rowOf, textAt } from "#cli/rows.ts";
 
@@ -27,7 +27,8 @@ export const externalVerbs: Readonly<Record<string, Command>> = {
       tenant: tenantArg,
       out: value("File to write the request to instead of stdout.", "file"),
     },
-    run: async ({ args, client, print }) => {
+    run: async ({ args, client, io, print }) => {
+      const write = openOut(io, args.out, "a request");
       const { label, cn, o, ou, c, st, l } = args;
       const body = {
         ...{ label, subject: { cn, o, ou, c, st, l }, key_type: args["key-type"] },
@@ -36,7 +37,7 @@ export const externalVerbs: Readonly<Record<string, Command>> = {
       const made = await client.ask("ca.csr", { body });
       const pem = textAt(made, "csr_pem");
       const toFile = args.out !== undefined && args.out !== "-";
-      if (toFile) writeFile(args.out, pem, 0o644);
+      if (toFile) write(pem);
       const head = facts(rowOf(made.ca), ["id", "label", "status", "subject", "key_type"]);
       print(made, toFile ? head : head + pem);
     },

@@ -15,12 +15,14 @@ import {
 import { algorithms } from "#core/x509/algorithms.ts";
 import { type Command, command } from "#cli/command.ts";
 import { UsageError } from "#cli/failure.ts";
-import { writeResult } from "#cli/io.ts";
+import { openOut } from "#cli/out-file.ts";
 import { caIdOf } from "#cli/references.ts";
 import { caShow } from "./ca-show.ts";
 import { crossVerbs } from "./ca-cross.ts";
 import { externalVerbs } from "./ca-external.ts";
 import { rolloverVerbs } from "./ca-rollover.ts";
+import { stampsNothingHere } from "#cli/open-reach.ts";
+import { stampedUrls } from "#cli/stamped-urls.ts";
 import { columns, facts, type Row, rowsAt, textAt } from "#cli/rows.ts";
 
 const subjectArgs = {
@@ -75,11 +77,12 @@ export const caVerbs: Readonly<Record<string, Command>> = {
       "validity-days": number("Validity in days (3650 when not given).", "days"),
       tenant: tenantArg,
     },
-    run: async ({ args, client, print }) => {
+    run: async ({ args, globals, io, client, print, note }) => {
       const tenant = args.tenant === undefined ? {} : { tenant_id: args.tenant };
       const body = { ...caBody(args, "ecdsa-p384"), ...tenant };
       const ca = await client.ask("ca.init_root", { body });
       print(ca, created(ca));
+      if (stampsNothingHere(globals, io)) note(unstamped);
     },
   }),
   "issue-intermediate": command({
@@ -90,11 +93,13 @@ export const caVerbs: Readonly<Record<string, Command>> = {
       "key-type": value("Key type (ecdsa-p256, with pqc ml-dsa-65).", "type"),
       "validity-days": number("Validity in days (1825 when not given).", "days"),
     },
-    run: async ({ args, client, print }) => {
+    run: async ({ args, client, print, note }) => {
       const id = await caIdOf(client, args.parent);
       const body = caBody(args, "ecdsa-p256");
       const ca = await client.ask("ca.issue_intermediate", { path: { id }, body });
       print(ca, created(ca));
+      const stamped = stampedUrls(pemOf(ca));
+      if (stamped && stamped.crl.length + stamped.ocsp.length === 0) note(unstamped);
     },
   }),
   ...externalVerbs,
@@ -104,10 +109,11 @@ export const caVerbs: Readonly<Record<string, Command>> = {
     summary: "Print the certificates from this CA up to its root.",
     args: { ca: word(), out: value("File to write instead of stdout.", "file") },
     run: async ({ args, globals, client, io, print }) => {
+      const write = openOut(io, args.out, "a CA certificate");
       const id = await caIdOf(client, args.ca);
       const pem = new TextDecoder().decode(await client.fetch("ca.chain", { path: { id } }));
       if (globals.json && args.out === undefined) print({ chain: pem }, "");
-      else writeResult(io, args.out, pem);
+      else write(pem);
     },
   }),
 };
@@ -188,6 +194,9 @@ function directoryName(written: string, flag: string): Record<string, string> {
   }
   return Object.fromEntries(parts.map(([type = "", value = ""]) => [type.toLowerCase(), value]));
 }
+
+const unstamped =
+  "warning: Certificates of this instance carry no CRL and no OCSP address, so nobody learns of revocations by them. Set server.public_url or crl.base_url and start again before issuing.";
 
 const created = (ca: Row): string =>
   facts(ca, ["id", "label", "serial", "not_before", "not_after"]) + pemOf(ca);

@@ -43,6 +43,9 @@ export const revokeBulk: Command = command({
     if (given["dry-run"] && (confirm !== undefined || force)) {
       throw new UsageError("--dry-run excludes --confirm and --force.");
     }
+    if (invocation.given("serial-format") && given["serials-file"] === undefined) {
+      throw new UsageError("--serial-format is for --serials-file.");
+    }
     const id = await caIdOf(invocation.client, given.ca);
     const order = await orderOf(invocation);
     if (confirm !== undefined || force) return await execute(invocation, id, order);
