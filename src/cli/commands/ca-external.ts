@@ -1,6 +1,6 @@
 /** `pkid ca csr` and `ca import-cert`: CAs that a root somewhere else certifies. */
 
-import { type Args, number, required, tenantArg, toggle, value, valueOr, word } from "#cli/args.ts";
+import { type Args, keyType, number, required, tenantArg, toggle, value, word } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";
 import { readCertificateAndChain, readCertificates } from "#cli/certificate-files.ts";
 import { openOut } from "#cli/out-file.ts";
@@ -22,7 +22,7 @@ export const externalVerbs: Readonly<Record<string, Command>> = {
     args: {
       label: required("Label, 1 to 64 of A-Z a-z 0-9 . _ -", "label"),
       ...subject,
-      "key-type": valueOr("Key type.", "type", "ecdsa-p384"),
+      "key-type": keyType("Key type, ecdsa-p384 when not given."),
       "path-len": number("Most intermediates below this one.", "n"),
       tenant: tenantArg,
       out: value("File to write the request to instead of stdout.", "file"),
@@ -31,7 +31,7 @@ export const externalVerbs: Readonly<Record<string, Command>> = {
       const write = openOut(io, args.out, "a request");
       const { label, cn, o, ou, c, st, l } = args;
       const body = {
-        ...{ label, subject: { cn, o, ou, c, st, l }, key_type: args["key-type"] },
+        ...{ label, subject: { cn, o, ou, c, st, l }, key_type: args["key-type"] ?? "ecdsa-p384" },
         ...{ max_path_len: args["path-len"], tenant_id: args.tenant },
       };
       const made = await client.ask("ca.csr", { body });

@@ -4,8 +4,10 @@ import {
   type Args,
   choice,
   type Given,
+  keyType,
   many,
   number,
+  oneOf,
   pageArgs,
   required,
   tenantArg,
@@ -25,9 +27,10 @@ import { stampsNothingHere } from "#cli/open-reach.ts";
 import { stampedUrls } from "#cli/stamped-urls.ts";
 import { columns, facts, type Row, rowsAt, textAt } from "#cli/rows.ts";
 
+const mlDsaTypes = ["ml-dsa-44", "ml-dsa-65", "ml-dsa-87"] as const;
 const subjectArgs = {
   algorithm: choice("classical, pqc or hybrid.", "algorithm", algorithms),
-  "alt-key-type": value("Second key of a hybrid CA (ml-dsa-65).", "type"),
+  "alt-key-type": keyType("Second key of a hybrid CA, ml-dsa-65 when not given.", mlDsaTypes),
   label: required("Label, 1 to 64 of A-Z a-z 0-9 . _ -", "label"),
   cn: required("Common name.", "name"),
   o: value("Organization.", "name"),
@@ -57,7 +60,12 @@ export const caVerbs: Readonly<Record<string, Command>> = {
   list: command({
     summary: "List the CAs you may read, newest first.",
     args: {
-      status: value("Only those that are pending, active, superseded or retired.", "status"),
+      status: oneOf("Only those in a state.", "status", [
+        "pending",
+        "active",
+        "superseded",
+        "retired",
+      ]),
       tenant: tenantArg,
       ...pageArgs,
     },
@@ -73,7 +81,7 @@ export const caVerbs: Readonly<Record<string, Command>> = {
     summary: "Create a root CA.",
     args: {
       ...subjectArgs,
-      "key-type": value("Key type (ecdsa-p384, with pqc ml-dsa-65).", "type"),
+      "key-type": keyType("Key type, ecdsa-p384 when not given, with pqc ml-dsa-65."),
       "validity-days": number("Validity in days (3650 when not given).", "days"),
       tenant: tenantArg,
     },
@@ -90,7 +98,7 @@ export const caVerbs: Readonly<Record<string, Command>> = {
     args: {
       parent: required("CA that signs it, by id or label.", "ca"),
       ...subjectArgs,
-      "key-type": value("Key type (ecdsa-p256, with pqc ml-dsa-65).", "type"),
+      "key-type": keyType("Key type, ecdsa-p256 when not given, with pqc ml-dsa-65."),
       "validity-days": number("Validity in days (1825 when not given).", "days"),
     },
     run: async ({ args, client, print, note }) => {

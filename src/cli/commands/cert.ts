@@ -12,6 +12,7 @@ import { issueBulk } from "./cert-bulk.ts";
 import { lintVerb } from "./cert-lint.ts";
 import { issuedPrinter, outArgs } from "#cli/issued.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
+import { gateReason } from "#cli/refusal-text.ts";
 import { columns, facts, type Row, rowsAt, table, textAt } from "#cli/rows.ts";
 
 import { certList } from "./cert-list.ts";
@@ -134,11 +135,11 @@ export const certVerbs: Readonly<Record<string, Command>> = {
 
 /** Every gate with what it found. */
 function gatesText(preview: Row): string {
-  const rows = rowsAt(preview, "gates").map((gate) => {
-    const found = rowsAt(gate, "findings").map((finding) => textAt(finding, "description"));
-    const why = [textAt(gate, "reason"), ...found].filter((text) => text !== "");
-    return [textAt(gate, "name"), textAt(gate, "status"), why.join("; ")];
-  });
+  const rows = rowsAt(preview, "gates").map((gate) => [
+    textAt(gate, "name"),
+    textAt(gate, "status"),
+    gateReason(gate),
+  ]);
   return `\n${table(["gate", "status", "why"], rows)}`;
 }
 
