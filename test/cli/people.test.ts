@@ -74,7 +74,7 @@ test("-h is --help, and version is --version", async () => {
 });
 
 describe("a word is suggested only when it is near", () => {
-  test("by letters", () => {
+  test("by the letters they share", () => {
     expect(near("crt", ["cert", "crl"])).toBe("cert");
     expect(near("isuing-1", ["issuing-1"])).toBe("issuing-1");
     for (const far of ["bread", "x", "constructor"])
