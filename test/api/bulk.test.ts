@@ -44,6 +44,19 @@ const leaves = () =>
 const events = (action: string) =>
   [...world.store.state.events.values()].filter((event) => event.action === action);
 
+test("a run asks before every item whether its maker still may, and stops with what was issued", async () => {
+  let left = 3;
+  world.becoming((then) => (left-- > 0 ? then : { ...then, isRoot: false, roles: ["auditor"] }));
+  const items = itemsOf(5);
+  const order = { items, confirm_count: 5, operation_id: "op", concurrency: 1 };
+  const partial = await ask(order);
+  expect(partial).toMatchObject({ issued: 3, failed: 2 });
+  expect(partial.items[4]).toMatchObject({ status: "failed", error_code: "forbidden" });
+  expect(leaves()).toHaveLength(3);
+  world.becoming((then) => then);
+  expect(await ask(order)).toMatchObject({ issued: 5, failed: 0 });
+});
+
 test("a plan judges each item, writes nothing and names an operation", async () => {
   const before = world.store.state.events.size;
   const items = [

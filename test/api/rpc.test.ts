@@ -21,6 +21,7 @@ import type { Handlers } from "#http/public.ts";
 import { RpcDoor } from "#http/rpc/door.ts";
 import type { OperationName } from "#operations";
 import { csr, issuanceWorld, rootOrigin } from "#test/support/issuance.ts";
+import { personNamed } from "#test/support/people.ts";
 
 const world = issuanceWorld();
 const perform = pipeline({ ...world, hasRoom: () => true, onDecision: () => {} });
@@ -240,7 +241,8 @@ function visit(
   const request = new Request(`http://localhost${path}`, init);
   const exchange = {
     ...{ request, side: "main" as const, secure: true, path, query: "", ip: "", requestId: "r" },
-    ...{ certificate: undefined, begun: 0, route: "", subject: "", bodyRead: () => {} },
+    ...{ certificate: undefined, begun: 0, movedAt: 0, operation: undefined },
+    ...{ route: "", subject: "", bodyRead: () => {} },
   };
   return to.answer({
     exchange,
@@ -372,7 +374,7 @@ async function codeOf(ask: () => Promise<unknown>): Promise<string> {
   }
 }
 
-const person = { person: "p", isRoot: false, groups: [], mechanism: "token" } as const;
+const person = { person: personNamed("p"), isRoot: false, groups: [], mechanism: "token" } as const;
 const roleHolder = (role: Role): Principal => ({
   ...{ ...person, subject: role, roles: [role], tenantRoles: {} },
 });

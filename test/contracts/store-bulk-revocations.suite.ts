@@ -7,6 +7,7 @@ import { instant } from "#core/time.ts";
 import type { BulkRunFacts } from "#domain/revocation/bulk-store.ts";
 import type { Store } from "#domain/store.ts";
 import { certificate, issue, noon, revocation } from "#test/support/records.ts";
+import { somebody } from "#test/support/governed-world.ts";
 
 /** The promises, as tests of the store `given` holds. */
 export function bulkRevocationContract(given: () => { readonly store: Store }): void {
@@ -14,6 +15,7 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
     ...{ id: crypto.randomUUID(), caId: caId(crypto.randomUUID()), reason: "superseded" },
     ...{ digest: "ab".repeat(32), filter: "all", batchSize: 500, startedAt: noon, actor: "root" },
     ...{ actorName: "", actorRoles: "root", ip: "192.0.2.1", requestId: "r", approval: "" },
+    maker: somebody("alice", ["admin"]),
     ...wanted,
   });
   const serials = (...texts: string[]) => texts.map(parseSerial);

@@ -52,6 +52,7 @@ beforeAll(async () => {
     profiles: [
       {
         ...{ name: "web", lint: { public: true }, policies: { oids: ["2.23.140.1.2.1"] } },
+        ext_key_usages: ["serverAuth"],
         caa: { mode: "permissive" },
       },
     ],

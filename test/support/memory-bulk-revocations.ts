@@ -58,7 +58,7 @@ export function bulkRevocationWrites(state: MemoryState): Unit["bulkRevocations"
         bulkSerials.set(run.id, []);
         return { run, mine: true };
       }
-      bulkRuns.set(known.id, { ...known, state: "running" });
+      bulkRuns.set(known.id, { ...known, state: "running", maker: facts.maker });
       return { run: known, mine: true };
     },
     stage: async (id, serials) => {

@@ -170,7 +170,8 @@ function casWrites(state: MemoryState): Unit["cas"] {
     },
     remove: async (id, own) => {
       const others = [...state.intents.values()].filter(
-        (intent) => intent.caId === id && intent.serial !== own?.serial,
+        ({ caId, serial, purpose }) =>
+          caId === id && serial !== own?.serial && purpose !== "responder_certificate",
       );
       const removed = (own === undefined || others.length === 0) && state.cas.delete(id);
       for (const [key, { ca }] of state.grants) if (removed && ca === id) state.grants.delete(key);

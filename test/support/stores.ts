@@ -7,6 +7,8 @@ import { join } from "node:path";
 
 import type { StoreDependencies } from "#adapters/db/heads.ts";
 import { openStore } from "#adapters/db/open.ts";
+import type { Session } from "#adapters/db/session.ts";
+import { sqliteSession } from "#adapters/db/sqlite-connection.ts";
 import type { Administration } from "#adapters/db/store.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import type { Store } from "#domain/store.ts";
@@ -47,6 +49,10 @@ export function sqliteDatabase(): DatabaseUnderTest {
     },
   };
 }
+
+/** A session over a connection of the test's own. */
+export const sessionOn = (database: Database): Session =>
+  sqliteSession(() => ({ compiled: (text) => database.query(text) }));
 
 /** A database on the server; migrated when it is opened. */
 export async function postgresDatabase(server: PostgresServer): Promise<DatabaseUnderTest> {

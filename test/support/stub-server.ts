@@ -15,6 +15,7 @@ import { Cookies } from "#http/cookies.ts";
 import { FrontDoor, type FrontDoorDeps } from "#http/front-door.ts";
 import { Listeners, type ListenerOptions } from "#http/listener.ts";
 import type { Handlers, PublicHandler } from "#http/public.ts";
+import { personNamed } from "./people.ts";
 
 /** A running stub with everything it was told and said. */
 export interface StubServer {
@@ -46,7 +47,7 @@ export async function startStub(
     ...{ perform: stubPerform, authenticate: stubAuthenticate, observer, log },
     random: { uuid: () => crypto.randomUUID() },
     cookies: new Cookies({ name: "pki_session", insecure: false }),
-    ...{ trustedProxies: [], bodyBytesMax: 65_536, osUser: "tester" },
+    ...{ trustedProxies: [], bodyBytesMax: 65_536, bulkBodyBytesMax: 131_072, osUser: "tester" },
     ...{ limits: { enabled: false, admit: () => {} }, tenantRate: () => undefined, ownWords: {} },
     ...deps,
     handlers: { ...stubHandlers(), ...deps.handlers },
@@ -111,7 +112,14 @@ const stubAuthenticate: Authenticate = async ({ authorization, localUser }) => {
 
 const principal = (subject: string, mechanism: Principal["mechanism"]) => ({
   principal: {
-    ...{ subject, person: subject, isRoot: false, roles: ["admin"], tenantRoles: {}, groups: [] },
+    ...{
+      subject,
+      person: personNamed(subject),
+      isRoot: false,
+      roles: ["admin"],
+      tenantRoles: {},
+      groups: [],
+    },
     mechanism,
   } satisfies Principal,
 });

@@ -63,7 +63,7 @@ export function bulkRevocationWrites(session: Session, owner: number): BulkRevoc
     return found.number;
   };
   return {
-    claim: claimOf(session, owner, (facts) => insertRun(facts)),
+    claim: claimOf(session, owner, (row) => insertRun(row)),
     stage: async (id, serials) => {
       const run = await numberOf(id);
       await insertSerials(serials.map((serial) => ({ run, place: placeOf(serial) })));
@@ -111,7 +111,8 @@ function claimOf(
   const { bulkRuns: b, bulkSerials: s } = t;
   return async (facts) => {
     const untouched = { planned: 0, revoked: 0, upgraded: 0, skipped: 0, batches: 0 };
-    const fresh = { ...facts, ...untouched, state: "selecting", owner } as const;
+    const maker = makerText(facts.maker);
+    const fresh = { ...facts, ...untouched, maker, state: "selecting", owner } as const;
     const inserted = await insert(fresh);
     const found = await storedRun(session, facts.id);
     assert(found !== undefined, "an id that is taken has its run");
@@ -120,7 +121,7 @@ function claimOf(
     const dead = ownedByDead(session, b.owner, owner) ?? sql`true`;
     const free = and(eq(b.number, number), sql`(${b.state} = 'stopped' or ${dead})`);
     if (run.state !== "selecting") {
-      const taken = db.update(b).set({ owner, state: "running" }).where(free);
+      const taken = db.update(b).set({ owner, state: "running", maker }).where(free);
       return { run, mine: (await taken.returning({ id: b.id })).length === 1 };
     }
     // What a store that is gone was collecting never began: the id stands for whatever is asked now.
@@ -226,8 +227,12 @@ async function storedRun({ db, t }: Session, id: string) {
 
 function record(row: Session["t"]["bulkRuns"]["$inferSelect"]): BulkRun {
   const { number: _number, owner: _owner, ...facts } = row;
-  return { ...facts, caId: caIdOf(row.caId) } as BulkRun; // Only `bulkRevocationWrites` fills the table.
+  const maker: unknown = row.maker === "" ? undefined : JSON.parse(row.maker);
+  return { ...facts, caId: caIdOf(row.caId), maker } as BulkRun; // Only `bulkRevocationWrites` fills the table.
 }
+
+const makerText = (maker: BulkRun["maker"]): string =>
+  maker === undefined ? "" : JSON.stringify(maker);
 
 function candidateColumns({ t }: Session) {
   const { serial, kind, status, profile, commonName, sans } = t.certificates;

@@ -80,6 +80,7 @@ function signedBeyond({ db, t }: Session): CertificateReads["signedBeyond"] {
   return async (ca, own) => {
     const others = and(
       eq(t.intents.caId, ca),
+      ne(t.intents.purpose, "responder_certificate"),
       own === undefined ? undefined : ne(t.intents.serial, own),
     );
     const taken = await db.select({ caId: t.intents.caId }).from(t.intents).where(others).limit(1);

@@ -30,7 +30,7 @@ export async function openStore(
 }
 
 async function openOnSqlite(options: SqliteOptions, owner: number, deps: StoreDependencies) {
-  const engine = openSqlite(options);
+  const engine = openSqlite(options, deps.onFault);
   const { path, busyTimeoutMs, readOnly } = options;
   const job = { accessLog: { path, busyTimeoutMs } };
   const thread =
@@ -43,7 +43,7 @@ async function openOnSqlite(options: SqliteOptions, owner: number, deps: StoreDe
 }
 
 async function openOnPostgres(options: PostgresOptions, owner: number, deps: StoreDependencies) {
-  const engine = new PostgresEngine(options, owner);
+  const engine = new PostgresEngine(options, owner, deps.onFault ?? (() => {}));
   return started(engine, owner, deps, (fill) => migratePostgres(engine, options.migrate, fill));
 }
 

@@ -102,8 +102,9 @@ export class GroupCommit {
       if (alone && outcomes.some((outcome) => "error" in outcome)) await this.#engine.rollback();
       else await this.#commit();
     } catch (error) {
+      // Told once until a batch succeeds: a database that is away would fill the log with every request.
+      if (!this.#failing) this.#onFault("a batch of writes was rolled back", error);
       this.#failing = true;
-      this.#onFault("a batch of writes was rolled back", error);
       await this.#engine.rollback();
       rejectAll(batch, outcomes, storageUnavailable(error));
       return;

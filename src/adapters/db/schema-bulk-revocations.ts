@@ -24,6 +24,8 @@ export function bulkRevocationTables(k: Kit) {
       requestId: k.text("request_id").notNull(),
       /** The approval it is executed under; empty without one. */
       approval: k.text("approval").notNull().default(""),
+      /** Who carries it on, as JSON; empty in runs older than this. */
+      maker: k.text("maker").notNull().default(""),
       state: k.text("state").notNull(),
       /** The store that works on it. */
       owner: k.int("owner").notNull(),

@@ -17,7 +17,7 @@ import { viewing } from "./crl-views.ts";
 import { crlReads, crlWrites } from "./crls.ts";
 import type { Engine } from "./engine.ts";
 import { envelopeReads, envelopeWrites } from "./envelopes.ts";
-import { translated } from "./faults.ts";
+import { translatedRead } from "./faults.ts";
 import { Feed, Listeners } from "./feed.ts";
 import { keyCheckReads, keyCheckWrites } from "./key-checks.ts";
 import { Memo } from "./memo.ts";
@@ -71,7 +71,7 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
   await engine.listen((seq) => feed.wake(seq));
   return {
     ...{ dialect: engine.dialect, read, schemaVersion: deps.schemaVersion },
-    exclusively: (name, work) => engine.exclusively(name, work),
+    exclusively: (name, work) => guarded(() => engine.exclusively(name, work))(),
     atomically: (work) => queue.run(() => work(unit)),
     onEvents: (listener) => feed.subscribe(listener),
     onOwnEvents: (listener) => own.subscribe(listener),
@@ -182,7 +182,7 @@ function sequenceOf(engine: Engine): Reads["revocations"]["sequence"] {
     const told = engine.revocationSequence();
     if (typeof told === "number") return told;
     return told.catch((error: unknown) => {
-      throw translated(error);
+      throw translatedRead(error);
     });
   };
 }
@@ -200,7 +200,7 @@ function guarded<A extends unknown[], R>(
     try {
       return await method(...given);
     } catch (error) {
-      throw translated(error);
+      throw translatedRead(error);
     }
   };
 }

@@ -1,12 +1,13 @@
 /** THE PIPELINE: authorize → read → run → record, for every call whoever makes it. */
 
+import { ownPerson } from "#core/access/person.ts";
 import { isMember, type Reach } from "#core/access/principal.ts";
 import type { Capability } from "#core/access/roles.ts";
 import { withoutTokens } from "#core/access/token-secret.ts";
 import { type Action, actions } from "#core/audit/actions.ts";
 import type { TenantId } from "#core/ids.ts";
 import { Problem, refuse } from "#core/problems.ts";
-import { readBody, readQuery } from "#core/shape.ts";
+import { readBody, readBodyInTurns, readQuery } from "#core/shape.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { requireActive } from "#domain/tenants/quotas.ts";
@@ -157,7 +158,7 @@ async function bodyOf(handler: Handler, read: () => Promise<unknown>): Promise<u
   const body = await read();
   if (body === undefined && handler.emptyBody) return readBody(handler.body, {});
   if (body === undefined) throw refuse("malformed_json");
-  return readBody(handler.body, body);
+  return await readBodyInTurns(handler.body, body);
 }
 
 /** A body is read from its connection once; step 5 may need one member of it, step 7 the rest. */
@@ -227,7 +228,13 @@ async function objectOf(asked: Asked) {
 /** Who asks for what needs no credential. */
 const anonymous: Origin = {
   principal: {
-    ...{ subject: "anonymous", person: "anonymous", isRoot: false, roles: [], tenantRoles: {} },
+    ...{
+      subject: "anonymous",
+      person: ownPerson("anonymous"),
+      isRoot: false,
+      roles: [],
+      tenantRoles: {},
+    },
     ...{ groups: [], mechanism: "system" },
   },
   ip: "",

@@ -1,8 +1,10 @@
 /** Bulk issue: a plan, or an execution that can be repeated under its id and then makes only what is missing. */
 
-import { sha256Hex } from "#core/crypto.ts";
+import { createHash } from "#core/crypto.ts";
 import { Problem, refuse } from "#core/problems.ts";
+import { nextTurn, Turns } from "#core/turns.ts";
 import type { Origin } from "#domain/access/call.ts";
+import type { StillMay } from "#domain/access/principal-now.ts";
 import { activeMember } from "#domain/authorities/resolve.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
@@ -69,6 +71,8 @@ export interface BulkDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly issuance: Issuance;
+  /** Asked before every item: what lets a run begin can be taken away before it ends. */
+  readonly stillMay: StillMay;
 }
 
 /** Issues many certificates, each through the one path of every certificate. */
@@ -142,7 +146,7 @@ export class BulkIssue {
   /** Takes the id, or finds that it stands for exactly this request. */
   async #begin(origin: Origin, ca: CaRecord, order: BulkOrder, id: string): Promise<void> {
     const { store, clock } = this.#deps;
-    const digest = digestOf(order.items);
+    const digest = await digestOf(order.items);
     const createdAt = clock.now();
     const requestedBy = origin.principal.subject;
     const operation = { id, lineage: ca.lineage, digest, requestedBy, createdAt };
@@ -175,6 +179,7 @@ export class BulkIssue {
       if (!first) throw refuse("operation_running", { operation_id: run.operationId });
     };
     try {
+      await this.#deps.stillMay(run.origin.principal, "issue", run.ca);
       const held = await run.gate(run.origin, run.ca, wish, settle);
       if (held !== undefined) {
         return "made" in held ? await this.#found({ position, ...held.made }) : held;
@@ -235,7 +240,10 @@ interface Run {
   stop: Problem | undefined;
 }
 
-/** Runs `work` on every item, at most `bound` at a time, and gives the results in order; the first fault ends it. */
+/**
+ * Runs `work` on every item, at most `bound` at a time, and gives the results in order; the first fault ends it. Each begins
+ * in a turn of its own, because what is refused at once waits for nothing.
+ */
 async function eachOf<T, R>(
   items: readonly T[],
   bound: number,
@@ -243,22 +251,32 @@ async function eachOf<T, R>(
 ): Promise<readonly R[]> {
   const results = new Array<R>(items.length);
   const waiting = items.entries();
+  const turns = new Turns();
   const worker = async () => {
-    for (const [at, item] of waiting) results[at] = await work(item);
+    for (const [at, item] of waiting) {
+      await turns.next();
+      results[at] = await work(item);
+    }
   };
   await Promise.all(Array.from({ length: Math.min(bound, items.length) }, worker));
   return results;
 }
 
-const digestOf = (items: readonly BulkWish[]): string => {
-  const asked = items.map(({ ref, csr, profile, validityDays }) => [
-    ...[ref, csr, profile, validityDays ?? null],
-  ]);
-  return sha256Hex(new TextEncoder().encode(JSON.stringify(asked)));
-};
+/** SHA-256 of what is asked as one JSON text, which may be many megabytes and is never put together. */
+async function digestOf(items: readonly BulkWish[]): Promise<string> {
+  const hash = createHash("sha256");
+  for (const [at, { ref, csr, profile, validityDays }] of items.entries()) {
+    if (at > 0 && at % digestedPerTurn === 0) await nextTurn();
+    const item = JSON.stringify([ref, csr, profile, validityDays ?? null]);
+    hash.update(`${at === 0 ? "[" : ","}${item}`);
+  }
+  return hash.update(items.length === 0 ? "[]" : "]").digest("hex");
+}
 
 const stopping: ReadonlySet<string> = new Set([
   ...["key_unavailable", "storage_unavailable", "tenant_suspended", "ca_not_active"],
-  ...["quota_exceeded", "operation_running"],
+  ...["quota_exceeded", "operation_running", "forbidden", "invalid_token"],
 ]);
+/** A request has 131,072 characters at most. */
+const digestedPerTurn = 50;
 const pageSize = 1000;

@@ -3,6 +3,7 @@
 import { orderedId, type Serial } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
+import type { StillMay } from "#domain/access/principal-now.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { blockEvent } from "#domain/key-checks/block.ts";
 import type { BlockedKeyRecord } from "#domain/key-checks/store.ts";
@@ -18,6 +19,8 @@ export interface BatchDeps {
   readonly clock: Clock;
   readonly random: Pick<Random, "bytes">;
   readonly holdPermitted: (profile: string) => boolean;
+  /** Asked before every batch: what lets a run begin can be taken away before it ends. */
+  readonly stillMay: StillMay;
   /** As for single changes: called after the commit, for what cannot wait for the end of the run. */
   readonly changed: (change: RevocationChange) => void;
 }
@@ -41,7 +44,8 @@ export class BulkBatches {
 
   /**
    * Revokes what is left of a run; `after` is told the figures of each batch that has committed. Throws what kept a
-   * batch from committing, and `shutting_down` between two of them once the work was halted.
+   * batch from committing, `shutting_down` between two of them once the work was halted, and `forbidden` or
+   * `invalid_token` once its maker may not do it any more.
    */
   async run(
     run: BulkRun,
@@ -51,6 +55,7 @@ export class BulkBatches {
     let progress: BulkProgress = run;
     for (;;) {
       if (this.#halted) throw refuse("shutting_down", { retry_after: 5 });
+      await this.#authorize(run, ca);
       const changes = await this.#batch(run, ca);
       if (changes === undefined) return progress;
       const { planned, revoked, upgraded, skipped, batches } = progress;
@@ -60,6 +65,12 @@ export class BulkBatches {
       };
       after(progress);
     }
+  }
+
+  async #authorize({ maker }: BulkRun, ca: CaRecord): Promise<void> {
+    const capability = "ca:manage";
+    if (maker === undefined) throw refuse("forbidden", { capability });
+    await this.#deps.stillMay(maker, capability, ca);
   }
 
   /** One batch; undefined when nothing is left. */

@@ -1,5 +1,6 @@
 /** How bulk revocations are remembered: what was asked, which serials are left of it, and how far it came. */
 
+import type { Principal } from "#core/access/principal.ts";
 import type { CaId, Serial } from "#core/ids.ts";
 import type { Selectable, SelectableState } from "#core/policy/selection.ts";
 import type { Instant } from "#core/time.ts";
@@ -27,6 +28,8 @@ export interface BulkRunFacts {
   readonly requestId: string;
   /** The approval under which it was begun; empty without one. */
   readonly approval: string;
+  /** Who carries it on, to find out before every batch what that principal may do by then; undefined in old runs. */
+  readonly maker: Principal | undefined;
 }
 
 /** What a run has done so far. */
@@ -102,7 +105,7 @@ export interface BulkRevocationReads {
 export interface BulkRevocationWrites {
   /**
    * Takes the id in state `selecting`, also from a store that is gone and was still collecting; or takes over a run that
-   * is stopped or whose store is gone, as it stands. Gives what is stored under the id, as it was before a take-over, and
+   * is stopped or whose store is gone, as it stands, in the name of the maker of these facts. Gives what is stored under the id, as it was before a take-over, and
    * whether this store may work on it: not when it is finished, and not while another store does.
    */
   claim(facts: BulkRunFacts): Promise<{ readonly run: BulkRun; readonly mine: boolean }>;

@@ -5,6 +5,7 @@ import type { CaId, Serial } from "#core/ids.ts";
 import { isEmpty, type Selection, selectionText } from "#core/policy/selection.ts";
 import { assert, Problem, refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
+import { sortedInTurns } from "#core/turns.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
 import { authorOf, type Origin } from "#domain/access/call.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
@@ -98,12 +99,12 @@ export class BulkRevocation {
     order: BulkRevocationOrder,
   ): Promise<BulkRevocationResult> {
     refuseEmpty(order);
-    const facts = this.#factsOf(origin, ca, order);
+    const facts = await this.#factsOf(origin, ca, order);
     return await this.#running.run(facts.id, async () => {
       const run = await this.#begin(ca, order, facts);
       // Everything it was confirmed for is revoked: there is nothing left to find.
       if (run.state === "finished") return resultOf(run, repeated(run), run.startedAt);
-      return await this.#carryOn(run, ca, origin);
+      return await this.#carryOn({ ...run, maker: facts.maker }, ca, origin);
     });
   }
 
@@ -204,7 +205,10 @@ export class BulkRevocation {
     const ca = await store.read.cas.byId(run.caId);
     assert(ca !== undefined, "a CA with certificates stays");
     const { mine } = await store.atomically((tx) => tx.bulkRevocations.claim(run));
-    if (mine) await this.#carryOn(run, ca, systemOrigin("bulk"));
+    if (!mine) return;
+    const { failure } = await this.#carryOn(run, ca, systemOrigin("bulk"));
+    // Nobody waits for this answer: a refusal is told where faults are.
+    if (failure instanceof Problem) this.#deps.onFailure(failure, run);
   }
 
   async #carryOn(run: BulkRun, ca: CaRecord, by: Origin): Promise<BulkRevocationResult> {
@@ -276,13 +280,16 @@ export class BulkRevocation {
     return new Selecting({ ca, selection, hold, now, holdPermitted });
   }
 
-  #factsOf(origin: Origin, ca: CaRecord, order: BulkRevocationOrder): BulkRunFacts {
+  async #factsOf(origin: Origin, ca: CaRecord, order: BulkRevocationOrder): Promise<BulkRunFacts> {
     const { clock, random } = this.#deps;
     const { operationId, reason, selection, batchSize } = order;
     const author = authorOf(origin, ca.tenant);
+    const digest = await digestOf(ca, order);
+    const { grantRoles: _grantRoles, ...maker } = origin.principal;
     return {
+      maker,
       ...{ id: operationId ?? random.uuid(), caId: ca.id, reason, batchSize },
-      ...{ digest: digestOf(ca, order), filter: selectionText(selection), startedAt: clock.now() },
+      ...{ digest, filter: selectionText(selection), startedAt: clock.now() },
       ...{ actor: author.actor, actorName: author.actorName ?? "" },
       ...{ actorRoles: author.actorRoles ?? "", ip: origin.ip, requestId: origin.requestId },
       approval: author.approval ?? "",
@@ -343,8 +350,12 @@ const repeated = ({ planned }: BulkRun): BulkProgress => ({
 });
 
 /** The order of serials says nothing, and neither does how they were confirmed. */
-function digestOf(ca: CaRecord, { reason, selection, all }: BulkRevocationOrder): string {
+async function digestOf(
+  ca: CaRecord,
+  { reason, selection, all }: BulkRevocationOrder,
+): Promise<string> {
   const { profile, pattern, issuedAfter, issuedBefore, spkiSha256, includeExpired } = selection;
+  const serials = selection.serials && (await sortedInTurns(selection.serials));
   const asked = {
     ...{
       ca: ca.id,
@@ -356,7 +367,7 @@ function digestOf(ca: CaRecord, { reason, selection, all }: BulkRevocationOrder)
       spkiSha256,
       includeExpired,
     },
-    ...{ all: isEmpty(selection) && all, serials: selection.serials?.toSorted() },
+    ...{ all: isEmpty(selection) && all, serials },
   };
   return sha256Hex(new TextEncoder().encode(JSON.stringify(asked)));
 }

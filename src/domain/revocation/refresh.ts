@@ -6,6 +6,7 @@ import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { CrlPublisher } from "./crl.ts";
+import { soonestAfter } from "./crl-time.ts";
 import type { RevocationChange } from "./revoke.ts";
 import { type CrlScopes, fullScope, partitionScope, scopesOf } from "./scopes.ts";
 import type { CrlHead, CrlKind } from "./store.ts";
@@ -15,7 +16,7 @@ interface Deps {
   readonly store: Store;
   readonly clock: Clock;
   readonly scopes: CrlScopes;
-  readonly publisher: Pick<CrlPublisher, "renew" | "published" | "renewable">;
+  readonly publisher: Pick<CrlPublisher, "renew" | "published" | "renewable" | "newest">;
   /** `crl.refresh_after_revocation_seconds`. */
   readonly refreshAfterRevocationSeconds: number;
   /** Asks for `deltas` now, and for `bases` too when one is due at once. */
@@ -92,6 +93,10 @@ export class CrlRefresh {
       const ca = await this.#deps.store.read.cas.byId(due.ca);
       this.#due.delete(key);
       if (ca === undefined || !this.#publishes(ca) || (await this.#covered(due))) continue;
+      if (await this.#hurried(due, now)) {
+        this.#note(due);
+        continue;
+      }
       const done = await this.#publish(ca, due.scope, kind);
       if (kind === "delta") this.#rested.set(key, this.#restAfter(now));
       if (!done) this.#note({ ...due, at: addSeconds(now, retrySeconds) });
@@ -180,6 +185,13 @@ export class CrlRefresh {
     return published !== undefined && published.sequence >= covers;
   }
 
+  /** True while the next list of the scope would have to begin in the future: each begins a second after the last one. */
+  async #hurried({ ca, scope }: Due, now: Instant): Promise<boolean> {
+    const { base, delta } = await this.#deps.publisher.newest(ca, scope);
+    const soonest = soonestAfter([base, delta]);
+    return soonest > now && soonest <= now + hurryMsMax;
+  }
+
   /** The scopes that are kept fresh: the full one, and partitions somebody asked for or has to ask for. */
   async #kept(ca: CaId): Promise<ReadonlySet<string>> {
     const { store, clock, scopes } = this.#deps;
@@ -232,6 +244,8 @@ const urgent = ({ kind, reason }: Pick<RevocationChange, "kind" | "reason">): bo
 
 const keyOf = ({ ca, scope, kind }: Pick<Due, "ca" | "scope" | "kind">) => `${ca}/${scope}/${kind}`;
 
+/** Further ahead than this no hurry brings lists; then a clock was wrong. */
+const hurryMsMax = 2000;
 const retrySeconds = 5;
 /** Between two deltas of a scope, at least: what comes meanwhile is in the second. */
 const restSeconds = 0.5;

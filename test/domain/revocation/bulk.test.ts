@@ -8,10 +8,12 @@ import { Problem, refuse } from "#core/problems.ts";
 import { instant } from "#core/time.ts";
 import { parseCrl } from "#core/x509/crl.ts";
 import { partitionOf } from "#core/x509/partitions.ts";
+import type { StillMay } from "#domain/access/principal-now.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { BulkRevocationOrder } from "#domain/revocation/bulk.ts";
 import { openRevocation } from "#domain/revocation/open.ts";
 import { rememberShards } from "#domain/revocation/scopes.ts";
+import { somebody } from "#test/support/governed-world.ts";
 import { seededRandom } from "#test/support/ports.ts";
 import { revocationDefaults, rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
 
@@ -428,21 +430,69 @@ test("told to end, a run stops between two batches and stays open for the next s
   expect(small.store.state.bulkRuns.get("op")).toMatchObject({ state: "finished", revoked: 4 });
 });
 
+test("a run asks before every batch whether its maker still may, and stops with what was committed", async () => {
+  for (const serial of ["1", "2", "3", "4", "5"]) await certificate(serial);
+  let left = 2;
+  const { bulk } = reopened(async () => {
+    if (left-- <= 0) throw refuse("forbidden", { capability: "ca:manage" });
+  });
+  const order = orderOf({ batchSize: 2, operationId: "op" });
+  const partial = await bulk.execute(rootOrigin, small.ca, order);
+  expect(partial).toMatchObject({ revoked: 4, batches: 2, failure: { code: "forbidden" } });
+  expect([await statusOf("4"), await statusOf("5")]).toEqual(["revoked", "good"]);
+  expect(small.store.state.bulkRuns.get("op")?.state).toBe("stopped");
+  const asked: unknown[] = [];
+  const again = reopened(async ({ subject }, capability, ca) => {
+    asked.push([subject, capability, ca.id]);
+  });
+  const other = { ...rootOrigin, principal: somebody("carol", ["admin"]) };
+  expect(await again.bulk.execute(other, small.ca, order)).toMatchObject({ revoked: 5 });
+  expect(asked).toEqual([
+    ["carol", "ca:manage", small.ca.id],
+    ["carol", "ca:manage", small.ca.id],
+  ]);
+});
+
+test("a run that a crash left open goes on only while its maker still may", async () => {
+  for (const serial of ["1", "2", "3", "4"]) await certificate(serial);
+  let batches = 0;
+  small.store.beforeWrite = (operation) => {
+    if (operation === "bulkRevocations.advance" && ++batches === 1) small.bulk.halt();
+  };
+  await execute(orderOf({ batchSize: 2, operationId: "op" }));
+  const told: unknown[] = [];
+  const next = reopened(
+    async () => {
+      throw refuse("invalid_token");
+    },
+    (error) => told.push(error instanceof Problem ? error.code : error),
+  );
+  await next.bulk.resume();
+  expect(told).toEqual(["invalid_token"]);
+  expect(small.store.state.bulkRuns.get("op")).toMatchObject({ state: "stopped", revoked: 2 });
+  expect(await statusOf("3")).toBe("good");
+});
+
 /** Another process over the same store. */
-function reopened() {
+function reopened(
+  stillMay: StillMay = async () => {},
+  onFailure = (error: unknown): unknown => {
+    throw error;
+  },
+) {
   const { store, keys, clock } = small;
   return openRevocation({
+    stillMay,
     ...{ store, keys, clock, random: seededRandom(), settings: revocationDefaults },
     ...{
       publicProfile: () => false,
       counts: { add: () => {} },
       clockAhead: () => false,
+      clockBelieved: () => true,
       wake: () => {},
     },
     signCertificate: async () => {},
-    onFailure: (_what, error) => {
-      throw error;
-    },
+    onFailure: (_what, error) => onFailure(error),
   });
 }
 

@@ -142,7 +142,7 @@ test("BLK-5: what a bulk run does is published at its end, and not while it runs
   const run = {
     ...{ id: "run", caId: small.ca.id, reason: "superseded" as const, digest: "", filter: "" },
     ...{ batchSize: 2, startedAt: small.clock.at, actor: "root", actorName: "", actorRoles: "" },
-    ...{ ip: "", requestId: "", approval: "" },
+    ...{ ip: "", requestId: "", approval: "", maker: undefined },
   };
   const { serial } = await small.issue();
   const entry = { caId: small.ca.id, serial, revokedAt: small.clock.at, reason: run.reason };

@@ -53,7 +53,7 @@ test("the certificate has the extensions of a responder and no pointers", async 
   await signer();
   const { certificate } = await stored();
   const parsed = parseCertificate(certificate);
-  expect(nameText(parsed.subject)).toBe(`CN=${issuer.commonName} OCSP Responder`);
+  expect(nameText(parsed.subject)).toBe(`${nameText(issuer.subject)} OCSP Responder`);
   expect(parsed.extensions.map(({ oid, critical }) => `${oid} ${critical}`)).toEqual([
     ...["2.5.29.15 true", "2.5.29.37 false", "2.5.29.14 false", "2.5.29.35 false"],
     "1.3.6.1.5.5.7.48.1.5 false",
@@ -130,6 +130,6 @@ test("a key that got no certificate is destroyed, once per rest however many ask
   const keys = [...small.store.state.ledger.values()].filter(({ kind }) => kind === "key");
   expect(keys.map(({ operation }) => operation)).toEqual(["generate", "destroy"]);
   small.keys.beforeSign = () => {};
-  small.clock.advance(5);
+  small.clock.advance(60);
   expect((await signer()).role).toBe("responder");
 });
