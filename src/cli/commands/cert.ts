@@ -6,12 +6,13 @@ import { certificateOf } from "#cli/certificate-reference.ts";
 import { certificateText } from "#cli/certificate-text.ts";
 import type { Client } from "#cli/client.ts";
 import { type Command, command } from "#cli/command.ts";
-import { Refusal } from "#cli/failure.ts";
+import { Refusal, UsageError } from "#cli/failure.ts";
 import { readTextArgument } from "#cli/io.ts";
 import { issueBulk } from "./cert-bulk.ts";
 import { lintVerb } from "./cert-lint.ts";
-import { outArgs, printIssued } from "#cli/issued.ts";
+import { issuedPrinter, outArgs } from "#cli/issued.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
+import { gateReason } from "#cli/refusal-text.ts";
 import { columns, facts, type Row, rowsAt, table, textAt } from "#cli/rows.ts";
 
 import { certList } from "./cert-list.ts";
@@ -30,6 +31,10 @@ export const certVerbs: Readonly<Record<string, Command>> = {
     },
     run: async (invocation) => {
       const { args, client, io, print } = invocation;
+      if (args["dry-run"] && (args.out !== undefined || args.chain)) {
+        throw new UsageError("--dry-run excludes --out and --chain.");
+      }
+      const printIssued = issuedPrinter(invocation);
       const csr = await readTextArgument(io, args.csr);
       const path = { id: await caIdOf(client, args.ca) };
       const body = {
@@ -41,7 +46,7 @@ export const certVerbs: Readonly<Record<string, Command>> = {
         print(preview, facts(preview, previewed) + gatesText(preview));
         return preview.would_issue === true ? 0 : 1;
       }
-      printIssued(invocation, await client.ask("cert.issue", { path, body }));
+      printIssued(await client.ask("cert.issue", { path, body }));
       return 0;
     },
   }),
@@ -57,11 +62,12 @@ export const certVerbs: Readonly<Record<string, Command>> = {
     },
     run: async (invocation) => {
       const { args, client, io } = invocation;
+      const printIssued = issuedPrinter(invocation);
       const csr = args.csr === undefined ? undefined : await readTextArgument(io, args.csr);
       const { id, serial } = await certificateOf(client, io, { ca: args.ca, given: args.serial });
       const path = { id };
       const body = { serial, csr, validity_days: args["validity-days"] };
-      printIssued(invocation, await client.ask("cert.renew", { path, body }));
+      printIssued(await client.ask("cert.renew", { path, body }));
       return 0;
     },
   }),
@@ -129,11 +135,11 @@ export const certVerbs: Readonly<Record<string, Command>> = {
 
 /** Every gate with what it found. */
 function gatesText(preview: Row): string {
-  const rows = rowsAt(preview, "gates").map((gate) => {
-    const found = rowsAt(gate, "findings").map((finding) => textAt(finding, "description"));
-    const why = [textAt(gate, "reason"), ...found].filter((text) => text !== "");
-    return [textAt(gate, "name"), textAt(gate, "status"), why.join("; ")];
-  });
+  const rows = rowsAt(preview, "gates").map((gate) => [
+    textAt(gate, "name"),
+    textAt(gate, "status"),
+    gateReason(gate),
+  ]);
   return `\n${table(["gate", "status", "why"], rows)}`;
 }
 
