@@ -96,10 +96,7 @@ export function openAccess(ground: AccessGround): Access {
   const logins = new Logins({
     ...{ store, clock, root, sessions, failures: failedLogins },
     assignments: () => inForce,
-    rules: {
-      ...(config.auth.oidc.enabled ? { oidc: rulesOf(config.auth.oidc) } : {}),
-      ...(config.auth.ldap.enabled ? { ldap: rulesOf(config.auth.ldap) } : {}),
-    },
+    rules: loginRules(config),
     onLogin: (method, result) => metrics.count("pki_auth_logins_total", { method, result }),
     onLogout: () => metrics.count("pki_auth_logouts_total", {}),
   });
@@ -134,6 +131,11 @@ export function openAccess(ground: AccessGround): Access {
     },
   };
 }
+
+const loginRules = ({ auth: { oidc, ldap } }: Config) => ({
+  ...(oidc.enabled ? { oidc: rulesOf(oidc) } : {}),
+  ...(ldap.enabled ? { ldap: rulesOf(ldap) } : {}),
+});
 
 const evidenceOf = (config: Config, { again }: ReturnType<typeof openClients>) => ({
   vouching: (identity: Identity) => vouching(config, identity),
