@@ -30,6 +30,7 @@ import { assignmentsOf } from "./access-settings.ts";
 import { openClients } from "./client-trust.ts";
 import { openDirectory } from "./directory.ts";
 import { openProviders } from "./providers.ts";
+import { openTurns } from "./turns.ts";
 
 export interface Access {
   readonly authenticate: Authenticate;
@@ -77,6 +78,7 @@ export function openAccess(ground: AccessGround): Access {
   const root = new RootAccount({
     ...{ random, username: config.root_user.username, passwordHash: ground.rootPasswordHash },
     checkPassword: (password, hash) => passwords.check(password, hash),
+    turns: openTurns({ atOnce: 2, atOncePerLane: 2 }),
   });
   const sessions = new Sessions({
     clock,
