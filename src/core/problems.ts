@@ -82,7 +82,7 @@ export const problems = {
   not_found: [404, "There is no such thing.", []],
   feature_disabled: [404, "This feature is switched off.", ["feature"]],
   method_not_allowed: [405, "This path does not take this method.", ["allow"]],
-  already_exists: [409, "The name is taken.", ["field"]],
+  already_exists: [409, "The name is not available.", ["field"]],
   ca_not_active: [409, "The CA is not active.", ["status"]],
   ca_not_pending: [409, "The CA does not wait for a certificate.", ["status"]],
   ca_not_superseded: [409, "The CA has no superseded key to retire.", ["status"]],

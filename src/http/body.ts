@@ -2,6 +2,8 @@
 
 import { refuse } from "#core/problems.ts";
 
+import { parseLongJson } from "./long-json.ts";
+
 /**
  * The octets of the body, at most `bytesMax`. Refuses `body_too_large` by the announced length before a byte is kept, and
  * by counting what comes; `malformed_json` when it breaks off or its chunks are none. Expects a request whose header
@@ -103,12 +105,26 @@ export function unclearHeader(headers: Headers): "content-length" | "host" | und
  * comes as `application/json`, `malformed_json` for anything but one UTF-8 JSON text at most 32 levels deep (PRC-5).
  */
 export async function readJson(request: Request, bytesMax: number): Promise<unknown> {
+  const octets = await readJsonOctets(request, bytesMax);
+  return octets && (await parseJsonOfAnyLength(octets));
+}
+
+/** The octets of such a body, which nobody has looked into; undefined when it is empty. */
+export async function readJsonOctets(
+  request: Request,
+  bytesMax: number,
+): Promise<Uint8Array | undefined> {
   const octets = await readBytes(request, bytesMax);
   if (octets.byteLength === 0) return undefined;
   if (!isJson(request.headers.get("content-type"))) {
     throw refuse("unsupported_media_type", { expected: "application/json" });
   }
-  return parseJson(octets);
+  return octets;
+}
+
+/** As `parseJson`; what is long is read in turns with other requests, and bounded in its entries too. */
+export async function parseJsonOfAnyLength(octets: Uint8Array): Promise<unknown> {
+  return octets.length > longOctets ? await parseLongJson(octets, depthMax) : parseJson(octets);
 }
 
 /** The value of one UTF-8 JSON text; refuses `malformed_json`, also when it nests deeper than 32 levels. */
@@ -168,6 +184,8 @@ const discardMs = 10_000;
 
 /** Deepest nesting of objects and lists that is read. */
 const depthMax = 32;
+/** From here on a text of nothing but values would take long at once. */
+const longOctets = 131_072;
 
 const quote = 0x22;
 const backslash = 0x5c;

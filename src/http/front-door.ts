@@ -11,7 +11,7 @@ import type { RpcDoor } from "#http/rpc/door.ts";
 import { type OperationName, operationOf, operations } from "#operations";
 
 import { dressed, renderAnswer, renderProblem, type Sized } from "./answer.ts";
-import { readJson, refuseAnnounced, unclearHeader } from "./body.ts";
+import { parseJsonOfAnyLength, readJsonOctets, refuseAnnounced, unclearHeader } from "./body.ts";
 import type { Cookies } from "./cookies.ts";
 import { presentedBy } from "./credentials.ts";
 import { type OwnPages, requireCsrfToken, requireJsonOfBrowsers } from "./csrf.ts";
@@ -33,6 +33,8 @@ export interface FrontDoorDeps {
   readonly trustedProxies: readonly string[];
   /** `server.max_body_bytes`. */
   readonly bodyBytesMax: number;
+  /** `server.max_bulk_body_bytes`. */
+  readonly bulkBodyBytesMax: number;
   /** Keeps changes from pages of other sites. */
   readonly ownPages: OwnPages;
   /** The cookies sessions travel in. */
@@ -98,8 +100,8 @@ export class FrontDoor {
     bodyRead: () => void = nothing,
   ): Response | Promise<Response> {
     this.#running++;
-    this.#deps.observer.began();
     const exchange = this.#open(request, arrival, bodyRead);
+    this.#deps.observer.began(exchange);
     const header = unclearHeader(request.headers);
     if (header !== undefined) return this.#refuse(exchange, refuse("bad_header", { header }));
     const hot = this.#draining ? undefined : hotMatch(request.method, exchange.path);
@@ -154,6 +156,7 @@ export class FrontDoor {
     const { headers } = request;
     const { side, secure, peer, certificate } = arrival;
     const ip = side === "local" ? "" : this.#addresses.of(peer, headers);
+    const begun = performance.now();
     return {
       request,
       side,
@@ -163,7 +166,9 @@ export class FrontDoor {
       ip,
       certificate,
       requestId: requestIdOf(headers, this.#freshId),
-      begun: performance.now(),
+      begun,
+      movedAt: begun,
+      operation: undefined,
       route: unmatched,
       subject: "",
       bodyRead,
@@ -210,6 +215,7 @@ export class FrontDoor {
     if (found.kind === "nothing") return this.#page(exchange);
     if (found.kind === "method") throw refuse("method_not_allowed", { allow: found.allow });
     exchange.route = found.match.route;
+    exchange.operation = found.match.operation;
     // Relying parties ask by POST, and no page gains anything by asking for them.
     if (operationOf(found.match.operation).limit !== "ocsp") {
       this.#deps.ownPages.guard(request, exchange.secure);
@@ -222,7 +228,7 @@ export class FrontDoor {
       return dressed(exchange, await runPublic(exchange, found.match, handler));
     }
     const call = await this.#call(exchange, found.match, handler);
-    return renderAnswer(exchange, await this.#deps.perform(call, handler));
+    return await renderAnswer(exchange, await this.#deps.perform(call, handler));
   }
 
   #count(exchange: Exchange, match: Match): void {
@@ -265,15 +271,17 @@ export class FrontDoor {
       query,
       approval: approvalNamed(request.headers),
       body: async () => {
-        const value = await readJson(request, this.#bodyBytesMax(match));
+        const octets = await readJsonOctets(request, this.#bodyBytesMax(match));
         exchange.bodyRead();
-        return value;
+        exchange.movedAt = performance.now();
+        return octets && (await parseJsonOfAnyLength(octets));
       },
     };
   }
 
   #bodyBytesMax({ operation }: Pick<Match, "operation">): number {
-    return Math.max(this.#deps.bodyBytesMax, operationOf(operation).bodyBytesMax ?? 0);
+    const { bodyBytesMax, bulkBodyBytesMax } = this.#deps;
+    return operationOf(operation).bulk ? bulkBodyBytesMax : bodyBytesMax;
   }
 
   async #origin(exchange: Exchange, operation: OperationName): Promise<Origin | undefined> {
@@ -314,7 +322,8 @@ export class FrontDoor {
     this.#running--;
     if (this.#running === 0) this.#idle?.();
     const bytesOut = exchange.request.method === "HEAD" ? 0 : bytes;
-    const durationMs = performance.now() - exchange.begun;
+    exchange.movedAt = performance.now();
+    const durationMs = exchange.movedAt - exchange.begun;
     this.#deps.observer.ended(exchange, { status: response.status, bytesOut, durationMs });
     return response;
   }

@@ -20,7 +20,11 @@ export function revokingWorld(options: WorldOptions & { readonly activating?: bo
   const revocation = openRevocation({
     ...{ store, keys, clock, random, wake: () => {} },
     settings: { ...revocationDefaults, crl: { ...revocationDefaults.crl, shards, urlBase } },
-    ...{ publicProfile: () => false, counts: { add: () => {} }, clockAhead: () => false },
+    stillMay: world.stillMay,
+    publicProfile: () => false,
+    counts: { add: () => {} },
+    clockAhead: () => false,
+    clockBelieved: () => true,
     signCertificate: (wish) => certifyResponder(world, wish),
     onFailure: (_what, error) => failures.push(error),
   });

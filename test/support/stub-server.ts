@@ -49,7 +49,7 @@ export async function startStub(
     random: { uuid: () => crypto.randomUUID() },
     ownPages: new OwnPages([]),
     cookies: new Cookies({ name: "pki_session", insecure: false }),
-    ...{ trustedProxies: [], bodyBytesMax: 65_536, osUser: "tester" },
+    ...{ trustedProxies: [], bodyBytesMax: 65_536, bulkBodyBytesMax: 131_072, osUser: "tester" },
     ...{ limits: { enabled: false, admit: () => {} }, tenantRate: () => undefined, ownWords: {} },
     ...deps,
     handlers: { ...stubHandlers(), ...deps.handlers },
