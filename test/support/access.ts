@@ -99,7 +99,7 @@ export function accessWorld(wishes: AccessWishes = {}): AccessWorld {
 }
 
 /** A queue in which nobody waits, whatever has failed. */
-const unhurried = () =>
+export const unhurried = (): FairTurns =>
   new FairTurns({
     limits: {
       ...{ atOnce: 1000, atOncePerLane: 1000, waitingPerLane: 1000, waitingMax: 1000 },
