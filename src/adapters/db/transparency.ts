@@ -20,11 +20,7 @@ export function transparencyReads(session: Session): TransparencyReads {
   const { db, t } = session;
   const { precertificates: p, inclusions: i, intents, logHeads } = t;
   return {
-    precertificate: async (ca, serial) => {
-      const named = and(eq(p.caId, ca), eq(p.serial, serial));
-      const [row] = await db.select().from(p).where(named);
-      return row && precertificate(row);
-    },
+    precertificate: precertificateOf(session),
     lost: async (limit) => {
       const itsIntent = and(eq(intents.caId, p.caId), eq(intents.serial, p.serial));
       const rows = await db
@@ -72,12 +68,22 @@ export function transparencyReads(session: Session): TransparencyReads {
 }
 
 /** The changes of a unit. */
+function precertificateOf({ db, t }: Session): TransparencyReads["precertificate"] {
+  const p = t.precertificates;
+  return async (ca, serial) => {
+    const named = and(eq(p.caId, ca), eq(p.serial, serial));
+    const [row] = await db.select().from(p).where(named);
+    return row && precertificate(row);
+  };
+}
+
 export function transparencyWrites(session: Session): TransparencyWrites {
   const { db, t } = session;
   const { precertificates: p, inclusions: i, logHeads } = t;
   const insertPrecertificate = inserter(session, p);
   const insertInclusion = inserter(session, i);
   return {
+    kept: precertificateOf(session),
     keep: async (row) => {
       await insertPrecertificate(row);
     },
