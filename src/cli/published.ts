@@ -4,6 +4,8 @@ import { readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 import { Failure } from "./failure.ts";
+import { networkFault } from "./network-faults.ts";
+import { trustedCas } from "./reach.ts";
 
 /** Something the manifest names that is there and cannot be read; the others may be good. */
 export class Unreadable extends Error {
@@ -53,7 +55,7 @@ function overHttp(
   { caFile, timeoutMs }: { readonly caFile: string | undefined; readonly timeoutMs: number },
 ): SnapshotReader {
   const base = where.replace(/\/+$/, "");
-  const trust = caFile === undefined ? {} : { tls: { ca: readFileSync(caFile, "utf8") } };
+  const trust = caFile === undefined ? {} : { tls: { ca: trustedCas(caFile) } };
   return {
     where: base,
     read: async (path, bytesMax) => {
@@ -75,8 +77,7 @@ async function asked(
     const signal = AbortSignal.timeout(timeoutMs);
     return await fetch(url, { ...trust, signal, redirect: "manual" });
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "no answer";
-    throw new Failure(`${url} cannot be reached (${code}).`);
+    throw new Failure(`${url} cannot be reached: ${networkFault(error)}.`, "unreachable");
   }
 }
 

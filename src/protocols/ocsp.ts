@@ -20,7 +20,7 @@ interface Deps {
   readonly onAnswer: (status: OcspAnswer["status"]) => void;
 }
 
-/** Handlers for both OCSP forms; whatever the status word, HTTP says 200 unless the guard shed the request. */
+/** Handlers for both OCSP forms; whatever the status word, HTTP says 200 unless the guard shed the request or the database is away. */
 export function ocspHandlers(deps: Deps): { get: DerHandler; post: DerHandler } {
   const day = 86_400;
   const maxAgeSeconds = deps.httpMaxAgeSeconds === 0 ? day : Math.min(deps.httpMaxAgeSeconds, day);

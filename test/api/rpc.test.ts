@@ -241,7 +241,8 @@ function visit(
   const request = new Request(`http://localhost${path}`, init);
   const exchange = {
     ...{ request, side: "main" as const, secure: true, path, query: "", ip: "", requestId: "r" },
-    ...{ certificate: undefined, begun: 0, route: "", subject: "", bodyRead: () => {} },
+    ...{ certificate: undefined, begun: 0, movedAt: 0, operation: undefined },
+    ...{ route: "", subject: "", bodyRead: () => {} },
   };
   return to.answer({
     exchange,

@@ -29,6 +29,7 @@ async function replicas(shards = 0) {
   const crl = { ...revocationDefaults.crl, shards, urlBase: "http://crl.example" };
   const open = (store: Store): Revocation =>
     openRevocation({
+      stillMay: async () => {},
       ...{ store, keys, clock, random: seededRandom(), wake: () => {} },
       settings: { ...revocationDefaults, crl },
       clockAhead: () => false,

@@ -374,7 +374,7 @@ describe("pkid ocsp check", () => {
       ]);
       const told = await command(instance, ["ocsp", "check", "--ca", label, "77", "--nonce"]);
       expect(told).toMatchObject({ status: "unknown", trusted: true });
-      await command(instance, ["revoke", "cert", "--ca", label, "77"]);
+      await command(instance, ["revoke", "cert", "--ca", label, "77", "--yes"]);
       const after = await command(instance, ["ocsp", "check", "--ca", label, "77"]);
       expect(after).toMatchObject({ status: "revoked", trusted: true });
     }, 60_000);

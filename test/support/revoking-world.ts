@@ -31,12 +31,11 @@ export function revokingWorld(options: RevokingOptions = {}) {
       crl: { ...revocationDefaults.crl, shards, urlBase },
       responder: { ...revocationDefaults.responder, delegated },
     },
-    ...{
-      publicProfile: () => false,
-      counts: { add: () => {} },
-      clockAhead: () => false,
-      clockBelieved: () => true,
-    },
+    stillMay: world.stillMay,
+    publicProfile: () => false,
+    counts: { add: () => {} },
+    clockAhead: () => false,
+    clockBelieved: () => true,
     signCertificate: (wish) => certifyResponder(world, wish),
     onFailure: (_what, error) => failures.push(error),
   });

@@ -94,6 +94,7 @@ export async function smallCaOn<S extends Store>(
   const ca = await addCa({ keyType: options.keyType ?? "ecdsa-p256" });
   const reopen = (crl: Partial<Settings["crl"]> = {}) =>
     openRevocation({
+      stillMay: async () => {},
       ...{ store, keys, clock, random, signCertificate: ceremony },
       settings: {
         crl: { ...revocationDefaults.crl, ...options.crl, ...crl },

@@ -67,7 +67,6 @@ export function transparencyReads(session: Session): TransparencyReads {
   };
 }
 
-/** The changes of a unit. */
 function precertificateOf({ db, t }: Session): TransparencyReads["precertificate"] {
   const p = t.precertificates;
   return async (ca, serial) => {
@@ -77,6 +76,7 @@ function precertificateOf({ db, t }: Session): TransparencyReads["precertificate
   };
 }
 
+/** The changes of a unit. */
 export function transparencyWrites(session: Session): TransparencyWrites {
   const { db, t } = session;
   const { precertificates: p, inclusions: i, logHeads } = t;

@@ -154,12 +154,16 @@ function clientCertificate({ client }: MechanismDeps): Mechanism {
   };
 }
 
-/** All local callers together are one person (CLI-3). */
-const localSocket: Mechanism = async ({ localUser }) => {
-  if (localUser === undefined) return undefined;
-  const principal: Principal = {
-    ...{ subject: `local:${localUser}`, person: localPerson, isRoot: false, roles: ["admin"] },
-    ...{ tenantRoles: {}, groups: [], mechanism: "local" },
-  };
-  return { principal };
-};
+const localSocket: Mechanism = async ({ localUser }) =>
+  localUser === undefined ? undefined : { principal: localPrincipal(localUser) };
+
+/** A caller of the admin socket, by the name of its user; all of them together are one person (CLI-3). */
+export const localPrincipal = (user: string): Principal => ({
+  subject: `local:${user}`,
+  person: localPerson,
+  isRoot: false,
+  roles: ["admin"],
+  tenantRoles: {},
+  groups: [],
+  mechanism: "local",
+});

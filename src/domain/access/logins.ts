@@ -120,6 +120,7 @@ export class Logins {
       ...(email === undefined ? {} : { email, emailVerified }),
       ...(await this.#roles(identity, this.#mappings(method))),
       ...{ groups, mechanism },
+      evidence: { kind: "identity", identity },
     };
   }
 

@@ -6,6 +6,7 @@ import { compareOctets } from "#core/asn1/der.ts";
 import { type Octets, importPublicKey, verifySignatureAside } from "#core/crypto.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { type Instant, instant } from "#core/time.ts";
+import { nextTurn } from "#core/turns.ts";
 import { schemeOf } from "#core/x509/algorithms.ts";
 import { type CrlEntry, openCrl, type OpenedCrl } from "#core/x509/crl.ts";
 import { parsePublicKey, signatureFits } from "#core/x509/public-keys.ts";
@@ -55,9 +56,7 @@ export class CrlImport {
     refuseUnknownMeaning(crl);
     const ca = await this.#signer(named, crl);
     // Read once to the end before the first change: a list that breaks off changes nothing.
-    reading(() => {
-      for (const _ of crl.entries());
-    });
+    await readToEnd(crl);
     let done: Imported = { imported: 0, alreadyRevoked: 0 };
     for (const batch of batches(reading(() => openCrl(der)).entries())) {
       done = await this.#batch(ca, batch, origin, done);
@@ -200,6 +199,15 @@ function refuseUnknownMeaning({ extensions }: OpenedCrl): void {
   throw refuse("invalid_field", { field: "crl", reason });
 }
 
+/** Reads every entry, some in each turn: a list may have a million. */
+async function readToEnd(crl: OpenedCrl): Promise<void> {
+  const entries = crl.entries();
+  let read = 0;
+  while (reading(() => entries.next()).done !== true) {
+    if (++read % entriesPerTurn === 0) await nextTurn();
+  }
+}
+
 function reading<T>(read: () => T): T {
   try {
     return read();
@@ -215,3 +223,4 @@ const understood: ReadonlySet<string> = new Set<string>([
   oids.deltaCrlIndicator,
 ]);
 const batchSize = 200;
+const entriesPerTurn = 2000;

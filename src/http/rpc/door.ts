@@ -100,12 +100,13 @@ export class RpcDoor {
     const { exchange } = visit;
     visit.admit();
     const method = this.#methodOf(exchange);
+    exchange.operation = method.operation;
     const origin = await visit.origin();
     // The path is in the message, so the message is read first; but from nobody who is unknown.
     if (origin === undefined) throw refuse("unauthenticated");
     const octets = await bodyOf(exchange, bodyBytesMax);
     const [request, response] = method.messages;
-    const asked = protocol.read({ schema, name: request }, octets);
+    const asked = await protocol.read({ schema, name: request }, octets);
     const { path, query = {}, body } = method.ask(asked);
     const call = {
       ...{ operation: method.operation, origin, path },
@@ -128,7 +129,7 @@ export class RpcDoor {
   ): Promise<Response> {
     found(exchange);
     const octets = await bodyOf(exchange, openBytesMax);
-    const asked = protocol.read({ schema, name: request }, octets);
+    const asked = await protocol.read({ schema, name: request }, octets);
     return protocol.answer({ schema, name: response }, await answer(asked));
   }
 
@@ -156,6 +157,7 @@ function found(exchange: Exchange): void {
 async function bodyOf(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
   const octets = await readBytes(exchange.request, bytesMax);
   exchange.bodyRead();
+  exchange.movedAt = performance.now();
   return octets;
 }
 

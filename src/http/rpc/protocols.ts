@@ -4,7 +4,7 @@ import { readMessageJson, messageJson } from "#core/protobuf/json.ts";
 import { type Message, MessageFault, type ProtoSchema } from "#core/protobuf/schema.ts";
 import { decodeMessage, encodeMessage } from "#core/protobuf/wire.ts";
 import { refuse } from "#core/problems.ts";
-import { parseJson } from "#http/body.ts";
+import { parseJsonOfAnyLength } from "#http/body.ts";
 
 import { connectErrorJson, grpcStatus, type RpcError } from "./errors.ts";
 
@@ -17,7 +17,7 @@ export interface MessageType {
 /** One way: how a request is read and an answer or a refusal written. */
 export interface RpcProtocol {
   /** The message of a body. Refuses `malformed_json`, and `invalid_field` for octets that are no such message. */
-  read(type: MessageType, body: Uint8Array): Message;
+  read(type: MessageType, body: Uint8Array): Promise<Message>;
   answer(type: MessageType, message: Message): Response;
   refusal(error: RpcError): Response;
 }
@@ -35,15 +35,17 @@ export function protocolOf(headers: Headers): RpcProtocol {
 
 /** What answers when a request came in no known way. */
 export const plainConnect: RpcProtocol = {
-  read: ({ schema, name }, body) =>
-    faultsRefused(() => readMessageJson(schema, name, body.length === 0 ? {} : parseJson(body))),
+  read: async ({ schema, name }, body) => {
+    const value = body.length === 0 ? {} : await parseJsonOfAnyLength(body);
+    return faultsRefused(() => readMessageJson(schema, name, value));
+  },
   answer: ({ schema, name }, message) =>
     answered("application/json", JSON.stringify(messageJson(schema, name, message))),
   refusal: connectRefusal,
 };
 
 const binaryConnect: RpcProtocol = {
-  read: ({ schema, name }, body) => faultsRefused(() => decodeMessage(schema, name, body)),
+  read: async ({ schema, name }, body) => faultsRefused(() => decodeMessage(schema, name, body)),
   answer: ({ schema, name }, message) =>
     answered("application/proto", encodeMessage(schema, name, message)),
   refusal: connectRefusal,
@@ -63,7 +65,7 @@ function grpcWeb(contentType: string, isText: boolean): RpcProtocol {
     return answered(contentType, isText ? body.toString("base64") : new Uint8Array(body));
   };
   return {
-    read: ({ schema, name }, body) =>
+    read: async ({ schema, name }, body) =>
       faultsRefused(() => decodeMessage(schema, name, onlyFrame(isText ? fromBase64(body) : body))),
     answer: ({ schema, name }, message) =>
       framed(

@@ -288,6 +288,23 @@ describe("an execution", () => {
     expect(roots()).toEqual(["root"]);
   });
 
+  test("APR-2: is the maker's with the roles of now, and is refused to who has lost them", async () => {
+    const { approval_id: lost } = await park("lost");
+    const { approval_id: gone } = await park("gone");
+    world.becoming((then) => ({ ...then, roles: ["auditor"] }));
+    expect(await world.approve(bob, lost)).toMatchObject({
+      ...{ status: "failed", failure: { code: "forbidden", retryable: false } },
+    });
+    world.becoming(() => undefined);
+    expect(await world.approve(bob, gone)).toMatchObject({ failure: { code: "forbidden" } });
+    expect(roots()).toEqual([]);
+    expect(world.actions()).toContain("ca.init_root denied");
+    world.becoming((then) => then);
+    expect((await refusal(retry(lost))).code).toBe("approval_not_retryable");
+    const { approval_id: again } = await park("lost");
+    expect((await world.approve(bob, again)).status).toBe("executed");
+  });
+
   test("whose state has changed fails for good", async () => {
     const { approval_id: first } = await park("root", alice);
     const { approval_id: second } = await park("root", carol);

@@ -152,6 +152,7 @@ async function restart(world: World, shards: number): Promise<void> {
   await rememberShards(store, shards);
   const urlBase = "http://crl.example";
   world.running = openRevocation({
+    stillMay: async () => {},
     ...{ store, keys, clock, random: seededRandom(), wake: () => {} },
     settings: { ...revocationDefaults, crl: { ...revocationDefaults.crl, shards, urlBase } },
     publicProfile: () => false,

@@ -140,21 +140,22 @@ test("what another replica took is left to it for a while, and then published", 
 
 test("BLK-5: what a bulk run does is published at its end, and not while it runs", async () => {
   const run = {
+    lineage: small.ca.lineage,
     ...{ id: "run", caId: small.ca.id, reason: "superseded" as const, digest: "", filter: "" },
     ...{ batchSize: 2, startedAt: small.clock.at, actor: "root", actorName: "", actorRoles: "" },
-    ...{ ip: "", requestId: "", approval: "" },
+    ...{ ip: "", requestId: "", approval: "", maker: undefined },
   };
   const { serial } = await small.issue();
   const entry = { caId: small.ca.id, serial, revokedAt: small.clock.at, reason: run.reason };
   await small.store.atomically(async (tx) => {
     await tx.bulkRevocations.claim(run);
-    await tx.bulkRevocations.start(run.id, 1);
+    await tx.bulkRevocations.start(run, 1);
     await tx.revocations.put({ ...entry, known: true, expiresAt: undefined });
   });
   small.clock.advance(90);
   await small.refresh.afterRevocations();
   expect(await numbers()).toEqual([1, 2]);
-  await small.store.atomically((tx) => tx.bulkRevocations.settle(run.id, "finished"));
+  await small.store.atomically((tx) => tx.bulkRevocations.settle(run, "finished"));
   await small.refresh.afterRevocations();
   small.clock.advance(2);
   await small.refresh.afterRevocations();
