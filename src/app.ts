@@ -3,7 +3,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
-import { holdDirectory } from "#adapters/data-directory.ts";
 import { openStore } from "#adapters/db/open.ts";
 import { DnsResolver } from "#adapters/network/dns.ts";
 import { openKeys } from "#adapters/keys/open.ts";
@@ -23,6 +22,7 @@ import { isReady, Probes } from "#api/health.ts";
 import type { Read } from "#config/read.ts";
 import type { Config } from "#config/schema.ts";
 import { pipeline } from "#domain/access/perform.ts";
+import { type StillMay, stillMay } from "#domain/access/principal-now.ts";
 import type { ExecutionDeps } from "#domain/approvals/executions.ts";
 import { recordingEffects } from "#domain/approvals/effects.ts";
 import { ClockWatch, stepFacts } from "#domain/clock-watch.ts";
@@ -38,12 +38,14 @@ import { TenantRates } from "#domain/tenants/rates.ts";
 import type { Store } from "#domain/store.ts";
 import { accessLog } from "#http/access-log.ts";
 import { consolePages } from "#http/console.ts";
+import { OwnPages } from "#http/csrf.ts";
 import { FrontDoor } from "#http/front-door.ts";
 import { LoopWatch } from "#http/loop-watch.ts";
 import { RateLimits } from "#http/rate-limits.ts";
 import { ocspRefusal } from "#protocols/ocsp-refusal.ts";
 import { type Access, openAccess } from "#app/access.ts";
 import { declareTenants, type Governance, openGovernance } from "#app/governance.ts";
+import { holdPlace, mustBeFounded } from "#app/founded.ts";
 import { type FourEyesParts, openFourEyes } from "#app/four-eyes.ts";
 import { type Build, handlersOf } from "#app/handlers.ts";
 import { describe, domainParts, type Parts } from "#app/parts.ts";
@@ -51,6 +53,7 @@ import { rpcDoor } from "#app/rpc.ts";
 import { type Running, type Schedules, startRunning } from "#app/running.ts";
 import { preflightRunning } from "#app/preflight/running.ts";
 import { countEnvelope, openSealing, type Sealing } from "#app/sealing.ts";
+import { useProxy } from "#app/proxy.ts";
 import { openSecrets } from "#app/secrets.ts";
 import { keyRoles, keySettings, nameServers, rateSettings, storeOptions } from "#app/settings.ts";
 
@@ -58,6 +61,8 @@ export interface AppOptions {
   readonly config: Config;
   readonly build: Build;
   readonly log: Log;
+  /** True where an instance may begin; without it what is none is refused (`NoInstance`), and nothing is created. */
+  readonly mayFound: boolean;
   /** Shows or keeps the root password made up at the first start (CFG-6). */
   readonly keepRootPassword: (password: string) => void;
   /** The main module, which runs `runThread` when it finds itself in a thread. */
@@ -98,17 +103,19 @@ export async function openApp(options: AppOptions): Promise<App> {
     closing.length = 0;
   };
   try {
-    const directory = holdDirectory(config.data_dir);
+    const secrets = openSecrets(config);
+    await useProxy(config, secrets);
+    const address = await storeOptions(config, options.migrate ?? false, secrets);
+    const directory = holdPlace(options, address);
     closing.push(() => directory.release());
     const metrics = new Metrics();
-    const secrets = openSecrets(config);
-    const address = await storeOptions(config, options.migrate ?? false, secrets);
     const unwatched = await openStore(address, {
       ...{ clock: systemClock, random: systemRandom, workerUrl: options.workerUrl },
       onFault: (sentence, error) => log.write("error", sentence, { error: describe(error) }),
     });
     const store = recordingEffects(unwatched);
     closing.push(() => store.close());
+    await mustBeFounded(store, options.mayFound);
     const limits = limitsOf(config);
     const counts = keyCounts(store, log);
     const opened = await openInstanceKeys({ config, limits, metrics, log, counts, secrets });
@@ -148,6 +155,12 @@ export async function openApp(options: AppOptions): Promise<App> {
     throw error;
   }
 }
+
+/** Who comes in is put together from what this check is for: it can be built only when it is first asked. */
+const later =
+  (check: () => StillMay): StillMay =>
+  (...asked) =>
+    check()(...asked);
 
 /** Off this thread wherever there can be another. */
 function openPaths(workerUrl: string | undefined, closing: (() => unknown)[]): PathWork {
@@ -199,15 +212,14 @@ interface Opened extends AppOptions {
 
 function compose(opened: Opened): App {
   const { config, log, store, keys, metrics, sealing, counts, clockWatch, secrets } = opened;
-  const clock = systemClock;
-  const random = systemRandom;
-  const { schedules } = opened;
+  const [clock, random, { schedules }] = [systemClock, systemRandom, opened];
   let weakKeys = readBlocklists(config.keychecks.weak_key_blocklist_paths);
   const resolver = new DnsResolver({ random, servers: () => nameServers(config) });
   const ground = {
     ...{ config, store, keys, clock, random, resolver, log },
     ...{ sealing, counts, clockWatch, secrets },
     weakKeys: () => weakKeys,
+    stillMay: later(() => stillMay({ store, ...governance, now: access.principalNow })),
   };
   const parts = domainParts(ground, (kind) => schedules.wake(kind));
   store.onOwnEvents(eventCounters(metrics));
@@ -225,7 +237,7 @@ function compose(opened: Opened): App {
   const { failedLogins, refusals } = access;
   const governance = openGovernance({ config, store, clock, random, tokens: access.tokens });
   const fourEyes = openFourEyes({
-    ...{ config, store, clock, random, log, parts, tokens: access.tokens },
+    ...{ config, store, clock, random, log, parts, now: access.principalNow },
     perform: (call) => replay(call),
   });
   const rooms = { parts, probes, access, governance, fourEyes };
@@ -301,6 +313,7 @@ function frontDoor(opened: Opened, rooms: Rooms) {
   const front: FrontDoor = new FrontDoor({
     ...{ perform, log, random: systemRandom, console: consolePages(), handlers },
     ...{ authenticate: access.authenticate, cookies: access.cookies },
+    ownPages: ownPages(config),
     ...(rpc === undefined ? {} : { rpc }),
     ...{
       limits: opened.limits.rates,
@@ -333,6 +346,14 @@ function loopWatch({ config, log, store, metrics }: Opened): LoopWatch {
     held: () => metrics.count("pki_process_event_loop_holds_total", {}),
     cpuMs: processorMs,
   });
+}
+
+/** The addresses by which people know this server. */
+function ownPages({ server, auth }: Config): OwnPages {
+  const { public_url } = server;
+  return new OwnPages(
+    public_url === undefined ? auth.webauthn.origins : [public_url, ...auth.webauthn.origins],
+  );
 }
 
 async function openInstanceKeys({

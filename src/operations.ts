@@ -106,7 +106,7 @@ export const operations = {
   "crl.partition_delta":   { route: "GET /api/ca/{id}/crl/partition/{shard}/delta",      needs: "pub", limit: "crl" },
   "crl.status":            { route: "GET /api/ca/{id}/crl/status",                       ...read },
   "crl.publish":           { route: "POST /api/ca/{id}/crl:publish",                     ...manage, limit: "exempt" },
-  "crl.import":            { route: "POST /api/ca/{id}/crl:import",                      ...manage, limit: "exempt", bulk: true },
+  "crl.import":            { route: "POST /api/ca/{id}/crl:import",                      ...manage, limit: "exempt", bulk: true, stepUp: "cert.revoke_bulk" },
   "ocsp.get":              { route: "GET /api/ca/{id}/ocsp/{request*}",                  needs: "pub", limit: "ocsp" },
   "ocsp.post":             { route: "POST /api/ca/{id}/ocsp",                            needs: "pub", limit: "ocsp" },
   "publish.run":           { route: "POST /api/publish:run",                             needs: "ca:manage", on: "platform", writes: true, limit: "exempt" },
@@ -154,7 +154,7 @@ export const operations = {
   "approval.show":         { route: "GET /api/approvals/{id}",                           needs: "any" },
   "approval.approve":      { route: "POST /api/approvals/{id}/approve",                  needs: "approval:approve", on: "any", writes: true, limit: "admin_sign", stepUp: "approval.approve" },
   "approval.reject":       { route: "POST /api/approvals/{id}/reject",                   needs: "any", writes: true },
-  "approval.retry":        { route: "POST /api/approvals/{id}/retry",                    needs: "any", writes: true, limit: "admin_sign" },
+  "approval.retry":        { route: "POST /api/approvals/{id}/retry",                    needs: "any", writes: true, limit: "admin_sign", stepUp: "approval.approve" },
   "approval.transcript":   { route: "GET /api/approvals/{id}/transcript",                needs: "approval:read", on: "any" },
   "approval.certificate":  { route: "GET /api/approvals/{id}/certificate",               needs: "any" },
 

@@ -1,6 +1,6 @@
 /** Requests for approval in JSON: list, show, decide, try again, and the certificate of a parked issue (HTTP contract §4.16). */
 
-import { samePerson } from "#core/access/principal.ts";
+import { isSamePerson } from "#core/access/person.ts";
 import { approvalClasses, approvalStatuses } from "#core/approvals/classes.ts";
 import { caId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
@@ -165,7 +165,7 @@ function waiting(approval: ApprovalRecord): Answer {
 const isMaker = (
   { origin }: Pick<Authorized<never, never, never>, "origin">,
   { maker }: ApprovalRecord,
-): boolean => samePerson(maker.person, origin.principal.person);
+): boolean => isSamePerson(maker.person, origin.principal.person);
 
 /** `reason` is another name of the same member (HTTP contract §1.2). */
 function commentOf({

@@ -7,6 +7,7 @@ import type { LoginConfig } from "#api/logins.ts";
 import type { PasskeyFeature } from "#api/passkeys.ts";
 import type { SecretSources } from "#adapters/secrets/sources.ts";
 import type { Config } from "#config/schema.ts";
+import type { Identity } from "#core/access/assignments.ts";
 import { mappingsOf } from "#config/sections/access.ts";
 import {
   type Attempts,
@@ -20,6 +21,7 @@ import { Refusals } from "#domain/access/refusals.ts";
 import { Logins, type RoleRules } from "#domain/access/logins.ts";
 import type { OidcLogin } from "#domain/access/oidc/login.ts";
 import { Passkeys } from "#domain/access/passkeys.ts";
+import { type PrincipalNow, principalNow } from "#domain/access/principal-now.ts";
 import { RootAccount } from "#domain/access/root-account.ts";
 import { Sessions } from "#domain/access/sessions.ts";
 import { type RequireStepUp, stepUpGate } from "#domain/access/step-up.ts";
@@ -48,6 +50,8 @@ export interface Access {
   readonly oidcLogin: OidcLogin | undefined;
   /** Undefined while no directory is asked. */
   readonly directoryLogins: DirectoryLogins | undefined;
+  /** What somebody who asked earlier may do by now. */
+  readonly principalNow: PrincipalNow;
   /**
    * Reads what another configuration names, which may throw; what it gives puts `rbac` and the client certificates into
    * force, also for those who are logged in (RLD-4).
@@ -117,6 +121,7 @@ export function openAccess(ground: AccessGround): Access {
     cookies: new Cookies({ name: session.cookie_name, insecure: session.insecure }),
     ...{ loginConfig: loginConfigOf(config), oidcLogin: providers.login },
     directoryLogins: directory,
+    principalNow: principalNow({ tokens, root, logins, ...evidenceOf(config, clients) }),
     prepare: (next) => {
       // The file is read before anything changes, so that a reload changes all or nothing.
       const admit = clients.prepare(next);
@@ -128,6 +133,18 @@ export function openAccess(ground: AccessGround): Access {
       };
     },
   };
+}
+
+const evidenceOf = (config: Config, { again }: ReturnType<typeof openClients>) => ({
+  vouching: (identity: Identity) => vouching(config, identity),
+  client: again,
+});
+
+/** Whose mappings count for an identity; undefined where the configuration asks nobody who could have vouched for it. */
+function vouching({ auth, oidc }: Config, { voucher, issuer }: Identity) {
+  if (voucher === "ldap") return auth.ldap.enabled ? ({ method: "ldap" } as const) : undefined;
+  if (auth.oidc.enabled && issuer === auth.oidc.issuer_url) return { method: "oidc" } as const;
+  return issuer === oidc.issuer_url ? { method: undefined } : undefined;
 }
 
 /** Passkeys, and the gate that asks for them. */

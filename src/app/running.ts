@@ -150,6 +150,7 @@ class Server implements Running {
       ...{ host: server.host, port: server.port, tls, insecureAllowed: cleartext },
       tlsMinVersion: server.tls.min_version,
       clientAuthorities: this.#authorities,
+      privateDirectory: config.data_dir,
       publicHttp: server.public_http.enabled ? splitAddress(server.public_http.address) : undefined,
       adminSocket: server.admin_socket.enabled ? server.admin_socket.path : undefined,
       idleTimeoutSeconds: server.idle_timeout_seconds,
@@ -188,24 +189,27 @@ class Server implements Running {
   }
 
   async stop(): Promise<void> {
-    await this.#listeners?.close(this.#config.server.shutdown_timeout_seconds * 1000);
+    const { log, parts, fourEyes, failedLogins, refusals } = this.#deps;
+    await this.#listeners?.close(drainMs(this.#config.server.shutdown_timeout_seconds));
     this.#endWatch?.();
     // What has not come to its end by now goes on at the next start.
-    this.#deps.parts.revocation.bulk.halt();
+    parts.revocation.bulk.halt();
     await this.#scheduler.stop();
-    await this.#deps.fourEyes.executions.halt();
-    await this.#deps.failedLogins.fold(true);
-    await this.#deps.refusals.fold(true);
-    await this.#deps.parts.counts.write();
-    await this.#rememberTime();
-  }
-
-  async #rememberTime(): Promise<void> {
-    try {
-      await this.#deps.parts.clockWatch.remember();
-    } catch (error) {
-      // A full disk must not keep the process from ending well; the next start looks at the last event instead.
-      this.#deps.log.write("warn", "time_not_remembered", { error: describe(error) });
+    await fourEyes.executions.halt();
+    const last = {
+      failed_logins: () => failedLogins.fold(true),
+      refusals: () => refusals.fold(true),
+      key_counts: () => parts.counts.write(),
+      // Without it the next start looks at the last event instead.
+      time: () => parts.clockWatch.remember(),
+    };
+    for (const [what, write] of Object.entries(last)) {
+      try {
+        await write();
+      } catch (error) {
+        // A full disk or a database that is away must not keep the process from ending well.
+        log.write("warn", "not_written_at_stop", { what, error: describe(error) });
+      }
     }
   }
 
@@ -260,6 +264,10 @@ class Server implements Running {
     });
   }
 }
+
+/** Of the time to stop, what running requests may take: the rest is for jobs, the last writes and the signers. */
+const drainMs = (shutdownSeconds: number): number =>
+  Math.max(shutdownSeconds * 750, shutdownSeconds * 1000 - 5000);
 
 function splitAddress(address: string): { readonly host: string; readonly port: number } {
   const at = address.lastIndexOf(":");

@@ -10,6 +10,7 @@ import { Problem } from "#core/problems.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
 import { pipeline } from "#domain/access/perform.ts";
 import { csr, issuanceWorld, rootOrigin, type World } from "#test/support/issuance.ts";
+import { personNamed } from "#test/support/people.ts";
 
 let world: World;
 let id: string;
@@ -146,7 +147,7 @@ test("a preview is asked with a request or with names, not both and not neither"
 test("a preview wants the right to issue there", async () => {
   const tenant = "default" as TenantId;
   const auditor: Principal = {
-    ...{ subject: "ada", person: "ada", isRoot: false, roles: [], groups: [] },
+    ...{ subject: "ada", person: personNamed("ada"), isRoot: false, roles: [], groups: [] },
     ...{ mechanism: "basic", tenantRoles: { [tenant]: ["auditor"] } },
   };
   const refused = await refusalOf(ask("cert.preview", { csr: csr() }, auditor));

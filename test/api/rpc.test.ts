@@ -21,6 +21,7 @@ import type { Handlers } from "#http/public.ts";
 import { RpcDoor } from "#http/rpc/door.ts";
 import type { OperationName } from "#operations";
 import { csr, issuanceWorld, rootOrigin } from "#test/support/issuance.ts";
+import { personNamed } from "#test/support/people.ts";
 
 const world = issuanceWorld();
 const perform = pipeline({ ...world, hasRoom: () => true, onDecision: () => {} });
@@ -419,7 +420,7 @@ async function codeOf(ask: () => Promise<unknown>): Promise<string> {
   }
 }
 
-const person = { person: "p", isRoot: false, groups: [], mechanism: "token" } as const;
+const person = { person: personNamed("p"), isRoot: false, groups: [], mechanism: "token" } as const;
 const roleHolder = (role: Role): Principal => ({
   ...{ ...person, subject: role, roles: [role], tenantRoles: {} },
 });

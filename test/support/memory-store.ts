@@ -24,6 +24,7 @@ import { memoryReads } from "./memory-reads.ts";
 import { tenantWrites } from "./memory-tenants.ts";
 import { transparencyWrites } from "./memory-transparency.ts";
 import { headOf, type MemoryState, serialKey } from "./memory-state.ts";
+import { isOfOwnKey } from "#domain/key-checks/store.ts";
 
 /** The store, its state laid open to tests, and switches that make it fail. */
 export interface MemoryStore extends Store {
@@ -170,7 +171,8 @@ function casWrites(state: MemoryState): Unit["cas"] {
     },
     remove: async (id, own) => {
       const others = [...state.intents.values()].filter(
-        (intent) => intent.caId === id && intent.serial !== own?.serial,
+        ({ caId, serial, purpose }) =>
+          caId === id && serial !== own?.serial && purpose !== "responder_certificate",
       );
       const removed = (own === undefined || others.length === 0) && state.cas.delete(id);
       for (const [key, { ca }] of state.grants) if (removed && ca === id) state.grants.delete(key);
@@ -210,7 +212,7 @@ function certificateWrites(state: MemoryState): Unit["certificates"] {
       const intent = setIntent(opId, "issued");
       assert(intent.serial === certificate.serial, "a certificate has its intent's serial");
       state.certificates.set(serialKey(certificate.caId, certificate.serial), certificate);
-      if (certificate.kind !== "leaf") state.ownKeys.set(certificate.spkiSha256, true);
+      if (isOfOwnKey(certificate.kind)) state.ownKeys.set(certificate.spkiSha256, true);
     },
     settle: async (opId, to) => {
       setIntent(opId, to);

@@ -11,8 +11,8 @@ import { openRevocation } from "#domain/revocation/open.ts";
 import { issuanceWorld, type WorldOptions } from "./issuance.ts";
 import { revocationDefaults } from "./small-ca.ts";
 
-/** Both halves, wired as the application wires them. */
-export function revokingWorld(options: WorldOptions = {}) {
+/** Both halves, wired as the application wires them; with `activating` a new CA gets its responder at once, as there. */
+export function revokingWorld(options: WorldOptions & { readonly activating?: boolean } = {}) {
   const world = issuanceWorld(options);
   const { store, keys, clock, random } = world;
   const { shards = 0, urlBase } = options;
@@ -20,10 +20,15 @@ export function revokingWorld(options: WorldOptions = {}) {
   const revocation = openRevocation({
     ...{ store, keys, clock, random, wake: () => {} },
     settings: { ...revocationDefaults, crl: { ...revocationDefaults.crl, shards, urlBase } },
-    ...{ publicProfile: () => false, counts: { add: () => {} }, clockAhead: () => false },
+    stillMay: world.stillMay,
+    publicProfile: () => false,
+    counts: { add: () => {} },
+    clockAhead: () => false,
+    clockBelieved: () => true,
     signCertificate: (wish) => certifyResponder(world, wish),
     onFailure: (_what, error) => failures.push(error),
   });
+  if (options.activating) world.activation.run = (ca) => revocation.responders.ensure(ca);
   const ocsp = async (ca: CaRecord, serial: Serial) => {
     const certificate = parseCertificate(ca.certificate ?? new Uint8Array(0));
     const issuer = { issuerName: certificate.subject.der, issuerSpki: certificate.spki };

@@ -2,15 +2,17 @@
 
 import { many, number, required, toggle, value, valueOr, word } from "#cli/args.ts";
 import { readCertificateAndChain, readCertificates } from "#cli/certificate-files.ts";
+import { certificateOf } from "#cli/certificate-reference.ts";
 import { certificateText } from "#cli/certificate-text.ts";
 import type { Client } from "#cli/client.ts";
 import { type Command, command } from "#cli/command.ts";
-import { Refusal } from "#cli/failure.ts";
+import { Refusal, UsageError } from "#cli/failure.ts";
 import { readTextArgument } from "#cli/io.ts";
 import { issueBulk } from "./cert-bulk.ts";
 import { lintVerb } from "./cert-lint.ts";
-import { outArgs, printIssued } from "#cli/issued.ts";
+import { issuedPrinter, outArgs } from "#cli/issued.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
+import { gateReason } from "#cli/refusal-text.ts";
 import { columns, facts, type Row, rowsAt, table, textAt } from "#cli/rows.ts";
 
 import { certList } from "./cert-list.ts";
@@ -29,6 +31,10 @@ export const certVerbs: Readonly<Record<string, Command>> = {
     },
     run: async (invocation) => {
       const { args, client, io, print } = invocation;
+      if (args["dry-run"] && (args.out !== undefined || args.chain)) {
+        throw new UsageError("--dry-run excludes --out and --chain.");
+      }
+      const printIssued = issuedPrinter(invocation);
       const csr = await readTextArgument(io, args.csr);
       const path = { id: await caIdOf(client, args.ca) };
       const body = {
@@ -40,13 +46,13 @@ export const certVerbs: Readonly<Record<string, Command>> = {
         print(preview, facts(preview, previewed) + gatesText(preview));
         return preview.would_issue === true ? 0 : 1;
       }
-      printIssued(invocation, await client.ask("cert.issue", { path, body }));
+      printIssued(await client.ask("cert.issue", { path, body }));
       return 0;
     },
   }),
   "issue-bulk": issueBulk,
   renew: command({
-    summary: "Certify the identity of a certificate again.",
+    summary: "Certify the identity of a certificate again, by its serial or its file.",
     args: {
       serial: word(),
       ca: caArg,
@@ -56,21 +62,23 @@ export const certVerbs: Readonly<Record<string, Command>> = {
     },
     run: async (invocation) => {
       const { args, client, io } = invocation;
+      const printIssued = issuedPrinter(invocation);
       const csr = args.csr === undefined ? undefined : await readTextArgument(io, args.csr);
-      const path = { id: await caIdOf(client, args.ca) };
-      const body = { serial: args.serial, csr, validity_days: args["validity-days"] };
-      printIssued(invocation, await client.ask("cert.renew", { path, body }));
+      const { id, serial } = await certificateOf(client, io, { ca: args.ca, given: args.serial });
+      const path = { id };
+      const body = { serial, csr, validity_days: args["validity-days"] };
+      printIssued(await client.ask("cert.renew", { path, body }));
       return 0;
     },
   }),
   lint: lintVerb,
   list: certList,
   show: command({
-    summary: "Show one certificate.",
+    summary: "Show one certificate, by its serial or its file.",
     args: { serial: word(), ca: caArg },
-    run: async ({ args, globals, client, print, note }) => {
-      const id = await caIdOf(client, args.ca);
-      const found = await client.ask("cert.show", { path: { id, serial: args.serial } });
+    run: async ({ args, globals, client, io, print, note }) => {
+      const { id, written } = await certificateOf(client, io, { ca: args.ca, given: args.serial });
+      const found = await client.ask("cert.show", { path: { id, serial: written } });
       const pem = textAt(found, "certificate");
       const events = globals.json
         ? ""
@@ -127,11 +135,11 @@ export const certVerbs: Readonly<Record<string, Command>> = {
 
 /** Every gate with what it found. */
 function gatesText(preview: Row): string {
-  const rows = rowsAt(preview, "gates").map((gate) => {
-    const found = rowsAt(gate, "findings").map((finding) => textAt(finding, "description"));
-    const why = [textAt(gate, "reason"), ...found].filter((text) => text !== "");
-    return [textAt(gate, "name"), textAt(gate, "status"), why.join("; ")];
-  });
+  const rows = rowsAt(preview, "gates").map((gate) => [
+    textAt(gate, "name"),
+    textAt(gate, "status"),
+    gateReason(gate),
+  ]);
   return `\n${table(["gate", "status", "why"], rows)}`;
 }
 

@@ -1,5 +1,7 @@
 /** Settings of the listeners: addresses, TLS, limits on clients. */
 
+import { endsInNumber } from "#core/x509/addresses.ts";
+
 import {
   count,
   existingFile,
@@ -23,16 +25,21 @@ const selfIssue = section("Serving certificate issued by pkid itself", {
   ),
   common_name: text(
     "Common name.",
-    derived("host name", (_, host) => host),
+    derived("host name", (_, host) => ownName(host)),
   ),
   dnsnames: list(
     "DNS names.",
     dnsName,
-    derived("host name, `localhost`", (_, host) => [...new Set([host, "localhost"])]),
+    derived("host name, `localhost`", (_, host) => [...new Set([ownName(host), "localhost"])]),
   ),
   ips: list("IP addresses.", address, ["127.0.0.1", "::1"]),
   validity_seconds: count("Lifetime in seconds; 0 takes the lifetime of the profile.", 0),
 });
+
+/** A machine called `node.1` has a name no certificate may carry, for it ends in a number. */
+function ownName(host: string): string {
+  return endsInNumber(host) ? "localhost" : host;
+}
 
 // The value 0 is read as the default it stands for, so that nobody behind the loader has to know.
 const seconds = whole(-1, 31_536_000);

@@ -65,6 +65,7 @@ export const actions = {
   "kek.rotate": ["old_version", "new_version", "approval"],
   "publish.run": ["target", "artifacts", "earliest_expiry"],
   "crl.publish": ["number", "kind", "entries"],
+  "crl.clock_reset": ["number", "from", "to"],
   "crl.import": ["imported", "already_revoked"],
   "ocsp.presign": ["responses", "signed", "shed", "duration"],
   "ct.inclusion": ["serial", "log", "status"],

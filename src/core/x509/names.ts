@@ -68,6 +68,13 @@ export function commonName(name: Name): string {
   return name.attributes.findLast((attribute) => attribute.type === "CN")?.value ?? "";
 }
 
+/**
+ * True for a text with control characters: NUL, where software ends a name; those terminals and pages obey; separators of
+ * lines, and those that turn the direction of text around.
+ */
+export const hasControls = (text: string): boolean =>
+  /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u.test(text);
+
 function encodeValue(string: "utf8" | "printable" | "ia5" | undefined, value: string): Uint8Array {
   if (string === "printable" && printable.test(value)) return printableString(value);
   if (string === "ia5" && ascii.test(value)) return ia5String(value);

@@ -1,5 +1,6 @@
 /** Turns what a request presents into a principal, by the mechanisms of the HTTP contract §2.1 in their order. */
 
+import { localPerson } from "#core/access/person.ts";
 import type { Principal } from "#core/access/principal.ts";
 import { refuse } from "#core/problems.ts";
 import type { ClientCheck } from "./client-certificates.ts";
@@ -153,12 +154,16 @@ function clientCertificate({ client }: MechanismDeps): Mechanism {
   };
 }
 
-/** All local callers together are one person (CLI-3). */
-const localSocket: Mechanism = async ({ localUser }) => {
-  if (localUser === undefined) return undefined;
-  const principal: Principal = {
-    ...{ subject: `local:${localUser}`, person: "local", isRoot: false, roles: ["admin"] },
-    ...{ tenantRoles: {}, groups: [], mechanism: "local" },
-  };
-  return { principal };
-};
+const localSocket: Mechanism = async ({ localUser }) =>
+  localUser === undefined ? undefined : { principal: localPrincipal(localUser) };
+
+/** A caller of the admin socket, by the name of its user; all of them together are one person (CLI-3). */
+export const localPrincipal = (user: string): Principal => ({
+  subject: `local:${user}`,
+  person: localPerson,
+  isRoot: false,
+  roles: ["admin"],
+  tenantRoles: {},
+  groups: [],
+  mechanism: "local",
+});

@@ -1,5 +1,6 @@
 /** THE PIPELINE: authorize → read → run → record, for every call whoever makes it. */
 
+import { ownPerson } from "#core/access/person.ts";
 import { isMember, type Reach } from "#core/access/principal.ts";
 import type { Capability } from "#core/access/roles.ts";
 import { withoutTokens } from "#core/access/token-secret.ts";
@@ -227,7 +228,13 @@ const named = (given: string | undefined): string | undefined =>
 /** Who asks for what needs no credential. */
 const anonymous: Origin = {
   principal: {
-    ...{ subject: "anonymous", person: "anonymous", isRoot: false, roles: [], tenantRoles: {} },
+    ...{
+      subject: "anonymous",
+      person: ownPerson("anonymous"),
+      isRoot: false,
+      roles: [],
+      tenantRoles: {},
+    },
     ...{ groups: [], mechanism: "system" },
   },
   ip: "",

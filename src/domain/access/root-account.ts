@@ -1,5 +1,6 @@
 /** The built-in administrator and the password that proves it. */
 
+import { ownPerson } from "#core/access/person.ts";
 import type { Principal } from "#core/access/principal.ts";
 import { equalInConstantTime, sha256 } from "#core/crypto.ts";
 import type { Random } from "#domain/ports.ts";
@@ -50,7 +51,7 @@ export class RootAccount {
   /** Who root is when this mechanism has proved it. */
   principal(mechanism: Principal["mechanism"]): Principal {
     return {
-      ...{ subject: "root", person: "root", name: this.#deps.username, isRoot: true },
+      ...{ subject: "root", person: ownPerson("root"), name: this.#deps.username, isRoot: true },
       ...{ roles: ["admin"], tenantRoles: {}, groups: [], mechanism },
     };
   }

@@ -149,7 +149,8 @@ export class CrossSigning {
     if (spkiSha256(spki) === issuer.spkiSha256) {
       throw refuse("ca_constraint", { reason: "same_key" });
     }
-    if (pathViolations({ subject: name, sans: [] }, issuer.constraints).length > 0) {
+    const names = { subject: name, sans: [], forServers: false };
+    if (pathViolations(names, issuer.constraints).length > 0) {
       throw refuse("ca_constraint", { reason: "name_constraints" });
     }
     const maxPathLength = crossPathLength(issuer, subject, wish.maxPathLength);

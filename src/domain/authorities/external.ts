@@ -19,7 +19,7 @@ import {
   subjectKeyId,
   subjectKeyIdentifier,
 } from "#core/x509/extensions.ts";
-import { encodeName, nameText } from "#core/x509/names.ts";
+import { encodeName, hasControls, nameText } from "#core/x509/names.ts";
 import { encodeRequestInfo } from "#core/x509/request-info.ts";
 import type { Origin } from "#domain/access/call.ts";
 import { closeTicket, openTicket, type SigningIntent } from "#domain/audit/sign-ledger.ts";
@@ -103,6 +103,7 @@ export class ExternalAuthorities {
       }
       await tx.audit.appendEvent(importEvent(origin, ca, certified), now);
     });
+    await this.#deps.activated(ca.id);
     return { ca: { ...ca, ...certified, status: "active" }, warnings: verdict.warnings };
   }
 
@@ -178,7 +179,12 @@ function readChain(pem: string): readonly ParsedCertificate[] {
 
 function parsed(der: Uint8Array): ParsedCertificate {
   try {
-    return parseCertificate(der);
+    const certificate = parseCertificate(der);
+    // It would become the issuer of all that is signed here, which no lint of ours could refuse any more.
+    if (certificate.subject.attributes.some(({ value }) => hasControls(value))) {
+      throw refuse("bad_certificate", { reason: "the subject has control characters" });
+    }
+    return certificate;
   } catch (error) {
     if (error instanceof DerError) throw refuse("bad_certificate", { reason: error.message });
     throw error;

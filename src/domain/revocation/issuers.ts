@@ -6,7 +6,7 @@ import type { CaId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 import { extensionOf, parseCertificate } from "#core/x509/certificate.ts";
 import { parseSubjectKeyIdentifier, subjectKeyId } from "#core/x509/extensions.ts";
-import { commonName, type Name } from "#core/x509/names.ts";
+import type { Name } from "#core/x509/names.ts";
 import type { CertId } from "#core/x509/ocsp.ts";
 import { subjectPublicKeyBits } from "#core/x509/public-keys.ts";
 import type { CaReads, CaRecord } from "#domain/authorities/store.ts";
@@ -16,7 +16,6 @@ import type { Store } from "#domain/store.ts";
 export interface Issuer {
   readonly ca: CaRecord;
   readonly subject: Name;
-  readonly commonName: string;
   /** The SubjectKeyIdentifier, which authorityKeyIdentifier repeats byte for byte (EXT-2). */
   readonly keyId: Uint8Array;
 }
@@ -29,7 +28,7 @@ export function issuerOf(ca: CaRecord): Issuer {
   const keyId = extension
     ? parseSubjectKeyIdentifier(extension.value)
     : subjectKeyId(ca.spki, "sha1"); // RFC 5280 §4.2.1.2 method 1, for imported CAs without one.
-  return { ca, subject: certificate.subject, commonName: commonName(certificate.subject), keyId };
+  return { ca, subject: certificate.subject, keyId };
 }
 
 /**

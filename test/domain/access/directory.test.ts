@@ -16,6 +16,7 @@ import {
 } from "#test/support/access.ts";
 
 const alice: Identity = {
+  ...{ voucher: "ldap", issuer: "" },
   ...{ subject: "alice", loginName: "alice", email: "alice@x.test", emailVerified: true },
   ...{ groups: ["ops"], claims: { groups: ["ops"] } },
 };
@@ -64,7 +65,11 @@ describe("a login through the directory", () => {
     const opened = await open(of, "alice", "right");
     expect(opened?.session).toMatchObject({
       method: "ldap",
-      principal: { subject: "alice", roles: ["issuer"], person: "alice <alice@x.test>" },
+      principal: {
+        subject: "alice",
+        roles: ["issuer"],
+        person: { subject: "alice", voucher: "ldap", issuer: "", address: "alice@x.test" },
+      },
     });
     expect(of.counted).toEqual(["ldap success"]);
   });

@@ -9,6 +9,7 @@ import { handler, ok } from "#domain/access/call.ts";
 import { type Perform, pipeline } from "#domain/access/perform.ts";
 import { Refusals } from "#domain/access/refusals.ts";
 import { type MemoryStore, openMemoryStore } from "#test/support/memory-store.ts";
+import { personNamed } from "#test/support/people.ts";
 import { testClock } from "#test/support/ports.ts";
 
 let store: MemoryStore;
@@ -22,7 +23,12 @@ beforeEach(() => {
 });
 
 const nobody = (subject: string): Principal => ({
-  ...{ subject, person: subject, isRoot: false, roles: [], groups: [], mechanism: "token" },
+  subject,
+  person: personNamed(subject),
+  isRoot: false,
+  roles: [],
+  groups: [],
+  mechanism: "token",
   tenantRoles: { [tenantId("own")]: ["auditor"] },
 });
 
