@@ -14,7 +14,7 @@ import {
   type FourEyesWorld,
   fourEyesWorld,
 } from "#test/support/four-eyes-world.ts";
-import { defaultTenant } from "#core/ids.ts";
+import { caWish, csr, leafWish, newKey, rootOrigin } from "#test/support/issuance.ts";
 
 const elsewhere = externalRoot();
 afterAll(() => elsewhere[Symbol.dispose]());
