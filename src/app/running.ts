@@ -7,11 +7,13 @@ import { reload } from "#config/reload.ts";
 import type { Config } from "#config/schema.ts";
 import { configDigest } from "#config/show.ts";
 import type { FailedLogins } from "#domain/access/failed-logins.ts";
+import type { Refusals } from "#domain/access/refusals.ts";
 import type { Clock, Log } from "#domain/ports.ts";
 import type { CrlKind } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
 import type { FrontDoor } from "#http/front-door.ts";
 import { Listeners } from "#http/listener.ts";
+import type { LoopWatch } from "#http/loop-watch.ts";
 import type { TlsMaterial } from "#http/port.ts";
 import { schedule } from "#jobs/jobs.ts";
 import { JobWatch } from "#jobs/job-watch.ts";
@@ -38,9 +40,12 @@ export interface RunningDeps {
   readonly schedules: Schedules;
   readonly files: ServingFiles;
   readonly failedLogins: FailedLogins;
+  readonly refusals: Refusals;
   readonly fourEyes: Pick<FourEyesParts, "approvals" | "executions">;
   readonly clock: Clock;
   readonly log: Log;
+  /** Notices what holds the thread that serves requests. */
+  readonly watch: Pick<LoopWatch, "start">;
   readonly cleartext: boolean;
   /** Digest of the effective configuration, secrets excluded (CFG-8). */
   readonly digest: string;
@@ -73,6 +78,7 @@ class Server implements Running {
   #config: Config;
   #listeners: Listeners | undefined;
   #shown: string | undefined;
+  #endWatch: (() => void) | undefined;
   /** The CAs clients are asked for certificates of, PEM each. */
   #authorities: readonly string[] | undefined;
 
@@ -89,7 +95,8 @@ class Server implements Running {
       presignMinutes: presign.enabled ? presign.refresh_minutes : undefined,
       publishing: deps.parts.publishing,
       publishMinutes: publish.enabled ? publish.interval_minutes : undefined,
-      ...{ failedLogins: deps.failedLogins, approvals: deps.fourEyes.approvals },
+      ...{ failedLogins: deps.failedLogins, refusals: deps.refusals },
+      ...{ approvals: deps.fourEyes.approvals },
       kek: deps.parts.sealing.rotation,
       serving: { renewals: () => this.#rotate() },
       transparency: deps.parts.transparency,
@@ -143,6 +150,7 @@ class Server implements Running {
       ...{ host: server.host, port: server.port, tls, insecureAllowed: cleartext },
       tlsMinVersion: server.tls.min_version,
       clientAuthorities: this.#authorities,
+      privateDirectory: config.data_dir,
       publicHttp: server.public_http.enabled ? splitAddress(server.public_http.address) : undefined,
       adminSocket: server.admin_socket.enabled ? server.admin_socket.path : undefined,
       idleTimeoutSeconds: server.idle_timeout_seconds,
@@ -150,6 +158,7 @@ class Server implements Running {
       requestTimeoutSeconds: server.request_timeout_seconds,
     });
     await this.#record("config.load", { digest: this.#deps.digest });
+    this.#endWatch = this.#deps.watch.start();
     this.#scheduler.start();
     // Lists made under another crl.shards or base_url do not wait for their turn (CRL-10, CRL-11).
     this.#scheduler.trigger("crl.renew");
@@ -180,22 +189,27 @@ class Server implements Running {
   }
 
   async stop(): Promise<void> {
-    await this.#listeners?.close(this.#config.server.shutdown_timeout_seconds * 1000);
+    const { log, parts, fourEyes, failedLogins, refusals } = this.#deps;
+    await this.#listeners?.close(drainMs(this.#config.server.shutdown_timeout_seconds));
+    this.#endWatch?.();
     // What has not come to its end by now goes on at the next start.
-    this.#deps.parts.revocation.bulk.halt();
+    parts.revocation.bulk.halt();
     await this.#scheduler.stop();
-    await this.#deps.fourEyes.executions.halt();
-    await this.#deps.failedLogins.fold(true);
-    await this.#deps.parts.counts.write();
-    await this.#rememberTime();
-  }
-
-  async #rememberTime(): Promise<void> {
-    try {
-      await this.#deps.parts.clockWatch.remember();
-    } catch (error) {
-      // A full disk must not keep the process from ending well; the next start looks at the last event instead.
-      this.#deps.log.write("warn", "time_not_remembered", { error: describe(error) });
+    await fourEyes.executions.halt();
+    const last = {
+      failed_logins: () => failedLogins.fold(true),
+      refusals: () => refusals.fold(true),
+      key_counts: () => parts.counts.write(),
+      // Without it the next start looks at the last event instead.
+      time: () => parts.clockWatch.remember(),
+    };
+    for (const [what, write] of Object.entries(last)) {
+      try {
+        await write();
+      } catch (error) {
+        // A full disk or a database that is away must not keep the process from ending well.
+        log.write("warn", "not_written_at_stop", { what, error: describe(error) });
+      }
     }
   }
 
@@ -250,6 +264,10 @@ class Server implements Running {
     });
   }
 }
+
+/** Of the time to stop, what running requests may take: the rest is for jobs, the last writes and the signers. */
+const drainMs = (shutdownSeconds: number): number =>
+  Math.max(shutdownSeconds * 750, shutdownSeconds * 1000 - 5000);
 
 function splitAddress(address: string): { readonly host: string; readonly port: number } {
   const at = address.lastIndexOf(":");

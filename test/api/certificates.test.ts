@@ -13,6 +13,7 @@ import { Problem, refuse } from "#core/problems.ts";
 import { pipeline } from "#domain/access/perform.ts";
 import type { OperationName } from "#operations";
 import { csr, issuanceWorld, rootOrigin, type World } from "#test/support/issuance.ts";
+import { personNamed } from "#test/support/people.ts";
 
 let world: World;
 let ask: (operation: Operation, asked?: Asked) => Promise<Json>;
@@ -81,7 +82,14 @@ const initRoot = (more: object = {}) => ask("ca.init_root", { body: { ...rootBod
 const issue = (id: string, more: object = {}) =>
   ask("cert.issue", { path: { id }, body: { csr: csr(), ...more } });
 const auditor: Principal = {
-  ...{ subject: "ada", person: "ada", isRoot: false, roles: [], groups: [], mechanism: "basic" },
+  ...{
+    subject: "ada",
+    person: personNamed("ada"),
+    isRoot: false,
+    roles: [],
+    groups: [],
+    mechanism: "basic",
+  },
   tenantRoles: { other: ["auditor"] },
 };
 

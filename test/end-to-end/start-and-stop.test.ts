@@ -2,12 +2,20 @@
 
 import { afterAll, describe, expect, test } from "bun:test";
 import { X509Certificate } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:tls";
 import { join } from "node:path";
 
 import { command, createChain } from "#test/support/first-certificate.ts";
-import { failedStart, Instance, newHome, runCli, writeConfig } from "#test/support/instance.ts";
+import { ran } from "#test/support/child.ts";
+import {
+  binary,
+  failedStart,
+  Instance,
+  newHome,
+  runCli,
+  writeConfig,
+} from "#test/support/instance.ts";
 import { newCsr, openssl } from "#test/support/relying-party.ts";
 
 const instances: Instance[] = [];
@@ -48,6 +56,24 @@ describe("a stop", () => {
     expect(existsSync(join(instance.dataDir, "admin.sock"))).toBe(false);
   }, 30_000);
 
+  test("signals that come before the server is ready are heard once it is", async () => {
+    const home = privateHome();
+    const config = writeConfig(home, {});
+    const child = Bun.spawn([binary, "serve", "--config", config], {
+      cwd: home,
+      stdin: "ignore",
+      stdout: "ignore",
+      stderr: "pipe",
+    });
+    const log = new Response(child.stderr).text();
+    // The lock is taken long before anything listens.
+    while (!existsSync(join(home, "data", "lock"))) await Bun.sleep(1);
+    child.kill("SIGHUP");
+    child.kill("SIGTERM");
+    expect(await child.exited).toBe(0);
+    expect(await log).toContain('"msg":"stopped"');
+  }, 60_000);
+
   test("no signer outlives its server, however that ended", async () => {
     const instance = await start();
     const signers = instance.signers();
@@ -69,18 +95,46 @@ describe("one process per data directory", () => {
 
   test("a command works without a server, through the same gates, and leaves its event", async () => {
     const home = privateHome();
-    writeConfig(home, {});
+    await (await Instance.start({ home })).stop();
     const root = ["ca", "init-root", "--label", "offline", "--cn", "Offline Root", "--json"];
-    const made = await runCli(home, root);
-    expect(made.code).toBe(0);
+    expect((await runCli(home, root)).code).toBe(0);
     const again = await runCli(home, root);
     expect([again.code, again.stdout]).toEqual([1, ""]);
     expect(JSON.parse(again.stderr)).toMatchObject({ code: "already_exists" });
     const events = await runCli(home, ["audit", "list", "--json"]);
-    const actions = JSON.parse(events.stdout).items.map(
-      (event: { action: string }) => event.action,
+    // The server that founded the instance made the CA of its own certificate, as itself.
+    const made = JSON.parse(events.stdout).items.filter(
+      (event: { action: string; actor: string }) =>
+        event.action === "ca.init_root" && event.actor.startsWith("local:"),
     );
-    expect(actions.filter((action: string) => action === "ca.init_root")).toHaveLength(1);
+    expect(made).toHaveLength(1);
+  }, 30_000);
+
+  test("a command founds nothing where there is no instance, and leaves no trace", async () => {
+    const home = privateHome();
+    const folder = join(home, "data");
+    const commands = [
+      ["ca", "list"],
+      ["crl", "publish", "--ca", "a"],
+      ["audit", "verify"],
+      ["migrate"],
+    ];
+    for (const args of commands) {
+      const bare = await ran([binary, ...args], { cwd: home, env: { HOME: home } });
+      expect([bare.code, bare.stdout]).toEqual([1, ""]);
+      expect(bare.stderr).toContain(`There is no instance in ${join(home, "pkid-data")}.`);
+    }
+    expect((await ran([binary, "preflight"], { cwd: home, env: { HOME: home } })).code).toBe(2);
+    expect(readdirSync(home)).toEqual([]);
+    writeConfig(home, {});
+    // As `init` leaves it, and as an unmounted volume would be.
+    mkdirSync(folder, { mode: 0o700 });
+    for (const args of commands) {
+      const empty = await runCli(home, [...args, "--json"]);
+      expect(empty.code).toBe(1);
+      expect(JSON.parse(empty.stderr)).toMatchObject({ code: "no_instance", data_dir: folder });
+    }
+    expect(readdirSync(folder)).toEqual([]);
   }, 30_000);
 
   test("a lock held by something that answers no socket stops a command, which names it", async () => {

@@ -80,6 +80,11 @@ export const server = section("Listeners", {
   max_body_bytes: count("Largest request body in bytes; a larger one is answered 413.", 8_388_608, {
     min: 1024,
   }),
+  max_bulk_body_bytes: count(
+    "The same for bulk issue, bulk revocation and CRL import, which are read in turns with other requests.",
+    33_554_432,
+    { min: 1024 },
+  ),
   body_timeout_seconds: count("Seconds a client may take to send the body.", 30, {
     min: 1,
     max: 255,

@@ -63,7 +63,7 @@ function asciiLabel(label: string): string | undefined {
   try {
     const { hostname } = new URL(`http://${label}`);
     // Only a result that is still one label is taken, never an address or a longer name.
-    return /^[a-z0-9_-]*[a-z_-][a-z0-9_-]*$/.test(hostname) ? hostname : undefined;
+    return /^[a-z0-9_-]+$/.test(hostname) && /[a-z_-]/.test(hostname) ? hostname : undefined;
   } catch {
     // Not convertible: the caller says what that means.
     return undefined;

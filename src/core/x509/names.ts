@@ -57,10 +57,10 @@ export function nameText(name: Name): string {
   while (!names.finished) {
     const rdn = names.enter(tags.set);
     const members: string[] = [];
-    while (!rdn.finished) members.unshift(attributeText(rdn.enter(tags.sequence)));
-    rdns.unshift(members.join("+"));
+    while (!rdn.finished) members.push(attributeText(rdn.enter(tags.sequence)));
+    rdns.push(members.reverse().join("+"));
   }
-  return rdns.join(",");
+  return rdns.reverse().join(",");
 }
 
 /** The last commonName, or empty text. */

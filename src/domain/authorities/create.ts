@@ -77,6 +77,8 @@ export interface AuthoritiesDeps {
   /** `key_provider` of CA keys. */
   readonly provider: ProviderName;
   readonly urlBase: string | undefined;
+  /** Told every CA that has become active, once that is stored; makes what goes with it and does not throw. */
+  readonly activated: (ca: CaRecord["id"]) => Promise<void>;
   readonly settings: Pick<IssuanceSettings, "backdateSeconds" | "skiMethod">;
 }
 
@@ -274,6 +276,7 @@ export class Authorities {
       throw error;
     }
     if (record === undefined) throw new Error("the ceremony ended without the record of its CA");
+    await this.#deps.activated(id);
     return record;
   }
 

@@ -104,6 +104,7 @@ export class ExternalAuthorities {
       }
       await tx.audit.appendEvent(importEvent(origin, ca, certified), now);
     });
+    await this.#deps.activated(ca.id);
     return { ca: { ...ca, ...certified, status: "active" }, warnings: verdict.warnings };
   }
 

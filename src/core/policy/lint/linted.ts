@@ -64,6 +64,7 @@ export interface Linted extends LintContext {
   readonly authorityKeyId: Uint8Array | undefined;
   readonly names: readonly GeneralName[];
   readonly policies: readonly LintedPolicy[];
+  /** Of a responder only what it does not repeat of its CA's name, which was judged when the CA was certified. */
   readonly subject: readonly EncodedAttribute[];
   /** CDP, OCSP and caIssuers addresses. */
   readonly urls: readonly string[];
@@ -97,7 +98,7 @@ export function layOpen(der: Uint8Array, context: LintContext): Linted {
     authorityKeyId: read(oids.authorityKeyIdentifier, parseAuthorityKeyIdentifier),
     names: read(oids.subjectAltName, parseGeneralNames)?.names ?? [],
     policies: read(oids.certificatePolicies, readPolicies) ?? [],
-    subject: attributesOf(certificate.subject.der),
+    subject: ownAttributes(certificate.subject.der, context),
     urls: [...(points?.urls ?? []), ...(read(oids.authorityInfoAccess, accessUrls) ?? [])],
     partialDistributionPoint: points?.partial ?? false,
     publicKey: parsePublicKey(certificate.spki),
@@ -120,6 +121,16 @@ function outline(tbs: Uint8Array) {
   cursor.element(tags.sequence);
   const hasUniqueIdentifiers = !cursor.finished && cursor.tag !== extensionsTag;
   return { innerAlgorithm, timeTags, hasUniqueIdentifiers };
+}
+
+function ownAttributes(subject: Uint8Array, { kind, issuer }: LintContext) {
+  const attributes = attributesOf(subject);
+  if (kind !== "responder") return attributes;
+  const repeated = attributesOf(issuer.subject);
+  return attributes.filter(
+    ({ oid, tag, text }) =>
+      !repeated.some((one) => one.oid === oid && one.tag === tag && one.text === text),
+  );
 }
 
 function attributesOf(name: Uint8Array): readonly EncodedAttribute[] {
@@ -149,7 +160,7 @@ function distributionPoints(value: Uint8Array) {
   while (!list.finished) {
     const point = list.enter(tags.sequence);
     const name = point.enterOptional(0xa0)?.enterOptional(0xa0);
-    if (name !== undefined) urls.push(...uris(name));
+    if (name !== undefined) for (const url of uris(name)) urls.push(url);
     if (!point.finished) partial = true;
   }
   return { urls, partial };
@@ -161,7 +172,7 @@ function accessUrls(value: Uint8Array): readonly string[] {
   while (!list.finished) {
     const description = list.enter(tags.sequence);
     description.oid();
-    urls.push(...uris(description));
+    for (const url of uris(description)) urls.push(url);
   }
   return urls;
 }
