@@ -201,6 +201,22 @@ describe("files (CFG-1, V-2, V-27)", () => {
     expect(readConfig({ env: {}, flags }).fileName).toBe(join(home, "pkid.yaml"));
   });
 
+  test("every list of weak keys is there and can be read to its last line", () => {
+    const home = directory();
+    const [good, bad, missing] = ["good.txt", "bad.txt", "missing.txt"].map((name) =>
+      join(home, name),
+    );
+    writeFileSync(good ?? "", `# Debian\n${"0".repeat(20)}\n`);
+    writeFileSync(bad ?? "", `${"0".repeat(40)}\nnone\n`);
+    const file = join(home, "pkid.yaml");
+    const lists = JSON.stringify([good, bad, missing]);
+    writeFileSync(file, `keychecks: { weak_key_blocklist_paths: ${lists} }`);
+    expect(faults({ configFile: file })).toEqual([
+      `config: keychecks.weak_key_blocklist_paths[1]: ${bad}: line 2 is no digest of a key.`,
+      `config: keychecks.weak_key_blocklist_paths[2]: ${missing} does not exist.`,
+    ]);
+  });
+
   test("nothing is created while validating", () => {
     const home = join(directory(), "absent");
     expect(readConfig({ env: { PKID_DATA_DIR: home } }).loaded.ok).toBe(true);

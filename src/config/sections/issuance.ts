@@ -53,7 +53,7 @@ const postQuantumTypes = ["ml-dsa-44", "ml-dsa-65", "ml-dsa-87"] as const;
 /** The keys under `keychecks`. */
 export const keychecks = section("Key checks", {
   weak_key_blocklist_paths: list(
-    "Files of weak keys: SHA-1 or SHA-256 of key or modulus in hex, or SHA256:<base64>, a line each. Read at the start and on SIGHUP.",
+    "Files of weak keys: SHA-1 or SHA-256 of key or modulus in hex, SHA256:<base64>, or Debian's 20 digits, a line each. Read at the start and on SIGHUP.",
     absolutePath,
     [],
   ),
