@@ -55,7 +55,10 @@ export function spkiWith({ modulus, exponent }: RsaNumbers): Uint8Array {
 /** PEM of a request for the subject, signed by RSASSA-PKCS1-v1_5 with SHA-256. */
 export function requestWith(key: RsaNumbers, subject: readonly NameAttribute[]): string {
   const tbs = sequence(integer(0), encodeName(subject).der, spkiWith(key), element(0xa0));
-  return encodePem("CERTIFICATE REQUEST", assembleSigned(tbs, "rsa-pkcs1-sha256", signed(key, tbs)));
+  return encodePem(
+    "CERTIFICATE REQUEST",
+    assembleSigned(tbs, "rsa-pkcs1-sha256", signed(key, tbs)),
+  );
 }
 
 function signed({ modulus, secret }: RsaNumbers, message: Uint8Array): Uint8Array {
