@@ -169,9 +169,11 @@ const contextOf = (
   ...{ minVersion: `TLSv${minVersion}` as const, allowPartialTrustChain: true },
 });
 
-/** Whatever TLS did not believe is as good as nothing; the others come in the order they were shown, which is free. */
+/**
+ * In the order they were shown, which is free. TLS has made sure that the client has the key; whether a path leads from
+ * there to what is trusted it decides by the first issuer of a name, so others look for themselves.
+ */
 function certificateOf(socket: TLSSocket): ClientCertificate | undefined {
-  if (!socket.authorized) return undefined;
   const chain = new Map<string, Uint8Array>();
   let shown: Partial<DetailedPeerCertificate> | undefined = socket.getPeerCertificate(true);
   for (let n = 0; shown?.raw !== undefined && n < chainMax; n++) {
