@@ -170,10 +170,14 @@ const contextOf = (
 });
 
 /**
- * In the order they were shown, which is free. TLS has made sure that the client has the key; whether a path leads from
- * there to what is trusted it decides by the first issuer of a name, so others look for themselves.
+ * In the order they were shown, which is free; nothing where TLS found no way to what is trusted. It follows the first
+ * issuer of a name alone: where that one is not valid or may not issue, a later one may be and may, and whoever relies on
+ * the certificate looks for a path of its own.
  */
 function certificateOf(socket: TLSSocket): ClientCertificate | undefined {
+  // Declared as an Error, which it is only before the handshake has ended.
+  const fault = String(socket.authorizationError as unknown);
+  if (!socket.authorized && !faultsOfOnePath.has(fault)) return undefined;
   const chain = new Map<string, Uint8Array>();
   let shown: Partial<DetailedPeerCertificate> | undefined = socket.getPeerCertificate(true);
   for (let n = 0; shown?.raw !== undefined && n < chainMax; n++) {
@@ -183,6 +187,15 @@ function certificateOf(socket: TLSSocket): ClientCertificate | undefined {
   }
   return chain.size === 0 ? undefined : { chain: [...chain.values()] };
 }
+
+/** What TLS says of a path it has found, by the names of X509_verify_cert; the signatures are for others to verify. */
+const faultsOfOnePath: ReadonlySet<string> = new Set([
+  "CERT_HAS_EXPIRED",
+  "CERT_NOT_YET_VALID",
+  "INVALID_CA",
+  "INVALID_PURPOSE",
+  "PATH_LENGTH_EXCEEDED",
+]);
 
 /** The server has ended: the client gets what is left, and then has a moment to close. */
 function endSoon(socket: TLSSocket): void {

@@ -30,7 +30,7 @@ export function parseAnchors(text: string): readonly ParsedCertificate[] | undef
  * The path from the first of the certificates presented over the others to an anchor that is valid now, each signed by the
  * next by an algorithm of the table, each but the first a CA that may have so many below it (RFC 5280 §6.1.4 k to n), and
  * all for clients; `sound` says what else a path must be. Undefined when there is none. TLS looks at one path alone, so
- * its word is not asked.
+ * its word counts for nothing here.
  */
 export function clientPath(
   [leaf, ...others]: readonly ParsedCertificate[],
