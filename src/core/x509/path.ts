@@ -9,6 +9,7 @@ import type { Instant } from "#core/time.ts";
 import { schemeOf } from "./algorithms.ts";
 import { extensionOf, type ParsedCertificate } from "./certificate.ts";
 import { parseBasicConstraints, parseKeyUsage } from "./extensions.ts";
+import { nameMatchKey } from "./name-matching.ts";
 import { parsePublicKey, signatureFits } from "./public-keys.ts";
 
 /** From the certificate to the anchor, each signed by the next. */
@@ -88,7 +89,7 @@ class Search {
       const der = one.der.toHex();
       if (seen.has(der)) continue;
       seen.add(der);
-      const name = one.subject.der.toHex();
+      const name = nameMatchKey(one.subject.der);
       const namesakes = this.#bySubject.get(name);
       if (namesakes === undefined) this.#bySubject.set(name, [one]);
       else namesakes.push(one);
@@ -100,9 +101,13 @@ class Search {
     const reached = new Set([certificate]);
     for (const one of reached) {
       if (this.#anchors.some((anchor) => sameCertificate(anchor, one))) return true;
-      for (const above of this.#bySubject.get(one.issuer.der.toHex()) ?? []) reached.add(above);
+      for (const above of this.#issuersOf(one)) reached.add(above);
     }
     return false;
+  }
+
+  #issuersOf({ issuer }: ParsedCertificate): readonly ParsedCertificate[] {
+    return this.#bySubject.get(nameMatchKey(issuer.der)) ?? [];
   }
 
   mayAsk(): boolean {
@@ -121,7 +126,7 @@ class Search {
       yield path;
       return;
     }
-    for (const candidate of this.#bySubject.get(last.issuer.der.toHex()) ?? []) {
+    for (const candidate of this.#issuersOf(last)) {
       if (this.#stepsLeft-- <= 0) return;
       if (path.some((member) => isSameAuthority(member, candidate))) continue;
       if (fit && !this.#isFit(candidate, path)) continue;
