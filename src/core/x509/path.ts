@@ -128,7 +128,7 @@ class Search {
     }
     for (const candidate of this.#issuersOf(last)) {
       if (this.#stepsLeft-- <= 0) return;
-      if (path.some((member) => isSameAuthority(member, candidate))) continue;
+      if (path.some((member, at) => isAgain(member, candidate, at > 0))) continue;
       if (fit && !this.#isFit(candidate, path)) continue;
       if (this.#isSigned(last, candidate)) yield* this.paths([...path, candidate], fit);
     }
@@ -175,10 +175,16 @@ function mayIssue(issuer: ParsedCertificate, below: number): boolean {
   }
 }
 
-/** RFC 4158 §5.2: one name with one key leads nowhere a second time, whatever else its certificates say. */
-const isSameAuthority = (a: ParsedCertificate, b: ParsedCertificate): boolean =>
-  a === b ||
-  (compareOctets(a.subject.der, b.subject.der) === 0 && compareOctets(a.spki, b.spki) === 0);
+/** RFC 4158 §5.2: an issuer of one name with one key leads nowhere a second time, whatever else its certificates say. */
+function isAgain(
+  member: ParsedCertificate,
+  candidate: ParsedCertificate,
+  issues: boolean,
+): boolean {
+  if (sameCertificate(member, candidate)) return true;
+  const isSameName = compareOctets(member.subject.der, candidate.subject.der) === 0;
+  return issues && isSameName && compareOctets(member.spki, candidate.spki) === 0;
+}
 
 /** What is verified only to be told apart from a wrong signature: SHA-1 is broken (RFC 9155). */
 const weakSchemes: ReadonlyMap<
