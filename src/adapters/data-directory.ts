@@ -1,5 +1,6 @@
 /** The data directory: private to its owner, and held by one process at a time (V-7). */
 
+import { dlopen } from "bun:ffi";
 import {
   closeSync,
   constants,
@@ -11,8 +12,6 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-
-import { closeOnExec, lockFile } from "./file-locks.ts";
 
 /** Why the directory cannot be used; a start-up failure. */
 export class DirectoryUnfit extends Error {
@@ -66,7 +65,7 @@ function takeLock(path: string): () => void {
   const flags = constants.O_RDWR | constants.O_CREAT | closeOnExec;
   const file = openSync(path, flags, 0o600);
   // The kernel drops this lock with the last descriptor, so a killed process never leaves it behind.
-  if (!lockFile(file)) {
+  if (flock(file, lockExclusive | lockNonBlocking) !== 0) {
     closeSync(file);
     const holder = holderOf(join(path, ".."));
     const whom = holder === undefined ? "" : ` (process ${holder})`;
@@ -77,3 +76,33 @@ function takeLock(path: string): () => void {
   writeSync(file, `${process.pid}\n`, 0);
   return () => closeSync(file);
 }
+
+function flock(file: number, operation: number): number {
+  const library = dlopenFirst(libraries[process.platform === "darwin" ? "darwin" : "linux"]);
+  try {
+    return library.symbols.flock(file, operation);
+  } finally {
+    library.close();
+  }
+}
+
+function dlopenFirst(names: readonly string[]) {
+  let failure: unknown;
+  for (const name of names) {
+    try {
+      return dlopen(name, { flock: { args: ["i32", "i32"], returns: "i32" } });
+    } catch (error) {
+      failure = error; // Another C library has another name; the last failure is told.
+    }
+  }
+  throw failure;
+}
+
+// O_CLOEXEC is not among Node's constants; without it a child process would keep the lock alive.
+const closeOnExec = process.platform === "darwin" ? 0x1000000 : 0o2000000;
+const lockExclusive = 2;
+const lockNonBlocking = 4;
+const libraries = {
+  linux: ["libc.so.6", `libc.musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`],
+  darwin: ["libSystem.B.dylib"],
+} as const;

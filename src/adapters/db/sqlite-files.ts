@@ -18,7 +18,7 @@ import {
 import { hostname } from "node:os";
 import { join } from "node:path";
 
-import { closeOnExec, lockByte } from "#adapters/file-locks.ts";
+import { closeOnExec, lockByte } from "./byte-lock.ts";
 import { StoreUnfit } from "./faults.ts";
 
 /**

@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 
-import { lockByte } from "#adapters/file-locks.ts";
+import { lockByte } from "#adapters/db/byte-lock.ts";
 import { openStore } from "#adapters/db/open.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import { until } from "#test/contracts/store.suite.ts";

@@ -1,11 +1,6 @@
-/** Locks on open files that the kernel drops with the process, however it ends. */
+/** A lock on one byte of an open SQLite file, which the kernel drops with the process, however it ends. */
 
 import { dlopen, ptr } from "bun:ffi";
-
-/** Takes the whole file for this descriptor (flock); false when somebody else has it, or it cannot be locked. */
-export function lockFile(file: number): boolean {
-  return withLibrary(({ flock }) => flock(file, lockExclusive | lockNonBlocking) === 0);
-}
 
 export type ByteLock = "taken" | "held" | "impossible";
 
@@ -16,14 +11,18 @@ export type ByteLock = "taken" | "held" | "impossible";
  */
 export function lockByte(file: number): ByteLock {
   if (process.platform !== "linux") return "impossible";
-  return withLibrary(({ fcntl }) => {
+  const library = openFirst(libraries);
+  const { fcntl } = library.symbols;
+  try {
     const wish = writeLock();
-    if (fcntl(file, setLock, ptr(wish)) === 0) return "taken";
+    if (fcntl(file, takeLock, ptr(wish)) === 0) return "taken";
     // The error number does not come through: whether somebody has the byte is asked for.
     const asked = writeLock();
-    if (fcntl(file, getLock, ptr(asked)) !== 0) return "impossible";
+    if (fcntl(file, askForLock, ptr(asked)) !== 0) return "impossible";
     return new DataView(asked.buffer).getInt16(0, true) === unlocked ? "impossible" : "held";
-  });
+  } finally {
+    library.close();
+  }
 }
 
 /** `struct flock` of the 64-bit ABIs: type, whence, start at 8, length at 16, process at 24, which must be 0. */
@@ -34,15 +33,6 @@ function writeLock(): Uint8Array {
   view.setBigInt64(8, lockedByte, true);
   view.setBigInt64(16, 1n, true);
   return bytes;
-}
-
-function withLibrary<T>(use: (symbols: ReturnType<typeof open>["symbols"]) => T): T {
-  const library = openFirst(libraries[process.platform === "darwin" ? "darwin" : "linux"]);
-  try {
-    return use(library.symbols);
-  } finally {
-    library.close();
-  }
 }
 
 function openFirst(names: readonly string[]) {
@@ -59,21 +49,18 @@ function openFirst(names: readonly string[]) {
 
 const open = (name: string) =>
   dlopen(name, {
-    flock: { args: ["i32", "i32"], returns: "i32" },
     fcntl: { args: ["i32", "i32", "ptr"], returns: "i32" },
   });
 
-// O_CLOEXEC is not among Node's constants; without it a child process would keep a lock alive.
+/** O_CLOEXEC, which is not among Node's constants; without it a child process would keep the lock alive. */
 export const closeOnExec = process.platform === "darwin" ? 0x1000000 : 0o2000000;
-const lockExclusive = 2;
-const lockNonBlocking = 4;
 const exclusive = 1;
 const unlocked = 2;
-const getLock = 36;
-const setLock = 37;
+const askForLock = 36;
+const takeLock = 37;
 /** SQLite locks 512 bytes from 2^30 on. */
 const lockedByte = 0x4000_1000n;
-const libraries = {
-  linux: ["libc.so.6", `libc.musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`],
-  darwin: ["libSystem.B.dylib"],
-} as const;
+const libraries = [
+  "libc.so.6",
+  `libc.musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`,
+];
