@@ -1,12 +1,13 @@
 /** `pkid init`: writes a commented configuration and makes the data directory. */
 
 import { existsSync, mkdirSync } from "node:fs";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 
 import { exampleFile, type Preset } from "#config/example.ts";
 
 import { choice, toggle, value, valueOr } from "#cli/args.ts";
 import { command } from "#cli/command.ts";
+import { PlaceIdentity } from "#app/identity.ts";
 import { Failure } from "#cli/failure.ts";
 import { writeFile } from "#cli/io.ts";
 
@@ -19,6 +20,9 @@ export const init = command({
     database: choice("sqlite or postgres.", "driver", ["sqlite", "postgres"]),
     "key-provider": choice("software or pkcs11.", "provider", ["software", "pkcs11"]),
     force: toggle("Overwrite an existing configuration."),
+    "found-anew": toggle(
+      "Let another instance begin in a data directory whose database is gone; its keys stay.",
+    ),
   },
   run: async ({ args, globals, io, print }) => {
     const dataDir = globals["data-dir"] ?? io.env.PKID_DATA_DIR ?? "./pkid-data";
@@ -28,6 +32,7 @@ export const init = command({
       ...databases[args.database],
       ...providers[args["key-provider"]],
     };
+    if (args["found-anew"]) beginAnew(preset.data_dir);
     writeConfiguration(args.out, preset, args.force);
     const written = { config: resolve(args.out), data_dir: preset.data_dir };
     print(
@@ -36,6 +41,15 @@ export const init = command({
     );
   },
 });
+
+/** Refuses while there is a database: then the instance is not gone. */
+function beginAnew(directory: string): void {
+  const database = join(directory, "pkid.db");
+  if (existsSync(database)) {
+    throw new Failure(`${database} is there; --found-anew is for a database that is gone.`);
+  }
+  new PlaceIdentity({ directory, keystore: join(directory, "keys") }).beginAnew();
+}
 
 /** Writes the file (0600) and makes the data directory (0700). Refuses to overwrite unless forced. */
 export function writeConfiguration(

@@ -63,7 +63,7 @@ export const quickstart = command({
     print(result, nextSteps(files, textAt(issuing, "id"), publicUrl(invocation)));
     await client.close();
     if (!args.serve) return 0;
-    return deps.serve({ ...serveRequest(globals, io), migrate: false });
+    return deps.serve({ ...serveRequest(globals, io), migrate: false, foundAnew: false });
   },
 });
 
