@@ -1,6 +1,16 @@
 /** The files of an open SQLite database: made before the first connection, then looked at by name only, and watched. */
 
-import { chmodSync, closeSync, existsSync, openSync, realpathSync, statSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readSync,
+  realpathSync,
+  statSync,
+  writeSync,
+} from "node:fs";
 
 /**
  * POSIX drops every lock a process has on a file as soon as the process closes any descriptor of it. A database file is
@@ -19,7 +29,9 @@ export class SqliteFiles {
   static prepared(path: string): SqliteFiles {
     makePrivate(path);
     // SQLite names the log after the file itself, not after a link to it.
-    return new SqliteFiles(realpathSync(path));
+    const real = realpathSync(path);
+    writeAgain(`${real}-wal`);
+    return new SqliteFiles(real);
   }
 
   /** From now on these are the files; called when a connection has opened both. */
@@ -48,6 +60,29 @@ export function makePrivate(path: string): void {
   else closeSync(openSync(path, "wx", 0o600));
 }
 
+/**
+ * A process that was killed may have failed to sync its log before: the octets are read back, and are on no disk. The
+ * same ones are written once more, so that this sync has all of them to write. SQLite keeps no lock on the log itself.
+ */
+function writeAgain(log: string): void {
+  if ((statSync(log, { throwIfNoEntry: false })?.size ?? 0) === 0) return;
+  const file = openSync(log, "r+");
+  try {
+    const piece = Buffer.alloc(pieceBytes);
+    for (let at = 0; ; ) {
+      const length = readSync(file, piece, 0, pieceBytes, at);
+      if (length === 0) break;
+      for (let wrote = 0; wrote < length; ) {
+        wrote += writeSync(file, piece, wrote, length - wrote, at + wrote);
+      }
+      at += length;
+    }
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
 interface Known {
   readonly path: string;
   readonly id: string;
@@ -58,3 +93,5 @@ export function fileIdentity(path: string): string {
   const found = statSync(path, { bigint: true, throwIfNoEntry: false });
   return found === undefined ? "" : `${found.dev}/${found.ino}`;
 }
+
+const pieceBytes = 1_048_576;
