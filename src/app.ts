@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { holdDirectory } from "#adapters/data-directory.ts";
 import { openStore } from "#adapters/db/open.ts";
 import { DnsResolver } from "#adapters/network/dns.ts";
-import { openKeys } from "#adapters/keys/open.ts";
+import { type OpenKeys, openKeys } from "#adapters/keys/open.ts";
 import { FreeSpace } from "#adapters/free-space.ts";
 import { Passwords } from "#adapters/passwords.ts";
 import type { SecretSources } from "#adapters/secrets/sources.ts";
@@ -138,6 +138,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     return compose({
       ...{ ...options, store, keys, limits, metrics, passwords, space, instance, sealing },
       ...{ counts, clockWatch, close, secrets },
+      lookAtKeys: () => opened.again(),
       schedules: { wake: () => {} },
     });
   } catch (error) {
@@ -183,6 +184,8 @@ interface Opened extends AppOptions {
   readonly clockWatch: ClockWatch;
   readonly schedules: Schedules;
   readonly close: () => Promise<void>;
+  /** As `OpenKeys.again`. */
+  readonly lookAtKeys: () => void;
 }
 
 function compose(opened: Opened): App {
@@ -224,6 +227,7 @@ function compose(opened: Opened): App {
         ...{ ...options, config, store, parts, front, schedules, clock, log },
         ...{ failedLogins, fourEyes },
         files: new ServingFiles(config.data_dir),
+        lookAtKeys: opened.lookAtKeys,
         prepare: (next) => {
           const enter = access.prepare(next);
           const listed = readBlocklists(next.keychecks.weak_key_blocklist_paths);
@@ -316,7 +320,10 @@ async function openInstanceKeys({
   log,
   counts,
   secrets,
-}: Pick<Opened, "config" | "limits" | "metrics" | "log" | "counts" | "secrets">): Promise<Keys> {
+}: Pick<
+  Opened,
+  "config" | "limits" | "metrics" | "log" | "counts" | "secrets"
+>): Promise<OpenKeys> {
   // Beside the keys and not under /tmp: the PKCS#11 addon is unpacked there and must be executable.
   const privateDir = join(config.data_dir, "private");
   mkdirSync(privateDir, { recursive: true, mode: 0o700 });
