@@ -2,7 +2,6 @@
 
 import { type Octets, piecesIn } from "#core/crypto.ts";
 import { Problem, type ProblemCode, refuse } from "#core/problems.ts";
-import type { SignatureName } from "#core/x509/algorithms.ts";
 import type {
   HeldKey,
   KekInUse,
@@ -27,11 +26,11 @@ import {
   readWrapped,
   refusalBody,
   type Resealed,
-  signHead,
   unforeseen,
   type Wish,
   wrappedBody,
 } from "./requests.ts";
+import { SignHeads } from "./sign-heads.ts";
 import type { KeyHooks, SignerConfiguration } from "./settings.ts";
 
 /** What a client needs. */
@@ -52,7 +51,7 @@ export interface ClientDeps {
 export class SignerClient implements Keys {
   readonly #deps: ClientDeps;
   readonly #calls = new Calls();
-  readonly #heads = new Map<string, Uint8Array>();
+  readonly #heads = new SignHeads();
   #signer: Signer | undefined;
   #state: "starting" | "serving" | "down" | "barred" | "stopped" = "starting";
   /** Of a barred one, while its process lives. */
@@ -99,7 +98,7 @@ export class SignerClient implements Keys {
   }
 
   sign(ticket: Parameters<Keys["sign"]>[0], message: Octets): Promise<Uint8Array> {
-    const parts = [this.#head(ticket.key, ticket.algorithm), ...piecesIn(message)];
+    const parts = [this.#heads.of(ticket.key, ticket.algorithm), ...piecesIn(message)];
     // SLH-DSA takes seconds, many on a busy machine; a limit meant for the others would end a healthy signer.
     const slow = ticket.algorithm.startsWith("slh-dsa-");
     const timeoutMs = slow ? generateTimeoutMs : this.#deps.operationTimeoutMs;
@@ -380,16 +379,6 @@ export class SignerClient implements Keys {
   #sweepMs(): number {
     return Math.min(250, this.#deps.operationTimeoutMs / 4);
   }
-
-  #head(key: KeyRef, algorithm: SignatureName): Uint8Array {
-    const name = `${key.id}/${algorithm}/${key.label}`;
-    const known = this.#heads.get(name);
-    if (known !== undefined) return known;
-    if (this.#heads.size >= headsMax) this.#heads.clear();
-    const head = signHead(key, algorithm);
-    this.#heads.set(name, head);
-    return head;
-  }
 }
 
 /** A crash or a stall now and then is healed while callers wait; the next one without a good answer is not. */
@@ -406,4 +395,3 @@ const listTimeoutMs = 60_000;
 const factsTimeoutMs = 2500;
 /** RSA-4096 takes minutes on a smart card. */
 const generateTimeoutMs = 120_000;
-const headsMax = 4096;
