@@ -43,7 +43,7 @@ function opening(file: Parsed): Finding[] {
 
 function fileLength(file: Parsed): Finding[] {
   const lines = file.text.trimEnd().split("\n").length;
-  const most = isTest(file) ? 600 : 400;
+  const most = isTest(file) ? 600 : 500;
   return lines <= most ? [] : [at(file, most, `the file has ${lines} lines; at most ${most}.`)];
 }
 

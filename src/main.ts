@@ -11,6 +11,6 @@ if (!Bun.isMainThread) {
 } else {
   const { runShell } = await import("#app/shell.ts");
   process.exitCode = await runShell(process.argv.slice(2), import.meta.url);
-  // What a command leaves open must not keep the shell waiting.
+  // What a command leaves open must not keep the shell waiting; its outputs are written before their calls return.
   process.exit();
 }

@@ -17,7 +17,7 @@ describe("style refuses", () => {
   // biome-ignore format: the table is read by column.
   const refusals = [
     ["a function of 61 lines",                   "src/core/a.ts",    `function a() {\n${"\n".repeat(59)}}`,                     "61 lines"],
-    ["a file of 401 lines",                      "src/core/a.ts",    `${"\n".repeat(399)}const a = 1;`,                        "401 lines"],
+    ["a file of 501 lines",                      "src/core/a.ts",    `${"\n".repeat(499)}const a = 1;`,                        "501 lines"],
     ["a variable at the top of a module",        "src/core/a.ts",    "let a = 1;",                                              "module state"],
     ["a growing collection at the top",          "src/core/a.ts",    "const a = new Map<string, number>();",                    "module state"],
     ["a setter",                                 "src/core/a.ts",    "class A { set b(value: number) {} }",                     "a setter"],

@@ -1,6 +1,6 @@
 /** Requests for approval in JSON: list, show, decide, try again, and the certificate of a parked issue (HTTP contract §4.16). */
 
-import { samePerson } from "#core/access/principal.ts";
+import { isSamePerson } from "#core/access/person.ts";
 import { approvalClasses, approvalStatuses } from "#core/approvals/classes.ts";
 import { caId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
@@ -15,7 +15,7 @@ import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 import { eventJson } from "./audit.ts";
 import { approvalJson, parkedAnswer } from "./approval-json.ts";
-import { issuedJson } from "./issuance.ts";
+import { clampedOf, issuedJson } from "./issuance.ts";
 import { pageFields, pageOf, readableTenant } from "./pages.ts";
 
 interface Deps extends TranscriptDeps {
@@ -39,7 +39,6 @@ export function approvalHandlers(deps: Deps) {
       summary: "Approve a request; the last approval it needs executes the operation.",
       path: { id },
       body: { comment: otherwise(text({ max: 500 }), "") },
-      emptyBody: true,
       run: async (call) =>
         ok(approvalJson(await approvals.approve(call, call.path.id, call.body.comment))),
     }),
@@ -54,7 +53,6 @@ export function approvalHandlers(deps: Deps) {
       summary: "Execute an approved operation again that failed for a passing reason.",
       path: { id },
       body: {},
-      emptyBody: true,
       run: async (call) => ok(approvalJson(await approvals.retry(call, call.path.id))),
     }),
     "approval.certificate": certificate(deps),
@@ -106,7 +104,8 @@ function certificate({ store, fourEyes }: Deps): Handler {
       if (status === "failed") throw refuse("approval_failed", { failure });
       if (effect?.caId === undefined || effect.serial === undefined) return waiting(approval);
       if (isMaker(call, approval)) await fourEyes.collect(approval.id);
-      return ok(issuedJson(await issuedBefore(store.read, effect.caId, effect.serial)));
+      const issued = await issuedBefore(store.read, effect.caId, effect.serial);
+      return ok({ ...issuedJson(issued), ...clampedOf(approval.answer) });
     },
   });
 }
@@ -166,7 +165,7 @@ function waiting(approval: ApprovalRecord): Answer {
 const isMaker = (
   { origin }: Pick<Authorized<never, never, never>, "origin">,
   { maker }: ApprovalRecord,
-): boolean => samePerson(maker.person, origin.principal.person);
+): boolean => isSamePerson(maker.person, origin.principal.person);
 
 /** `reason` is another name of the same member (HTTP contract §1.2). */
 function commentOf({

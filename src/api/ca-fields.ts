@@ -24,6 +24,7 @@ import {
   parseKeyType,
 } from "#core/x509/algorithms.ts";
 import type { NameConstraints, Subtrees } from "#core/x509/name-constraints.ts";
+import { isDnsBase, isEmailBase, isUriBase } from "#core/x509/subtree-forms.ts";
 import { encodeName, type NameAttribute } from "#core/x509/names.ts";
 import { anyPolicy, type PolicyMapping } from "#core/x509/policy-extensions.ts";
 import type { CaWish } from "#domain/authorities/create.ts";
@@ -42,10 +43,10 @@ export const subjectFields = {
 };
 
 const subtreeFields = {
-  dns: otherwise(list(text({ max: 253, pattern: /^\.?[A-Za-z0-9_.-]*$/ })), []),
+  dns: otherwise(list(subtreeField(253, isDnsBase, "must be a domain")), []),
   ip: otherwise(list(cidrField()), []),
-  email: otherwise(list(text({ min: 1, max: 254, pattern: /^[\x21-\x7e]+$/ })), []),
-  uri: otherwise(list(text({ min: 1, max: 253, pattern: /^\.?[A-Za-z0-9_.-]+$/ })), []),
+  email: otherwise(list(subtreeField(254, isEmailBase, "must be a mailbox or domain")), []),
+  uri: otherwise(list(subtreeField(253, isUriBase, "must be a host or domain")), []),
   dir_names: otherwise(list(object(subjectFieldsAllOptional())), []),
 };
 
@@ -149,6 +150,9 @@ function policiesOf(given: Input<typeof policyFields> | undefined): CaWish["poli
 function subtreesOf(given: Input<typeof subtreeFields> | undefined): Subtrees {
   if (given === undefined) return { dns: [], ip: [], email: [], uri: [], dirNames: [] };
   const { dns, ip, email, uri, dir_names } = given;
+  if (dir_names.some((name) => subjectOf(name).length === 0)) {
+    throw refuse("invalid_field", { field: "dir_names", reason: "must have an attribute each" });
+  }
   const dirNames = dir_names.map((name) => encodeName(subjectOf(name)).der);
   return { dns: dns.map((name) => name.toLowerCase()), ip, email, uri, dirNames };
 }
@@ -164,6 +168,14 @@ export function keyTypeField() {
     const known = parseKeyType(value);
     if (known !== undefined) return known;
     throw new WrongValue("must be a key type");
+  });
+}
+
+/** A base other software can read too; one that cannot be read makes its CA certificate unreadable to some. */
+function subtreeField(max: number, isBase: (text: string) => boolean, wants: string) {
+  return parsed<string>({ type: "string", maxLength: max }, (value) => {
+    if (!isBase(value)) throw new WrongValue(wants);
+    return value;
   });
 }
 

@@ -1,5 +1,6 @@
 /** Health, readiness and metrics: what a load balancer and a scraper ask, without a credential. */
 
+import { Problem } from "#core/problems.ts";
 import type { Answer } from "#domain/access/call.ts";
 import { handler } from "#domain/access/call.ts";
 import { behindSentence } from "#domain/clock-watch.ts";
@@ -136,7 +137,10 @@ async function within(probe: Promise<Component>, down: Component): Promise<Compo
   const late = new Promise<Component>((resolve) => {
     timer = setTimeout(() => resolve(down), probeMsMax);
   });
-  const settled = probe.catch(() => down); // A failed probe is an answer, not an error.
+  // A failed probe is an answer, not an error; a refusal has a sentence from the closed list.
+  const settled = probe.catch((error: unknown) =>
+    error instanceof Problem ? { ...down, error: error.message } : down,
+  );
   const component = await Promise.race([settled, late]);
   clearTimeout(timer);
   return component;

@@ -7,11 +7,13 @@ import { reload } from "#config/reload.ts";
 import type { Config } from "#config/schema.ts";
 import { configDigest } from "#config/show.ts";
 import type { FailedLogins } from "#domain/access/failed-logins.ts";
+import type { Refusals } from "#domain/access/refusals.ts";
 import type { Clock, Log } from "#domain/ports.ts";
 import type { CrlKind } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
 import type { FrontDoor } from "#http/front-door.ts";
 import { Listeners } from "#http/listener.ts";
+import type { LoopWatch } from "#http/loop-watch.ts";
 import type { TlsMaterial } from "#http/port.ts";
 import { schedule } from "#jobs/jobs.ts";
 import { JobWatch } from "#jobs/job-watch.ts";
@@ -38,9 +40,12 @@ export interface RunningDeps {
   readonly schedules: Schedules;
   readonly files: ServingFiles;
   readonly failedLogins: FailedLogins;
+  readonly refusals: Refusals;
   readonly fourEyes: Pick<FourEyesParts, "approvals" | "executions">;
   readonly clock: Clock;
   readonly log: Log;
+  /** Notices what holds the thread that serves requests. */
+  readonly watch: Pick<LoopWatch, "start">;
   readonly cleartext: boolean;
   /** Digest of the effective configuration, secrets excluded (CFG-8). */
   readonly digest: string;
@@ -75,6 +80,7 @@ class Server implements Running {
   #config: Config;
   #listeners: Listeners | undefined;
   #shown: string | undefined;
+  #endWatch: (() => void) | undefined;
   /** The CAs clients are asked for certificates of, PEM each. */
   #authorities: readonly string[] | undefined;
 
@@ -91,7 +97,8 @@ class Server implements Running {
       presignMinutes: presign.enabled ? presign.refresh_minutes : undefined,
       publishing: deps.parts.publishing,
       publishMinutes: publish.enabled ? publish.interval_minutes : undefined,
-      ...{ failedLogins: deps.failedLogins, approvals: deps.fourEyes.approvals },
+      ...{ failedLogins: deps.failedLogins, refusals: deps.refusals },
+      ...{ approvals: deps.fourEyes.approvals },
       kek: deps.parts.sealing.rotation,
       serving: { renewals: () => this.#rotate() },
       transparency: deps.parts.transparency,
@@ -145,6 +152,7 @@ class Server implements Running {
       ...{ host: server.host, port: server.port, tls, insecureAllowed: cleartext },
       tlsMinVersion: server.tls.min_version,
       clientAuthorities: this.#authorities,
+      privateDirectory: config.data_dir,
       publicHttp: server.public_http.enabled ? splitAddress(server.public_http.address) : undefined,
       adminSocket: server.admin_socket.enabled ? server.admin_socket.path : undefined,
       idleTimeoutSeconds: server.idle_timeout_seconds,
@@ -152,6 +160,7 @@ class Server implements Running {
       requestTimeoutSeconds: server.request_timeout_seconds,
     });
     await this.#record("config.load", { digest: this.#deps.digest });
+    this.#endWatch = this.#deps.watch.start();
     this.#scheduler.start();
     // Lists made under another crl.shards or base_url do not wait for their turn (CRL-10, CRL-11).
     this.#scheduler.trigger("crl.renew");
@@ -184,14 +193,16 @@ class Server implements Running {
   }
 
   async stop(): Promise<void> {
-    const { log, parts, fourEyes, failedLogins } = this.#deps;
+    const { log, parts, fourEyes, failedLogins, refusals } = this.#deps;
     await this.#listeners?.close(drainMs(this.#config.server.shutdown_timeout_seconds));
+    this.#endWatch?.();
     // What has not come to its end by now goes on at the next start.
     parts.revocation.bulk.halt();
     await this.#scheduler.stop();
     await fourEyes.executions.halt();
     const last = {
       failed_logins: () => failedLogins.fold(true),
+      refusals: () => refusals.fold(true),
       key_counts: () => parts.counts.write(),
       // Without it the next start looks at the last event instead.
       time: () => parts.clockWatch.remember(),

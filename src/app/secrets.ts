@@ -12,7 +12,7 @@ import type { RemoteSource } from "#config/secret.ts";
 
 /** Opens them; no source is asked before somebody wants its secret. */
 export const openSecrets = (
-  { outbound }: Pick<Config, "outbound">,
+  { outbound }: { readonly outbound: Pick<Config["outbound"], "ca_file"> },
   env: Environment = process.env,
 ): SecretSources => new SecretSources({ ...reach, env, trust: () => trusted(outbound.ca_file) });
 

@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 
 import { belongTogether, newServingKey, type ServingFiles } from "#adapters/serving-files.ts";
 import type { Config } from "#config/schema.ts";
+import { hostIn } from "#core/policy/host-names.ts";
 import { refuse } from "#core/problems.ts";
 import type { Serving, ServingWish } from "#domain/authorities/serving.ts";
 import type { Clock } from "#domain/ports.ts";
@@ -74,9 +75,15 @@ async function issue(
 function wishOf(config: Config["server"], spki: Uint8Array): ServingWish {
   const own = config.tls.self_issue;
   const host = config.public_url === undefined ? [] : [new URL(config.public_url).hostname];
-  const names = [...new Set([...own.dnsnames, ...host.filter((name) => !isAddress(name))])];
+  // What the common name says is certified as a name too, or the lint would refuse what it says.
+  const called = hostIn(own.common_name);
+  const names = [...own.dnsnames, ...host.filter((name) => !isAddress(name))];
+  if (called?.kind === "dns") names.push(called.text);
+  const ips = new Set(own.ips);
+  if (called?.kind === "ip") ips.add(called.text);
+  const dnsNames = [...new Set(names.map((name) => name.toLowerCase()))];
   return {
-    ...{ spki, commonName: own.common_name, dnsNames: names, ips: own.ips, profile: "server" },
+    ...{ spki, commonName: own.common_name, dnsNames, ips: [...ips], profile: "server" },
     validitySeconds: own.validity_seconds === 0 ? undefined : own.validity_seconds,
   };
 }

@@ -14,9 +14,11 @@ import type { Io } from "#cli/io.ts";
 import type { Config } from "#config/schema.ts";
 import { openApp } from "#app";
 import { migrate } from "./migration.ts";
+import { mustBeSomething } from "./founded.ts";
 import { describe } from "./parts.ts";
 import { inspect } from "#app/preflight/inspect.ts";
 import type { Running } from "./running.ts";
+import { standardError, standardOutput } from "./standard-output.ts";
 import { build } from "./version.ts";
 
 /** Runs one command line of this process and gives its exit code; `workerUrl` is the main module, for threads. */
@@ -25,15 +27,19 @@ export function runShell(argv: readonly string[], workerUrl: string): Promise<nu
 }
 
 const depsOf = (workerUrl: string): CliDeps => ({
-  open: async (config) => {
+  open: async (config, mayFound) => {
     const tell = (line: string) => processIo.stderr.write(`${line}\n`);
     const keepRootPassword = passwordKeeper(config, tell);
-    const app = await openApp({ config, build, log: logFor(config, "warn"), keepRootPassword });
+    const log = logFor(config, "warn");
+    const app = await openApp({ config, build, log, mayFound, keepRootPassword });
     return { fetch: (request) => app.fetch(request), close: () => app.close() };
   },
   serve: (request) => serveUntilStopped(request, workerUrl),
   migrate,
-  preflight: (read, env, wish) => inspect(read, env, wish, workerUrl),
+  preflight: async (read, env, wish) => {
+    mustBeSomething(read);
+    return await inspect(read, env, wish, workerUrl);
+  },
   version: {
     ...{ version: build.version, commit: build.commit ?? "", runtime: build.runtime },
     schema_version: newestSchema(),
@@ -41,15 +47,33 @@ const depsOf = (workerUrl: string): CliDeps => ({
   osUser: osUser(),
 });
 
-/** Serves until SIGTERM or SIGINT; a second signal exits at once (PRC-2). */
+/** Serves until SIGTERM or SIGINT; a second signal exits at once (PRC-2). However it ends, the log has gone out. */
 async function serveUntilStopped(request: ServeRequest, workerUrl: string): Promise<number> {
+  const log = logFor(request.config, request.config.log.level);
+  try {
+    await serve(request, workerUrl, log);
+    return 0;
+  } finally {
+    log.flush();
+  }
+}
+
+async function serve(request: ServeRequest, workerUrl: string, log: ProcessLog): Promise<void> {
   const { config } = request;
-  const log = logFor(config, config.log.level);
+  const signals = hearSignals(config.server.shutdown_timeout_seconds, log);
   const warn = (warning: string) => log.write("warn", "config_warning", { warning });
   request.warnings.forEach(warn);
-  const keepRootPassword = passwordKeeper(config, (line) => console.log(line));
+  // A server whose standard output is gone still serves, and says in its log that it is.
+  const say = (line: string) => {
+    try {
+      standardOutput.write(`${line}\n`);
+    } catch (error) {
+      log.write("warn", "output_lost", { error: describe(error) });
+    }
+  };
+  const keepRootPassword = passwordKeeper(config, say);
   const { migrate: mayMigrate, read } = request;
-  const ways = { keepRootPassword, workerUrl, migrate: mayMigrate, read };
+  const ways = { mayFound: true, keepRootPassword, workerUrl, migrate: mayMigrate, read };
   const app = await openApp({ config, build, log, ...ways });
   const running = await app.serve({
     cleartext: request.cleartext,
@@ -61,19 +85,18 @@ async function serveUntilStopped(request: ServeRequest, workerUrl: string): Prom
       return again.config;
     },
   });
-  announce(running, config);
+  surviveBugs(log);
+  signals.onReload(() => void running.reload());
+  announce(running, config, say);
   log.write("info", "ready", {
     ...{ url: running.url, public_url: running.publicUrl, data_dir: config.data_dir },
     ...{ version: build.version, config_digest: request.digest, config_file: request.fileName },
   });
-  await untilStopped(running, (error) => log.write("error", "crash", { error: describe(error) }));
+  await signals.stop;
   log.write("info", "stopping");
-  endInTime(config.server.shutdown_timeout_seconds, log);
   await running.stop();
   await app.close();
   log.write("info", "stopped");
-  log.flush();
-  return 0;
 }
 
 /** Ends the process when its time to stop is over, whatever it still waits for: nothing acknowledged is lost by that. */
@@ -86,10 +109,9 @@ function endInTime(seconds: number, log: ProcessLog): void {
 }
 
 /** On a terminal: where the console is. */
-function announce(running: Running, config: Config): void {
-  if (!process.stdout.isTTY) return;
-  console.log(`\n  console        ${running.url}/console/`);
-  console.log(`  data directory ${config.data_dir}\n`);
+function announce(running: Running, config: Config, say: (line: string) => void): void {
+  if (!standardOutput.isTerminal) return;
+  say(`\n  console        ${running.url}/console/\n  data directory ${config.data_dir}\n`);
 }
 
 /**
@@ -99,7 +121,7 @@ function announce(running: Running, config: Config): void {
 function passwordKeeper(config: Config, tell: (line: string) => void): (password: string) => void {
   const { username } = config.root_user;
   return (password) => {
-    if (process.stdout.isTTY && process.stderr.isTTY) {
+    if (standardOutput.isTerminal && standardError.isTerminal) {
       tell(`password of ${username}: ${password}   (shown once)`);
       return;
     }
@@ -109,42 +131,67 @@ function passwordKeeper(config: Config, tell: (line: string) => void): (password
   };
 }
 
-function untilStopped(running: Running, onCrash: (error: unknown) => void): Promise<void> {
-  return new Promise((resolve) => {
-    let asked = false;
-    const stop = () => {
-      if (asked) process.exit(130);
-      asked = true;
-      resolve();
-    };
-    process.on("SIGTERM", stop);
-    process.on("SIGINT", stop);
-    process.on("SIGHUP", () => void running.reload());
-    // A bug must not take down what relying parties depend on; it is logged with its stack.
-    process.on("uncaughtException", onCrash);
-    process.on("unhandledRejection", onCrash);
+/** What the process is told from outside. */
+interface Signals {
+  /** Settles at the first SIGTERM or SIGINT, also one that came while the server was starting. */
+  readonly stop: Promise<void>;
+  /** What SIGHUP asks for from now on; at once when it came before. */
+  onReload(reload: () => void): void;
+}
+
+/**
+ * Listens from the start on, so that a signal that comes before the server is ready does not end the process as if
+ * nobody heard it. A second signal to stop exits at once; a start that takes longer than stopping may is cut short too.
+ */
+function hearSignals(stopSeconds: number, log: ProcessLog): Signals {
+  const { promise: stop, resolve } = Promise.withResolvers<void>();
+  let asked = false;
+  const ask = () => {
+    if (asked) {
+      log.flush();
+      process.exit(130);
+    }
+    asked = true;
+    endInTime(stopSeconds, log);
+    resolve();
+  };
+  process.on("SIGTERM", ask);
+  process.on("SIGINT", ask);
+  let reload: (() => void) | undefined;
+  let owed = false;
+  process.on("SIGHUP", () => {
+    if (reload === undefined) owed = true;
+    else reload();
   });
+  return {
+    stop,
+    onReload: (run) => {
+      reload = run;
+      if (owed) run();
+    },
+  };
+}
+
+/** A bug must not take down what relying parties depend on; it is logged with its stack. */
+function surviveBugs(log: ProcessLog): void {
+  const onCrash = (error: unknown) => log.write("error", "crash", { error: describe(error) });
+  process.on("uncaughtException", onCrash);
+  process.on("unhandledRejection", onCrash);
 }
 
 function logFor({ log }: Config, level: Config["log"]["level"]): ProcessLog {
   return new ProcessLog({
     ...{ level, clock: systemClock, write: new StandardError().write },
-    format: process.stderr.isTTY ? "text" : log.format,
+    format: standardError.isTerminal ? "text" : log.format,
   });
 }
 
 const processIo: Io = {
-  stdout: {
-    write: (text) => void process.stdout.write(text),
-    isTerminal: process.stdout.isTTY === true,
-  },
-  stderr: {
-    write: (text) => void process.stderr.write(text),
-    isTerminal: process.stderr.isTTY === true,
-  },
+  stdout: standardOutput,
+  stderr: standardError,
   env: process.env,
   stdin: () => Bun.stdin.bytes(),
-  ask: process.stdin.isTTY && process.stderr.isTTY ? askAtTerminal : undefined,
+  ask: process.stdin.isTTY && standardError.isTerminal ? askAtTerminal : undefined,
 };
 
 /** One line of the person at the terminal; what is printed for people goes to stderr. */

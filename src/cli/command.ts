@@ -15,13 +15,19 @@ import type { LocalApp } from "./reach.ts";
 
 /** What `main.ts` lends the command line: everything that needs the composition root. */
 export interface CliDeps {
-  /** Opens the application under the lock of its data directory; throws an Error whose message names who holds it. */
-  readonly open: (config: Config) => Promise<LocalApp>;
+  /**
+   * Opens the application under the lock of its data directory; throws an Error whose message names who holds it, and
+   * `NoInstance` where there is none and `mayFound` is false.
+   */
+  readonly open: (config: Config, mayFound: boolean) => Promise<LocalApp>;
   /** Serves until told to stop; gives the exit code. */
   readonly serve: (request: ServeRequest) => Promise<number>;
   /** Brings the database schema up to the binary, or says what that would do. */
   readonly migrate: (config: Config, mode: MigrationMode) => Promise<MigrationReport>;
-  /** Looks at what there is of an instance nobody serves; throws an Error whose message names who holds it. */
+  /**
+   * Looks at what there is of an instance nobody serves; throws an Error whose message names who holds it, and `NoInstance`
+   * where there is neither a configuration file nor a data directory to look at.
+   */
   readonly preflight: (
     read: Read,
     env: Environment,
@@ -74,6 +80,8 @@ export interface Invocation<A extends Args> {
   readonly io: Io;
   readonly deps: CliDeps;
   readonly client: Client;
+  /** True when the flag stands on the line, by its name without dashes: a default is not given. */
+  given(name: string): boolean;
   /** Prints the result: the document with `--json`, else `human`. */
   print(document: unknown, human: string): void;
   /** Prints a sentence on stderr unless `--quiet`. */
@@ -86,6 +94,8 @@ export interface Command {
   readonly args: Args;
   /** True for commands without public route: with `--url` they are a usage error (CLI-4). */
   readonly local: boolean;
+  /** True for commands that may begin an instance where there is none (cli.md §3). */
+  readonly founds: boolean;
   /**
    * What is lost for good, as a sentence: then a person is asked first, or `--yes` says so (cli.md §2). Only of what nobody
    * needs in an emergency: revoking a certificate or token and ending a session are brakes, and a brake asks nothing.
@@ -104,6 +114,7 @@ export function command<const A extends Args = Record<never, never>>(of: {
   readonly summary: string;
   readonly args?: A;
   readonly local?: true;
+  readonly founds?: true;
   readonly destroys?: string;
   readonly run: (invocation: Invocation<A>) => Promise<number | undefined>;
 }): Command {
@@ -111,6 +122,7 @@ export function command<const A extends Args = Record<never, never>>(of: {
     summary: of.summary,
     args: of.args ?? {},
     local: of.local ?? false,
+    founds: of.founds ?? false,
     destroys: of.destroys,
     // The frame reads the arguments with exactly this declaration before it runs the command.
     run: of.run as unknown as Command["run"],

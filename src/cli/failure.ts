@@ -18,6 +18,20 @@ export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
+/** There is no instance where one was looked for, and whoever looked may not found one. */
+export class NoInstance extends Error {
+  override readonly name = "NoInstance";
+
+  constructor() {
+    super("There is no instance here.");
+  }
+}
+
+/** Nobody reads standard output any more, as behind `| head`: the command ends without a word (exit 1). */
+export class ReaderGone extends Error {
+  override readonly name = "ReaderGone";
+}
+
 /** An error answer of the server, kept whole for `--json`. */
 export class Refusal extends Error {
   override readonly name = "Refusal";

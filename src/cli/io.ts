@@ -6,6 +6,7 @@ import { Failure } from "./failure.ts";
 
 /** One output; a terminal may be given colour, a pipe never. */
 export interface Output {
+  /** Returns when everything is written. What keeps standard output from being written ends the command. */
   write(content: string | Uint8Array): void;
   readonly isTerminal: boolean;
 }
@@ -31,13 +32,6 @@ export async function readArgument(io: Io, file: string, max = bytesMax): Promis
 /** Text of a file argument, with the limits of `readArgument`. */
 export const readTextArgument = async (io: Io, file: string, max = bytesMax): Promise<string> =>
   new TextDecoder().decode(await readArgument(io, file, max));
-
-/** Writes a result to a file, or to standard output for `-` and when none is named. */
-export function writeResult(io: Io, out: string | undefined, result: string | Uint8Array): void {
-  if (out === undefined || out === "-") {
-    io.stdout.write(result);
-  } else writeFile(out, result, 0o644);
-}
 
 /** Writes a file with this mode. Fails when it cannot. */
 export function writeFile(file: string, content: string | Uint8Array, mode: number): void {

@@ -1,39 +1,104 @@
 /** Chooses the way a command runs from flags, environment and what is running here. */
 
+import { resolve } from "node:path";
+
 import { WrongValue } from "#core/shape.ts";
-import { span } from "#config/kinds.ts";
+import { type Fault, span } from "#config/kinds.ts";
 import { faultLine, type Loaded } from "#config/load.ts";
-import { type Read, readConfig } from "#config/read.ts";
+import { configPlaces, type Read, readConfig } from "#config/read.ts";
 import { insecureHttpAllowed } from "#config/environment.ts";
 import { configDigest } from "#config/show.ts";
 
 import { clientIdentity } from "./client-identity.ts";
-import type { CliDeps, ServeRequest } from "./command.ts";
-import { Failure, UsageError } from "./failure.ts";
+import type { CliDeps, Command, ServeRequest } from "./command.ts";
+import { Failure, NoInstance, UsageError } from "./failure.ts";
 import type { Globals } from "./args.ts";
 import { type Io, readTextArgument } from "./io.ts";
 import { processReach, type Reach, remoteReach, socketReach } from "./reach.ts";
 
-/** Opens the way: remote with `--url` or PKID_URL unless the command is local, else the socket, else this process. */
+/**
+ * Opens the way: remote with `--url` or PKID_URL, else the socket, else this process. A command that is `local` refuses
+ * PKID_URL unless this machine's instance is named; only one that `founds` may make an instance where there is none.
+ */
 export async function openReach(
   globals: Globals,
   io: Io,
   deps: CliDeps,
-  localOnly: boolean,
+  command: Pick<Command, "local" | "founds">,
 ): Promise<Reach> {
   const timeoutMs = secondsOf("--timeout", globals.timeout) * 1000;
-  const url = globals.url ?? (localOnly ? undefined : io.env.PKID_URL);
+  if (command.local) refuseElsewhere(globals, io);
+  const named = localFlags.find((name) => globals[name] !== undefined);
+  if (globals.url !== undefined && named !== undefined) {
+    throw new UsageError(`--${named} names an instance of this machine, --url another: give one.`);
+  }
+  // What stands on the line goes before the environment.
+  const url = globals.url ?? (command.local || named !== undefined ? undefined : urlOf(io));
   if (url !== undefined) {
     const credential = await credentialOf(checkedUrl(url), globals, io);
-    return remoteReach({ url, ...credential, caFile: globals["ca-file"], timeoutMs });
+    return remoteReach({
+      url,
+      ...credential,
+      caFile: globals["ca-file"] ?? io.env.PKID_CA_FILE,
+      timeoutMs,
+    });
   }
-  if (showsCertificate(globals)) {
-    throw new UsageError("--client-cert is for a remote server; name it with --url.");
+  const idle = remoteFlags.find((name) => globals[name] !== undefined);
+  if (idle !== undefined) {
+    throw new UsageError(`--${idle} is for a remote server; name it with --url.`);
   }
-  const { config } = loadedConfig(globals, io);
+  const { config, fileName } = loadedConfig(globals, io);
   const running = await socketReach(config, timeoutMs);
-  return running ?? (await processReach(() => deps.open(config), deps.osUser));
+  if (running !== undefined) return running;
+  try {
+    return await processReach(() => deps.open(config, command.founds), deps.osUser);
+  } catch (error) {
+    if (!(error instanceof NoInstance)) throw error;
+    throw noInstance(globals, io, { dataDir: config.data_dir, fileName });
+  }
 }
+
+/** True when the instance of this machine stamps no address into certificates; false where another machine's is asked. */
+export function stampsNothingHere(globals: Globals, io: Io): boolean {
+  if (globals.url !== undefined || urlOf(io) !== undefined) return false;
+  const { loaded } = readHere(globals, io);
+  return loaded.ok && loaded.config.crl.base_url === undefined;
+}
+
+/** Refuses PKID_URL for a command of this machine, unless flags or environment say which instance of it is meant. */
+export function refuseElsewhere(globals: Globals, io: Io): void {
+  const url = urlOf(io);
+  if (url === undefined) return;
+  const { PKID_CONFIG, PKID_DATA_DIR } = io.env;
+  const named = [globals.config, globals["data-dir"], PKID_CONFIG, PKID_DATA_DIR];
+  if (named.some((one) => one !== undefined)) return;
+  throw new UsageError(
+    `This command runs on this machine only, and PKID_URL is ${url}. Leave it out, or name the instance of this machine with --config or --data-dir.`,
+  );
+}
+
+/** The refusal of a command where there is no instance: what was looked for, and what makes one. */
+export function noInstance(
+  globals: Globals,
+  io: Io,
+  { dataDir, fileName }: { readonly dataDir: string; readonly fileName: string | undefined },
+): Failure {
+  const data_dir = resolve(dataDir);
+  const flags = globals["data-dir"] === undefined ? {} : { data_dir: globals["data-dir"] };
+  const places = configPlaces({ env: io.env, flags });
+  const read =
+    fileName === undefined
+      ? `No configuration file was found (${places.join(", ")}).`
+      : `The configuration is ${resolve(fileName)}.`;
+  const sentence = `There is no instance in ${data_dir}. ${read} Name one with --config, --data-dir or --url; pkid serve, init and quickstart make one.`;
+  const config = fileName === undefined ? {} : { config_path: resolve(fileName) };
+  return new Failure(sentence, "no_instance", { data_dir, ...config });
+}
+
+const localFlags = ["data-dir", "config"] as const;
+const remoteFlags = ["client-cert", "client-key", "token", "ca-file"] as const;
+
+const urlOf = ({ env }: Io): string | undefined => (env.PKID_URL === "" ? undefined : env.PKID_URL);
 
 /** The configuration of this machine as flags and environment choose it; fails with every fault, one line each. */
 export function loadedConfig(
@@ -43,8 +108,12 @@ export function loadedConfig(
 ): Extract<Loaded, { ok: true }> & { readonly fileName: string | undefined } {
   const { loaded, fileName } = readHere(globals, io, flags);
   if (loaded.ok) return { ...loaded, fileName };
-  const lines = loaded.faults.map((fault) => `${faultLine(fault)}\n`).join("");
-  throw new Failure(lines, "config", { faults: loaded.faults });
+  throw configFailure(loaded.faults);
+}
+
+/** Every fault of a configuration, one line each. */
+export function configFailure(faults: readonly Fault[]): Failure {
+  return new Failure(faults.map((fault) => `${faultLine(fault)}\n`).join(""), "config", { faults });
 }
 
 /** What the server starts from: the configuration, and how to read it again. Fails as `loadedConfig` does. */
@@ -91,9 +160,6 @@ function checkedUrl(url: string): string {
   if (protocol === "https:" || (protocol === "http:" && here)) return url;
   throw new UsageError("The server's address must be https, or http on this machine.");
 }
-
-const showsCertificate = (globals: Globals): boolean =>
-  globals["client-cert"] !== undefined || globals["client-key"] !== undefined;
 
 /** A token or a certificate; a certificate that was named goes before a token of the environment. */
 async function credentialOf(url: string, globals: Globals, io: Io) {

@@ -1,8 +1,7 @@
 /** Startup validation of client certificates: V-8 and V-9 of the configuration contract. */
 
 import { selects } from "#core/access/client-bindings.ts";
-import { isLoginName } from "#core/access/directory-entry.ts";
-import { reservedSubject } from "#core/access/principal.ts";
+import { isVisible, reservedSubject } from "#core/access/subject.ts";
 import { parseRole, roles } from "#core/access/roles.ts";
 
 import { type Environment, insecureHttpAllowed } from "./environment.ts";
@@ -70,7 +69,8 @@ function bindingFaults(setting: BindingSetting, index: number): readonly Fault[]
 /** An entry of the configuration must not act as root, or as somebody's token. */
 function wrongSubject(subject: string | undefined): string | undefined {
   if (subject === undefined) return "Must be set.";
-  if (!isLoginName(subject)) return "Must have at most 256 characters.";
+  if (subject.length > 256) return "Must have at most 256 characters.";
+  if (!isVisible(subject)) return "Must have no control, format or invisible character.";
   return reservedSubject(subject) ? "Means something inside pkid; take another name." : undefined;
 }
 

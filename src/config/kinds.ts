@@ -223,10 +223,10 @@ export const block = checkedText("CIDR", "10.0.0.0/8", (value) => {
   return undefined;
 });
 
-/** A host name: labels of letters, digits and inner hyphens. */
+/** A host name: labels of letters, digits and inner hyphens, the last of them no number. */
 export const dnsName = textual("DNS name", "pki.example.internal", {
   pattern:
-    /^(?=.{1,253}$)[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*$/,
+    /^(?=.{1,253}$)(?!(?:.*\.)?(?:[0-9]+|0[xX][0-9A-Fa-f]*)$)[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*$/,
 });
 
 /** The name of a profile or label: 1..64 letters, digits, dots, underscores and hyphens (CFG-10). */

@@ -56,9 +56,19 @@ function withFiles(loaded: Extract<Loaded, { ok: true }>): Loaded {
 function configFile({ env, configFile: named, flags }: Surroundings): string | undefined {
   const explicit = named ?? env.PKID_CONFIG;
   if (explicit !== undefined) return explicit;
-  const dataDir = flags?.data_dir ?? env[variableOf("data_dir")] ?? "./pkid-data";
-  const places = ["./pkid.yaml", join(String(dataDir), "pkid.yaml"), "/etc/pkid/pkid.yaml"];
-  return places.find((place) => existsSync(place));
+  return configPlaces({ env, flags: flags ?? {} }).find((place) => existsSync(place));
+}
+
+/** Where a configuration file is looked for that nobody has named, in this order. */
+export function configPlaces({
+  env,
+  flags,
+}: {
+  readonly env: Environment;
+  readonly flags: Readonly<Record<string, unknown>>;
+}): readonly string[] {
+  const dataDir = flags.data_dir ?? env[variableOf("data_dir")] ?? "./pkid-data";
+  return ["./pkid.yaml", join(String(dataDir), "pkid.yaml"), "/etc/pkid/pkid.yaml"];
 }
 
 function readLimited(name: string): string | Error {

@@ -3,6 +3,7 @@
 import { createServer } from "node:net";
 
 import type { FrontDoor } from "./front-door.ts";
+import { PipeDoors } from "./pipe-doors.ts";
 import { openPort, type Server, type TimeLimits, type TlsMaterial } from "./port.ts";
 import { TlsTerminator } from "./terminator.ts";
 
@@ -18,6 +19,8 @@ export interface MainOptions extends TimeLimits {
    * without TLS. Whoever has use for client certificates adds to it; which CA is good for what is not decided here.
    */
   readonly clientAuthorities: readonly string[] | undefined;
+  /** Where the sockets behind our own TLS may be, private to this user; the system's temporary directory without it. */
+  readonly privateDirectory?: string | undefined;
 }
 
 /** One of two ways to serve the same port. */
@@ -90,16 +93,14 @@ class DirectListener implements MainListener {
       ...this.#options,
       shared: true,
       tls: tls && { material: tls, minVersion },
-      arrival: (peer) => ({
-        ...{ side: "main", secure: tls !== undefined, peer: peer?.address ?? "" },
-      }),
+      arrival: (peer) => ({ side: "main", secure: tls !== undefined, peer }),
     });
   }
 }
 
-/** TLS ended by us, and the runtime's server behind it on loopback, where nobody else is answered. */
+/** TLS ended by us, and behind it a server for every client, which nobody else can reach. */
 class AskingListener implements MainListener {
-  readonly #backEnd: Server;
+  readonly #doors: PipeDoors;
   readonly #terminator: TlsTerminator;
 
   static async open(
@@ -108,29 +109,27 @@ class AskingListener implements MainListener {
     tls: TlsMaterial,
     clientAuthorities: readonly string[],
   ): Promise<AskingListener> {
-    let known: TlsTerminator | undefined;
-    const backEnd = openPort(front, {
-      ...{ ...options, host: "127.0.0.1", port: 0, shared: false, readsOn: true, tls: undefined },
-      arrival: (peer) => {
-        const client = peer === null ? undefined : known?.clientAt(peer.port);
-        return client && { side: "main", secure: true, ...client };
-      },
-    });
+    const doors = new PipeDoors(front, options, options.privateDirectory);
     try {
-      known = await TlsTerminator.open({
-        ...{ host: options.host, port: options.port, backEndPort: backEnd.port ?? 0 },
-        ...{ minVersion: options.tlsMinVersion, tls, clientAuthorities, connectionsMax },
+      const terminator = await TlsTerminator.open({
+        host: options.host,
+        port: options.port,
+        minVersion: options.tlsMinVersion,
+        tls,
+        clientAuthorities,
+        connectionsMax,
         idleTimeoutSeconds: options.idleTimeoutSeconds,
+        openDoor: (client) => doors.open({ side: "main", secure: true, ...client }),
       });
-      return new AskingListener(backEnd, known);
+      return new AskingListener(doors, terminator);
     } catch (error) {
-      await backEnd.stop(true);
+      await doors.close();
       throw error;
     }
   }
 
-  private constructor(backEnd: Server, terminator: TlsTerminator) {
-    this.#backEnd = backEnd;
+  private constructor(doors: PipeDoors, terminator: TlsTerminator) {
+    this.#doors = doors;
     this.#terminator = terminator;
   }
 
@@ -139,7 +138,7 @@ class AskingListener implements MainListener {
   }
 
   get pending(): number {
-    return this.#backEnd.pendingRequests;
+    return this.#doors.pending;
   }
 
   rotate(tls: TlsMaterial, clientAuthorities: readonly string[] | undefined): void {
@@ -149,7 +148,7 @@ class AskingListener implements MainListener {
   async close(timeoutMs: number): Promise<void> {
     this.#terminator.stopListening();
     // Closed behind, a connection sends what it still has to the client, and then ends in front.
-    await this.#backEnd.stop(true);
+    await this.#doors.close();
     await this.#terminator.close(timeoutMs);
   }
 }

@@ -88,6 +88,7 @@ async function listener(
 describe.skipIf(slapdPath === undefined)("search then bind", () => {
   test("gives who the entry says it is, with groups and mapped attributes", async () => {
     expect(await alice()).toEqual({
+      ...{ voucher: "ldap", issuer: "" },
       ...{ subject: "alice", loginName: "alice", name: "Alice Example" },
       ...{ email: "alice@x.test", emailVerified: true, groups: [ops] },
       claims: { departmentNumber: ["42"], groups: [ops] },

@@ -13,6 +13,7 @@ import { Problem, refuse } from "#core/problems.ts";
 import { pipeline } from "#domain/access/perform.ts";
 import type { OperationName } from "#operations";
 import { csr, issuanceWorld, rootOrigin, type World } from "#test/support/issuance.ts";
+import { personNamed } from "#test/support/people.ts";
 
 let world: World;
 let ask: (operation: Operation, asked?: Asked) => Promise<Json>;
@@ -81,7 +82,14 @@ const initRoot = (more: object = {}) => ask("ca.init_root", { body: { ...rootBod
 const issue = (id: string, more: object = {}) =>
   ask("cert.issue", { path: { id }, body: { csr: csr(), ...more } });
 const auditor: Principal = {
-  ...{ subject: "ada", person: "ada", isRoot: false, roles: [], groups: [], mechanism: "basic" },
+  ...{
+    subject: "ada",
+    person: personNamed("ada"),
+    isRoot: false,
+    roles: [],
+    groups: [],
+    mechanism: "basic",
+  },
   tenantRoles: { other: ["auditor"] },
 };
 
@@ -119,6 +127,16 @@ test("a CA body is read strictly", async () => {
   expect(await code({ algorithm: "pqc" })).toBe("key_type_unsupported");
   expect(await code({ key_type: "ml-dsa-65" })).toBe("key_type_unsupported");
   expect(await code({ name_constraints: {} })).toBe("invalid_field");
+  for (const base of [".", "ex..test", "*.ex.test", "ex.test.", "8.8.8.8", "-a.test"]) {
+    expect(await code({ name_constraints: { excluded: { dns: [base] } } })).toBe("invalid_field");
+    expect(await code({ name_constraints: { excluded: { uri: [base] } } })).toBe("invalid_field");
+  }
+  for (const base of ["@ex.test", "a@", "", "a b@ex.test", "a@8.8.8.8"]) {
+    expect(await code({ name_constraints: { excluded: { email: [base] } } })).toBe("invalid_field");
+  }
+  expect(await code({ name_constraints: { permitted: { dir_names: [{}] } } })).toBe(
+    "invalid_field",
+  );
   expect(await code({ name_constraints: { permitted: { ip: ["10.0.0.0/33"] } } })).toBe(
     "invalid_field",
   );

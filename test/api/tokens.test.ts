@@ -11,6 +11,7 @@ import {
   refusal,
   somebody,
 } from "#test/support/governed-world.ts";
+import { personNamed } from "#test/support/people.ts";
 
 let world: GovernedWorld;
 let ask: GovernedWorld["ask"];
@@ -126,12 +127,13 @@ describe("a token", () => {
   });
 
   test("acts as the person who minted it, also one minted by another token", async () => {
-    const maker = somebody("alice", { web: ["admin"] }, { person: "alice@example.com" });
+    const person = personNamed("alice", "alice@example.com");
+    const maker = somebody("alice", { web: ["admin"] }, { person });
     const first = await mint({ roles: ["admin"] }, maker);
     const second = await mint({}, await world.tokens.verify(first.secret, ""));
     const principal = await world.tokens.verify(second.secret, "");
     expect(principal).toMatchObject({
-      person: "alice@example.com",
+      person,
       tenantRoles: { web: ["issuer"] },
     });
     expect(second.created_by).toBe(`token:${first.id}`);

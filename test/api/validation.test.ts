@@ -19,6 +19,7 @@ import {
   rootOrigin,
   type World,
 } from "#test/support/issuance.ts";
+import { personNamed } from "#test/support/people.ts";
 
 let world: World;
 let issuing: CaRecord;
@@ -106,7 +107,7 @@ test("rubbish is refused, and so is a CA that is absent or foreign", async () =>
   expect(await codeOf(ask({ ca: "issuing", certificate: empty }))).toBe("bad_certificate");
   expect(await codeOf(ask({ ca: "none", certificate: leaf() }))).toBe("not_found");
   const foreign: Principal = {
-    ...{ subject: "ada", person: "ada", isRoot: false, roles: [], groups: [] },
+    ...{ subject: "ada", person: personNamed("ada"), isRoot: false, roles: [], groups: [] },
     ...{ mechanism: "basic", tenantRoles: { ["other" as TenantId]: ["auditor"] } },
   };
   expect(await codeOf(ask({ ca: "issuing", certificate: leaf() }, foreign))).toBe("not_found");

@@ -1,10 +1,11 @@
 /** The three ways to an instance: remote, admin socket, this process (cli.md §1). */
 
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { NoInstance } from "#cli/failure.ts";
 import { shell } from "#test/support/shell.ts";
 
 test("a remote server gets the token and nothing runs here", async () => {
@@ -125,3 +126,69 @@ function recording(seen: string[]) {
     },
   });
 }
+
+describe("which instance is meant", () => {
+  const nowhere = { PKID_DATA_DIR: undefined };
+  const founding: boolean[] = [];
+  const deps = {
+    open: async (_config: unknown, mayFound: boolean) => {
+      founding.push(mayFound);
+      throw new NoInstance();
+    },
+    migrate: async () => {
+      throw new NoInstance();
+    },
+    preflight: async () => {
+      throw new NoInstance();
+    },
+  };
+
+  test("a command where there is no instance says what it looked for, and may found none", async () => {
+    const { code, stdout, stderr } = await shell(["ca", "list"], { env: nowhere, deps });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    const folder = join(process.cwd(), "pkid-data");
+    expect(stderr).toBe(
+      `error: There is no instance in ${folder}. No configuration file was found (./pkid.yaml, pkid-data/pkid.yaml, /etc/pkid/pkid.yaml). Name one with --config, --data-dir or --url; pkid serve, init and quickstart make one.\n`,
+    );
+    expect(founding).toEqual([false]);
+  });
+
+  test("a configuration that was read is named, also for programs", async () => {
+    const file = join(mkdtempSync(join(tmpdir(), "pkid-where-")), "pkid.yaml");
+    writeFileSync(file, "data_dir: /nonexistent/elsewhere\n");
+    for (const argv of [["ca", "list"], ["crl", "publish", "--ca", uuid], ["migrate"]]) {
+      const ended = await shell([...argv, "--config", file, "--json"], { env: nowhere, deps });
+      expect(ended.code).toBe(1);
+      expect(JSON.parse(ended.stderr)).toMatchObject({
+        code: "no_instance",
+        data_dir: "/nonexistent/elsewhere",
+        config_path: file,
+      });
+    }
+  });
+
+  test("preflight about nothing is no run with warnings, but exit 2", async () => {
+    expect((await shell(["preflight"], { env: nowhere, deps })).code).toBe(2);
+  });
+
+  test("PKID_URL is not passed over by commands of this machine, unless its instance is named", async () => {
+    const env = { ...nowhere, PKID_URL: "https://pki.test" };
+    const lines = [["crl", "publish", "--ca", uuid], ["migrate"], ["preflight"], ["quickstart"]];
+    for (const argv of lines) {
+      const { code, stderr, asked } = await shell(argv, { env });
+      expect({ argv, code, asked }).toEqual({ argv, code: 2, asked: [] });
+      expect(stderr).toContain("PKID_URL is https://pki.test");
+    }
+    const named = await shell(["crl", "publish", "--ca", uuid, "--data-dir", "/nonexistent/here"], {
+      env,
+    });
+    expect([named.code, named.asked.length]).toEqual([0, 1]);
+  });
+
+  test("an empty PKID_URL is none", async () => {
+    const env = { PKID_URL: "" };
+    expect((await shell(["ca", "list"], { env, answers: () => ({ items: [] }) })).code).toBe(0);
+  });
+});
+
+const uuid = "3e3d1b5c-0f2a-4a54-9d6e-2f1f5b7a9c10";

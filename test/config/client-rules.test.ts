@@ -28,6 +28,7 @@ const refusals = [
   ["V-8", on(`${good}, { san_uri: a, subject: root }`), `bindings[1].subject: ${reserved}`],
   ["V-8", on("{ subject_cn: a, subject: 'Token:1' }"), `bindings[0].subject: ${reserved}`],
   ["V-8", on("{ subject_cn: a, subject: 'local:root' }"), `bindings[0].subject: ${reserved}`],
+  ["V-8", on('{ subject_cn: a, subject: "bo\\u200bss" }'), "bindings[0].subject: Must have no control, format or invisible character."],
   ["V-8", on(`{ subject_cn: a, subject: ${"s".repeat(257)} }`), "bindings[0].subject: Must have at most 256 characters."],
   ["V-9", on("{ subject_cn: a, subject: robot, roles: [admin, owner] }"), `bindings[0].roles: ${roles}`],
   ["V-9", on("{ subject_cn: a, subject: robot, tenant_roles: { web: [Admin] } }"), `bindings[0].tenant_roles.web: ${roles}`],

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { resolve } from "node:path";
 
-import { faultLine, type Loaded } from "#config/load.ts";
+import { faultLine, type Loaded, loadConfig } from "#config/load.ts";
 import { configOf, loadText } from "#test/support/config.ts";
 
 describe("order of authority (CFG-2)", () => {
@@ -15,6 +15,14 @@ describe("order of authority (CFG-2)", () => {
     expect(config.server.public_url).toBeUndefined();
     expect(config.server.tls.self_issue.enabled).toBe(true);
     expect(config.server.tls.self_issue.dnsnames).toEqual(["ca.test", "localhost"]);
+  });
+
+  test("a machine whose name ends in a number serves as localhost", () => {
+    const given = { env: {}, flags: {}, host: "node.1", readFile: () => "" };
+    const result = loadConfig(given);
+    if (!result.ok) throw new Error(lines(result).join());
+    const { common_name, dnsnames } = result.config.server.tls.self_issue;
+    expect([common_name, ...dnsnames]).toEqual(["localhost", "localhost"]);
   });
 
   test("the environment wins over the file, and a flag over both", () => {
@@ -188,7 +196,11 @@ describe("environment (ENV-1 to ENV-5)", () => {
     expect(comma.server.trusted_proxies).toEqual(["10.0.0.0/8", "2001:db8::/32"]);
     const json = configOf("", { PKID_SERVER_TRUSTED_PROXIES: '["10.0.0.0/8"]' });
     expect(json.server.trusted_proxies).toEqual(["10.0.0.0/8"]);
-    const profiles = configOf("profiles: [{ name: a }]", { PKID_PROFILES: '[{"name":"b"}]' });
+    const usages = { key_usages: ["digitalSignature"], ext_key_usages: ["serverAuth"] };
+    const inFile = JSON.stringify({ profiles: [{ name: "a", ...usages }] });
+    const profiles = configOf(inFile, {
+      PKID_PROFILES: JSON.stringify([{ name: "b", ...usages }]),
+    });
     expect(profiles.profiles.map(({ name }) => name)).toEqual(["b"]);
   });
 

@@ -120,7 +120,8 @@ database: { driver: postgres, dsn: "postgres://user:geheim@db/pkid?sslpassword=g
             name: fc.stringMatching(/^[a-z0-9.-]{1,12}$/),
             description: fc.stringMatching(/^[ -~äöß€]{1,30}$/),
             max_validity: fc.constantFrom("90m", "36h", "7d", "59s"),
-            ext_key_usages: fc.subarray(["serverAuth", "clientAuth", "1.2.3"]),
+            key_usages: fc.subarray(["digitalSignature", "keyEncipherment"], { minLength: 1 }),
+            ext_key_usages: fc.subarray(["serverAuth", "clientAuth", "1.2.3"], { minLength: 1 }),
             lint: fc.record({
               overrides: fc.dictionary(
                 fc.constantFrom("san_dns_syntax", "validity_cap", "subject_length"),
@@ -129,7 +130,7 @@ database: { driver: postgres, dsn: "postgres://user:geheim@db/pkid?sslpassword=g
               ),
             }),
           },
-          { requiredKeys: ["name"] },
+          { requiredKeys: ["name", "key_usages", "ext_key_usages"] },
         ),
         { selector: ({ name }) => name, maxLength: 4 },
       ),
@@ -195,7 +196,7 @@ describe("reload (RLD-1, RLD-2)", () => {
     const text = `log: { level: warn }
 root_user: { password: new }
 rate_limit: { concurrency: { max_queue: 7 } }
-profiles: [{ name: a }]
+profiles: [{ name: a, ext_key_usages: [serverAuth], key_usages: [digitalSignature] }]
 `;
     const { config, reloaded, restartRequired } = reload(present, configOf(text));
     expect(reloaded).toEqual(["profiles", "rate_limit.concurrency.max_queue"]);

@@ -88,13 +88,18 @@ export function lifecycle(given: Given): void {
     expect((await outstanding(11)).count).toBe(1);
   });
 
-  test("a key has signed beyond its own certificate once it took another serial or CRL number", async () => {
+  test("a key has signed beyond its own certificate and that of its responder once it took another serial or CRL number", async () => {
     const { store, home } = given();
     const own = make.certificate({ caId: home, kind: "ca" });
     const beyond = () => store.read.certificates.signedBeyond(home, own.serial);
     await make.issue(store, own);
+    const responder = make.certificate({ caId: home, kind: "responder" });
+    const intent = { ...make.intentFor(responder), purpose: "responder_certificate" as const };
+    await store.atomically((tx) => make.intend(tx, intent));
     expect(await beyond()).toBe(false);
-    await store.atomically((tx) => tx.revocations.reserveCrl(home, "full", noon, 0));
+    await store.atomically((tx) =>
+      tx.revocations.reserveCrl(home, "full", { at: noon, wanted: noon, believed: true }, 0),
+    );
     expect(await beyond()).toBe(true);
     const other = make.certificate();
     await make.issue(store, other);

@@ -9,11 +9,16 @@ import type { Store } from "#domain/store.ts";
 import { somebody } from "#test/support/governed-world.ts";
 import { only } from "#test/support/reach.ts";
 import { noon } from "#test/support/records.ts";
+import { personNamed } from "#test/support/people.ts";
+import type { Person } from "#core/access/person.ts";
 
 /** Registers the suite; stores may be shared, so every test has a tenant and fingerprints of its own. */
 export function approvalContract(given: () => { store: Store; home: string }): void {
   const maker = (home: string) =>
-    somebody(`maker-${home}`, ["admin"], { person: `maker-${home} <${home}@x.test>`, name: "M" });
+    somebody(`maker-${home}`, ["admin"], {
+      person: personNamed(`maker-${home}`, `${home}@x.test`),
+      name: "M",
+    });
   const request = (facts: Partial<ApprovalRecord> = {}): ApprovalRecord => {
     const { home } = given();
     return {
@@ -38,7 +43,12 @@ export function approvalContract(given: () => { store: Store; home: string }): v
     expect(await insert(one)).toBe(true);
     expect(await byId(one.id)).toEqual(one);
     const said = (approver: string, seconds: number) => ({
-      ...{ id: crypto.randomUUID(), approver, approverName: "", person: `${approver} <a@b.test>` },
+      ...{
+        id: crypto.randomUUID(),
+        approver,
+        approverName: "",
+        person: personNamed(approver, "a@b.test"),
+      },
       ...{ decision: "approve" as const, comment: "ok", createdAt: addSeconds(noon, seconds) },
     });
     const decisions = [said("b", 1), said("a", 2)];
@@ -119,7 +129,7 @@ export function approvalContract(given: () => { store: Store; home: string }): v
     ];
     for (const one of [first, second, third]) await insert(one);
     const page = async (filter: object, limit = 500) => {
-      const nowhere = { reach: { tenants: [], cas: [] }, person: "nobody" };
+      const nowhere = { reach: { tenants: [], cas: [] }, person: personNamed("nobody") };
       return await store.read.approvals.page({ ...nowhere, ...filter }, limit);
     };
     const ids = async (filter: object) => (await page(filter)).items.map(({ id }) => id);
@@ -128,13 +138,24 @@ export function approvalContract(given: () => { store: Store; home: string }): v
     expect(await ids({ ...within, status: "pending" })).toEqual([first.id]);
     expect(await ids({ ...within, operationClass: "ca.rotate" })).toEqual([second.id]);
     expect(await ids({ person: stranger.person })).toEqual([third.id]);
-    expect(await ids({ person: `else <${home}@x.test>` })).toEqual([second.id, first.id]);
+    expect(await ids({ person: personNamed("else", `${home}@x.test`) })).toEqual([
+      second.id,
+      first.id,
+    ]);
     expect(await ids({})).toEqual([]);
+    const lookalikes: readonly Person[] = [
+      personNamed(`maker-${home} <${home}@x.test>`),
+      personNamed(`${home}@x.test`),
+      { ...maker(home).person, address: "", issuer: "https://other.x.test" },
+      { ...maker(home).person, address: "", voucher: "ldap" },
+      { ...maker(home).person, address: "", voucher: "unknown" },
+    ];
+    for (const person of lookalikes) expect(await ids({ person })).toEqual([]);
     expect(await ids({ reach: "platform", tenant: tenantId(home) })).toEqual([second.id, first.id]);
     const top = await page(within, 1);
     expect(top).toMatchObject({ items: [{ id: second.id }], total: 2 });
     const rest = await store.read.approvals.page(
-      { ...within, person: "nobody" },
+      { ...within, person: personNamed("nobody") },
       1,
       top.next ?? undefined,
     );
@@ -146,7 +167,7 @@ export function approvalContract(given: () => { store: Store; home: string }): v
     const serials = Array.from({ length: 5000 }, (_, at) => `1234567890${at}`);
     const one = request({ details: { serials }, input: { path: {}, body: { serials } } });
     await insert(one);
-    const filter = { reach: only([tenantId(home)]), person: "nobody" };
+    const filter = { reach: only([tenantId(home)]), person: personNamed("nobody") };
     const { items } = await store.read.approvals.page(filter, 10);
     expect(items[0]).toMatchObject({ id: one.id, details: { too_long: true } });
     expect(JSON.stringify(items)).not.toContain("1234567890");

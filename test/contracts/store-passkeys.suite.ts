@@ -6,6 +6,7 @@ import { instant } from "#core/time.ts";
 import type { PasskeyRecord } from "#domain/access/store.ts";
 import type { Store } from "#domain/store.ts";
 import { noon } from "#test/support/records.ts";
+import type { Account } from "#core/access/person.ts";
 
 /** Registers the suite; `home` is a fresh text per test, so that stores may be shared. */
 export function passkeyContract(given: () => { store: Store; home: string }): void {
@@ -16,19 +17,21 @@ export function passkeyContract(given: () => { store: Store; home: string }): vo
     const insert = (one: PasskeyRecord) => store.atomically((tx) => tx.access.insertPasskey(one));
     expect(await insert(second)).toBe(true);
     expect(await insert(first)).toBe(true);
-    expect(await insert({ ...first, subject: "another", name: "stolen" })).toBe(false);
+    expect(await insert({ ...first, owner: account("another"), name: "stolen" })).toBe(false);
     const { passkeysOf } = store.read.access;
-    expect(await passkeysOf(home)).toEqual([first, second]);
-    expect(await passkeysOf("another")).toEqual([]);
+    expect(await passkeysOf(account(home))).toEqual([first, second]);
+    expect(await passkeysOf(account("another"))).toEqual([]);
+    expect(await passkeysOf({ ...account(home), voucher: "ldap", issuer: "" })).toEqual([]);
+    expect(await passkeysOf({ ...account(home), issuer: "https://other.x.test" })).toEqual([]);
     await store.atomically(async (tx) => {
-      expect(await tx.access.passkeysOf(home)).toEqual([first, second]);
+      expect(await tx.access.passkeysOf(account(home))).toEqual([first, second]);
     });
     const remove = (subject: string) =>
-      store.atomically((tx) => tx.access.removePasskey(first.id, subject));
+      store.atomically((tx) => tx.access.removePasskey(first.id, account(subject)));
     expect(await remove("another")).toBeUndefined();
     expect(await remove(home)).toEqual(first);
     expect(await remove(home)).toBeUndefined();
-    expect(await passkeysOf(home)).toEqual([second]);
+    expect(await passkeysOf(account(home))).toEqual([second]);
   });
 
   test("a counter grows with every use, unless it never counts", async () => {
@@ -40,9 +43,11 @@ export function passkeyContract(given: () => { store: Store; home: string }): vo
     }
     const at = instant(noon + 5);
     const use = (id: string, signCount: number, subject = home) =>
-      store.atomically((tx) => tx.access.usePasskey({ id, subject, signCount, at }));
+      store.atomically((tx) =>
+        tx.access.usePasskey({ id, owner: account(subject), signCount, at }),
+      );
     for (const low of [0, 3, 4]) expect(await use(counting.id, low)).toBe("counter");
-    expect(await store.read.access.passkeysOf(home)).toEqual([counting, silent]);
+    expect(await store.read.access.passkeysOf(account(home))).toEqual([counting, silent]);
     expect(await use(counting.id, 5)).toBe("used");
     expect(await use(counting.id, 5)).toBe("counter");
     expect(await use(silent.id, 0)).toBe("used");
@@ -51,7 +56,7 @@ export function passkeyContract(given: () => { store: Store; home: string }): vo
     expect(await use(silent.id, 0)).toBe("counter");
     expect(await use(counting.id, 9, "another")).toBe("gone");
     expect(await use("none", 9)).toBe("gone");
-    expect(await store.read.access.passkeysOf(home)).toEqual([
+    expect(await store.read.access.passkeysOf(account(home))).toEqual([
       { ...counting, signCount: 5, lastUsedAt: at },
       { ...silent, signCount: 1, lastUsedAt: at },
     ]);
@@ -63,6 +68,18 @@ const passkey = (
   subject: string,
   facts: Partial<PasskeyRecord> = {},
 ): PasskeyRecord => ({
-  ...{ id, subject, name: "a key", publicKey: new Uint8Array([1, 2, 255]), signCount: 0 },
+  ...{
+    id,
+    owner: account(subject),
+    name: "a key",
+    publicKey: new Uint8Array([1, 2, 255]),
+    signCount: 0,
+  },
   ...{ createdAt: noon, lastUsedAt: undefined, ...facts },
+});
+
+const account = (subject: string): Account => ({
+  subject,
+  voucher: "oidc",
+  issuer: "https://id.x.test",
 });

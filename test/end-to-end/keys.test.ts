@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chmodSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { runCli, newHome, writeConfig } from "#test/support/instance.ts";
+import { Instance, newHome, runCli } from "#test/support/instance.ts";
 
 const home = newHome();
 const keys = join(home, "data", "keys");
@@ -13,7 +13,7 @@ const sealed = () => readdirSync(keys).filter((name) => name.endsWith(".key"));
 const publish = async (ca: string) => (await runCli(home, ["crl", "publish", "--ca", ca])).code;
 
 beforeAll(async () => {
-  writeConfig(home, {});
+  await (await Instance.start({ home })).stop();
   for (const label of ["one", "two"]) {
     const made = await runCli(home, ["ca", "init-root", "--label", label, "--cn", label]);
     expect(made.code).toBe(0);

@@ -51,6 +51,9 @@ describe("the run", () => {
   test("of a sound instance fails nowhere, with and without a server, and says the same", async () => {
     const alone = await preflight(home, [], { flags: ["--deep", "--no-network"] });
     expect(alone.summary.fail).toBe(0);
+    // Nobody has asked about a certificate yet.
+    expect(alone.checks["keys.ocsp_delegate"]).toMatchObject({ status: "pass" });
+    expect(alone.checks["certs.responder_expiry"]).toMatchObject({ status: "pass" });
     const instance = await Instance.start({ home });
     try {
       const served = await preflight(home, [], { flags: ["--deep", "--no-network"] });

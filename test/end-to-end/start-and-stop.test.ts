@@ -1,12 +1,21 @@
 /** The process from start to stop: one per directory, draining, reload, and the command line beside it. */
 
 import { afterAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { X509Certificate } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:tls";
 import { join } from "node:path";
 
 import { command, createChain } from "#test/support/first-certificate.ts";
-import { failedStart, Instance, newHome, runCli, writeConfig } from "#test/support/instance.ts";
+import { ran } from "#test/support/child.ts";
+import {
+  binary,
+  failedStart,
+  Instance,
+  newHome,
+  runCli,
+  writeConfig,
+} from "#test/support/instance.ts";
 import { newCsr, openssl } from "#test/support/relying-party.ts";
 
 const instances: Instance[] = [];
@@ -47,6 +56,24 @@ describe("a stop", () => {
     expect(existsSync(join(instance.dataDir, "admin.sock"))).toBe(false);
   }, 30_000);
 
+  test("signals that come before the server is ready are heard once it is", async () => {
+    const home = privateHome();
+    const config = writeConfig(home, {});
+    const child = Bun.spawn([binary, "serve", "--config", config], {
+      cwd: home,
+      stdin: "ignore",
+      stdout: "ignore",
+      stderr: "pipe",
+    });
+    const log = new Response(child.stderr).text();
+    // The lock is taken long before anything listens.
+    while (!existsSync(join(home, "data", "lock"))) await Bun.sleep(1);
+    child.kill("SIGHUP");
+    child.kill("SIGTERM");
+    expect(await child.exited).toBe(0);
+    expect(await log).toContain('"msg":"stopped"');
+  }, 60_000);
+
   test("no signer outlives its server, however that ended", async () => {
     const instance = await start();
     const signers = instance.signers();
@@ -68,18 +95,46 @@ describe("one process per data directory", () => {
 
   test("a command works without a server, through the same gates, and leaves its event", async () => {
     const home = privateHome();
-    writeConfig(home, {});
+    await (await Instance.start({ home })).stop();
     const root = ["ca", "init-root", "--label", "offline", "--cn", "Offline Root", "--json"];
-    const made = await runCli(home, root);
-    expect(made.code).toBe(0);
+    expect((await runCli(home, root)).code).toBe(0);
     const again = await runCli(home, root);
     expect([again.code, again.stdout]).toEqual([1, ""]);
     expect(JSON.parse(again.stderr)).toMatchObject({ code: "already_exists" });
     const events = await runCli(home, ["audit", "list", "--json"]);
-    const actions = JSON.parse(events.stdout).items.map(
-      (event: { action: string }) => event.action,
+    // The server that founded the instance made the CA of its own certificate, as itself.
+    const made = JSON.parse(events.stdout).items.filter(
+      (event: { action: string; actor: string }) =>
+        event.action === "ca.init_root" && event.actor.startsWith("local:"),
     );
-    expect(actions.filter((action: string) => action === "ca.init_root")).toHaveLength(1);
+    expect(made).toHaveLength(1);
+  }, 30_000);
+
+  test("a command founds nothing where there is no instance, and leaves no trace", async () => {
+    const home = privateHome();
+    const folder = join(home, "data");
+    const commands = [
+      ["ca", "list"],
+      ["crl", "publish", "--ca", "a"],
+      ["audit", "verify"],
+      ["migrate"],
+    ];
+    for (const args of commands) {
+      const bare = await ran([binary, ...args], { cwd: home, env: { HOME: home } });
+      expect([bare.code, bare.stdout]).toEqual([1, ""]);
+      expect(bare.stderr).toContain(`There is no instance in ${join(home, "pkid-data")}.`);
+    }
+    expect((await ran([binary, "preflight"], { cwd: home, env: { HOME: home } })).code).toBe(2);
+    expect(readdirSync(home)).toEqual([]);
+    writeConfig(home, {});
+    // As `init` leaves it, and as an unmounted volume would be.
+    mkdirSync(folder, { mode: 0o700 });
+    for (const args of commands) {
+      const empty = await runCli(home, [...args, "--json"]);
+      expect(empty.code).toBe(1);
+      expect(JSON.parse(empty.stderr)).toMatchObject({ code: "no_instance", data_dir: folder });
+    }
+    expect(readdirSync(folder)).toEqual([]);
   }, 30_000);
 
   test("a lock held by something that answers no socket stops a command, which names it", async () => {
@@ -131,15 +186,15 @@ describe("SIGHUP", () => {
   }, 60_000);
 
   test("a configuration that is not valid changes nothing, and that is an event too", async () => {
-    const instance = await start({ config: { profiles: [{ name: "before" }] } });
+    const instance = await start({ config: { profiles: [named("before")] } });
     const shown = await shownSubject(instance);
     const pair = await servingPair(instance.home, "right");
     const wrong = await servingPair(instance.home, "other");
     const bad: Record<string, unknown>[] = [
-      { profiles: [{ name: "after" }, { name: "AFTER" }] },
-      { profiles: [{ name: "after", key_usages: ["everything"] }] },
-      { profiles: [{ name: "after" }], server: { tls_cert: pair.tls_cert } },
-      { profiles: [{ name: "after" }], server: { ...pair, tls_key: wrong.tls_key } },
+      { profiles: [named("after"), named("AFTER")] },
+      { profiles: [{ ...named("after"), key_usages: ["everything"] }] },
+      { profiles: [named("after")], server: { tls_cert: pair.tls_cert } },
+      { profiles: [named("after")], server: { ...pair, tls_key: wrong.tls_key } },
     ];
     for (const [index, config] of bad.entries()) {
       await reloaded(instance, config, "config_reload_failed", index + 1);
@@ -150,8 +205,14 @@ describe("SIGHUP", () => {
     }
     const failed = await events(instance, "config.reload");
     expect(failed.map(({ result }) => result)).toEqual(["error", "error", "error", "error"]);
-    await reloaded(instance, { profiles: [{ name: "after" }] }, "config_reloaded");
+    await reloaded(instance, { profiles: [named("after")] }, "config_reloaded");
   }, 60_000);
+});
+
+const named = (name: string) => ({
+  name,
+  key_usages: ["digitalSignature"],
+  ext_key_usages: ["serverAuth"],
 });
 
 describe("a start with a bad configuration", () => {
@@ -192,6 +253,16 @@ describe("a start with a bad configuration", () => {
       env,
     });
     expect(tls.url).toStartWith("https://");
+  }, 30_000);
+
+  test("the common name of the serving certificate is one of its names", async () => {
+    const own = { common_name: "called.example", dnsnames: ["localhost"], ips: ["127.0.0.1"] };
+    const instance = await start({ config: { server: { tls: { self_issue: own } } } });
+    const chain = readFileSync(join(instance.dataDir, "serving.pem"), "utf8");
+    const [leaf] = chain.split(/(?<=-----END CERTIFICATE-----\n)/);
+    const certificate = new X509Certificate(leaf ?? "");
+    expect(certificate.subject).toBe("CN=called.example");
+    expect(certificate.subjectAltName).toContain("DNS:called.example");
   }, 30_000);
 
   test("a data directory that others may read is refused", async () => {

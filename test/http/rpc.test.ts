@@ -60,6 +60,26 @@ test("a fault is internal outside and a stack inside; a parked call names its ap
   expect(atob(parked.details[0].value)).toContain('{"approval_id":"apr_1"}');
 });
 
+test("a body that is nothing but tiny fields or padded pieces is refused, not worked through", async () => {
+  const send = async (type: string, body: Uint8Array) => {
+    const headers = { ...credential, "content-type": type };
+    const at = `${server.origin}/pki.v1.PKIService/PreviewCertificate`;
+    const answer = await fetch(at, {
+      method: "POST",
+      headers,
+      body: body as Uint8Array<ArrayBuffer>,
+    });
+    return answer.text();
+  };
+  const fields = Buffer.from("3a00".repeat(30_000), "hex");
+  const { details } = JSON.parse(await send("application/proto", fields));
+  expect(atob(details[0].value)).toContain("has too many fields");
+  const pieces = Buffer.from("AA==".repeat(15_000));
+  expect(
+    Buffer.from(await send("application/grpc-web-text", pieces), "base64").toString(),
+  ).toContain("grpc-status: 3");
+});
+
 test("a load balancer learns without a credential whether to send calls here, also while the server drains", async () => {
   const check = async (body: object, origin = server.origin) => {
     const init = { method: "POST", headers: { "content-type": "application/json" } };

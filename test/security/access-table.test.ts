@@ -20,6 +20,7 @@ import { noRollover, tenant } from "#test/support/records.ts";
 import { expectGolden } from "#test/support/golden.ts";
 import { type MemoryStore, openMemoryStore } from "#test/support/memory-store.ts";
 import { seededRandom, testClock } from "#test/support/ports.ts";
+import { personNamed } from "#test/support/people.ts";
 
 test("the security posture is the one on record", async () => {
   const store = await stocked();
@@ -243,7 +244,13 @@ function caller(
   tenantRoles: Readonly<Record<string, readonly Role[]>>,
 ): Principal {
   return {
-    ...{ subject, person: subject, isRoot: subject === "root", roles: platform, tenantRoles },
+    ...{
+      subject,
+      person: personNamed(subject),
+      isRoot: subject === "root",
+      roles: platform,
+      tenantRoles,
+    },
     ...{ groups: [], mechanism: "token" },
   };
 }

@@ -95,7 +95,7 @@ test("no gate is skipped for any caller: JSON, shell and RPC meet the same refus
   const manyNames = Array.from({ length: 101 }, (_, at) => `n${at}.example.test`);
   const large = newKey("rsa-2048");
   const offences: Readonly<Record<string, Offence>> = {
-    names: { csr: named("a.example.test", { dns: manyNames }) },
+    names: { csr: named("n1.example.test", { dns: manyNames }) },
     certificate_policy: { csr: sound, profile: "pqc-server" },
     must_staple: { csr: sound, must_staple: true },
     lint: { csr: sound, profile: "public", validity_days: 825 },

@@ -33,15 +33,17 @@ import { rootOrigin } from "./issuance.ts";
 import { openMemoryStore } from "./memory-store.ts";
 import { tenant } from "./records.ts";
 import { revokingWorld } from "./revoking-world.ts";
+import { personNamed } from "./people.ts";
+import { localPerson } from "#core/access/person.ts";
 
 export type FourEyesWorld = Awaited<ReturnType<typeof fourEyesWorld>>;
 
 /** People; Bob has two names and one address. */
 export const alice = somebody("alice", ["admin"]);
-export const bob = somebody("bob", ["admin"], { person: "bob <b@x.test>" });
-export const robert = somebody("robert", ["admin"], { person: "robert <b@x.test>" });
+export const bob = somebody("bob", ["admin"], { person: personNamed("bob", "b@x.test") });
+export const robert = somebody("robert", ["admin"], { person: personNamed("robert", "b@x.test") });
 export const carol = somebody("carol", ["admin"]);
-export const shell = somebody("local:ops", ["admin"], { person: "local", mechanism: "local" });
+export const shell = somebody("local:ops", ["admin"], { person: localPerson, mechanism: "local" });
 
 /** One approval besides the maker everywhere, unless told otherwise. */
 export async function fourEyesWorld(
@@ -55,7 +57,11 @@ export async function fourEyesWorld(
   const faults: unknown[] = [];
   const performed: string[] = [];
   const executions = new Executions({
-    ...{ store, clock, envelopes, token: (id) => tokens.principal(id) },
+    ...{ store, clock, envelopes },
+    now: async (then) => {
+      const token = then.mechanism === "token" ? then.subject.slice("token:".length) : undefined;
+      return token === undefined ? await world.now(then) : await tokens.principal(token);
+    },
     onFault: (error) => faults.push(error),
     perform: (call) => {
       performed.push(call.operation);

@@ -31,6 +31,7 @@ import { Tenants } from "#domain/tenants/tenants.ts";
 import type { OperationName } from "#operations";
 import { caWish, issuanceWorld, rootOrigin } from "./issuance.ts";
 import { noon, tenant } from "./records.ts";
+import { personNamed } from "./people.ts";
 
 /** Answers are read member by member, as a client reads them. */
 // biome-ignore lint/suspicious/noExplicitAny: see above.
@@ -116,7 +117,7 @@ export function somebody(
 ): Principal {
   const platform = Array.isArray(held);
   return {
-    ...{ subject, person: subject, isRoot: false, groups: [], mechanism: "bearer" },
+    ...{ subject, person: personNamed(subject), isRoot: false, groups: [], mechanism: "bearer" },
     roles: platform ? (held as readonly Role[]) : [],
     tenantRoles: platform ? {} : (held as Readonly<Record<string, readonly Role[]>>),
     ...more,

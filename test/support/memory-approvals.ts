@@ -1,6 +1,7 @@
 /** Requests for approval in memory. */
 
-import { coversTenant, samePerson } from "#core/access/principal.ts";
+import { isSamePerson, type Person } from "#core/access/person.ts";
+import { coversTenant } from "#core/access/principal.ts";
 import { assert } from "#core/problems.ts";
 import {
   type ApprovalFilter,
@@ -39,7 +40,7 @@ export function approvalWrites({ approvals, approvalEffects }: MemoryState): Uni
   return {
     insert: async (approval) => {
       const { maker, fingerprint } = approval;
-      const taken = opened(fingerprint).some((one) => one.maker.person === maker.person);
+      const taken = opened(fingerprint).some((one) => sameAccount(one.maker.person, maker.person));
       if (!taken) approvals.set(approval.id, approval);
       return !taken;
     },
@@ -64,6 +65,10 @@ export function approvalWrites({ approvals, approvalEffects }: MemoryState): Uni
   };
 }
 
+/** What the unique index of the database holds against a second open request. */
+const sameAccount = (one: Person, other: Person): boolean =>
+  one.voucher === other.voucher && one.issuer === other.issuer && one.subject === other.subject;
+
 function listed({ input: _input, ...one }: ApprovalRecord): ListedApproval {
   const long = JSON.stringify(one.details).length > listedDetailsMax;
   return long ? { ...one, details: { too_long: true } } : one;
@@ -71,7 +76,7 @@ function listed({ input: _input, ...one }: ApprovalRecord): ListedApproval {
 
 function meets(filter: ApprovalFilter, one: ApprovalRecord): boolean {
   const { reach, person, status, operationClass, tenant } = filter;
-  if (!coversTenant(reach, one.tenant) && !samePerson(person, one.maker.person)) return false;
+  if (!coversTenant(reach, one.tenant) && !isSamePerson(person, one.maker.person)) return false;
   if (status !== undefined && one.status !== status) return false;
   if (operationClass !== undefined && one.operationClass !== operationClass) return false;
   return tenant === undefined || one.tenant === tenant;

@@ -1,14 +1,15 @@
 /** Passkeys in memory. */
 
-import type { AccessReads, AccessWrites } from "#domain/access/store.ts";
+import type { Account } from "#core/access/person.ts";
+import type { AccessReads, AccessWrites, PasskeyRecord } from "#domain/access/store.ts";
 import type { MemoryState } from "./memory-state.ts";
 
 /** Passkeys of one person, oldest first. */
 export function passkeyReads({ passkeys }: MemoryState): Pick<AccessReads, "passkeysOf"> {
   return {
-    passkeysOf: async (subject) =>
+    passkeysOf: async (owner) =>
       [...passkeys.values()]
-        .filter((passkey) => passkey.subject === subject)
+        .filter((passkey) => isOwner(passkey, owner))
         .sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1)),
   };
 }
@@ -18,9 +19,9 @@ export function passkeyWrites(
   state: MemoryState,
 ): Pick<AccessWrites, "passkeysOf" | "insertPasskey" | "usePasskey" | "removePasskey"> {
   const { passkeys } = state;
-  const owned = (id: string, subject: string) => {
+  const owned = (id: string, owner: Account) => {
     const passkey = passkeys.get(id);
-    return passkey?.subject === subject ? passkey : undefined;
+    return passkey !== undefined && isOwner(passkey, owner) ? passkey : undefined;
   };
   return {
     ...passkeyReads(state),
@@ -29,18 +30,21 @@ export function passkeyWrites(
       passkeys.set(passkey.id, passkey);
       return true;
     },
-    usePasskey: async ({ id, subject, signCount, at }) => {
-      const passkey = owned(id, subject);
+    usePasskey: async ({ id, owner, signCount, at }) => {
+      const passkey = owned(id, owner);
       if (passkey === undefined) return "gone";
       const counts = passkey.signCount > 0 || signCount > 0;
       if (counts && signCount <= passkey.signCount) return "counter";
       passkeys.set(id, { ...passkey, signCount, lastUsedAt: at });
       return "used";
     },
-    removePasskey: async (id, subject) => {
-      const passkey = owned(id, subject);
+    removePasskey: async (id, owner) => {
+      const passkey = owned(id, owner);
       if (passkey !== undefined) passkeys.delete(id);
       return passkey;
     },
   };
 }
+
+const isOwner = ({ owner }: PasskeyRecord, of: Account): boolean =>
+  owner.subject === of.subject && owner.voucher === of.voucher && owner.issuer === of.issuer;

@@ -143,8 +143,10 @@ function certificateReads(state: MemoryState): Reads["certificates"] {
     },
     ...intentReads(state),
     signedBeyond: async (ca, own) =>
-      [...state.intents.values()].some((intent) => intent.caId === ca && intent.serial !== own) ||
-      [...state.crlReservations.keys()].some((key) => key.startsWith(`${ca}/`)),
+      [...state.intents.values()].some(
+        ({ caId, serial, purpose }) =>
+          caId === ca && serial !== own && purpose !== "responder_certificate",
+      ) || [...state.crlReservations.keys()].some((key) => key.startsWith(`${ca}/`)),
     profileSeen: async (profile, reach) =>
       [...state.certificates.values()].some(
         (row) =>

@@ -31,14 +31,14 @@ export function scratchDirectory() {
   };
 }
 
-/** A certificate for 127.0.0.1 that nobody has signed but itself. */
-export function selfSigned(): { cert: string; key: string } {
+/** A certificate that nobody has signed but itself, for these names as openssl writes them. */
+export function selfSigned(names = "IP:127.0.0.1"): { cert: string; key: string } {
   using scratch = scratchDirectory();
   const key = scratch.write("key.pem", "");
   const args = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
   const cert = openssl([
     ...[...args, "-keyout", key, "-days", "2", "-subj", "/CN=idp.test"],
-    ...["-addext", "subjectAltName=IP:127.0.0.1"],
+    ...["-addext", `subjectAltName=${names}`],
   ]).toString();
   return { cert, key: scratch.read("key.pem").toString() };
 }

@@ -10,6 +10,7 @@ import type { CertificateRecord, IntentRecord } from "#domain/certificates/store
 import type { CrlHead, ResponderRecord, RevocationRecord } from "#domain/revocation/store.ts";
 import type { Store, Unit } from "#domain/store.ts";
 import { type TenantRecord, unlimited } from "#domain/tenants/store.ts";
+import { ownPerson } from "#core/access/person.ts";
 
 /** 2026-06-01T12:00:00Z, the moment of every record that names no other. */
 export const noon = instant(Date.parse("2026-06-01T12:00:00Z"));
@@ -63,7 +64,7 @@ export function token(facts: Partial<ApiTokenRecord> = {}): ApiTokenRecord {
   return {
     ...{ id, name: "ci", description: "", prefix: "pkid_ab", tokenHash: id.replaceAll("-", "") },
     ...{ roles: ["issuer", "auditor"], scope: "tenant", tenant: defaultTenant, createdBy: "root" },
-    ...{ createdByName: "", person: "root", createdAt: noon, expiresAt: undefined },
+    ...{ createdByName: "", person: ownPerson("root"), createdAt: noon, expiresAt: undefined },
     ...{ lastUsedAt: undefined, lastUsedIp: "", revokedAt: undefined, revokedBy: "" },
     ...facts,
   };
@@ -82,6 +83,7 @@ export function crl(facts: Partial<CrlHead> = {}): CrlHead {
   return {
     ...{ caId: caId("ca"), scope: "full", number: 1, thisUpdate: noon, sequence: 0, entries: 0 },
     ...{ base: undefined, size: 2, modulus: 0, urls: [], prior: undefined },
+    publishedAt: instant(noon + 300_000),
     ...{
       nextUpdate: instant(noon + 86_400_000),
       sha256: "ef".repeat(32),

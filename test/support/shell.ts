@@ -26,7 +26,7 @@ export async function shell(
   argv: readonly string[],
   options: {
     answers?: Answers;
-    env?: Readonly<Record<string, string>>;
+    env?: Readonly<Record<string, string | undefined>>;
     stdin?: string;
     deps?: Partial<CliDeps>;
     /** What the person at the terminal types; without it there is no terminal. */

@@ -1,6 +1,7 @@
 /** A CA in memory with real keys and certificates, enough of one for what revocation has to publish. */
 
 import { caId, defaultTenant, type Serial, serialFromBytes } from "#core/ids.ts";
+import { responderSubject } from "#core/policy/responder-subject.ts";
 import { addSeconds, type Instant, instant } from "#core/time.ts";
 import { defaultSignature, type KeyType } from "#core/x509/algorithms.ts";
 import { assembleSigned, encodeTbsCertificate } from "#core/x509/certificate.ts";
@@ -26,6 +27,7 @@ import { type MemoryKeys, openMemoryKeys } from "./memory-keys.ts";
 import { type MemoryStore, openMemoryStore } from "./memory-store.ts";
 import { noRollover } from "./records.ts";
 import { seededRandom, type TestClock, testClock } from "./ports.ts";
+import { ownPerson } from "#core/access/person.ts";
 
 /** Everything a test of revocation holds in its hands. */
 export interface SmallCa<S extends Store = MemoryStore> extends Revocation {
@@ -36,7 +38,7 @@ export interface SmallCa<S extends Store = MemoryStore> extends Revocation {
   /** What failed in the background. */
   readonly failures: unknown[];
   /** Whether a step ahead of the clock waits for somebody to confirm it. */
-  readonly leapt: { ahead: boolean };
+  readonly leapt: { ahead: boolean; believed: boolean };
   /** Which lists changes asked to be published now. */
   readonly woken: { readonly kinds: string[] };
   /** What another process over the same store and keys has, with other settings of CRLs. */
@@ -81,7 +83,7 @@ export async function smallCaOn<S extends Store>(
   const random = seededRandom();
   const failures: unknown[] = [];
   const woken: SmallCa["woken"] = { kinds: [] };
-  const leapt = { ahead: false };
+  const leapt = { ahead: false, believed: true };
   const drawSerial = () => serialFromBytes(random.bytes(15));
   const ceremony = memoryCeremony(store, keys, clock, drawSerial, () => random.uuid());
   const addCa: SmallCa<S>["addCa"] = async ({ lineage, keyType = "ecdsa-p256" } = {}) => {
@@ -92,6 +94,7 @@ export async function smallCaOn<S extends Store>(
   const ca = await addCa({ keyType: options.keyType ?? "ecdsa-p256" });
   const reopen = (crl: Partial<Settings["crl"]> = {}) =>
     openRevocation({
+      stillMay: async () => {},
       ...{ store, keys, clock, random, signCertificate: ceremony },
       settings: {
         crl: { ...revocationDefaults.crl, ...options.crl, ...crl },
@@ -102,6 +105,7 @@ export async function smallCaOn<S extends Store>(
       publicProfile: (profile) => profile === "public",
       counts: { add: () => {} },
       clockAhead: () => leapt.ahead,
+      clockBelieved: () => leapt.believed,
       wake: (kind) => woken.kinds.push(kind),
       onFailure: (_what, error) => failures.push(error),
     });
@@ -122,7 +126,13 @@ export async function smallCaOn<S extends Store>(
 /** root, from nowhere. */
 export const rootOrigin: Origin = {
   principal: {
-    ...{ subject: "root", person: "root", isRoot: true, roles: ["admin"], tenantRoles: {} },
+    ...{
+      subject: "root",
+      person: ownPerson("root"),
+      isRoot: true,
+      roles: ["admin"],
+      tenantRoles: {},
+    },
     ...{ groups: [], mechanism: "basic" },
   },
   ip: "192.0.2.1",
@@ -190,9 +200,10 @@ function memoryCeremony(
   uuid: () => string,
 ) {
   return async (wanted: ResponderWish): Promise<void> => {
-    const { ca, subject, spki, notBefore, notAfter, extensions } = wanted;
+    const { ca, spki, notBefore, notAfter, extensions } = wanted;
     const [serial, opId, algorithm] = [drawSerial(), uuid(), defaultSignature(ca.keyType)];
     const issuer = encodeName([{ type: "CN", value: ca.subject.slice(3) }]).der;
+    const subject = responderSubject({ subject: issuer, constraints: [] });
     const fields = { serial, issuer, subject: subject.der, spki, notBefore, notAfter, extensions };
     const message = encodeTbsCertificate({ ...fields, signature: algorithm });
     const intent: SigningIntent = {

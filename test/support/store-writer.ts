@@ -11,6 +11,8 @@ const options = target.startsWith("postgres:")
   ? ({ driver: "postgres", dsn: target, ...postgresLimits, migrate: false } as const)
   : ({ driver: "sqlite", path: target, busyTimeoutMs: 5000 } as const);
 const store = await openStore(options, { clock: systemClock, random: systemRandom });
+// As for a list of revoked certificates: a connection of its own comes and goes.
+await store.read.revocations.view(async () => {});
 
 async function work(): Promise<never> {
   for (;;) {

@@ -1,12 +1,14 @@
 /** Databases a test can open, close, reopen, write into from another process, and tamper with. */
 
 import { Database } from "bun:sqlite";
-import { mkdtempSync } from "node:fs";
+import { existsSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 import type { StoreDependencies } from "#adapters/db/heads.ts";
 import { openStore } from "#adapters/db/open.ts";
+import type { Session } from "#adapters/db/session.ts";
+import { sqliteSession } from "#adapters/db/sqlite-connection.ts";
 import type { Administration } from "#adapters/db/store.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import type { Store } from "#domain/store.ts";
@@ -21,6 +23,8 @@ export interface DatabaseUnderTest {
   tamper(text: string): Promise<void>;
   /** Reads rows behind the store's back. */
   query(text: string): Promise<unknown[]>;
+  /** Reads rows of the access log behind the store's back; none where it has not begun. */
+  accessRows(text: string): Promise<unknown[]>;
 }
 
 export const postgresLimits = {
@@ -39,14 +43,17 @@ export function sqliteDatabase(): DatabaseUnderTest {
       database.run(text);
       database.close();
     },
-    query: async (text) => {
-      const database = new Database(target);
-      const rows = database.query(text).all();
-      database.close();
-      return rows;
+    query: async (text) => rowsOf(target, text),
+    accessRows: async (text) => {
+      const file = join(dirname(target), "access-log.db");
+      return existsSync(file) ? rowsOf(file, text) : [];
     },
   };
 }
+
+/** A session over a connection of the test's own. */
+export const sessionOn = (database: Database): Session =>
+  sqliteSession(() => ({ compiled: (text) => database.query(text) }));
 
 /** A database on the server; migrated when it is opened. */
 export async function postgresDatabase(server: PostgresServer): Promise<DatabaseUnderTest> {
@@ -59,6 +66,7 @@ export async function postgresDatabase(server: PostgresServer): Promise<Database
       await server.query(target, text);
     },
     query: (text) => server.query(target, text),
+    accessRows: (text) => server.query(target, text),
   };
 }
 
@@ -79,6 +87,15 @@ export function startWriter(target: string, workers: number, prefix: readonly st
       await drained;
     },
   };
+}
+
+function rowsOf(target: string, text: string): unknown[] {
+  const database = new Database(target);
+  try {
+    return database.query(text).all();
+  } finally {
+    database.close();
+  }
 }
 
 const dependencies = (deps: Partial<StoreDependencies> = {}): StoreDependencies => ({

@@ -12,9 +12,11 @@ import { type OperationName, operationOf, operations } from "#operations";
 
 import { accessLog } from "#http/access-log.ts";
 import { Cookies } from "#http/cookies.ts";
+import { OwnPages } from "#http/csrf.ts";
 import { FrontDoor, type FrontDoorDeps } from "#http/front-door.ts";
 import { Listeners, type ListenerOptions } from "#http/listener.ts";
 import type { Handlers, PublicHandler } from "#http/public.ts";
+import { personNamed } from "./people.ts";
 
 /** A running stub with everything it was told and said. */
 export interface StubServer {
@@ -45,8 +47,9 @@ export async function startStub(
   const front = new FrontDoor({
     ...{ perform: stubPerform, authenticate: stubAuthenticate, observer, log },
     random: { uuid: () => crypto.randomUUID() },
+    ownPages: new OwnPages([]),
     cookies: new Cookies({ name: "pki_session", insecure: false }),
-    ...{ trustedProxies: [], bodyBytesMax: 65_536, osUser: "tester" },
+    ...{ trustedProxies: [], bodyBytesMax: 65_536, bulkBodyBytesMax: 131_072, osUser: "tester" },
     ...{ limits: { enabled: false, admit: () => {} }, tenantRate: () => undefined, ownWords: {} },
     ...deps,
     handlers: { ...stubHandlers(), ...deps.handlers },
@@ -111,7 +114,14 @@ const stubAuthenticate: Authenticate = async ({ authorization, localUser }) => {
 
 const principal = (subject: string, mechanism: Principal["mechanism"]) => ({
   principal: {
-    ...{ subject, person: subject, isRoot: false, roles: ["admin"], tenantRoles: {}, groups: [] },
+    ...{
+      subject,
+      person: personNamed(subject),
+      isRoot: false,
+      roles: ["admin"],
+      tenantRoles: {},
+      groups: [],
+    },
     mechanism,
   } satisfies Principal,
 });

@@ -6,6 +6,7 @@ import type { AccessReads, AccessWrites, ApiTokenRecord } from "#domain/access/s
 import { within } from "./cas.ts";
 import { grantReads, grantWrites } from "./grants.ts";
 import { passkeyReads, passkeyWrites } from "./passkeys.ts";
+import { personAt } from "./people.ts";
 import { counted, inserter, olderThan, pageOf, type Session } from "./session.ts";
 
 /** Tokens as last committed; lists newest first. */
@@ -50,7 +51,7 @@ export function accessWrites(session: Session): AccessWrites {
   const insertToken = inserter(session, t.tokens);
   return {
     insertToken: async (token) => {
-      await insertToken(token);
+      await insertToken(row(token));
     },
     revokeToken: async (id, at, by) => {
       const revoked = await db
@@ -77,11 +78,30 @@ const first = (rows: readonly Row[]): ApiTokenRecord | undefined => rows[0] && r
 
 type Row = Session["t"]["tokens"]["$inferSelect"];
 
-/** Only `insertToken` fills the table, so its texts are the closed words the record's types name. */
-function record(row: Row): ApiTokenRecord {
+function row({ person, ...facts }: ApiTokenRecord) {
   return {
-    ...row,
-    ...{ tenant: row.tenant ?? undefined, expiresAt: row.expiresAt ?? undefined },
-    ...{ lastUsedAt: row.lastUsedAt ?? undefined, revokedAt: row.revokedAt ?? undefined },
+    ...facts,
+    personSubject: person.subject,
+    personVoucher: person.voucher,
+    personIssuer: person.issuer,
+    personAddress: person.address,
+  };
+}
+
+/** Only `insertToken` fills the table, so its texts are the closed words the record's types name. */
+function record(stored: Row): ApiTokenRecord {
+  const { personSubject, personVoucher, personIssuer, personAddress, ...facts } = stored;
+  return {
+    ...facts,
+    person: personAt({
+      subject: personSubject,
+      voucher: personVoucher,
+      issuer: personIssuer,
+      address: personAddress,
+    }),
+    tenant: facts.tenant ?? undefined,
+    expiresAt: facts.expiresAt ?? undefined,
+    lastUsedAt: facts.lastUsedAt ?? undefined,
+    revokedAt: facts.revokedAt ?? undefined,
   } as ApiTokenRecord; // See above.
 }

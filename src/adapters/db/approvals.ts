@@ -6,7 +6,6 @@ import {
   desc,
   eq,
   getTableColumns,
-  gt,
   inArray,
   isNotNull,
   lte,
@@ -15,7 +14,6 @@ import {
   sql,
 } from "drizzle-orm";
 
-import { personParts } from "#core/access/principal.ts";
 import { assert } from "#core/problems.ts";
 import {
   type ApprovalFilter,
@@ -27,6 +25,7 @@ import {
   listedDetailsMax,
 } from "#domain/approvals/store.ts";
 import { ownedByDead } from "./owners.ts";
+import { personAt } from "./people.ts";
 import { counted, inserter, olderThan, pageOf, type Session } from "./session.ts";
 
 /** Requests as last committed; `owner` is this store's number among the replicas. */
@@ -92,7 +91,15 @@ export function approvalWrites(session: Session, owner: number): ApprovalWrites 
       assert(changed.length === 1, "a request that is changed exists");
     },
     decide: async (approval, decision) => {
-      await insertDecision({ ...decision, approval });
+      const { person, ...facts } = decision;
+      await insertDecision({
+        ...facts,
+        approval,
+        personSubject: person.subject,
+        personVoucher: person.voucher,
+        personIssuer: person.issuer,
+        personAddress: person.address,
+      });
     },
     abandoned: async (id) => {
       const free = and(eq(a.status, "executing"), ownedByDead(session, a.owner, owner));
@@ -134,12 +141,16 @@ async function withDecisions(
 function meeting({ t }: Session, filter: ApprovalFilter): SQL | undefined {
   const a = t.approvals;
   const { reach, person, status, operationClass, tenant } = filter;
-  const [subject, address] = personParts(person);
-  const own = or(
-    eq(a.makerSubject, subject),
-    address === undefined ? undefined : and(gt(a.makerAddress, ""), eq(a.makerAddress, address)),
+  const account = and(
+    eq(a.makerVoucher, person.voucher),
+    eq(a.makerIssuer, person.issuer),
+    eq(a.makerSubject, person.subject),
   );
-  const within = reach === "platform" ? undefined : or(inArray(a.tenant, [...reach.tenants]), own);
+  const sameAddress = person.address === "" ? undefined : eq(a.makerAddress, person.address);
+  const own = person.voucher === "unknown" ? sameAddress : or(account, sameAddress);
+  const ownOrNone = own ?? sql`false`;
+  const within =
+    reach === "platform" ? undefined : or(inArray(a.tenant, [...reach.tenants]), ownOrNone);
   return and(
     within ?? sql`true`,
     status === undefined ? undefined : eq(a.status, status),
@@ -157,32 +168,47 @@ function listedColumns({ t }: Session) {
 
 const tooLong = JSON.stringify({ too_long: true });
 
+type StoredDecision = Session["t"]["approvalDecisions"]["$inferSelect"];
 type Row = Session["t"]["approvals"]["$inferSelect"];
 
 function row(approval: ApprovalRecord): Omit<Row, "owner"> {
   const { decisions: _decisions, details, input, maker, failure, effect, answer } = approval;
   const { tenant, decidedAt, executedAt, collectedAt, fingerprint } = approval;
-  const [subject, address = ""] = personParts(maker.person);
+  const { person, ...facts } = maker;
   return {
     ...approval,
     ...{ tenant: tenant ?? null, details: JSON.stringify(details), input: JSON.stringify(input) },
-    ...{ maker: JSON.stringify(maker), makerPerson: maker.person, makerSubject: subject },
-    ...{ makerAddress: address, failure: texted(failure), effect: texted(effect) },
+    maker: JSON.stringify(facts),
+    makerSubject: person.subject,
+    makerVoucher: person.voucher,
+    makerIssuer: person.issuer,
+    makerAddress: person.address,
+    ...{ failure: texted(failure), effect: texted(effect) },
     ...{ answer: texted(answer), decidedAt: decidedAt ?? null, executedAt: executedAt ?? null },
     collectedAt: collectedAt ?? null,
-    openKey: isOpen(approval) ? `${fingerprint} ${maker.person}` : null,
+    openKey: isOpen(approval) ? fingerprint : null,
   };
 }
 
 /** Only `approvalWrites` fills the tables, so their texts are what the record's type says. */
-function record(stored: Row, decisions: readonly object[]): ApprovalRecord {
-  const { owner: _owner, openKey: _openKey, makerPerson: _person, ...rest } = stored;
-  const { makerSubject: _subject, makerAddress: _address, ...facts } = rest;
+function record(stored: Row, decisions: readonly StoredDecision[]): ApprovalRecord {
+  const { owner: _owner, openKey: _openKey, ...rest } = stored;
+  const { makerSubject, makerVoucher, makerIssuer, makerAddress, ...facts } = rest;
+  const person = personAt({
+    subject: makerSubject,
+    voucher: makerVoucher,
+    issuer: makerIssuer,
+    address: makerAddress,
+  });
   const effect = read(facts.effect);
   return {
     ...facts,
     ...{ tenant: facts.tenant ?? undefined, details: read(facts.details) },
-    ...{ input: read(facts.input), maker: read(facts.maker), failure: read(facts.failure) },
+    ...{
+      input: read(facts.input),
+      maker: { ...read(facts.maker), person },
+      failure: read(facts.failure),
+    },
     effect: effect && { caId: undefined, serial: undefined, ...effect },
     ...{ answer: read(facts.answer), decidedAt: facts.decidedAt ?? undefined },
     ...{ executedAt: facts.executedAt ?? undefined, collectedAt: facts.collectedAt ?? undefined },
@@ -190,10 +216,16 @@ function record(stored: Row, decisions: readonly object[]): ApprovalRecord {
   } as object as ApprovalRecord; // See above.
 }
 
-function decisionOf(stored: object): Decision {
-  // As above.
-  const { approval: _approval, ...facts } = stored as Decision & { readonly approval: string };
-  return facts;
+function decisionOf(stored: StoredDecision): Decision {
+  const { approval: _approval, personSubject, personVoucher, personIssuer, ...rest } = stored;
+  const { personAddress, ...facts } = rest;
+  const person = personAt({
+    subject: personSubject,
+    voucher: personVoucher,
+    issuer: personIssuer,
+    address: personAddress,
+  });
+  return { ...facts, person } as object as Decision; // As above.
 }
 
 const texted = (value: object | undefined): string | null =>

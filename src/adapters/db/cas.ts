@@ -144,7 +144,13 @@ function removal({ db, t }: Session): CaWrites["remove"] {
     const taken = db
       .select({ serial: t.intents.serial })
       .from(t.intents)
-      .where(and(eq(t.intents.caId, id), ne(t.intents.serial, own?.serial ?? "")));
+      .where(
+        and(
+          eq(t.intents.caId, id),
+          ne(t.intents.purpose, "responder_certificate"),
+          ne(t.intents.serial, own?.serial ?? ""),
+        ),
+      );
     const unused = own === undefined ? undefined : notExists(taken);
     const gone = db.delete(t.cas).where(and(eq(t.cas.id, id), unused));
     const removed = (await gone.returning({ id: t.cas.id })).length === 1;

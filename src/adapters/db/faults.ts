@@ -23,8 +23,8 @@ export type UnfitReason =
   | "head_mismatch";
 
 /** The refusal for a database that does not serve now; the driver's error stays its cause, for the log only. */
-export function storageUnavailable(cause: unknown): Problem {
-  const problem = refuse("storage_unavailable", { retry_after: 2 });
+export function storageUnavailable(cause: unknown, sentence?: string): Problem {
+  const problem = refuse("storage_unavailable", { retry_after: 2 }, sentence);
   problem.cause = rootCause(cause);
   return problem;
 }
@@ -34,10 +34,21 @@ export const unreachableDatabase = (): Error =>
   Object.assign(new Error("the database does not answer"), { code: "ETIMEDOUT" });
 
 /** What a caller should see of an error: the refusal when the database is at fault, else the error itself unwrapped. */
-export function translated(error: unknown): unknown {
+export function translated(error: unknown, sentence?: string): unknown {
   // What has been refused in words of the domain keeps them, whatever lies behind.
   if (error instanceof Problem) return error;
-  return isStorageFault(error) ? storageUnavailable(error) : unwrapped(error);
+  return isStorageFault(error) ? storageUnavailable(error, sentence) : unwrapped(error);
+}
+
+/** True when SQLite finds that a file is not what it should be. */
+export function isDamage(error: unknown): boolean {
+  const { code } = codes(rootCause(error));
+  return code.startsWith("SQLITE_CORRUPT") || code.startsWith("SQLITE_NOTADB");
+}
+
+/** What a failed read is told as: damage by its name, for `pkid audit verify` and preflight say it to an operator. */
+export function translatedRead(error: unknown): unknown {
+  return translated(error, isDamage(error) ? damaged : unreadable);
 }
 
 /** True when the database is full, broken, read-only, locked or gone, so that trying later may succeed. */
@@ -73,6 +84,9 @@ function codes(error: unknown): { readonly code: string; readonly errno: string 
   const code = "code" in error ? String(error.code) : "";
   return { code, errno: "errno" in error ? String(error.errno) : "" };
 }
+
+const unreadable = "The database cannot be read.";
+const damaged = "The database is damaged: a page of it cannot be read.";
 
 // Every client-side PostgreSQL error is a lost or refused connection, but the server's own answers.
 const faultCodes = [

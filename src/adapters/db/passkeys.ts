@@ -2,6 +2,7 @@
 
 import { and, asc, eq, lt, or } from "drizzle-orm";
 
+import type { Account } from "#core/access/person.ts";
 import type { AccessReads, AccessWrites, PasskeyRecord } from "#domain/access/store.ts";
 import { inserter, type Session } from "./session.ts";
 
@@ -15,8 +16,8 @@ type PasskeyWrites = Pick<
 export function passkeyReads({ db, t }: Session): PasskeyReads {
   const { passkeys } = t;
   return {
-    passkeysOf: async (subject) => {
-      const rows = db.select().from(passkeys).where(eq(passkeys.subject, subject));
+    passkeysOf: async (owner) => {
+      const rows = db.select().from(passkeys).where(ownedBy(t, owner));
       return (await rows.orderBy(asc(passkeys.createdAt), asc(passkeys.id))).map(record);
     },
   };
@@ -28,30 +29,37 @@ export function passkeyWrites(session: Session): PasskeyWrites {
   const { passkeys } = t;
   const insert = inserter(session, passkeys, "skip");
   const { passkeysOf } = passkeyReads(session);
-  const owned = (id: string, subject: string) =>
-    and(eq(passkeys.id, id), eq(passkeys.subject, subject));
+  const owned = (id: string, owner: Account) => and(eq(passkeys.id, id), ownedBy(t, owner));
   return {
     passkeysOf,
-    insertPasskey: async (passkey) => (await insert(passkey)) === 1,
-    usePasskey: async ({ id, subject, signCount, at }) => {
+    insertPasskey: async ({ owner, ...facts }) => (await insert({ ...facts, ...owner })) === 1,
+    usePasskey: async ({ id, owner, signCount, at }) => {
       const uncounted = signCount === 0 ? eq(passkeys.signCount, 0) : undefined;
       const fresh = or(lt(passkeys.signCount, signCount), uncounted);
       const done = db
         .update(passkeys)
         .set({ signCount, lastUsedAt: at })
-        .where(and(owned(id, subject), fresh));
+        .where(and(owned(id, owner), fresh));
       if ((await done.returning({ id: passkeys.id })).length === 1) return "used";
-      const found = await db.select({ id: passkeys.id }).from(passkeys).where(owned(id, subject));
+      const found = await db.select({ id: passkeys.id }).from(passkeys).where(owned(id, owner));
       return found.length === 1 ? "counter" : "gone";
     },
-    removePasskey: async (id, subject) => {
-      const [gone] = await db.delete(passkeys).where(owned(id, subject)).returning();
+    removePasskey: async (id, owner) => {
+      const [gone] = await db.delete(passkeys).where(owned(id, owner)).returning();
       return gone && record(gone);
     },
   };
 }
 
+/** A passkey older than vouchers belongs to whoever has its subject, as it did then. */
+function ownedBy({ passkeys }: Session["t"], { subject, voucher, issuer }: Account) {
+  const vouched = and(eq(passkeys.voucher, voucher), eq(passkeys.issuer, issuer));
+  return and(eq(passkeys.subject, subject), or(vouched, eq(passkeys.voucher, "unknown")));
+}
+
 /** Only `insertPasskey` and `usePasskey` fill the table. */
 function record(row: Session["t"]["passkeys"]["$inferSelect"]): PasskeyRecord {
-  return { ...row, lastUsedAt: row.lastUsedAt ?? undefined } as PasskeyRecord; // See above.
+  const { subject, voucher, issuer, ...facts } = row;
+  const owner = { subject, voucher, issuer };
+  return { ...facts, owner, lastUsedAt: row.lastUsedAt ?? undefined } as PasskeyRecord; // See above.
 }

@@ -1,6 +1,7 @@
 /** The tables of approvals: what waits for other people, what they decided, and which operations were done. */
 
 import type { Kit } from "./kit.ts";
+import { personColumns } from "./people.ts";
 
 /** Builds them with the columns of one dialect. */
 export function approvalTables(k: Kit) {
@@ -8,6 +9,7 @@ export function approvalTables(k: Kit) {
 }
 
 function requestsTable(k: Kit) {
+  const madeBy = personColumns(k, "maker");
   return k.table(
     "approvals",
     {
@@ -23,9 +25,10 @@ function requestsTable(k: Kit) {
       details: k.text("details").notNull(),
       input: k.text("input").notNull(),
       maker: k.text("maker").notNull(),
-      /** The person behind the maker, and its two halves for finding what somebody made. */
-      makerPerson: k.text("maker_person").notNull(),
+      /** The person behind the maker. */
       makerSubject: k.text("maker_subject").notNull(),
+      makerVoucher: madeBy.voucher,
+      makerIssuer: madeBy.issuer,
       makerAddress: k.text("maker_address").notNull(),
       ip: k.text("ip").notNull(),
       requestId: k.text("request_id").notNull(),
@@ -43,11 +46,11 @@ function requestsTable(k: Kit) {
       secret: k.text("secret").notNull(),
       /** The store that executes it. */
       owner: k.int("owner").notNull(),
-      /** Fingerprint and person of an open request; null once it is closed. */
+      /** Fingerprint of an open request; null once it is closed. */
       openKey: k.text("open_key"),
     },
     (t) => [
-      k.unique("approvals_open").on(t.openKey),
+      k.unique("approvals_open").on(t.openKey, t.makerVoucher, t.makerIssuer, t.makerSubject),
       k.index("approvals_paging").on(t.createdAt, t.id),
       k.index("approvals_fingerprint").on(t.fingerprint),
       k.index("approvals_status").on(t.status, t.expiresAt),
@@ -56,6 +59,7 @@ function requestsTable(k: Kit) {
 }
 
 function decisionTables(k: Kit) {
+  const decidedBy = personColumns(k, "person");
   const approvalDecisions = k.table(
     "approval_decisions",
     {
@@ -63,12 +67,19 @@ function decisionTables(k: Kit) {
       approval: k.text("approval").notNull(),
       approver: k.text("approver").notNull(),
       approverName: k.text("approver_name").notNull(),
-      person: k.text("person").notNull(),
+      personSubject: decidedBy.subject,
+      personVoucher: decidedBy.voucher,
+      personIssuer: decidedBy.issuer,
+      personAddress: decidedBy.address,
       decision: k.text("decision").notNull(),
       comment: k.text("comment").notNull(),
       createdAt: k.int("created_at").notNull(),
     },
-    (t) => [k.unique("approval_decisions_person").on(t.approval, t.person)],
+    (t) => [
+      k
+        .unique("approval_decisions_person")
+        .on(t.approval, t.personVoucher, t.personIssuer, t.personSubject),
+    ],
   );
   /** One row for each approved operation that was done, in the transaction that did it. */
   const approvalEffects = k.table("approval_effects", {

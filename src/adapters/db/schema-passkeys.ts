@@ -10,6 +10,9 @@ export function passkeyTables(k: Kit) {
       /** Ids are chosen by authenticators, at random, and unique among all people. */
       id: k.text("id").primaryKey(),
       subject: k.text("subject").notNull(),
+      /** Who vouches for the subject; `unknown` in rows older than this. */
+      voucher: k.text("voucher").notNull().default("unknown"),
+      issuer: k.text("issuer").notNull().default(""),
       name: k.text("name").notNull(),
       publicKey: k.bytes("public_key").notNull(),
       signCount: k.int("sign_count").notNull(),

@@ -3,6 +3,7 @@
 import { sql } from "drizzle-orm";
 
 import type { Kit } from "./kit.ts";
+import { personColumns } from "./people.ts";
 import { approvalTables } from "./schema-approvals.ts";
 import { bulkTables } from "./schema-bulk.ts";
 import { bulkRevocationTables } from "./schema-bulk-revocations.ts";
@@ -246,6 +247,7 @@ function respondersTable(k: Kit) {
 }
 
 function tokensTable(k: Kit) {
+  const madeBy = personColumns(k, "person");
   return k.table(
     "api_tokens",
     {
@@ -259,7 +261,10 @@ function tokensTable(k: Kit) {
       tenant: k.text("tenant"),
       createdBy: k.text("created_by").notNull(),
       createdByName: k.text("created_by_name").notNull(),
-      person: k.text("person").notNull(),
+      personSubject: madeBy.subject,
+      personVoucher: madeBy.voucher,
+      personIssuer: madeBy.issuer,
+      personAddress: madeBy.address,
       createdAt: k.int("created_at").notNull(),
       expiresAt: k.int("expires_at"),
       lastUsedAt: k.int("last_used_at"),

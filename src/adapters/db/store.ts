@@ -4,9 +4,8 @@ import type { AuditEvent } from "#core/audit/chain.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
 import type { Reads, Store, Unit } from "#domain/store.ts";
 import { accessReads, accessWrites } from "./access.ts";
-import { AccessLog } from "./access-log.ts";
-import type { AccessLogThread } from "./access-log-thread.ts";
-import { accessLogReads } from "./access-log-reads.ts";
+import { AccessLog, type AccessLogTarget } from "./access-log.ts";
+import { tableTarget } from "./access-log-targets.ts";
 import { approvalReads, approvalWrites } from "./approvals.ts";
 import { auditReads } from "./audit.ts";
 import { bulkReads, bulkWrites } from "./bulk.ts";
@@ -17,7 +16,7 @@ import { viewing } from "./crl-views.ts";
 import { crlReads, crlWrites } from "./crls.ts";
 import type { Engine } from "./engine.ts";
 import { envelopeReads, envelopeWrites } from "./envelopes.ts";
-import { translated } from "./faults.ts";
+import { translatedRead } from "./faults.ts";
 import { Feed, Listeners } from "./feed.ts";
 import { keyCheckReads, keyCheckWrites } from "./key-checks.ts";
 import { Memo } from "./memo.ts";
@@ -45,8 +44,8 @@ export interface StoreDeps {
   /** The last event committed before this store looked. */
   readonly seen: number;
   readonly schemaVersion: number;
-  /** Where much of the access log is written; without it every row is written by this thread. */
-  readonly thread?: AccessLogThread | undefined;
+  /** Where the access log is; undefined where it is a table of the database. */
+  readonly accessLog: AccessLogTarget | undefined;
   readonly onFault: (sentence: string, error: unknown) => void;
 }
 
@@ -54,8 +53,11 @@ export interface StoreDeps {
 export async function storeOver(deps: StoreDeps): Promise<Store & Administration> {
   const { engine, journal, onFault } = deps;
   const memo = engine.dialect === "sqlite" ? new Memo() : undefined;
-  const read = readsOf(engine, deps.owner, memo);
-  const feed = new Feed({ seen: deps.seen, read: read.audit.eventsAfter, onFault });
+  const feed = new Feed({
+    seen: deps.seen,
+    read: guarded(auditReads(engine.reader, deps.owner).eventsAfter),
+    onFault,
+  });
   const own = new Listeners(onFault);
   const committed = (events: readonly AuditEvent[]) => {
     memo?.committed();
@@ -63,10 +65,9 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
     feed.committed(events);
   };
   const queue = new GroupCommit({ engine, journal, committed, onFault });
-  const run = (unit: () => Promise<void>) => queue.run(unit);
-  const runAlone = (unit: () => Promise<void>) => queue.runAlone(unit);
-  const { thread } = deps;
-  const accessLog = new AccessLog({ writer: engine.writer, run, runAlone, thread, onFault });
+  const target = deps.accessLog ?? tableTarget(engine, (unit) => queue.run(unit));
+  const accessLog = new AccessLog({ target, onFault });
+  const read = readsOf(engine, deps.owner, memo, target);
   const unit = unitOf(deps, memo);
   await engine.listen((seq) => feed.wake(seq));
   return {
@@ -80,8 +81,7 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
     droppedAccessRows: () => accessLog.dropped,
     ping: () => guarded(() => pinged(engine, queue))(),
     close: async () => {
-      await accessLog.flush();
-      await thread?.close();
+      await accessLog.close();
       await queue.close();
       feed.stop();
       await engine.close();
@@ -98,7 +98,12 @@ async function pinged(engine: Engine, queue: GroupCommit): Promise<void> {
 
 const emptyWrite = "update heads set id = 1 where id = 1";
 
-function readsOf(engine: Engine, owner: number, memo: Memo | undefined): Reads {
+function readsOf(
+  engine: Engine,
+  owner: number,
+  memo: Memo | undefined,
+  accessLog: AccessLogTarget,
+): Reads {
   const { reader } = engine;
   const sequence = sequenceOf(engine);
   const cas = caReads(reader);
@@ -123,7 +128,7 @@ function readsOf(engine: Engine, owner: number, memo: Memo | undefined): Reads {
     access: guardedMethods(memo === undefined ? access : remembered(memo, access, ["tokenByHash"])),
     approvals: guardedMethods(approvalReads(reader, owner)),
     audit: guardedMethods(auditReads(reader, owner)),
-    accessLog: guardedMethods(accessLogReads(reader)),
+    accessLog: guardedMethods(accessLog.reads),
     instance: guardedMethods(instanceReads(reader)),
   };
 }
@@ -182,7 +187,7 @@ function sequenceOf(engine: Engine): Reads["revocations"]["sequence"] {
     const told = engine.revocationSequence();
     if (typeof told === "number") return told;
     return told.catch((error: unknown) => {
-      throw translated(error);
+      throw translatedRead(error);
     });
   };
 }
@@ -200,7 +205,7 @@ function guarded<A extends unknown[], R>(
     try {
       return await method(...given);
     } catch (error) {
-      throw translated(error);
+      throw translatedRead(error);
     }
   };
 }

@@ -19,6 +19,7 @@ import type { Keys } from "#domain/keys.ts";
 import { tellKeks } from "#domain/envelopes/keks.ts";
 import type { PreflightWish } from "#domain/preflight/run.ts";
 import type { Store } from "#domain/store.ts";
+import { useProxy } from "#app/proxy.ts";
 import { openSecrets } from "#app/secrets.ts";
 import { keySettings, storeOptions } from "#app/settings.ts";
 import { preflightOver } from "./checks.ts";
@@ -38,6 +39,8 @@ export async function inspect(
   const { loaded } = read;
   if (!loaded.ok) return preflightOver({ ...nothing, read, env, workerUrl }, wish);
   const { config } = loaded;
+  // Without it the check that tries all sources says so.
+  await useProxy(config, openSecrets(config, env)).catch(ignoreUnavailable);
   const server = undefined;
   const before = {
     files: await filesBefore(config),
@@ -63,6 +66,10 @@ export async function inspect(
     if ("open" in store) await store.open.close();
     release();
   }
+}
+
+function ignoreUnavailable(error: unknown): void {
+  if (!(error instanceof SecretUnavailable)) throw error;
 }
 
 /** Nothing is wrong: what is looked for is made later. */

@@ -2,8 +2,8 @@
 
 import { toggle } from "#cli/args.ts";
 import { command, type MigrationReport } from "#cli/command.ts";
-import { UsageError } from "#cli/failure.ts";
-import { loadedConfig } from "#cli/open-reach.ts";
+import { NoInstance, UsageError } from "#cli/failure.ts";
+import { loadedConfig, noInstance, refuseElsewhere } from "#cli/open-reach.ts";
 
 export const migrate = command({
   summary: "Bring the database schema up to the binary; sqlite gets a verified copy first.",
@@ -16,9 +16,13 @@ export const migrate = command({
     if (args.status && args["dry-run"]) {
       throw new UsageError("Only one of --status and --dry-run may be given.");
     }
-    const { config } = loadedConfig(globals, io);
+    refuseElsewhere(globals, io);
+    const { config, fileName } = loadedConfig(globals, io);
     const mode = args.status ? "status" : args["dry-run"] ? "dry-run" : "apply";
-    const report = await deps.migrate(config, mode);
+    const report = await deps.migrate(config, mode).catch((error) => {
+      if (!(error instanceof NoInstance)) throw error;
+      throw noInstance(globals, io, { dataDir: config.data_dir, fileName });
+    });
     print(report, human(report, mode === "apply" ? "applied" : "pending"));
   },
 });

@@ -3,11 +3,11 @@
 import { many, number, toggle, unless, valueOr } from "#cli/args.ts";
 import { Client } from "#cli/client.ts";
 import { command, type Invocation } from "#cli/command.ts";
-import { UsageError } from "#cli/failure.ts";
-import { readHere, secondsOf } from "#cli/open-reach.ts";
+import { NoInstance, UsageError } from "#cli/failure.ts";
+import { noInstance, readHere, refuseElsewhere, secondsOf } from "#cli/open-reach.ts";
 import { socketReach } from "#cli/reach.ts";
 import { printable, type Row, rowOf, rowsAt, table, textAt } from "#cli/rows.ts";
-import { nearest } from "#config/nearest.ts";
+import { near } from "#config/nearest.ts";
 import { type CheckName, checkNames } from "#core/preflight/checks.ts";
 import type { PreflightWish } from "#domain/preflight/run.ts";
 
@@ -42,10 +42,20 @@ async function reported(
   { globals, io, deps }: Invocation<typeof args>,
   wish: PreflightWish,
 ): Promise<Row> {
+  refuseElsewhere(globals, io);
   const read = readHere(globals, io);
   const patienceMs = (wish.timeoutSeconds + answerSeconds) * 1000;
   const running = read.loaded.ok ? await socketReach(read.loaded.config, patienceMs) : undefined;
-  if (running === undefined) return rowOf(await deps.preflight(read, io.env, wish));
+  if (running === undefined) {
+    try {
+      return rowOf(await deps.preflight(read, io.env, wish));
+    } catch (error) {
+      if (!(error instanceof NoInstance && read.loaded.ok)) throw error;
+      const { data_dir: dataDir } = read.loaded.config;
+      // Exit 1 would mean warnings.
+      throw new UsageError(noInstance(globals, io, { ...read, dataDir }).message);
+    }
+  }
   return await new Client(async () => running).ask("preflight.run", {
     body: {
       ...{ deep: wish.deep, only: wish.only, network: wish.network },
@@ -72,7 +82,10 @@ function wishOf(given: Invocation<typeof args>["args"]): PreflightWish {
 function known(word: string): CheckName {
   const found = checkNames.find((name) => name === word);
   if (found !== undefined) return found;
-  throw new UsageError(`There is no check ${word}. Did you mean ${nearest(word, checkNames)}?`);
+  const close = near(word, checkNames);
+  const hint =
+    close === undefined ? `There are ${checkNames.join(", ")}.` : `Did you mean ${close}?`;
+  throw new UsageError(`There is no check ${word}. ${hint}`);
 }
 
 /** One line per check, below each that warns or fails its remedy, and the counts. */

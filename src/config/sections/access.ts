@@ -18,14 +18,23 @@ import { checkedText, dnsName, oneWord, textual } from "#config/kinds.ts";
 import { secret } from "#config/secret-field.ts";
 import { maybeDerived, section, type Values } from "#config/section.ts";
 import { parseRole, type Role, roles } from "#core/access/roles.ts";
+import { isVisible } from "#core/access/subject.ts";
 import { configurableStepUps, usualStepUps } from "#core/access/step-up.ts";
 
 import { mtls } from "./client-certificates.ts";
 import { grants } from "./tenants.ts";
 
+/** It stands in lists and events beside those of other people, and before the colon of HTTP Basic (RFC 7617 §2). */
+const rootName = checkedText("user name", "root", (value) => {
+  const fits = value.length <= 128 && isVisible(value) && !value.includes(":");
+  return fits
+    ? undefined
+    : "Must be 1 to 128 characters without colon, control, format and invisible ones.";
+});
+
 /** The keys under `root_user`. */
 export const rootUser = section("Root user", {
-  username: text("Name of the built-in administrator.", "root"),
+  username: field("Name of the built-in administrator.", rootName, "root"),
   password: secret("Password; generated at the first start when neither it nor the hash is set."),
   password_hash: secret(
     "Argon2id string of the password, so that no clear text is stored.",

@@ -1,5 +1,7 @@
 /** Settings of the listeners: addresses, TLS, limits on clients. */
 
+import { endsInNumber } from "#core/x509/addresses.ts";
+
 import {
   count,
   existingFile,
@@ -23,16 +25,21 @@ const selfIssue = section("Serving certificate issued by pkid itself", {
   ),
   common_name: text(
     "Common name.",
-    derived("host name", (_, host) => host),
+    derived("host name", (_, host) => ownName(host)),
   ),
   dnsnames: list(
     "DNS names.",
     dnsName,
-    derived("host name, `localhost`", (_, host) => [...new Set([host, "localhost"])]),
+    derived("host name, `localhost`", (_, host) => [...new Set([ownName(host), "localhost"])]),
   ),
   ips: list("IP addresses.", address, ["127.0.0.1", "::1"]),
   validity_seconds: count("Lifetime in seconds; 0 takes the lifetime of the profile.", 0),
 });
+
+/** A machine called `node.1` has a name no certificate may carry, for it ends in a number. */
+function ownName(host: string): string {
+  return endsInNumber(host) ? "localhost" : host;
+}
 
 // The value 0 is read as the default it stands for, so that nobody behind the loader has to know.
 const seconds = whole(-1, 31_536_000);
@@ -73,6 +80,11 @@ export const server = section("Listeners", {
   max_body_bytes: count("Largest request body in bytes; a larger one is answered 413.", 8_388_608, {
     min: 1024,
   }),
+  max_bulk_body_bytes: count(
+    "The same for bulk issue, bulk revocation and CRL import, which are read in turns with other requests.",
+    33_554_432,
+    { min: 1024 },
+  ),
   body_timeout_seconds: count("Seconds a client may take to send the body.", 30, {
     min: 1,
     max: 255,

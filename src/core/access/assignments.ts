@@ -5,6 +5,9 @@ import type { Role } from "./roles.ts";
 
 /** A person or machine as an identity provider or directory describes it. */
 export interface Identity {
+  readonly voucher: "oidc" | "ldap";
+  /** The issuer of an identity provider, else empty. */
+  readonly issuer: string;
   readonly subject: string;
   /** What the person calls herself when logging in; for lists and events. */
   readonly loginName: string;
@@ -16,6 +19,9 @@ export interface Identity {
   /** The values of the claims that mappings look at, by name. */
   readonly claims: Readonly<Record<string, readonly string[]>>;
 }
+
+/** What roles depend on, whoever vouches for it. */
+type Described = Pick<Identity, "subject" | "email" | "emailVerified" | "groups" | "claims">;
 
 /** The keys `rbac.subjects` and `rbac.groups`, and those of `tenants[]`. */
 export interface Assignments {
@@ -41,7 +47,7 @@ export interface HeldRoles {
 
 /** The union of what assignments and mappings give (HTTP contract §3.3). */
 export function rolesOf(
-  identity: Identity,
+  identity: Described,
   assignments: Assignments,
   mappings: readonly RoleMapping[],
 ): HeldRoles {
@@ -64,7 +70,7 @@ export const roleless = ({ roles, tenantRoles }: HeldRoles): boolean =>
   roles.length === 0 && Object.values(tenantRoles).every((held) => held.length === 0);
 
 /** A key with an at sign is an address and never a subject: who chooses subjects must not choose addresses. */
-function assigned({ subject, email, emailVerified, groups }: Identity, of: Assignments) {
+function assigned({ subject, email, emailVerified, groups }: Described, of: Assignments) {
   const bySubject = subject.includes("@") ? [] : given(of.subjects, subject);
   const byEmail = emailVerified && email?.includes("@") ? given(of.subjects, email) : [];
   return [...bySubject, ...byEmail, ...groups.flatMap((group) => given(of.groups, group))];
@@ -73,7 +79,7 @@ function assigned({ subject, email, emailVerified, groups }: Identity, of: Assig
 const given = (of: Readonly<Record<string, readonly Role[]>>, name: string): readonly Role[] =>
   Object.hasOwn(of, name) ? (of[name] ?? []) : [];
 
-const valuesOf = ({ claims }: Identity, claim: string): readonly string[] =>
+const valuesOf = ({ claims }: Described, claim: string): readonly string[] =>
   Object.hasOwn(claims, claim) ? (claims[claim] ?? []) : [];
 
 const unique = (roles: readonly Role[]): readonly Role[] => [...new Set(roles)];

@@ -1,7 +1,7 @@
 /** What a directory is asked about a person, with the login name made harmless, and who its entry speaks of. */
 
 import type { Identity } from "./assignments.ts";
-import { reservedSubject } from "./principal.ts";
+import { isSubject, isVisible } from "./subject.ts";
 
 /** An entry as a search found it. Attribute names are in lower case, because a directory may answer in any. */
 export interface DirectoryEntry {
@@ -22,9 +22,8 @@ export interface EntryNames {
   readonly groupsClaim: string;
 }
 
-/** True for what somebody can be called: 1 to 256 characters, and none that could break a line. */
-export const isLoginName = (text: string): boolean =>
-  text.length > 0 && text.length <= 256 && text.isWellFormed() && !/\p{Cc}/u.test(text);
+/** True for what somebody may type as a name: 1 to 256 characters that all show. */
+export const isLoginName = (text: string): boolean => text.length <= 256 && isVisible(text);
 
 /** Puts the values into a search filter, for `%s` and `%u`, escaped by RFC 4515 §3. */
 export const filledFilter = (filter: string, values: TemplateValues): string =>
@@ -50,7 +49,8 @@ export function attributeNamed(template: string | undefined): string {
 }
 
 /**
- * The identity an entry speaks of; undefined when it has no usable name, or one that would mean something inside pkid.
+ * The identity an entry speaks of; undefined when it has no name that `isSubject` accepts. An address or a name to show
+ * with characters that do not show is left out.
  * The subject is what the directory holds and not what was typed: it compares without case, and one person must not be
  * two. An address in the directory counts as verified (HTTP contract §3.3).
  */
@@ -61,13 +61,18 @@ export function identityOfEntry(
   loginName: string,
 ): Identity | undefined {
   const subject = firstName(entry, names.username);
-  if (subject === undefined || reservedSubject(subject)) return undefined;
-  const email = firstName(entry, names.email);
-  const name = names.displayNames.map((one) => firstName(entry, one)).find((one) => one);
+  if (subject === undefined || !isSubject(subject)) return undefined;
+  const email = [firstName(entry, names.email) ?? ""].find(isVisible);
+  const shown = names.displayNames.map((one) => firstName(entry, one) ?? "");
+  const name = shown.find(isVisible);
   const held = groups.filter(isValue).slice(0, valuesMax);
   const mapped = names.mapped.map((claim) => [claim, valuesOf(entry, claim)] as const);
   return {
-    ...{ subject, loginName, groups: held },
+    voucher: "ldap",
+    issuer: "",
+    subject,
+    loginName,
+    groups: held,
     ...(name === undefined ? {} : { name }),
     ...(email?.includes("@") ? { email, emailVerified: true } : { emailVerified: false }),
     claims: { ...Object.fromEntries(mapped), [names.groupsClaim]: held },

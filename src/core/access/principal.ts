@@ -1,14 +1,16 @@
 /** Who is asking, and what that person may do where. */
 
 import type { CaId, TenantId } from "#core/ids.ts";
+import type { Identity } from "./assignments.ts";
+import { ownPerson, type Person } from "./person.ts";
 import { type Capability, type GrantRole, gives, type Role } from "./roles.ts";
 
 /** The authenticated identity bound to a request. */
 export interface Principal {
   /** `root`, `token:<id>`, `local:<os user>`, `system:<job>`, or the subject of a directory. */
   readonly subject: string;
-  /** Four-eyes compares persons by `samePerson`, never subjects: a token acts as the person who created it. */
-  readonly person: string;
+  /** Four-eyes compares people and never subjects: a token acts as the person who created it. */
+  readonly person: Person;
   readonly name?: string;
   readonly email?: string;
   readonly emailVerified?: boolean;
@@ -20,8 +22,15 @@ export interface Principal {
   readonly groups: readonly string[];
   /** By grants, on the CA of this call; `perform` sets them for the events of it. */
   readonly grantRoles?: readonly GrantRole[];
+  /** What it showed beside its name, where its roles depend on that; kept with what it asks for and is done later. */
+  readonly evidence?: Evidence;
   readonly mechanism: "basic" | "token" | "bearer" | "session" | "mtls" | "local" | "system";
 }
+
+/** What a provider or directory said of somebody, or the certificates a client showed: DER in base64, its own first. */
+export type Evidence =
+  | { readonly kind: "identity"; readonly identity: Identity }
+  | { readonly kind: "certificate"; readonly chain: readonly string[] };
 
 /** Where a capability is held: everywhere, or in these tenants and on these single CAs; both empty means nowhere. */
 export type Reach = "platform" | Scopes;
@@ -83,33 +92,11 @@ export function effectiveRoles(principal: Principal, tenant: TenantId | undefine
   return [...new Set<string>([...roles, ...inTenant, ...grantRoles])].join(",");
 }
 
-/**
- * The person behind a subject. A verified e-mail address goes with it, because two subjects with one address are one
- * person (HTTP contract §2.1); the text is kept with tokens and requests and compared by `samePerson` alone.
- */
-export function personOf(subject: string, verifiedEmail?: string): string {
-  return verifiedEmail === undefined ? subject : `${subject} <${verifiedEmail.toLowerCase()}>`;
-}
-
-/** True when both texts stand for one person: by subject or by verified address. */
-export function samePerson(one: string, other: string): boolean {
-  const [subject, email] = personParts(one);
-  const [otherSubject, otherEmail] = personParts(other);
-  return subject === otherSubject || (email !== undefined && email === otherEmail);
-}
-
-/**
- * True for subjects that mean something inside pkid; whoever vouches for outsiders may not hand them out, or a directory
- * entry could act as root or as somebody's token.
- */
-export const reservedSubject = (subject: string): boolean =>
-  /^(root|anonymous|(token|local|system|acme|est|scep|cmp):.*)$/is.test(subject);
-
 /** The actor pkid itself is when the clock calls, e.g. `system:crl`. */
 export function systemPrincipal(job: string): Principal {
   return {
     subject: `system:${job}`,
-    person: `system:${job}`,
+    person: ownPerson(`system:${job}`),
     isRoot: false,
     roles: ["admin"],
     tenantRoles: {},
@@ -120,10 +107,4 @@ export function systemPrincipal(job: string): Principal {
 
 function holdsPlatformWide(principal: Principal, capability: Capability): boolean {
   return principal.isRoot || principal.roles.some((role) => gives(role, capability, "platform"));
-}
-
-/** The subject, and the verified address where there is one; for finding in a store what `samePerson` then compares. */
-export function personParts(person: string): readonly [subject: string, email: string | undefined] {
-  const [, subject, email] = /^(.*) <([^<>\s]+)>$/s.exec(person) ?? [];
-  return subject === undefined ? [person, undefined] : [subject, email];
 }

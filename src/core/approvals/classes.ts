@@ -1,6 +1,6 @@
 /** WHAT TAKES TWO: the classes of operations that wait for another person's approval, and who counts as one. */
 
-import { samePerson } from "#core/access/principal.ts";
+import { canonicalAddress, type Person } from "#core/access/person.ts";
 
 /** The classes of the HTTP contract §3.6. */
 export const approvalClasses = [
@@ -45,10 +45,12 @@ export function thresholdOf(
  * True when the person may decide requests of the class: on its list of operators, where it has one. A name with an at
  * sign is a verified address and never a subject, for who chooses subjects must not choose addresses.
  */
-export function isOperator(settings: ApprovalSettings, of: ApprovalClass, person: string): boolean {
+export function isOperator(settings: ApprovalSettings, of: ApprovalClass, person: Person): boolean {
   const named = Object.hasOwn(settings.operators, of) ? settings.operators[of] : undefined;
   if (named === undefined || named.length === 0) return true;
-  return named.some((name) => samePerson(name.includes("@") ? ` <${name}>` : name, person));
+  return named.some((name) =>
+    name.includes("@") ? canonicalAddress(name) === person.address : name === person.subject,
+  );
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Judges the claims of a verified token (OpenID Connect Core §3.1.3.7, RFC 8725 §3.11), and reads who they speak of. */
 
 import type { Identity } from "#core/access/assignments.ts";
-import { reservedSubject } from "#core/access/principal.ts";
+import { isSubject, isVisible } from "#core/access/subject.ts";
 import type { Instant } from "#core/time.ts";
 import type { Jws } from "./jws.ts";
 
@@ -34,16 +34,23 @@ export interface IdentityClaims {
   readonly mapped: readonly string[];
 }
 
-/** The identity a token speaks of; undefined when its subject is none, or would mean something inside pkid. */
+/**
+ * The identity a verified token speaks of; undefined when `isSubject` refuses its subject. An address or a name to show
+ * with characters that do not show is left out.
+ */
 export function identityOf(claims: Claims, names: IdentityClaims): Identity | undefined {
   const subject = claims.sub;
-  if (!isName(subject) || reservedSubject(subject)) return undefined;
-  const email = isName(claims.email) && claims.email.includes("@") ? claims.email : undefined;
-  const login = [claims.preferred_username, email, subject].find(isName) ?? subject;
+  if (!isName(subject) || !isSubject(subject)) return undefined;
+  const email = isShown(claims.email) && claims.email.includes("@") ? claims.email : undefined;
+  const login = [claims.preferred_username, email, subject].find(isShown) ?? subject;
   const mapped = names.mapped.map((name) => [name, valuesAt(claims, name)] as const);
   return {
-    ...{ subject, loginName: login, groups: valuesAt(claims, names.groupsClaim) },
-    ...(isName(claims.name) ? { name: claims.name } : {}),
+    voucher: "oidc",
+    issuer: typeof claims.iss === "string" ? claims.iss : "",
+    subject,
+    loginName: login,
+    groups: valuesAt(claims, names.groupsClaim),
+    ...(isShown(claims.name) ? { name: claims.name } : {}),
     ...(email === undefined ? {} : { email }),
     // The JSON boolean alone: a text would be true whatever it says.
     emailVerified: email !== undefined && claims.email_verified === true,
@@ -87,6 +94,8 @@ const isName = (value: unknown): value is string =>
   value.length <= 255 &&
   value.isWellFormed() &&
   !/\p{Cc}/u.test(value);
+
+const isShown = (value: unknown): value is string => isName(value) && isVisible(value);
 
 const isTime = (value: unknown): value is number =>
   typeof value === "number" && Number.isFinite(value) && value >= 0;

@@ -2,10 +2,9 @@
 
 import { parentOf } from "#core/dns/names.ts";
 import type { CaaContent } from "#core/dns/records.ts";
-import { canonicalDnsName } from "#core/x509/addresses.ts";
-import { commonName } from "#core/x509/names.ts";
+import { canonicalDnsName, endsInNumber } from "#core/x509/addresses.ts";
 
-import { looksLikeHostName } from "./names.ts";
+import { hostIn } from "./host-names.ts";
 import type { Plan } from "./plan.ts";
 
 /** A name of a certificate, and the domain whose records decide about it. */
@@ -50,10 +49,10 @@ export type CaaLookup = (domain: string) => Promise<readonly CaaContent[] | "fai
 export function caaNames({ sans, subject }: Pick<Plan, "sans" | "subject">): readonly CaaName[] {
   const hosts = sans.filter(({ kind }) => kind === "dns").map(({ value }) => value);
   const mailboxes = sans.filter(({ kind }) => kind === "email").map(({ value }) => value);
-  const common = commonName(subject);
-  if (looksLikeHostName(common)) hosts.push(common);
   for (const { type, value } of subject.attributes) {
     if (type === "emailAddress") mailboxes.push(value);
+    const host = type === "CN" ? hostIn(value) : undefined;
+    if (host !== undefined && host.kind !== "ip") hosts.push(host.text);
   }
   const names = [...hosts.map(hostName), ...mailboxes.map(mailboxName)];
   return [...new Map(names.map((name) => [`${name.use} ${name.domain}`, name])).values()];
@@ -66,6 +65,8 @@ export async function judgeName(
   facts: CaaFacts | undefined,
   lookup: CaaLookup,
 ): Promise<CaaVerdict> {
+  // A number is an address to some; nobody has records for it, and silence would allow it.
+  if (endsInNumber(name.domain)) return refused("lookup_error", name.domain, []);
   // RFC 8659 §3: always the parent of the name itself, never of what an alias led to.
   for (
     let domain: string | undefined = name.domain;

@@ -11,7 +11,7 @@ import {
   preTbsCertificate,
 } from "#core/x509/alternative.ts";
 import { encodeTbsCertificate } from "#core/x509/certificate.ts";
-import { crlDistributionPoints } from "#core/x509/extensions.ts";
+import { crlDistributionPoints, isForServers } from "#core/x509/extensions.ts";
 
 import { crlStampFor, stamped } from "./crl-stamp.ts";
 import type { DrawnSerial } from "./drawn-serial.ts";
@@ -233,10 +233,12 @@ function keyCheck({ plan, profile, keyFacts, alternativeFacts }: Checked) {
 }
 
 function nameConstraints({ plan, issuer, profile }: Checked): GateOutcome {
+  const { subject, sans, kind, extKeyUsages } = plan;
+  const names = { subject, sans, forServers: kind === "leaf" && isForServers(extKeyUsages) };
   const violations: readonly NameViolation[] = [
     // RFC 5280 §6.1.4: a self-issued root is bound by nobody.
-    ...(plan.kind === "root" ? [] : pathViolations(plan, issuer.constraints)),
-    ...(profile === undefined ? [] : profileViolations(plan, profile.names)),
+    ...(plan.kind === "root" ? [] : pathViolations(names, issuer.constraints)),
+    ...(profile === undefined ? [] : profileViolations(names, profile.names)),
   ];
   if (violations.length === 0) return passed;
   const findings = violations.map(({ name, why }) => ({
@@ -252,7 +254,7 @@ function reportOf(findings: readonly Finding[]): GateOutcome {
   return { status: refuses ? "fail" : "warn", findings };
 }
 
-/** The code of the only gate that refused when it has one, else `gate_refused` with what every gate said. */
+/** The code of the only gate that refused when it has one, else `gate_refused` with every gate that refused. */
 function refusalFor(
   { objections }: Pick<Candidate, "objections">,
   reports: readonly GateReport[],
@@ -264,7 +266,7 @@ function refusalFor(
   const code: ProblemCode = objection?.code ?? "gate_refused";
   return new Problem(
     code,
-    objection?.code ? (objection.facts ?? {}) : { gates: reports.map(gateJson) },
+    objection?.code ? (objection.facts ?? {}) : { gates: failed.map(gateJson) },
   );
 }
 

@@ -123,7 +123,7 @@ function pathHolds(
   path: readonly ParsedCertificate[],
   now: Instant,
 ): boolean {
-  const names = { subject: certificate.subject, sans: [] };
+  const names = { subject: certificate.subject, sans: [], forServers: false };
   return path.every((above, depth) => {
     const usages = usagesOf(above);
     const limit = pathLengthOf(above);

@@ -7,6 +7,7 @@ import type { SignatureName } from "#core/x509/algorithms.ts";
 import { assembleSigned, parseCertificate } from "#core/x509/certificate.ts";
 import {
   extendedKeyUsages,
+  isForServers,
   parseAuthorityKeyIdentifier,
   parseBasicConstraints,
 } from "#core/x509/extensions.ts";
@@ -137,6 +138,8 @@ function applies({ scope }: LintRule, certificate: Linted): boolean {
       return !certificate.isCa && certificate.public;
     case "mail":
       return !certificate.isCa && (certificate.extKeyUsages ?? []).includes(mail);
+    case "server":
+      return !certificate.isCa && isForServers(certificate.extKeyUsages ?? []);
     default:
       return scope satisfies never;
   }

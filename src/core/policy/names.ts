@@ -2,6 +2,7 @@
 
 import { type Problem, refuse } from "#core/problems.ts";
 import type { attributeTypes } from "#core/x509/attribute-types.ts";
+import { endsInNumber } from "#core/x509/addresses.ts";
 import type { CertificationRequest } from "#core/x509/csr.ts";
 import type { GeneralName } from "#core/x509/general-names.ts";
 import { commonName, encodeName, type Name } from "#core/x509/names.ts";
@@ -23,15 +24,16 @@ export function namesOf(
     return { refusal: refuse("unsupported_name", { names: csr.unsupportedNames }) };
   }
   const sans = merged(csr.sans);
+  // It would escape every constraint on addresses, and be one to the software that connects.
+  const number = sans.find(({ kind, value }) => kind === "dns" && endsInNumber(value));
+  if (number !== undefined) {
+    return { refusal: refuse("bad_csr", { reason: `the DNS name ${number.value} is a number` }) };
+  }
   if (sans.length === 0 && commonName(csr.subject) === "") {
     return { refusal: refuse("bad_csr", { reason: "no_name" }) };
   }
   return { subject: encodeName(csr.subject.attributes), sans };
 }
-
-/** True for texts that are meant as host names: dotted, without blanks. */
-export const looksLikeHostName = (text: string): boolean =>
-  /^(\*\.)?[^\s.@:/]+(\.[^\s.@:/]+)+\.?$/.test(text) && !/^[\d.]+$/.test(text);
 
 /** The same name twice is one name; the first place counts. */
 function merged(names: readonly GeneralName[]): readonly GeneralName[] {

@@ -5,7 +5,12 @@ import { oids } from "#core/asn1/oids.ts";
 import { tags } from "#core/asn1/tags.ts";
 import { type Instant, timestamp } from "#core/time.ts";
 import { extensionOf, type ParsedCertificate } from "#core/x509/certificate.ts";
-import { parseBasicConstraints, parseKeyUsage } from "#core/x509/extensions.ts";
+import {
+  isForServers,
+  parseBasicConstraints,
+  parseExtendedKeyUsage,
+  parseKeyUsage,
+} from "#core/x509/extensions.ts";
 import { parseGeneralNames } from "#core/x509/general-names.ts";
 import { type NameConstraints, parseNameConstraints } from "#core/x509/name-constraints.ts";
 import { nameText } from "#core/x509/names.ts";
@@ -129,7 +134,9 @@ function nameConstraints({ path }: JudgedPath): Verdict {
     if (above.length > 0 && unsupported.length > 0) {
       return fails(certificate, "has names whose constraints cannot be decided");
     }
-    const [violation] = pathViolations({ subject: certificate.subject, sans: names }, above);
+    const forServers = at === 0 && isForServers(purposesOf(certificate));
+    const { subject } = certificate;
+    const [violation] = pathViolations({ subject, sans: names, forServers }, above);
     if (violation) return fails(certificate, `has the name ${violation.name}: ${violation.why}`);
   }
   return passed;
@@ -191,6 +198,11 @@ export function weaknessOf(spki: Uint8Array): string | undefined {
 function weakSignature({ path }: JudgedPath): Verdict {
   const weak = path.slice(0, -1).find(({ signatureName }) => signatureName === undefined);
   return weak ? fails(weak, `is signed with ${weak.signatureOid}`) : passed;
+}
+
+function purposesOf(certificate: ParsedCertificate): readonly string[] {
+  const found = extensionOf(certificate, oids.extKeyUsage);
+  return found === undefined ? [] : parseExtendedKeyUsage(found.value);
 }
 
 function constraintsOf(certificate: ParsedCertificate): readonly NameConstraints[] {

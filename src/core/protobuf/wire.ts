@@ -28,9 +28,12 @@ export function encodeMessage(schema: ProtoSchema, name: string, message: Messag
   return new Uint8Array(Buffer.concat(out));
 }
 
-/** The message of some octets. Unknown fields are skipped, as the format wants; throws `MessageFault` for the rest. */
+/**
+ * The message of some octets, in time proportional to their number. Unknown fields are skipped, as the format wants;
+ * throws `MessageFault` for the rest, and for more than `fieldsMax` fields, those of nested messages included.
+ */
 export function decodeMessage(schema: ProtoSchema, name: string, octets: Uint8Array): Message {
-  return readMessage(schema, name, octets, 0);
+  return readMessage({ schema, fieldsLeft: fieldsMax }, name, octets, 0);
 }
 
 /** One field whose value are these octets. */
@@ -70,25 +73,33 @@ function encodedTimestamp(text: string): Uint8Array {
   return encodeMessage(timestampSchema, "Timestamp", { seconds, nanos });
 }
 
-function readMessage(
-  schema: ProtoSchema,
-  name: string,
-  octets: Uint8Array,
-  depth: number,
-): Message {
+/** One message being read, with all that nest in it. */
+interface Reading {
+  readonly schema: ProtoSchema;
+  /** Fields that may still come: a field of two octets makes a value of many. */
+  fieldsLeft: number;
+}
+
+function readMessage(reading: Reading, name: string, octets: Uint8Array, depth: number): Message {
   if (depth > depthMax) throw new MessageFault("nests too deep");
+  const { schema } = reading;
   const fields = new Map(fieldsOf(schema, name).map((row) => [row[0], row]));
   const message: Record<string, MessageValue> = {};
+  // Lists grow in place: copying one for every element would take the square of the octets.
+  const lists = new Map<string, MessageValue[]>();
   const reader = new Reader(octets);
   while (!reader.done) {
+    if (reading.fieldsLeft-- <= 0) throw new MessageFault("has too many fields");
     const { number, wire, whole, chunk } = reader.field();
     const row = fields.get(number);
     if (row === undefined) continue;
     const [, member, kind, occurs] = row;
-    const value = readValue(schema, row, { wire, whole, chunk }, depth);
+    const value = readValue(reading, row, { wire, whole, chunk }, depth);
     if (occurs === "repeated") {
-      const before = message[member];
-      message[member] = [...(before === undefined ? [] : listOf(before)), value];
+      const list = lists.get(member) ?? [];
+      list.push(value);
+      lists.set(member, list);
+      message[member] = list;
     } else if (isMessage(schema, kind) && message[member] !== undefined) {
       // A message that comes twice is merged.
       message[member] = { ...messageOf(message[member]), ...messageOf(value) };
@@ -98,35 +109,37 @@ function readMessage(
 }
 
 function readValue(
-  schema: ProtoSchema,
+  reading: Reading,
   [, member, kind]: FieldRow,
   { wire, whole, chunk }: Omit<WireField, "number">,
   depth: number,
 ): MessageValue {
-  const names = schema.enums[kind];
+  const names = reading.schema.enums[kind];
   const isWhole = names !== undefined || kind === "bool" || kind === "int32" || kind === "int64";
   if (wire !== (isWhole ? 0 : lengthDelimited))
-    throw new MessageFault(`${member} has a wrong type`);
+    throw new MessageFault("has a wrong type", { member });
   if (names !== undefined) {
     const found = names[Number(BigInt.asUintN(32, whole))];
-    if (found === undefined) throw new MessageFault(`${member} has an unknown value`);
+    if (found === undefined) throw new MessageFault("has an unknown value", { member });
     return found;
   }
   if (kind === "bool") return whole !== 0n;
   if (kind === "int32") return Number(BigInt.asIntN(32, whole));
   if (kind === "int64") return safe(BigInt.asIntN(64, whole), member);
   if (kind === "string") return textOf(chunk, member);
-  if (kind === "timestamp") return timestampOf(chunk, member, depth);
-  return readMessage(schema, kind, chunk, depth + 1);
+  if (kind === "timestamp") return timestampOf(reading, chunk, member, depth);
+  return readMessage(reading, kind, chunk, depth + 1);
 }
 
-function timestampOf(chunk: Uint8Array, member: string, depth: number): string {
-  const { seconds = 0, nanos = 0 } = readMessage(timestampSchema, "Timestamp", chunk, depth + 1);
+function timestampOf(reading: Reading, chunk: Uint8Array, member: string, depth: number): string {
+  const inner: Reading = { schema: timestampSchema, fieldsLeft: reading.fieldsLeft };
+  const { seconds = 0, nanos = 0 } = readMessage(inner, "Timestamp", chunk, depth + 1);
+  reading.fieldsLeft = inner.fieldsLeft;
   const at = Number(seconds) * 1000 + Math.floor(Number(nanos) / 1_000_000);
   const proper = Number(nanos) >= 0 && Number(nanos) < 1_000_000_000;
   // Years 1 to 9999, as the type's own definition has it.
   if (!proper || at < -62_135_596_800_000 || at > 253_402_300_799_999) {
-    throw new MessageFault(`${member} is no timestamp`);
+    throw new MessageFault("is no timestamp", { member });
   }
   return timestamp(instant(at));
 }
@@ -135,13 +148,13 @@ function textOf(chunk: Uint8Array, member: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(chunk);
   } catch {
-    throw new MessageFault(`${member} is not UTF-8`);
+    throw new MessageFault("is not UTF-8", { member });
   }
 }
 
 function safe(value: bigint, member: string): number {
   const number = Number(value);
-  if (!Number.isSafeInteger(number)) throw new MessageFault(`${member} is too large`);
+  if (!Number.isSafeInteger(number)) throw new MessageFault("is too large", { member });
   return number;
 }
 
@@ -239,5 +252,7 @@ const fixedLengths: ReadonlyMap<number, bigint> = new Map([
   [1, 8n],
   [5, 4n],
 ]);
+/** More than any message of ours holds: the longest lists are names of one certificate. */
+const fieldsMax = 20_000;
 const fieldNumberMax = 536_870_911;
 const none = new Uint8Array();

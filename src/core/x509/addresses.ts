@@ -47,13 +47,23 @@ export function isALabel(label: string): boolean {
   }
 }
 
+/**
+ * True when the last label of a DNS name, a final dot aside, is a number, decimal or `0x…`: software takes `127.1` or
+ * `2130706433` for an IPv4 address, so it is no name of a host (RFC 1123 §2.1, and the URL parsers of browsers).
+ */
+export function endsInNumber(name: string): boolean {
+  const labels = name.split(".");
+  if (labels.at(-1) === "") labels.pop();
+  return /^(?:[0-9]+|0[xX][0-9a-fA-F]*)$/.test(labels.at(-1) ?? "");
+}
+
 function asciiLabel(label: string): string | undefined {
   // The URL parser applies UTS 46, but would also take ports, paths, escapes and tabs for what they are in a URL.
   if (!wordOrForeign.test(label)) return undefined;
   try {
     const { hostname } = new URL(`http://${label}`);
     // Only a result that is still one label is taken, never an address or a longer name.
-    return /^[a-z0-9_-]*[a-z_-][a-z0-9_-]*$/.test(hostname) ? hostname : undefined;
+    return /^[a-z0-9_-]+$/.test(hostname) && /[a-z_-]/.test(hostname) ? hostname : undefined;
   } catch {
     // Not convertible: the caller says what that means.
     return undefined;

@@ -53,6 +53,13 @@ export const extendedKeyUsages = {
   anyExtendedKeyUsage: "2.5.29.37.0",
 } as const;
 
+/** True when TLS servers may use a certificate of these purposes, words or dotted OIDs; none at all is every purpose. */
+export function isForServers(usages: readonly string[]): boolean {
+  const { serverAuth, anyExtendedKeyUsage } = extendedKeyUsages;
+  const serving = ["serverAuth", serverAuth, "anyExtendedKeyUsage", anyExtendedKeyUsage];
+  return usages.length === 0 || usages.some((usage) => serving.includes(usage));
+}
+
 export interface PolicyOptions {
   readonly oids: readonly string[];
   readonly cps?: string | undefined;

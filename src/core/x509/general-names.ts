@@ -64,9 +64,9 @@ export function readGeneralName(cursor: Cursor): GeneralName | string {
     case contextual(numbers.ip):
       return { kind: "ip", value: readAddress(cursor.content(contextual(numbers.ip))) };
     case contextual(numbers.email):
-      return { kind: "email", value: decodeAscii(cursor.content(contextual(numbers.email))) };
+      return { kind: "email", value: readVisible(cursor.content(contextual(numbers.email))) };
     case contextual(numbers.uri):
-      return { kind: "uri", value: decodeAscii(cursor.content(contextual(numbers.uri))) };
+      return { kind: "uri", value: readVisible(cursor.content(contextual(numbers.uri))) };
     default:
       return readOtherName(cursor);
   }
@@ -76,6 +76,13 @@ function readDnsName(octets: Uint8Array): string {
   const name = canonicalDnsName(decodeUtf8(octets));
   if (name === undefined) throw new DerError("a DNS name cannot be spelled in ASCII");
   return name;
+}
+
+/** IA5String carries control characters; no mailbox and no URI does, and software ends a name at NUL. */
+function readVisible(octets: Uint8Array): string {
+  const text = decodeAscii(octets);
+  if (/\p{Cc}/u.test(text)) throw new DerError("a name has control characters");
+  return text;
 }
 
 function readAddress(octets: Uint8Array): string {

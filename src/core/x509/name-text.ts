@@ -130,9 +130,12 @@ function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | u
 const utf8 = new TextEncoder();
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** A type, an equals sign, and a value up to a separator or the end; within it separators and their like are escaped. */
+/**
+ * A type, an equals sign, and a value up to a separator or the end; within it separators and their like are escaped. The
+ * value does not begin with a space, so that there is one way to part the spaces before it from it.
+ */
 const attributePattern =
-  /\s*([A-Za-z][A-Za-z0-9-]*|\d[\d.]*) *= *((?:\\[ "#+,;<=>\\]|\\[0-9A-Fa-f]{2}|[^"+,;<>\\\0])*)(?=[,+]|$)/y;
+  /\s*([A-Za-z][A-Za-z0-9-]*|\d[\d.]*) *= *(?! )((?:\\[ "#+,;<=>\\]|\\[0-9A-Fa-f]{2}|[^"+,;<>\\\0])*)(?=[,+]|$)/y;
 /** One escape, or one character. */
 const piecePattern = /\\[0-9A-Fa-f]{2}|\\.|[^\\]/gsu;
 

@@ -57,16 +57,23 @@ export function nameText(name: Name): string {
   while (!names.finished) {
     const rdn = names.enter(tags.set);
     const members: string[] = [];
-    while (!rdn.finished) members.unshift(attributeText(rdn.enter(tags.sequence)));
-    rdns.unshift(members.join("+"));
+    while (!rdn.finished) members.push(attributeText(rdn.enter(tags.sequence)));
+    rdns.push(members.reverse().join("+"));
   }
-  return rdns.join(",");
+  return rdns.reverse().join(",");
 }
 
 /** The last commonName, or empty text. */
 export function commonName(name: Name): string {
   return name.attributes.findLast((attribute) => attribute.type === "CN")?.value ?? "";
 }
+
+/**
+ * True for a text with control characters: NUL, where software ends a name; those terminals and pages obey; separators of
+ * lines, and those that turn the direction of text around.
+ */
+export const hasControls = (text: string): boolean =>
+  /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u.test(text);
 
 function encodeValue(string: "utf8" | "printable" | "ia5" | undefined, value: string): Uint8Array {
   if (string === "printable" && printable.test(value)) return printableString(value);

@@ -37,7 +37,7 @@ export function parseDistributionPoints(value: Uint8Array): readonly string[] {
       const point = points.enter(tags.sequence);
       const name = point.enterOptional(contextualConstructed(0));
       const full = name?.enterOptional(contextualConstructed(0));
-      if (full !== undefined) urls.push(...uris(full));
+      if (full !== undefined) for (const url of uris(full)) urls.push(url);
       // Names relative to an issuer, reasons and indirect issuers name no place.
       while (name !== undefined && !name.finished) name.element();
       while (!point.finished) point.element();
@@ -56,7 +56,7 @@ export function parseAccess(
     do {
       const description = descriptions.enter(tags.sequence);
       const method = description.oid();
-      found.push(...uris(description).map((url) => ({ method, url })));
+      for (const url of uris(description)) found.push({ method, url });
     } while (!descriptions.finished);
     return found;
   });

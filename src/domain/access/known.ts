@@ -1,6 +1,7 @@
 /** What the instance knows of a subject that is not asking itself. */
 
 import { type Assignments, rolesOf } from "#core/access/assignments.ts";
+import { ownPerson } from "#core/access/person.ts";
 import type { Principal } from "#core/access/principal.ts";
 import type { ApiTokens } from "./tokens.ts";
 
@@ -14,7 +15,13 @@ export function knownPrincipals(
 ): (subject: string) => Promise<Principal> {
   return async (subject) => {
     const nobody: Principal = {
-      ...{ subject, person: subject, isRoot: subject === "root", roles: [], tenantRoles: {} },
+      ...{
+        subject,
+        person: ownPerson(subject),
+        isRoot: subject === "root",
+        roles: [],
+        tenantRoles: {},
+      },
       ...{ groups: [], mechanism: "bearer" },
     };
     if (subject === "root") return nobody;

@@ -8,7 +8,8 @@ import {
   roleless,
   rolesOf,
 } from "#core/access/assignments.ts";
-import { effectiveRoles, personOf, type Principal } from "#core/access/principal.ts";
+import { canonicalAddress, type Person } from "#core/access/person.ts";
+import { effectiveRoles, type Principal } from "#core/access/principal.ts";
 import type { Role } from "#core/access/roles.ts";
 import { refuse } from "#core/problems.ts";
 import type { Clock } from "#domain/ports.ts";
@@ -70,7 +71,7 @@ export class Logins {
   /** Root's password in exchange for a session; refuses `invalid_credentials`, whatever is wrong. */
   async password(name: string, password: string, visitor: Visitor): Promise<Opened> {
     const { root } = this.#deps;
-    if (!(await root.verify(name, password))) {
+    if (!(await root.verify(name, password, visitor))) {
       const failure = { method: "password", reason: "invalid_credentials" } as const;
       await this.failed({ ...failure, loginName: name, ...whenceOf(visitor) }, "denied");
       throw refuse("invalid_credentials");
@@ -112,11 +113,14 @@ export class Logins {
   ): Promise<Principal> {
     const { subject, name, email, emailVerified, groups } = identity;
     return {
-      ...{ subject, person: personOf(subject, emailVerified ? email : undefined), isRoot: false },
+      subject,
+      person: personOf(identity),
+      isRoot: false,
       ...(name === undefined ? {} : { name }),
       ...(email === undefined ? {} : { email, emailVerified }),
       ...(await this.#roles(identity, this.#mappings(method))),
       ...{ groups, mechanism },
+      evidence: { kind: "identity", identity },
     };
   }
 
@@ -207,5 +211,12 @@ export class Logins {
     return rolesOf(identity, this.#deps.assignments(), mappings);
   }
 }
+
+const personOf = ({ subject, voucher, issuer, email, emailVerified }: Identity): Person => ({
+  subject,
+  voucher,
+  issuer,
+  address: emailVerified && email !== undefined ? canonicalAddress(email) : "",
+});
 
 const whenceOf = ({ ip, requestId }: Whence): Whence => ({ ip, requestId });

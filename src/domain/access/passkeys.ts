@@ -1,5 +1,6 @@
 /** Passkeys of people: registered to a session, asked to confirm what weighs more, removed. */
 
+import type { Account } from "#core/access/person.ts";
 import { sha256 } from "#core/crypto.ts";
 import { refuse } from "#core/problems.ts";
 import { addSeconds, type Instant } from "#core/time.ts";
@@ -59,32 +60,37 @@ export class Passkeys {
    */
   async beginRegistration(origin: Origin): Promise<RegistrationBegun> {
     const session = sessionOf(origin);
-    const { subject } = session.principal;
-    const known = await this.#deps.store.read.access.passkeysOf(subject);
+    const owner = accountOf(session);
+    const known = await this.#deps.store.read.access.passkeysOf(owner);
     this.#admit(origin, session, known);
     const challenge = this.#challenges.give(session.digest, "register");
-    const userId = base64url(sha256(new TextEncoder().encode(subject)));
+    const userId = base64url(sha256(new TextEncoder().encode(handleOf(owner))));
     return { challenge, userId, session, known };
   }
 
   /** Ends it; refuses as above, and `webauthn_failed` for what does not answer the challenge. Gives the passkey's id. */
   async finishRegistration(origin: Origin, wish: NewPasskey): Promise<string> {
     const session = sessionOf(origin);
-    const { subject } = session.principal;
+    const owner = accountOf(session);
     const { store, clock, checks } = this.#deps;
-    this.#admit(origin, session, await store.read.access.passkeysOf(subject));
+    this.#admit(origin, session, await store.read.access.passkeysOf(owner));
     const challenge = this.#challenges.take(session.digest, "register");
     if (challenge === undefined) throw refuse("webauthn_failed", { reason: "challenge" });
     const verdict = await checks.attested(wish, challenge);
     if (!verdict.accepted) throw refuse("webauthn_failed", { reason: verdict.reason });
     const now = clock.now();
     const passkey: PasskeyRecord = {
-      ...{ id: wish.id, subject, name: wish.name, publicKey: verdict.publicKey },
-      ...{ signCount: verdict.signCount, createdAt: now, lastUsedAt: undefined },
+      id: wish.id,
+      owner,
+      name: wish.name,
+      publicKey: verdict.publicKey,
+      signCount: verdict.signCount,
+      createdAt: now,
+      lastUsedAt: undefined,
     };
     await store.atomically(async (tx) => {
       // Checked again: two sessions may have begun a first passkey, and only one of them gets it.
-      this.#admit(origin, session, await tx.access.passkeysOf(subject));
+      this.#admit(origin, session, await tx.access.passkeysOf(owner));
       const isNew = await tx.access.insertPasskey(passkey);
       if (!isNew) throw refuse("webauthn_failed", { reason: "known_credential" });
       await tx.audit.appendEvent(passkeyEvent("webauthn.register", origin, passkey), now);
@@ -94,26 +100,29 @@ export class Passkeys {
 
   /** Begins a confirmation; refuses `no_credential` to who has no passkey. */
   async beginStepUp(origin: Origin): Promise<StepUpBegun> {
-    const { digest, principal } = sessionOf(origin);
-    const allowed = await this.#deps.store.read.access.passkeysOf(principal.subject);
+    const session = sessionOf(origin);
+    const allowed = await this.#deps.store.read.access.passkeysOf(accountOf(session));
     if (allowed.length === 0) throw refuse("no_credential");
-    return { challenge: this.#challenges.give(digest, "step_up"), allowed };
+    return { challenge: this.#challenges.give(session.digest, "step_up"), allowed };
   }
 
   /** Ends it: the session has confirmed until then. Refuses `step_up_failed`, which is an event. */
   async finishStepUp(origin: Origin, assertion: Assertion): Promise<Instant> {
-    const { digest, principal } = sessionOf(origin);
+    const session = sessionOf(origin);
+    const { digest, principal } = session;
     const { store, clock, sessions, stepUpSeconds } = this.#deps;
     const accepted = await this.#accepted(origin, assertion);
     const now = clock.now();
     const outcome = await store.atomically(async (tx) => {
-      const { subject } = principal;
-      const used = await tx.access.usePasskey({ ...accepted, subject, at: now });
+      const owner = accountOf(session);
+      const used = await tx.access.usePasskey({ ...accepted, owner, at: now });
       if (used === "used") {
         await tx.audit.appendEvent(
           {
             ...{ action: "auth.step_up", result: "success", ...authorOf(origin, undefined) },
-            ...{ target: digest, targetName: subject, detail: { credential: accepted.id } },
+            target: digest,
+            targetName: principal.subject,
+            detail: { credential: accepted.id },
           },
           now,
         );
@@ -131,16 +140,15 @@ export class Passkeys {
 
   /** The caller's own, oldest first. */
   async list(origin: Origin): Promise<readonly PasskeyRecord[]> {
-    const { principal } = sessionOf(origin);
-    return this.#deps.store.read.access.passkeysOf(principal.subject);
+    return this.#deps.store.read.access.passkeysOf(accountOf(sessionOf(origin)));
   }
 
   /** Removes one of the caller's own; refuses `not_found`, also for one of somebody else. */
   async remove(origin: Origin, id: string): Promise<void> {
-    const { subject } = sessionOf(origin).principal;
+    const owner = accountOf(sessionOf(origin));
     const now = this.#deps.clock.now();
     await this.#deps.store.atomically(async (tx) => {
-      const gone = await tx.access.removePasskey(id, subject);
+      const gone = await tx.access.removePasskey(id, owner);
       if (gone === undefined) throw refuse("not_found");
       await tx.audit.appendEvent(passkeyEvent("webauthn.remove", origin, gone), now);
     });
@@ -148,12 +156,12 @@ export class Passkeys {
 
   /** Everything but the counter, which is compared where it is stored. */
   async #accepted(origin: Origin, assertion: Assertion) {
-    const { digest, principal } = sessionOf(origin);
+    const session = sessionOf(origin);
     const { store, checks } = this.#deps;
     // Taken before anything is looked at: whatever comes of it, it was its one use.
-    const challenge = this.#challenges.take(digest, "step_up");
+    const challenge = this.#challenges.take(session.digest, "step_up");
     if (challenge === undefined) return this.#failed(origin, assertion.id, "challenge");
-    const own = await store.read.access.passkeysOf(principal.subject);
+    const own = await store.read.access.passkeysOf(accountOf(session));
     const passkey = own.find(({ id }) => id === assertion.id);
     if (passkey === undefined) return this.#failed(origin, assertion.id, "unknown_credential");
     const verdict = await checks.asserted(assertion, challenge, passkey.publicKey);
@@ -184,14 +192,24 @@ function sessionOf({ session }: Origin): Session {
   return session;
 }
 
+/** The account a session is of: sessions are of people, never of tokens. */
+function accountOf({ principal }: Session): Account {
+  const { subject, voucher, issuer } = principal.person;
+  return { subject, voucher, issuer };
+}
+
+/** What a user handle is made of: every part in quotation marks, so that no two accounts have one text. */
+const handleOf = ({ voucher, issuer, subject }: Account): string =>
+  JSON.stringify([voucher, issuer, subject]);
+
 function passkeyEvent(
   action: "webauthn.register" | "webauthn.remove",
   origin: Origin,
-  { id, name, subject }: PasskeyRecord,
+  { id, name, owner }: PasskeyRecord,
 ) {
   return {
     ...{ action, result: "success" as const, ...authorOf(origin, undefined) },
-    ...{ target: id, targetName: name, detail: { subject } },
+    ...{ target: id, targetName: name, detail: { subject: owner.subject } },
   };
 }
 

@@ -1,6 +1,7 @@
 /** Sessions of people: opened at login, known by a digest, ended by logout, by an admin, or by the clock. */
 
 import type { Identity } from "#core/access/assignments.ts";
+import { isSamePerson, type Person } from "#core/access/person.ts";
 import type { Principal } from "#core/access/principal.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import { addSeconds, type Instant } from "#core/time.ts";
@@ -59,7 +60,7 @@ export class Sessions {
   open(login: NewSession): { readonly id: string; readonly session: Session } {
     const { clock, random, ttlSeconds } = this.#deps;
     this.sweep();
-    this.#makeRoom(login.principal.subject);
+    this.#makeRoom(login.principal.person);
     const now = clock.now();
     const id = base64url(random.bytes(32));
     const key = keyOf(id);
@@ -166,8 +167,10 @@ export class Sessions {
   }
 
   /** Whoever logs in without end displaces his own oldest session first, and nobody else's before all are taken. */
-  #makeRoom(subject: string): void {
-    const own = [...this.#live].filter(([, { principal }]) => principal.subject === subject);
+  #makeRoom(person: Person): void {
+    const own = [...this.#live].filter(([, { principal }]) =>
+      isSamePerson(principal.person, person),
+    );
     const [oldestOwn] = own;
     if (oldestOwn !== undefined && own.length >= sessionsOfOneMax) this.#live.delete(oldestOwn[0]);
     const [oldest] = this.#live.keys();

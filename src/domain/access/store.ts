@@ -1,5 +1,6 @@
 /** How API tokens, passkeys, and grants on single CAs, are remembered. */
 
+import type { Account, Person } from "#core/access/person.ts";
 import type { Reach } from "#core/access/principal.ts";
 import type { GrantRole, Role } from "#core/access/roles.ts";
 import type { CaId, TenantId } from "#core/ids.ts";
@@ -20,7 +21,7 @@ export interface ApiTokenRecord {
   readonly createdBy: string;
   readonly createdByName: string;
   /** The person behind the token, fixed when minted. */
-  readonly person: string;
+  readonly person: Person;
   readonly createdAt: Instant;
   readonly expiresAt: Instant | undefined;
   readonly lastUsedAt: Instant | undefined;
@@ -54,8 +55,8 @@ export type GrantIdentity = Pick<GrantRecord, "ca" | "type" | "id" | "role" | "s
 export interface PasskeyRecord {
   /** The credential id its authenticator chose, in unpadded base64url. */
   readonly id: string;
-  /** Whose it is: the subject of the sessions it confirms. */
-  readonly subject: string;
+  /** Whose it is: the account whose sessions it confirms. */
+  readonly owner: Account;
   readonly name: string;
   /** A COSE_Key (RFC 9052 §7) as the authenticator wrote it. */
   readonly publicKey: Uint8Array;
@@ -66,13 +67,13 @@ export interface PasskeyRecord {
 }
 
 /** One use of a passkey. */
-export interface PasskeyUse extends Pick<PasskeyRecord, "id" | "subject" | "signCount"> {
+export interface PasskeyUse extends Pick<PasskeyRecord, "id" | "owner" | "signCount"> {
   readonly at: Instant;
 }
 
 export interface AccessReads {
   /** The passkeys of a person, oldest first. */
-  passkeysOf(subject: string): Promise<readonly PasskeyRecord[]>;
+  passkeysOf(owner: Account): Promise<readonly PasskeyRecord[]>;
   tokenByHash(hash: string): Promise<ApiTokenRecord | undefined>;
   tokenById(id: string): Promise<ApiTokenRecord | undefined>;
   /** Newest first. */
@@ -89,7 +90,7 @@ export interface AccessReads {
 }
 
 export interface AccessWrites {
-  passkeysOf(subject: string): Promise<readonly PasskeyRecord[]>;
+  passkeysOf(owner: Account): Promise<readonly PasskeyRecord[]>;
   /** Gives false when a passkey of this id is known already, whoever has it. */
   insertPasskey(passkey: PasskeyRecord): Promise<boolean>;
   /**
@@ -98,7 +99,7 @@ export interface AccessWrites {
    */
   usePasskey(use: PasskeyUse): Promise<"used" | "counter" | "gone">;
   /** Gives the passkey that is gone; undefined when this person had none of this id. */
-  removePasskey(id: string, subject: string): Promise<PasskeyRecord | undefined>;
+  removePasskey(id: string, owner: Account): Promise<PasskeyRecord | undefined>;
   insertToken(token: ApiTokenRecord): Promise<void>;
   /** Gives false when it was revoked before. */
   revokeToken(id: string, at: Instant, by: string): Promise<boolean>;

@@ -1,6 +1,7 @@
 /** What people do with requests for approval: approve, reject, withdraw, retry; and what time does to them. */
 
-import { effectiveRoles, samePerson } from "#core/access/principal.ts";
+import { isSamePerson, mayBeSamePerson } from "#core/access/person.ts";
+import { effectiveRoles } from "#core/access/principal.ts";
 import { type ApprovalSettings, isOperator } from "#core/approvals/classes.ts";
 import { type Problem, refuse } from "#core/problems.ts";
 import type { Origin } from "#domain/access/call.ts";
@@ -157,13 +158,15 @@ function refusalOf(
   found: ApprovalRecord,
   { person, decision }: Decision,
 ): Problem | undefined {
-  const own = samePerson(found.maker.person, person);
-  if (own && decision === "approve") return refuse("self_approval");
+  const own = isSamePerson(found.maker.person, person);
+  if (decision === "approve" && mayBeSamePerson(found.maker.person, person)) {
+    return refuse("self_approval");
+  }
   if (!own && !isOperator(settings, found.operationClass, person)) {
     return refuse("forbidden", { capability: "approval:approve" });
   }
   if (found.status === "expired") return expired(found);
-  if (found.decisions.some((earlier) => samePerson(earlier.person, person))) {
+  if (found.decisions.some((earlier) => mayBeSamePerson(earlier.person, person))) {
     return refuse("already_decided");
   }
   if (found.status === "pending") return undefined;
@@ -200,6 +203,6 @@ async function settle(
 }
 
 const isMaker = ({ principal }: Origin, { maker }: ApprovalRecord): boolean =>
-  samePerson(maker.person, principal.person);
+  isSamePerson(maker.person, principal.person);
 
 const sweptAtOnce = 500;

@@ -1,6 +1,7 @@
 /** Step 8 of the order of gates: an operation that takes two waits, and a repeated call gets what came of it (HTTP contract §7.2). */
 
-import { effectiveRoles, samePerson } from "#core/access/principal.ts";
+import { isSamePerson } from "#core/access/person.ts";
+import { effectiveRoles } from "#core/access/principal.ts";
 import { type ApprovalClass, type ApprovalSettings, thresholdOf } from "#core/approvals/classes.ts";
 import { fingerprintOf, type JsonObject, type StoredInput } from "#core/approvals/input.ts";
 import type { Action } from "#core/audit/actions.ts";
@@ -89,7 +90,8 @@ export class FourEyes {
   async #named(origin: Origin, fingerprint: string, id: string): Promise<ApprovalRecord> {
     const found = await this.#deps.store.read.approvals.byId(id);
     const same =
-      found?.fingerprint === fingerprint && samePerson(found.maker.person, origin.principal.person);
+      found?.fingerprint === fingerprint &&
+      isSamePerson(found.maker.person, origin.principal.person);
     if (found === undefined || !same) throw refuse("not_found");
     return found;
   }
@@ -223,7 +225,7 @@ async function openRequest(
   now: Instant,
 ): Promise<ApprovalRecord | undefined> {
   for (const found of await tx.approvals.open(fingerprint)) {
-    if (!samePerson(found.maker.person, principal.person)) continue;
+    if (!isSamePerson(found.maker.person, principal.person)) continue;
     const current = await expireIfDue(tx, found, now);
     if (isOpen(current)) return current;
   }

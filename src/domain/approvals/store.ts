@@ -1,5 +1,6 @@
 /** How requests for approval, what people decided on them, and what came of them are remembered. */
 
+import type { Person } from "#core/access/person.ts";
 import type { Principal, Reach } from "#core/access/principal.ts";
 import type { ApprovalClass, ApprovalStatus } from "#core/approvals/classes.ts";
 import type { JsonObject, StoredInput } from "#core/approvals/input.ts";
@@ -13,8 +14,8 @@ export interface Decision {
   /** The subject. */
   readonly approver: string;
   readonly approverName: string;
-  /** The person behind it, compared by `samePerson`. */
-  readonly person: string;
+  /** The person behind it. */
+  readonly person: Person;
   readonly decision: "approve" | "reject";
   readonly comment: string;
   readonly createdAt: Instant;
@@ -89,7 +90,8 @@ export type ListedApproval = Omit<ApprovalRecord, "input">;
 /** Lists hold what lies in reach, and what the person made. */
 export interface ApprovalFilter {
   readonly reach: Reach;
-  readonly person: string;
+  /** Whose own requests are shown, wherever they are. */
+  readonly person: Person;
   readonly status?: ApprovalStatus | undefined;
   readonly operationClass?: ApprovalClass | undefined;
   readonly tenant?: TenantId | undefined;

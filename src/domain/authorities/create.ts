@@ -69,6 +69,8 @@ export interface AuthoritiesDeps {
   /** `key_provider` of CA keys. */
   readonly provider: ProviderName;
   readonly urlBase: string | undefined;
+  /** Told every CA that has become active, once that is stored; makes what goes with it and does not throw. */
+  readonly activated: (ca: CaRecord["id"]) => Promise<void>;
   readonly settings: Pick<IssuanceSettings, "backdateSeconds" | "skiMethod">;
 }
 
@@ -261,6 +263,7 @@ export class Authorities {
       throw error;
     }
     if (record === undefined) throw new Error("the ceremony ended without the record of its CA");
+    await this.#deps.activated(id);
     return record;
   }
 
@@ -319,7 +322,7 @@ export function pathLengthBelow(parent: Issuer, wanted: number | undefined): num
 function refuseForbiddenNames(parent: Issuer, wish: CaWish, subject: Name): void {
   const claimed = wish.nameConstraints;
   const forbidden =
-    pathViolations({ subject, sans: [] }, parent.constraints).length > 0 ||
+    pathViolations({ subject, sans: [], forServers: false }, parent.constraints).length > 0 ||
     (claimed !== undefined && unpermittedSubtrees(claimed, parent.constraints).length > 0);
   if (forbidden) throw refuse("ca_constraint", { reason: "name_constraints" });
 }

@@ -18,7 +18,7 @@ interface Deps {
 
 /**
  * Removes the CA; its certificates, CRLs, ledger entries and events stay. With `destroyKey` its keys are destroyed after
- * that, for good. Refuses `ca_in_use` for one that has signed more than its own certificate, unless it is past notAfter
+ * that, for good. Refuses `ca_in_use` for one that has signed more than its own certificate and that of its responder, unless it is past notAfter
  * without unexpired certificate and without child; and for members of a rollover.
  */
 export async function deleteCa(

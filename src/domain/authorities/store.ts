@@ -95,7 +95,7 @@ export interface CaWrites {
   supersede(id: CaId, by: CaId, retireAfter: Instant | undefined): Promise<boolean>;
   /**
    * Removes the row and grants on it; its certificates, CRLs and ledger entries stay. With `own` only a CA whose key has taken no other
-   * serial than that; false when it has.
+   * serial than that and those of its responders; false when it has.
    */
   remove(id: CaId, own?: { readonly serial: Serial | undefined }): Promise<boolean>;
   /** Remembers a cross certificate whose row the same unit stores. */

@@ -1,9 +1,9 @@
 /** Certificates of OCSP responders, through the same ceremony as every other (RFC 6960 §4.2.2.2). */
 
 import type { Plan } from "#core/policy/plan.ts";
+import { responderSubject } from "#core/policy/responder-subject.ts";
 import type { Instant } from "#core/time.ts";
 import type { Extension } from "#core/x509/extensions.ts";
-import type { Name } from "#core/x509/names.ts";
 import { parsePublicKey } from "#core/x509/public-keys.ts";
 import type { CaSigners } from "#domain/authorities/signers.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
@@ -15,7 +15,6 @@ import type { CertificateRecord } from "./store.ts";
 /** What the responder wants certified; `also` runs in the unit that stores the certificate. */
 export interface ResponderWish {
   readonly ca: CaRecord;
-  readonly subject: Name;
   readonly spki: Uint8Array;
   readonly notBefore: Instant;
   readonly notAfter: Instant;
@@ -34,7 +33,8 @@ export async function certifyResponder(
   const now = deps.clock.now();
   const signer = await deps.signers.unexpired(wish.ca, now);
   const plan: Plan = {
-    ...{ kind: "responder", profile: "", subject: wish.subject, sans: [], clamped: undefined },
+    ...{ kind: "responder", profile: "", sans: [], clamped: undefined },
+    subject: responderSubject(signer.issuer),
     ...{ publicKey: parsePublicKey(wish.spki), notBefore: wish.notBefore, notAfter: wish.notAfter },
     ...{ keyUsages: ["digitalSignature"], extKeyUsages: ["OCSPSigning"], mustStaple: false },
     extensions: wish.extensions,

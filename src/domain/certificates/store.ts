@@ -105,7 +105,7 @@ export interface CertificateReads {
    * latest notAfter among them; certificates being signed just now count too.
    */
   outstanding(ca: CaId, now: Instant): Promise<Outstanding>;
-  /** True when the CA key has been used for anything but the certificate of this serial. */
+  /** True when the CA key has been used for anything but the certificate of this serial and those of its responders. */
   signedBeyond(ca: CaId, own: Serial | undefined): Promise<boolean>;
   /** True when the profile name occurs in the inventory within reach. */
   profileSeen(profile: string, reach: Reach): Promise<boolean>;

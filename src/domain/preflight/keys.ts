@@ -8,6 +8,7 @@ import {
   skipped,
   warned,
 } from "#core/preflight/finding.ts";
+import { systemPrincipal } from "#core/access/principal.ts";
 import { equalInConstantTime } from "#core/crypto.ts";
 import { Problem } from "#core/problems.ts";
 import { secondsPerDay } from "#core/time.ts";
@@ -97,7 +98,12 @@ export async function respondersFit(deps: SelfTestDeps, delegated: boolean): Pro
     const responder = await store.read.revocations.responder(ca.id);
     const of = `The responder of ${ca.label}`;
     if (responder === undefined) {
-      findings.push(warned(`${of} is not made yet; the first question makes it.`));
+      const reasons = await failureOf(store, ca);
+      findings.push(
+        reasons === undefined
+          ? warned(`${of} is not made yet; a running server makes it.`)
+          : failed(`${of} could not be made (${reasons}); its OCSP says tryLater.`),
+      );
       continue;
     }
     const { keyProvider: provider, keyLabel: label, keyId: id, notBefore, notAfter } = responder;
@@ -115,6 +121,17 @@ export async function respondersFit(deps: SelfTestDeps, delegated: boolean): Pro
     }
   }
   return gathered(findings, "Every responder has its key and a valid certificate.");
+}
+
+/** Why the responder could not be made when that was tried last, as its event says; undefined when it never failed. */
+async function failureOf(
+  { read }: Pick<Store, "read">,
+  { id }: CaRecord,
+): Promise<string | undefined> {
+  const actor = systemPrincipal("ocsp").subject;
+  const filter = { reach: "platform", caId: id, action: "cert.issue", actor } as const;
+  const [newest] = (await read.audit.events(filter, 1)).items;
+  return newest && (/ reasons=(\S+)$/.exec(newest.detail)?.[1] ?? newest.result);
 }
 
 /** Every version that may still open something, by a value wrapped and unwrapped with it. */

@@ -6,7 +6,7 @@ import type { CaId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 import { extensionOf, parseCertificate } from "#core/x509/certificate.ts";
 import { parseSubjectKeyIdentifier, subjectKeyId } from "#core/x509/extensions.ts";
-import { commonName, type Name } from "#core/x509/names.ts";
+import type { Name } from "#core/x509/names.ts";
 import type { CertId } from "#core/x509/ocsp.ts";
 import { subjectPublicKeyBits } from "#core/x509/public-keys.ts";
 import type { CaReads, CaRecord } from "#domain/authorities/store.ts";
@@ -16,7 +16,6 @@ import type { Store } from "#domain/store.ts";
 export interface Issuer {
   readonly ca: CaRecord;
   readonly subject: Name;
-  readonly commonName: string;
   /** The SubjectKeyIdentifier, which authorityKeyIdentifier repeats byte for byte (EXT-2). */
   readonly keyId: Uint8Array;
 }
@@ -29,24 +28,25 @@ export function issuerOf(ca: CaRecord): Issuer {
   const keyId = extension
     ? parseSubjectKeyIdentifier(extension.value)
     : subjectKeyId(ca.spki, "sha1"); // RFC 5280 §4.2.1.2 method 1, for imported CAs without one.
-  return { ca, subject: certificate.subject, commonName: commonName(certificate.subject), keyId };
+  return { ca, subject: certificate.subject, keyId };
 }
 
 /**
  * The keys a certID can name under one CA id: every member of its lineage with each hash pkid knows. A CA that is deleted,
- * by whatever process, is forgotten as soon as its event is heard.
+ * or whose certificate is replaced, by whatever process, is forgotten as soon as its event is heard.
  */
 export class IssuerIndex {
   readonly #cas: Pick<CaReads, "byId" | "lineage">;
   readonly #lineages = new Map<CaId, Lineage>();
-  #deletions = 0;
+  #forgotten = 0;
 
   constructor({ read, onEvents }: IssuerSource) {
     this.#cas = read.cas;
     onEvents((events) => {
       for (const { action, result, caId } of events) {
+        const other = action === "ca.delete" || action === "ca.import_cert";
         // Only a write of a CA's own puts its id into such an event.
-        if (action === "ca.delete" && result === "success") this.#forget(caId as CaId);
+        if (other && result === "success") this.#forget(caId as CaId);
       }
     });
   }
@@ -62,10 +62,10 @@ export class IssuerIndex {
     const ca = await this.#cas.byId(id);
     if (ca === undefined) return undefined;
     const lineage = known ?? new Lineage(ca.lineage);
-    const deletions = this.#deletions;
+    const forgotten = this.#forgotten;
     await lineage.load(this.#cas);
-    // What was read while a CA was being deleted may still have it.
-    if (deletions === this.#deletions) this.#lineages.set(id, lineage);
+    // What was read while a CA was being changed may still have it as it was.
+    if (forgotten === this.#forgotten) this.#lineages.set(id, lineage);
     return lineage;
   }
 
@@ -80,7 +80,7 @@ export class IssuerIndex {
   }
 
   #forget(id: CaId): void {
-    this.#deletions++;
+    this.#forgotten++;
     for (const [asked, lineage] of this.#lineages) {
       if (asked === id || lineage.member(id) !== undefined) this.#lineages.delete(asked);
     }

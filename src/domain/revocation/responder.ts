@@ -1,9 +1,10 @@
-/** Delegated OCSP responders: one key and certificate per CA key, made at first use, renewed at half of their life. */
+/** Delegated OCSP responders: one key and certificate per CA key, made when the CA becomes active, renewed at half of their life. */
 
 import type { CaId, Serial } from "#core/ids.ts";
+import { placeValidity } from "#core/policy/validity.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { Recent } from "#core/recent.ts";
-import { addSeconds, type Instant, instant, wholeSecond } from "#core/time.ts";
+import { addSeconds, type Instant, instant } from "#core/time.ts";
 import {
   defaultSignature,
   isPostQuantum,
@@ -20,7 +21,6 @@ import {
   subjectKeyId,
   subjectKeyIdentifier,
 } from "#core/x509/extensions.ts";
-import { encodeName } from "#core/x509/names.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { announceKey } from "#domain/audit/sign-ledger.ts";
 import type { ResponderWish } from "#domain/certificates/responder.ts";
@@ -28,6 +28,7 @@ import type { HeldKey, KeyRef, Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { type Issuer, issuerOf } from "./issuers.ts";
+import { ResponderFailures } from "./responder-failures.ts";
 import type { ResponderRecord } from "./store.ts";
 
 /** Who vouches for answers about a CA key: its responder of this serial, or without one the CA itself. */
@@ -70,7 +71,7 @@ export interface ResponderDeps {
   readonly settings: ResponderSettings;
   /** The ceremony of `domain/certificates`: serial, intent, ledger, signature, row of kind `responder`. */
   readonly signCertificate: (wish: ResponderWish) => Promise<unknown>;
-  /** Told why a responder could not be renewed or replaced in the background. */
+  /** Told why a responder could not be made, renewed or replaced. */
   readonly onFailure: (ca: CaId, error: unknown) => void;
 }
 
@@ -81,11 +82,13 @@ export class Responders {
   readonly #opening = new Map<CaId, Promise<OcspSigner>>();
   /** Until when nobody's question makes pkid try again: anyone may ask, and every try writes and makes a key. */
   readonly #restingUntil = new Map<CaId, Instant>();
+  readonly #failures: ResponderFailures;
   /** The revocation sequence at which a responder was last known not to be revoked, by CA and serial. */
   readonly #checkedAt = new Recent<string, number>(checkedMax);
 
   constructor(deps: ResponderDeps) {
     this.#deps = deps;
+    this.#failures = new ResponderFailures(deps);
   }
 
   /**
@@ -94,7 +97,9 @@ export class Responders {
    * where that is known already.
    */
   signer(issuer: Issuer, sequence: number): OcspSigner | Promise<OcspSigner> {
-    const signer = this.#signers.get(issuer.ca.id);
+    const kept = this.#signers.get(issuer.ca.id);
+    // A CA certificate that was replaced has another serial, and may end earlier.
+    const signer = kept?.issuer.ca.serial === issuer.ca.serial ? kept : undefined;
     const usable = signer !== undefined && this.usable(signer, sequence);
     return usable === true && signer !== undefined
       ? signer
@@ -154,13 +159,32 @@ export class Responders {
     this.#signers.delete(id);
   }
 
-  /** Renews every responder past half of its life, and takes up those another process has renewed. */
+  /**
+   * Makes the responder of a CA that has just become active, so that nobody's question has to wait for it (RSP-2). Does
+   * not throw: the CA is active all the same, and the failure is on record.
+   */
+  async ensure(id: CaId): Promise<void> {
+    try {
+      const { cas, revocations } = this.#deps.store.read;
+      const ca = await cas.byId(id);
+      if (ca === undefined || ca.internal || !this.#deps.settings.delegated) return;
+      await this.signer(issuerOf(ca), await revocations.sequence());
+    } catch (error) {
+      // Where it rests, what kept it from being made has been told.
+      if (!this.#restingUntil.has(id)) this.#deps.onFailure(id, error);
+    }
+  }
+
+  /** Makes those that are missing, renews every one past half of its life, and takes up those another process has renewed. */
   async renewals(): Promise<void> {
     if (!this.#deps.settings.delegated) return;
     const { store, clock } = this.#deps;
     for (const ca of await store.read.cas.signing()) {
       const responder = await store.read.revocations.responder(ca.id, clock.now());
-      if (responder === undefined) continue;
+      if (responder === undefined) {
+        if ((ca.notAfter ?? clock.now()) > clock.now()) await this.ensure(ca.id);
+        continue;
+      }
       if (this.#signers.get(ca.id)?.serial !== responder.serial) this.#signers.delete(ca.id);
       const halfLife = (responder.notBefore + responder.notAfter) / 2;
       if (clock.now() < halfLife || ca.notAfter === undefined || clock.now() > ca.notAfter)
@@ -170,12 +194,14 @@ export class Responders {
         this.#signers.delete(ca.id);
       } catch (error) {
         // One CA whose key is away must not keep the others from renewing.
-        this.#deps.onFailure(ca.id, error);
+        await this.#failures.tell(ca, error);
       }
     }
   }
 
   async #open(issuer: Issuer): Promise<OcspSigner> {
+    // An expired CA signs nothing, and nobody believes who signs for it.
+    if ((issuer.ca.notAfter ?? 0) <= this.#deps.clock.now()) throw later();
     if (!this.#deps.settings.delegated) return await this.#caItself(issuer);
     const { revocations } = this.#deps.store.read;
     const now = this.#deps.clock.now();
@@ -210,9 +236,13 @@ export class Responders {
     // A clock that was set back meanwhile prolongs no rest.
     if (rest > 0 && rest <= restSeconds * 1000) throw later();
     try {
-      return await this.#make(issuer, old);
+      const made = await this.#make(issuer, old);
+      this.#restingUntil.delete(issuer.ca.id);
+      this.#failures.forget(issuer.ca.id);
+      return made;
     } catch (error) {
       this.#restingUntil.set(issuer.ca.id, addSeconds(now, restSeconds));
+      await this.#failures.tell(issuer.ca, error);
       if (error instanceof Problem) throw later();
       throw error;
     }
@@ -248,7 +278,6 @@ export class Responders {
     let made: ResponderRecord | undefined;
     await this.#deps.signCertificate({
       ...{ ca, spki: held.spki, notBefore, notAfter },
-      subject: encodeName([{ type: "CN", value: `${issuer.commonName} OCSP Responder` }]),
       extensions: [
         keyUsage(["digitalSignature"]),
         extendedKeyUsage(["OCSPSigning"]),
@@ -267,13 +296,21 @@ export class Responders {
     return made;
   }
 
-  #validity(ca: CaRecord): { notBefore: Instant; notAfter: Instant } {
+  /** Within the CA's own, which an imported one may have begun this very second (RSP-2). */
+  #validity({ notBefore, notAfter }: CaRecord): { notBefore: Instant; notAfter: Instant } {
     const { validityHours, backdateSeconds } = this.#deps.settings;
-    const seconds = validityHours * 3600;
-    const backdate = Math.min(backdateSeconds, Math.floor(seconds / 12)); // PRO-1.
-    const notBefore = wholeSecond(addSeconds(this.#deps.clock.now(), -backdate));
-    const notAfter = addSeconds(notBefore, seconds - 1);
-    return { notBefore, notAfter: instant(Math.min(notAfter, ca.notAfter ?? notAfter)) };
+    const issuer =
+      notBefore === undefined || notAfter === undefined ? undefined : { notBefore, notAfter };
+    const wish = {
+      requestedSeconds: undefined,
+      defaultSeconds: validityHours * 3600,
+      profileMaxSeconds: 0,
+      policyMaxSeconds: 0,
+      issuer,
+      backdateSeconds,
+      shorten: true,
+    };
+    return placeValidity(wish, this.#deps.clock.now());
   }
 
   async #prepared(issuer: Issuer, record: ResponderRecord): Promise<OcspSigner> {
@@ -284,7 +321,9 @@ export class Responders {
       ...{ caId: issuer.ca.id, issuer, role: "responder", key: held.ref, held },
       algorithm: defaultSignature(held.keyType),
       ...{ name: certificate.subject.der, certificates: [record.certificate] },
-      ...{ serial: record.serial, notBefore: record.notBefore, notAfter: record.notAfter },
+      ...{ serial: record.serial, notBefore: record.notBefore },
+      // The CA's certificate may have been replaced by one that ends before the responder's.
+      notAfter: instant(Math.min(record.notAfter, issuer.ca.notAfter ?? record.notAfter)),
     };
   }
 
@@ -321,5 +360,6 @@ const nameOf = ({ caId, serial }: Pick<Voucher, "caId" | "serial">): string =>
   `${caId}/${serial ?? ""}`;
 /** More responders than any instance asks after at a time. */
 const checkedMax = 1024;
-const restSeconds = 5;
+/** RSP-2: anonymous questions make pkid try again once a minute at most. */
+const restSeconds = 60;
 const later = () => refuse("key_unavailable", { retry_after: restSeconds });

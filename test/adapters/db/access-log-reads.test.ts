@@ -2,15 +2,15 @@
 
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { dirname, join } from "node:path";
 import fc from "fast-check";
 
 import { accessLogReads } from "#adapters/db/access-log-reads.ts";
-import { sqliteSession } from "#adapters/db/sqlite.ts";
 import { instant } from "#core/time.ts";
 import type { AccessLogFilter, AccessLogRow, LoggedRequest } from "#domain/audit/store.ts";
 import type { PageKey } from "#domain/authorities/store.ts";
 import { openMemoryStore } from "#test/support/memory-store.ts";
-import { sqliteDatabase } from "#test/support/stores.ts";
+import { sqliteDatabase, sessionOn } from "#test/support/stores.ts";
 
 const database = sqliteDatabase();
 const model = openMemoryStore();
@@ -29,7 +29,7 @@ beforeAll(async () => {
     model.logAccess(row);
   }
   await store.close();
-  connection = new Database(database.target);
+  connection = new Database(join(dirname(database.target), "access-log.db"));
 });
 afterAll(() => connection.close());
 
@@ -68,7 +68,7 @@ test("every page of every walk is the model's", async () => {
       slices,
       fc.integer({ min: 9, max: 40 }),
       async (filter, of, limit) => {
-        const sliced = accessLogReads(sqliteSession(connection), of);
+        const sliced = accessLogReads(sessionOn(connection), of);
         expect(await walk((after) => sliced.page(filter, limit, after))).toEqual(
           await walk((after) => model.read.accessLog.page(filter, limit, after)),
         );

@@ -6,13 +6,12 @@ import { beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { revokedList } from "#adapters/db/revoked-list.ts";
-import { sqliteSession } from "#adapters/db/sqlite.ts";
 import { caId, type Serial } from "#core/ids.ts";
 import type { PageKey } from "#domain/authorities/store.ts";
 import type { RevocationRecord } from "#domain/revocation/store.ts";
 import { openMemoryStore } from "#test/support/memory-store.ts";
 import { revocation } from "#test/support/records.ts";
-import { sqliteDatabase } from "#test/support/stores.ts";
+import { sqliteDatabase, sessionOn } from "#test/support/stores.ts";
 
 const home = caId("home");
 const model = openMemoryStore();
@@ -51,7 +50,7 @@ const prefixes = fc.option(
 test.each([5000, 0])(
   "%i rows sorted at most: every prefix finds the rows of the model",
   async (few) => {
-    const session = sqliteSession(new Database(database.target));
+    const session = sessionOn(new Database(database.target));
     const page = revokedList(session, (row) => row as RevocationRecord, few);
     await fc.assert(
       fc.asyncProperty(prefixes, fc.integer({ min: 1, max: 40 }), async (serialPrefix, limit) => {

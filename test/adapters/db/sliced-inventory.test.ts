@@ -7,7 +7,6 @@ import fc from "fast-check";
 
 import { slicedInventory } from "#adapters/db/sliced-inventory.ts";
 import { serialRanges } from "#adapters/db/serial-ranges.ts";
-import { sqliteSession } from "#adapters/db/sqlite.ts";
 import { caId } from "#core/ids.ts";
 import type { PageKey } from "#domain/authorities/store.ts";
 import type { CertificateFilter, CertificateRecord } from "#domain/certificates/store.ts";
@@ -19,7 +18,7 @@ import {
 } from "#test/support/inventory-model.ts";
 import { openMemoryStore } from "#test/support/memory-store.ts";
 import * as make from "#test/support/records.ts";
-import { sqliteDatabase } from "#test/support/stores.ts";
+import { sqliteDatabase, sessionOn } from "#test/support/stores.ts";
 
 const model = openMemoryStore();
 const database = sqliteDatabase();
@@ -35,7 +34,7 @@ test.each([
   ["few rows by index", { few: 5000, indexed: 65_536, scanned: 2048, counted: 20_000 }],
   ["many rows by walk", { few: 0, indexed: 7, scanned: 5, counted: 3 }],
 ])("%s: every filter finds the rows of the model, page after page", async (_, limits) => {
-  const page = slicedInventory(sqliteSession(new Database(database.target)), limits);
+  const page = slicedInventory(sessionOn(new Database(database.target)), limits);
   await fc.assert(
     fc.asyncProperty(filters, fc.integer({ min: 1, max: 40 }), async (filter, limit) => {
       const expected = await model.read.certificates.page(filter, 500);
@@ -54,7 +53,7 @@ test.each([
 });
 
 test("slow slices do not become ever narrower ones", async () => {
-  const session = sqliteSession(new Database(database.target));
+  const session = sessionOn(new Database(database.target));
   const asked: string[] = [];
   // Every query takes longer than a slice should, as one of many trigrams does.
   const slow = new Proxy(session.db, {
@@ -77,7 +76,7 @@ test("slow slices do not become ever narrower ones", async () => {
 test("a total that was counted once follows what is stored and removed after", async () => {
   const grown = sqliteDatabase();
   const store = await grown.open();
-  const page = slicedInventory(sqliteSession(new Database(grown.target)));
+  const page = slicedInventory(sessionOn(new Database(grown.target)));
   const total = async (filter: Partial<CertificateFilter>) => {
     const found = await page({ caId: home, now: make.noon, ...filter }, 1, undefined);
     return found.total;

@@ -3,10 +3,11 @@
 import { describe, expect, test } from "bun:test";
 
 import { type Identity, rolesOf } from "#core/access/assignments.ts";
-import { reservedSubject } from "#core/access/principal.ts";
+import { reservedSubject } from "#core/access/subject.ts";
 import { tenantId } from "#core/ids.ts";
 
 const nobody: Identity = {
+  ...{ voucher: "oidc", issuer: "https://id.x.test" },
   ...{ subject: "s", loginName: "n", emailVerified: false, groups: [], claims: {} },
 };
 const none = { subjects: {}, groups: {} };

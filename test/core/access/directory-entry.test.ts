@@ -82,9 +82,24 @@ describe("an entry", () => {
       "A",
     );
     expect(found).toEqual({
+      ...{ voucher: "ldap", issuer: "" },
       ...{ subject: "a", loginName: "A", email: "a@x", emailVerified: true, groups: ["g"] },
       claims: { title: ["boss"], groups: ["g"] },
     });
+  });
+
+  test("with a name that does not show is nobody, and shows no other text that does not", () => {
+    for (const uid of ["a\u202eb", "a\u200b", "\u3164", "a\u00a0b"]) {
+      expect(identityOfEntry(entry({ uid: [uid] }), [], names, "a")).toBeUndefined();
+    }
+    const found = identityOfEntry(
+      entry({ uid: ["a"], mail: ["b\u200boss@x.test"], displayName: ["\u202etoor"], cn: ["A"] }),
+      [],
+      { ...names, displayNames: ["displayName", "cn"] },
+      "a",
+    );
+    expect(found).toMatchObject({ subject: "a", name: "A", emailVerified: false });
+    expect(found?.email).toBeUndefined();
   });
 
   test("without a name, or with one that means something inside pkid, is nobody", () => {

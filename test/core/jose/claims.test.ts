@@ -81,10 +81,25 @@ describe("an identity", () => {
       ...{ groups: ["ops", 1, null, "dev"], dept: "pki", preferred_username: "alice" },
     };
     expect(identityOf(claims, names)).toEqual({
+      ...{ voucher: "oidc", issuer: "" },
       ...{ subject: "a-1", loginName: "alice", name: "Alice", email: "a@x.test" },
       ...{ emailVerified: true, groups: ["ops", "dev"] },
       claims: { groups: ["ops", "dev"], dept: ["pki"] },
     });
+  });
+
+  test("has a subject that shows, and shows no other text that does not", () => {
+    for (const sub of ["a\u202eb", "a\u200b", "\u3164", "local"]) {
+      expect(identityOf({ sub }, names)).toBeUndefined();
+    }
+    const hidden = { name: "\u202etoor", email: "b\u200boss@x.test", email_verified: true };
+    const found = identityOf({ sub: "a", iss: "https://id.x.test", ...hidden }, names);
+    expect(found).toMatchObject({
+      subject: "a",
+      issuer: "https://id.x.test",
+      emailVerified: false,
+    });
+    expect([found?.name, found?.email]).toEqual([undefined, undefined]);
   });
 
   test("has a verified address only by the boolean true", () => {

@@ -187,4 +187,26 @@ describe("the names that are asked about", () => {
     ]);
     expect(caaNames({ sans: [], subject: subject({ type: "CN", value: "Some One" }) })).toEqual([]);
   });
+
+  test("include every common name, whatever stands around it", () => {
+    const values = ["\u00a0a.example.", "Some One", "b.example", "192.0.2.1"];
+    const named = subject(...values.map((value) => ({ type: "CN", value })));
+    const found = caaNames({ sans: [], subject: named }).map(({ domain }) => domain);
+    expect(found).toEqual(["a.example", "b.example"]);
+  });
+
+  test("a number is refused without a question, for to some it is an address", async () => {
+    const asked: string[] = [];
+    const lookup = async (domain: string) => {
+      asked.push(domain);
+      return [];
+    };
+    for (const value of ["127.1", "2130706433", "a.0x7f"]) {
+      const [name] = caaNames({ sans: [dnsName(value)], subject: subject() });
+      if (name === undefined) throw new Error("a DNS name is asked about");
+      const verdict = await judgeName(name, "ca.example", undefined, lookup);
+      expect(verdict).toMatchObject({ allowed: false, reason: "lookup_error" });
+    }
+    expect(asked).toEqual([]);
+  });
 });

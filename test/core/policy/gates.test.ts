@@ -115,6 +115,8 @@ test("names: as many as the setting allows, one more is refused", () => {
 
 test("names: a common name alone is enough unless the profile wants a SAN", () => {
   expect(refusal({ dns: [] }).code).toBe("cleared");
+  const host = { dns: [], subject: [{ type: "CN", value: "a.example" }] };
+  expect(refusal(host)).toEqual({ code: "gate_refused", failed: ["lint"] });
   const strict = { dns: [], profile: { names: { ...server.names, requireSan: true } } };
   expect(refusal(strict)).toEqual({ code: "gate_refused", failed: ["names"] });
 });

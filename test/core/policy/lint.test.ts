@@ -160,6 +160,23 @@ const cases: readonly [rule: string, what: string, given: Partial<TbsCertificate
   ["subject_length",             "an empty value",               { subject: cn("") }],
   ["subject_whitespace",         "a leading blank",              { subject: cn(" a") }],
   ["subject_whitespace",         "a control character",          { subject: cn("a\u0007b") }],
+  ["subject_control",            "NUL",                          { subject: cn("a.example\0.b.example") }],
+  ["subject_control",            "a bell in another attribute",  { subject: name({ type: "O", value: "a\u0007b" }) }],
+  ["subject_control",            "C1",                           { subject: cn("a\u0085") }],
+  ["subject_control",            "a reversed direction",         { subject: cn("a\u202eb") }],
+  ["subject_single_cn",          "two common names",             { subject: name({ type: "CN", value: "b.example" }, { type: "CN", value: "a.example" }) }],
+  ["cn_is_name",                 "a host that is no SAN",        { subject: cn("b.example") }],
+  ["cn_is_name",                 "the same with a final dot",    { subject: cn("b.example.") }],
+  ["cn_is_name",                 "a host behind blanks",         { subject: cn("\u00a0b.example ") }],
+  ["cn_is_name",                 "an address",                   { subject: cn("192.0.2.1") }],
+  ["cn_is_name",                 "an address and a dot",         { subject: cn("192.0.2.1.") }],
+  ["cn_is_name",                 "a short address",              { subject: cn("127.1") }],
+  ["cn_is_name",                 "localhost",                    { subject: cn("localhost") }],
+  ["cn_is_name",                 "a wildcard that is no SAN",    { subject: cn("*.example") }],
+  ["cn_is_name",                 "a host of no purpose",         { subject: cn("b.example"), extensions: without(leaf, oids.extKeyUsage) }],
+  ["san_dns_syntax",             "an address as DNS name",       { extensions: replaced(leaf, san(dns("192.0.2.1"))) }],
+  ["san_dns_syntax",             "a number as DNS name",         { extensions: replaced(leaf, san(dns("2130706433"))) }],
+  ["san_dns_syntax",             "a hexadecimal last label",     { extensions: replaced(leaf, san(dns("a.0x7f"))) }],
 ];
 
 for (const [rule, what, given, context] of cases) {
@@ -171,13 +188,25 @@ for (const [rule, what, given, context] of cases) {
 test("values at the bounds pass", () => {
   expect(codes({ subject: cn("é".repeat(64)) })).toEqual([]);
   const label63 = `${"a".repeat(63)}.example`;
-  expect(codes({ extensions: replaced(leaf, san(dns(label63))) })).toEqual([]);
-  expect(codes({ extensions: replaced(leaf, san(dns("_a.example"))) })).toEqual([]);
+  const beside = (other: string) => replaced(leaf, san(dns("a.example"), dns(other)));
+  expect(codes({ extensions: beside(label63) })).toEqual([]);
+  expect(codes({ extensions: beside("_a.example") })).toEqual([]);
+  expect(codes({ extensions: beside("2.0x7f.example") })).toEqual([]);
   const atCap = { notBefore: now, notAfter: addSeconds(now, 90 * 86_400 - 1) };
   expect(codes(atCap)).toEqual([]);
   expect(
     codes({ notAfter: leafContext.issuer.notAfter }, { ...leafContext, maxValiditySeconds: 0 }),
   ).toEqual([]);
+});
+
+test("a common name that is one of the names, or is no host, or is not for servers passes", () => {
+  for (const text of ["A.Example", "a.example.", "Jane Doe", "jane", "über uns"]) {
+    expect({ text, found: codes({ subject: cn(text) }) }).toEqual({ text, found: [] });
+  }
+  const extensions = replaced(leaf, extendedKeyUsage(["clientAuth"]));
+  expect(codes({ subject: cn("b.example"), extensions })).toEqual([]);
+  const addressed = replaced(leaf, san({ kind: "ip", value: "192.0.2.1" }));
+  expect(codes({ subject: cn("192.0.2.1"), extensions: addressed })).toEqual([]);
 });
 
 test("signature_algorithm_match refuses an algorithm the CA does not sign with", () => {

@@ -14,11 +14,12 @@ import {
   visitor,
   whence,
 } from "#test/support/access.ts";
+import { personNamed } from "#test/support/people.ts";
 
 /** One that stands for `robot`. */
 const certificate = { chain: [] };
 const client = async () => ({
-  ...{ subject: "robot", person: "robot", isRoot: false, roles: ["issuer" as const] },
+  ...{ subject: "robot", person: personNamed("robot"), isRoot: false, roles: ["issuer" as const] },
   ...{ tenantRoles: {}, groups: [], mechanism: "mtls" as const },
 });
 
@@ -211,7 +212,7 @@ describe("the evaluation order", () => {
     const alice = await world.authenticate(presenting({ localUser: "alice" }), whence);
     const bob = await world.authenticate(presenting({ localUser: "bob" }), whence);
     expect(alice?.principal.subject).toBe("local:alice");
-    expect(alice?.principal.person).toBe(bob?.principal.person ?? "nobody");
+    expect(alice?.principal.person).toEqual(bob?.principal.person ?? personNamed("nobody"));
   });
 
   test("whatever is presented, nobody comes in who did not prove anything", async () => {

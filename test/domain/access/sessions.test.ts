@@ -3,14 +3,16 @@
 import { describe, expect, test } from "bun:test";
 
 import type { Identity } from "#core/access/assignments.ts";
-import { samePerson } from "#core/access/principal.ts";
+import { isSamePerson, mayBeSamePerson, ownPerson } from "#core/access/person.ts";
 import type { Role } from "#core/access/roles.ts";
 import { type NewSession, Sessions } from "#domain/access/sessions.ts";
 import { accessWorld, presenting, refusalOf, visitor, whence } from "#test/support/access.ts";
 import { seededRandom, testClock } from "#test/support/ports.ts";
 import { tenant } from "#test/support/records.ts";
+import { personNamed } from "#test/support/people.ts";
 
 const alice: Identity = {
+  ...{ voucher: "oidc", issuer: "https://id.x.test" },
   ...{ subject: "alice-1", loginName: "alice", email: "a@x.test", emailVerified: true },
   ...{ groups: ["ops"], claims: { groups: ["ops"] } },
 };
@@ -89,7 +91,14 @@ describe("many sessions", () => {
   const login = (subject: string): NewSession => ({
     ...{ method: "password", identity: undefined, loginName: subject, ip: "", userAgent: "" },
     principal: {
-      ...{ subject, person: subject, isRoot: false, roles: [], tenantRoles: {}, groups: [] },
+      ...{
+        subject,
+        person: personNamed(subject),
+        isRoot: false,
+        roles: [],
+        tenantRoles: {},
+        groups: [],
+      },
       mechanism: "session",
     },
   });
@@ -173,10 +182,10 @@ describe("roles", () => {
       return (await world.logins.vouched("oidc", identity, visitor)).session.principal.person;
     };
     const one = await person({});
-    expect(samePerson(one, await person({ subject: "alice-2", email: "A@x.test" }))).toBe(true);
-    expect(samePerson(one, await person({ email: "b@x.test" }))).toBe(true);
-    expect(samePerson(one, await person({ subject: "x", emailVerified: false }))).toBe(false);
-    expect(samePerson(one, "alice-1")).toBe(true);
-    expect(samePerson(one, "root")).toBe(false);
+    expect(isSamePerson(one, await person({ subject: "alice-2", email: "A@x.test" }))).toBe(true);
+    expect(isSamePerson(one, await person({ email: "b@x.test" }))).toBe(true);
+    expect(isSamePerson(one, await person({ subject: "x", emailVerified: false }))).toBe(false);
+    expect(isSamePerson(one, personNamed("alice-1"))).toBe(true);
+    expect(mayBeSamePerson(one, ownPerson("root"))).toBe(false);
   });
 });

@@ -11,6 +11,8 @@ import type { Store } from "#domain/store.ts";
 import { ApiTokens, type TokenVerdict, type TokenWish } from "#domain/access/tokens.ts";
 import { type MemoryStore, openMemoryStore } from "#test/support/memory-store.ts";
 import { seededRandom, type TestClock, testClock } from "#test/support/ports.ts";
+import { personNamed } from "#test/support/people.ts";
+import { ownPerson } from "#core/access/person.ts";
 
 let store: MemoryStore;
 let clock: TestClock;
@@ -26,7 +28,7 @@ test("a minted token verifies as its own subject and acts as its creator's perso
   const { secret, token } = await tokens().create(origin(root), wish());
   const principal = await tokens().verify(secret, "192.0.2.1");
   expect(principal.subject).toBe(`token:${token.id}`);
-  expect(principal.person).toBe("root");
+  expect(principal.person).toEqual(ownPerson("root"));
   expect(principal.tenantRoles).toEqual({ default: ["issuer"] });
   expect(principal.roles).toEqual([]);
 });
@@ -182,13 +184,20 @@ function wish(): TokenWish {
 }
 
 const root: Principal = {
-  ...{ subject: "root", person: "root", name: "root", isRoot: true, roles: ["admin"] },
+  ...{ subject: "root", person: ownPerson("root"), name: "root", isRoot: true, roles: ["admin"] },
   ...{ tenantRoles: {}, groups: [], mechanism: "basic" },
 };
 
 function member(tenant: string): Principal {
   const tenantRoles = { [tenantId(tenant)]: ["admin"] as const };
-  return { ...root, subject: tenant, person: tenant, isRoot: false, roles: [], tenantRoles };
+  return {
+    ...root,
+    subject: tenant,
+    person: personNamed(tenant),
+    isRoot: false,
+    roles: [],
+    tenantRoles,
+  };
 }
 
 const origin = (principal: Principal): Origin => ({ principal, ip: "192.0.2.9", requestId: "r1" });

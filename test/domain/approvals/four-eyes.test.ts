@@ -2,8 +2,10 @@
 
 import { beforeEach, describe, expect, test } from "bun:test";
 
+import { localPerson, plainPerson } from "#core/access/person.ts";
 import { refuse } from "#core/problems.ts";
 import { refusal, somebody } from "#test/support/governed-world.ts";
+import { personNamed } from "#test/support/people.ts";
 import {
   alice,
   bob,
@@ -142,8 +144,43 @@ describe("a decision", () => {
     const { approval_id: id } = await park("root", bob);
     expect((await refusal(world.approve(robert, id))).code).toBe("self_approval");
     const { approval_id: local } = await park("second", shell);
-    const other = somebody("local:other", ["admin"], { person: "local", mechanism: "local" });
+    const other = somebody("local:other", ["admin"], { person: localPerson, mechanism: "local" });
     expect((await refusal(world.approve(other, local))).code).toBe("self_approval");
+  });
+
+  test("of a namesake whom somebody else vouches for is refused, and the request stays the maker's", async () => {
+    const { approval_id: id } = await park();
+    const namesakes = [
+      { ...alice.person, issuer: "https://other.x.test" },
+      plainPerson("ldap", "alice"),
+      plainPerson("mtls", "alice"),
+    ].map((person) => somebody("alice", ["admin"], { person }));
+    for (const one of namesakes) {
+      expect((await refusal(world.approve(one, id))).code).toBe("self_approval");
+    }
+    const stranger = { ...(namesakes[1] ?? alice), roles: [] };
+    expect((await refusal(show(id, stranger))).code).toBe("not_found");
+    expect((await refusal(reject(id, stranger))).code).toBe("forbidden");
+    expect((await refusal(retry(id, stranger))).code).toBe("forbidden");
+    expect((await show(id)).status).toBe("pending");
+  });
+
+  test("of who has the maker's name and address for a subject is a stranger's", async () => {
+    const boss = somebody("boss", ["admin"], { person: personNamed("boss", "boss@corp.test") });
+    const { approval_id: id } = await park("root", boss);
+    const subject = "eve <boss@corp.test>";
+    const eve = somebody(subject, [], { person: personNamed(subject) });
+    expect((await refusal(show(id, eve))).code).toBe("not_found");
+    expect((await refusal(reject(id, eve))).code).toBe("forbidden");
+    expect((await world.ask("approval.list", eve)).items).toEqual([]);
+    const wish = { name: "ci", roles: ["admin"], scope: "platform" };
+    const parked = await world.ask("token.create", boss, { body: wish });
+    const named = { body: wish, named: parked.approval_id };
+    await world.approve(bob, parked.approval_id);
+    const admin = { ...eve, roles: ["admin"] as const };
+    expect((await refusal(world.ask("token.create", admin, named))).code).toBe("not_found");
+    expect((await world.ask("token.create", boss, named)).secret).toMatch(/^pki_pat_/);
+    expect((await world.approve(admin, id)).status).toBe("executed");
   });
 
   test("counts once for a person, whatever it is called", async () => {
@@ -251,6 +288,23 @@ describe("an execution", () => {
     expect(roots()).toEqual(["root"]);
   });
 
+  test("APR-2: is the maker's with the roles of now, and is refused to who has lost them", async () => {
+    const { approval_id: lost } = await park("lost");
+    const { approval_id: gone } = await park("gone");
+    world.becoming((then) => ({ ...then, roles: ["auditor"] }));
+    expect(await world.approve(bob, lost)).toMatchObject({
+      ...{ status: "failed", failure: { code: "forbidden", retryable: false } },
+    });
+    world.becoming(() => undefined);
+    expect(await world.approve(bob, gone)).toMatchObject({ failure: { code: "forbidden" } });
+    expect(roots()).toEqual([]);
+    expect(world.actions()).toContain("ca.init_root denied");
+    world.becoming((then) => then);
+    expect((await refusal(retry(lost))).code).toBe("approval_not_retryable");
+    const { approval_id: again } = await park("lost");
+    expect((await world.approve(bob, again)).status).toBe("executed");
+  });
+
   test("whose state has changed fails for good", async () => {
     const { approval_id: first } = await park("root", alice);
     const { approval_id: second } = await park("root", carol);
@@ -335,7 +389,7 @@ describe("a token with power", () => {
     expect(world.memory.state.sealedValues.size).toBe(1);
     const got = await mint();
     expect(got).toMatchObject({ code: 201, name: "ci", created_by: "alice" });
-    expect(await world.tokens.verify(got.secret, "")).toMatchObject({ person: "alice" });
+    expect(await world.tokens.verify(got.secret, "")).toMatchObject({ person: alice.person });
     expect(world.memory.state.sealedValues.size).toBe(0);
     const kept = JSON.stringify([...world.memory.state.approvals.values()]);
     expect(kept).not.toContain(got.secret.slice(20));

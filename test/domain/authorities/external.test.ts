@@ -107,6 +107,12 @@ test("the chain may come in any order and with certificates that do not belong t
   expect(decodePemBlocks(ca.externalChain ?? "", "CERTIFICATE", 9)).toHaveLength(2);
 });
 
+test("a name with control characters is not imported", async () => {
+  const refused = await refusal(imported(certificate({ subject: "/CN=Rings\u0007" })));
+  expect(refused.code).toBe("bad_certificate");
+  expect(refused.facts).toEqual({ reason: "the subject has control characters" });
+});
+
 test("each import check refuses by its name, and nothing changes", async () => {
   const other = await world.external.request(rootOrigin, defaultTenant, {
     ...{ label: "other", subject: [{ type: "CN", value: "Below" }], keyType: "ecdsa-p256" },

@@ -157,9 +157,12 @@ describe("refused, before any key is used and any serial taken", () => {
     expect(await issue({ sans: [dnsName("b.example"), mail] })).toEqual(refused("forbidden"));
   });
 
-  test("a common name that is a host name is asked about as well", async () => {
+  test("a common name that is a host name is asked about as well, wherever it stands", async () => {
+    const profile = world.profiles().named("server");
+    const lint = { ...profile.lint, overrides: { cn_is_name: "warn" } } as const;
+    world.setProfiles([{ ...profile, lint }]);
     server.zone.set("cn.example", [caa("issue", ";")]);
-    const subject = [{ type: "CN", value: "CN.example" }] as const;
+    const subject = [{ type: "CN", value: "CN.example." }] as const;
     expect(await issue({ subject, dns: ["a.example"] })).toEqual(refused("forbidden"));
     expect(await issue({ subject, sans: [] })).toEqual(refused("forbidden"));
   });

@@ -3,8 +3,10 @@
 import { beforeEach, expect, test } from "bun:test";
 
 import { sha256Hex } from "#core/crypto.ts";
+import { ProfileSet } from "#core/policy/profiles.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
+import { parseCsr } from "#core/x509/csr.ts";
 import { reconcileIntents } from "#domain/certificates/reconcile.ts";
 import { drawSerial } from "#domain/certificates/serials.ts";
 import type { IssueWish } from "#domain/certificates/issue.ts";
@@ -109,6 +111,38 @@ test("the refusal carries every gate with its findings", async () => {
     ...{ name: "lint", status: "fail" },
     findings: [expect.objectContaining({ code: "san_dns_syntax", mode: "error" })],
   });
+});
+
+test("a DNS name that is an address to some is refused before it is planned", async () => {
+  for (const value of ["8.8.8.8", "127.1", "2130706433", "a.0x7f000001"]) {
+    const error = await issue({ csr: csr({ dns: ["a.example", value] }) }).catch((e: Problem) => e);
+    if (!(error instanceof Problem)) throw new Error(`${value} was certified`);
+    expect(error.code).toBe("bad_csr");
+    expect(error.facts).toEqual({ reason: `the DNS name ${value} is a number` });
+  }
+});
+
+test("a mailbox or URI with control characters makes a request unreadable", () => {
+  for (const kind of ["email", "uri"] as const) {
+    const sans = [{ kind, value: "urn:a\0@b.example" }];
+    const asked = csr({ sans });
+    expect(() => parseCsr(asked)).toThrow("a name has control characters");
+  }
+});
+
+test("whatever the profile relaxes, control characters and a second common name are refused", async () => {
+  const relaxed = new ProfileSet().named("client");
+  world.setProfiles([{ ...relaxed, name: "lax", lint: { ...relaxed.lint, disabled: true } }]);
+  const lax = (...values: readonly string[]) =>
+    codeOf(
+      issue({
+        csr: csr({ subject: values.map((value) => ({ type: "CN", value })) }),
+        profile: "lax",
+      }),
+    );
+  expect(await lax("evil.test\0.a.example")).toBe("gate_refused");
+  expect(await lax("evil.test", "a.example")).toBe("gate_refused");
+  expect(await lax("a.example")).toBe("accepted");
 });
 
 test("a request whose signature is not by the key inside is refused without a trace", async () => {

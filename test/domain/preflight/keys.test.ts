@@ -19,6 +19,7 @@ import {
 } from "#domain/preflight/keys.ts";
 import { issuerOf } from "#domain/revocation/issuers.ts";
 import { caWish, initRoot, issuanceWorld, rootOrigin } from "#test/support/issuance.ts";
+import { revokingWorld } from "#test/support/revoking-world.ts";
 import { smallCa } from "#test/support/small-ca.ts";
 import { defaultTenant } from "#core/ids.ts";
 
@@ -125,6 +126,20 @@ describe("keys.extractable", () => {
 });
 
 describe("keys.ocsp_delegate", () => {
+  test("passes once a CA is active, and fails with the reason when its responder could not be made", async () => {
+    const world = revokingWorld({ activating: true });
+    await initRoot(world);
+    expect((await respondersFit(world, true)).status).toBe("pass");
+    world.keys.beforeSign = ({ purpose }) => {
+      if (purpose === "responder_certificate") throw refuse("key_unavailable");
+    };
+    await initRoot(world, { label: "other" });
+    expect(await respondersFit(world, true)).toMatchObject({
+      status: "fail",
+      detail: expect.stringContaining("other could not be made (key_unavailable)"),
+    });
+  });
+
   async function world() {
     const opened = await smallCa();
     const random = { bytes: (n: number) => new Uint8Array(n), uuid: () => crypto.randomUUID() };

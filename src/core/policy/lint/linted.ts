@@ -2,6 +2,7 @@
 
 import { type Cursor, DerError, openSequence } from "#core/asn1/cursor.ts";
 import { oids } from "#core/asn1/oids.ts";
+import { decodeText, isTextTag } from "#core/asn1/strings.ts";
 import { tags } from "#core/asn1/tags.ts";
 import type { Instant } from "#core/time.ts";
 import { type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
@@ -63,6 +64,7 @@ export interface Linted extends LintContext {
   readonly authorityKeyId: Uint8Array | undefined;
   readonly names: readonly GeneralName[];
   readonly policies: readonly LintedPolicy[];
+  /** Of a responder only what it does not repeat of its CA's name, which was judged when the CA was certified. */
   readonly subject: readonly EncodedAttribute[];
   /** CDP, OCSP and caIssuers addresses. */
   readonly urls: readonly string[];
@@ -96,7 +98,7 @@ export function layOpen(der: Uint8Array, context: LintContext): Linted {
     authorityKeyId: read(oids.authorityKeyIdentifier, parseAuthorityKeyIdentifier),
     names: read(oids.subjectAltName, parseGeneralNames)?.names ?? [],
     policies: read(oids.certificatePolicies, readPolicies) ?? [],
-    subject: attributesOf(certificate.subject.der),
+    subject: ownAttributes(certificate.subject.der, context),
     urls: [...(points?.urls ?? []), ...(read(oids.authorityInfoAccess, accessUrls) ?? [])],
     partialDistributionPoint: points?.partial ?? false,
     publicKey: parsePublicKey(certificate.spki),
@@ -121,6 +123,16 @@ function outline(tbs: Uint8Array) {
   return { innerAlgorithm, timeTags, hasUniqueIdentifiers };
 }
 
+function ownAttributes(subject: Uint8Array, { kind, issuer }: LintContext) {
+  const attributes = attributesOf(subject);
+  if (kind !== "responder") return attributes;
+  const repeated = attributesOf(issuer.subject);
+  return attributes.filter(
+    ({ oid, tag, text }) =>
+      !repeated.some((one) => one.oid === oid && one.tag === tag && one.text === text),
+  );
+}
+
 function attributesOf(name: Uint8Array): readonly EncodedAttribute[] {
   const attributes: EncodedAttribute[] = [];
   const rdns = openSequence(name);
@@ -130,7 +142,12 @@ function attributesOf(name: Uint8Array): readonly EncodedAttribute[] {
       const pair = set.enter(tags.sequence);
       const oid = pair.oid();
       const tag = pair.tag ?? 0;
-      attributes.push({ oid, tag, text: utf8.decode(pair.content(tag)) });
+      const content = pair.content(tag);
+      attributes.push({
+        oid,
+        tag,
+        text: isTextTag(tag) ? decodeText(tag, content) : utf8.decode(content),
+      });
     }
   }
   return attributes;
@@ -143,7 +160,7 @@ function distributionPoints(value: Uint8Array) {
   while (!list.finished) {
     const point = list.enter(tags.sequence);
     const name = point.enterOptional(0xa0)?.enterOptional(0xa0);
-    if (name !== undefined) urls.push(...uris(name));
+    if (name !== undefined) for (const url of uris(name)) urls.push(url);
     if (!point.finished) partial = true;
   }
   return { urls, partial };
@@ -155,7 +172,7 @@ function accessUrls(value: Uint8Array): readonly string[] {
   while (!list.finished) {
     const description = list.enter(tags.sequence);
     description.oid();
-    urls.push(...uris(description));
+    for (const url of uris(description)) urls.push(url);
   }
   return urls;
 }

@@ -2,7 +2,10 @@
 
 import { oids } from "#core/asn1/oids.ts";
 import { tags } from "#core/asn1/tags.ts";
-import { isALabel } from "#core/x509/addresses.ts";
+import { endsInNumber, isALabel } from "#core/x509/addresses.ts";
+import { hasControls } from "#core/x509/names.ts";
+import { parseUri } from "#core/x509/uris.ts";
+import { hostIn } from "#core/policy/host-names.ts";
 
 import type { EncodedAttribute, Linted } from "./linted.ts";
 import type { LintRule } from "./rule.ts";
@@ -18,6 +21,9 @@ export const nameRules: readonly LintRule[] = [
   { id: "san_duplicate",              severity: "warn",  fixed: false, scope: "all", clause: "hygiene",                       check: duplicates },
   { id: "subject_encoding",           severity: "error", fixed: false, scope: "all", clause: "RFC 5280 4.1.2.4, A.1",         check: encoding },
   { id: "subject_length",             severity: "error", fixed: false, scope: "all", clause: "RFC 5280 A.1",                  check: lengths },
+  { id: "subject_control",            severity: "error", fixed: true,  scope: "all", clause: "X.520",                         check: control },
+  { id: "subject_single_cn",          severity: "error", fixed: true,  scope: "all", clause: "RFC 6125 1.8",                  check: singleCommonName },
+  { id: "cn_is_name",                 severity: "error", fixed: false, scope: "server", clause: "RFC 6125",                   check: commonNameIsName },
   { id: "subject_whitespace",         severity: "warn",  fixed: false, scope: "all", clause: "BR 7.1.2.7.4", inPublic: "error", check: whitespace },
   { id: "subject_placeholder",        severity: "warn",  fixed: false, scope: "all", clause: "BR 7.1.2.7.4", inPublic: "error", check: placeholder },
 ];
@@ -42,6 +48,7 @@ function dnsSyntax(certificate: Linted) {
     if (kind !== "dns") continue;
     const name = value.startsWith("*.") ? value.slice(2) : value;
     if (name.endsWith(".")) return `${value}: trailing dot`;
+    if (endsInNumber(name)) return `${value}: a number, which is an address to some`;
     if (value.length > 253) return `${value.slice(0, 64)}…: longer than 253 octets`;
     const label = certificate.public ? strictLabel : looseLabel;
     if (!name.split(".").every((part) => label.test(part))) {
@@ -63,10 +70,7 @@ function dnsIdn({ names }: Linted) {
 }
 
 function uriSyntax({ names }: Linted) {
-  const wrong = names.find(
-    ({ kind, value }) =>
-      kind === "uri" && !(/^[a-z][a-z0-9+.-]*:[\x21-\x7e]+$/i.test(value) && URL.canParse(value)),
-  );
+  const wrong = names.find(({ kind, value }) => kind === "uri" && parseUri(value) === undefined);
   return wrong === undefined ? undefined : `${wrong.value}: not an absolute URI`;
 }
 
@@ -85,10 +89,8 @@ function isMailbox(value: string): boolean {
   ) {
     return false;
   }
-  return value
-    .slice(at + 1)
-    .split(".")
-    .every((part) => strictLabel.test(part));
+  const host = value.slice(at + 1);
+  return !endsInNumber(host) && host.split(".").every((part) => strictLabel.test(part));
 }
 
 function duplicates({ names }: Linted) {
@@ -120,6 +122,29 @@ function lengths({ subject }: Linted) {
   return undefined;
 }
 
+function control({ subject }: Linted) {
+  const found = subject.find(({ text }) => hasControls(text));
+  return found === undefined ? undefined : `attribute ${found.oid} has control characters`;
+}
+
+/** Whoever reads one of several may read another than we judge. */
+function singleCommonName({ subject }: Linted) {
+  return subject.filter(({ oid }) => oid === commonName).length > 1
+    ? "the subject has more than one common name"
+    : undefined;
+}
+
+/** What names, constraints and CAA decide is decided for the SANs; old software believes the common name. */
+function commonNameIsName({ subject, names }: Linted) {
+  for (const { oid, text } of subject) {
+    const host = oid === commonName ? hostIn(text) : undefined;
+    if (host === undefined) continue;
+    const listed = names.some(({ kind, value }) => kind === host.kind && value === host.text);
+    if (!listed) return "the common name reads as a host, and is none of the names";
+  }
+  return undefined;
+}
+
 function whitespace({ subject }: Linted) {
   return subject.some(untidy) ? "a value has outer blanks or control characters" : undefined;
 }
@@ -134,6 +159,7 @@ function placeholder({ subject }: Linted) {
     : undefined;
 }
 
+const commonName = "2.5.4.3";
 const country = "2.5.4.6";
 const directoryString: readonly number[] = [tags.utf8String, tags.printableString];
 

@@ -1,0 +1,189 @@
+/** Which test files share a process, in which order they start, and what came of each. */
+
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+
+/** Groups of files; each group is one process of the test runner. */
+export type Plan = readonly (readonly string[])[];
+
+/** What one process left behind. */
+export interface Outcome {
+  readonly files: readonly string[];
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+  /** `file: name` of each test that failed. */
+  readonly failures: readonly string[];
+  /** Files that have no result: the process was ended, or died, before it wrote one. */
+  readonly missing: readonly string[];
+  readonly seconds: number;
+  /** Everything it printed. */
+  readonly output: string;
+}
+
+export interface RunOptions {
+  readonly root: string;
+  /** Folder for reports and for what the tests write; each process has one of its own in it. */
+  readonly scratch: string;
+  readonly processes: number;
+  /** Nothing is started after it, and what runs is killed. */
+  readonly end: AbortSignal;
+  ended(outcome: Outcome, place: number): void;
+}
+
+/**
+ * Files that start servers have a process each and come first, because they take longest; the others share one by folder,
+ * up to twelve, so that what they import is read once.
+ */
+export function planned(files: readonly string[]): Plan {
+  const alone = files.filter((file) => folders.some((folder) => file.startsWith(folder)));
+  alone.sort((a, b) => rank(a) - rank(b));
+  const shared = Map.groupBy(
+    files.filter((file) => !alone.includes(file)),
+    (file) => file.split("/").slice(0, 2).join("/"),
+  );
+  return [
+    ...alone.map((file) => [file]),
+    ...[...shared.values()].flatMap((group) => inGroups(group, togetherMax)),
+  ];
+}
+
+/** Runs every group, as many at once as asked. Groups the end came before have an outcome too: all files missing. */
+export async function runPlan(plan: Plan, options: RunOptions): Promise<readonly Outcome[]> {
+  const waiting = plan.entries();
+  const outcomes: Outcome[] = [];
+  const worker = async () => {
+    for (const [index, files] of waiting) {
+      const outcome = options.end.aborted ? notRun(files) : await runGroup(files, index, options);
+      outcomes.push(outcome);
+      options.ended(outcome, outcomes.length);
+    }
+  };
+  await Promise.all(Array.from({ length: options.processes }, worker));
+  return outcomes;
+}
+
+async function runGroup(
+  files: readonly string[],
+  index: number,
+  { root, scratch, end }: RunOptions,
+): Promise<Outcome> {
+  const started = performance.now();
+  const own = join(scratch, String(index));
+  mkdirSync(own);
+  // Servers that refuse to run as root run as another user and must be able to pass through.
+  for (const folder of [scratch, own]) chmodSync(folder, 0o711);
+  const report = join(own, "report.xml");
+  const child = Bun.spawn(
+    [process.execPath, "test", "--only-failures", "--timeout=120000", "--reporter=junit"].concat(
+      `--reporter-outfile=${report}`,
+      files.map((file) => `./${file}`),
+    ),
+    {
+      cwd: root,
+      env: { ...process.env, TMPDIR: own },
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+      // A group of its own, so that the servers of a test that hangs end with it.
+      detached: true,
+    },
+  );
+  const kill = () => killGroup(child.pid);
+  const timer = setTimeout(kill, groupSecondsMax * 1000);
+  end.addEventListener("abort", kill);
+  const [stdout, stderr] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  const status = await child.exited;
+  clearTimeout(timer);
+  end.removeEventListener("abort", kill);
+  const seconds = (performance.now() - started) / 1000;
+  const outcome = outcomeOf(files, existsSync(report) ? readFileSync(report, "utf8") : "", status);
+  rmSync(own, { recursive: true, force: true });
+  return { ...outcome, seconds, output: stdout + stderr };
+}
+
+/** Reads the runner's report. A status that is bad without a failed test is a failure of its own. */
+export function outcomeOf(
+  files: readonly string[],
+  report: string,
+  status: number,
+): Omit<Outcome, "seconds" | "output"> {
+  const totals = /<testsuites [^>]*>/.exec(report)?.[0];
+  if (totals === undefined) {
+    return { files, passed: 0, failed: 0, skipped: 0, failures: [], missing: files };
+  }
+  const count = (name: string) => Number(new RegExp(` ${name}="(\\d+)"`).exec(totals)?.[1] ?? 0);
+  const failures = failedTests(report);
+  const unexplained = status !== 0 && count("failures") === 0;
+  if (unexplained) failures.push(`${files[0]}: the test runner ended with status ${status}`);
+  return {
+    files,
+    passed: count("tests") - count("failures") - count("skipped"),
+    failed: count("failures") + (unexplained ? 1 : 0),
+    skipped: count("skipped"),
+    failures,
+    missing: [],
+  };
+}
+
+function failedTests(report: string): string[] {
+  const cases = report.matchAll(/<testcase ([^>]*[^/])>\s*<failure/g);
+  return Array.from(cases, ([, attributes = ""]) => {
+    const value = (name: string) => unescaped(new RegExp(`\\b${name}="([^"]*)"`).exec(attributes));
+    return `${value("file")}: ${value("name")}`;
+  });
+}
+
+function unescaped(found: RegExpExecArray | null): string {
+  const text = found?.[1] ?? "";
+  return text
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&quot;", '"')
+    .replaceAll("&apos;", "'")
+    .replaceAll("&amp;", "&");
+}
+
+const notRun = (files: readonly string[]): Outcome => ({
+  files,
+  passed: 0,
+  failed: 0,
+  skipped: 0,
+  failures: [],
+  missing: files,
+  seconds: 0,
+  output: "",
+});
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // It ended by itself.
+  }
+}
+
+function inGroups<T>(items: readonly T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
+    items.slice(index * size, (index + 1) * size),
+  );
+}
+
+const rank = (file: string) => folders.findIndex((folder) => file.startsWith(folder));
+
+/** In the order in which they start. */
+const folders = [
+  "test/end-to-end/",
+  "test/security/",
+  "test/contracts/",
+  "test/model/",
+  "test/console/",
+  "test/adapters/",
+  "test/support/",
+] as const;
+const togetherMax = 12;
+/** One file that hangs must not take the time of all. */
+const groupSecondsMax = 600;

@@ -1,0 +1,50 @@
+/** Standard output and standard error of a command: what is written has gone out, whole, before the next line runs. */
+
+import { writeSync } from "node:fs";
+import { isatty } from "node:tty";
+
+import { Failure, ReaderGone } from "#cli/failure.ts";
+import type { Output } from "#cli/io.ts";
+
+const standardOutputDescriptor = 1;
+const standardErrorDescriptor = 2;
+
+/**
+ * Results of a command. A slow reader is waited for. Throws `ReaderGone` when nobody reads any more, and `Failure` with the
+ * reason when the octets cannot be written: a result that was cut off must never look like a success.
+ */
+export const standardOutput: Output = {
+  write: (content) => {
+    const error = written(standardOutputDescriptor, content);
+    if (error === undefined) return;
+    if (error === "EPIPE") throw new ReaderGone();
+    const sentence = `Standard output cannot be written: ${error}. What was asked for may have been done; look before you repeat it.`;
+    throw new Failure(sentence, "output_lost", { cause: error });
+  },
+  isTerminal: isatty(standardOutputDescriptor),
+};
+
+/** Notes and errors of a command; when they cannot be written there is nowhere left to say so, and the work goes on. */
+export const standardError: Output = {
+  write: (content) => void written(standardErrorDescriptor, content),
+  isTerminal: isatty(standardErrorDescriptor),
+};
+
+/** Undefined when everything went out, else the name of the error that kept it. */
+function written(descriptor: number, content: string | Uint8Array): string | undefined {
+  const octets = typeof content === "string" ? Buffer.from(content) : content;
+  for (let at = 0; at < octets.byteLength; ) {
+    try {
+      at += writeSync(descriptor, octets, at, Math.min(pieceMax, octets.byteLength - at));
+    } catch (error) {
+      const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
+      if (code !== "EAGAIN" && code !== "EINTR") return code;
+      // A pipe that somebody we share it with has told not to block.
+      Bun.sleepSync(waitMs);
+    }
+  }
+  return undefined;
+}
+
+const pieceMax = 1 << 20;
+const waitMs = 2;

@@ -1,0 +1,82 @@
+/** What the binary writes arrives whole or the command fails: slow readers, closed pipes and full devices. */
+
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+
+import { ran } from "#test/support/child.ts";
+import { binary, newHome, writeConfig } from "#test/support/instance.ts";
+
+const cas = Array.from({ length: 5000 }, (_, at) => ({
+  id: crypto.randomUUID(),
+  label: `ca-${at}`,
+  status: "active",
+  subject: `CN=CA ${at}, O=${"Example ".repeat(20)}`,
+}));
+let server: ReturnType<typeof answering>;
+beforeAll(() => {
+  server = answering();
+});
+afterAll(async () => {
+  await server.stop(true);
+});
+
+/** A line of the shell in which $PKID is a list of more than a megabyte. */
+const line = async (script: string) => {
+  const list = `${binary} ca list --json --url http://127.0.0.1:${server.port}`;
+  return ran(["bash", "-c", script.replaceAll("$PKID", list)], { cwd: newHome() });
+};
+
+test("a slow reader gets every octet of more than a megabyte", async () => {
+  const { stdout } = await line("$PKID | { sleep 1; wc -c; }");
+  const octets = JSON.stringify({ items: cas }).length + 1;
+  expect(octets).toBeGreaterThan(1_000_000);
+  expect(Number(stdout)).toBe(octets);
+});
+
+test("a pipe that was told not to block gets every octet too", async () => {
+  const nonBlocking = `python3 -c 'import os,sys; os.set_blocking(1, False); os.execv(sys.argv[1], sys.argv[1:])'`;
+  const { stdout } = await line(`${nonBlocking} $PKID | { sleep 1; wc -c; }`);
+  expect(Number(stdout)).toBe(JSON.stringify({ items: cas }).length + 1);
+});
+
+test("a full device is exit 1 with a sentence, for short and long results", async () => {
+  for (const command of ["$PKID", `${binary} --version`, `${binary} --help`]) {
+    const { code, stderr } = await line(`${command} > /dev/full`);
+    expect(code).toBe(1);
+    expect(stderr).toContain("Standard output cannot be written: ENOSPC.");
+  }
+});
+
+test("a reader that goes away ends the command without a word and not as a success", async () => {
+  const { stdout, stderr } = await line("$PKID | head -c 1 > /dev/null; echo $PIPESTATUS");
+  expect({ stdout, stderr }).toEqual({ stdout: "1\n", stderr: "" });
+});
+
+test("an error that cannot be told is still an exit code", async () => {
+  expect((await line("$PKID --limit x 2> /dev/full")).code).toBe(2);
+});
+
+test("the server stops with its last word in a log nobody has read yet", async () => {
+  const home = newHome();
+  const config = writeConfig(home, {});
+  const script = `${binary} serve --config ${config} > out 2> >(sleep 4; tail -n 1 > last) & server=$!
+    until [ -S data/admin.sock ]; do sleep 0.05; done; kill $server; wait $server; code=$?; until [ -s last ]; do sleep 0.1; done; exit $code`;
+  expect((await ran(["bash", "-c", script], { cwd: home })).code).toBe(0);
+  expect(JSON.parse(readFileSync(`${home}/last`, "utf8"))).toMatchObject({ msg: "stopped" });
+});
+
+test("a server whose standard output is full serves and says so in its log", async () => {
+  const home = newHome();
+  const config = writeConfig(home, {});
+  const script = `${binary} serve --config ${config} > /dev/full 2> log & server=$!
+    until grep -q '"msg":"ready"' log; do sleep 0.05; done; kill $server; wait $server`;
+  expect((await ran(["bash", "-c", script], { cwd: home })).code).toBe(0);
+  expect(readFileSync(`${home}/log`, "utf8")).toContain('"msg":"output_lost"');
+});
+
+const answering = () =>
+  Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: () => Response.json({ items: cas }),
+  });

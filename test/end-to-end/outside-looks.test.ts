@@ -1,0 +1,77 @@
+/** Programs of others at the database of a running server: they may look, and what they take away is missed at once. */
+
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFileSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+
+import { type Chain, createChain } from "#test/support/first-certificate.ts";
+import { Instance, newHome } from "#test/support/instance.ts";
+import { lookFromOutside } from "#test/support/outside-look.ts";
+import { newCsr } from "#test/support/relying-party.ts";
+
+const home = newHome();
+const database = join(home, "data", "pkid.db");
+let instance: Instance;
+let chain: Chain;
+let csr: string;
+
+beforeAll(async () => {
+  instance = await Instance.start({ home });
+  chain = await createChain(instance, "ecdsa-p256");
+  csr = await newCsr(home, "looks.example.test");
+}, 60_000);
+
+afterAll(async () => {
+  await instance.kill();
+  rmSync(home, { recursive: true, force: true });
+});
+
+const ca = (path: string): string => `/api/ca/${chain.intermediateId}/${path}`;
+const issued = async (request = csr): Promise<string> =>
+  (await instance.admin<{ serial: string }>("POST", ca("issue"), { csr: request })).serial;
+const status = async (serial: string): Promise<string> =>
+  (await instance.admin<{ status: string }>("GET", ca(`certificates/${serial}`))).status;
+
+test("the server holds SQLite's locks while it serves, also after preflight has looked", async () => {
+  await instance.cli("preflight", "--only", "db.connectivity,db.integrity,data_dir.modes");
+  const held = readFileSync("/proc/locks", "utf8")
+    .split("\n")
+    .filter((line) => line.split(/\s+/)[4] === String(instance.pid));
+  for (const file of [database, `${database}-shm`]) {
+    const { ino } = statSync(file);
+    expect(held.filter((line) => line.includes(`:${ino} `)).length).toBeGreaterThan(0);
+  }
+}, 30_000);
+
+test("a look from outside, then a kill: what was acknowledged is there, and revoked stays revoked", async () => {
+  const serials = [await issued()];
+  lookFromOutside(database);
+  serials.push(await issued());
+  // A key that was compromised is not certified again.
+  const revoked = await issued(await newCsr(home, "revoked.example.test"));
+  const reason = { serial: revoked, reason: "keyCompromise" };
+  await instance.admin("POST", ca("revoke"), reason);
+  lookFromOutside(database);
+  serials.push(await issued());
+  await instance.kill();
+  instance = await Instance.start({ home });
+  for (const serial of serials) expect(await status(serial)).toBe("good");
+  expect(await status(revoked)).toBe("revoked");
+  expect((await instance.cli("audit", "verify")).code).toBe(0);
+}, 60_000);
+
+test("a log that is removed under the server: not ready, nothing acknowledged, nothing lost by a stop", async () => {
+  const before = await issued();
+  rmSync(`${database}-wal`);
+  const refused = await instance.fetch("/readyz");
+  expect(refused.status).toBe(503);
+  expect(await refused.json()).toMatchObject({
+    components: { database: { status: "down", error: "The database does not accept writes." } },
+  });
+  await expect(issued()).rejects.toThrow("storage_unavailable");
+  await instance.logged("the database was taken away beneath the server; nothing is written");
+  await instance.stop();
+  instance = await Instance.start({ home });
+  expect(await status(before)).toBe("good");
+  expect((await instance.fetch("/readyz")).status).toBe(200);
+}, 60_000);

@@ -1,0 +1,71 @@
+/** The runner of the tests keeps what ran, and names what failed or never ended. */
+
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { afterAll, beforeAll, expect, test } from "bun:test";
+
+import { type Outcome, planned, runPlan } from "#scripts/lib/test-plan.ts";
+
+let root = "";
+let scratch = "";
+
+beforeAll(() => {
+  root = mkdtempSync(join(tmpdir(), "plan-"));
+  scratch = join(root, "scratch");
+  mkdirSync(scratch);
+  const file = (name: string, body: string) =>
+    writeFileSync(join(root, name), `import { expect, test } from "bun:test";\n${body}\n`);
+  file("good.test.ts", 'test("adds", () => expect(1 + 1).toBe(2)); test.skip("later", () => {});');
+  file("bad.test.ts", 'test("a < b & \\"c\\"", () => expect(1).toBe(2)); test("fine", () => {});');
+  file("hangs.test.ts", 'test("for ever", () => { for (;;) {} });');
+  file("dies.test.ts", 'test("ends the process", () => process.exit(0));');
+});
+
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+async function run(plan: readonly (readonly string[])[], processes: number, endAfter?: number) {
+  const end = new AbortController();
+  const ended: Outcome[] = [];
+  const outcomes = await runPlan(plan, {
+    root,
+    scratch,
+    processes,
+    end: end.signal,
+    ended: (outcome, place) => {
+      ended.push(outcome);
+      if (place === endAfter) end.abort();
+    },
+  });
+  expect(ended).toEqual([...outcomes]);
+  return outcomes;
+}
+
+test("a run that is ended keeps the results it has and names the files without one", async () => {
+  const outcomes = await run([["hangs.test.ts"], ["bad.test.ts"], ["good.test.ts"]], 2, 1);
+  const of = (file: string) => outcomes.find(({ files }) => files.includes(file));
+  expect(of("bad.test.ts")).toMatchObject({ passed: 1, failed: 1, skipped: 0, missing: [] });
+  expect(of("bad.test.ts")?.failures).toEqual(['bad.test.ts: a < b & "c"']);
+  expect(of("hangs.test.ts")).toMatchObject({ passed: 0, missing: ["hangs.test.ts"] });
+  // It waited, and the end came first.
+  expect(of("good.test.ts")).toMatchObject({ passed: 0, missing: ["good.test.ts"] });
+});
+
+test("what passed and what was skipped is counted, and nothing is left in the folder", async () => {
+  const [outcome] = await run([["good.test.ts"]], 1);
+  expect(outcome).toMatchObject({ passed: 1, failed: 0, skipped: 1, missing: [], failures: [] });
+  expect(readdirSync(scratch)).toEqual([]);
+});
+
+test("a file that ends the runner has no result, though the status says success", async () => {
+  const [outcome] = await run([["dies.test.ts"]], 1);
+  expect(outcome).toMatchObject({ passed: 0, missing: ["dies.test.ts"] });
+});
+
+test("files that start servers run alone and first, the others together by folder", () => {
+  const core = Array.from({ length: 14 }, (_, index) => `test/core/${index}.test.ts`);
+  const plan = planned([...core, "test/security/x.test.ts", "test/end-to-end/y.test.ts"]);
+  expect(plan.slice(0, 2)).toEqual([["test/end-to-end/y.test.ts"], ["test/security/x.test.ts"]]);
+  expect(plan.slice(2).map((group) => group.length)).toEqual([12, 2]);
+});
