@@ -74,16 +74,13 @@ export interface AccessGround {
 
 /** Builds everything between a credential and a principal. */
 export function openAccess(ground: AccessGround): Access {
-  const { config, store, clock, random, log, metrics, passwords } = ground;
+  const { config, store, clock, random, log, metrics } = ground;
   const { session, api_tokens } = config.auth;
   const tokens = new ApiTokens({
     ...{ store, clock, random, maxLifetimeDays: api_tokens.max_lifetime_days },
     onVerified: (result) => metrics.count("pki_auth_token_verifications_total", { result }),
   });
-  const root = new RootAccount({
-    ...{ random, username: config.root_user.username, passwordHash: ground.rootPasswordHash },
-    checkPassword: (password, hash) => passwords.check(password, hash),
-  });
+  const root = rootAccount(ground);
   const sessions = new Sessions({
     clock,
     random,
@@ -134,6 +131,12 @@ export function openAccess(ground: AccessGround): Access {
     },
   };
 }
+
+const rootAccount = ({ config, random, passwords, rootPasswordHash }: AccessGround): RootAccount =>
+  new RootAccount({
+    ...{ random, username: config.root_user.username, passwordHash: rootPasswordHash },
+    checkPassword: (password, hash) => passwords.check(password, hash),
+  });
 
 const evidenceOf = (config: Config, { again }: ReturnType<typeof openClients>) => ({
   vouching: (identity: Identity) => vouching(config, identity),
