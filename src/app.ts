@@ -7,6 +7,7 @@ import { openStore } from "#adapters/db/open.ts";
 import { DnsResolver } from "#adapters/network/dns.ts";
 import { openKeys } from "#adapters/keys/open.ts";
 import { FreeSpace } from "#adapters/free-space.ts";
+import { PathThread, pathsHere } from "#adapters/paths/thread.ts";
 import { Passwords } from "#adapters/passwords.ts";
 import type { SecretSources } from "#adapters/secrets/sources.ts";
 import { ServingFiles } from "#adapters/serving-files.ts";
@@ -26,6 +27,7 @@ import type { ExecutionDeps } from "#domain/approvals/executions.ts";
 import { recordingEffects } from "#domain/approvals/effects.ts";
 import { ClockWatch, stepFacts } from "#domain/clock-watch.ts";
 import { KeyCounts } from "#domain/audit/key-counts.ts";
+import type { PathWork } from "#domain/certificates/validate.ts";
 import { reconcileIntents } from "#domain/certificates/reconcile.ts";
 import { underNewest } from "#domain/envelopes/newest.ts";
 import { type PreparedInstance, prepareInstance } from "#domain/instance.ts";
@@ -36,6 +38,7 @@ import { TenantRates } from "#domain/tenants/rates.ts";
 import type { Store } from "#domain/store.ts";
 import { accessLog } from "#http/access-log.ts";
 import { consolePages } from "#http/console.ts";
+import { OwnPages } from "#http/csrf.ts";
 import { FrontDoor } from "#http/front-door.ts";
 import { LoopWatch } from "#http/loop-watch.ts";
 import { RateLimits } from "#http/rate-limits.ts";
@@ -144,7 +147,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     if (orphans.length > 0) log.write("warn", "intents_orphaned", { count: orphans.length });
     return compose({
       ...{ ...options, store, keys, limits, metrics, passwords, space, instance, sealing },
-      ...{ counts, clockWatch, close, secrets },
+      ...{ counts, clockWatch, close, secrets, paths: openPaths(options.workerUrl, closing) },
       schedules: { wake: () => {} },
     });
   } catch (error) {
@@ -158,6 +161,14 @@ const later =
   (check: () => StillMay): StillMay =>
   (...asked) =>
     check()(...asked);
+
+/** Off this thread wherever there can be another. */
+function openPaths(workerUrl: string | undefined, closing: (() => unknown)[]): PathWork {
+  if (workerUrl === undefined) return pathsHere;
+  const thread = new PathThread({ workerUrl });
+  closing.push(() => thread.close());
+  return thread;
+}
 
 const keyCounts = (store: Store, log: Log) =>
   new KeyCounts({
@@ -194,15 +205,14 @@ interface Opened extends AppOptions {
   readonly sealing: Sealing;
   readonly counts: KeyCounts;
   readonly clockWatch: ClockWatch;
+  readonly paths: PathWork;
   readonly schedules: Schedules;
   readonly close: () => Promise<void>;
 }
 
 function compose(opened: Opened): App {
   const { config, log, store, keys, metrics, sealing, counts, clockWatch, secrets } = opened;
-  const clock = systemClock;
-  const random = systemRandom;
-  const { schedules } = opened;
+  const [clock, random, { schedules }] = [systemClock, systemRandom, opened];
   let weakKeys = readBlocklists(config.keychecks.weak_key_blocklist_paths);
   const resolver = new DnsResolver({ random, servers: () => nameServers(config) });
   const ground = {
@@ -224,7 +234,7 @@ function compose(opened: Opened): App {
     ...{ config, store, clock, random, log, metrics, secrets, passwords: opened.passwords },
     ...{ rootPasswordHash: opened.instance.rootPasswordHash, attempts: opened.limits.rates },
   });
-  const { failedLogins } = access;
+  const { failedLogins, refusals } = access;
   const governance = openGovernance({ config, store, clock, random, tokens: access.tokens });
   const fourEyes = openFourEyes({
     ...{ config, store, clock, random, log, parts, now: access.principalNow },
@@ -237,7 +247,7 @@ function compose(opened: Opened): App {
     serve: (options) =>
       startRunning({
         ...{ ...options, config, store, parts, front, schedules, clock, log },
-        ...{ failedLogins, fourEyes, watch },
+        ...{ failedLogins, refusals, fourEyes, watch },
         files: new ServingFiles(config.data_dir),
         prepare: (next) => {
           const enter = access.prepare(next);
@@ -275,7 +285,7 @@ function frontDoor(opened: Opened, rooms: Rooms) {
   const perform = pipeline({
     ...{ store, clock, hasRoom: () => opened.space.enough, grants: governance.grants },
     ...(access.requireStepUp && { stepUp: access.requireStepUp }),
-    gate: fourEyes.gate,
+    ...{ gate: fourEyes.gate, refusals: access.refusals },
     onDecision: (action, allowed) => {
       const decision = allowed ? "allow" : "deny";
       metrics.count("pki_authz_decisions_total", { action, decision });
@@ -283,7 +293,7 @@ function frontDoor(opened: Opened, rooms: Rooms) {
   });
   const handlers = handlersOf({
     ...{ config, build, store, keys, clock, metrics, ...rooms },
-    ...{ roles: keyRoles(config), draining: () => front.draining },
+    ...{ roles: keyRoles(config), draining: () => front.draining, paths: opened.paths },
     preflight: (wish) =>
       preflightRunning(
         {
@@ -303,6 +313,7 @@ function frontDoor(opened: Opened, rooms: Rooms) {
   const front: FrontDoor = new FrontDoor({
     ...{ perform, log, random: systemRandom, console: consolePages(), handlers },
     ...{ authenticate: access.authenticate, cookies: access.cookies },
+    ownPages: ownPages(config),
     ...(rpc === undefined ? {} : { rpc }),
     ...{
       limits: opened.limits.rates,
@@ -335,6 +346,14 @@ function loopWatch({ config, log, store, metrics }: Opened): LoopWatch {
     held: () => metrics.count("pki_process_event_loop_holds_total", {}),
     cpuMs: processorMs,
   });
+}
+
+/** The addresses by which people know this server. */
+function ownPages({ server, auth }: Config): OwnPages {
+  const { public_url } = server;
+  return new OwnPages(
+    public_url === undefined ? auth.webauthn.origins : [public_url, ...auth.webauthn.origins],
+  );
 }
 
 async function openInstanceKeys({

@@ -15,7 +15,7 @@ import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 import { eventJson } from "./audit.ts";
 import { approvalJson, parkedAnswer } from "./approval-json.ts";
-import { issuedJson } from "./issuance.ts";
+import { clampedOf, issuedJson } from "./issuance.ts";
 import { pageFields, pageOf, readableTenant } from "./pages.ts";
 
 interface Deps extends TranscriptDeps {
@@ -39,7 +39,6 @@ export function approvalHandlers(deps: Deps) {
       summary: "Approve a request; the last approval it needs executes the operation.",
       path: { id },
       body: { comment: otherwise(text({ max: 500 }), "") },
-      emptyBody: true,
       run: async (call) =>
         ok(approvalJson(await approvals.approve(call, call.path.id, call.body.comment))),
     }),
@@ -61,7 +60,6 @@ export function approvalHandlers(deps: Deps) {
       summary: "Execute an approved operation again that failed for a passing reason.",
       path: { id },
       body: {},
-      emptyBody: true,
       run: async (call) => ok(approvalJson(await approvals.retry(call, call.path.id))),
     }),
     "approval.certificate": certificate(deps),
@@ -113,7 +111,8 @@ function certificate({ store, fourEyes }: Deps): Handler {
       if (status === "failed") throw refuse("approval_failed", { failure });
       if (effect?.caId === undefined || effect.serial === undefined) return waiting(approval);
       if (isMaker(call, approval)) await fourEyes.collect(approval.id);
-      return ok(issuedJson(await issuedBefore(store.read, effect.caId, effect.serial)));
+      const issued = await issuedBefore(store.read, effect.caId, effect.serial);
+      return ok({ ...issuedJson(issued), ...clampedOf(approval.answer) });
     },
   });
 }

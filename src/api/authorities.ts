@@ -18,7 +18,7 @@ import type { PublicHandler } from "#http/public.ts";
 import { cacheableFor } from "#http/validators.ts";
 import type { OperationName } from "#operations";
 import { caFields, wishOf } from "./ca-fields.ts";
-import { pageFields, pageOf, readableTenant } from "./pages.ts";
+import { pageFields, pageOf, readableCa, readableTenant } from "./pages.ts";
 
 interface Deps {
   readonly store: Store;
@@ -81,7 +81,10 @@ function caList(store: Store): Handler {
       const filter = {
         ...{ reach: call.reach, status, text: q },
         tenant: await readableTenant(store, call.query.tenant, call.reach),
-        parent: parent_id === undefined ? undefined : caId(parent_id),
+        parent:
+          parent_id === undefined
+            ? undefined
+            : await readableCa(store, parent_id, call.reach, "parent_id"),
       };
       return ok(
         await pageOf("ca.list", call, filter, caJson, (limit, after) =>

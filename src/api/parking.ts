@@ -10,6 +10,7 @@ import { assert, refuse } from "#core/problems.ts";
 import { readBody } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
+import { readOrRefuse } from "#core/x509/foreign.ts";
 import { generalNameText } from "#core/x509/general-names.ts";
 import { nameText } from "#core/x509/names.ts";
 import { fingerprint } from "#core/x509/public-keys.ts";
@@ -251,7 +252,8 @@ async function requestView(text: string): Promise<Json> {
 }
 
 function certificateView(der: Uint8Array): Json {
-  const { subject, issuer, serial, notBefore, notAfter, spki } = parseCertificate(der);
+  const certificate = readOrRefuse("bad_certificate", () => parseCertificate(der));
+  const { subject, issuer, serial, notBefore, notAfter, spki } = certificate;
   return {
     ...{ subject: nameText(subject), issuer: nameText(issuer), serial },
     ...{ not_before: timestamp(notBefore), not_after: timestamp(notAfter) },

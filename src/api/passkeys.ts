@@ -27,7 +27,7 @@ export interface PasskeyFeature {
 /** Handlers for `webauthn.*`. */
 export function passkeyHandlers({ passkeys }: PasskeyHandlerDeps) {
   const feature = (): PasskeyFeature => {
-    if (passkeys === undefined) throw refuse("feature_disabled");
+    if (passkeys === undefined) throw refuse("feature_disabled", { feature: "auth.webauthn" });
     return passkeys;
   };
   return {

@@ -8,6 +8,7 @@ import { changedFiles, reload } from "#config/reload.ts";
 import type { Config } from "#config/schema.ts";
 import { configDigest } from "#config/show.ts";
 import type { FailedLogins } from "#domain/access/failed-logins.ts";
+import type { Refusals } from "#domain/access/refusals.ts";
 import type { Clock, Log } from "#domain/ports.ts";
 import type { CrlKind } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
@@ -40,6 +41,7 @@ export interface RunningDeps {
   readonly schedules: Schedules;
   readonly files: ServingFiles;
   readonly failedLogins: FailedLogins;
+  readonly refusals: Refusals;
   readonly fourEyes: Pick<FourEyesParts, "approvals" | "executions">;
   readonly clock: Clock;
   readonly log: Log;
@@ -97,7 +99,8 @@ class Server implements Running {
       presignMinutes: presign.enabled ? presign.refresh_minutes : undefined,
       publishing: deps.parts.publishing,
       publishMinutes: publish.enabled ? publish.interval_minutes : undefined,
-      ...{ failedLogins: deps.failedLogins, approvals: deps.fourEyes.approvals },
+      ...{ failedLogins: deps.failedLogins, refusals: deps.refusals },
+      ...{ approvals: deps.fourEyes.approvals },
       kek: deps.parts.sealing.rotation,
       serving: { renewals: () => this.#rotate() },
       transparency: deps.parts.transparency,
@@ -199,7 +202,7 @@ class Server implements Running {
   }
 
   async stop(): Promise<void> {
-    const { log, parts, fourEyes, failedLogins } = this.#deps;
+    const { log, parts, fourEyes, failedLogins, refusals } = this.#deps;
     await this.#listeners?.close(drainMs(this.#config.server.shutdown_timeout_seconds));
     this.#endWatch?.();
     // What has not come to its end by now goes on at the next start.
@@ -208,6 +211,7 @@ class Server implements Running {
     await fourEyes.executions.halt();
     const last = {
       failed_logins: () => failedLogins.fold(true),
+      refusals: () => refusals.fold(true),
       key_counts: () => parts.counts.write(),
       // Without it the next start looks at the last event instead.
       time: () => parts.clockWatch.remember(),

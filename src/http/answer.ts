@@ -80,7 +80,8 @@ export function renderProblem(
 }
 
 /** True when octets of a body that nobody will read may still be under way: the connection cannot be used again. */
-export const leavesOctets = (code: ProblemCode): boolean => code === "body_too_large";
+export const leavesOctets = (code: ProblemCode): boolean =>
+  code === "body_too_large" || code === "bad_header";
 
 /** A JSON answer of a public handler, with these `Set-Cookie` values. */
 export function jsonResponse(body: unknown, cookies: readonly string[] = []): Response {

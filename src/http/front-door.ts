@@ -8,13 +8,13 @@ import type { Authenticate } from "#domain/access/authenticate.ts";
 import type { Perform } from "#domain/access/perform.ts";
 import type { Log, Random } from "#domain/ports.ts";
 import type { RpcDoor } from "#http/rpc/door.ts";
-import { operationOf } from "#operations";
+import { type OperationName, operationOf, operations } from "#operations";
 
 import { dressed, renderAnswer, renderProblem, type Sized } from "./answer.ts";
-import { parseJsonOfAnyLength, readJsonOctets, refuseAnnounced } from "./body.ts";
+import { parseJsonOfAnyLength, readJsonOctets, refuseAnnounced, unclearHeader } from "./body.ts";
 import type { Cookies } from "./cookies.ts";
 import { presentedBy } from "./credentials.ts";
-import { requireCsrfToken } from "./csrf.ts";
+import { type OwnPages, requireCsrfToken, requireJsonOfBrowsers } from "./csrf.ts";
 import type { Exchange, Match, Observer, Side } from "./exchange.ts";
 import { hotMatch } from "./hot.ts";
 import type { DerAnswer, DerHandler, Handlers, OwnWords, PublicHandler } from "./public.ts";
@@ -35,6 +35,8 @@ export interface FrontDoorDeps {
   readonly bodyBytesMax: number;
   /** `server.max_bulk_body_bytes`. */
   readonly bulkBodyBytesMax: number;
+  /** Keeps changes from pages of other sites. */
+  readonly ownPages: OwnPages;
   /** The cookies sessions travel in. */
   readonly cookies: Cookies;
   /** Name of the user this process runs as: who a caller on the admin socket is. */
@@ -100,10 +102,15 @@ export class FrontDoor {
     this.#running++;
     const exchange = this.#open(request, arrival, bodyRead);
     this.#deps.observer.began(exchange);
+    const header = unclearHeader(request.headers);
+    if (header !== undefined) return this.#refuse(exchange, refuse("bad_header", { header }));
     const hot = this.#draining ? undefined : hotMatch(request.method, exchange.path);
     const handler = hot === undefined ? undefined : this.#deps.handlers[hot.operation];
     if (hot !== undefined && typeof handler === "function") {
       return this.#answerPublic(exchange, hot, handler);
+    }
+    if (headBytes(request) > headBytesMax) {
+      return this.#refuse(exchange, refuse("headers_too_large", { limit_bytes: headBytesMax }));
     }
     const rpc = exchange.side === "main" ? this.#deps.rpc : undefined;
     if (rpc?.serves(exchange.path)) return this.#answerRpc(exchange, rpc);
@@ -111,6 +118,12 @@ export class FrontDoor {
       (sized) => this.#close(exchange, sized),
       (thrown) => this.#close(exchange, this.#refused(exchange, thrown)),
     );
+  }
+
+  /** Octets of the largest body that any operation takes. */
+  get largestBody(): number {
+    const names = Object.keys(operations) as OperationName[]; // The table's own keys.
+    return Math.max(...names.map((operation) => this.#bodyBytesMax({ operation })));
   }
 
   /** True from the start of the drain: readiness says so (PRC-2). */
@@ -185,8 +198,9 @@ export class FrontDoor {
       exchange,
       admit: () => {
         if (this.#draining) throw refuse("shutting_down", { retry_after: 5 });
+        this.#deps.ownPages.guard(exchange.request, exchange.secure);
       },
-      origin: () => this.#origin(exchange),
+      origin: (operation) => this.#origin(exchange, operation),
       fault: (thrown) => this.#logFault(exchange, thrown),
     });
     return this.#close(exchange, dressed(exchange, response));
@@ -202,8 +216,13 @@ export class FrontDoor {
     if (found.kind === "method") throw refuse("method_not_allowed", { allow: found.allow });
     exchange.route = found.match.route;
     exchange.operation = found.match.operation;
+    // Relying parties ask by POST, and no page gains anything by asking for them.
+    if (operationOf(found.match.operation).limit !== "ocsp") {
+      this.#deps.ownPages.guard(request, exchange.secure);
+      requireJsonOfBrowsers(request);
+    }
     this.#count(exchange, found.match);
-    refuseAnnounced(request, this.#bodyBytesMax(found.match));
+    await refuseAnnounced(request, this.#bodyBytesMax(found.match));
     const handler = this.#deps.handlers[found.match.operation];
     if (typeof handler === "function") {
       return dressed(exchange, await runPublic(exchange, found.match, handler));
@@ -247,7 +266,7 @@ export class FrontDoor {
     }
     return {
       operation: match.operation,
-      origin: open ? undefined : await this.#origin(exchange),
+      origin: open ? undefined : await this.#origin(exchange, match.operation),
       path: match.path,
       query,
       approval: approvalNamed(request.headers),
@@ -260,21 +279,26 @@ export class FrontDoor {
     };
   }
 
-  #bodyBytesMax({ operation }: Match): number {
+  #bodyBytesMax({ operation }: Pick<Match, "operation">): number {
     const { bodyBytesMax, bulkBodyBytesMax } = this.#deps;
     return operationOf(operation).bulk ? bulkBodyBytesMax : bodyBytesMax;
   }
 
-  async #origin(exchange: Exchange): Promise<Origin | undefined> {
+  async #origin(exchange: Exchange, operation: OperationName): Promise<Origin | undefined> {
     const { ip, requestId } = exchange;
+    const exempt = operationOf(operation).limit === "exempt";
     const presented = presentedBy(exchange, this.#deps.cookies, this.#deps.osUser);
-    const authenticated = await this.#deps.authenticate(presented, { ip, requestId });
+    const authenticated = await this.#deps.authenticate(presented, { ip, requestId, exempt });
     if (authenticated === undefined) return undefined;
     const { principal, session } = authenticated;
     exchange.subject = principal.subject;
     if (session === undefined) return { principal, ip, requestId };
     requireCsrfToken(exchange.request, session.csrfToken);
     return { principal, session, ip, requestId };
+  }
+
+  #refuse(exchange: Exchange, problem: Problem): Response {
+    return this.#close(exchange, this.#refused(exchange, problem));
   }
 
   #refused(exchange: Exchange, thrown: unknown): Sized {
@@ -305,6 +329,13 @@ export class FrontDoor {
   }
 }
 
+/** Octets of the address with all header fields. */
+function headBytes({ url, headers }: Request): number {
+  let octets = url.length;
+  for (const [name, value] of headers) octets += name.length + value.length + 4;
+  return octets;
+}
+
 function runPublic(
   exchange: Exchange,
   match: Match,
@@ -317,5 +348,7 @@ function runPublic(
 
 const nothing = () => {};
 const unmatched = "unmatched";
+/** What an address and its header fields may take together. */
+const headBytesMax = 16 * 1024;
 /** The one path that answers while the server drains, to say so. */
 const readinessPath = "/readyz";

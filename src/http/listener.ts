@@ -1,5 +1,7 @@
 /** The one file that knows how octets arrive: TLS listener, cleartext listener for relying parties, admin socket. */
 
+import http from "node:http";
+
 import type { Arrival, FrontDoor } from "./front-door.ts";
 import { type MainListener, type MainOptions, openMain } from "./main-listener.ts";
 import { openPort, openSocket, type Server, type TlsMaterial } from "./port.ts";
@@ -35,6 +37,9 @@ export class Listeners {
     if (options.tls === undefined && !options.insecureAllowed) {
       throw new Error("TLS is not configured; PKID_ALLOW_INSECURE_HTTP would allow cleartext");
     }
+    // The front door refuses heads far below this in words; the runtime refuses what is beyond with none. It takes the
+    // limit of the process from here, although the types only read it.
+    Object.assign(http, { maxHeaderSize: headBytesMax });
     const opened: Server[] = [];
     try {
       const admin = options.adminSocket;
@@ -95,5 +100,8 @@ async function openAdminSocket(front: FrontDoor, path: string): Promise<Server> 
   await removeStaleSocket(path, "admin socket");
   const arrival: Arrival = { side: "local", secure: false, peer: "" };
   // What an administrator asks for may take long; nobody else reaches this socket.
-  return openSocket(path, 0, (request) => front.handle(request, arrival));
+  const answer = (request: Request) => front.handle(request, arrival);
+  return openSocket(path, { front, idleSeconds: 0, answer });
 }
+
+const headBytesMax = 65_536;

@@ -49,11 +49,14 @@ export class PipeDoors {
     this.#count += 1;
     const path = join(this.#directory, String(this.#count));
     const deadline = new Deadline(this.#limits, () => door.close());
-    const server = openSocket(path, this.#silenceMax, (request) =>
-      deadline.around(request, (bodyRead) =>
-        keptOpen(this.#front.handle(request, arrival, bodyRead)),
-      ),
-    );
+    const server = openSocket(path, {
+      front: this.#front,
+      idleSeconds: this.#silenceMax,
+      answer: (request) =>
+        deadline.around(request, (bodyRead) =>
+          keptOpen(this.#front.handle(request, arrival, bodyRead)),
+        ),
+    });
     this.#open.add(server);
     const door = {
       path,

@@ -12,7 +12,7 @@ export interface TlsMaterial {
 export type Server = Bun.Server<undefined>;
 
 export interface TimeLimits {
-  /** Of an idle connection. These three are a multiple of 4 s in effect, and at most 255. */
+  /** Of an idle connection. These three are at most 255; the runtime counts in steps of four seconds. */
   readonly idleTimeoutSeconds: number;
   /** From the headers of a request to the end of its body, however steadily that trickles in. */
   readonly bodyTimeoutSeconds: number;
@@ -35,6 +35,7 @@ export function openPort(front: FrontDoor, options: PortOptions): Server {
   const { host, port, shared, tls } = options;
   return Bun.serve({
     ...common,
+    maxRequestBodySize: bodyBytesMax(front),
     idleTimeout: Math.min(255, options.idleTimeoutSeconds),
     hostname: host,
     port,
@@ -47,16 +48,24 @@ export function openPort(front: FrontDoor, options: PortOptions): Server {
   });
 }
 
+export interface SocketOptions {
+  readonly front: FrontDoor;
+  readonly idleSeconds: number;
+  readonly answer: (request: Request) => Response | Promise<Response>;
+}
+
 /**
  * Opens a Unix socket of mode 0600 at `path`. `idleSeconds` is how long a connection may be silent, also while it waits for
  * an answer; 0 is for ever. The runtime's timer of a single request does nothing on such sockets.
  */
-export function openSocket(
-  path: string,
-  idleSeconds: number,
-  answer: (request: Request) => Response | Promise<Response>,
-): Server {
-  const options = { ...common, unix: path, idleTimeout: idleSeconds, fetch: answer };
+export function openSocket(path: string, { front, idleSeconds, answer }: SocketOptions): Server {
+  const options = {
+    ...common,
+    maxRequestBodySize: bodyBytesMax(front),
+    unix: path,
+    idleTimeout: idleSeconds,
+    fetch: answer,
+  };
   // The types know no idleTimeout beside `unix`; the runtime takes it.
   const serve = () => Bun.serve(options as unknown as Bun.Serve.Options<undefined>);
   return boundPrivately(path, 0o600, serve);
@@ -70,13 +79,16 @@ function limited(request: Request, server: Server, limits: TimeLimits): (() => v
   const { idleTimeoutSeconds, bodyTimeoutSeconds, requestTimeoutSeconds } = limits;
   if (request.method === "GET" || request.method === "HEAD") {
     if (requestTimeoutSeconds !== idleTimeoutSeconds) {
-      server.timeout(request, Math.min(255, requestTimeoutSeconds));
+      server.timeout(request, atLeast(requestTimeoutSeconds));
     }
     return undefined;
   }
-  server.timeout(request, Math.min(255, bodyTimeoutSeconds));
-  return () => server.timeout(request, Math.min(255, requestTimeoutSeconds));
+  server.timeout(request, atLeast(bodyTimeoutSeconds));
+  return () => server.timeout(request, atLeast(requestTimeoutSeconds));
 }
+
+/** The timer counts in steps of four seconds, the first of which has long begun. */
+const atLeast = (seconds: number): number => Math.min(255, seconds + 4);
 
 /** Versions below 1.2 do not exist in Bun's TLS; 1.3 must be given as its wire number, which the types lack. */
 const tlsOptions = (tls: TlsMaterial, minVersion: "1.2" | "1.3") => ({
@@ -86,10 +98,16 @@ const tlsOptions = (tls: TlsMaterial, minVersion: "1.2" | "1.3") => ({
 
 const internalError = { status: 500, headers: { "content-type": "application/json" } };
 
+/**
+ * Where the runtime gives up on a body, with a refusal that says nothing: far enough beyond the largest that is read here,
+ * where octets are counted too, that whoever sends a little too much is told so.
+ */
+const bodyBytesMax = (front: FrontDoor): number => Math.max(2 * front.largestBody, bodyBytesLeast);
+
 /** What every server of this process is told, whatever it listens on. */
-export const common = {
+const common = {
   development: false as const,
-  // Bodies are counted where they are read, so that the refusal is ours; unread octets stay with the sender.
-  maxRequestBodySize: Number.MAX_SAFE_INTEGER,
   error: () => new Response('{"error":"internal error","code":"internal"}', internalError),
 };
+
+const bodyBytesLeast = 1024 * 1024 * 1024;

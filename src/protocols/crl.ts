@@ -52,7 +52,9 @@ function served(
     const ca = await store.read.cas.byId(caId(asked.path.id ?? ""));
     if (ca === undefined) throw refuse("not_found");
     const crl = await publisher.current(ca, await scopeOf(ca, asked), kind);
-    const timed = { lastModified: crl.thisUpdate, expires: crl.nextUpdate, maxAgeSeconds };
+    // Never thisUpdate, which is backdated: a copy fetched just before a revocation would pass for current.
+    const { publishedAt, nextUpdate: expires } = crl;
+    const timed = { publishedAt, expires, maxAgeSeconds };
     const rendered = pem ? await asPem(publisher, pems, crl) : asDer(publisher, crl);
     return cacheableInParts(asked.request, { ...rendered, ...timed }, clock.now());
   };
@@ -65,7 +67,7 @@ function wantsPem(query: string): boolean {
   throw refuse("bad_query", { parameter: "format", reason: "must be der or pem" });
 }
 
-type Rendered = Omit<LongContent, "maxAgeSeconds" | "lastModified" | "expires">;
+type Rendered = Omit<LongContent, "maxAgeSeconds" | "publishedAt" | "expires">;
 
 const asDer = (publisher: Deps["publisher"], crl: CrlHead): Rendered => ({
   ...{ size: crl.size, sha256: crl.sha256, contentType: "application/pkix-crl" },

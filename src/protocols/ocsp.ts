@@ -76,8 +76,9 @@ interface Remembered {
 /** Undefined for what is for the asker alone. */
 function memorable(answer: OcspAnswer, maxAgeSeconds: number): Remembered | undefined {
   if (answer.validity === undefined) return undefined;
-  const { thisUpdate: lastModified, nextUpdate: expires } = answer.validity;
-  const times = { lastModified, expires, maxAgeSeconds };
+  const { nextUpdate: expires } = answer.validity;
+  // Asked by time, an answer would have to be older than the change it does not know: it has its ETag only.
+  const times = { publishedAt: undefined, expires, maxAgeSeconds };
   const content = { body: answer.der, contentType, sha256: sha256Hex(answer.der), ...times };
   return { answer, repeated: new Repeated(artefact(content)) };
 }

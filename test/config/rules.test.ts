@@ -29,6 +29,8 @@ const refusals = [
   ["V-2", bare, "server.tls.self_issue.enabled: Without a certificate the port would speak cleartext; set server.tls_cert, or PKID_ALLOW_INSECURE_HTTP=1."],
   ["V-3", `data_dir: /${"d".repeat(96)}`, "server.admin_socket.path: The path of a Unix socket has at most 107 octets."],
   ["V-1", "auth: { session: { cookie_name: __Host-pki, insecure: true } }", "auth.session.insecure: Must be false with a cookie_name of that prefix."],
+  ["V-5", "{ access_log: { path: /x/a.db }, database: { driver: postgres, dsn: 'postgres://u@h/d' } }", "access_log.path: With postgres the access log is a table of the database; remove it."],
+  ["V-5", "{ access_log: { path: /x/a.db }, database: { dsn: /x/a.db } }", "access_log.path: Must be another file than the database."],
   ["V-5", "database: { max_open_conns: 5 }", "database.max_open_conns: Has no meaning with sqlite; remove it."],
   ["V-5", `${pg} }`, "database.dsn: PostgreSQL needs a database URL."],
   ["V-5", `${pg}, dsn: 'host=h password=p' }`, "database.dsn: Must be a URL like postgres://user@host:5432/database."],

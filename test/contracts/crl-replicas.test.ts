@@ -33,6 +33,7 @@ async function replicas(shards = 0) {
       ...{ store, keys, clock, random: seededRandom(), wake: () => {} },
       settings: { ...revocationDefaults, crl },
       clockAhead: () => false,
+      clockBelieved: () => true,
       publicProfile: () => false,
       signCertificate: () => Promise.reject(new Error("no responder here")),
       counts: { add: () => {} },

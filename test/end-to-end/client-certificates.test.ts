@@ -351,11 +351,11 @@ describe("the command line", () => {
     const shown = ["--client-cert", clients.good.cert, "--client-key", clients.good.key];
     const trust = ["--ca-file", join(instance.dataDir, "serving-ca.pem")];
     const remote = ["--url", instance.url.replace("127.0.0.1", "localhost"), ...trust];
-    const listed = await instance.cli("ca", "list", ...remote, ...shown, "--json");
+    const listed = await instance.remoteCli("ca", "list", ...remote, ...shown, "--json");
     expect([listed.code, JSON.parse(listed.stdout).items.length]).toEqual([0, 2]);
-    const refused = await instance.cli("token", "list", ...remote, ...shown);
+    const refused = await instance.remoteCli("token", "list", ...remote, ...shown);
     expect([refused.code, refused.stderr]).toMatchObject([1, expect.stringContaining("forbidden")]);
-    const without = await instance.cli("ca", "list", ...remote);
+    const without = await instance.remoteCli("ca", "list", ...remote);
     expect([without.code, without.stderr]).toMatchObject([
       ...[1, expect.stringContaining("unauthenticated")],
     ]);

@@ -56,6 +56,24 @@ describe("a stop", () => {
     expect(existsSync(join(instance.dataDir, "admin.sock"))).toBe(false);
   }, 30_000);
 
+  test("signals that come before the server is ready are heard once it is", async () => {
+    const home = privateHome();
+    const config = writeConfig(home, {});
+    const child = Bun.spawn([binary, "serve", "--config", config], {
+      cwd: home,
+      stdin: "ignore",
+      stdout: "ignore",
+      stderr: "pipe",
+    });
+    const log = new Response(child.stderr).text();
+    // The lock is taken long before anything listens.
+    while (!existsSync(join(home, "data", "lock"))) await Bun.sleep(1);
+    child.kill("SIGHUP");
+    child.kill("SIGTERM");
+    expect(await child.exited).toBe(0);
+    expect(await log).toContain('"msg":"stopped"');
+  }, 60_000);
+
   test("no signer outlives its server, however that ended", async () => {
     const instance = await start();
     const signers = instance.signers();

@@ -7,7 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "bun:test";
 
+import { readBytes } from "#http/body.ts";
 import type { TlsMaterial } from "#http/port.ts";
+import type { PublicHandler } from "#http/public.ts";
 
 import { rawExchange } from "#test/support/raw-http.ts";
 import { startStub, type StubServer } from "#test/support/stub-server.ts";
@@ -162,6 +164,86 @@ describe("slow clients", () => {
     socket.on("error", () => {}); // A drop may meet a closed connection.
     await new Promise((closed) => socket.once("close", closed));
     clearInterval(drip);
+    return answer;
+  }
+});
+
+describe("a body that is too large", () => {
+  test("is refused on every door in words that its sender hears, though it asked nobody's leave", async () => {
+    const adminSocket = join(folder, "large.sock");
+    const limits = { bodyBytesMax: 65_536 };
+    const plain = await start({ adminSocket, publicHttp: { host: "127.0.0.1", port: 0 } }, limits);
+    const size = 8 * 1024 * 1024;
+    const ca = "POST /api/ca/x/ocsp HTTP/1.1\r\nHost: x\r\n";
+    const { main, public: open = 0 } = plain.listeners.addresses;
+    const refusing: PublicHandler = async ({ request }) => {
+      await readBytes(request, 65_536);
+      return new Response();
+    };
+    const relying = await start(
+      { publicHttp: { host: "127.0.0.1", port: 0 } },
+      { handlers: { "ocsp.post": refusing } },
+    );
+    const posted = "POST /api/tokens HTTP/1.1\r\nHost: x\r\nAuthorization: Token pki_pat_good\r\n";
+    expect(open).toBeGreaterThan(0);
+    for (const [where, head] of [
+      [main, posted],
+      [adminSocket, posted],
+      [relying.listeners.addresses.main, ca],
+      [relying.listeners.addresses.public ?? 0, ca],
+    ] as const) {
+      for (const framing of ["announced", "chunked"] as const) {
+        const answers = await Promise.all(
+          Array.from({ length: 5 }, () => unheeding(where, head, framing, size)),
+        );
+        for (const answer of answers) {
+          expect([where, framing, answer.slice(0, 12)]).toEqual([where, framing, "HTTP/1.1 413"]);
+          expect(answer).toContain('"code":"body_too_large"');
+        }
+      }
+    }
+  }, 60_000);
+
+  test("cannot be announced so that nobody understands it, on any door", async () => {
+    const adminSocket = join(folder, "unclear.sock");
+    const server = await start({ adminSocket, publicHttp: { host: "127.0.0.1", port: 0 } });
+    const { main, public: open = 0 } = server.listeners.addresses;
+    for (const where of [main, open, adminSocket]) {
+      for (const line of ["POST /api/ca/x/ocsp", "POST /auth/login/password", "GET /healthz"]) {
+        const length = "Content-Length: 300000000\r\n";
+        for (const twice of [length + length, "Host: y\r\n"]) {
+          const answer = await rawExchange(where, `${line} HTTP/1.1\r\nHost: x\r\n${twice}\r\n`);
+          expect([where, line, answer.slice(0, 12)]).toEqual([where, line, "HTTP/1.1 400"]);
+          expect(answer).toContain('"code":"bad_header"');
+        }
+      }
+    }
+  });
+
+  /** Sends all of a body before it reads anything. */
+  async function unheeding(
+    where: number | string,
+    head: string,
+    framing: "announced" | "chunked",
+    size: number,
+  ): Promise<string> {
+    const socket = typeof where === "number" ? connect(where, "127.0.0.1") : connect(where);
+    socket.pause().on("error", () => {}); // What came before a reset counts.
+    const hex = size.toString(16);
+    const [before, after] =
+      framing === "announced"
+        ? [`Content-Length: ${size}\r\n\r\n`, ""]
+        : [`Transfer-Encoding: chunked\r\n\r\n${hex}\r\n`, "\r\n0\r\n\r\n"];
+    socket.write(head + before);
+    socket.write(Buffer.alloc(size, "x"));
+    await new Promise((written) => socket.write(after, written));
+    let answer = "";
+    socket.on("data", (chunk) => {
+      answer += String(chunk);
+      if (answer.includes("}")) socket.destroy();
+    });
+    socket.resume();
+    await new Promise((closed) => socket.once("close", closed));
     return answer;
   }
 });

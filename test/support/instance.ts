@@ -100,6 +100,11 @@ export class Instance {
     return runCli(this.home, args);
   }
 
+  /** Runs a command of the same binary that names a server by `--url` and knows no instance of this machine. */
+  remoteCli(...args: string[]): Promise<Ran> {
+    return ran([binary, ...args], { cwd: newHome(), env: { HOME: this.home } });
+  }
+
   /** Asks to stop and waits; gives the exit code. */
   async stop(): Promise<number> {
     this.child.kill("SIGTERM");

@@ -3,6 +3,7 @@
 import { type KeyObject, sign } from "node:crypto";
 
 import { httpLogClient } from "#adapters/network/ct-log.ts";
+import { pathsHere } from "#adapters/paths/thread.ts";
 import { element, integer, oid, sequence, setOf } from "#core/asn1/der.ts";
 import { oids } from "#core/asn1/oids.ts";
 import { encodePem } from "#core/asn1/pem.ts";
@@ -118,6 +119,7 @@ export function issuanceWorld(options: WorldOptions = {}) {
   return {
     ...shared,
     activation,
+    paths: pathsHere,
     clockWatch,
     authorities,
     external,

@@ -1,7 +1,7 @@
 /** A working store in memory: real units of work with rollback, real chains, nothing durable. */
 
 import { type AuditEvent, eventHash } from "#core/audit/chain.ts";
-import { detailText } from "#core/audit/actions.ts";
+import { clippedDraft, detailText } from "#core/audit/actions.ts";
 import { type LedgerEntry, ledgerHash } from "#core/audit/ledger.ts";
 import type { CaId } from "#core/ids.ts";
 import { assert, refuse } from "#core/problems.ts";
@@ -312,7 +312,8 @@ function accessWrites(state: MemoryState): Unit["access"] {
 
 function auditWrites(state: MemoryState): Unit["audit"] {
   return {
-    appendEvent: async (draft, at) => {
+    appendEvent: async (given, at) => {
+      const draft = clippedDraft(given);
       const head = headOf(state.events);
       const unhashed = {
         ...{ seq: head.seq + 1, id: crypto.randomUUID(), timestamp: timestamp(at) },

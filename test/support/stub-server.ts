@@ -12,6 +12,7 @@ import { type OperationName, operationOf, operations } from "#operations";
 
 import { accessLog } from "#http/access-log.ts";
 import { Cookies } from "#http/cookies.ts";
+import { OwnPages } from "#http/csrf.ts";
 import { FrontDoor, type FrontDoorDeps } from "#http/front-door.ts";
 import { Listeners, type ListenerOptions } from "#http/listener.ts";
 import type { Handlers, PublicHandler } from "#http/public.ts";
@@ -46,6 +47,7 @@ export async function startStub(
   const front = new FrontDoor({
     ...{ perform: stubPerform, authenticate: stubAuthenticate, observer, log },
     random: { uuid: () => crypto.randomUUID() },
+    ownPages: new OwnPages([]),
     cookies: new Cookies({ name: "pki_session", insecure: false }),
     ...{ trustedProxies: [], bodyBytesMax: 65_536, bulkBodyBytesMax: 131_072, osUser: "tester" },
     ...{ limits: { enabled: false, admit: () => {} }, tenantRate: () => undefined, ownWords: {} },

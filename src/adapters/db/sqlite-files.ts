@@ -1,6 +1,16 @@
 /** The files of an open SQLite database: made before the first connection, then looked at by name only, and watched. */
 
-import { chmodSync, closeSync, existsSync, openSync, realpathSync, statSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readSync,
+  realpathSync,
+  statSync,
+  writeSync,
+} from "node:fs";
 
 /**
  * POSIX drops every lock a process has on a file as soon as the process closes any descriptor of it. A database file is
@@ -17,26 +27,59 @@ export class SqliteFiles {
 
   /** Makes the file when there is none, its owner's alone as the files beside it will be; before the first connection. */
   static prepared(path: string): SqliteFiles {
-    if (existsSync(path)) chmodSync(path, 0o600);
-    else closeSync(openSync(path, "wx", 0o600));
+    makePrivate(path);
     // SQLite names the log after the file itself, not after a link to it.
-    return new SqliteFiles(realpathSync(path));
+    const real = realpathSync(path);
+    writeAgain(`${real}-wal`);
+    return new SqliteFiles(real);
   }
 
   /** From now on these are the files; called when a connection has opened both. */
   watch(): void {
-    this.#known = [this.#path, `${this.#path}-wal`].map((path) => ({ path, id: identity(path) }));
+    this.#known = [this.#path, `${this.#path}-wal`].map((path) => ({
+      path,
+      id: fileIdentity(path),
+    }));
   }
 
   /** A file that is no longer the one that is open, removed or replaced; what is written now would be lost. */
   displaced(): string | undefined {
-    return this.#known.find(({ path, id }) => identity(path) !== id)?.path;
+    return this.#known.find(({ path, id }) => fileIdentity(path) !== id)?.path;
   }
 
   /** True while the log may be folded into the database: both are in their place, or nobody has made another log. */
   foldable(): boolean {
-    const [database, log] = this.#known.map(({ path, id }) => ({ id, now: identity(path) }));
+    const [database, log] = this.#known.map(({ path, id }) => ({ id, now: fileIdentity(path) }));
     return database?.now === database?.id && (log?.now === log?.id || log?.now === "");
+  }
+}
+
+/** The file is there and its owner's alone, as SQLite will make those beside it; before this process opens it. */
+export function makePrivate(path: string): void {
+  if (existsSync(path)) chmodSync(path, 0o600);
+  else closeSync(openSync(path, "wx", 0o600));
+}
+
+/**
+ * A process that was killed may have failed to sync its log before: the octets are read back, and are on no disk. The
+ * same ones are written once more, so that this sync has all of them to write. SQLite keeps no lock on the log itself.
+ */
+function writeAgain(log: string): void {
+  if ((statSync(log, { throwIfNoEntry: false })?.size ?? 0) === 0) return;
+  const file = openSync(log, "r+");
+  try {
+    const piece = Buffer.alloc(pieceBytes);
+    for (let at = 0; ; ) {
+      const length = readSync(file, piece, 0, pieceBytes, at);
+      if (length === 0) break;
+      for (let wrote = 0; wrote < length; ) {
+        wrote += writeSync(file, piece, wrote, length - wrote, at + wrote);
+      }
+      at += length;
+    }
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
   }
 }
 
@@ -46,7 +89,9 @@ interface Known {
 }
 
 /** Device and inode; empty when there is no such file. */
-function identity(path: string): string {
+export function fileIdentity(path: string): string {
   const found = statSync(path, { bigint: true, throwIfNoEntry: false });
   return found === undefined ? "" : `${found.dev}/${found.ino}`;
 }
+
+const pieceBytes = 1_048_576;

@@ -8,7 +8,7 @@ export const passkeysVerbs: Readonly<Record<string, Command>> = {
   reset: command({
     summary: "Remove all passkeys of a person, who then adds a new one after logging in.",
     args: { subject: word() },
-    destroys: "The person confirms nothing with these passkeys any more.",
+    destroys: "The passkeys are gone for good; the person adds a new one.",
     run: async ({ args: { subject }, client, print }) => {
       const result = await client.ask("webauthn.reset", { body: { subject } });
       print(result, `${textAt(result, "removed")} passkeys of ${subject} removed\n`);

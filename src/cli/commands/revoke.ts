@@ -3,7 +3,7 @@
 import type { Serial } from "#core/ids.ts";
 import type { OperationName } from "#operations";
 
-import { valueOr, word } from "#cli/args.ts";
+import { reason, word } from "#cli/args.ts";
 import { certificateOf } from "#cli/certificate-reference.ts";
 import type { Client } from "#cli/client.ts";
 import { type Command, command } from "#cli/command.ts";
@@ -22,17 +22,20 @@ export const revokeVerbs: Readonly<Record<string, Command>> = {
     args: {
       serial: word(),
       ca: caArg,
-      reason: valueOr("Revocation reason by name.", "reason", "unspecified"),
+      reason: reason("unspecified"),
     },
     run: async ({ args, globals, io, client, print }) => {
-      const { ca, reason } = args;
+      const { ca } = args;
       const { id, serial } = await certificateOf(client, io, { ca, given: args.serial });
       // A hold of what was never issued is refused by the instance.
-      if (reason !== "certificateHold" && !(await isKnown(client, id, serial))) {
+      if (args.reason !== "certificateHold" && !(await isKnown(client, id, serial))) {
         const sentence = `${ca} has issued no certificate with serial ${serial}; its CRL will list a number that means nothing yet.`;
         await agreed(sentence, globals.yes, io);
       }
-      const result = await client.ask("cert.revoke", { path: { id }, body: { serial, reason } });
+      const result = await client.ask("cert.revoke", {
+        path: { id },
+        body: { serial, reason: args.reason },
+      });
       print(result, facts(result, shown));
     },
   }),

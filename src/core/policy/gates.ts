@@ -254,7 +254,7 @@ function reportOf(findings: readonly Finding[]): GateOutcome {
   return { status: refuses ? "fail" : "warn", findings };
 }
 
-/** The code of the only gate that refused when it has one, else `gate_refused` with what every gate said. */
+/** The code of the only gate that refused when it has one, else `gate_refused` with every gate that refused. */
 function refusalFor(
   { objections }: Pick<Candidate, "objections">,
   reports: readonly GateReport[],
@@ -266,7 +266,7 @@ function refusalFor(
   const code: ProblemCode = objection?.code ?? "gate_refused";
   return new Problem(
     code,
-    objection?.code ? (objection.facts ?? {}) : { gates: reports.map(gateJson) },
+    objection?.code ? (objection.facts ?? {}) : { gates: failed.map(gateJson) },
   );
 }
 

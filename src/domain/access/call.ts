@@ -93,7 +93,7 @@ export interface Handler {
   readonly path: Fields;
   readonly query: Fields;
   readonly body: Fields | undefined;
-  /** True when the body may be absent. */
+  /** True when the body may be absent: every member of it may be. */
   readonly emptyBody: boolean;
   run(call: Authorized<Fields, Fields, Fields>): Promise<Answer | RawAnswer>;
 }
@@ -108,7 +108,6 @@ export function handler<
   readonly path?: P;
   readonly query?: Q;
   readonly body?: B;
-  readonly emptyBody?: boolean;
   readonly run: (call: Authorized<P, Q, B>) => Promise<Answer | RawAnswer>;
 }): Handler {
   return {
@@ -116,7 +115,7 @@ export function handler<
     path: shape.path ?? {},
     query: shape.query ?? {},
     body: shape.body,
-    emptyBody: shape.emptyBody ?? false,
+    emptyBody: Object.values<Fields[string]>(shape.body ?? {}).every(({ optional }) => optional),
     // `perform` reads the input with exactly these shapes before it runs the handler.
     run: shape.run as unknown as Handler["run"],
   };

@@ -14,6 +14,7 @@ import {
   parseSubjectKeyIdentifier,
   subjectKeyId,
 } from "#core/x509/extensions.ts";
+import { readOrRefuse } from "#core/x509/foreign.ts";
 import { type NameConstraints, parseNameConstraints } from "#core/x509/name-constraints.ts";
 import { spkiSha256 } from "#core/x509/public-keys.ts";
 import type { HeldKey, Keys } from "#domain/keys.ts";
@@ -170,7 +171,7 @@ interface Ready {
 /** Constraints pkid cannot read it cannot keep either: such a CA signs nothing (behaviour.md §6.4). */
 function constraintsOf(certificate: ParsedCertificate): NameConstraints | undefined {
   const found = extensionOf(certificate, oids.nameConstraints);
-  return found === undefined ? undefined : parseNameConstraints(found.value);
+  return found && readOrRefuse("ca_constraint", () => parseNameConstraints(found.value));
 }
 
 /** How long a replaced certificate further up the path may go unnoticed. */

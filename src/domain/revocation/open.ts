@@ -27,6 +27,8 @@ export interface RevocationDeps {
   readonly counts: Pick<KeyCounts, "add">;
   /** True while nobody has confirmed a clock that leapt ahead (PRC-4). */
   readonly clockAhead: () => boolean;
+  /** True while nothing speaks against the clock, or what did has been set right (CRL-2). */
+  readonly clockBelieved: () => boolean;
   readonly settings: {
     readonly crl: CrlSettings & {
       readonly refreshAfterRevocationSeconds: number;
@@ -72,6 +74,7 @@ export function openRevocation(deps: RevocationDeps): Revocation {
   const scopes = new CrlScopes({ store, clock, shards, urlBase });
   const publisher = new CrlPublisher({
     ...{ ...common, scopes, settings: settings.crl, clockAhead: deps.clockAhead },
+    clockBelieved: deps.clockBelieved,
   });
   const refresh = new CrlRefresh({
     ...{ store, clock, scopes, publisher, wake: deps.wake },

@@ -163,7 +163,7 @@ describe("a confirmation", () => {
     for (const name of [...usualStepUps, ...fixedStepUps]) {
       expect((await asked(name))?.code).toBe("step_up_required");
     }
-    expect(await asked("cert.issue_bulk")).toBeUndefined();
+    expect(await asked("key.block")).toBeUndefined();
   });
 
   test("answers a challenge of the last two minutes, the newest one", async () => {

@@ -503,6 +503,7 @@ function reopened(
       publicProfile: () => false,
       counts: { add: () => {} },
       clockAhead: () => false,
+      clockBelieved: () => true,
       wake: () => {},
     },
     signCertificate: async () => {},

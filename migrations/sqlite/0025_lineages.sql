@@ -26,3 +26,7 @@ INSERT INTO `__new_bulk_operations`("lineage", "id", "digest", "requested_by", "
 DROP TABLE `bulk_operations`;--> statement-breakpoint
 ALTER TABLE `__new_bulk_operations` RENAME TO `bulk_operations`;--> statement-breakpoint
 CREATE UNIQUE INDEX `bulk_operations_id` ON `bulk_operations` (`lineage`,`id`);
+--> statement-breakpoint
+DROP INDEX `blocked_keys_key`;--> statement-breakpoint
+ALTER TABLE `blocked_keys` ADD `tenant` text DEFAULT '' NOT NULL;--> statement-breakpoint
+CREATE UNIQUE INDEX `blocked_keys_key` ON `blocked_keys` (`spki_sha256`,`tenant`);

@@ -9,3 +9,7 @@ UPDATE "bulk_runs" SET "lineage" = coalesce((SELECT c.lineage FROM "cas" c WHERE
 CREATE UNIQUE INDEX "bulk_items_position" ON "bulk_items" USING btree ("lineage","operation","position");--> statement-breakpoint
 CREATE UNIQUE INDEX "bulk_operations_id" ON "bulk_operations" USING btree ("lineage","id");--> statement-breakpoint
 CREATE UNIQUE INDEX "bulk_runs_id" ON "bulk_runs" USING btree ("lineage","id");
+--> statement-breakpoint
+DROP INDEX "blocked_keys_key";--> statement-breakpoint
+ALTER TABLE "blocked_keys" ADD COLUMN "tenant" text DEFAULT '' NOT NULL;--> statement-breakpoint
+CREATE UNIQUE INDEX "blocked_keys_key" ON "blocked_keys" USING btree ("spki_sha256","tenant");
