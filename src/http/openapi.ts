@@ -105,7 +105,7 @@ function queryParameters(fields: Fields): readonly Json[] {
 
 function requestBody({ body, takes, mayBeEmpty }: Partial<ReturnType<typeof shapeOf>>): Json {
   if (takes !== undefined) {
-    return { requestBody: { required: true, content: { [takes]: { schema: octets } } } };
+    return { requestBody: { required: true, content: { [takes]: { schema: octets() } } } };
   }
   if (body === undefined) return {};
   const content = { "application/json": { schema: objectSchema(body) } };
