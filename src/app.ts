@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import { openStore } from "#adapters/db/open.ts";
 import { DnsResolver } from "#adapters/network/dns.ts";
-import { openKeys } from "#adapters/keys/open.ts";
+import { type OpenKeys, openKeys } from "#adapters/keys/open.ts";
 import { FreeSpace } from "#adapters/free-space.ts";
 import { PathThread, pathsHere } from "#adapters/paths/thread.ts";
 import { Passwords } from "#adapters/passwords.ts";
@@ -148,6 +148,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     return compose({
       ...{ ...options, store, keys, limits, metrics, passwords, space, instance, sealing },
       ...{ counts, clockWatch, close, secrets, paths: openPaths(options.workerUrl, closing) },
+      lookAtKeys: () => opened.again(),
       schedules: { wake: () => {} },
     });
   } catch (error) {
@@ -208,6 +209,8 @@ interface Opened extends AppOptions {
   readonly paths: PathWork;
   readonly schedules: Schedules;
   readonly close: () => Promise<void>;
+  /** As `OpenKeys.again`. */
+  readonly lookAtKeys: () => void;
 }
 
 function compose(opened: Opened): App {
@@ -249,6 +252,7 @@ function compose(opened: Opened): App {
         ...{ ...options, config, store, parts, front, schedules, clock, log },
         ...{ failedLogins, refusals, fourEyes, watch },
         files: new ServingFiles(config.data_dir),
+        lookAtKeys: opened.lookAtKeys,
         prepare: (next) => {
           const enter = access.prepare(next);
           const listed = readBlocklists(next.keychecks.weak_key_blocklist_paths);
@@ -363,7 +367,10 @@ async function openInstanceKeys({
   log,
   counts,
   secrets,
-}: Pick<Opened, "config" | "limits" | "metrics" | "log" | "counts" | "secrets">): Promise<Keys> {
+}: Pick<
+  Opened,
+  "config" | "limits" | "metrics" | "log" | "counts" | "secrets"
+>): Promise<OpenKeys> {
   // Beside the keys and not under /tmp: the PKCS#11 addon is unpacked there and must be executable.
   const privateDir = join(config.data_dir, "private");
   mkdirSync(privateDir, { recursive: true, mode: 0o700 });

@@ -25,7 +25,7 @@ import type { BulkRevocation } from "#domain/revocation/bulk.ts";
 import type { Store } from "#domain/store.ts";
 import { type OperationName, operations } from "#operations";
 import { bulkFields, orderOf } from "./bulk-revocations.ts";
-import { caFields, wishOf } from "./ca-fields.ts";
+import { caFields, intermediateFields, intermediateWishOf, rootWishOf } from "./ca-fields.ts";
 
 export interface ParkingDeps {
   readonly store: Store;
@@ -102,7 +102,10 @@ async function newCa(
   parent: CaRecord | undefined,
 ): Promise<Parking> {
   const { tenant_id: _tenant, ...body } = call.body;
-  const wish = wishOf(readBody(caFields, body));
+  const wish =
+    parent === undefined
+      ? rootWishOf(readBody(caFields, body))
+      : intermediateWishOf(readBody(intermediateFields, body));
   const kind = parent === undefined ? "root CA" : `CA under ${parent.label},`;
   return {
     ...{ resourceKey: `ca:new:${wish.label}`, resourceName: wish.label },

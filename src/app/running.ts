@@ -51,6 +51,8 @@ export interface RunningDeps {
   /** Digest of the effective configuration, secrets excluded (CFG-8). */
   readonly digest: string;
   readonly reread: () => Config;
+  /** Has key providers that do not serve looked at again. */
+  readonly lookAtKeys: () => void;
   /** Reads what the configuration names, which may throw; what it gives puts the reloadable keys into force (RLD-1). */
   readonly prepare: (config: Config) => () => void | Promise<void>;
 }
@@ -172,7 +174,9 @@ class Server implements Running {
   }
 
   async reload(): Promise<void> {
-    const { log, prepare, cleartext, reread } = this.#deps;
+    const { log, prepare, cleartext, reread, lookAtKeys } = this.#deps;
+    // Whatever the configuration says: a PIN is read again, and what was missing on a token is looked for.
+    lookAtKeys();
     try {
       const { config, ...keys } = reload(this.#config, reread());
       const files = fileDigests(config);

@@ -20,7 +20,8 @@ export type UnfitReason =
   | "schema_altered"
   | "migration_pending"
   | "copy_failed"
-  | "head_mismatch";
+  | "head_mismatch"
+  | "in_use";
 
 /** The refusal for a database that does not serve now; the driver's error stays its cause, for the log only. */
 export function storageUnavailable(cause: unknown, sentence?: string): Problem {

@@ -54,19 +54,26 @@ export class SqliteEngine implements Engine {
   /** The write that failed. */
   #fault: unknown;
   #triesAt = 0;
+  #views = 0;
 
   constructor(options: SqliteOptions, onFault: TellFault) {
     this.#options = options;
     this.#onFault = onFault;
     const foreign = options.readOnly === true;
-    this.#files = foreign ? undefined : SqliteFiles.prepared(options.path);
-    this.#write = this.#connect({ forReading: foreign });
-    this.#read = this.#connect({ forReading: true });
+    this.#files = foreign ? undefined : SqliteFiles.taken(options.path);
     this.writer = sqliteSession(() => this.#writing());
     this.reader = sqliteSession(() => this.#read);
-    // The log is there from the first read on.
-    this.#read.compiled("select count(*) from sqlite_schema").values();
-    this.#files?.watch();
+    try {
+      this.#write = this.#connect({ forReading: foreign });
+      this.#read = this.#connect({ forReading: true });
+      // The log is there from the first read on.
+      this.#read.compiled("select count(*) from sqlite_schema").values();
+      this.#files?.watch();
+    } catch (error) {
+      this.#write?.close();
+      this.#files?.release();
+      throw error;
+    }
     this.#watch = foreign
       ? undefined
       : setInterval(() => void this.#displacement(), watchMs).unref();
@@ -83,15 +90,17 @@ export class SqliteEngine implements Engine {
   /** Each view has a connection of its own, whose read transaction is the snapshot. */
   async view<T>(read: (session: Session) => Promise<T>): Promise<T> {
     const connection = this.#connect({ forReading: true, cacheKib: viewCacheKib });
+    this.#views += 1;
     try {
       connection.database.run("begin");
       return await read(sqliteSession(() => connection));
     } finally {
       connection.close();
+      this.#views -= 1;
     }
   }
 
-  /** The data-directory lock leaves no other process. */
+  /** The lock on the file leaves no other process. */
   exclusively<T>(_name: string, work: () => Promise<T>): Promise<T> {
     return work();
   }
@@ -156,6 +165,8 @@ export class SqliteEngine implements Engine {
     if (this.#files !== undefined && !this.stopped) attempt(() => this.database.run(fold));
     this.#read.close();
     this.#write?.close();
+    // Releasing would take the locks from a view that has not ended yet; the end of the process does it.
+    if (this.#views === 0) this.#files?.release();
   }
 
   #writing(): SqliteConnection {
@@ -173,9 +184,9 @@ export class SqliteEngine implements Engine {
     this.#onFault("a write of the database failed; nothing is written until it is verified", error);
   }
 
-  /** Refuses until the file, opened anew, is found to hold what was acknowledged; asked often, it tries now and then. */
+  /** Refuses until the file, opened anew, is found to hold what was acknowledged; whoever asks soon after a trial waits a moment. */
   async #resume(): Promise<void> {
-    if (performance.now() < this.#triesAt) throw storageUnavailable(this.#fault);
+    await Bun.sleep(Math.max(0, this.#triesAt - performance.now()));
     try {
       await this.#reopen();
     } catch (error) {
