@@ -17,7 +17,7 @@ import type { Store } from "#domain/store.ts";
 import { described, type PublicHandler } from "#http/public.ts";
 import { cacheableFor } from "#http/validators.ts";
 import type { OperationName } from "#operations";
-import { caFields, wishOf } from "./ca-fields.ts";
+import { caFields, intermediateFields, intermediateWishOf, rootWishOf } from "./ca-fields.ts";
 import { pageFields, pageOf, readableCa, readableTenant } from "./pages.ts";
 
 interface Deps {
@@ -56,17 +56,17 @@ export function authorityHandlers(deps: Deps) {
       body: { ...caFields, tenant_id: optional(text({ max: 64 })) },
       run: async (call) => {
         assert(call.tenant !== undefined, "a root belongs to a tenant");
-        const ca = await authorities.initRoot(call.origin, call.tenant, wishOf(call.body));
+        const ca = await authorities.initRoot(call.origin, call.tenant, rootWishOf(call.body));
         return created(caJson(ca), `/api/ca/${ca.id}`);
       },
     }),
     "ca.issue_intermediate": handler({
       summary: "Make a CA under this one.",
       path: { id: text() },
-      body: caFields,
+      body: intermediateFields,
       run: async (call) => {
         const parent = presentCa(call.ca);
-        const wish = wishOf(call.body);
+        const wish = intermediateWishOf(call.body);
         const ca = await authorities.issueIntermediate(call.origin, parent, wish);
         return created(caJson(ca), `/api/ca/${ca.id}`);
       },

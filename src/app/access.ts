@@ -33,6 +33,7 @@ import { assignmentsOf } from "./access-settings.ts";
 import { openClients } from "./client-trust.ts";
 import { openDirectory } from "./directory.ts";
 import { openProviders } from "./providers.ts";
+import { openTurns } from "./turns.ts";
 
 export interface Access {
   readonly authenticate: Authenticate;
@@ -93,10 +94,7 @@ export function openAccess(ground: AccessGround): Access {
   const logins = new Logins({
     ...{ store, clock, root, sessions, failures: failedLogins },
     assignments: () => inForce,
-    rules: {
-      ...(config.auth.oidc.enabled ? { oidc: rulesOf(config.auth.oidc) } : {}),
-      ...(config.auth.ldap.enabled ? { ldap: rulesOf(config.auth.ldap) } : {}),
-    },
+    rules: loginRules(config),
     onLogin: (method, result) => metrics.count("pki_auth_logins_total", { method, result }),
     onLogout: () => metrics.count("pki_auth_logouts_total", {}),
   });
@@ -132,11 +130,10 @@ export function openAccess(ground: AccessGround): Access {
   };
 }
 
-const rootAccount = ({ config, random, passwords, rootPasswordHash }: AccessGround): RootAccount =>
-  new RootAccount({
-    ...{ random, username: config.root_user.username, passwordHash: rootPasswordHash },
-    checkPassword: (password, hash) => passwords.check(password, hash),
-  });
+const loginRules = ({ auth: { oidc, ldap } }: Config) => ({
+  ...(oidc.enabled ? { oidc: rulesOf(oidc) } : {}),
+  ...(ldap.enabled ? { ldap: rulesOf(ldap) } : {}),
+});
 
 const evidenceOf = (config: Config, { again }: ReturnType<typeof openClients>) => ({
   vouching: (identity: Identity) => vouching(config, identity),
@@ -149,6 +146,15 @@ function vouching({ auth, oidc }: Config, { voucher, issuer }: Identity) {
   if (auth.oidc.enabled && issuer === auth.oidc.issuer_url) return { method: "oidc" } as const;
   return issuer === oidc.issuer_url ? { method: undefined } : undefined;
 }
+
+const rootAccount = ({ config, random, rootPasswordHash, passwords }: AccessGround): RootAccount =>
+  new RootAccount({
+    random,
+    username: config.root_user.username,
+    passwordHash: rootPasswordHash,
+    checkPassword: (password, hash) => passwords.check(password, hash),
+    turns: openTurns({ atOnce: 2, atOncePerLane: 2 }),
+  });
 
 /** Passkeys, and the gate that asks for them. */
 function openPasskeys(ground: AccessGround, sessions: Sessions) {

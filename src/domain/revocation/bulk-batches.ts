@@ -10,8 +10,10 @@ import type { BlockedKeyRecord } from "#domain/key-checks/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
 import type { BulkProgress, BulkRun, Target } from "./bulk-store.ts";
+import { entryEnd } from "./entry-end.ts";
 import { revocationEvent } from "./events.ts";
 import type { RevocationChange } from "./revoke.ts";
+import type { RevocationRecord } from "./store.ts";
 import { decide, isHoldable, stateOf } from "./transitions.ts";
 
 export interface BatchDeps {
@@ -121,10 +123,13 @@ export class BulkBatches {
     const to = reason === "certificateHold" ? "held" : "revoked";
     const known = changes.filter(({ kind }) => kind !== "bare").map(({ serial }) => serial);
     await tx.certificates.setStatuses(ca.id, known, { status: to, revokedAt: at, reason });
-    const entries = changes.map(({ serial, kind, notAfter }) => ({
-      ...{ caId: ca.id, serial, revokedAt: at, reason, known: kind !== "bare" },
-      expiresAt: notAfter,
-    }));
+    const entries: Omit<RevocationRecord, "sequence">[] = [];
+    for (const { serial, kind, notAfter } of changes) {
+      const certificate = notAfter === undefined ? undefined : { notAfter };
+      const expiresAt = await entryEnd(tx, { caId: ca.id, serial }, certificate);
+      const known = kind !== "bare";
+      entries.push({ caId: ca.id, serial, revokedAt: at, reason, known, expiresAt });
+    }
     await tx.revocations.putMany(ca.id, entries);
     const author = authorOf(run);
     for (const { serial, kind, heldSince } of changes) {

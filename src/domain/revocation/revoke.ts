@@ -11,6 +11,7 @@ import { blockEvent, blockedFor, blocksItsKey } from "#domain/key-checks/block.t
 import type { BlockedKeyRecord } from "#domain/key-checks/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
+import { entryEnd } from "./entry-end.ts";
 import { revocationEvent } from "./events.ts";
 import type { RevocationRecord } from "./store.ts";
 import {
@@ -220,7 +221,7 @@ async function write(tx: Unit, change: Decided, found: Found): Promise<number> {
   }
   const known = found.certificate !== undefined;
   if (known) await tx.certificates.setStatus(caId, serial, to, at, reason);
-  const expiresAt = found.certificate?.notAfter;
+  const expiresAt = await entryEnd(tx, change, found.certificate);
   const entry = { caId, serial, revokedAt: at, reason, known, expiresAt };
   const sequence = await tx.revocations.put(entry);
   if (change.kind === "ca") await tx.cas.retireSubject(caId, serial);

@@ -59,7 +59,8 @@ export interface RpcVisit {
   readonly exchange: Exchange;
   /** Refuses while the server drains. */
   admit(): void;
-  origin(): Promise<Origin | undefined>;
+  /** Who asks for this operation. */
+  origin(operation: OperationName): Promise<Origin | undefined>;
   /** Told of what is no refusal. */
   fault(thrown: unknown): void;
 }
@@ -105,7 +106,7 @@ export class RpcDoor {
     visit.admit();
     const method = this.#methodOf(exchange);
     exchange.operation = method.operation;
-    const origin = await visit.origin();
+    const origin = await visit.origin(method.operation);
     // The path is in the message, so the message is read first; but from nobody who is unknown.
     if (origin === undefined) throw refuse("unauthenticated");
     const octets = await bodyOf(exchange, bodyBytesMax);
