@@ -5,8 +5,9 @@ import { join } from "node:path";
 
 import { openStore, type StoreOptions } from "#adapters/db/open.ts";
 import { DnsResolver } from "#adapters/network/dns.ts";
-import { openKeys } from "#adapters/keys/open.ts";
+import { type OpenKeys, openKeys } from "#adapters/keys/open.ts";
 import { FreeSpace } from "#adapters/free-space.ts";
+import { PathThread, pathsHere } from "#adapters/paths/thread.ts";
 import { Passwords } from "#adapters/passwords.ts";
 import type { SecretSources } from "#adapters/secrets/sources.ts";
 import { ServingFiles } from "#adapters/serving-files.ts";
@@ -14,17 +15,19 @@ import { osUser, systemClock, systemRandom, systemStopwatch } from "#adapters/sy
 import { Metrics } from "#adapters/telemetry/families.ts";
 import { eventCounters } from "#adapters/telemetry/projections.ts";
 import { keyOperationCounter, requestCounters } from "#adapters/telemetry/request-counters.ts";
-import { observeComponents, observeResources } from "#adapters/telemetry/resources.ts";
+import { observeComponents, observeResources, processorMs } from "#adapters/telemetry/resources.ts";
 import { readBlocklists } from "#adapters/weak-keys.ts";
 import { isReady, Probes } from "#api/health.ts";
 
 import type { Read } from "#config/read.ts";
 import type { Config } from "#config/schema.ts";
 import { pipeline } from "#domain/access/perform.ts";
+import { type StillMay, stillMay } from "#domain/access/principal-now.ts";
 import type { ExecutionDeps } from "#domain/approvals/executions.ts";
 import { recordingEffects } from "#domain/approvals/effects.ts";
 import { ClockWatch, stepFacts } from "#domain/clock-watch.ts";
 import { KeyCounts } from "#domain/audit/key-counts.ts";
+import type { PathWork } from "#domain/certificates/validate.ts";
 import { reconcileIntents } from "#domain/certificates/reconcile.ts";
 import { underNewest } from "#domain/envelopes/newest.ts";
 import { type PreparedInstance, prepareInstance } from "#domain/instance.ts";
@@ -35,7 +38,9 @@ import { TenantRates } from "#domain/tenants/rates.ts";
 import type { Store } from "#domain/store.ts";
 import { accessLog } from "#http/access-log.ts";
 import { consolePages } from "#http/console.ts";
+import { OwnPages } from "#http/csrf.ts";
 import { FrontDoor } from "#http/front-door.ts";
+import { LoopWatch } from "#http/loop-watch.ts";
 import { RateLimits } from "#http/rate-limits.ts";
 import { ocspRefusal } from "#protocols/ocsp-refusal.ts";
 import { type Access, openAccess } from "#app/access.ts";
@@ -101,11 +106,14 @@ export async function openApp(options: AppOptions): Promise<App> {
     closing.length = 0;
   };
   try {
+    // 1. The place: nobody else has it while this process does.
     const secrets = openSecrets(config);
     await useProxy(config, secrets);
     const address = await storeOptions(config, options.migrate ?? false, secrets);
+    // 2. The database, which must be of the same instance.
     const { store, place, instanceId } = await openPlace(options, address, closing);
     const metrics = new Metrics();
+    // 3. The keys, and what they are sealed under.
     const limits = limitsOf(config);
     const counts = keyCounts(store, log);
     const opened = await openInstanceKeys({ config, limits, metrics, log, counts, secrets });
@@ -114,6 +122,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       ...{ config, store, keys: opened, clock: systemClock, random: systemRandom, log, metrics },
     });
     const keys = underNewest(opened, sealing.keks);
+    // 4. What the first start creates, and the configuration declares.
     const passwords = new Passwords();
     const space = new FreeSpace(config.data_dir, config.database.min_free_mb);
     const instance = await prepareInstance(
@@ -129,6 +138,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     await declareTenants(config, { store, clock: systemClock, random: systemRandom });
     closing.push(() => counts.writeLast());
     await sealing.prove();
+    // 5. What a crash left open, and whether the clock may be believed.
     const clockWatch = new ClockWatch({
       ...{ store, clock: systemClock, stopwatch: systemStopwatch },
       onPause: (pause) => log.write("error", "clock_stepped", stepFacts(pause)),
@@ -139,7 +149,8 @@ export async function openApp(options: AppOptions): Promise<App> {
     if (orphans.length > 0) log.write("warn", "intents_orphaned", { count: orphans.length });
     return compose({
       ...{ ...options, store, keys, limits, metrics, passwords, space, instance, sealing },
-      ...{ counts, clockWatch, close, secrets },
+      ...{ counts, clockWatch, close, secrets, paths: openPaths(options.workerUrl, closing) },
+      lookAtKeys: () => opened.again(),
       schedules: { wake: () => {} },
     });
   } catch (error) {
@@ -166,6 +177,20 @@ async function openPlace(options: AppOptions, address: StoreOptions, closing: ((
   closing.push(() => store.close());
   await mustBeFounded(store, mayFound);
   return { store, place, instanceId: await place.settled(store, foundAnew) };
+}
+
+/** Who comes in is put together from what this check is for: it can be built only when it is first asked. */
+const later =
+  (check: () => StillMay): StillMay =>
+  (...asked) =>
+    check()(...asked);
+
+/** Off this thread wherever there can be another. */
+function openPaths(workerUrl: string | undefined, closing: (() => unknown)[]): PathWork {
+  if (workerUrl === undefined) return pathsHere;
+  const thread = new PathThread({ workerUrl });
+  closing.push(() => thread.close());
+  return thread;
 }
 
 const keyCounts = (store: Store, log: Log) =>
@@ -203,21 +228,23 @@ interface Opened extends AppOptions {
   readonly sealing: Sealing;
   readonly counts: KeyCounts;
   readonly clockWatch: ClockWatch;
+  readonly paths: PathWork;
   readonly schedules: Schedules;
   readonly close: () => Promise<void>;
+  /** As `OpenKeys.again`. */
+  readonly lookAtKeys: () => void;
 }
 
 function compose(opened: Opened): App {
   const { config, log, store, keys, metrics, sealing, counts, clockWatch, secrets } = opened;
-  const clock = systemClock;
-  const random = systemRandom;
-  const { schedules } = opened;
+  const [clock, random, { schedules }] = [systemClock, systemRandom, opened];
   let weakKeys = readBlocklists(config.keychecks.weak_key_blocklist_paths);
   const resolver = new DnsResolver({ random, servers: () => nameServers(config) });
   const ground = {
     ...{ config, store, keys, clock, random, resolver, log },
     ...{ sealing, counts, clockWatch, secrets },
     weakKeys: () => weakKeys,
+    stillMay: later(() => stillMay({ store, ...governance, now: access.principalNow })),
   };
   const parts = domainParts(ground, (kind) => schedules.wake(kind));
   store.onOwnEvents(eventCounters(metrics));
@@ -232,20 +259,22 @@ function compose(opened: Opened): App {
     ...{ config, store, clock, random, log, metrics, secrets, passwords: opened.passwords },
     ...{ rootPasswordHash: opened.instance.rootPasswordHash, attempts: opened.limits.rates },
   });
-  const { failedLogins } = access;
+  const { failedLogins, refusals } = access;
   const governance = openGovernance({ config, store, clock, random, tokens: access.tokens });
   const fourEyes = openFourEyes({
-    ...{ config, store, clock, random, log, parts, tokens: access.tokens },
+    ...{ config, store, clock, random, log, parts, now: access.principalNow },
     perform: (call) => replay(call),
   });
-  const { front, replay } = frontDoor(opened, { parts, probes, access, governance, fourEyes });
+  const rooms = { parts, probes, access, governance, fourEyes };
+  const { front, replay, watch } = frontDoor(opened, rooms);
   return {
     fetch: async (request) => front.handle(request, { side: "local", secure: false, peer: "" }),
     serve: (options) =>
       startRunning({
         ...{ ...options, config, store, parts, front, schedules, clock, log },
-        ...{ failedLogins, fourEyes },
+        ...{ failedLogins, refusals, fourEyes, watch },
         files: new ServingFiles(config.data_dir),
+        lookAtKeys: opened.lookAtKeys,
         prepare: (next) => {
           const enter = access.prepare(next);
           const listed = readBlocklists(next.keychecks.weak_key_blocklist_paths);
@@ -282,7 +311,7 @@ function frontDoor(opened: Opened, rooms: Rooms) {
   const perform = pipeline({
     ...{ store, clock, hasRoom: () => opened.space.enough, grants: governance.grants },
     ...(access.requireStepUp && { stepUp: access.requireStepUp }),
-    gate: fourEyes.gate,
+    ...{ gate: fourEyes.gate, refusals: access.refusals },
     onDecision: (action, allowed) => {
       const decision = allowed ? "allow" : "deny";
       metrics.count("pki_authz_decisions_total", { action, decision });
@@ -290,7 +319,7 @@ function frontDoor(opened: Opened, rooms: Rooms) {
   });
   const handlers = handlersOf({
     ...{ config, build, store, keys, clock, metrics, ...rooms },
-    ...{ roles: keyRoles(config), draining: () => front.draining },
+    ...{ roles: keyRoles(config), draining: () => front.draining, paths: opened.paths },
     preflight: (wish) =>
       preflightRunning(
         {
@@ -304,23 +333,23 @@ function frontDoor(opened: Opened, rooms: Rooms) {
     ...{ store, stopwatch: systemStopwatch },
     onFailure: (error) => log.write("error", "tenant_rates_failed", { error: describe(error) }),
   });
+  const watch = loopWatch(opened);
   const ready = async () => isReady(await probes.components(), front.draining);
   const rpc = rpcDoor(config, handlers, perform, ready);
   const front: FrontDoor = new FrontDoor({
     ...{ perform, log, random: systemRandom, console: consolePages(), handlers },
     ...{ authenticate: access.authenticate, cookies: access.cookies },
+    ownPages: ownPages(config),
     ...(rpc === undefined ? {} : { rpc }),
     ...{
       limits: opened.limits.rates,
       tenantRate: (ca: string) => tenantRates.of(ca),
       ownWords: { "ocsp.get": ocspRefusal, "ocsp.post": ocspRefusal },
     },
-    observer: accessLog({
-      ...{ clock, log, counters: requestCounters(metrics) },
-      ...(config.access_log.enabled ? { logAccess: (row) => store.logAccess(row) } : {}),
-    }),
+    observer: watch,
     trustedProxies: config.server.trusted_proxies,
     bodyBytesMax: config.server.max_body_bytes,
+    bulkBodyBytesMax: config.server.max_bulk_body_bytes,
     osUser: osUser(),
   });
   const replay: ExecutionDeps["perform"] = (call) => {
@@ -328,7 +357,29 @@ function frontDoor(opened: Opened, rooms: Rooms) {
     if (typeof handler === "function") throw new Error("a public operation takes no approval");
     return perform(call, handler);
   };
-  return { front, replay };
+  return { front, replay, watch };
+}
+
+/** Observes every request, and what holds the thread that serves them. */
+function loopWatch({ config, log, store, metrics }: Opened): LoopWatch {
+  return new LoopWatch({
+    next: accessLog({
+      ...{ clock: systemClock, log, counters: requestCounters(metrics) },
+      ...(config.access_log.enabled ? { logAccess: (row) => store.logAccess(row) } : {}),
+    }),
+    stopwatch: systemStopwatch,
+    log,
+    held: () => metrics.count("pki_process_event_loop_holds_total", {}),
+    cpuMs: processorMs,
+  });
+}
+
+/** The addresses by which people know this server. */
+function ownPages({ server, auth }: Config): OwnPages {
+  const { public_url } = server;
+  return new OwnPages(
+    public_url === undefined ? auth.webauthn.origins : [public_url, ...auth.webauthn.origins],
+  );
 }
 
 async function openInstanceKeys({
@@ -338,7 +389,10 @@ async function openInstanceKeys({
   log,
   counts,
   secrets,
-}: Pick<Opened, "config" | "limits" | "metrics" | "log" | "counts" | "secrets">): Promise<Keys> {
+}: Pick<
+  Opened,
+  "config" | "limits" | "metrics" | "log" | "counts" | "secrets"
+>): Promise<OpenKeys> {
   // Beside the keys and not under /tmp: the PKCS#11 addon is unpacked there and must be executable.
   const privateDir = join(config.data_dir, "private");
   mkdirSync(privateDir, { recursive: true, mode: 0o700 });

@@ -18,7 +18,7 @@ import type { Action } from "#core/audit/actions.ts";
  * - `aliases`: further paths of the same operation, with the same parameters and guards.
  * - `takesTwo`: the class under which it waits for another person's approval, where approvals guard that.
  * - `stepUp`: the name under which people in a session confirm it with a passkey, where passkeys guard that.
- * - `local`: exists only on the admin socket. `bodyBytesMax`: largest body, when more than the server's default.
+ * - `local`: exists only on the admin socket. `bulk`: its body is a list of many, and may be as large as `server.max_bulk_body_bytes`.
  */
 export interface Operation {
   readonly route: string;
@@ -34,7 +34,7 @@ export interface Operation {
   readonly stepUp?: StepUpName;
   readonly takesTwo?: ApprovalClass;
   readonly local?: true;
-  readonly bodyBytesMax?: number;
+  readonly bulk?: true;
 }
 
 const read = { needs: "read", on: "ca" } as const;
@@ -86,7 +86,7 @@ export const operations = {
   "cert.issue":            { route: "POST /api/ca/{id}/issue",                           ...issue, suspendable: true, grows: true, limit: "admin_sign", takesTwo: "cert.issue" },
   "cert.renew":           { route: "POST /api/ca/{id}/renew",                            ...issue, suspendable: true, grows: true, limit: "admin_sign", takesTwo: "cert.issue" },
   "cert.preview":         { route: "POST /api/ca/{id}/certificates:preview",             needs: "issue", on: "ca" },
-  "cert.issue_bulk":      { route: "POST /api/ca/{id}/certificates:bulk",                ...issue, suspendable: true, grows: true, limit: "admin_sign", bodyBytesMax: 67_108_864, stepUp: "cert.issue_bulk" },
+  "cert.issue_bulk":      { route: "POST /api/ca/{id}/certificates:bulk",                ...issue, suspendable: true, grows: true, limit: "admin_sign", bulk: true, stepUp: "cert.issue_bulk" },
   "cert.lint":            { route: "POST /api/lint",                                     needs: "read", on: "any" },
   "cert.validate":        { route: "POST /api/validate",                                 needs: "read", on: "any" },
   "csr.parse":            { route: "POST /api/parse-csr",                                needs: "read", on: "any" },
@@ -98,7 +98,7 @@ export const operations = {
   "cert.revoke":           { route: "POST /api/ca/{id}/revoke",                          ...issue, limit: "exempt", stepUp: "cert.revoke" },
   "cert.suspend":          { route: "POST /api/ca/{id}/certificates/{serial}:suspend",   ...issue, limit: "exempt", stepUp: "cert.revoke" },
   "cert.release":          { route: "POST /api/ca/{id}/certificates/{serial}:release",   ...issue, limit: "exempt", stepUp: "cert.revoke" },
-  "cert.revoke_bulk":      { route: "POST /api/ca/{id}/revocations:bulk",                ...manage, limit: "exempt", bodyBytesMax: 16_777_216, takesTwo: "revocation.bulk", stepUp: "cert.revoke_bulk" },
+  "cert.revoke_bulk":      { route: "POST /api/ca/{id}/revocations:bulk",                ...manage, limit: "exempt", bulk: true, takesTwo: "revocation.bulk", stepUp: "cert.revoke_bulk" },
   "revocation.list":       { route: "GET /api/ca/{id}/revoked",                          ...read },
   "crl.read":              { route: "GET /api/ca/{id}/crl",                              needs: "pub", limit: "crl" },
   "crl.delta":             { route: "GET /api/ca/{id}/crl/delta",                        needs: "pub", limit: "crl" },
@@ -106,7 +106,7 @@ export const operations = {
   "crl.partition_delta":   { route: "GET /api/ca/{id}/crl/partition/{shard}/delta",      needs: "pub", limit: "crl" },
   "crl.status":            { route: "GET /api/ca/{id}/crl/status",                       ...read },
   "crl.publish":           { route: "POST /api/ca/{id}/crl:publish",                     ...manage, limit: "exempt" },
-  "crl.import":            { route: "POST /api/ca/{id}/crl:import",                      ...manage, limit: "exempt", bodyBytesMax: 33_554_432 },
+  "crl.import":            { route: "POST /api/ca/{id}/crl:import",                      ...manage, limit: "exempt", bulk: true, stepUp: "cert.revoke_bulk" },
   "ocsp.get":              { route: "GET /api/ca/{id}/ocsp/{request*}",                  needs: "pub", limit: "ocsp" },
   "ocsp.post":             { route: "POST /api/ca/{id}/ocsp",                            needs: "pub", limit: "ocsp" },
   "publish.run":           { route: "POST /api/publish:run",                             needs: "ca:manage", on: "platform", writes: true, limit: "exempt" },
@@ -143,6 +143,8 @@ export const operations = {
   "webauthn.list":         { route: "GET /auth/webauthn/credentials",                    needs: "any" },
   "webauthn.remove":       { route: "DELETE /auth/webauthn/credentials/{id}",            needs: "any", writes: true, stepUp: "webauthn.remove" },
 
+  "webauthn.reset":        { route: "POST /api/passkeys:reset",                          needs: "session:manage", on: "platform", writes: true, action: "webauthn.remove", takesTwo: "token.create", stepUp: "webauthn.remove" },
+
   // grants
   "grant.list":            { route: "GET /api/grants",                                   needs: "grant:manage", on: "ca", by: "resource" },
   "resource.grant":        { route: "POST /api/grants",                                  needs: "grant:manage", on: "ca", by: "resource", writes: true, grows: true, stepUp: "grant.change" },
@@ -154,7 +156,7 @@ export const operations = {
   "approval.show":         { route: "GET /api/approvals/{id}",                           needs: "any" },
   "approval.approve":      { route: "POST /api/approvals/{id}/approve",                  needs: "approval:approve", on: "any", writes: true, limit: "admin_sign", stepUp: "approval.approve" },
   "approval.reject":       { route: "POST /api/approvals/{id}/reject",                   needs: "any", writes: true },
-  "approval.retry":        { route: "POST /api/approvals/{id}/retry",                    needs: "any", writes: true, limit: "admin_sign" },
+  "approval.retry":        { route: "POST /api/approvals/{id}/retry",                    needs: "any", writes: true, limit: "admin_sign", stepUp: "approval.approve" },
   "approval.transcript":   { route: "GET /api/approvals/{id}/transcript",                needs: "approval:read", on: "any" },
   "approval.certificate":  { route: "GET /api/approvals/{id}/certificate",               needs: "any" },
 

@@ -4,6 +4,7 @@ import { defaultProfile } from "#core/policy/profiles.ts";
 import { assert, type Problem, refuse } from "#core/problems.ts";
 import { flag, type Input, integer, list, object, optional, otherwise, text } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
+import { mapInTurns } from "#core/turns.ts";
 import { generalNameText } from "#core/x509/general-names.ts";
 import { nameText } from "#core/x509/names.ts";
 import { type Handler, handler, ok } from "#domain/access/call.ts";
@@ -37,13 +38,13 @@ export function bulkHandlers({ bulk, itemGate }: Deps) {
         const items = body.items.map(wishOf);
         const { operation_id: operationId, concurrency, confirm_count: confirmed } = body;
         const order = { operationId, items, concurrency };
-        if (body.dry_run) return ok(planJson(await bulk.plan(ca, order), items));
+        if (body.dry_run) return ok(await planJson(await bulk.plan(ca, order), items));
         if (confirmed === undefined) throw refuse("missing_field", { field: "confirm_count" });
         if (confirmed !== items.length) {
           const actual_count = items.length;
           throw refuse("confirm_count_mismatch", { confirm_count: confirmed, actual_count });
         }
-        return ok(resultJson(await bulk.execute(origin, ca, order, itemGate), items));
+        return ok(await resultJson(await bulk.execute(origin, ca, order, itemGate), items));
       },
     }),
   } satisfies Partial<Record<OperationName, Handler>>;
@@ -69,8 +70,11 @@ const wishOf = (item: Input<typeof itemFields>, index: number): BulkWish => ({
   validityDays: item.validity_days,
 });
 
+/** Of items that are put into JSON, each with its certificate and chain. */
+const itemsPerTurn = 100;
+
 /** BulkPlan. */
-function planJson(
+async function planJson(
   { operationId, ca, items }: Awaited<ReturnType<BulkIssue["plan"]>>,
   wishes: readonly BulkWish[],
 ) {
@@ -79,7 +83,7 @@ function planJson(
     ...{ operation_id: operationId, ca_id: ca.id, ca_label: ca.label, requested: items.length },
     ...{ valid, invalid: items.length - valid },
     need_approval: items.filter(needsApproval).length,
-    items: items.map((item, index) => ({
+    items: await mapInTurns(items, itemsPerTurn, (item, index) => ({
       ...namedBy(wishes[index], index),
       valid: item.refusal === undefined,
       ...(item.preview && {
@@ -93,14 +97,14 @@ function planJson(
 }
 
 /** BulkResult. */
-function resultJson(result: BulkResult, wishes: readonly BulkWish[]) {
+async function resultJson(result: BulkResult, wishes: readonly BulkWish[]) {
   const { operationId, ca, outcomes } = result;
   const issued = outcomes.filter((outcome) => "record" in outcome).length;
   const pending = outcomes.filter((outcome) => "approvalId" in outcome).length;
   return {
     ...{ operation_id: operationId, ca_id: ca.id, requested: outcomes.length, issued },
     ...{ pending, failed: outcomes.length - issued - pending },
-    items: outcomes.map((outcome, index) => ({
+    items: await mapInTurns(outcomes, itemsPerTurn, (outcome, index) => ({
       ...namedBy(wishes[index], index),
       ...outcomeJson(outcome),
     })),

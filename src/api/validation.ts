@@ -1,34 +1,20 @@
 /** Validation reports in JSON (HTTP contract §4.5). */
 
 import { coversCa } from "#core/access/principal.ts";
-import { DerError } from "#core/asn1/cursor.ts";
-import { oids } from "#core/asn1/oids.ts";
-import { sha256 } from "#core/crypto.ts";
 import { caId } from "#core/ids.ts";
+import type { MemberFacts } from "#core/policy/path-work.ts";
 import type { RevocationState } from "#core/policy/validate.ts";
-import { weaknessOf } from "#core/policy/validate.ts";
 import { refuse } from "#core/problems.ts";
 import { flag, list, otherwise, text } from "#core/shape.ts";
 import { instant, timestamp } from "#core/time.ts";
-import { extensionOf, type ParsedCertificate } from "#core/x509/certificate.ts";
-import * as extensions from "#core/x509/extensions.ts";
-import { nameText } from "#core/x509/names.ts";
-import { isSelfIssued, isSignedBy, sameCertificate } from "#core/x509/path.ts";
-import { parsePublicKey } from "#core/x509/public-keys.ts";
 import { type Authorized, type Handler, handler, ok } from "#domain/access/call.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import { type Validation, validate } from "#domain/certificates/validate.ts";
-import type { Clock } from "#domain/ports.ts";
+import { type Validation, type ValidationDeps, validate } from "#domain/certificates/validate.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 
-interface Deps {
-  readonly store: Store;
-  readonly clock: Clock;
-}
-
 /** The handler for `cert.validate`. */
-export function validationHandlers(deps: Deps) {
+export function validationHandlers(deps: ValidationDeps) {
   return {
     "cert.validate": handler({
       summary: "Whether a certificate is valid under a CA, and why not.",
@@ -42,21 +28,10 @@ export function validationHandlers(deps: Deps) {
         const ca = await readableCa(deps.store, body.ca, reach);
         const { certificate, intermediates, skip_revocation: skipRevocation } = body;
         const wish = { certificate, intermediates, skipRevocation };
-        const validation = await validate(deps, ca, wish);
-        return ok(readable(() => reportJson(ca, validation)));
+        return ok(reportJson(ca, await validate(deps, ca, wish)));
       },
     }),
   } satisfies Partial<Record<OperationName, Handler>>;
-}
-
-/** A certificate of strict DER may still hold extensions or a key that are none. */
-function readable<T>(read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof DerError) throw refuse("bad_certificate", { reason: error.message });
-    throw error;
-  }
 }
 
 /** By id or label; foreign and absent ones answer alike. */
@@ -72,47 +47,56 @@ async function readableCa(
 }
 
 function reportJson(ca: CaRecord, validation: Validation) {
-  const { anchor, path, built, checks, now } = validation;
+  const { anchorName, path, built, checks, now } = validation;
   const valid = checks.every(({ status }) => status !== "fail");
   const said = (status: string) =>
     checks
       .filter((check) => check.status === status)
       .map(({ name, detail }) => (detail === undefined ? name : `${name}: ${detail}`));
   return {
-    ...{ ca_id: ca.id, ca_label: ca.label, trust_anchor: nameText(anchor.subject) },
-    ...{ chain_built: built, valid, decision: valid ? "accept" : "reject" },
+    ca_id: ca.id,
+    ca_label: ca.label,
+    trust_anchor: anchorName,
+    chain_built: built,
+    valid,
+    decision: valid ? "accept" : "reject",
     evaluated_at: timestamp(now),
     ...(built ? spanOf(path) : {}),
     chain: path.map((one, position) => memberJson(validation, one, position)),
-    ...{ checks, reasons: said("fail"), warnings: said("warn") },
+    checks,
+    reasons: said("fail"),
+    warnings: said("warn"),
   };
 }
 
 /** When every certificate of the path is valid. */
-const spanOf = (path: readonly ParsedCertificate[]) => ({
+const spanOf = (path: readonly MemberFacts[]) => ({
   valid_from: timestamp(instant(Math.max(...path.map(({ notBefore }) => notBefore)))),
   valid_until: timestamp(instant(Math.min(...path.map(({ notAfter }) => notAfter)))),
 });
 
-function memberJson(
-  { anchor, revocation, now }: Validation,
-  certificate: ParsedCertificate,
-  position: number,
-) {
-  const { subject, issuer, serial, notBefore, notAfter, spki, der, signatureName } = certificate;
+function memberJson({ revocation, now }: Validation, facts: MemberFacts, position: number) {
   const state = revocation[position];
   return {
-    ...{ position, subject: nameText(subject), issuer: nameText(issuer), serial },
-    ...{ not_before: timestamp(notBefore), not_after: timestamp(notAfter) },
-    is_ca: isCa(certificate),
-    is_trust_anchor: sameCertificate(certificate, anchor),
-    self_signed: isSelfIssued(certificate) && isSignedBy(certificate, certificate),
-    ...keyJson(spki),
-    signature_algorithm: signatureName ?? certificate.signatureOid,
-    fingerprint: sha256(der).toHex(),
-    ...keyIds(certificate),
-    ...{ expired: notAfter + 999 < now, not_yet_valid: now < notBefore },
-    ...{ weak_key: weaknessOf(spki) !== undefined, weak_signature: signatureName === undefined },
+    position,
+    subject: facts.subject,
+    issuer: facts.issuer,
+    serial: facts.serial,
+    not_before: timestamp(facts.notBefore),
+    not_after: timestamp(facts.notAfter),
+    is_ca: facts.isCa,
+    is_trust_anchor: facts.isTrustAnchor,
+    self_signed: facts.selfSigned,
+    key_algorithm: facts.keyAlgorithm,
+    key_size: facts.keySize,
+    signature_algorithm: facts.signatureAlgorithm,
+    fingerprint: facts.fingerprint,
+    subject_key_id: facts.subjectKeyId,
+    authority_key_id: facts.authorityKeyId,
+    expired: facts.notAfter + 999 < now,
+    not_yet_valid: now < facts.notBefore,
+    weak_key: facts.weakKey,
+    weak_signature: facts.weakSignature,
     ...(state === undefined ? {} : { revocation: revocationJson(state) }),
   };
 }
@@ -123,26 +107,3 @@ const revocationJson = ({ state, revokedAt, reason, source }: RevocationState) =
   ...(reason === undefined ? {} : { reason }),
   source,
 });
-
-function isCa(certificate: ParsedCertificate): boolean {
-  const found = extensionOf(certificate, oids.basicConstraints);
-  return found !== undefined && extensions.parseBasicConstraints(found.value).ca;
-}
-
-function keyJson(spki: Uint8Array) {
-  const key = parsePublicKey(spki);
-  const algorithm = key.keyType ?? (key.family === "unknown" ? key.oid : key.family);
-  return { key_algorithm: algorithm, key_size: "bits" in key ? key.bits : 0 };
-}
-
-function keyIds(certificate: ParsedCertificate) {
-  const subject = extensionOf(certificate, oids.subjectKeyIdentifier);
-  const authority = extensionOf(certificate, oids.authorityKeyIdentifier);
-  const issuer = authority && extensions.parseAuthorityKeyIdentifier(authority.value);
-  return {
-    subject_key_id: subject ? colons(extensions.parseSubjectKeyIdentifier(subject.value)) : "",
-    authority_key_id: issuer ? colons(issuer) : "",
-  };
-}
-
-const colons = (octets: Uint8Array): string => octets.toHex().replace(/..(?=.)/g, "$&:");

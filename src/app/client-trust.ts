@@ -28,6 +28,7 @@ export function openClients({ config, store, clock, metrics }: ClientGround) {
   });
   return {
     check: config.auth.mtls.enabled ? clients.principal : undefined,
+    again: config.auth.mtls.enabled ? clients.principalAgain : undefined,
     prepare: (next: Config) => {
       const other = clientTrustOf(next);
       return () => {

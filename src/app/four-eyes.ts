@@ -3,8 +3,8 @@
 import { systemPatience } from "#adapters/system.ts";
 import { fourEyesGate, itemGate } from "#api/four-eyes.ts";
 import type { Config } from "#config/schema.ts";
-import type { ApiTokens } from "#domain/access/tokens.ts";
 import type { Gate } from "#domain/access/perform.ts";
+import type { PrincipalNow } from "#domain/access/principal-now.ts";
 import { Approvals } from "#domain/approvals/approvals.ts";
 import { type ExecutionDeps, Executions } from "#domain/approvals/executions.ts";
 import { FourEyes } from "#domain/approvals/four-eyes.ts";
@@ -31,18 +31,18 @@ export interface FourEyesGround {
   readonly random: Random;
   readonly log: Log;
   readonly parts: Pick<Parts, "issuance" | "profiles" | "sealing" | "revocation">;
-  readonly tokens: Pick<ApiTokens, "principal">;
+  readonly now: PrincipalNow;
   /** The pipeline, with the handler of the call's operation. */
   readonly perform: ExecutionDeps["perform"];
 }
 
 /** Builds it; nothing is written. */
 export function openFourEyes(ground: FourEyesGround): FourEyesParts {
-  const { config, store, clock, random, log, parts, tokens, perform } = ground;
+  const { config, store, clock, random, log, parts, now, perform } = ground;
   const settings = approvalSettings(config);
   const { envelopes } = parts.sealing;
   const executions = new Executions({
-    ...{ store, clock, envelopes, perform, token: (id) => tokens.principal(id) },
+    ...{ store, clock, envelopes, perform, now },
     onFault: (error, id) =>
       log.write("error", "approved_operation_failed", { approval: id, error: describe(error) }),
   });

@@ -36,6 +36,7 @@ import { tenantHandlers } from "#api/tenants.ts";
 import { transparencyHandlers } from "#api/transparency.ts";
 import { validationHandlers } from "#api/validation.ts";
 import type { Config } from "#config/schema.ts";
+import type { PathWork } from "#domain/certificates/validate.ts";
 import type { Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
@@ -64,6 +65,8 @@ export interface HandlerGround {
   readonly metrics: Metrics;
   readonly roles: { readonly ca: ProviderName; readonly responder: ProviderName };
   readonly draining: () => boolean;
+  /** Judges chains that strangers bring. */
+  readonly paths: PathWork;
   readonly preflight: Parameters<typeof preflightHandlers>[0]["preflight"];
 }
 
@@ -105,7 +108,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...lintHandlers({ profiles }),
     ...issuanceHandlers({ issuance }),
     ...bulkHandlers({ bulk, itemGate: ground.fourEyes.itemGate }),
-    ...validationHandlers({ store, clock }),
+    ...validationHandlers({ store, clock, paths: ground.paths }),
     ...certificateHandlers({ store, clock, profiles }),
     ...pinningHandlers({ store }),
     ...transparencyHandlers({ store, monitor: parts.transparency.monitor }),
@@ -122,7 +125,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
 }
 
 /** Who comes in, and what they may do. */
-function peopleHandlers({ config, store, clock, access, governance }: HandlerGround) {
+function peopleHandlers({ store, clock, access, governance }: HandlerGround) {
   return {
     ...accessHandlers({ store, clock, ...access }),
     ...sessionHandlers(access),
@@ -132,7 +135,6 @@ function peopleHandlers({ config, store, clock, access, governance }: HandlerGro
       clock,
       ...access,
       config: access.loginConfig,
-      publicUrl: config.server.public_url,
     }),
     ...tenantHandlers({ store, clock, tenants: governance.tenants }),
     ...grantHandlers({ store, granting: governance.granting }),

@@ -27,8 +27,10 @@ import type { Publishing } from "#domain/publishing/publish.ts";
 import type { Clock, Log, Random, Resolver } from "#domain/ports.ts";
 import { LogRegistry } from "#domain/transparency/logs.ts";
 import { openTransparency, type Transparency } from "#domain/transparency/open.ts";
-import { openRevocation, type Revocation } from "#domain/revocation/open.ts";
+import { openRevocation, type Revocation, type RevocationDeps } from "#domain/revocation/open.ts";
+import type { Revoker } from "#domain/revocation/revoke.ts";
 import type { CrlKind } from "#domain/revocation/store.ts";
+import type { StillMay } from "#domain/access/principal-now.ts";
 import type { Store } from "#domain/store.ts";
 import { openPublishing } from "./publishing.ts";
 import type { Sealing } from "./sealing.ts";
@@ -48,6 +50,7 @@ export interface Ground {
   readonly clockWatch: ClockWatch;
   /** Digests of weak keys, as the blocklist files last said. */
   readonly weakKeys: () => ReadonlySet<string>;
+  readonly stillMay: StillMay;
 }
 
 export interface Parts {
@@ -73,23 +76,13 @@ export interface Parts {
 
 /** Builds the domain. `wake` asks the schedule for a CRL job that follows a revocation. */
 export function domainParts(ground: Ground, wake: (kind: CrlKind) => void): Parts {
-  const { config, store, keys, clock, random, log, counts } = ground;
+  const { config, store, keys, clock, random, log, counts, stillMay } = ground;
   let inForce = new ProfileSet(config.profiles.map(profileOf));
   const profiles = () => inForce;
   const settings = issuanceSettings(config);
   const urlBase = config.crl.base_url;
   const signers = new CaSigners({ cas: store.read.cas, keys, urlBase, shards: config.crl.shards });
-  const registry = new LogRegistry(configuredLogs(config).logs);
-  const transparency = openTransparency({
-    ...{
-      store,
-      clock,
-      random,
-      client: httpLogClient(extraTrust(config)),
-      registry: () => registry,
-    },
-    ...{ settings: inclusionSettings(config), revoker: () => revocation.revoker },
-  });
+  const transparency = logsOf(ground, () => revocation.revoker);
   const caa = new CaaGate({ resolver: ground.resolver, clock, ...caaSettings(config) });
   const ceremony = new Ceremony({
     ...{ store, keys, clock, random, caa, weakKeys: ground.weakKeys },
@@ -104,12 +97,12 @@ export function domainParts(ground: Ground, wake: (kind: CrlKind) => void): Part
   const common = { store, clock, signers, ceremony, profiles, settings, approvable };
   const issuance = new Issuance(common);
   const revocation = openRevocation({
-    clockAhead: () => ground.clockWatch.pause.ahead !== undefined,
-    ...{ store, keys, clock, random, counts, wake, settings: revocationSettings(config) },
+    ...{ store, keys, clock, random, counts, wake, stillMay },
+    ...doubtsOf(ground.clockWatch),
+    settings: revocationSettings(config),
     publicProfile: (name) => inForce.has(name) && inForce.named(name).lint.public,
     signCertificate: (wanted) => certifyResponder({ signers, ceremony, clock }, wanted),
-    onFailure: (what, error, ca) =>
-      log.write("error", `${what}_failed`, { ca_id: ca, error: describe(error) }),
+    onFailure: faultsTo(log),
   });
   return {
     external: new ExternalAuthorities(makers),
@@ -123,7 +116,7 @@ export function domainParts(ground: Ground, wake: (kind: CrlKind) => void): Part
       secrets: ground.secrets,
       ...revocation,
     }),
-    bulk: new BulkIssue({ store, clock, random, issuance }),
+    bulk: new BulkIssue({ store, clock, random, issuance, stillMay }),
     serving: new Serving({ ...common, authorities }),
     ...{ sealing: ground.sealing, clockWatch: ground.clockWatch },
     blockedKeys: new BlockedKeys({ store, clock, random }),
@@ -132,6 +125,29 @@ export function domainParts(ground: Ground, wake: (kind: CrlKind) => void): Part
     },
   };
 }
+
+function logsOf({ config, store, clock, random }: Ground, revoker: () => Revoker): Transparency {
+  const registry = new LogRegistry(configuredLogs(config).logs);
+  return openTransparency({
+    store,
+    clock,
+    random,
+    client: httpLogClient(extraTrust(config)),
+    registry: () => registry,
+    settings: inclusionSettings(config),
+    revoker,
+  });
+}
+
+const faultsTo =
+  (log: Log): RevocationDeps["onFailure"] =>
+  (what, error, ca) =>
+    log.write("error", `${what}_failed`, { ca_id: ca, error: describe(error) });
+
+const doubtsOf = (clockWatch: ClockWatch) => ({
+  clockAhead: () => clockWatch.pause.ahead !== undefined,
+  clockBelieved: () => clockWatch.believed,
+});
 
 const caaSettings = ({ caa }: Config) => ({
   identifier: caa.identifier,

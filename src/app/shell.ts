@@ -60,6 +60,7 @@ async function serveUntilStopped(request: ServeRequest, workerUrl: string): Prom
 
 async function serve(request: ServeRequest, workerUrl: string, log: ProcessLog): Promise<void> {
   const { config } = request;
+  const signals = hearSignals(config.server.shutdown_timeout_seconds, log);
   const warn = (warning: string) => log.write("warn", "config_warning", { warning });
   request.warnings.forEach(warn);
   // A server whose standard output is gone still serves, and says in its log that it is.
@@ -91,16 +92,30 @@ async function serve(request: ServeRequest, workerUrl: string, log: ProcessLog):
       return again.config;
     },
   });
+  surviveBugs(log);
+  signals.onReload(() => void running.reload());
   announce(running, config, say);
   log.write("info", "ready", {
-    ...{ url: running.url, public_url: running.publicUrl, data_dir: config.data_dir },
+    url: running.url,
+    public_url: config.server.public_url,
+    public_http: running.publicUrl || undefined,
+    data_dir: config.data_dir,
     ...{ version: build.version, config_digest: request.digest, config_file: request.fileName },
   });
-  await untilStopped(running, log);
+  await signals.stop;
   log.write("info", "stopping");
   await running.stop();
   await app.close();
   log.write("info", "stopped");
+}
+
+/** Ends the process when its time to stop is over, whatever it still waits for: nothing acknowledged is lost by that. */
+function endInTime(seconds: number, log: ProcessLog): void {
+  setTimeout(() => {
+    log.write("error", "stop_cut_short", { seconds });
+    log.flush();
+    process.exit(1);
+  }, seconds * 1000);
 }
 
 /** On a terminal: where the console is. */
@@ -126,25 +141,52 @@ function passwordKeeper(config: Config, tell: (line: string) => void): (password
   };
 }
 
-function untilStopped(running: Running, log: ProcessLog): Promise<void> {
-  return new Promise((resolve) => {
-    let asked = false;
-    const onCrash = (error: unknown) => log.write("error", "crash", { error: describe(error) });
-    const stop = () => {
-      if (asked) {
-        log.flush();
-        process.exit(130);
-      }
-      asked = true;
-      resolve();
-    };
-    process.on("SIGTERM", stop);
-    process.on("SIGINT", stop);
-    process.on("SIGHUP", () => void running.reload());
-    // A bug must not take down what relying parties depend on; it is logged with its stack.
-    process.on("uncaughtException", onCrash);
-    process.on("unhandledRejection", onCrash);
+/** What the process is told from outside. */
+interface Signals {
+  /** Settles at the first SIGTERM or SIGINT, also one that came while the server was starting. */
+  readonly stop: Promise<void>;
+  /** What SIGHUP asks for from now on; at once when it came before. */
+  onReload(reload: () => void): void;
+}
+
+/**
+ * Listens from the start on, so that a signal that comes before the server is ready does not end the process as if
+ * nobody heard it. A second signal to stop exits at once; a start that takes longer than stopping may is cut short too.
+ */
+function hearSignals(stopSeconds: number, log: ProcessLog): Signals {
+  const { promise: stop, resolve } = Promise.withResolvers<void>();
+  let asked = false;
+  const ask = () => {
+    if (asked) {
+      log.flush();
+      process.exit(130);
+    }
+    asked = true;
+    endInTime(stopSeconds, log);
+    resolve();
+  };
+  process.on("SIGTERM", ask);
+  process.on("SIGINT", ask);
+  let reload: (() => void) | undefined;
+  let owed = false;
+  process.on("SIGHUP", () => {
+    if (reload === undefined) owed = true;
+    else reload();
   });
+  return {
+    stop,
+    onReload: (run) => {
+      reload = run;
+      if (owed) run();
+    },
+  };
+}
+
+/** A bug must not take down what relying parties depend on; it is logged with its stack. */
+function surviveBugs(log: ProcessLog): void {
+  const onCrash = (error: unknown) => log.write("error", "crash", { error: describe(error) });
+  process.on("uncaughtException", onCrash);
+  process.on("unhandledRejection", onCrash);
 }
 
 function logFor({ log }: Config, level: Config["log"]["level"]): ProcessLog {

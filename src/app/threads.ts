@@ -6,11 +6,14 @@ import { runAccessLogJob } from "#adapters/db/access-log-job.ts";
 import { isAccessLogJob } from "#adapters/db/access-log-thread.ts";
 import { runIntegrityJob } from "#adapters/db/integrity-job.ts";
 import { isIntegrityJob } from "#adapters/db/integrity-thread.ts";
+import { runPathJob } from "#adapters/paths/job.ts";
+import { isPathJob } from "#adapters/paths/thread.ts";
 import { runSignerWorker } from "#adapters/keys/signer/main.ts";
 
 /** Runs the job until it ends. */
 export async function runThread(): Promise<void> {
   if (isAccessLogJob(workerData)) runAccessLogJob(workerData);
   else if (isIntegrityJob(workerData)) await runIntegrityJob(workerData);
+  else if (isPathJob(workerData)) runPathJob();
   else await runSignerWorker();
 }

@@ -2,6 +2,10 @@
 
 import type { ArgDef } from "citty";
 
+import { Problem } from "#core/problems.ts";
+import { type KeyType, keyTypes, parseKeyType } from "#core/x509/algorithms.ts";
+import { parseReason, type RevocationReason, revocationReasons } from "#core/x509/reasons.ts";
+
 import { UsageError } from "./failure.ts";
 
 /** One argument, and how what citty parsed becomes its value. */
@@ -57,6 +61,53 @@ export const choice = <const W extends string>(
   read: (given) => words.find((one) => one === given) ?? words[0],
 });
 
+/** A flag whose value is one of these words; undefined when not given. */
+export const oneOf = <const W extends string>(
+  description: string,
+  valueHint: string,
+  words: readonly [W, ...W[]],
+): Arg<W | undefined> => ({
+  type: "enum",
+  description: `${description} One of ${words.join(", ")}.`,
+  valueHint,
+  options: [...words],
+  read: (given) => words.find((one) => one === given),
+});
+
+/** A flag whose value is a key type; undefined when not given. */
+export const keyType = (
+  description: string,
+  types: readonly KeyType[] = allKeyTypes,
+): Arg<string | undefined> => ({
+  type: "string",
+  description: `${description} One of ${types.join(", ")}.`,
+  valueHint: "type",
+  read: (given, name) => {
+    const type = text(given);
+    if (type === undefined) return undefined;
+    const known = parseKeyType(type);
+    if (known !== undefined && types.includes(known)) return type;
+    throw new UsageError(`--${name} must be one of ${types.join(", ")}.`);
+  },
+});
+
+/** A flag whose value is the name of a revocation reason, in any case. */
+export const reason = (fallback: RevocationReason): Arg<RevocationReason> => ({
+  type: "string",
+  description: `Revocation reason. One of ${Object.keys(revocationReasons).join(", ")}.`,
+  valueHint: "reason",
+  default: fallback,
+  read: (given, name) => {
+    try {
+      return parseReason(String(given));
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      const names = Object.keys(revocationReasons).join(", ");
+      throw new UsageError(`--${name} must be one of ${names}.`);
+    }
+  },
+});
+
 /** A flag that must be given. */
 export const required = (description: string, valueHint: string): Arg<string> => ({
   ...{ type: "string", description, valueHint, required: true },
@@ -100,7 +151,10 @@ export const globalArgs = {
     "file",
   ),
   "client-key": value("PEM file of the key of that certificate.", "file"),
-  "ca-file": value("PEM file of the CAs to trust for the remote server.", "file"),
+  "ca-file": value(
+    "PEM file of the CAs to trust for the remote server; else PKID_CA_FILE.",
+    "file",
+  ),
   tenant: value("Tenant to work in, by id or slug, where a command concerns one.", "tenant"),
   timeout: valueOr("Longest time for one request.", "duration", "30s"),
   wait: durationOr("Wait until a parked operation is decided, at most so long; 72h.", "72h"),
@@ -108,7 +162,7 @@ export const globalArgs = {
   quiet: toggle("Print no notes on stderr."),
   yes: toggle("Go on without asking, where a command asks first."),
   color: unless("Print no colour, as NO_COLOR does."),
-  help: toggle("Explain the command."),
+  help: toggle("Explain the command; -h too."),
 } as const satisfies Args;
 
 /** Flags of commands that list. */
@@ -141,6 +195,8 @@ export const flagsOf = (args: Args) =>
       const negated = "negativeDescription" in arg;
       return { written: negated ? `--no-${name}` : `--${name}`, name, arg };
     });
+
+const allKeyTypes = Object.keys(keyTypes) as KeyType[]; // The keys of the table.
 
 function text(given: unknown): string | undefined {
   return given === undefined ? undefined : String(given);

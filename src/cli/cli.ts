@@ -2,7 +2,7 @@
 
 import { runCommand } from "citty";
 
-import { nearest } from "#config/nearest.ts";
+import { near } from "#config/nearest.ts";
 
 import { type Args, globalArgs, readArgs } from "./args.ts";
 import { Client } from "./client.ts";
@@ -14,10 +14,11 @@ import { commandHelp, nounHelp, rootHelp } from "./help.ts";
 import type { Io } from "./io.ts";
 import { canonical, checkComplete, pieces, readLine } from "./line.ts";
 import { openReach, secondsOf } from "./open-reach.ts";
-import { printable, textAt } from "./rows.ts";
+import { refusalText } from "./refusal-text.ts";
 
 /** Runs one command line (without the binary's name) and gives the exit code: 0 done, 1 refused or failed, 2 usage. */
-export async function runCli(argv: readonly string[], io: Io, deps: CliDeps): Promise<number> {
+export async function runCli(given: readonly string[], io: Io, deps: CliDeps): Promise<number> {
+  const argv = spelledOut(given);
   const json = argv.includes("--json");
   try {
     return (await dispatch(argv, io, deps)) ?? 0;
@@ -26,12 +27,18 @@ export async function runCli(argv: readonly string[], io: Io, deps: CliDeps): Pr
   }
 }
 
+/** The line with `-h`, which everybody tries, as the flag it stands for. */
+function spelledOut(argv: readonly string[]): readonly string[] {
+  const end = argv.indexOf("--");
+  return argv.map((one, at) => (one === "-h" && (end < 0 || at < end) ? "--help" : one));
+}
+
 async function dispatch(
   argv: readonly string[],
   io: Io,
   deps: CliDeps,
 ): Promise<number | undefined> {
-  if (argv[0] === "--version") return version(argv.slice(1), io, deps);
+  if (argv[0] === "--version" || argv[0] === "version") return version(argv.slice(1), io, deps);
   const found = find(argv);
   if ("help" in found) {
     (found.code === 0 ? io.stdout : io.stderr).write(found.help);
@@ -50,16 +57,23 @@ async function dispatch(
   let code: number | undefined;
   const tree = commandTree(nouns, async (chosen, parsed) => {
     await confirmed(["pkid", ...path, ...line.words], chosen, line.given.has("--yes"), io);
-    code = await perform(chosen, parsed, io, deps);
+    const given = (name: string) => line.given.has(`--${name}`);
+    code = await perform(chosen, { parsed, given }, io, deps);
   });
   await runCommand(tree, { rawArgs: [...path, ...canonical(line)] });
   return code;
 }
 
+/** A line as citty parsed it, and which flags stand on it. */
+interface Parsed {
+  readonly parsed: Readonly<Record<string, unknown>>;
+  readonly given: (name: string) => boolean;
+}
+
 /** Runs a command with what citty parsed; a global flag it declares itself is its own: `ocsp check --url` names a responder. */
 async function perform(
   command: Command,
-  parsed: Readonly<Record<string, unknown>>,
+  { parsed, given }: Parsed,
   io: Io,
   deps: CliDeps,
 ): Promise<number | undefined> {
@@ -80,7 +94,7 @@ async function perform(
       : { seconds: secondsOf("--wait", globals.wait), note, sleep: Bun.sleep },
   );
   try {
-    return await command.run({ args, globals, io, deps, client, print, note });
+    return await command.run({ args, globals, io, deps, client, given, print, note });
   } finally {
     await client.close();
   }
@@ -134,7 +148,7 @@ function report(error: unknown, io: Io, json: boolean): number {
     return 1;
   }
   const usage = error instanceof UsageError;
-  const message = error instanceof Error ? error.message : String(error);
+  const message = sentenceOf(error);
   const code = usage ? "usage" : error instanceof Failure ? error.code : "failed";
   const facts = error instanceof Failure ? error.facts : {};
   if (json) io.stderr.write(`${JSON.stringify({ error: message, code, ...facts })}\n`);
@@ -145,16 +159,17 @@ function report(error: unknown, io: Io, json: boolean): number {
   return usage ? 2 : 1;
 }
 
-/** The sentence with code and request id, then one line per fact. */
-function refusalText({ body }: Refusal): string {
-  const { error, code, request_id, ...facts } = body;
-  const lines = Object.keys(facts).map((key) => `  ${key}: ${printable(textAt(facts, key))}\n`);
-  return `error: ${printable(String(error))} (${code}, request ${request_id})\n${lines.join("")}`;
+/** The message; of an error of the operating system what it is about, and the kind of it. */
+function sentenceOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (!("code" in error && "path" in error && "syscall" in error)) return error.message;
+  return `${error.path} cannot be used: ${error.code}.`;
 }
 
 function known<T>(what: string, word: string, table: Readonly<Record<string, T>>): T {
   const found = Object.hasOwn(table, word) ? table[word] : undefined;
   if (found !== undefined) return found;
-  const close = nearest(word, Object.keys(table));
-  throw new UsageError(`There is no ${what} ${word}. Did you mean ${close}?`);
+  const close = near(word, Object.keys(table));
+  const hint = close === undefined ? "pkid --help lists them." : `Did you mean ${close}?`;
+  throw new UsageError(`There is no ${what} ${word}. ${hint}`);
 }

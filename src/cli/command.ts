@@ -82,6 +82,8 @@ export interface Invocation<A extends Args> {
   readonly io: Io;
   readonly deps: CliDeps;
   readonly client: Client;
+  /** True when the flag stands on the line, by its name without dashes: a default is not given. */
+  given(name: string): boolean;
   /** Prints the result: the document with `--json`, else `human`. */
   print(document: unknown, human: string): void;
   /** Prints a sentence on stderr unless `--quiet`. */

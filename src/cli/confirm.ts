@@ -15,8 +15,16 @@ export async function confirmed(
   yes: boolean,
   io: Pick<Io, "ask">,
 ): Promise<void> {
-  if (destroys === undefined || yes) return;
-  const asked = `${printable(line.join(" "))}: ${destroys}`;
+  if (destroys !== undefined) await agreed(`${line.join(" ")}: ${destroys}`, yes, io);
+}
+
+/**
+ * Returns when `yes` was said, or the person at the terminal types it to this sentence. Fails on any other word; refuses the
+ * line (exit 2) where nobody can be asked.
+ */
+export async function agreed(sentence: string, yes: boolean, io: Pick<Io, "ask">): Promise<void> {
+  if (yes) return;
+  const asked = printable(sentence);
   if (io.ask === undefined) {
     throw new UsageError(`${asked} Nobody can be asked here; --yes says that it is meant.`);
   }

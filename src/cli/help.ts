@@ -17,7 +17,7 @@ export function rootHelp(nouns: Readonly<Record<string, Noun>>): string {
     ...flagLines(globalArgs),
     "",
     "pkid <noun> --help lists its verbs, pkid <noun> <verb> --help explains one.",
-    "pkid --version [--json] tells what is running.",
+    "pkid version [--json] tells what is running.",
     "",
   ].join("\n");
 }
@@ -48,11 +48,13 @@ export function commandHelp(path: string, command: Command): string {
     .join("");
   const own = flagLines(command.args);
   return [
-    command.summary,
+    ...broken(command.summary, lineWidth),
     "",
     `Usage: pkid ${path}${words} [flags]`,
     ...(command.local ? ["", "Runs on this machine only, not with --url."] : []),
-    ...(command.destroys ? ["", `${command.destroys} It asks first; --yes goes on without.`] : []),
+    ...(command.destroys
+      ? ["", ...broken(command.destroys, lineWidth), "It asks first; --yes goes on without."]
+      : []),
     ...(own.length > 0 ? ["", "Flags:", ...own] : []),
     "",
     "Flags of every command:",
@@ -83,7 +85,29 @@ function flagLines(args: Args): readonly string[] {
   );
 }
 
+/** Two columns, the right one broken between words so that a line has at most 80 characters. */
 function aligned(rows: readonly (readonly [string, string])[]): readonly string[] {
   const width = Math.max(0, ...rows.map(([left]) => left.length));
-  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`);
+  const room = Math.max(roomMin, lineWidth - width - 4);
+  return rows.flatMap(([left, right]) =>
+    broken(right, room).map((part, at) =>
+      `  ${(at === 0 ? left : "").padEnd(width)}  ${part}`.trimEnd(),
+    ),
+  );
 }
+
+function broken(text: string, room: number): readonly string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    const longer = line === "" ? word : `${line} ${word}`;
+    if (longer.length > room && line !== "") {
+      lines.push(line);
+      line = word;
+    } else line = longer;
+  }
+  return [...lines, line];
+}
+
+const lineWidth = 80;
+const roomMin = 30;

@@ -33,13 +33,6 @@ export async function readArgument(io: Io, file: string, max = bytesMax): Promis
 export const readTextArgument = async (io: Io, file: string, max = bytesMax): Promise<string> =>
   new TextDecoder().decode(await readArgument(io, file, max));
 
-/** Writes a result to a file, or to standard output for `-` and when none is named. */
-export function writeResult(io: Io, out: string | undefined, result: string | Uint8Array): void {
-  if (out === undefined || out === "-") {
-    io.stdout.write(result);
-  } else writeFile(out, result, 0o644);
-}
-
 /** Writes a file with this mode. Fails when it cannot. */
 export function writeFile(file: string, content: string | Uint8Array, mode: number): void {
   try {

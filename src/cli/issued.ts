@@ -2,7 +2,7 @@
 
 import { toggle, value } from "./args.ts";
 import type { Invocation } from "./command.ts";
-import { writeResult } from "./io.ts";
+import { openOut } from "./out-file.ts";
 import { type Row, textAt } from "./rows.ts";
 
 /** Flags of commands that give a certificate. */
@@ -11,12 +11,17 @@ export const outArgs = {
   chain: toggle("Append the intermediates."),
 };
 
-/** Prints the answer of an issue. */
-export function printIssued(invocation: Invocation<typeof outArgs>, issued: Row): void {
+/**
+ * Looks at where the certificate is to go, and gives what prints the answer of an issue. Called before anything is asked, so
+ * that nothing is issued that cannot be kept.
+ */
+export function issuedPrinter(invocation: Invocation<typeof outArgs>): (issued: Row) => void {
   const { args, globals, io, print, note } = invocation;
-  const pem = textAt(issued, args.chain ? "chain" : "certificate");
-  if (args.out !== undefined && args.out !== "-") writeResult(io, args.out, pem);
-  else if (!globals.json) writeResult(io, undefined, pem);
-  if (globals.json) print(issued, "");
-  note(`Serial ${textAt(issued, "serial")}, valid until ${textAt(issued, "not_after")}.`);
+  const out = openOut(io, args.out, "a certificate");
+  const toFile = args.out !== undefined && args.out !== "-";
+  return (issued) => {
+    if (toFile || !globals.json) out(textAt(issued, args.chain ? "chain" : "certificate"));
+    if (globals.json) print(issued, "");
+    note(`Serial ${textAt(issued, "serial")}, valid until ${textAt(issued, "not_after")}.`);
+  };
 }

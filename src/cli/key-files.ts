@@ -1,6 +1,7 @@
 /** Reads the public key out of a file, so that only its fingerprint leaves the shell. */
 
-import { createPrivateKey, createPublicKey } from "node:crypto";
+import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
+import { readFileSync } from "node:fs";
 
 import { decodePem } from "#core/asn1/pem.ts";
 import { DerError } from "#core/asn1/cursor.ts";
@@ -46,6 +47,16 @@ export async function givenFingerprint(io: Io, given: string): Promise<string> {
     if (found !== undefined) return found;
   }
   throw new Failure(`${file} is no fingerprint, and no file with a certificate, request or key.`);
+}
+
+/** The private key of a PEM file, as this process uses it; fails, naming the file, for what is none or is locked. */
+export function keyIn(file: string): KeyObject {
+  try {
+    return createPrivateKey(readFileSync(file, "utf8"));
+  } catch {
+    // The complaint of the runtime could quote the key.
+    throw new Failure(`${file} holds no unencrypted PEM private key.`);
+  }
 }
 
 function givenDigest(given: string): string | undefined {

@@ -1,6 +1,6 @@
 /** What a command line says, judged before citty reads it: citty lets unknown flags pass and keeps the last of repeated ones. */
 
-import { nearest } from "#config/nearest.ts";
+import { near } from "#config/nearest.ts";
 
 import { type Arg, type Args, flagsOf, wordsOf } from "./args.ts";
 import { UsageError } from "./failure.ts";
@@ -94,15 +94,20 @@ function judged(written: string, arg: Arg<unknown>, value: string | undefined): 
   if (value === undefined) {
     throw new UsageError(`${written} needs a value: ${written} <${arg.valueHint}>.`);
   }
-  const words = arg.type === "enum" ? arg.options : undefined;
-  if (words && !words.includes(value)) {
-    throw new UsageError(`${written} must be ${words.join(" or ")}.`);
-  }
+  const words = arg.type === "enum" ? (arg.options ?? []) : [];
+  if (words.length > 0 && !words.includes(value)) throw new UsageError(mustBe(written, words));
+  arg.read(value, written.slice(2));
   return [value];
 }
 
+/** The sentence of a value that is none of the words a flag takes. */
+export const mustBe = (written: string, words: readonly string[]): string =>
+  words.length < 4
+    ? `${written} must be ${words.join(" or ")}.`
+    : `${written} must be one of ${words.join(", ")}.`;
+
 function unknownFlag(written: string, flags: ReturnType<typeof flagsOf>): UsageError {
-  const close = nearest(
+  const close = near(
     written,
     flags.map((flag) => flag.written),
   );

@@ -3,7 +3,7 @@
 import { resolve } from "node:path";
 
 import { WrongValue } from "#core/shape.ts";
-import { span } from "#config/kinds.ts";
+import { type Fault, span } from "#config/kinds.ts";
 import { faultLine, type Loaded } from "#config/load.ts";
 import { configPlaces, type Read, readConfig } from "#config/read.ts";
 import { insecureHttpAllowed } from "#config/environment.ts";
@@ -28,13 +28,24 @@ export async function openReach(
 ): Promise<Reach> {
   const timeoutMs = secondsOf("--timeout", globals.timeout) * 1000;
   if (command.local) refuseElsewhere(globals, io);
-  const url = globals.url ?? (command.local ? undefined : urlOf(io));
+  const named = localFlags.find((name) => globals[name] !== undefined);
+  if (globals.url !== undefined && named !== undefined) {
+    throw new UsageError(`--${named} names an instance of this machine, --url another: give one.`);
+  }
+  // What stands on the line goes before the environment.
+  const url = globals.url ?? (command.local || named !== undefined ? undefined : urlOf(io));
   if (url !== undefined) {
     const credential = await credentialOf(checkedUrl(url), globals, io);
-    return remoteReach({ url, ...credential, caFile: globals["ca-file"], timeoutMs });
+    return remoteReach({
+      url,
+      ...credential,
+      caFile: globals["ca-file"] ?? io.env.PKID_CA_FILE,
+      timeoutMs,
+    });
   }
-  if (showsCertificate(globals)) {
-    throw new UsageError("--client-cert is for a remote server; name it with --url.");
+  const idle = remoteFlags.find((name) => globals[name] !== undefined);
+  if (idle !== undefined) {
+    throw new UsageError(`--${idle} is for a remote server; name it with --url.`);
   }
   const { config, fileName } = loadedConfig(globals, io);
   const running = await socketReach(config, timeoutMs);
@@ -45,6 +56,13 @@ export async function openReach(
     if (!(error instanceof NoInstance)) throw error;
     throw noInstance(globals, io, { dataDir: config.data_dir, fileName });
   }
+}
+
+/** True when the instance of this machine stamps no address into certificates; false where another machine's is asked. */
+export function stampsNothingHere(globals: Globals, io: Io): boolean {
+  if (globals.url !== undefined || urlOf(io) !== undefined) return false;
+  const { loaded } = readHere(globals, io);
+  return loaded.ok && loaded.config.crl.base_url === undefined;
 }
 
 /** Refuses PKID_URL for a command of this machine, unless flags or environment say which instance of it is meant. */
@@ -77,6 +95,9 @@ export function noInstance(
   return new Failure(sentence, "no_instance", { data_dir, ...config });
 }
 
+const localFlags = ["data-dir", "config"] as const;
+const remoteFlags = ["client-cert", "client-key", "token", "ca-file"] as const;
+
 const urlOf = ({ env }: Io): string | undefined => (env.PKID_URL === "" ? undefined : env.PKID_URL);
 
 /** The configuration of this machine as flags and environment choose it; fails with every fault, one line each. */
@@ -87,8 +108,12 @@ export function loadedConfig(
 ): Extract<Loaded, { ok: true }> & { readonly fileName: string | undefined } {
   const { loaded, fileName } = readHere(globals, io, flags);
   if (loaded.ok) return { ...loaded, fileName };
-  const lines = loaded.faults.map((fault) => `${faultLine(fault)}\n`).join("");
-  throw new Failure(lines, "config", { faults: loaded.faults });
+  throw configFailure(loaded.faults);
+}
+
+/** Every fault of a configuration, one line each. */
+export function configFailure(faults: readonly Fault[]): Failure {
+  return new Failure(faults.map((fault) => `${faultLine(fault)}\n`).join(""), "config", { faults });
 }
 
 /** What the server starts from: the configuration, and how to read it again. Fails as `loadedConfig` does. */
@@ -135,9 +160,6 @@ function checkedUrl(url: string): string {
   if (protocol === "https:" || (protocol === "http:" && here)) return url;
   throw new UsageError("The server's address must be https, or http on this machine.");
 }
-
-const showsCertificate = (globals: Globals): boolean =>
-  globals["client-cert"] !== undefined || globals["client-key"] !== undefined;
 
 /** A token or a certificate; a certificate that was named goes before a token of the environment. */
 async function credentialOf(url: string, globals: Globals, io: Io) {

@@ -1,11 +1,15 @@
 /** Where a command runs: a remote server, the running server of this data directory, or this process (cli.md §1). */
 
+import { X509Certificate } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
+
+import { decodePemBlocks } from "#core/asn1/pem.ts";
 
 import type { Config } from "#config/schema.ts";
 
 import type { ClientIdentity } from "./client-identity.ts";
 import { Failure, UsageError } from "./failure.ts";
+import { networkFault } from "./network-faults.ts";
 
 /** The application opened in this process under the lock of its data directory. */
 export interface LocalApp {
@@ -35,7 +39,7 @@ export function remoteReach(of: {
   readonly caFile: string | undefined;
   readonly timeoutMs: number;
 }): Reach {
-  const ca = of.caFile === undefined ? undefined : trusted(of.caFile);
+  const ca = of.caFile === undefined ? undefined : trustedCas(of.caFile);
   const headers: Record<string, string> =
     of.token === undefined ? {} : { authorization: `Token ${of.token}` };
   const base = of.url.replace(/\/+$/, "");
@@ -116,15 +120,32 @@ async function reaching(where: string, send: () => Promise<Response>): Promise<R
   try {
     return await send();
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new Failure(`${where} cannot be reached: ${why.replace(/\.$/, "")}.`, "unreachable");
+    throw new Failure(`${where} cannot be reached: ${networkFault(error)}.`, "unreachable");
   }
 }
 
-function trusted(file: string): string {
+/** Text of a PEM file of CAs; fails for one that cannot be read or holds no certificate that can. */
+export function trustedCas(file: string): string {
+  let text: string;
   try {
-    return readFileSync(file, "utf8");
+    text = readFileSync(file, "utf8");
   } catch {
     throw new Failure(`${file} cannot be read.`);
   }
+  const found = decodePemBlocks(text, "CERTIFICATE", casMax);
+  // The runtime would say of it that the address has a typing error.
+  if (!found || found.length === 0 || !found.every(isCertificate)) {
+    throw new Failure(`${file} holds no PEM certificates that can be read.`);
+  }
+  return text;
 }
+
+function isCertificate(der: Uint8Array): boolean {
+  try {
+    return new X509Certificate(der).raw.length > 0;
+  } catch {
+    return false; // Its complaint is the caller's sentence.
+  }
+}
+
+const casMax = 1000;

@@ -1,6 +1,6 @@
 /** Turns what people write for a CA into the id the paths want. */
 
-import { nearest } from "#config/nearest.ts";
+import { near } from "#config/nearest.ts";
 
 import { required } from "./args.ts";
 import type { Client } from "./client.ts";
@@ -16,11 +16,12 @@ export async function caIdOf(client: Client, reference: string): Promise<string>
   const cas = rowsAt(await client.list("ca.list", { query: { limit: 500 } }, true), "items");
   const found = cas.find((ca) => textAt(ca, "label") === reference);
   if (found) return textAt(found, "id");
-  const close = nearest(
+  const close = near(
     reference,
     cas.map((ca) => textAt(ca, "label")),
   );
-  const hint = close === undefined ? "There is no CA yet." : `Did you mean ${close}?`;
+  const none = cas.length === 0 ? "There is no CA yet." : "pkid ca list shows them.";
+  const hint = close === undefined ? none : `Did you mean ${close}?`;
   throw new Failure(`There is no CA ${reference}. ${hint}`, "not_found");
 }
 

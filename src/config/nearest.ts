@@ -11,6 +11,15 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return best;
 }
 
+/** The nearest known word when it may well be what was meant: a word in three letters wrong, or one letter of a short word. */
+export function near(word: string, known: readonly string[]): string | undefined {
+  const close = nearest(word, known);
+  if (close === undefined) return undefined;
+  const length = Math.max(word.length, close.length);
+  const limit = length <= 3 ? 1 : Math.max(2, Math.floor(length / 3));
+  return editDistance(word.slice(0, 64), close) <= limit ? close : undefined;
+}
+
 /** Insertions, deletions and replacements that turn one word into the other (Levenshtein). */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, column) => column);

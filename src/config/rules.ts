@@ -1,17 +1,14 @@
 /** Startup validation across keys: the rows of the contract that need no file, token or database (V-2 to V-15). */
 
-import { isFixedLintRule, isLintRule } from "#core/policy/lint.ts";
-import { canaryProfile } from "#core/policy/profiles.ts";
-
 import { accessFaults } from "./access-rules.ts";
 import { approvalFaults } from "./approval-rules.ts";
 import { clientFaults } from "./client-rules.ts";
 import { type Environment, insecureHttpAllowed } from "./environment.ts";
 import type { Fault } from "./kinds.ts";
 import type { Config } from "./schema.ts";
+import { profileFaults } from "./profile-rules.ts";
 import { own } from "./section.ts";
 import { postgresDefaults } from "#config/sections/database.ts";
-import { type ProfileSetting, profileOf } from "#config/sections/issuance.ts";
 
 /** Every fault of a configuration whose keys were all read; `isSet` tells a value from a default. */
 export function ruleFaults(
@@ -57,6 +54,10 @@ function servingFaults({ server }: Config, env: Environment): readonly Fault[] {
     server.tls.self_issue.dnsnames.length + server.tls.self_issue.ips.length === 0
   ) {
     faults.push(fault("server.tls.self_issue.dnsnames", "At least one name or address is needed."));
+  }
+  if (server.tls.cipher_suites.length === 0) {
+    const sentence = "Must name at least one; server.tls.min_version: 1.3 does without TLS 1.2.";
+    faults.push(fault("server.tls.cipher_suites", sentence));
   }
   return [...faults, ...socketFaults(server.admin_socket)];
 }
@@ -175,100 +176,6 @@ function publishFaults({ publish, presign }: Config): readonly Fault[] {
   }
   return faults;
 }
-
-/** V-13 and CFG-10. */
-function profileFaults({ profiles, caa, crl }: Config): readonly Fault[] {
-  const seen = new Map<string, string>();
-  return profiles.flatMap((setting, index) => {
-    const path = `profiles[${index}]`;
-    const faults = [...profileFaultsOf(setting, path), ...caaFaults(setting, path, caa)];
-    faults.push(...publicFaults(setting, path, crl.base_url));
-    const name = setting.name ?? "";
-    const twin = seen.get(name.toLowerCase());
-    if (twin !== undefined) {
-      const sentence = `There is another profile ${twin}; names must differ in more than case.`;
-      faults.push(fault(`${path}.name`, sentence));
-    }
-    seen.set(name.toLowerCase(), name);
-    return faults;
-  });
-}
-
-function profileFaultsOf(setting: ProfileSetting, path: string): readonly Fault[] {
-  const faults: Fault[] = [];
-  if (setting.name === undefined) faults.push(fault(`${path}.name`, "Must be set."));
-  for (const key of ["default_validity", "max_validity"] as const) {
-    if (setting[key] !== undefined && setting[`${key}_days`] !== 0) {
-      faults.push(fault(`${path}.${key}`, `Only one of ${key} and ${key}_days may be set.`));
-    }
-  }
-  const { defaultValiditySeconds, maxValiditySeconds } = profileOf(setting);
-  if (maxValiditySeconds > 0 && defaultValiditySeconds > maxValiditySeconds) {
-    const key =
-      setting.default_validity === undefined ? "default_validity_days" : "default_validity";
-    faults.push(fault(`${path}.${key}`, "Must not be longer than the longest validity."));
-  }
-  if (setting.omit_revocation_pointers && !withinAWeek(maxValiditySeconds)) {
-    const sentence = "Needs a longest validity of at most 7 days.";
-    faults.push(fault(`${path}.omit_revocation_pointers`, sentence));
-  }
-  if (setting.pqc_key_type !== undefined && setting.algorithm === "classical") {
-    faults.push(fault(`${path}.pqc_key_type`, "Has no meaning with algorithm classical."));
-  }
-  if (setting.ct.enabled && setting.algorithm === "hybrid") {
-    faults.push(fault(`${path}.ct.enabled`, "Must not be true with algorithm hybrid."));
-  }
-  return [...faults, ...lintFaults(setting, path)];
-}
-
-/** A profile relaxes only what exists and may be relaxed; the canary's lint stays as it is (behaviour.md §3, §6.1). */
-function lintFaults({ name, lint }: ProfileSetting, path: string): readonly Fault[] {
-  const faults = Object.keys(lint.overrides).flatMap((rule) => {
-    const at = `${path}.lint.overrides.${rule}`;
-    if (!isLintRule(rule)) return [fault(at, "There is no lint rule of this name.")];
-    return isFixedLintRule(rule) ? [fault(at, "This rule cannot be changed.")] : [];
-  });
-  const relaxed = lint.disabled || lint.mode === "warn" || Object.keys(lint.overrides).length > 0;
-  if (name === canaryProfile && relaxed) {
-    faults.push(fault(`${path}.lint`, "The lint of the canary profile cannot be relaxed."));
-  }
-  return faults;
-}
-
-/** V-14, without CAA, which `caaFaults` looks at. */
-function publicFaults(
-  { lint, policies }: ProfileSetting,
-  path: string,
-  urlBase: string | undefined,
-): readonly Fault[] {
-  if (!lint.public) return [];
-  const faults: Fault[] = [];
-  if (urlBase === undefined) {
-    const sentence = "Needs crl.base_url or server.public_url for the pointers it must have.";
-    faults.push(fault(`${path}.lint.public`, sentence));
-  }
-  if (policies.oids.length === 0) {
-    faults.push(fault(`${path}.policies.oids`, "Must be set, because lint.public is true."));
-  }
-  return faults;
-}
-
-/**
- * V-13: without a name of our own no record could ever name us, and every domain with one would be refused. V-14: what
- * the public shall trust is not issued without asking.
- */
-function caaFaults(setting: ProfileSetting, path: string, caa: Config["caa"]): readonly Fault[] {
-  const named = (setting.caa.identifier ?? caa.identifier) !== undefined;
-  if (setting.caa.mode === "enforce" && !named) {
-    return [fault(`${path}.caa.mode`, "Needs caa.identifier, or an identifier of the profile.")];
-  }
-  if (setting.caa.mode === "off" && setting.lint.public) {
-    return [fault(`${path}.caa.mode`, "Must not be off in a public profile.")];
-  }
-  return [];
-}
-
-const withinAWeek = (seconds: number): boolean => seconds > 0 && seconds <= 7 * 86_400;
 
 const prefixed = (prefix: string, of: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(of).map(([key, value]) => [prefix + key, value]));

@@ -2,6 +2,7 @@
 
 import type { Fault } from "./kinds.ts";
 import { isPlain } from "./section.ts";
+import { faultPlace } from "./yaml-fault.ts";
 import { scanKeys } from "./yaml-keys.ts";
 
 /** A file as read: raw values, and the line of each path. */
@@ -32,11 +33,19 @@ export function readYaml(text: string, fileName: string, faults: Fault[]): Docum
     } else lines.set(key.path, key.line);
   }
   const root = parsed(text);
-  if (root instanceof SyntaxError) return refuse(`The file is not YAML: ${root.message}.`);
+  if (root instanceof SyntaxError) return refuse(notYaml(text, root));
   if (root === null || root === undefined) return { tree: {}, lines };
   if (!isPlain(root)) return refuse("The file must be one YAML mapping of keys to values.");
   if (!shallow(root, depthMax)) return refuse(`The file nests deeper than ${depthMax} levels.`);
   return { tree: root, lines };
+}
+
+/** The parser's words without its name, and the place, which it does not tell. */
+function notYaml(text: string, { message }: SyntaxError): string {
+  const place = faultPlace(text, (beginning) => !(parsed(beginning) instanceof SyntaxError));
+  const why = message.replace(/^YAML Parse error: /, "").toLowerCase();
+  const where = place === undefined ? "" : `Line ${place.line}, column ${place.column}: `;
+  return `${where}The file is not YAML: ${why}.`;
 }
 
 function parsed(text: string): unknown {

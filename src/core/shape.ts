@@ -1,6 +1,7 @@
 /** Shapes of JSON bodies and query strings: strict reading with one named refusal each, and their JSON Schema. */
 
 import { type Problem, refuse } from "./problems.ts";
+import { mapInTurns } from "./turns.ts";
 
 /** Reads one member; `schema` describes it for /openapi.json. */
 export interface Field<T> {
@@ -10,6 +11,8 @@ export interface Field<T> {
   readonly schema: Readonly<Record<string, unknown>>;
   /** Gives the value, or throws the sentence of what is wrong as `WrongValue`. */
   read(value: unknown): T;
+  /** As `read`, a few hundred entries in each turn; absent where a value is never long. */
+  readInTurns?(value: unknown): Promise<T>;
 }
 
 export type Fields = Readonly<Record<string, Field<unknown>>>;
@@ -72,17 +75,26 @@ export function oneOf<const W extends string>(words: readonly W[]): Field<W> {
 
 /** A list of at most `max` items. */
 export function list<T>(item: Field<T>, min = 0, max = 100): Field<readonly T[]> {
-  return field({ type: "array", items: item.schema, minItems: min, maxItems: max }, (value) => {
+  const schema = { type: "array", items: item.schema, minItems: min, maxItems: max };
+  const entries = (value: unknown): readonly unknown[] => {
     if (!Array.isArray(value)) throw new WrongValue("must be a list");
     if (value.length < min) throw new WrongValue(`must have at least ${min} items`);
     if (value.length > max) throw new WrongValue(`must have at most ${max} items`);
-    return value.map((entry) => item.read(entry));
-  });
+    return value;
+  };
+  return {
+    ...field(schema, (value) => entries(value).map((entry) => item.read(entry))),
+    readInTurns: async (value) =>
+      mapInTurns(entries(value), entriesPerTurn, (entry) => item.read(entry)),
+  };
 }
 
 /** An object with exactly these members. */
 export function object<const F extends Fields>(fields: F): Field<Input<F>> {
-  return field(objectSchema(fields), (value) => readObject(fields, value, ""));
+  return {
+    ...field(objectSchema(fields), (value) => readObject(fields, value, "")),
+    readInTurns: async (value) => readBodyInTurns(fields, value),
+  };
 }
 
 /** A value read by a function that throws a `Problem` or a `WrongValue`. */
@@ -98,22 +110,39 @@ export function parsed<T>(
 
 /** The member may be absent, and is then undefined. */
 export function optional<T>(inner: Field<T>): Field<T | undefined> {
-  return { optional: true, schema: inner.schema, read: inner.read };
+  const { schema, read, readInTurns } = inner;
+  return { optional: true, schema, read, ...(readInTurns && { readInTurns }) };
 }
 
 /** The member may be absent, and is then `fallback`. */
 export function otherwise<T>(inner: Field<T>, fallback: T): Field<T> {
+  const { schema, read, readInTurns } = inner;
   return {
     optional: true,
     fallback,
-    schema: { ...inner.schema, default: fallback },
-    read: inner.read,
+    schema: { ...schema, default: fallback },
+    read,
+    ...(readInTurns && { readInTurns }),
   };
 }
 
 /** Reads a JSON body. Refuses `unknown_field`, `missing_field`, `invalid_field`; `null` is a wrong type, not "absent". */
 export function readBody<const F extends Fields>(fields: F, body: unknown): Input<F> {
   return readObject(fields, body, "");
+}
+
+/** As `readBody`, with a turn for others wherever a list is long. */
+export async function readBodyInTurns<const F extends Fields>(
+  fields: F,
+  body: unknown,
+): Promise<Input<F>> {
+  const out: Record<string, unknown> = {};
+  for (const { name, member, given } of membersOf(fields, body, "")) {
+    if (given === undefined) out[name] = member.fallback;
+    else if (member.readInTurns === undefined) out[name] = readMember(member, name, given);
+    else out[name] = await member.readInTurns(given).catch((error) => wrongMember(name, error));
+  }
+  return out as Input<F>; // Every member was read by its own field.
 }
 
 /**
@@ -123,7 +152,8 @@ export function readBody<const F extends Fields>(fields: F, body: unknown): Inpu
 export function readQuery<const F extends Fields>(fields: F, query: URLSearchParams): Input<F> {
   const out: Record<string, unknown> = {};
   for (const parameter of new Set(query.keys())) {
-    if (!Object.hasOwn(fields, parameter)) throw refuse("unknown_parameter", { parameter });
+    if (!Object.hasOwn(fields, parameter))
+      throw refuse("unknown_parameter", { parameter: clipped(parameter) });
     if (query.getAll(parameter).length > 1) throw badQuery(parameter, "is given twice");
   }
   for (const [parameter, member] of Object.entries(fields)) {
@@ -147,32 +177,49 @@ export function objectSchema(fields: Fields): Readonly<Record<string, unknown>> 
 }
 
 function readObject<F extends Fields>(fields: F, value: unknown, path: string): Input<F> {
+  const out: Record<string, unknown> = {};
+  for (const { name, member, given } of membersOf(fields, value, path)) {
+    out[name] = given === undefined ? member.fallback : readMember(member, path + name, given);
+  }
+  return out as Input<F>; // Every member was read by its own field.
+}
+
+/** What an object gives for each of the fields; undefined for an optional one only. */
+function* membersOf(fields: Fields, value: unknown, path: string) {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw refuse("invalid_field", { field: path, reason: "must be an object" });
   }
   const members = value as Readonly<Record<string, unknown>>; // Checked to be a plain JSON object above.
   for (const name of Object.keys(members)) {
-    if (!Object.hasOwn(fields, name)) throw refuse("unknown_field", { field: path + name });
+    if (!Object.hasOwn(fields, name))
+      throw refuse("unknown_field", { field: clipped(path + name) });
   }
-  const out: Record<string, unknown> = {};
   for (const [name, member] of Object.entries(fields)) {
     const given = Object.hasOwn(members, name) ? members[name] : undefined;
-    if (given !== undefined) out[name] = readMember(member, path + name, given);
-    else if (member.optional) out[name] = member.fallback;
-    else throw refuse("missing_field", { field: path + name });
+    if (given === undefined && !member.optional) {
+      throw refuse("missing_field", { field: path + name });
+    }
+    yield { name, member, given };
   }
-  return out as Input<F>; // Every member was read by its own field.
 }
 
 function readMember<T>(member: Field<T>, name: string, given: unknown): T {
   try {
     return member.read(given);
   } catch (error) {
-    if (error instanceof WrongValue)
-      throw refuse("invalid_field", { field: name, reason: error.message });
-    throw error;
+    return wrongMember(name, error);
   }
 }
+
+function wrongMember(name: string, error: unknown): never {
+  if (error instanceof WrongValue) {
+    throw refuse("invalid_field", { field: name, reason: error.message });
+  }
+  throw error;
+}
+
+/** The name of a member nobody knows, as far as a reader can use it. */
+const clipped = (name: string): string => (name.length > 200 ? `${name.slice(0, 200)}…` : name);
 
 function readParameter<T>(member: Field<T>, parameter: string, raw: string): T {
   try {
@@ -192,6 +239,9 @@ function fromText(member: Field<unknown>, raw: string): unknown {
 
 const badQuery = (parameter: string, reason: string): Problem =>
   refuse("bad_query", { parameter, reason });
+
+/** Some are dear: the serials of a bulk revocation are numbers of 160 bits. */
+const entriesPerTurn = 500;
 
 const field = <T>(
   schema: Readonly<Record<string, unknown>>,

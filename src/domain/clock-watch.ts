@@ -76,6 +76,18 @@ export class ClockWatch {
     return this.#pause;
   }
 
+  /**
+   * True while the clock may be believed against what says to be from its future: no step is unconfirmed, or the clock
+   * leapt ahead and is back where it would have been.
+   */
+  get believed(): boolean {
+    this.#look();
+    const { behindUntil, ahead } = this.#pause;
+    if (ahead === undefined) return behindUntil === undefined;
+    const now = this.#deps.clock.now();
+    return now >= ahead.from - backMsMax && now < ahead.to;
+  }
+
   /** Looks at both clocks, keeps what it finds, and takes up what another replica found; runs about every second. */
   async watch(): Promise<void> {
     this.#look();

@@ -1,6 +1,7 @@
 /** Turns answers and refusals into responses, with the headers every answer carries. */
 
 import { Problem, type ProblemCode } from "#core/problems.ts";
+import { nextTurn } from "#core/turns.ts";
 import type { Answer, RawAnswer } from "#domain/access/call.ts";
 
 import type { Exchange } from "./exchange.ts";
@@ -13,11 +14,45 @@ export interface Sized {
 }
 
 /** Renders what a handler answered; HEAD is left to the listener, which drops the body. */
-export function renderAnswer(exchange: Exchange, answer: Answer | RawAnswer): Sized {
+export async function renderAnswer(exchange: Exchange, answer: Answer | RawAnswer): Promise<Sized> {
   if ("raw" in answer) return sized(answer.raw, exchange, answer.status, { ...answer.headers });
-  const text = JSON.stringify(answer.body);
-  return sized(text, exchange, answer.status, { ...jsonHeaders, ...answer.headers });
+  const text = jsonTextOf(answer.body);
+  const body = typeof text === "string" ? text : await text;
+  return sized(body, exchange, answer.status, { ...jsonHeaders, ...answer.headers });
 }
+
+/** JSON text; of an object with a long list in it the octets, written a few hundred entries in each turn. */
+function jsonTextOf(body: unknown): string | Promise<Uint8Array> {
+  const members: readonly [string, unknown][] = isObject(body) ? Object.entries(body) : [];
+  const isLong = ([, value]: [string, unknown]) => Array.isArray(value) && value.length > longList;
+  return members.some(isLong) ? longJson(members) : JSON.stringify(body);
+}
+
+async function longJson(members: readonly [string, unknown][]): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  const write = (text: string) => pieces.push(utf8.encode(text));
+  let mark = "{";
+  for (const [name, value] of members) {
+    if (value === undefined) continue;
+    write(`${mark}${JSON.stringify(name)}:`);
+    mark = ",";
+    if (!Array.isArray(value) || value.length <= longList) {
+      write(JSON.stringify(value));
+      continue;
+    }
+    for (let at = 0; at < value.length; at += longList) {
+      const entries = JSON.stringify(value.slice(at, at + longList)).slice(1, -1);
+      write(`${at === 0 ? "[" : ","}${entries}`);
+      await nextTurn();
+    }
+    write("]");
+  }
+  write("}");
+  return new Uint8Array(Buffer.concat(pieces));
+}
+
+const isObject = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
  * Renders a refusal as `{error, code, request_id, …facts}` (HTTP contract §1.3). Anything that is not a `Problem`
@@ -45,7 +80,8 @@ export function renderProblem(
 }
 
 /** True when octets of a body that nobody will read may still be under way: the connection cannot be used again. */
-export const leavesOctets = (code: ProblemCode): boolean => code === "body_too_large";
+export const leavesOctets = (code: ProblemCode): boolean =>
+  code === "body_too_large" || code === "bad_header";
 
 /** A JSON answer of a public handler, with these `Set-Cookie` values. */
 export function jsonResponse(body: unknown, cookies: readonly string[] = []): Response {
@@ -111,5 +147,9 @@ const commonHeaders: readonly (readonly [string, string])[] = [
   ["cross-origin-opener-policy", "same-origin"],
   ["cross-origin-resource-policy", "same-origin"],
 ];
+
+/** Entries of one turn; a page of any list has no more. */
+const longList = 500;
+const utf8 = new TextEncoder();
 
 const transportSecurity = "max-age=31536000";

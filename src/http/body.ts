@@ -2,14 +2,21 @@
 
 import { refuse } from "#core/problems.ts";
 
+import { parseLongJson } from "./long-json.ts";
+
 /**
- * The octets of the body, at most `bytesMax`. Refuses `body_too_large` by the announced length before a byte is
- * read, and by counting when no length was announced; `malformed_json` when it breaks off or its chunks are none.
+ * The octets of the body, at most `bytesMax`. Refuses `body_too_large` by the announced length before a byte is kept, and
+ * by counting what comes; `malformed_json` when it breaks off or its chunks are none. Expects a request whose header
+ * fields are clear (`unclearHeader`).
  */
 export async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array> {
-  refuseAnnounced(request, bytesMax);
+  await refuseAnnounced(request, bytesMax);
   // With a length announced the runtime reads no further, and need not hand over the body in pieces.
-  if (announcesLength(request.headers)) return await arrived(request.bytes());
+  if (announcesLength(request.headers)) {
+    const octets = await arrived(request.bytes());
+    if (octets.byteLength > bytesMax) throw tooLarge(bytesMax);
+    return octets;
+  }
   if (request.body === null) return new Uint8Array(0);
   const parts: Uint8Array[] = [];
   let length = 0;
@@ -19,8 +26,8 @@ export async function readBytes(request: Request, bytesMax: number): Promise<Uin
     if (done) return join(parts, length);
     length += value.byteLength;
     if (length > bytesMax) {
-      await reader.cancel();
-      throw refuse("body_too_large", { limit_bytes: bytesMax });
+      await discard(reader);
+      throw tooLarge(bytesMax);
     }
     parts.push(value);
   }
@@ -38,10 +45,59 @@ async function arrived<T>(reading: Promise<T>): Promise<T> {
 const announcesLength = (headers: Headers): boolean =>
   headers.has("content-length") && !headers.has("transfer-encoding");
 
-/** Refuses `body_too_large` when Content-Length announces more than `bytesMax`. */
-export function refuseAnnounced(request: Request, bytesMax: number): void {
+/** Refuses `body_too_large` when Content-Length announces more than `bytesMax`, after what is already under way. */
+export async function refuseAnnounced(request: Request, bytesMax: number): Promise<void> {
   const announced = Number(request.headers.get("content-length") ?? "0");
-  if (announced > bytesMax) throw refuse("body_too_large", { limit_bytes: bytesMax });
+  if (announced <= bytesMax) return;
+  // Whoever waits for leave to send the body (RFC 9110 §10.1.1) has sent nothing of it.
+  if (!request.headers.has("expect") && request.body !== null) {
+    await discard(request.body.getReader());
+  }
+  throw tooLarge(bytesMax);
+}
+
+const tooLarge = (bytesMax: number) => refuse("body_too_large", { limit_bytes: bytesMax });
+
+/**
+ * Reads on without keeping anything, until the end, half a second of silence, or ten seconds. The connection is closed after the
+ * refusal, and closing it on octets under way would reset it: a client that is still writing would lose the answer.
+ */
+async function discard(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+  const until = performance.now() + discardMs;
+  for (;;) {
+    const patience = Math.min(silenceMs, until - performance.now());
+    if (patience <= 0 || !(await bringsMore(reader, patience))) break;
+  }
+  await reader.cancel().catch(() => {}); // It has broken off, and nobody waits for it.
+}
+
+/** False at the end of the body, when it breaks off, and when nothing comes for so long. */
+async function bringsMore(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  patienceMs: number,
+): Promise<boolean> {
+  let timer: Timer | undefined;
+  const silence = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), patienceMs);
+  });
+  const more = reader.read().then(
+    ({ done }) => !done,
+    () => false,
+  );
+  const came = await Promise.race([more, silence]);
+  clearTimeout(timer);
+  return came;
+}
+
+/**
+ * The name of a header field that two readers could take in two ways: a Content-Length that is not one row of digits (RFC
+ * 9112 §6.3), also one that was sent twice, and more than one Host (RFC 9112 §3.2). Undefined when there is none.
+ */
+export function unclearHeader(headers: Headers): "content-length" | "host" | undefined {
+  const length = headers.get("content-length");
+  if (length !== null && !/^\d+$/.test(length)) return "content-length";
+  // The runtime joins fields of one name by commas, which no host name has.
+  return headers.get("host")?.includes(",") === true ? "host" : undefined;
 }
 
 /**
@@ -49,12 +105,26 @@ export function refuseAnnounced(request: Request, bytesMax: number): void {
  * comes as `application/json`, `malformed_json` for anything but one UTF-8 JSON text at most 32 levels deep (PRC-5).
  */
 export async function readJson(request: Request, bytesMax: number): Promise<unknown> {
+  const octets = await readJsonOctets(request, bytesMax);
+  return octets && (await parseJsonOfAnyLength(octets));
+}
+
+/** The octets of such a body, which nobody has looked into; undefined when it is empty. */
+export async function readJsonOctets(
+  request: Request,
+  bytesMax: number,
+): Promise<Uint8Array | undefined> {
   const octets = await readBytes(request, bytesMax);
   if (octets.byteLength === 0) return undefined;
   if (!isJson(request.headers.get("content-type"))) {
     throw refuse("unsupported_media_type", { expected: "application/json" });
   }
-  return parseJson(octets);
+  return octets;
+}
+
+/** As `parseJson`; what is long is read in turns with other requests, and bounded in its entries too. */
+export async function parseJsonOfAnyLength(octets: Uint8Array): Promise<unknown> {
+  return octets.length > longOctets ? await parseLongJson(octets, depthMax) : parseJson(octets);
 }
 
 /** The value of one UTF-8 JSON text; refuses `malformed_json`, also when it nests deeper than 32 levels. */
@@ -91,7 +161,8 @@ function nestsDeeperThan(text: string, levels: number): boolean {
   return false;
 }
 
-function isJson(contentType: string | null): boolean {
+/** True for `application/json`, whatever its parameters. */
+export function isJson(contentType: string | null): boolean {
   const essence = (contentType ?? "").split(";", 1)[0]?.trim().toLowerCase();
   return essence === "application/json";
 }
@@ -108,8 +179,13 @@ function join(parts: readonly Uint8Array[], length: number): Uint8Array {
   return octets;
 }
 
+const silenceMs = 500;
+const discardMs = 10_000;
+
 /** Deepest nesting of objects and lists that is read. */
 const depthMax = 32;
+/** From here on a text of nothing but values would take long at once. */
+const longOctets = 131_072;
 
 const quote = 0x22;
 const backslash = 0x5c;

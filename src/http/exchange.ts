@@ -25,6 +25,10 @@ export interface Exchange {
   readonly bodyRead: () => void;
   /** Milliseconds of a clock that only moves forward. */
   readonly begun: number;
+  /** On the same clock: when it last came a step further, as far as the front door sees. */
+  movedAt: number;
+  /** Undefined before one is found, and for what is none. */
+  operation: OperationName | undefined;
   /** The route pattern as mounted, or `unmatched`. */
   route: string;
   /** Subject of the authenticated principal, else empty. */
@@ -40,7 +44,7 @@ export interface Outcome {
 
 /** Told of every request; called on the hot path, so implementations only count and buffer. */
 export interface Observer {
-  began(): void;
+  began(exchange: Exchange): void;
   ended(exchange: Exchange, outcome: Outcome): void;
 }
 

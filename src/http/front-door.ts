@@ -8,13 +8,13 @@ import type { Authenticate } from "#domain/access/authenticate.ts";
 import type { Perform } from "#domain/access/perform.ts";
 import type { Log, Random } from "#domain/ports.ts";
 import type { RpcDoor } from "#http/rpc/door.ts";
-import { operationOf } from "#operations";
+import { type OperationName, operationOf, operations } from "#operations";
 
 import { dressed, renderAnswer, renderProblem, type Sized } from "./answer.ts";
-import { readJson, refuseAnnounced } from "./body.ts";
+import { parseJsonOfAnyLength, readJsonOctets, refuseAnnounced, unclearHeader } from "./body.ts";
 import type { Cookies } from "./cookies.ts";
 import { presentedBy } from "./credentials.ts";
-import { requireCsrfToken } from "./csrf.ts";
+import { type OwnPages, requireCsrfToken, requireJsonOfBrowsers } from "./csrf.ts";
 import type { Exchange, Match, Observer, Side } from "./exchange.ts";
 import { hotMatch } from "./hot.ts";
 import type { DerAnswer, DerHandler, Handlers, OwnWords, PublicHandler } from "./public.ts";
@@ -33,6 +33,10 @@ export interface FrontDoorDeps {
   readonly trustedProxies: readonly string[];
   /** `server.max_body_bytes`. */
   readonly bodyBytesMax: number;
+  /** `server.max_bulk_body_bytes`. */
+  readonly bulkBodyBytesMax: number;
+  /** Keeps changes from pages of other sites. */
+  readonly ownPages: OwnPages;
   /** The cookies sessions travel in. */
   readonly cookies: Cookies;
   /** Name of the user this process runs as: who a caller on the admin socket is. */
@@ -96,12 +100,17 @@ export class FrontDoor {
     bodyRead: () => void = nothing,
   ): Response | Promise<Response> {
     this.#running++;
-    this.#deps.observer.began();
     const exchange = this.#open(request, arrival, bodyRead);
+    this.#deps.observer.began(exchange);
+    const header = unclearHeader(request.headers);
+    if (header !== undefined) return this.#refuse(exchange, refuse("bad_header", { header }));
     const hot = this.#draining ? undefined : hotMatch(request.method, exchange.path);
     const handler = hot === undefined ? undefined : this.#deps.handlers[hot.operation];
     if (hot !== undefined && typeof handler === "function") {
       return this.#answerPublic(exchange, hot, handler);
+    }
+    if (headBytes(request) > headBytesMax) {
+      return this.#refuse(exchange, refuse("headers_too_large", { limit_bytes: headBytesMax }));
     }
     const rpc = exchange.side === "main" ? this.#deps.rpc : undefined;
     if (rpc?.serves(exchange.path)) return this.#answerRpc(exchange, rpc);
@@ -109,6 +118,12 @@ export class FrontDoor {
       (sized) => this.#close(exchange, sized),
       (thrown) => this.#close(exchange, this.#refused(exchange, thrown)),
     );
+  }
+
+  /** Octets of the largest body that any operation takes. */
+  get largestBody(): number {
+    const names = Object.keys(operations) as OperationName[]; // The table's own keys.
+    return Math.max(...names.map((operation) => this.#bodyBytesMax({ operation })));
   }
 
   /** True from the start of the drain: readiness says so (PRC-2). */
@@ -141,6 +156,7 @@ export class FrontDoor {
     const { headers } = request;
     const { side, secure, peer, certificate } = arrival;
     const ip = side === "local" ? "" : this.#addresses.of(peer, headers);
+    const begun = performance.now();
     return {
       request,
       side,
@@ -150,7 +166,9 @@ export class FrontDoor {
       ip,
       certificate,
       requestId: requestIdOf(headers, this.#freshId),
-      begun: performance.now(),
+      begun,
+      movedAt: begun,
+      operation: undefined,
       route: unmatched,
       subject: "",
       bodyRead,
@@ -180,8 +198,9 @@ export class FrontDoor {
       exchange,
       admit: () => {
         if (this.#draining) throw refuse("shutting_down", { retry_after: 5 });
+        this.#deps.ownPages.guard(exchange.request, exchange.secure);
       },
-      origin: () => this.#origin(exchange),
+      origin: (operation) => this.#origin(exchange, operation),
       fault: (thrown) => this.#logFault(exchange, thrown),
     });
     return this.#close(exchange, dressed(exchange, response));
@@ -196,14 +215,20 @@ export class FrontDoor {
     if (found.kind === "nothing") return this.#page(exchange);
     if (found.kind === "method") throw refuse("method_not_allowed", { allow: found.allow });
     exchange.route = found.match.route;
+    exchange.operation = found.match.operation;
+    // Relying parties ask by POST, and no page gains anything by asking for them.
+    if (operationOf(found.match.operation).limit !== "ocsp") {
+      this.#deps.ownPages.guard(request, exchange.secure);
+      requireJsonOfBrowsers(request);
+    }
     this.#count(exchange, found.match);
-    refuseAnnounced(request, this.#bodyBytesMax(found.match));
+    await refuseAnnounced(request, this.#bodyBytesMax(found.match));
     const handler = this.#deps.handlers[found.match.operation];
     if (typeof handler === "function") {
       return dressed(exchange, await runPublic(exchange, found.match, handler));
     }
     const call = await this.#call(exchange, found.match, handler);
-    return renderAnswer(exchange, await this.#deps.perform(call, handler));
+    return await renderAnswer(exchange, await this.#deps.perform(call, handler));
   }
 
   #count(exchange: Exchange, match: Match): void {
@@ -241,32 +266,39 @@ export class FrontDoor {
     }
     return {
       operation: match.operation,
-      origin: open ? undefined : await this.#origin(exchange),
+      origin: open ? undefined : await this.#origin(exchange, match.operation),
       path: match.path,
       query,
       approval: approvalNamed(request.headers),
       body: async () => {
-        const value = await readJson(request, this.#bodyBytesMax(match));
+        const octets = await readJsonOctets(request, this.#bodyBytesMax(match));
         exchange.bodyRead();
-        return value;
+        exchange.movedAt = performance.now();
+        return octets && (await parseJsonOfAnyLength(octets));
       },
     };
   }
 
-  #bodyBytesMax({ operation }: Match): number {
-    return Math.max(this.#deps.bodyBytesMax, operationOf(operation).bodyBytesMax ?? 0);
+  #bodyBytesMax({ operation }: Pick<Match, "operation">): number {
+    const { bodyBytesMax, bulkBodyBytesMax } = this.#deps;
+    return operationOf(operation).bulk ? bulkBodyBytesMax : bodyBytesMax;
   }
 
-  async #origin(exchange: Exchange): Promise<Origin | undefined> {
+  async #origin(exchange: Exchange, operation: OperationName): Promise<Origin | undefined> {
     const { ip, requestId } = exchange;
+    const exempt = operationOf(operation).limit === "exempt";
     const presented = presentedBy(exchange, this.#deps.cookies, this.#deps.osUser);
-    const authenticated = await this.#deps.authenticate(presented, { ip, requestId });
+    const authenticated = await this.#deps.authenticate(presented, { ip, requestId, exempt });
     if (authenticated === undefined) return undefined;
     const { principal, session } = authenticated;
     exchange.subject = principal.subject;
     if (session === undefined) return { principal, ip, requestId };
     requireCsrfToken(exchange.request, session.csrfToken);
     return { principal, session, ip, requestId };
+  }
+
+  #refuse(exchange: Exchange, problem: Problem): Response {
+    return this.#close(exchange, this.#refused(exchange, problem));
   }
 
   #refused(exchange: Exchange, thrown: unknown): Sized {
@@ -290,10 +322,18 @@ export class FrontDoor {
     this.#running--;
     if (this.#running === 0) this.#idle?.();
     const bytesOut = exchange.request.method === "HEAD" ? 0 : bytes;
-    const durationMs = performance.now() - exchange.begun;
+    exchange.movedAt = performance.now();
+    const durationMs = exchange.movedAt - exchange.begun;
     this.#deps.observer.ended(exchange, { status: response.status, bytesOut, durationMs });
     return response;
   }
+}
+
+/** Octets of the address with all header fields. */
+function headBytes({ url, headers }: Request): number {
+  let octets = url.length;
+  for (const [name, value] of headers) octets += name.length + value.length + 4;
+  return octets;
 }
 
 function runPublic(
@@ -308,5 +348,7 @@ function runPublic(
 
 const nothing = () => {};
 const unmatched = "unmatched";
+/** What an address and its header fields may take together. */
+const headBytesMax = 16 * 1024;
 /** The one path that answers while the server drains, to say so. */
 const readinessPath = "/readyz";

@@ -1,11 +1,11 @@
 /** The one file that knows how octets arrive: TLS listener, cleartext listener for relying parties, admin socket. */
 
-import { chmodSync, lstatSync, unlinkSync } from "node:fs";
-import { connect } from "node:net";
+import http from "node:http";
 
 import type { Arrival, FrontDoor } from "./front-door.ts";
 import { type MainListener, type MainOptions, openMain } from "./main-listener.ts";
-import { common, openPort, type Server, type TlsMaterial } from "./port.ts";
+import { openPort, openSocket, type Server, type TlsMaterial } from "./port.ts";
+import { removeStaleSocket } from "./unix-door.ts";
 
 export interface ListenerOptions extends MainOptions {
   /** `PKID_ALLOW_INSECURE_HTTP`: the operator terminates TLS in front of this process. */
@@ -37,6 +37,9 @@ export class Listeners {
     if (options.tls === undefined && !options.insecureAllowed) {
       throw new Error("TLS is not configured; PKID_ALLOW_INSECURE_HTTP would allow cleartext");
     }
+    // The front door refuses heads far below this in words; the runtime refuses what is beyond with none. It takes the
+    // limit of the process from here, although the types only read it.
+    Object.assign(http, { maxHeaderSize: headBytesMax });
     const opened: Server[] = [];
     try {
       const admin = options.adminSocket;
@@ -87,55 +90,18 @@ function openPublic(front: FrontDoor, options: ListenerOptions): Server | undefi
     publicHttp &&
     openPort(front, {
       ...{ ...options, ...publicHttp, shared: false, tls: undefined },
-      arrival: (peer) => ({ side: "public", secure: false, peer: peer?.address ?? "" }),
+      arrival: (peer) => ({ side: "public", secure: false, peer }),
     })
   );
 }
 
-/** Mode 0600 from its first instant: the umask is narrowed around the synchronous bind. */
+/** Mode 0600 from its first instant. */
 async function openAdminSocket(front: FrontDoor, path: string): Promise<Server> {
-  await removeStale(path);
+  await removeStaleSocket(path, "admin socket");
   const arrival: Arrival = { side: "local", secure: false, peer: "" };
-  const before = process.umask(0o177);
-  try {
-    const server = Bun.serve({
-      ...common,
-      unix: path,
-      fetch: (request, itself) => {
-        // What an administrator asks for may take long; nobody else reaches this socket.
-        itself.timeout(request, 255);
-        return front.handle(request, arrival);
-      },
-    });
-    chmodSync(path, 0o600);
-    return server;
-  } finally {
-    process.umask(before);
-  }
+  // What an administrator asks for may take long; nobody else reaches this socket.
+  const answer = (request: Request) => front.handle(request, arrival);
+  return openSocket(path, { front, idleSeconds: 0, answer });
 }
 
-/** Unlinks a socket nobody answers on; refuses to touch anything that is not a socket. */
-async function removeStale(path: string): Promise<void> {
-  if (Buffer.byteLength(path) > socketPathMax) {
-    throw new Error("the path of the admin socket is too long");
-  }
-  const found = lstatSync(path, { throwIfNoEntry: false });
-  if (found === undefined) return;
-  if (!found.isSocket()) throw new Error("the admin socket's path is taken by another file");
-  if (await answers(path)) throw new Error("another server answers on the admin socket");
-  unlinkSync(path);
-}
-
-function answers(path: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const probe = connect(path);
-    probe.once("connect", () => {
-      probe.destroy();
-      resolve(true);
-    });
-    probe.once("error", () => resolve(false));
-  });
-}
-
-/** `sun_path` of Linux without its final zero. */
-const socketPathMax = 107;
+const headBytesMax = 65_536;

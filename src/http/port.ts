@@ -1,6 +1,9 @@
-/** One TCP port served by the runtime's HTTP server: limits of time, TLS, and what the front door is told of a request. */
+/** One port or socket served by the runtime's HTTP server: limits of time, TLS, and what the front door is told. */
+
+import type { TlsSuite } from "#core/tls-suites.ts";
 
 import type { Arrival, FrontDoor } from "./front-door.ts";
+import { boundPrivately } from "./unix-door.ts";
 
 /** A PEM certificate chain and its private key. */
 export interface TlsMaterial {
@@ -8,10 +11,17 @@ export interface TlsMaterial {
   readonly key: string;
 }
 
+/** How a port speaks TLS. */
+export interface TlsWish {
+  readonly material: TlsMaterial;
+  readonly minVersion: "1.2" | "1.3";
+  readonly suites: readonly TlsSuite[];
+}
+
 export type Server = Bun.Server<undefined>;
 
 export interface TimeLimits {
-  /** Of an idle connection. These three are a multiple of 4 s in effect, and at most 255. */
+  /** Of an idle connection. These three are at most 255; the runtime counts in steps of four seconds. */
   readonly idleTimeoutSeconds: number;
   /** From the headers of a request to the end of its body, however steadily that trickles in. */
   readonly bodyTimeoutSeconds: number;
@@ -24,39 +34,59 @@ export interface PortOptions extends TimeLimits {
   readonly port: number;
   /** Several listeners may hold the port together, so that one can follow the other. */
   readonly shared: boolean;
-  /**
-   * Behind a pipe: a body that was refused is read to its end, or until its time is over, instead of closing on it. The
-   * pipe, still writing, would find the connection reset and lose the answer.
-   */
-  readonly readsOn?: boolean;
-  readonly tls: { readonly material: TlsMaterial; readonly minVersion: "1.2" | "1.3" } | undefined;
-  /** What is known of a request beside its octets, by the address of the socket's peer; undefined for a stranger. */
-  readonly arrival: (peer: Bun.SocketAddress | null) => Arrival | undefined;
+  readonly tls: TlsWish | undefined;
+  /** What is known of a request beside its octets, by the address of the socket's peer. */
+  readonly arrival: (peer: string) => Arrival;
+  /** True once every connection shall close with its next answer. */
+  readonly drains?: () => boolean;
 }
 
-/** Opens the port; throws when it is taken. Strangers are answered nothing but that. */
+/** Opens the port; throws when it is taken. */
 export function openPort(front: FrontDoor, options: PortOptions): Server {
   const { host, port, shared, tls } = options;
   return Bun.serve({
     ...common,
+    maxRequestBodySize: bodyBytesMax(front),
     idleTimeout: Math.min(255, options.idleTimeoutSeconds),
     hostname: host,
     port,
     reusePort: shared,
-    ...(tls === undefined ? {} : { tls: tlsOptions(tls.material, tls.minVersion) }),
+    ...(tls === undefined ? {} : { tls: tlsOptions(tls) }),
     fetch: (request, server) => {
-      const arrival = options.arrival(server.requestIP(request));
-      if (arrival === undefined) return new Response(null, stranger);
+      const arrival = options.arrival(server.requestIP(request)?.address ?? "");
       const answer = front.handle(request, arrival, limited(request, server, options));
-      if (options.readsOn !== true) return answer;
-      return answer instanceof Promise ? answer.then(keptOpen) : keptOpen(answer);
+      return options.drains?.() === true ? closing(answer) : answer;
     },
   });
 }
 
-function keptOpen(answer: Response): Response {
-  if (answer.status === bodyTooLarge) answer.headers.delete("connection");
+function closing(answer: Response | Promise<Response>): Response | Promise<Response> {
+  if (answer instanceof Promise) return answer.then(closing);
+  answer.headers.set("connection", "close");
   return answer;
+}
+
+export interface SocketOptions {
+  readonly front: FrontDoor;
+  readonly idleSeconds: number;
+  readonly answer: (request: Request) => Response | Promise<Response>;
+}
+
+/**
+ * Opens a Unix socket of mode 0600 at `path`. `idleSeconds` is how long a connection may be silent, also while it waits for
+ * an answer; 0 is for ever. The runtime's timer of a single request does nothing on such sockets.
+ */
+export function openSocket(path: string, { front, idleSeconds, answer }: SocketOptions): Server {
+  const options = {
+    ...common,
+    maxRequestBodySize: bodyBytesMax(front),
+    unix: path,
+    idleTimeout: idleSeconds,
+    fetch: answer,
+  };
+  // The types know no idleTimeout beside `unix`; the runtime takes it.
+  const serve = () => Bun.serve(options as unknown as Bun.Serve.Options<undefined>);
+  return boundPrivately(path, 0o600, serve);
 }
 
 /**
@@ -67,29 +97,37 @@ function limited(request: Request, server: Server, limits: TimeLimits): (() => v
   const { idleTimeoutSeconds, bodyTimeoutSeconds, requestTimeoutSeconds } = limits;
   if (request.method === "GET" || request.method === "HEAD") {
     if (requestTimeoutSeconds !== idleTimeoutSeconds) {
-      server.timeout(request, Math.min(255, requestTimeoutSeconds));
+      server.timeout(request, atLeast(requestTimeoutSeconds));
     }
     return undefined;
   }
-  server.timeout(request, Math.min(255, bodyTimeoutSeconds));
-  return () => server.timeout(request, Math.min(255, requestTimeoutSeconds));
+  server.timeout(request, atLeast(bodyTimeoutSeconds));
+  return () => server.timeout(request, atLeast(requestTimeoutSeconds));
 }
 
+/** The timer counts in steps of four seconds, the first of which has long begun. */
+const atLeast = (seconds: number): number => Math.min(255, seconds + 4);
+
 /** Versions below 1.2 do not exist in Bun's TLS; 1.3 must be given as its wire number, which the types lack. */
-const tlsOptions = (tls: TlsMaterial, minVersion: "1.2" | "1.3") => ({
-  ...{ cert: tls.certificate, key: tls.key },
+const tlsOptions = ({ material, minVersion, suites }: TlsWish) => ({
+  cert: material.certificate,
+  key: material.key,
+  ciphers: suites.join(":"),
   minVersion: minVersion === "1.3" ? 0x0304 : 0x0303,
 });
 
 const internalError = { status: 500, headers: { "content-type": "application/json" } };
 
+/**
+ * Where the runtime gives up on a body, with a refusal that says nothing: far enough beyond the largest that is read here,
+ * where octets are counted too, that whoever sends a little too much is told so.
+ */
+const bodyBytesMax = (front: FrontDoor): number => Math.max(2 * front.largestBody, bodyBytesLeast);
+
 /** What every server of this process is told, whatever it listens on. */
-export const common = {
+const common = {
   development: false as const,
-  // Bodies are counted where they are read, so that the refusal is ours; unread octets stay with the sender.
-  maxRequestBodySize: Number.MAX_SAFE_INTEGER,
   error: () => new Response('{"error":"internal error","code":"internal"}', internalError),
 };
 
-const bodyTooLarge = 413;
-const stranger = { status: 403, headers: { connection: "close" } };
+const bodyBytesLeast = 1024 * 1024 * 1024;

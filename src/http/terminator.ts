@@ -1,7 +1,7 @@
 /**
  * Ends TLS for clients that may show a certificate, which the runtime's own server cannot tell us: every connection is
- * piped, octet for octet, to that server on loopback, and who the client is goes beside it, by the number of the port
- * the pipe comes from. Nothing of it is in the octets, so nothing a client sends can say otherwise.
+ * piped, octet for octet, to a server of its own, which knows from its opening who the client is. Nothing of it is in the
+ * octets, so nothing a client sends can say otherwise.
  */
 
 import { connect, type Socket } from "node:net";
@@ -9,7 +9,9 @@ import { createServer, type DetailedPeerCertificate, type Server, type TLSSocket
 
 import type { ClientCertificate } from "#domain/access/client-certificates.ts";
 import { assert } from "#core/problems.ts";
+import type { TlsSuite } from "#core/tls-suites.ts";
 
+import type { Door } from "./pipe-doors.ts";
 import type { TlsMaterial } from "./port.ts";
 
 export interface TerminatorOptions {
@@ -17,15 +19,17 @@ export interface TerminatorOptions {
   /** 0 lets the operating system choose. */
   readonly port: number;
   readonly minVersion: "1.2" | "1.3";
+  /** What is spoken in TLS 1.2, by OpenSSL's names. */
+  readonly suites: readonly TlsSuite[];
   readonly tls: TlsMaterial;
   /** PEM each; a certificate below any of them is believed by TLS. */
   readonly clientAuthorities: readonly string[];
-  /** Connections at once, each of which takes three file descriptors; those beyond are closed. */
+  /** Connections at once, each of which takes four file descriptors; those beyond are closed. */
   readonly connectionsMax: number;
-  /** How long a client may take nothing of what waits for it. */
+  /** How long a client may take nothing of what waits for it, and ask for nothing. */
   readonly idleTimeoutSeconds: number;
-  /** Where the server listens on 127.0.0.1. */
-  readonly backEndPort: number;
+  /** Opens a server for one client alone; may throw, which closes the connection. */
+  readonly openDoor: (client: Client) => Door;
 }
 
 /** Who is at the other end of a connection. */
@@ -40,8 +44,6 @@ export interface Client {
 export class TlsTerminator {
   readonly #options: TerminatorOptions;
   readonly #server: Server;
-  /** By the local port of the pipe; there before the first octet is, and gone before the port is free again. */
-  readonly #clients = new Map<number, Client>();
   readonly #open = new Map<TLSSocket, Connection>();
   readonly #watch: Timer;
 
@@ -85,11 +87,6 @@ export class TlsTerminator {
     return address.port;
   }
 
-  /** The client whose octets come from this port; undefined for a connection that is not ours. */
-  clientAt(port: number): Client | undefined {
-    return this.#clients.get(port);
-  }
-
   /** For new connections; a session of before is not resumed, so nobody is believed for what was trusted then. */
   rotate(tls: TlsMaterial, clientAuthorities: readonly string[]): void {
     this.#server.setSecureContext(contextOf(this.#options, tls, clientAuthorities));
@@ -114,70 +111,64 @@ export class TlsTerminator {
   }
 
   /**
-   * Lets go of clients that take nothing of what is written to them. The server's own timer sees only the pipe, and while
-   * that is paused for such a client nobody hears that it was closed.
+   * Lets go of clients that take nothing of what is written to them, and of those that ask for nothing. While a pipe is
+   * paused for such a client nobody hears that it was closed.
    */
   #cutStalled(): void {
     const now = performance.now();
     for (const [socket, connection] of this.#open) {
-      if (socket.writableLength === 0 || socket.bytesWritten !== connection.sent) {
-        connection.sent = socket.bytesWritten;
+      const moved = socket.bytesWritten + connection.pipe.bytesWritten;
+      const waits = connection.door.busy && socket.writableLength === 0;
+      if (waits || moved !== connection.moved) {
+        connection.moved = moved;
         connection.at = now;
       } else if (now - connection.at > this.#options.idleTimeoutSeconds * 1000) socket.destroy();
     }
   }
 
   #accept(socket: TLSSocket): void {
-    const client = { peer: socket.remoteAddress ?? "", certificate: certificateOf(socket) };
-    const pipe = connect({
-      ...{ host: "127.0.0.1", port: this.#options.backEndPort },
-      ...{ noDelay: true, allowHalfOpen: true },
-    });
-    this.#open.set(socket, { pipe, sent: 0, at: performance.now() });
-    let local: number | undefined;
+    const door = this.#doorFor(socket);
+    if (door === undefined) return void socket.destroy();
+    const pipe = connect({ path: door.path, allowHalfOpen: true });
+    this.#open.set(socket, { pipe, door, moved: 0, at: performance.now() });
     pipe.once("connect", () => {
       if (socket.destroyed) return void pipe.destroy();
-      local = pipe.localPort;
-      assert(local !== undefined, "a connected socket has a port");
-      this.#clients.set(local, client);
       socket.pipe(pipe);
       pipe.pipe(socket);
     });
-    // Always before the pipe is closed here: a port that is free may soon be somebody else's.
-    const forget = () => {
-      if (local !== undefined) this.#clients.delete(local);
-      local = undefined;
-    };
-    const close = () => {
-      forget();
-      pipe.destroy();
-    };
-    pipe.once("end", () => {
-      // The server has closed and reads no more. A reset spares loopback a minute of TIME-WAIT each time.
-      forget();
-      pipe.resetAndDestroy();
-    });
-    socket.on("error", close);
+    // The server has closed and reads no more.
+    pipe.once("end", () => pipe.destroy());
+    socket.on("error", () => pipe.destroy());
     // What it brought before still goes to the client; that it is closed is told next.
     pipe.on("error", () => {});
     socket.once("close", () => {
       this.#open.delete(socket);
-      close();
+      pipe.destroy();
     });
     pipe.once("close", () => {
-      forget();
+      door.close();
       endSoon(socket);
     });
+  }
+
+  #doorFor(socket: TLSSocket): Door | undefined {
+    const client = { peer: socket.remoteAddress ?? "", certificate: certificateOf(socket) };
+    try {
+      return this.#options.openDoor(client);
+    } catch {
+      return undefined; // No descriptors are left; the client may come again.
+    }
   }
 }
 
 /** What a rotation replaces. */
 const contextOf = (
-  { minVersion }: Pick<TerminatorOptions, "minVersion">,
+  { minVersion, suites }: Pick<TerminatorOptions, "minVersion" | "suites">,
   tls: TlsMaterial,
   clientAuthorities: readonly string[],
 ) => ({
   ...{ key: tls.key, cert: tls.certificate, ca: [...clientAuthorities] },
+  ciphers: suites.join(":"),
   // A trusted issuing CA is trusted without the root above it.
   ...{ minVersion: `TLSv${minVersion}` as const, allowPartialTrustChain: true },
 });
@@ -204,10 +195,11 @@ function endSoon(socket: TLSSocket): void {
   });
 }
 
-/** A pipe, and when how much had been sent to its client. */
+/** A pipe, and when how many octets had moved either way. */
 interface Connection {
   readonly pipe: Socket;
-  sent: number;
+  readonly door: Door;
+  moved: number;
   at: number;
 }
 

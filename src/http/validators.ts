@@ -1,6 +1,6 @@
 /** Conditional requests for public artefacts: the headers of what may be cached, and 304 (RFC 9110 §13). */
 
-import type { Instant } from "#core/time.ts";
+import { addSeconds, type Instant, instant, wholeSecond } from "#core/time.ts";
 import { byteRange, cut } from "./ranges.ts";
 
 import type { DerAnswer } from "./public.ts";
@@ -15,7 +15,8 @@ export interface Content {
 
 /** Content that shared caches may keep until a time. */
 export interface TimedContent extends Content {
-  readonly lastModified: Instant;
+  /** When it was published; undefined where nobody may ask by time. */
+  readonly publishedAt: Instant | undefined;
   readonly expires: Instant;
   /** Most seconds a shared cache may keep it. */
   readonly maxAgeSeconds: number;
@@ -24,15 +25,16 @@ export interface TimedContent extends Content {
 /** Timed content with all its headers written that do not change from request to request. */
 export interface Artefact {
   readonly content: TimedContent;
+  /** Those that are the same at every moment. */
   readonly validators: Readonly<Record<string, string>>;
   readonly described: Readonly<Record<string, string>>;
 }
 
 /** Prepares content that is going to be sent more than once. */
 export function artefact(content: TimedContent): Artefact {
-  const { sha256, lastModified, expires } = content;
-  const times = { "last-modified": httpDate(lastModified), expires: httpDate(expires) };
-  return { content, validators: { etag: tagOf(sha256), ...times }, described: described(content) };
+  const { sha256, expires } = content;
+  const validators = { etag: tagOf(sha256), expires: httpDate(expires) };
+  return { content, validators, described: described(content) };
 }
 
 /** Timed content that is too long to be held: its octets come when they are asked for. */
@@ -53,9 +55,13 @@ export async function cacheableInParts(
   now: Instant,
 ): Promise<Response> {
   const { content: facts, validators } = artefact({ ...content, body: "" });
-  const caching = { "cache-control": cacheControl(content, now), ...validators };
+  const caching = {
+    "cache-control": cacheControl(content, now),
+    ...validators,
+    ...lastModified(content, now),
+  };
   const headers = { ...caching, "accept-ranges": "bytes", ...kindOf(facts) };
-  if (unchanged(request.headers, facts)) {
+  if (unchanged(request.headers, facts, now)) {
     return new Response(null, { status: 304, headers: caching });
   }
   const { size } = content;
@@ -100,8 +106,12 @@ function streamOf(pieces: AsyncGenerator<Uint8Array>): ReadableStream {
 /** 200 with validators, or 304 when the asker has these very octets already; HEAD is left to the listener. */
 export function cacheable(request: Request, given: Artefact, now: Instant): Response {
   const { content, validators } = given;
-  const headers = { "cache-control": cacheControl(content, now), ...validators };
-  if (unchanged(request.headers, content)) return new Response(null, { status: 304, headers });
+  const headers = {
+    "cache-control": cacheControl(content, now),
+    ...validators,
+    ...lastModified(content, now),
+  };
+  if (unchanged(request.headers, content, now)) return new Response(null, { status: 304, headers });
   return new Response(octets(content), { headers: { ...headers, ...given.described } });
 }
 
@@ -127,7 +137,7 @@ export class Repeated {
       const cacheControl = `public, max-age=${seconds}, no-transform`;
       this.#headers = new Headers({ "cache-control": cacheControl, ...validators, ...about });
     }
-    if (unchanged(request.headers, content)) {
+    if (unchanged(request.headers, content, now)) {
       return { response: cacheable(request, this.#artefact, now), bytes: 0 };
     }
     const response = new Response(octets(content), { headers: this.#headers });
@@ -159,15 +169,36 @@ function maxAge(
   return Math.max(0, Math.min(Math.floor((expires - now) / 1000), maxAgeSeconds));
 }
 
-/** If-None-Match goes before If-Modified-Since, which it switches off (RFC 9110 §13.2.2). */
-function unchanged(headers: Headers, content: TimedContent): boolean {
+/**
+ * If-None-Match goes before If-Modified-Since, which it switches off (RFC 9110 §13.2.2). A time that has not come says
+ * nothing (§13.1.3): no copy is from then.
+ */
+function unchanged(headers: Headers, content: TimedContent, now: Instant): boolean {
   const tags = headers.get("if-none-match");
   if (tags !== null) return namesTag(tags, content);
   const since = headers.get("if-modified-since");
-  if (since === null) return false;
+  const modified = secondAfter(content);
+  if (since === null || modified === undefined) return false;
   const at = Date.parse(since);
-  return !Number.isNaN(at) && content.lastModified <= at;
+  return !Number.isNaN(at) && modified <= at && at <= now;
 }
+
+/** RFC 9110 §8.8.2.1: never later than now. */
+function lastModified(
+  content: Pick<TimedContent, "publishedAt">,
+  now: Instant,
+): Record<string, string> {
+  const modified = secondAfter(content);
+  if (modified === undefined) return {};
+  return { "last-modified": httpDate(instant(Math.min(modified, now))) };
+}
+
+/**
+ * The first whole second after publication. HTTP has no shorter times, and a copy taken in the same second, before it, must
+ * not be confirmed as current.
+ */
+const secondAfter = ({ publishedAt }: Pick<TimedContent, "publishedAt">): Instant | undefined =>
+  publishedAt && addSeconds(wholeSecond(publishedAt), 1);
 
 /** Weak comparison: a `W/` before the tag changes nothing. */
 const namesTag = (tags: string | null, { sha256 }: Content): boolean =>
@@ -177,8 +208,8 @@ const tagOf = (sha256: string): string => `"${sha256}"`;
 
 /** True without If-Range, or when it names this very version by its tag or time. */
 function namesVersion(value: string | null, content: Omit<TimedContent, "body">): boolean {
-  if (value === null) return true;
-  return value.trim() === tagOf(content.sha256) || Date.parse(value) === content.lastModified;
+  if (value === null || value.trim() === tagOf(content.sha256)) return true;
+  return Date.parse(value) === secondAfter(content);
 }
 
 const described = (content: Content): Record<string, string> => ({

@@ -20,7 +20,7 @@ interface Deps {
   readonly onAnswer: (status: OcspAnswer["status"]) => void;
 }
 
-/** Handlers for both OCSP forms; whatever the status word, HTTP says 200 unless the guard shed the request. */
+/** Handlers for both OCSP forms; whatever the status word, HTTP says 200 unless the guard shed the request or the database is away. */
 export function ocspHandlers(deps: Deps): { get: DerHandler; post: DerHandler } {
   const day = 86_400;
   const maxAgeSeconds = deps.httpMaxAgeSeconds === 0 ? day : Math.min(deps.httpMaxAgeSeconds, day);
@@ -45,7 +45,7 @@ export function ocspHandlers(deps: Deps): { get: DerHandler; post: DerHandler } 
     return sent(request, remembered);
   };
 
-  return {
+  const forms: { get: DerHandler; post: DerHandler } = {
     // Without a promise wherever the answer is known: relying parties ask the same by the hundred thousand.
     get: (call) => {
       const known = urls.get(call.request.url);
@@ -65,7 +65,19 @@ export function ocspHandlers(deps: Deps): { get: DerHandler; post: DerHandler } 
       return uncacheable(answer);
     },
   };
+  return {
+    get: Object.assign(forms.get, {
+      ...description,
+      summary: "OCSP with the request in the path.",
+    }),
+    post: Object.assign(forms.post, {
+      ...{ ...description, summary: "OCSP with the request in the body." },
+      takes: "application/ocsp-request",
+    }),
+  };
 }
+
+const description = { gives: ["application/ocsp-response"] };
 
 /** An answer a URL led to, and how it is sent. */
 interface Remembered {
@@ -76,8 +88,9 @@ interface Remembered {
 /** Undefined for what is for the asker alone. */
 function memorable(answer: OcspAnswer, maxAgeSeconds: number): Remembered | undefined {
   if (answer.validity === undefined) return undefined;
-  const { thisUpdate: lastModified, nextUpdate: expires } = answer.validity;
-  const times = { lastModified, expires, maxAgeSeconds };
+  const { nextUpdate: expires } = answer.validity;
+  // Asked by time, an answer would have to be older than the change it does not know: it has its ETag only.
+  const times = { publishedAt: undefined, expires, maxAgeSeconds };
   const content = { body: answer.der, contentType, sha256: sha256Hex(answer.der), ...times };
   return { answer, repeated: new Repeated(artefact(content)) };
 }

@@ -127,9 +127,27 @@ test("a CA body is read strictly", async () => {
   expect(await code({ algorithm: "pqc" })).toBe("key_type_unsupported");
   expect(await code({ key_type: "ml-dsa-65" })).toBe("key_type_unsupported");
   expect(await code({ name_constraints: {} })).toBe("invalid_field");
+  for (const base of [".", "ex..test", "*.ex.test", "ex.test.", "8.8.8.8", "-a.test"]) {
+    expect(await code({ name_constraints: { excluded: { dns: [base] } } })).toBe("invalid_field");
+    expect(await code({ name_constraints: { excluded: { uri: [base] } } })).toBe("invalid_field");
+  }
+  for (const base of ["@ex.test", "a@", "", "a b@ex.test", "a@8.8.8.8"]) {
+    expect(await code({ name_constraints: { excluded: { email: [base] } } })).toBe("invalid_field");
+  }
+  expect(await code({ name_constraints: { permitted: { dir_names: [{}] } } })).toBe(
+    "invalid_field",
+  );
   expect(await code({ name_constraints: { permitted: { ip: ["10.0.0.0/33"] } } })).toBe(
     "invalid_field",
   );
+  for (const more of [
+    { mappings: ["1.2.3:1.2.4"] },
+    { require_explicit_policy: 0 },
+    { inhibit_policy_mapping: 0 },
+  ]) {
+    expect(await code({ policies: { oids: ["1.2.3"], ...more } })).toBe("invalid_field");
+  }
+  expect(await code({ ext_key_usages: ["serverAuth"] })).toBe("unknown_field");
   expect(await code({ extra: 1 })).toBe("unknown_field");
   expect(await code({ key_type: "ecdsa-sha2-nistp384" })).toBe("accepted");
   expect(await code({})).toBe("already_exists");

@@ -27,7 +27,6 @@ const requests = [
   [`cert list --ca ${id} --by-public-key ${"AB:".repeat(31)}AB`, `GET /api/ca/${id}/certificates?public_key_sha256=SHA256%3A${Buffer.alloc(32, 0xab).toString("base64").slice(0, 43)}`.replaceAll("+", "%2B").replaceAll(/(?<=3A.*)\//g, "%2F"), undefined],
   [`cert orphans --ca ${id}`,                  `GET /api/ca/${id}/orphans?limit=500`, undefined],
   [`dns-records tlsa --ca ${id} --host a.test`, `GET /api/ca/${id}/dns-records/tlsa?host=a.test&protocol=tcp`, undefined],
-  [`revoke cert --ca ${id} 12 --reason keyCompromise`, `POST /api/ca/${id}/revoke`, { serial: "12", reason: "keyCompromise" }],
   [`revoke suspend --ca ${id} 0x0C`,           `POST /api/ca/${id}/certificates/0x0C:suspend`, undefined],
   [`revoke release --ca ${id} 12`,             `POST /api/ca/${id}/certificates/12:release`, undefined],
   [`crl get --ca ${id}`,                       `GET /api/ca/${id}/crl?format=pem`, undefined],

@@ -30,7 +30,8 @@ const b = () => ({ name: "b", url: "https://b.example", operator: "B", public_ke
 
 /** What the logs and one profile's `ct` come to, with a fault per line. */
 function logsOf(transparency: object, ct: object = {}) {
-  const profile = { name: "p", max_validity_days: 90, ct: { enabled: true, ...ct } };
+  const usages = { key_usages: ["digitalSignature"], ext_key_usages: ["serverAuth"] };
+  const profile = { name: "p", ...usages, max_validity_days: 90, ct: { enabled: true, ...ct } };
   const loaded = loadConfig({
     ...{ env: { PKID_ALLOW_INSECURE_HTTP: "1" }, host: "here", readFile: () => "" },
     file: {

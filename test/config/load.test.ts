@@ -196,7 +196,11 @@ describe("environment (ENV-1 to ENV-5)", () => {
     expect(comma.server.trusted_proxies).toEqual(["10.0.0.0/8", "2001:db8::/32"]);
     const json = configOf("", { PKID_SERVER_TRUSTED_PROXIES: '["10.0.0.0/8"]' });
     expect(json.server.trusted_proxies).toEqual(["10.0.0.0/8"]);
-    const profiles = configOf("profiles: [{ name: a }]", { PKID_PROFILES: '[{"name":"b"}]' });
+    const usages = { key_usages: ["digitalSignature"], ext_key_usages: ["serverAuth"] };
+    const inFile = JSON.stringify({ profiles: [{ name: "a", ...usages }] });
+    const profiles = configOf(inFile, {
+      PKID_PROFILES: JSON.stringify([{ name: "b", ...usages }]),
+    });
     expect(profiles.profiles.map(({ name }) => name)).toEqual(["b"]);
   });
 

@@ -92,6 +92,26 @@ database: { driver: postgres, dsn: "postgres://user:geheim@db/pkid?sslpassword=g
     });
   });
 
+  test("of a source its type and name are shown, and not where it is or how one logs in there", () => {
+    const vault =
+      "address: 'https://vault.internal', path: pkid/hsm, auth_method: approle, role_id: r-7";
+    const text = `pkcs11: { pin_source: { type: vault, vault: { ${vault} } } }
+root_user: { password_source: { type: aws, aws: { secret_id: pkid/root, region: eu-north-1 } } }
+auth: { ldap: { bind_password_source: { type: file, file: { path: /run/bind } } } }
+`;
+    const result = loadText(text);
+    if (!result.ok) throw new Error("must load");
+    const shown = showYaml(result.config, result.origins);
+    expect(shown).toContain('pin_source: {"type":"vault","vault":{"path":"pkid/hsm"}}');
+    expect(shown).toContain('password_source: {"type":"aws","aws":{"secret_id":"pkid/root"}}');
+    expect(shown).toContain('bind_password_source: {"type":"file","file":{"path":"/run/bind"}}');
+    const json = JSON.stringify(showJson(result.config));
+    for (const kept of ["vault.internal", "approle", "r-7", "eu-north-1"]) {
+      expect(shown).not.toContain(kept);
+      expect(json).not.toContain(kept);
+    }
+  });
+
   test("the digest ignores secrets and sees everything else", () => {
     const digest = configDigest(configOf(""));
     expect(digest).toMatch(/^[0-9a-f]{64}$/);
@@ -120,7 +140,8 @@ database: { driver: postgres, dsn: "postgres://user:geheim@db/pkid?sslpassword=g
             name: fc.stringMatching(/^[a-z0-9.-]{1,12}$/),
             description: fc.stringMatching(/^[ -~äöß€]{1,30}$/),
             max_validity: fc.constantFrom("90m", "36h", "7d", "59s"),
-            ext_key_usages: fc.subarray(["serverAuth", "clientAuth", "1.2.3"]),
+            key_usages: fc.subarray(["digitalSignature", "keyEncipherment"], { minLength: 1 }),
+            ext_key_usages: fc.subarray(["serverAuth", "clientAuth", "1.2.3"], { minLength: 1 }),
             lint: fc.record({
               overrides: fc.dictionary(
                 fc.constantFrom("san_dns_syntax", "validity_cap", "subject_length"),
@@ -129,7 +150,7 @@ database: { driver: postgres, dsn: "postgres://user:geheim@db/pkid?sslpassword=g
               ),
             }),
           },
-          { requiredKeys: ["name"] },
+          { requiredKeys: ["name", "key_usages", "ext_key_usages"] },
         ),
         { selector: ({ name }) => name, maxLength: 4 },
       ),
@@ -195,7 +216,7 @@ describe("reload (RLD-1, RLD-2)", () => {
     const text = `log: { level: warn }
 root_user: { password: new }
 rate_limit: { concurrency: { max_queue: 7 } }
-profiles: [{ name: a }]
+profiles: [{ name: a, ext_key_usages: [serverAuth], key_usages: [digitalSignature] }]
 `;
     const { config, reloaded, restartRequired } = reload(present, configOf(text));
     expect(reloaded).toEqual(["profiles", "rate_limit.concurrency.max_queue"]);

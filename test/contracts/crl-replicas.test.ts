@@ -29,9 +29,11 @@ async function replicas(shards = 0) {
   const crl = { ...revocationDefaults.crl, shards, urlBase: "http://crl.example" };
   const open = (store: Store): Revocation =>
     openRevocation({
+      stillMay: async () => {},
       ...{ store, keys, clock, random: seededRandom(), wake: () => {} },
       settings: { ...revocationDefaults, crl },
       clockAhead: () => false,
+      clockBelieved: () => true,
       publicProfile: () => false,
       signCertificate: () => Promise.reject(new Error("no responder here")),
       counts: { add: () => {} },

@@ -97,7 +97,9 @@ export function lifecycle(given: Given): void {
     const intent = { ...make.intentFor(responder), purpose: "responder_certificate" as const };
     await store.atomically((tx) => make.intend(tx, intent));
     expect(await beyond()).toBe(false);
-    await store.atomically((tx) => tx.revocations.reserveCrl(home, "full", noon, 0));
+    await store.atomically((tx) =>
+      tx.revocations.reserveCrl(home, "full", { at: noon, wanted: noon, believed: true }, 0),
+    );
     expect(await beyond()).toBe(true);
     const other = make.certificate();
     await make.issue(store, other);

@@ -3,12 +3,14 @@
 import { expect, test } from "bun:test";
 
 import type { caId, Serial } from "#core/ids.ts";
-import { instant } from "#core/time.ts";
+import { type Instant, instant } from "#core/time.ts";
 import type { RevocationView } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
 import * as make from "#test/support/records.ts";
 
 const { noon } = make;
+const year = 31_536_000;
+const momentOf = (at: Instant) => ({ at, wanted: at, believed: true });
 const later = (seconds: number) => instant(noon + seconds * 1000);
 
 /** The promises, as tests of the store `given` holds. */
@@ -24,19 +26,59 @@ export function crlContract(
     const { store, home } = given();
     const reserve = (scope: string, milliseconds: number) =>
       store.atomically((tx) =>
-        tx.revocations.reserveCrl(home, scope, instant(noon + milliseconds), 0),
+        tx.revocations.reserveCrl(
+          home,
+          scope,
+          { ...momentOf(later(60)), wanted: instant(noon + milliseconds) },
+          0,
+        ),
       );
-    expect(await reserve("full", 900)).toEqual({ number: 1, thisUpdate: noon });
-    expect(await reserve("full", 950)).toEqual({ number: 2, thisUpdate: later(1) });
-    expect(await reserve("full", 60_000)).toEqual({ number: 3, thisUpdate: later(60) });
-    expect(await reserve("full", 0)).toEqual({ number: 4, thisUpdate: later(61) });
-    expect(await reserve("partition-1", 0)).toEqual({ number: 1, thisUpdate: noon });
+    const nth = (number: number, thisUpdate: Instant) => ({
+      ...{ number, thisUpdate, madeAt: expect.any(Number), resetFrom: undefined },
+    });
+    expect(await reserve("full", 900)).toEqual(nth(1, noon));
+    expect(await reserve("full", 950)).toEqual(nth(2, later(1)));
+    expect(await reserve("full", 60_000)).toEqual(nth(3, later(60)));
+    expect(await reserve("full", 0)).toEqual(nth(4, later(61)));
+    expect(await reserve("partition-1", 0)).toEqual(nth(1, noon));
+  });
+
+  test("CRL-2: lists go back to the present when the clock that made the last one was ahead and is believed now", async () => {
+    const { store, home } = given();
+    const reserve = (seconds: number, believed = true) =>
+      store.atomically((tx) =>
+        tx.revocations.reserveCrl(home, "full", { ...momentOf(later(seconds)), believed }, 0),
+      );
+    await reserve(0);
+    expect(await reserve(year)).toMatchObject({ number: 2, thisUpdate: later(year) });
+    // In doubt it stays where it is, and so it does for a step that is no fault.
+    expect(await reserve(10, false)).toEqual({
+      ...{ number: 3, thisUpdate: later(year + 1), madeAt: later(year), resetFrom: undefined },
+    });
+    expect(await reserve(year - 5)).toMatchObject({ number: 4, thisUpdate: later(year + 2) });
+    expect(await reserve(10)).toEqual({
+      ...{ number: 5, thisUpdate: later(10), madeAt: later(10), resetFrom: later(year + 2) },
+    });
+    expect(await reserve(9)).toMatchObject({
+      number: 6,
+      thisUpdate: later(11),
+      resetFrom: undefined,
+    });
+  });
+
+  test("lists that follow each other faster than seconds pass do not go back", async () => {
+    const { store, home } = given();
+    const reserve = () =>
+      store.atomically((tx) => tx.revocations.reserveCrl(home, "full", momentOf(noon), 0));
+    for (let number = 0; number < 20; number++) {
+      expect(await reserve()).toMatchObject({ thisUpdate: later(number), resetFrom: undefined });
+    }
   });
 
   test("a higher number is never given to a list that covers less", async () => {
     const { store, home } = given();
     const reserve = (sequence: number) =>
-      store.atomically((tx) => tx.revocations.reserveCrl(home, "full", noon, sequence));
+      store.atomically((tx) => tx.revocations.reserveCrl(home, "full", momentOf(noon), sequence));
     expect((await reserve(7))?.number).toBe(1);
     expect(await reserve(6)).toBeUndefined();
     expect((await reserve(7))?.number).toBe(2);

@@ -205,3 +205,27 @@ describe("the confirmation", () => {
     expect((await restarted(opened)).watch.pause.behindUntil).toBeDefined();
   });
 });
+
+describe("the clock is believed against what says to be from its future", () => {
+  test("while nothing happened, and after a leap ahead that was taken back; not while it stands ahead", async () => {
+    const { clockWatch, clock } = await world();
+    expect(clockWatch.believed).toBe(true);
+    clock.step(400 * 86_400);
+    expect(clockWatch.believed).toBe(false);
+    clock.step(-400 * 86_400);
+    expect(clockWatch.believed).toBe(true);
+  });
+
+  test("after a step back only once somebody has confirmed it, also after a restart", async () => {
+    const opened = await world();
+    opened.clock.advance(3600);
+    await issue(opened, opened.root);
+    opened.clock.step(-3000);
+    await opened.clockWatch.watch();
+    expect(opened.clockWatch.believed).toBe(false);
+    const { watch } = await restarted(opened);
+    expect(watch.believed).toBe(false);
+    await watch.accept(rootOrigin);
+    expect(watch.believed).toBe(true);
+  });
+});

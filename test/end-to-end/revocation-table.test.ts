@@ -52,6 +52,7 @@ beforeAll(async () => {
     profiles: [
       {
         ...{ name: "web", lint: { public: true }, policies: { oids: ["2.23.140.1.2.1"] } },
+        ext_key_usages: ["serverAuth"],
         caa: { mode: "permissive" },
       },
     ],
@@ -97,6 +98,8 @@ test("a responder that was revoked has a successor by the next answer", async ()
 interface Subject {
   readonly ca: string;
   readonly serial: string;
+  /** The shell asks whether this is meant. */
+  readonly isAsked?: boolean;
 }
 interface Told {
   readonly word: string;
@@ -124,6 +127,7 @@ async function subjectOf(row: Row): Promise<Subject> {
       return {
         ca: issuing,
         serial: String(BigInt(`0x${crypto.randomUUID().replaceAll("-", "")}`)),
+        isAsked: true,
       };
     case "ca":
       return await newIntermediate();
@@ -225,10 +229,14 @@ interface RpcBody {
   readonly details?: readonly { readonly value: string }[];
 }
 
-async function byShell(action: Action, { ca, serial }: Subject): Promise<Told> {
+async function byShell(action: Action, { ca, serial, isAsked }: Subject): Promise<Told> {
   const verb = action === "suspend" || action === "release" ? [action] : ["cert"];
   const reason = action === "hold" ? "certificateHold" : "superseded";
   const flags = verb[0] === "cert" ? ["--reason", reason] : [];
+  if (isAsked && action === "revoke") {
+    expect((await instance.cli("revoke", "cert", "--ca", ca, serial)).code).toBe(2);
+    flags.push("--yes");
+  }
   const ran = await instance.cli("revoke", ...verb, "--ca", ca, serial, ...flags, "--json");
   return toldIn(JSON.parse(ran.code === 0 ? ran.stdout : ran.stderr));
 }

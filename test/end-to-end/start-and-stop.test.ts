@@ -56,6 +56,24 @@ describe("a stop", () => {
     expect(existsSync(join(instance.dataDir, "admin.sock"))).toBe(false);
   }, 30_000);
 
+  test("signals that come before the server is ready are heard once it is", async () => {
+    const home = privateHome();
+    const config = writeConfig(home, {});
+    const child = Bun.spawn([binary, "serve", "--config", config], {
+      cwd: home,
+      stdin: "ignore",
+      stdout: "ignore",
+      stderr: "pipe",
+    });
+    const log = new Response(child.stderr).text();
+    // The lock is taken long before anything listens.
+    while (!existsSync(join(home, "data", "lock"))) await Bun.sleep(1);
+    child.kill("SIGHUP");
+    child.kill("SIGTERM");
+    expect(await child.exited).toBe(0);
+    expect(await log).toContain('"msg":"stopped"');
+  }, 60_000);
+
   test("no signer outlives its server, however that ended", async () => {
     const instance = await start();
     const signers = instance.signers();
@@ -168,15 +186,15 @@ describe("SIGHUP", () => {
   }, 60_000);
 
   test("a configuration that is not valid changes nothing, and that is an event too", async () => {
-    const instance = await start({ config: { profiles: [{ name: "before" }] } });
+    const instance = await start({ config: { profiles: [named("before")] } });
     const shown = await shownSubject(instance);
     const pair = await servingPair(instance.home, "right");
     const wrong = await servingPair(instance.home, "other");
     const bad: Record<string, unknown>[] = [
-      { profiles: [{ name: "after" }, { name: "AFTER" }] },
-      { profiles: [{ name: "after", key_usages: ["everything"] }] },
-      { profiles: [{ name: "after" }], server: { tls_cert: pair.tls_cert } },
-      { profiles: [{ name: "after" }], server: { ...pair, tls_key: wrong.tls_key } },
+      { profiles: [named("after"), named("AFTER")] },
+      { profiles: [{ ...named("after"), key_usages: ["everything"] }] },
+      { profiles: [named("after")], server: { tls_cert: pair.tls_cert } },
+      { profiles: [named("after")], server: { ...pair, tls_key: wrong.tls_key } },
     ];
     for (const [index, config] of bad.entries()) {
       await reloaded(instance, config, "config_reload_failed", index + 1);
@@ -187,8 +205,14 @@ describe("SIGHUP", () => {
     }
     const failed = await events(instance, "config.reload");
     expect(failed.map(({ result }) => result)).toEqual(["error", "error", "error", "error"]);
-    await reloaded(instance, { profiles: [{ name: "after" }] }, "config_reloaded");
+    await reloaded(instance, { profiles: [named("after")] }, "config_reloaded");
   }, 60_000);
+});
+
+const named = (name: string) => ({
+  name,
+  key_usages: ["digitalSignature"],
+  ext_key_usages: ["serverAuth"],
 });
 
 describe("a start with a bad configuration", () => {

@@ -100,7 +100,7 @@ describe("a grant", () => {
     });
     const asTheToken = ["ca", "list", "--json", "--url", instance.url, "--token", secret];
     const trusted = ["--ca-file", `${instance.dataDir}/serving-ca.pem`];
-    const { stdout } = await instance.cli(...asTheToken, ...trusted);
+    const { stdout } = await instance.remoteCli(...asTheToken, ...trusted);
     const labels = JSON.parse(stdout).items.map(({ label }: { label: string }) => label);
     expect(labels.sort()).toEqual(["issuing-ecdsa-p256", "web-root"]);
     expect((await instance.cli("grant", "remove", ...wish)).code).toBe(0);

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
-import { parseJson, readBytes } from "#http/body.ts";
+import { parseJson, readBytes, unclearHeader } from "#http/body.ts";
 
 const octets = (text: string) => new TextEncoder().encode(text);
 
@@ -81,5 +81,67 @@ describe("readBytes", () => {
         ...{ code: "body_too_large", facts: { limit_bytes: 3 } },
       });
     }
+  });
+
+  test("counts what comes, whatever was announced", async () => {
+    const announcing = (length: string) =>
+      new Request("http://h/", {
+        method: "POST",
+        headers: { "content-length": length },
+        body: "abcd",
+      });
+    for (const length of ["4", "3", "NaN", ""]) {
+      await expect(readBytes(announcing(length), 3)).rejects.toMatchObject({
+        code: "body_too_large",
+      });
+    }
+    await expect(readBytes(announcing("5"), 3)).rejects.toMatchObject({ code: "body_too_large" });
+  });
+
+  test("refuses only when a sender has ended or fallen silent, so that it hears the refusal", async () => {
+    let taken = 0;
+    const endless = (pauseMs: number) =>
+      new ReadableStream<Uint8Array>({
+        async pull(controller) {
+          if (pauseMs > 0) await Bun.sleep(pauseMs);
+          taken += 1;
+          if (taken > 50) controller.close();
+          else controller.enqueue(octets("x"));
+        },
+      });
+    const sent = (body: ReadableStream) => new Request("http://h/", { method: "POST", body });
+    await expect(readBytes(sent(endless(0)), 3)).rejects.toMatchObject({ code: "body_too_large" });
+    expect(taken).toBe(51);
+    taken = 0;
+    await expect(readBytes(sent(endless(400)), 0)).rejects.toThrow();
+    const heardMs = taken * 400;
+    expect(heardMs).toBeGreaterThan(8000);
+    expect(heardMs).toBeLessThan(13_000);
+  }, 30_000);
+});
+
+describe("unclearHeader", () => {
+  const named = (name: string, value: string) => unclearHeader(new Headers({ [name]: value }));
+
+  test("passes one row of digits and nothing else as a length", () => {
+    expect(unclearHeader(new Headers())).toBeUndefined();
+    fc.assert(
+      fc.property(fc.bigInt({ min: 0n }), (length) => {
+        expect(named("content-length", String(length))).toBeUndefined();
+        expect(named("content-length", `${length}, ${length}`)).toBe("content-length");
+      }),
+    );
+    for (const length of ["", "-1", "+1", "0x1", "1 1", "1.0", "1e3", "1,", "\u00b2"]) {
+      expect([length, named("content-length", length)]).toEqual([length, "content-length"]);
+    }
+  });
+
+  test("passes one host", () => {
+    const twice = new Headers([
+      ["host", "a"],
+      ["host", "b"],
+    ]);
+    expect(unclearHeader(twice)).toBe("host");
+    for (const host of ["a", "a:1", "[::1]:8443", ""]) expect(named("host", host)).toBeUndefined();
   });
 });

@@ -186,6 +186,29 @@ describe("bodies", () => {
   });
 });
 
+describe("a head", () => {
+  const long = (octets: number) =>
+    ask("/api/tokens", { headers: { "x-long": "x".repeat(octets) } });
+
+  test("that is too large is 431 in words, and one a little smaller is read", async () => {
+    expect((await long(16_000)).status).toBe(401);
+    for (const octets of [17_000, 40_000]) {
+      const refused = await long(octets);
+      expect([refused.status, await refused.json()]).toMatchObject([
+        431,
+        { code: "headers_too_large", limit_bytes: 16_384 },
+      ]);
+    }
+    const address = await ask(`/api/tokens?x=${"x".repeat(20_000)}`);
+    expect(address.status).toBe(431);
+  });
+
+  test("beyond what the runtime reads is 431 all the same", async () => {
+    const octets = `GET / HTTP/1.1\r\nHost: x\r\nX: ${"x".repeat(100_000)}\r\n\r\n`;
+    expect(await rawExchange(port(), octets)).toStartWith("HTTP/1.1 431");
+  });
+});
+
 describe("paths and methods", () => {
   test("another method is 405 with Allow", async () => {
     const answer = await ask("/api/tokens", { method: "PUT" });

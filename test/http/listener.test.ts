@@ -3,14 +3,19 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
+import type { TLSSocket } from "node:tls";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "bun:test";
 
+import { following } from "#adapters/listening-sockets.ts";
+import { readBytes } from "#http/body.ts";
 import type { TlsMaterial } from "#http/port.ts";
+import type { PublicHandler } from "#http/public.ts";
 
 import { rawExchange } from "#test/support/raw-http.ts";
 import { startStub, type StubServer } from "#test/support/stub-server.ts";
+import { connected } from "#test/support/tls-client.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "listener-"));
 const running: StubServer[] = [];
@@ -114,6 +119,90 @@ describe("TLS", () => {
   });
 });
 
+describe("a rotation", () => {
+  const get = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
+
+  test("breaks nothing of two dozen clients, whether they keep their connections or not", async () => {
+    const server = await start({ tls: certificate("steady"), following });
+    const port = server.listeners.addresses.main;
+    let over = false;
+    const faults: string[] = [];
+    let answered = 0;
+    const client = async (keeps: boolean) => {
+      let socket: TLSSocket | undefined;
+      while (!over) {
+        socket ??= await connected(port);
+        const answer = await exchanged(socket, get);
+        if (answer.startsWith("HTTP/1.1 200")) answered += 1;
+        else faults.push(answer);
+        if (keeps && !/connection: close/i.test(answer)) {
+          await Bun.sleep(Math.random() * 10);
+          continue;
+        }
+        socket.destroy();
+        socket = undefined;
+      }
+      socket?.destroy();
+    };
+    const clients = Array.from({ length: 24 }, (_, at) => client(at % 2 === 0));
+    for (let round = 0; round < 10; round++) {
+      await Bun.sleep(100);
+      server.listeners.rotate(certificate(`steady-${round}`));
+      expect(await shownSubject(port)).toBe(`steady-${round}`);
+    }
+    over = true;
+    await Promise.all(clients);
+    expect(faults).toEqual([]);
+    expect(answered).toBeGreaterThan(500);
+  }, 30_000);
+
+  test("leaves a connection that waits, and tells it with its next answer to close", async () => {
+    const server = await start({ tls: certificate("waits"), following });
+    const port = server.listeners.addresses.main;
+    const [asked, silent] = [await connected(port), await connected(port)];
+    expect(await exchanged(asked, get)).not.toContain("onnection: close");
+    server.listeners.rotate(certificate("waits-no-more"));
+    // Past the moment in which the old socket is closed.
+    await Bun.sleep(1200);
+    for (const socket of [asked, silent]) {
+      const answer = await exchanged(socket, get);
+      expect(answer).toStartWith("HTTP/1.1 200");
+      expect(answer.toLowerCase()).toContain("connection: close");
+    }
+    expect(await shownSubject(port)).toBe("waits-no-more");
+    await server.listeners.close(100);
+    await expect(connected(port)).rejects.toThrow();
+  });
+
+  test("keeps no socket of before on the port", async () => {
+    const server = await start({ tls: certificate("only"), following });
+    const port = server.listeners.addresses.main;
+    for (const name of ["only-1", "only-2", "only-3"]) server.listeners.rotate(certificate(name));
+    await Bun.sleep(1200);
+    const end = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+    const rows = readFileSync("/proc/self/net/tcp", "utf8").split("\n");
+    const open = rows.map((row) => row.trim().split(/\s+/));
+    expect(open.filter(([, at, , state]) => at?.endsWith(end) && state === "0A")).toHaveLength(1);
+  });
+
+  /** The first answer to these octets, or what became of the connection instead. */
+  function exchanged(socket: TLSSocket, octets: string): Promise<string> {
+    return new Promise((resolve) => {
+      const settle = (said: string) => {
+        socket.off("data", heard).off("error", broken).off("close", closed);
+        // A fault in between is told by the next exchange.
+        if (socket.listenerCount("error") === 0) socket.on("error", () => {});
+        resolve(said);
+      };
+      const heard = (chunk: Buffer) => settle(String(chunk));
+      const broken = (error: Error) => settle(error.message);
+      const closed = () => settle("closed");
+      socket.on("data", heard).on("error", broken).on("close", closed);
+      socket.write(octets);
+    });
+  }
+});
+
 describe("slow clients", () => {
   const head = (path: string) =>
     `${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Token pki_pat_good\r\nContent-Type: application/json\r\n`;
@@ -132,8 +221,23 @@ describe("slow clients", () => {
       send(`${head("POST /api/tokens")}Content-Length: 100\r\n\r\n{`, " "),
       send(`${head("POST /api/tokens?hang")}Content-Length: 2\r\n\r\n{}`),
       send(`${head("GET /api/profiles?hang")}\r\n`),
+      send(`${head("POST /nothing")}Content-Length: 100000\r\n\r\n{`, " "),
     ]);
-    expect(answers).toEqual(["", "", ""]);
+    const [refused] = answers.splice(3);
+    expect([...answers, refused?.slice(0, 12)]).toEqual(["", "", "", "HTTP/1.1 404"]);
+  }, 30_000);
+
+  test("an answer may take longer on the admin socket than a connection may be silent elsewhere", async () => {
+    const adminSocket = join(folder, "slow.sock");
+    let answered = false;
+    const perform = async () => {
+      await Bun.sleep(12_500);
+      answered = true;
+      return { status: 200 as const, body: {} };
+    };
+    await start({ adminSocket }, { perform });
+    const answer = await rawExchange(adminSocket, head("GET /api/profiles").concat("\r\n"));
+    expect([answered, answer.slice(0, 12)]).toEqual([true, "HTTP/1.1 200"]);
   }, 30_000);
 
   /** Sends octets, and ten times a second a drop more; gives what came back when the server closed. */
@@ -147,6 +251,86 @@ describe("slow clients", () => {
     socket.on("error", () => {}); // A drop may meet a closed connection.
     await new Promise((closed) => socket.once("close", closed));
     clearInterval(drip);
+    return answer;
+  }
+});
+
+describe("a body that is too large", () => {
+  test("is refused on every door in words that its sender hears, though it asked nobody's leave", async () => {
+    const adminSocket = join(folder, "large.sock");
+    const limits = { bodyBytesMax: 65_536 };
+    const plain = await start({ adminSocket, publicHttp: { host: "127.0.0.1", port: 0 } }, limits);
+    const size = 8 * 1024 * 1024;
+    const ca = "POST /api/ca/x/ocsp HTTP/1.1\r\nHost: x\r\n";
+    const { main, public: open = 0 } = plain.listeners.addresses;
+    const refusing: PublicHandler = async ({ request }) => {
+      await readBytes(request, 65_536);
+      return new Response();
+    };
+    const relying = await start(
+      { publicHttp: { host: "127.0.0.1", port: 0 } },
+      { handlers: { "ocsp.post": refusing } },
+    );
+    const posted = "POST /api/tokens HTTP/1.1\r\nHost: x\r\nAuthorization: Token pki_pat_good\r\n";
+    expect(open).toBeGreaterThan(0);
+    for (const [where, head] of [
+      [main, posted],
+      [adminSocket, posted],
+      [relying.listeners.addresses.main, ca],
+      [relying.listeners.addresses.public ?? 0, ca],
+    ] as const) {
+      for (const framing of ["announced", "chunked"] as const) {
+        const answers = await Promise.all(
+          Array.from({ length: 5 }, () => unheeding(where, head, framing, size)),
+        );
+        for (const answer of answers) {
+          expect([where, framing, answer.slice(0, 12)]).toEqual([where, framing, "HTTP/1.1 413"]);
+          expect(answer).toContain('"code":"body_too_large"');
+        }
+      }
+    }
+  }, 60_000);
+
+  test("cannot be announced so that nobody understands it, on any door", async () => {
+    const adminSocket = join(folder, "unclear.sock");
+    const server = await start({ adminSocket, publicHttp: { host: "127.0.0.1", port: 0 } });
+    const { main, public: open = 0 } = server.listeners.addresses;
+    for (const where of [main, open, adminSocket]) {
+      for (const line of ["POST /api/ca/x/ocsp", "POST /auth/login/password", "GET /healthz"]) {
+        const length = "Content-Length: 300000000\r\n";
+        for (const twice of [length + length, "Host: y\r\n"]) {
+          const answer = await rawExchange(where, `${line} HTTP/1.1\r\nHost: x\r\n${twice}\r\n`);
+          expect([where, line, answer.slice(0, 12)]).toEqual([where, line, "HTTP/1.1 400"]);
+          expect(answer).toContain('"code":"bad_header"');
+        }
+      }
+    }
+  });
+
+  /** Sends all of a body before it reads anything. */
+  async function unheeding(
+    where: number | string,
+    head: string,
+    framing: "announced" | "chunked",
+    size: number,
+  ): Promise<string> {
+    const socket = typeof where === "number" ? connect(where, "127.0.0.1") : connect(where);
+    socket.pause().on("error", () => {}); // What came before a reset counts.
+    const hex = size.toString(16);
+    const [before, after] =
+      framing === "announced"
+        ? [`Content-Length: ${size}\r\n\r\n`, ""]
+        : [`Transfer-Encoding: chunked\r\n\r\n${hex}\r\n`, "\r\n0\r\n\r\n"];
+    socket.write(head + before);
+    socket.write(Buffer.alloc(size, "x"));
+    await new Promise((written) => socket.write(after, written));
+    let answer = "";
+    socket.on("data", (chunk) => {
+      answer += String(chunk);
+      if (answer.includes("}")) socket.destroy();
+    });
+    socket.resume();
+    await new Promise((closed) => socket.once("close", closed));
     return answer;
   }
 });

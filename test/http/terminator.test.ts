@@ -1,12 +1,23 @@
 /** The listener that asks for client certificates: whose octets are whose, and what becomes of broken connections. */
 
-import { readdirSync, readFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { connect } from "node:net";
+import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test } from "bun:test";
 
 import { sha256Hex } from "#core/crypto.ts";
+import { usualTlsSuites } from "#core/tls-suites.ts";
 import type { Authenticate } from "#domain/access/authenticate.ts";
 import { handler } from "#domain/access/call.ts";
+import { PipeDoors } from "#http/pipe-doors.ts";
 import { TlsTerminator } from "#http/terminator.ts";
 import { type Held, OutsideCa, savedClient } from "#test/support/client-certificates.ts";
 import { scratchDirectory } from "#test/support/openssl.ts";
@@ -186,6 +197,63 @@ describe("a client", () => {
   });
 });
 
+describe("another process of this host", () => {
+  test("finds no port behind the listener, and no socket it may connect to", async () => {
+    const before = listening();
+    const server = await start();
+    const held = await connected(portOf(server), alice);
+    held.write(get(""));
+    expect(subjects(await heard(held, /subject/))).toEqual([subjectOf(alice)]);
+    const fresh = [...listening()].filter((place) => !before.has(place));
+    const port = portOf(server).toString(16).toUpperCase().padStart(4, "0");
+    const ports = fresh.filter((place) => !place.includes("/"));
+    expect(ports).toEqual([`0100007F:${port}`]);
+    const sockets = fresh.filter((place) => place.includes("/"));
+    expect(sockets).toHaveLength(1);
+    for (const path of sockets) {
+      expect(statSync(path).mode & 0o777).toBe(0o600);
+      expect(statSync(dirname(path)).mode & 0o777).toBe(0o700);
+      if (process.getuid?.() === 0) expect(connectedAsNobody(path)).toBe("EACCES");
+    }
+    held.destroy();
+    while (sockets.some((path) => existsSync(path))) await Bun.sleep(5);
+  });
+
+  test("is nobody by the address and the port of somebody's pipe, whatever address of loopback it binds", async () => {
+    const server = await start();
+    const held = await connected(portOf(server), alice);
+    held.write(get(""));
+    await heard(held, /subject/);
+    // Every connection of this process within loopback, from both of its ends.
+    const ends = established().flatMap(({ local, remote }) => [local, remote]);
+    for (const localPort of new Set(ends)) {
+      for (const to of new Set(ends)) {
+        const answer = await cleartextFrom("127.0.0.2", localPort, to);
+        expect([localPort, to, subjects(answer)]).toEqual([localPort, to, []]);
+      }
+    }
+    held.destroy();
+  });
+
+  test("gets in by none of what an earlier process left behind", async () => {
+    const home = scratchDirectory();
+    mkdirSync(join(home.path, "pipes"), { mode: 0o777 });
+    writeFileSync(join(home.path, "pipes", "1"), "");
+    const server = await start({ privateDirectory: home.path });
+    expect(statSync(join(home.path, "pipes")).mode & 0o777).toBe(0o700);
+    expect(subjects(await spoken(portOf(server), get(), alice))).toEqual([subjectOf(alice)]);
+    await server.stop();
+    expect(existsSync(join(home.path, "pipes"))).toBe(false);
+    const long = join(home.path, "x".repeat(90));
+    mkdirSync(long);
+    const elsewhere = await start({ privateDirectory: long });
+    expect(subjects(await spoken(portOf(elsewhere), get(), alice))).toEqual([subjectOf(alice)]);
+    expect(readdirSync(long)).toEqual([]);
+    await elsewhere.stop();
+    home[Symbol.dispose]();
+  });
+});
+
 describe("octets", () => {
   const size = 24 * 1024 * 1024;
   const echo = {
@@ -298,23 +366,23 @@ describe("a connection", () => {
     const head = "POST /api/tokens HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n";
     const trickling = await connected(port, alice);
     trickling.write(`${head}Content-Length: 1000\r\n\r\n{`);
-    const drip = setInterval(() => trickling.write(" "), 100);
-    const said = await Promise.all([heard(trickling), spoken(port, get(), alice)]);
+    const refused = await connected(port, alice);
+    refused.write(`${head.replace("tokens", "nothing")}Content-Length: 1000\r\n\r\n{`);
+    const drip = setInterval(() => [trickling, refused].map((socket) => socket.write(" ")), 100);
+    const said = [heard(trickling), spoken(port, get(), alice), heard(refused)];
+    const [late, silent, told] = await Promise.all(said);
     clearInterval(drip);
-    expect(said).toEqual(["", ""]);
+    expect([late, silent, told?.slice(0, 12)]).toEqual(["", "", "HTTP/1.1 404"]);
   }, 60_000);
 
   test("beyond as many as there may be is closed, until another one is", async () => {
-    const backEnd = Bun.serve({
-      ...{ hostname: "127.0.0.1", port: 0 },
-      fetch: (request, server) => {
-        const peer = terminator.clientAt(server.requestIP(request)?.port ?? 0);
-        return Response.json({ known: peer !== undefined });
-      },
-    });
+    const server = await startStub({}, {});
+    const limits = { idleTimeoutSeconds: 30, bodyTimeoutSeconds: 30, requestTimeoutSeconds: 30 };
+    const doors = new PipeDoors(server.front, limits, undefined);
     const terminator = await TlsTerminator.open({
       ...{ host: "127.0.0.1", port: 0, minVersion: "1.2", tls, clientAuthorities: [outside.pem] },
-      ...{ connectionsMax: 2, idleTimeoutSeconds: 30, backEndPort: backEnd.port ?? 0 },
+      ...{ connectionsMax: 2, idleTimeoutSeconds: 30, suites: usualTlsSuites },
+      openDoor: (client) => doors.open({ side: "main", secure: true, ...client }),
     });
     const { port } = terminator;
     const [one, two] = [await connected(port), await connected(port)];
@@ -323,11 +391,12 @@ describe("a connection", () => {
     // What has been let go is counted a moment longer.
     let answer = "";
     while (answer === "") answer = await spoken(port, get()).catch(() => "");
-    expect(answer).toContain('"known":true');
+    expect(answer).toStartWith("HTTP/1.1 401");
     two.destroy();
     terminator.stopListening();
     await terminator.close(0);
-    await backEnd.stop(true);
+    await doors.close();
+    await server.stop();
   });
 
   test("whose client neither reads nor closes is let go, however much is left for it", async () => {
@@ -447,6 +516,65 @@ describe("the end", () => {
     socket.destroy();
   });
 });
+
+/** What the other end of a Unix socket answers to a user who is neither root nor us. */
+function connectedAsNobody(path: string): string {
+  const script = `require("net").connect(${JSON.stringify(path)})
+    .on("connect", () => { console.log("connected"); process.exit(); })
+    .on("error", (error) => { console.log(error.code); process.exit(); });`;
+  const nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+  // Its own runtime may lie where nobody may look.
+  const runtime = Bun.which("node") ?? process.execPath;
+  const asked = Bun.spawnSync([...nobody, runtime, "-e", script], { cwd: "/" });
+  return asked.stdout.toString().trim();
+}
+
+/** Says a request in clear text from an address and a port of loopback; gives what comes back, nothing without a connection. */
+async function cleartextFrom(localAddress: string, localPort: number, to: number): Promise<string> {
+  const socket = connect({ host: "127.0.0.1", port: to, localAddress, localPort });
+  const late = setTimeout(() => socket.destroy(), 500);
+  socket.once("connect", () => socket.write(get()));
+  const answer = await heard(socket);
+  clearTimeout(late);
+  return answer;
+}
+
+/** Rows of the kernel's table of sockets that belong to an open file of this process. */
+const ownRows = (table: string, inodeAt: number): readonly (readonly string[])[] => {
+  const inodes = new Set(
+    readdirSync("/proc/self/fd").map((file) => /socket:\[(\d+)\]/.exec(linkOf(file))?.[1]),
+  );
+  return readFileSync(`/proc/self/net/${table}`, "utf8")
+    .split("\n")
+    .map((row) => row.trim().split(/\s+/))
+    .filter((row) => inodes.has(row[inodeAt] ?? "-"));
+};
+
+function linkOf(file: string): string {
+  try {
+    return readlinkSync(`/proc/self/fd/${file}`);
+  } catch {
+    return ""; // The descriptor that the directory was read by.
+  }
+}
+
+/** The ports (hex, as the kernel writes them) and the Unix sockets this process listens on. */
+const listening = (): ReadonlySet<string> =>
+  new Set([
+    ...ownRows("tcp", 9).flatMap(([, local, , state]) =>
+      state === listenState && local !== undefined ? [local] : [],
+    ),
+    ...ownRows("unix", 6).flatMap(([, , , flags, , , , path]) =>
+      flags === "00010000" && path !== undefined ? [path] : [],
+    ),
+  ]);
+
+/** Ports of the connections within this process. */
+const established = () =>
+  ownRows("tcp", 9)
+    .filter(([, , , state]) => state !== listenState)
+    .map(([, local = "", remote = ""]) => ({ local: portIn(local), remote: portIn(remote) }));
+const portIn = (place: string) => Number.parseInt(place.split(":")[1] ?? "", 16);
 
 /** Connections to a port that its server has not closed yet: rows of the kernel that belong to an open file. */
 const accepted = (port: number): number =>

@@ -43,7 +43,7 @@ test("a CRL is built at first use and carries its validators", async () => {
     "content-length": String(body.length),
     "cache-control": "public, max-age=604800, no-transform",
     etag: `"${sha256Hex(body)}"`,
-    "last-modified": "Mon, 01 Jun 2026 11:55:00 GMT",
+    "last-modified": "Mon, 01 Jun 2026 12:00:00 GMT",
     expires: "Mon, 08 Jun 2026 12:00:00 GMT",
   });
 });
@@ -72,8 +72,48 @@ test("304 when the asker has it", async () => {
   ]);
   const stale = { "if-none-match": '"x"', "if-modified-since": "Mon, 08 Jun 2026 12:00:00 GMT" };
   expect((await get("", stale)).status).toBe(200);
-  const earlier = { "if-modified-since": "Mon, 01 Jun 2026 11:54:59 GMT" };
+  const earlier = { "if-modified-since": "Mon, 01 Jun 2026 11:59:59 GMT" };
   expect((await get("", earlier)).status).toBe(200);
+});
+
+const at = (milliseconds: number) => new Date(milliseconds).toUTCString();
+const since = async (milliseconds: number) =>
+  (await get("", { "if-modified-since": at(milliseconds) })).status;
+
+test("a copy fetched just before a revocation is never confirmed as current, by whatever time its owner goes", async () => {
+  small.clock.advance(0.2);
+  const copy = await get();
+  const modified = Date.parse(copy.headers.get("last-modified") ?? "");
+  const fetched = small.clock.at;
+  // Signed and published in the same second as the copy was fetched.
+  small.clock.advance(0.5);
+  await small.publisher.publishBase(small.ca, rootOrigin);
+  for (const later of [0, 0.4, 60, 80 * 3600]) {
+    small.clock.advance(later);
+    expect([await since(modified), await since(fetched)]).toEqual([200, 200]);
+  }
+});
+
+test("a copy of the list itself is confirmed by the time it came with, and by any later one that has been", async () => {
+  await get();
+  small.clock.advance(90);
+  const { headers } = await get();
+  expect(headers.get("last-modified")).toBe("Mon, 01 Jun 2026 12:00:01 GMT");
+  const modified = Date.parse(headers.get("last-modified") ?? "");
+  expect([await since(modified), await since(modified + 60_000)]).toEqual([304, 304]);
+  // RFC 9110 §13.1.3: what has not been says nothing.
+  expect(await since(small.clock.at + 60_000)).toBe(200);
+  expect((await get("", { "if-modified-since": "yesterday" })).status).toBe(200);
+});
+
+test("a list of an older release, of which nobody knows when it was published, is not asked by time", async () => {
+  await get();
+  for (const [key, crl] of small.store.state.crls) {
+    small.store.state.crls.set(key, { ...crl, publishedAt: undefined });
+  }
+  small.clock.advance(60);
+  const response = await get("", { "if-modified-since": at(small.clock.at) });
+  expect([response.status, response.headers.has("last-modified")]).toEqual([200, false]);
 });
 
 test("unknown parameters are ignored, an unknown format is refused", async () => {

@@ -55,7 +55,6 @@ test("an answer to GET may be kept until nextUpdate, at most a day", async () =>
     "content-length": String(body.length),
     "cache-control": "public, max-age=86400, no-transform",
     etag: `"${sha256Hex(body)}"`,
-    "last-modified": "Mon, 01 Jun 2026 11:55:00 GMT",
     expires: "Tue, 02 Jun 2026 12:00:00 GMT",
   });
   small.clock.advance(1800);
@@ -109,13 +108,15 @@ test("an unknown CA id is an unauthorized response with 200", async () => {
   expect([response.status, await statusIn(response)]).toEqual([200, "unauthorized"]);
 });
 
-test("If-None-Match answers 304 and goes before If-Modified-Since", async () => {
+test("If-None-Match answers 304, If-Modified-Since never does", async () => {
   const first = await get(base64());
   const etag = first.headers.get("etag") ?? "";
   const later = "Tue, 02 Jun 2026 12:00:00 GMT";
   expect((await get(base64(), { "if-none-match": `W/"x", ${etag}` })).status).toBe(304);
   expect((await get(base64(), { "if-none-match": "*" })).status).toBe(304);
-  expect((await get(base64(), { "if-modified-since": later })).status).toBe(304);
+  for (const since of [later, "Mon, 01 Jun 2026 12:00:00 GMT"]) {
+    expect((await get(base64(), { "if-modified-since": since })).status).toBe(200);
+  }
   const both = { "if-none-match": '"other"', "if-modified-since": later };
   expect((await get(base64(), both)).status).toBe(200);
 });

@@ -85,12 +85,11 @@ test.if(process.getuid?.() === 0)(
     const as = ["setpriv", `--reuid=${nobody}`, `--regid=${nobody}`, "--clear-groups", "env", "-i"];
     const run = (...args: string[]) =>
       ran([...as, copy, ...args, "--config", config], { cwd: "/" });
-    const made = await run("ca", "init-root", "--label", "r", "--cn", "R", "--json");
-    expect([made.stderr.includes("error"), made.code]).toEqual([false, 0]);
-    const events = await run("audit", "list", "--json");
-    expect(events.stdout).toContain('"actor":"local:nobody"');
     const served = Bun.spawn([...as, copy, "serve", "--config", config], {
-      ...{ cwd: "/", stdin: "ignore", stdout: "ignore", stderr: "pipe" },
+      cwd: "/",
+      stdin: "ignore",
+      stdout: "ignore",
+      stderr: "pipe",
     });
     let ready = false;
     await eachLine(served.stderr, (line) => {
@@ -99,8 +98,12 @@ test.if(process.getuid?.() === 0)(
       served.kill("SIGTERM");
     });
     expect([ready, await served.exited]).toEqual([true, 0]);
+    const made = await run("ca", "init-root", "--label", "r", "--cn", "R", "--json");
+    expect([made.stderr.includes("error"), made.code]).toEqual([false, 0]);
+    const events = await run("audit", "list", "--json");
+    expect(events.stdout).toContain('"actor":"local:nobody"');
   },
-  30_000,
+  60_000,
 );
 
 describe("every command", () => {
@@ -116,7 +119,7 @@ describe("every command", () => {
     const none = await pkid(["nonsense"]);
     expect([none.code, none.stdout]).toEqual([2, ""]);
     expect((await pkid([])).code).toBe(2);
-  }, 60_000);
+  }, 240_000);
 
   async function explains(words: string[]): Promise<void> {
     const help = await pkid([...words, "--help"]);

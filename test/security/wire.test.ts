@@ -122,7 +122,7 @@ describe("a path beside that of an operation", () => {
 });
 
 describe("a body that is too large", () => {
-  const announced = "Content-Length: 9007199254740991\r\n\r\n";
+  const announced = "Content-Length: 999999999\r\n\r\n";
   const json = "Content-Type: application/json\r\n";
 
   test("is refused by its announcement, before an octet of it is sent", async () => {
@@ -131,6 +131,13 @@ describe("a body that is too large", () => {
     expect(answer).toStartWith("HTTP/1.1 413 ");
     expect(answer).toContain('"code":"body_too_large"');
     expect(closed).toBe(true);
+  });
+
+  test("beyond what the runtime takes is refused by the runtime, which says no more", async () => {
+    const beyond = announced.replace("999999999", "9007199254740991");
+    const octets = head("POST /api/tokens", `${credential()}${json}${beyond}`);
+    const { answer, closed } = await overheard(instance, octets, 5000);
+    expect([answer.slice(0, 13), closed]).toEqual(["HTTP/1.1 413 ", true]);
   });
 
   test("and endless is refused at its limit, wherever a body is read", async () => {

@@ -57,7 +57,11 @@ export async function fourEyesWorld(
   const faults: unknown[] = [];
   const performed: string[] = [];
   const executions = new Executions({
-    ...{ store, clock, envelopes, token: (id) => tokens.principal(id) },
+    ...{ store, clock, envelopes },
+    now: async (then) => {
+      const token = then.mechanism === "token" ? then.subject.slice("token:".length) : undefined;
+      return token === undefined ? await world.now(then) : await tokens.principal(token);
+    },
     onFault: (error) => faults.push(error),
     perform: (call) => {
       performed.push(call.operation);
@@ -137,7 +141,7 @@ function asking(
 
 function handlersBelow({ world, store, keks, envelopes }: ReturnType<typeof settledParts>) {
   const { keys, random } = world;
-  const rotation = new KekRotation({ store, random, keks, keys, envelopes });
+  const rotation = new KekRotation({ store, random, keks, keys, envelopes, pause: Bun.sleep });
   return {
     ...authorityHandlers(world),
     ...issuanceHandlers(world),

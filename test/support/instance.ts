@@ -57,8 +57,8 @@ export class Instance {
         : await answering(child, logFile, publicUrl);
     const readyMs = performance.now() - started;
     const output = () => out.join("\n");
-    const { url = "", public_url = "" } = ready;
-    return new Instance(home, child, logFile, url, public_url, output, readyMs);
+    const { url = "", public_http = "" } = ready;
+    return new Instance(home, child, logFile, url, public_http, output, readyMs);
   }
 
   /** Every line of the log so far. */
@@ -100,10 +100,20 @@ export class Instance {
     return runCli(this.home, args);
   }
 
+  /** Runs a command of the same binary that names a server by `--url` and knows no instance of this machine. */
+  remoteCli(...args: string[]): Promise<Ran> {
+    return ran([binary, ...args], { cwd: newHome(), env: { HOME: this.home } });
+  }
+
   /** Asks to stop and waits; gives the exit code. */
   async stop(): Promise<number> {
     this.child.kill("SIGTERM");
     return this.child.exited;
+  }
+
+  /** False once the process has ended. */
+  get running(): boolean {
+    return this.child.exitCode === null && this.child.signalCode === null;
   }
 
   signal(name: "SIGTERM" | "SIGHUP"): void {
@@ -212,7 +222,7 @@ async function answering(
     if (child.exitCode !== null) throw new Error(readFileSync(logFile, "utf8"));
     await Bun.sleep(10);
   }
-  return { public_url: publicUrl };
+  return { public_http: publicUrl };
 }
 
 function parsed(line: string): Record<string, string> | undefined {

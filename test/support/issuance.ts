@@ -3,6 +3,7 @@
 import { type KeyObject, sign } from "node:crypto";
 
 import { httpLogClient } from "#adapters/network/ct-log.ts";
+import { pathsHere } from "#adapters/paths/thread.ts";
 import { element, integer, oid, sequence, setOf } from "#core/asn1/der.ts";
 import { oids } from "#core/asn1/oids.ts";
 import { encodePem } from "#core/asn1/pem.ts";
@@ -41,6 +42,9 @@ import { type MemoryStore, openMemoryStore } from "./memory-store.ts";
 import { seededRandom, type TestClock, testClock } from "./ports.ts";
 import { keyPair } from "./x509.ts";
 import { ownPerson } from "#core/access/person.ts";
+import type { Principal } from "#core/access/principal.ts";
+import { noGrants } from "#domain/access/grants.ts";
+import { type PrincipalNow, stillMay } from "#domain/access/principal-now.ts";
 
 export interface WorldOptions {
   readonly urlBase?: string;
@@ -115,6 +119,7 @@ export function issuanceWorld(options: WorldOptions = {}) {
   return {
     ...shared,
     activation,
+    paths: pathsHere,
     clockWatch,
     authorities,
     external,
@@ -122,7 +127,18 @@ export function issuanceWorld(options: WorldOptions = {}) {
     serving,
     setProfiles,
     transparency,
+    ...changing(store),
   };
+}
+
+/** Everybody stays who they were, unless a test says what becomes of them. */
+function changing(store: Store) {
+  let known: (then: Principal) => Principal | undefined = (then) => then;
+  const now: PrincipalNow = async (then) => known(then);
+  const becoming = (change: typeof known) => {
+    known = change;
+  };
+  return { now, becoming, stillMay: stillMay({ store, grants: noGrants, now }) };
 }
 
 /** What follows when a CA has become active; nothing, until a test wires it. */

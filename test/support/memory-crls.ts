@@ -2,6 +2,7 @@
 
 import { instant, secondsPerDay, wholeSecond } from "#core/time.ts";
 import type { CaId } from "#core/ids.ts";
+import { fromTheFuture } from "#domain/revocation/crl-time.ts";
 import type {
   CrlHead,
   RevocationReads,
@@ -96,14 +97,19 @@ export function crlWrites(state: MemoryState): CrlWrites {
       const key = `index/${ca}/${modulus}`;
       state.counters.set(key, Math.max(sequence, state.counters.get(key) ?? 0));
     },
-    reserveCrl: async (ca, scope, wanted, sequence) => {
+    reserveCrl: async (ca, scope, { at, wanted, believed }, sequence) => {
       const key = `${ca}/${scope}`;
       const latest = state.crlReservations.get(key) ?? nothingReserved;
       if (latest.sequence > sequence) return undefined;
-      const soonest = Math.max(wholeSecond(wanted), latest.thisUpdate + 1000);
-      const reserved = { number: latest.number + 1, thisUpdate: instant(soonest) };
+      const reset = believed && fromTheFuture(latest, at);
+      const soonest = reset ? wanted : Math.max(wholeSecond(wanted), latest.thisUpdate + 1000);
+      const reserved = {
+        number: latest.number + 1,
+        thisUpdate: wholeSecond(instant(soonest)),
+        madeAt: reset ? at : instant(Math.max(at, latest.madeAt ?? latest.thisUpdate)),
+      };
       state.crlReservations.set(key, { ...reserved, sequence });
-      return reserved;
+      return { ...reserved, resetFrom: reset ? latest.thisUpdate : undefined };
     },
     putCrlPiece: async (crl, position, octets) => {
       state.crlPieces.set(`${listKey(crl)}/${position}`, octets.slice());
@@ -127,4 +133,9 @@ export function crlWrites(state: MemoryState): CrlWrites {
 }
 
 const listKey = ({ caId, scope, number }: ListName) => `${caId}/${scope}/${number}`;
-const nothingReserved = { number: 0, thisUpdate: Number.NEGATIVE_INFINITY, sequence: 0 };
+const nothingReserved = {
+  number: 0,
+  thisUpdate: instant(Number.NEGATIVE_INFINITY),
+  sequence: 0,
+  madeAt: undefined,
+};

@@ -40,7 +40,12 @@ export interface MemoryState {
   readonly crlPieces: Map<string, Uint8Array>;
   readonly crlReservations: Map<
     string,
-    { readonly number: number; readonly thisUpdate: Instant; readonly sequence: number }
+    {
+      readonly number: number;
+      readonly thisUpdate: Instant;
+      readonly sequence: number;
+      readonly madeAt: Instant | undefined;
+    }
   >;
   readonly stamps: Map<string, StampRecord>;
   /** By CA, partition, serial and modulus. */

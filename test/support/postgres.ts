@@ -1,6 +1,6 @@
 /** A real PostgreSQL server of the test's own: fresh cluster, fsync on, reachable on 127.0.0.1 only. */
 
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -15,6 +15,10 @@ export interface PostgresServer {
   query(dsn: string, text: string): Promise<unknown[]>;
   /** SIGKILL to the server and its children, then a start from what is on disk. */
   crash(): Promise<void>;
+  /** SIGSTOP to the server and its children: connections stay, and nothing is answered. */
+  pause(): void;
+  /** SIGCONT to all of them. */
+  resume(): void;
   stop(): Promise<void>;
 }
 
@@ -50,6 +54,8 @@ export async function startPostgres(): Promise<PostgresServer> {
       server = start();
       await answering(address("postgres"));
     },
+    pause: () => signalAll(server.pid, "SIGSTOP"),
+    resume: () => signalAll(server.pid, "SIGCONT"),
     stop: async () => {
       process.off("exit", onExit);
       server.kill("SIGINT");
@@ -68,6 +74,19 @@ function startServer(asServer: readonly string[], cluster: string, folder: strin
   return Bun.spawn([...asServer, program("postgres"), "-D", cluster, ...given], {
     stdio: ["ignore", "ignore", "ignore"],
   });
+}
+
+/** The postmaster first, so that it starts no further child meanwhile. */
+function signalAll(postmaster: number, signal: "SIGSTOP" | "SIGCONT"): void {
+  process.kill(postmaster, signal);
+  const listed = readFileSync(`/proc/${postmaster}/task/${postmaster}/children`, "utf8");
+  for (const child of listed.split(" ").filter((text) => text !== "")) {
+    try {
+      process.kill(Number(child), signal);
+    } catch {
+      // It has ended since it was listed.
+    }
+  }
 }
 
 /** PostgreSQL refuses to run as root; the account its package makes lends its name then. */

@@ -83,6 +83,7 @@ export function crl(facts: Partial<CrlHead> = {}): CrlHead {
   return {
     ...{ caId: caId("ca"), scope: "full", number: 1, thisUpdate: noon, sequence: 0, entries: 0 },
     ...{ base: undefined, size: 2, modulus: 0, urls: [], prior: undefined },
+    publishedAt: instant(noon + 300_000),
     ...{
       nextUpdate: instant(noon + 86_400_000),
       sha256: "ef".repeat(32),

@@ -38,7 +38,7 @@ export interface SmallCa<S extends Store = MemoryStore> extends Revocation {
   /** What failed in the background. */
   readonly failures: unknown[];
   /** Whether a step ahead of the clock waits for somebody to confirm it. */
-  readonly leapt: { ahead: boolean };
+  readonly leapt: { ahead: boolean; believed: boolean };
   /** Which lists changes asked to be published now. */
   readonly woken: { readonly kinds: string[] };
   /** What another process over the same store and keys has, with other settings of CRLs. */
@@ -83,7 +83,7 @@ export async function smallCaOn<S extends Store>(
   const random = seededRandom();
   const failures: unknown[] = [];
   const woken: SmallCa["woken"] = { kinds: [] };
-  const leapt = { ahead: false };
+  const leapt = { ahead: false, believed: true };
   const drawSerial = () => serialFromBytes(random.bytes(15));
   const ceremony = memoryCeremony(store, keys, clock, drawSerial, () => random.uuid());
   const addCa: SmallCa<S>["addCa"] = async ({ lineage, keyType = "ecdsa-p256" } = {}) => {
@@ -94,6 +94,7 @@ export async function smallCaOn<S extends Store>(
   const ca = await addCa({ keyType: options.keyType ?? "ecdsa-p256" });
   const reopen = (crl: Partial<Settings["crl"]> = {}) =>
     openRevocation({
+      stillMay: async () => {},
       ...{ store, keys, clock, random, signCertificate: ceremony },
       settings: {
         crl: { ...revocationDefaults.crl, ...options.crl, ...crl },
@@ -104,6 +105,7 @@ export async function smallCaOn<S extends Store>(
       publicProfile: (profile) => profile === "public",
       counts: { add: () => {} },
       clockAhead: () => leapt.ahead,
+      clockBelieved: () => leapt.believed,
       wake: (kind) => woken.kinds.push(kind),
       onFailure: (_what, error) => failures.push(error),
     });

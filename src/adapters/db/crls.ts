@@ -5,6 +5,7 @@ import { and, asc, desc, eq, gte, isNull, lt, sql } from "drizzle-orm";
 import type { CaId } from "#core/ids.ts";
 import { assert } from "#core/problems.ts";
 import { instant, secondsPerDay, wholeSecond } from "#core/time.ts";
+import { stepMsMax } from "#domain/revocation/crl-time.ts";
 import type {
   CrlHead,
   RevocationReads,
@@ -72,23 +73,33 @@ export function crlWrites(session: Session): CrlWrites {
   return {
     stamp,
     indexPartitions: indexing(session),
-    reserveCrl: async (caId, scope, wanted, sequence) => {
+    reserveCrl: async (caId, scope, { at, wanted, believed }, sequence) => {
       const c = t.crlReservations;
       const soonest = wholeSecond(wanted);
+      const its = and(eq(c.caId, caId), eq(c.scope, scope));
+      const [before] = await db.select({ thisUpdate: c.thisUpdate }).from(c).where(its);
+      const late = at + stepMsMax;
+      const made = sql`coalesce(${c.reservedAt}, ${c.thisUpdate})`;
+      const reset = believed ? sql`${c.thisUpdate} > ${at} and ${made} > ${late}` : sql`1 = 0`;
       const [row] = await db
         .insert(c)
-        .values({ caId, scope, number: 1, thisUpdate: soonest, sequence })
+        .values({ caId, scope, number: 1, thisUpdate: soonest, sequence, reservedAt: at })
         .onConflictDoUpdate({
           target: [c.caId, c.scope],
           set: {
             number: sql`${c.number} + 1`,
-            thisUpdate: sql`case when ${c.thisUpdate} + 1000 > ${soonest} then ${c.thisUpdate} + 1000 else ${soonest} end`,
+            thisUpdate: sql`case when ${reset} then ${soonest} when ${c.thisUpdate} + 1000 > ${soonest} then ${c.thisUpdate} + 1000 else ${soonest} end`,
             sequence,
+            reservedAt: sql`case when ${reset} then ${at} when ${made} > ${at} then ${made} else ${at} end`,
           },
           setWhere: sql`${c.sequence} <= ${sequence}`,
         })
         .returning();
-      return row && { number: row.number, thisUpdate: instant(row.thisUpdate) };
+      if (row === undefined) return undefined;
+      const left = before !== undefined && before.thisUpdate > row.thisUpdate;
+      const resetFrom = left ? instant(before.thisUpdate) : undefined;
+      const given = { thisUpdate: instant(row.thisUpdate), madeAt: instant(row.reservedAt ?? at) };
+      return { number: row.number, ...given, resetFrom };
     },
     putCrlPiece: async ({ caId, scope, number }, position, octets) => {
       await insertPiece({ caId, scope, number, position, octets });
@@ -100,7 +111,8 @@ export function crlWrites(session: Session): CrlWrites {
         priorUpdate: prior?.thisUpdate ?? null,
         priorSequence: prior?.sequence ?? null,
       };
-      const inserted = await insertHead({ ...facts, ...before, kind, base: crl.base ?? null });
+      const more = { kind, base: crl.base ?? null, publishedAt: crl.publishedAt ?? null };
+      const inserted = await insertHead({ ...facts, ...before, ...more });
       assert(inserted === 1, "a CRL is published once");
     },
     pruneCrls: pruning(session),
@@ -169,7 +181,8 @@ function headOf(row: Session["t"]["crlHeads"]["$inferSelect"]): CrlHead {
     priorUpdate === null || priorSequence === null
       ? undefined
       : { thisUpdate: instant(priorUpdate), sequence: priorSequence };
-  return { ...facts, base: row.base ?? undefined, prior } as CrlHead; // Only `publishCrl` fills the table.
+  const publishedAt = row.publishedAt ?? undefined;
+  return { ...facts, base: row.base ?? undefined, prior, publishedAt } as CrlHead; // Only `publishCrl` fills the table.
 }
 
 const rowsPerInsert = 200;

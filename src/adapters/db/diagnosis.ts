@@ -2,13 +2,13 @@
 
 import { statSync } from "node:fs";
 
-import { SQL } from "bun";
 import { Database } from "bun:sqlite";
 
 import { type Instant, instant } from "#core/time.ts";
 import { StoreUnfit } from "./faults.ts";
 import type { StoreOptions } from "./open.ts";
 import type { PostgresOptions } from "./postgres.ts";
+import { Link, usualPatience } from "./postgres-link.ts";
 import type { SqliteOptions } from "./sqlite.ts";
 
 /** What was found; sentences name tables and counts, never a value. */
@@ -45,7 +45,7 @@ export async function violations(options: StoreOptions): Promise<readonly string
           ...sqliteViolations(database),
           ...rules.map(({ sql }) => database.query<{ broken: number }, []>(sql).get()?.broken ?? 0),
         ])
-      : await withPostgres(options, postgresViolations);
+      : await withPostgres(options, postgresViolations, wholeDatabaseMs);
   return rows.flatMap((found, index) => {
     if (typeof found === "string") return [found];
     const rule = rules[index - (rows.length - rules.length)];
@@ -107,9 +107,9 @@ function sqliteViolations(database: Database): readonly string[] {
 }
 
 function diagnosePostgres(options: PostgresOptions): Promise<Diagnosis> {
-  return withPostgres(options, async (sql) => {
+  return withPostgres(options, async (ask) => {
     const began = performance.now();
-    const [row] = await sql.unsafe(postgresLook);
+    const [row] = await ask(postgresLook);
     const askedAt = instant(Date.now());
     const pingMs = performance.now() - began;
     const settings = ["fsync", "synchronous_commit", "full_page_writes"].map((name) => {
@@ -125,29 +125,33 @@ function diagnosePostgres(options: PostgresOptions): Promise<Diagnosis> {
   });
 }
 
+/** `look` asks what may take `deadlineMs`. */
 async function withPostgres<T>(
-  { dsn }: PostgresOptions,
-  look: (sql: SQL) => Promise<T>,
+  { dsn, patience = usualPatience }: PostgresOptions,
+  look: (ask: (text: string) => Promise<Answered>) => Promise<T>,
+  deadlineMs: number = patience.statementMs,
 ): Promise<T> {
-  const sql = new SQL({ url: dsn, connectionTimeout: 5, max: 1 });
+  const link = await Link.open({ dsn, patience }).catch((error) => {
+    throw unreachable("The database does not answer.", error);
+  });
   try {
-    try {
-      await sql.unsafe("select 1");
-    } catch (error) {
-      throw unreachable("The database does not answer.", error);
-    }
-    return await look(sql);
+    await link.ask((sql) => sql.unsafe(`set statement_timeout = ${deadlineMs}`));
+    return await look((text) => link.ask((sql) => sql.unsafe(text), deadlineMs));
   } finally {
-    await sql.close({ timeout: 1 });
+    link.giveUp();
   }
 }
 
-async function postgresViolations(sql: SQL): Promise<readonly (string | number)[]> {
-  const unproven = await sql.unsafe("select conname from pg_constraint where not convalidated");
+type Answered = readonly Readonly<Record<string, unknown>>[];
+
+async function postgresViolations(
+  ask: (text: string) => Promise<Answered>,
+): Promise<readonly (string | number)[]> {
+  const unproven = await ask("select conname from pg_constraint where not convalidated");
   const found: (string | number)[] = [];
   if (unproven.length > 0) found.push(`Constraints that were never validated: ${unproven.length}.`);
   for (const { sql: text } of rules) {
-    const [row] = await sql.unsafe(text);
+    const [row] = await ask(text);
     found.push(Number(row?.broken ?? 0));
   }
   return found;
@@ -159,6 +163,9 @@ function unreachable(sentence: string, cause: unknown): StoreUnfit {
   fault.cause = cause;
   return fault;
 }
+
+/** Every row of every table is read. */
+const wholeDatabaseMs = 600_000;
 
 // biome-ignore format: the table is read by column.
 const rules = [

@@ -30,8 +30,13 @@ export function storageUnavailable(cause: unknown, sentence?: string): Problem {
   return problem;
 }
 
+/** The fault of a database that is silent, or was given up while a statement ran; a storage fault like the driver's. */
+export const unreachableDatabase = (): Error =>
+  Object.assign(new Error("the database does not answer"), { code: "ETIMEDOUT" });
+
 /** What a caller should see of an error: the refusal when the database is at fault, else the error itself unwrapped. */
 export function translated(error: unknown, sentence?: string): unknown {
+  // What has been refused in words of the domain keeps them, whatever lies behind.
   if (error instanceof Problem) return error;
   return isStorageFault(error) ? storageUnavailable(error, sentence) : unwrapped(error);
 }

@@ -31,7 +31,7 @@ async function appliedIn(options: StoreOptions): Promise<readonly string[]> {
   const engine =
     options.driver === "sqlite"
       ? openSqlite({ ...options, readOnly: true })
-      : new PostgresEngine(options, 1);
+      : new PostgresEngine(options, 1, () => {});
   try {
     return await appliedMigrations(engine.reader);
   } catch {

@@ -44,7 +44,7 @@ async function openOnSqlite(options: SqliteOptions, owner: number, deps: StoreDe
 }
 
 async function openOnPostgres(options: PostgresOptions, owner: number, deps: StoreDependencies) {
-  const engine = new PostgresEngine(options, owner);
+  const engine = new PostgresEngine(options, owner, deps.onFault ?? (() => {}));
   return started(engine, owner, deps, (fill) => migratePostgres(engine, options.migrate, fill));
 }
 

@@ -19,6 +19,14 @@ export async function migratePostgres(
   fill: () => Promise<void>,
 ): Promise<void> {
   await connectOrRefuse(engine);
+  await engine.unhurried(() => broughtUp(engine, migrate, fill));
+}
+
+async function broughtUp(
+  engine: PostgresEngine,
+  migrate: boolean,
+  fill: () => Promise<void>,
+): Promise<void> {
   const { writer } = engine;
   await writer.run("begin", []);
   try {

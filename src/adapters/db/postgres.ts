@@ -1,17 +1,18 @@
 /** PostgreSQL: one reserved connection that writes, a pool that reads, one that listens, a few that hold leases. */
 
-import { type ReservedSQL, SQL } from "bun";
-import { drizzle } from "drizzle-orm/bun-sql";
+import { SQL } from "bun";
 
 import { assert } from "#core/problems.ts";
 import { storedHeads } from "./audit.ts";
 import type { Engine } from "./engine.ts";
-import { StoreUnfit } from "./faults.ts";
+import { StoreUnfit, unreachableDatabase } from "./faults.ts";
 import type { Heads } from "./journal.ts";
-import { postgresKit } from "./kit.ts";
 import { presenceClass } from "./owners.ts";
-import { defineTables } from "./schema.ts";
-import type { Db, Session, Value } from "./session.ts";
+import { Link, type LinkOptions, type Patience, usualPatience } from "./postgres-link.ts";
+import { Links } from "./postgres-links.ts";
+import { postgresSession } from "./postgres-session.ts";
+import { Watch } from "./postgres-watch.ts";
+import type { Session } from "./session.ts";
 
 export interface PostgresOptions {
   readonly driver: "postgres";
@@ -22,6 +23,8 @@ export interface PostgresOptions {
   readonly connMaxIdleTimeSeconds: number;
   /** True for `pkid migrate` only: pending migrations are applied instead of refused. */
   readonly migrate: boolean;
+  /** How long silence is borne; the usual time without it. */
+  readonly patience?: Patience;
 }
 
 /** The engine on PostgreSQL 13 or later; `connect` refuses a server that could lose an acknowledged commit (V-6). */
@@ -31,80 +34,117 @@ export class PostgresEngine implements Engine {
   readonly stopped = false;
   readonly reader: Session;
   readonly writer: Session;
+  readonly #options: LinkOptions;
   readonly #owner: number;
-  readonly #pool: SQL;
-  readonly #writing: SQL;
-  /** Apart from the pool: who holds a lease reads while it does, and must not wait for those who want one. */
-  readonly #leases: SQL;
-  #connection: ReservedSQL | undefined;
+  readonly #onFault: (sentence: string, error: unknown) => void;
+  readonly #reading: Links;
+  /** Apart from those that read: who holds a lease reads while it does, and must not wait for those who want one. */
+  readonly #leases: Links;
+  readonly #watch: Watch;
+  #writing: Link | undefined;
+  #beating: Link | undefined;
+  #listening: SQL | undefined;
+  #wake: (seq?: number) => void = () => {};
   #begun: Readonly<Heads> | undefined;
   /** Statements sent ahead of their answers; all must have succeeded before the commit. */
   #ahead: Promise<unknown>[] = [];
   #watchdog: ReturnType<typeof setTimeout> | undefined;
+  #writeMs: number | undefined;
   readonly #sequence = joined(async () => (await storedHeads(this.reader)).revocationSequence);
 
-  constructor(options: PostgresOptions, owner: number) {
-    const url = options.dsn;
-    const connectionTimeout = 5;
+  constructor(
+    options: PostgresOptions,
+    owner: number,
+    onFault: (sentence: string, error: unknown) => void,
+  ) {
+    const patience = options.patience ?? usualPatience;
+    this.#options = { dsn: options.dsn, patience };
     this.#owner = owner;
-    this.#pool = new SQL({
-      ...{ url, connectionTimeout, max: options.maxOpenConns },
-      ...{ idleTimeout: options.connMaxIdleTimeSeconds },
-      maxLifetime: options.connMaxLifetimeSeconds,
+    this.#onFault = onFault;
+    const links = {
+      open: () => this.#open(),
+      lifetimeMs: options.connMaxLifetimeSeconds * 1000,
+      idleMs: options.connMaxIdleTimeSeconds * 1000,
+    };
+    this.#reading = new Links({
+      ...links,
+      max: options.maxOpenConns,
+      waitMs: patience.statementMs,
     });
-    this.#writing = new SQL({ url, connectionTimeout, max: 1, idleTimeout: 0, maxLifetime: 0 });
-    this.#leases = new SQL({ url, connectionTimeout, max: leasesMax, idleTimeout: 60 });
-    this.reader = postgresSession(() => this.#pool);
-    this.writer = postgresSession(() => this.#connected());
+    this.#leases = new Links({ ...links, max: leasesMax, waitMs: 2 * leaseMilliseconds });
+    this.#watch = new Watch({
+      beat: () => this.#beat(),
+      everyMs: patience.beatEveryMs,
+      lost: (error) => this.#lost(error),
+      found: () => this.#found(),
+    });
+    this.reader = postgresSession((send) => this.#reading.use((link) => link.ask(send)));
+    this.writer = postgresSession((send) => this.#write(send));
   }
 
-  /** Reserves the writing connection when there is none: sets its limits, checks V-6, marks this store present. */
+  /** Makes the writing connection when there is none: sets its limits, checks V-6, marks this store present. */
   async connect(): Promise<void> {
-    if (this.#connection) return;
-    const connection = await this.#writing.reserve();
+    if (this.#writing?.broken === false) return;
+    this.#writing = undefined;
+    const link = await this.#open();
     try {
-      await connection.unsafe(writerSettings);
-      await assertDurable(connection);
+      await link.ask((sql) => sql.unsafe(writerSettings));
+      await assertDurable(link);
+      await link.ask((sql) => sql.unsafe(endPredecessor, [presenceClass, this.#owner]));
       // Shared, so that a session the network lost does not keep its successor out.
-      await connection.unsafe("select pg_advisory_lock_shared($1::int, $2::int)", [
-        presenceClass,
-        this.#owner,
-      ]);
+      await link.ask((sql) =>
+        sql.unsafe("select pg_advisory_lock_shared($1::int, $2::int)", [
+          presenceClass,
+          this.#owner,
+        ]),
+      );
     } catch (error) {
-      await connection.close();
+      link.giveUp();
       throw error;
     }
-    this.#connection = connection;
+    this.#writing = link;
   }
 
   async view<T>(read: (session: Session) => Promise<T>): Promise<T> {
-    const connection = await this.#pool.reserve();
-    try {
-      await connection.unsafe("begin isolation level repeatable read read only");
-      return await read(postgresSession(() => connection));
-    } finally {
-      // A connection that cannot end its transaction is not given back.
-      await connection.unsafe("rollback").then(
-        () => connection.release(),
-        () => connection.close(),
-      );
-    }
+    return await this.#reading.use(async (link) => {
+      try {
+        await link.ask((sql) => sql.unsafe("begin isolation level repeatable read read only"));
+        return await read(postgresSession((send) => link.ask(send)));
+      } finally {
+        await endedOrGivenUp(link, "rollback");
+      }
+    });
   }
 
   async exclusively<T>(name: string, work: () => Promise<T>): Promise<T> {
-    const connection = await this.#leases.reserve();
+    return await this.#leases.use(async (link) => {
+      try {
+        await link.ask((sql) =>
+          sql.unsafe(`set lock_timeout = ${leaseMilliseconds}; set statement_timeout = 0`),
+        );
+        const lock = "select pg_advisory_lock($1::int, hashtext($2))";
+        const waited = leaseMilliseconds + this.#options.patience.statementMs;
+        // A session that ends, however it ends, leaves the lock to the next in line.
+        await link
+          .ask((sql) => sql.unsafe(lock, [leaseClass, name]), waited)
+          .catch(unlessWaitedTooLong);
+        return await work();
+      } finally {
+        await endedOrGivenUp(
+          link,
+          "select pg_advisory_unlock_all(); reset lock_timeout; reset statement_timeout",
+        );
+      }
+    });
+  }
+
+  /** Lets statements of `work` take as long as they need, as migrations do; a database that goes still ends them. */
+  async unhurried<T>(work: () => Promise<T>): Promise<T> {
+    this.#writeMs = unhurriedMilliseconds;
     try {
-      await connection.unsafe(`set lock_timeout = ${leaseMilliseconds}`);
-      // A session that ends, however it ends, leaves the lock to the next in line.
-      await connection
-        .unsafe("select pg_advisory_lock($1::int, hashtext($2))", [leaseClass, name])
-        .catch(unlessWaitedTooLong);
       return await work();
     } finally {
-      await connection.unsafe("select pg_advisory_unlock_all(); reset lock_timeout").then(
-        () => connection.release(),
-        () => connection.close(),
-      );
+      this.#writeMs = undefined;
     }
   }
 
@@ -113,7 +153,7 @@ export class PostgresEngine implements Engine {
     // A server that vanishes without a word would hold the queue for as long as TCP hopes.
     this.#watchdog = setTimeout(() => this.#drop(), batchMilliseconds);
     this.#sendAhead("begin isolation level read committed");
-    const rows = await this.#connected().unsafe(lockHeads).values();
+    const rows = await this.#write((sql) => sql.unsafe(lockHeads).values());
     this.#begun = headsOf(rows[0]);
     return this.#begun;
   }
@@ -127,7 +167,7 @@ export class PostgresEngine implements Engine {
   }
 
   async rollbackToSavepoint(): Promise<void> {
-    await this.#connected().unsafe("rollback to unit");
+    await this.#write((sql) => sql.unsafe("rollback to unit"));
     this.release();
   }
 
@@ -136,13 +176,13 @@ export class PostgresEngine implements Engine {
       this.#sendAhead(`select pg_notify('${channel}', '${heads.eventSeq}')`);
     }
     await Promise.all(this.#ahead);
-    await this.#connected().unsafe("commit");
+    await this.#write((sql) => sql.unsafe("commit"));
     this.#settle();
   }
 
   async rollback(): Promise<void> {
     try {
-      await this.#connection?.unsafe("rollback");
+      if (this.#writing !== undefined) await this.#write((sql) => sql.unsafe("rollback"));
       this.#settle();
     } catch {
       // A connection that cannot roll back is closed, which rolls back; the next batch takes a new one.
@@ -154,9 +194,11 @@ export class PostgresEngine implements Engine {
     return this.#sequence();
   }
 
+  /** Also starts the watch, whose every question tells the last event, so that a lost notification is made good. */
   async listen(wake: (seq?: number) => void): Promise<void> {
-    const woken = (payload: string) => wake(Number(payload));
-    await this.#pool.listen(channel, woken, () => wake());
+    this.#wake = wake;
+    await this.#subscribe();
+    this.#watch.start();
   }
 
   async ping(): Promise<void> {
@@ -164,28 +206,35 @@ export class PostgresEngine implements Engine {
     const late = () => reject(new StoreUnfit("unreachable", "The database does not answer."));
     const timer = setTimeout(late, pingMilliseconds);
     try {
-      await Promise.race([this.#pool.unsafe("select 1"), promise]);
+      await Promise.race([this.reader.row("select 1", []), promise]);
     } finally {
       clearTimeout(timer);
     }
   }
 
   async close(): Promise<void> {
+    this.#watch.stop();
     this.#drop();
-    const pools = [this.#pool, this.#leases, this.#writing];
-    await Promise.all(pools.map((pool) => pool.close({ timeout: 1 })));
+    this.#beating?.giveUp();
+    this.#unsubscribe();
+    this.#reading.close();
+    this.#leases.close();
   }
 
-  #connected(): ReservedSQL {
+  /** A connection, unless it is known that there is none to be had. */
+  #open(): Promise<Link> {
+    return this.#watch.away ? Promise.reject(unreachableDatabase()) : Link.open(this.#options);
+  }
+
+  #write<T>(send: (sql: SQL) => PromiseLike<T>): Promise<T> {
     // The watchdog gave it up between two statements: the database is at fault, so the whole batch is.
-    if (this.#connection === undefined)
-      throw Object.assign(new Error(givenUp), { code: "ETIMEDOUT" });
-    return this.#connection;
+    if (this.#writing === undefined) return Promise.reject(unreachableDatabase());
+    return this.#writing.ask(send, this.#writeMs);
   }
 
   /** The server answers in order, so the next statement need not wait for this one's round trip. */
   #sendAhead(text: string): void {
-    const sent = this.#connected().unsafe(text).execute();
+    const sent = this.#write((sql) => sql.unsafe(text).execute());
     // Awaited before the commit; until then a rejection must not count as unhandled.
     sent.catch(() => {});
     this.#ahead.push(sent);
@@ -198,43 +247,68 @@ export class PostgresEngine implements Engine {
   }
 
   #drop(): void {
-    const connection = this.#connection;
-    this.#connection = undefined;
+    const link = this.#writing;
+    this.#writing = undefined;
     this.#settle();
-    // Closing an already broken connection may fail; it is gone either way.
-    connection?.close().catch(() => {});
+    link?.giveUp();
+  }
+
+  async #beat(): Promise<void> {
+    if (this.#beating?.broken !== false) this.#beating = await Link.open(this.#options);
+    const rows: readonly (readonly unknown[])[] = await this.#beating.ask(
+      (sql) => sql.unsafe("select event_seq from heads where id = 1").values(),
+      this.#options.patience.beatMs,
+    );
+    this.#reading.sweep();
+    this.#leases.sweep();
+    this.#wake(Number(rows[0]?.[0]));
+  }
+
+  /** Whatever is under way over a path that is dead would wait for as long as TCP hopes. */
+  #lost(error: unknown): void {
+    this.#beating?.giveUp();
+    this.#drop();
+    this.#reading.giveUp();
+    this.#leases.giveUp();
+    this.#unsubscribe();
+    this.#onFault("the database does not answer", error);
+  }
+
+  #found(): void {
+    this.#subscribe().catch((error) => {
+      this.#onFault("the database tells no events; they are asked for", error);
+    });
+  }
+
+  async #subscribe(): Promise<void> {
+    const { dsn, patience } = this.#options;
+    const connectionTimeout = patience.connectMs / 1000;
+    const listening = new SQL({ url: dsn, max: 1, connectionTimeout, idleTimeout: 0 });
+    this.#listening = listening;
+    const woken = (payload: string) => this.#wake(Number(payload));
+    await listening.listen(channel, woken, () => this.#wake());
+  }
+
+  #unsubscribe(): void {
+    // Closing what is broken already may fail; it is gone either way.
+    this.#listening?.close({ timeout: 0 }).catch(() => {});
+    this.#listening = undefined;
   }
 }
 
-function postgresSession(client: () => SQL): Session {
-  // All that the query builder asks of its client is `unsafe`.
-  const shim = { unsafe: (text: string, values?: unknown[]) => client().unsafe(text, values) };
-  // Both casts: `kit.ts` says why SQLite's types hold for what the repositories use.
-  const db = drizzle({ client: shim as unknown as SQL }) as unknown as Db;
-  return {
-    ...{ dialect: "postgres", t: tables, db },
-    run: async (text: string, values: readonly Value[]) => {
-      const given = values.length === 0 ? undefined : [...values];
-      const result: { readonly count: number } = await client().unsafe(text, given);
-      return result.count;
-    },
-    row: async (text: string, values: readonly Value[]) => {
-      const rows: readonly (readonly unknown[])[] = await client()
-        .unsafe(text, [...values])
-        .values();
-      return rows[0];
-    },
-    rows: async (text: string, values: readonly Value[]) =>
-      await client()
-        .unsafe(text, [...values])
-        .values(),
-  };
+/** Ends what a connection that is lent again must not carry on; one that cannot is given up, which ends it too. */
+async function endedOrGivenUp(link: Link, text: string): Promise<void> {
+  await link
+    .ask((sql) => sql.unsafe(text))
+    .catch(() => {
+      link.giveUp();
+    });
 }
 
 /** V-6: a commit that is acknowledged must survive a crash of the server. */
-async function assertDurable(connection: ReservedSQL): Promise<void> {
+async function assertDurable(link: Link): Promise<void> {
   for (const setting of ["fsync", "synchronous_commit"]) {
-    const [row] = await connection.unsafe(`show ${setting}`);
+    const [row] = await link.ask((sql) => sql.unsafe(`show ${setting}`));
     if (row?.[setting] === "off") {
       throw new StoreUnfit("unsafe_settings", `PostgreSQL runs with ${setting} off.`);
     }
@@ -277,7 +351,6 @@ function unlessWaitedTooLong(error: unknown): void {
   if (!(error instanceof SQL.PostgresError) || error.errno !== lockNotAvailable) throw error;
 }
 
-const tables = defineTables(postgresKit);
 /** First half of the advisory locks that are leases; the second is the hash of what they are for. */
 const leaseClass = presenceClass + 1;
 const leaseMilliseconds = 60_000;
@@ -287,14 +360,17 @@ const leasesMax = 4;
 const lockNotAvailable = "55P03";
 const channel = "pkid_events";
 const batchMilliseconds = 15_000;
-const givenUp = "the writing connection was given up while a batch ran";
+/** What a migration of a large database may take. */
+const unhurriedMilliseconds = 3_600_000;
 const pingMilliseconds = 3000;
 const lockHeads =
   "select event_seq, event_hash, ledger_number, ledger_hash, revocation_sequence from heads where id = 1 for update";
+/**
+ * A writing connection of this store that was given up may still hold the head row, or a commit that is on its way; once
+ * it is ended neither happens any more.
+ */
+const endPredecessor = `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objsubid = 2
+  and database = (select oid from pg_database where datname = current_database())
+  and classid::bigint = $1 and objid::bigint = $2 and pid <> pg_backend_pid()`;
 // A replica that stalls or is cut off must not keep the head row from all others.
-const writerSettings = [
-  ...["set statement_timeout = 10000", "set lock_timeout = 10000"],
-  "set idle_in_transaction_session_timeout = 10000",
-  ...["set tcp_keepalives_idle = 15", "set tcp_keepalives_interval = 5"],
-  "set tcp_keepalives_count = 3",
-].join("; ");
+const writerSettings = "set lock_timeout = 10000; set idle_in_transaction_session_timeout = 5000";

@@ -17,6 +17,8 @@ function publishedTables(k: Kit) {
       number: k.int("number").notNull(),
       thisUpdate: k.int("this_update").notNull(),
       sequence: k.int("sequence").notNull().default(0),
+      /** What the clock said then; null in rows of older releases. */
+      reservedAt: k.int("reserved_at"),
     },
     (t) => [k.primaryKey({ columns: [t.caId, t.scope] })],
   );
@@ -40,6 +42,8 @@ function publishedTables(k: Kit) {
       /** thisUpdate and sequence of the base before it. */
       priorUpdate: k.int("prior_update"),
       priorSequence: k.int("prior_sequence"),
+      /** When the signed list became visible; null in rows of older releases. */
+      publishedAt: k.int("published_at"),
     },
     (t) => [k.primaryKey({ columns: [t.caId, t.scope, t.kind, t.number] })],
   );

@@ -72,7 +72,7 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
   await engine.listen((seq) => feed.wake(seq));
   return {
     ...{ dialect: engine.dialect, read, schemaVersion: deps.schemaVersion },
-    exclusively: (name, work) => engine.exclusively(name, work),
+    exclusively: (name, work) => guarded(() => engine.exclusively(name, work))(),
     atomically: (work) => queue.run(() => work(unit)),
     onEvents: (listener) => feed.subscribe(listener),
     onOwnEvents: (listener) => own.subscribe(listener),
@@ -123,7 +123,7 @@ function readsOf(
     bulkRevocations: guardedMethods(bulkRevocationReads(reader, owner)),
     keyChecks: guardedMethods(keyCheckReads(reader)),
     transparency: guardedMethods(transparencyReads(reader)),
-    envelopes: guardedMethods(envelopeReads(reader)),
+    envelopes: guardedMethods(envelopeReads(reader, owner)),
     tenants: guardedMethods(memo === undefined ? tenants : remembered(memo, tenants, ["named"])),
     access: guardedMethods(memo === undefined ? access : remembered(memo, access, ["tokenByHash"])),
     approvals: guardedMethods(approvalReads(reader, owner)),
@@ -151,7 +151,7 @@ function unitOf({ engine: { writer }, journal, owner }: StoreDeps, memo: Memo | 
     bulkRevocations: bulkRevocationWrites(writer, owner),
     keyChecks: keyCheckWrites(writer),
     transparency: transparencyWrites(writer),
-    envelopes: envelopeWrites(writer),
+    envelopes: envelopeWrites(writer, owner),
     tenants:
       memo === undefined ? tenants : { ...touching(memo, tenants), standing, used, cas: casOf },
     access: memo === undefined ? access : touching(memo, access),

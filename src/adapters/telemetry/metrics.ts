@@ -57,6 +57,7 @@ export const metricTable = {
   pki_process_resident_memory_bytes:     { type: "gauge",     help: "Resident memory.",                          labels: {} },
   pki_process_heap_bytes:                { type: "gauge",     help: "JavaScript heap in use.",                   labels: {} },
   pki_process_open_fds:                  { type: "gauge",     help: "Open file descriptors.",                    labels: {} },
+  pki_process_event_loop_holds_total:    { type: "counter",   help: "Times the thread that serves requests was held for more than 50 ms.", labels: {} },
   pki_process_event_loop_delay_seconds:  { type: "gauge",     help: "99th percentile of the event-loop delay since the last scrape.", labels: {} },
 } as const satisfies Record<string, Row>;
 

@@ -2,8 +2,8 @@
 
 import { pageArgs, required, tenantArg, value, valueOr, word } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";
-import { writeResult } from "#cli/io.ts";
-import { outArgs, printIssued } from "#cli/issued.ts";
+import { issuedPrinter, outArgs } from "#cli/issued.ts";
+import { openOut } from "#cli/out-file.ts";
 import { columns, facts, printable, type Row, rowOf, rowsAt } from "#cli/rows.ts";
 
 export const approvalVerbs: Readonly<Record<string, Command>> = {
@@ -53,7 +53,7 @@ export const approvalVerbs: Readonly<Record<string, Command>> = {
     summary: "Withdraw a request of your own.",
     args: { id: word(), reason: required("Why, 1 to 500 characters.", "text") },
     run: async ({ args: { id, reason }, client, print }) => {
-      const body = { comment: reason };
+      const body = { comment: reason, withdraw: true };
       const approval = await client.ask("approval.reject", { path: { id }, body });
       print(approval, approvalText(approval));
     },
@@ -72,7 +72,8 @@ export const approvalVerbs: Readonly<Record<string, Command>> = {
     args: { id: word(), ...outArgs },
     run: async (invocation) => {
       const path = { id: invocation.args.id };
-      printIssued(invocation, await invocation.client.ask("approval.certificate", { path }));
+      const printIssued = issuedPrinter(invocation);
+      printIssued(await invocation.client.ask("approval.certificate", { path }));
       return 0;
     },
   }),
@@ -81,8 +82,8 @@ export const approvalVerbs: Readonly<Record<string, Command>> = {
     args: { id: word(), out: value("File to write instead of stdout.", "file") },
     local: true,
     run: async ({ args: { id, out }, client, io }) => {
-      const document = await client.fetch("approval.transcript", { path: { id } });
-      writeResult(io, out, new TextDecoder().decode(document));
+      const write = openOut(io, out, "a JSON document");
+      write(await client.fetch("approval.transcript", { path: { id } }));
     },
   }),
 };

@@ -4,7 +4,8 @@ import { number, pageArgs, required, toggle, value, word } from "#cli/args.ts";
 import { readCertificateAndChain } from "#cli/certificate-files.ts";
 import { type Command, command } from "#cli/command.ts";
 import { UsageError } from "#cli/failure.ts";
-import { readTextArgument, writeResult } from "#cli/io.ts";
+import { readTextArgument } from "#cli/io.ts";
+import { openOut } from "#cli/out-file.ts";
 import { caIdOf } from "#cli/references.ts";
 import { columns, facts, rowOf, rowsAt, textAt } from "#cli/rows.ts";
 
@@ -27,6 +28,7 @@ export const crossVerbs: Readonly<Record<string, Command>> = {
       const subject = args["subject-ca"];
       const one = [subject, args.cert, args.csr].filter((given) => given !== undefined);
       if (one.length !== 1) throw new UsageError("Give one of --subject-ca, --cert and --csr.");
+      const write = openOut(io, args.out, "a CA certificate");
       const path = { id: await caIdOf(client, args.issuer) };
       const read = async (file: string | undefined) =>
         file === undefined ? undefined : await readTextArgument(io, file);
@@ -42,7 +44,7 @@ export const crossVerbs: Readonly<Record<string, Command>> = {
       const made = await client.ask("ca.cross_sign", { path, body });
       const chain = textAt(made, "chain_pem");
       const head = facts(rowOf(made.cross_sign), ["id", "subject", "serial", "not_after"]);
-      if (args.out !== undefined) writeResult(io, args.out, chain);
+      if (args.out !== undefined) write(chain);
       print(made, args.out === undefined ? head + chain : head);
     },
   }),
@@ -60,13 +62,14 @@ export const crossVerbs: Readonly<Record<string, Command>> = {
     summary: "Print every path from a CA to a root.",
     args: { ca: word(), out: value("File to write instead of stdout.", "file") },
     run: async ({ args, client, io, print, globals }) => {
+      const write = openOut(io, args.out, "a CA certificate");
       const list = await client.ask("ca.chains", { path: { id: await caIdOf(client, args.ca) } });
       const paths = rowsAt(list, "items").map((row) => {
         const by = textAt(row, "issuer_label");
         return `# ${row.native === true ? "native" : "cross"}, by ${by}\n${textAt(row, "pem")}`;
       });
       if (globals.json && args.out === undefined) print(list, "");
-      else writeResult(io, args.out, paths.join("\n"));
+      else write(paths.join("\n"));
     },
   }),
   delete: command({

@@ -1,9 +1,9 @@
 /** `pkid ca csr` and `ca import-cert`: CAs that a root somewhere else certifies. */
 
-import { type Args, number, required, tenantArg, toggle, value, valueOr, word } from "#cli/args.ts";
+import { type Args, keyType, number, required, tenantArg, toggle, value, word } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";
 import { readCertificateAndChain, readCertificates } from "#cli/certificate-files.ts";
-import { writeFile } from "#cli/io.ts";
+import { openOut } from "#cli/out-file.ts";
 import { caIdOf } from "#cli/references.ts";
 import { facts, rowOf, textAt } from "#cli/rows.ts";
 
@@ -22,21 +22,22 @@ export const externalVerbs: Readonly<Record<string, Command>> = {
     args: {
       label: required("Label, 1 to 64 of A-Z a-z 0-9 . _ -", "label"),
       ...subject,
-      "key-type": valueOr("Key type.", "type", "ecdsa-p384"),
+      "key-type": keyType("Key type, ecdsa-p384 when not given."),
       "path-len": number("Most intermediates below this one.", "n"),
       tenant: tenantArg,
       out: value("File to write the request to instead of stdout.", "file"),
     },
-    run: async ({ args, client, print }) => {
+    run: async ({ args, client, io, print }) => {
+      const write = openOut(io, args.out, "a request");
       const { label, cn, o, ou, c, st, l } = args;
       const body = {
-        ...{ label, subject: { cn, o, ou, c, st, l }, key_type: args["key-type"] },
+        ...{ label, subject: { cn, o, ou, c, st, l }, key_type: args["key-type"] ?? "ecdsa-p384" },
         ...{ max_path_len: args["path-len"], tenant_id: args.tenant },
       };
       const made = await client.ask("ca.csr", { body });
       const pem = textAt(made, "csr_pem");
       const toFile = args.out !== undefined && args.out !== "-";
-      if (toFile) writeFile(args.out, pem, 0o644);
+      if (toFile) write(pem);
       const head = facts(rowOf(made.ca), ["id", "label", "status", "subject", "key_type"]);
       print(made, toFile ? head : head + pem);
     },

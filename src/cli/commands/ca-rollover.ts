@@ -1,6 +1,6 @@
 /** `pkid ca rotate`, `rotation`, `rotations` and `retire`: a new key for a CA, and the end of the old one. */
 
-import { number, pageArgs, toggle, value, valueOr, word } from "#cli/args.ts";
+import { keyType, number, pageArgs, reason, toggle, value, word } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";
 import { caIdOf } from "#cli/references.ts";
 import { columns, facts, type Row, rowOf, rowsAt, textAt } from "#cli/rows.ts";
@@ -14,7 +14,7 @@ export const rolloverVerbs: Readonly<Record<string, Command>> = {
         "Label of the new CA (the old one and -r2, -r3, … when not given).",
         "label",
       ),
-      "key-type": value("Key type (the old one's when not given).", "type"),
+      "key-type": keyType("Key type, the old one's when not given."),
       "validity-days": number("Validity in days (the old one's when not given).", "days"),
     },
     run: async ({ args, client, print }) => {
@@ -50,7 +50,7 @@ export const rolloverVerbs: Readonly<Record<string, Command>> = {
     destroys: "The key is revoked for good, with every certificate it has signed.",
     args: {
       ca: word(),
-      reason: valueOr("Revocation reason by name.", "reason", "cessationOfOperation"),
+      reason: reason("cessationOfOperation"),
       force: toggle("Retire although certificates of the key are still valid."),
     },
     run: async ({ args, client, print }) => {

@@ -4,8 +4,10 @@ import {
   type Args,
   choice,
   type Given,
+  keyType,
   many,
   number,
+  oneOf,
   pageArgs,
   required,
   tenantArg,
@@ -15,17 +17,20 @@ import {
 import { algorithms } from "#core/x509/algorithms.ts";
 import { type Command, command } from "#cli/command.ts";
 import { UsageError } from "#cli/failure.ts";
-import { writeResult } from "#cli/io.ts";
+import { openOut } from "#cli/out-file.ts";
 import { caIdOf } from "#cli/references.ts";
 import { caShow } from "./ca-show.ts";
 import { crossVerbs } from "./ca-cross.ts";
 import { externalVerbs } from "./ca-external.ts";
 import { rolloverVerbs } from "./ca-rollover.ts";
+import { stampsNothingHere } from "#cli/open-reach.ts";
+import { stampedUrls } from "#cli/stamped-urls.ts";
 import { columns, facts, type Row, rowsAt, textAt } from "#cli/rows.ts";
 
+const mlDsaTypes = ["ml-dsa-44", "ml-dsa-65", "ml-dsa-87"] as const;
 const subjectArgs = {
   algorithm: choice("classical, pqc or hybrid.", "algorithm", algorithms),
-  "alt-key-type": value("Second key of a hybrid CA (ml-dsa-65).", "type"),
+  "alt-key-type": keyType("Second key of a hybrid CA, ml-dsa-65 when not given.", mlDsaTypes),
   label: required("Label, 1 to 64 of A-Z a-z 0-9 . _ -", "label"),
   cn: required("Common name.", "name"),
   o: value("Organization.", "name"),
@@ -55,7 +60,12 @@ export const caVerbs: Readonly<Record<string, Command>> = {
   list: command({
     summary: "List the CAs you may read, newest first.",
     args: {
-      status: value("Only those that are pending, active, superseded or retired.", "status"),
+      status: oneOf("Only those in a state.", "status", [
+        "pending",
+        "active",
+        "superseded",
+        "retired",
+      ]),
       tenant: tenantArg,
       ...pageArgs,
     },
@@ -71,15 +81,16 @@ export const caVerbs: Readonly<Record<string, Command>> = {
     summary: "Create a root CA.",
     args: {
       ...subjectArgs,
-      "key-type": value("Key type (ecdsa-p384, with pqc ml-dsa-65).", "type"),
+      "key-type": keyType("Key type, ecdsa-p384 when not given, with pqc ml-dsa-65."),
       "validity-days": number("Validity in days (3650 when not given).", "days"),
       tenant: tenantArg,
     },
-    run: async ({ args, client, print }) => {
+    run: async ({ args, globals, io, client, print, note }) => {
       const tenant = args.tenant === undefined ? {} : { tenant_id: args.tenant };
       const body = { ...caBody(args, "ecdsa-p384"), ...tenant };
       const ca = await client.ask("ca.init_root", { body });
       print(ca, created(ca));
+      if (stampsNothingHere(globals, io)) note(unstamped);
     },
   }),
   "issue-intermediate": command({
@@ -87,14 +98,21 @@ export const caVerbs: Readonly<Record<string, Command>> = {
     args: {
       parent: required("CA that signs it, by id or label.", "ca"),
       ...subjectArgs,
-      "key-type": value("Key type (ecdsa-p256, with pqc ml-dsa-65).", "type"),
+      "key-type": keyType("Key type, ecdsa-p256 when not given, with pqc ml-dsa-65."),
       "validity-days": number("Validity in days (1825 when not given).", "days"),
+      "ext-key-usage": many("Purpose its certificates may be for, by name or OID.", "usage"),
     },
-    run: async ({ args, client, print }) => {
+    run: async ({ args, client, print, note }) => {
       const id = await caIdOf(client, args.parent);
-      const body = caBody(args, "ecdsa-p256");
+      const purposes = args["ext-key-usage"];
+      const body = {
+        ...caBody(args, "ecdsa-p256"),
+        ...(purposes.length === 0 ? {} : { ext_key_usages: purposes }),
+      };
       const ca = await client.ask("ca.issue_intermediate", { path: { id }, body });
       print(ca, created(ca));
+      const stamped = stampedUrls(pemOf(ca));
+      if (stamped && stamped.crl.length + stamped.ocsp.length === 0) note(unstamped);
     },
   }),
   ...externalVerbs,
@@ -104,10 +122,11 @@ export const caVerbs: Readonly<Record<string, Command>> = {
     summary: "Print the certificates from this CA up to its root.",
     args: { ca: word(), out: value("File to write instead of stdout.", "file") },
     run: async ({ args, globals, client, io, print }) => {
+      const write = openOut(io, args.out, "a CA certificate");
       const id = await caIdOf(client, args.ca);
       const pem = new TextDecoder().decode(await client.fetch("ca.chain", { path: { id } }));
       if (globals.json && args.out === undefined) print({ chain: pem }, "");
-      else writeResult(io, args.out, pem);
+      else write(pem);
     },
   }),
 };
@@ -188,6 +207,9 @@ function directoryName(written: string, flag: string): Record<string, string> {
   }
   return Object.fromEntries(parts.map(([type = "", value = ""]) => [type.toLowerCase(), value]));
 }
+
+const unstamped =
+  "warning: Certificates of this instance carry no CRL and no OCSP address, so nobody learns of revocations by them. Set server.public_url or crl.base_url and start again before issuing.";
 
 const created = (ca: Row): string =>
   facts(ca, ["id", "label", "serial", "not_before", "not_after"]) + pemOf(ca);

@@ -1,14 +1,14 @@
 /** `pkid cert issue-bulk`: plans or issues the certificates of a manifest, a slice at a time. */
 
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 
 import { number, required, toggle, value, valueOr } from "#cli/args.ts";
 import type { Client } from "#cli/client.ts";
 import { command } from "#cli/command.ts";
 import { Failure, UsageError } from "#cli/failure.ts";
-import { writeFile } from "#cli/io.ts";
 import { type ManifestItem, readManifest } from "#cli/manifest.ts";
+import { type Out, outFile } from "#cli/out-file.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
 import { columns, facts, type Row, rowsAt, textAt } from "#cli/rows.ts";
 
@@ -31,13 +31,23 @@ export const issueBulk = command({
   run: async ({ args, client, io, print, note }) => {
     const items = await readManifest(io, args.manifest, args.profile);
     const dry_run = args["dry-run"];
+    const folder = args["out-dir"];
+    if (dry_run && (folder !== undefined || args.confirm !== undefined)) {
+      throw new UsageError("--dry-run excludes --out-dir and --confirm.");
+    }
+    // What stands in the way is said before anything is issued.
+    if (folder !== undefined && existsSync(folder)) {
+      for (const { ref } of items.filter((item) => plainName.test(item.ref))) {
+        bundleOut(folder, ref);
+      }
+    }
     if (!dry_run) confirm(args.confirm, items.length);
     const operation = args["operation-id"] ?? crypto.randomUUID();
     const id = await caIdOf(client, args.ca);
     if (!dry_run) note(`Operation ${operation}; repeat it with --operation-id ${operation}.`);
     const shared = { dry_run, concurrency: args.concurrency ?? 8 };
     const total = await inSlices(client, { id, operation, items, shared }, note);
-    if (args["out-dir"] !== undefined) writeBundles(args["out-dir"], rowsAt(total, "items"));
+    if (folder !== undefined) writeBundles(folder, rowsAt(total, "items"));
     const failed = rowsAt(total, "items").filter((item) => textAt(item, "error_code") !== "");
     const counts = dry_run ? ["requested", "valid", "invalid"] : ["requested", "issued", "failed"];
     const listed =
@@ -94,9 +104,12 @@ function writeBundles(folder: string, items: readonly Row[]): void {
   for (const item of items) {
     const [ref, serial] = [textAt(item, "ref"), textAt(item, "serial")];
     const name = plainName.test(ref) ? ref : serial;
-    if (/^\d+$/.test(serial)) writeFile(join(folder, `${name}.pem`), textAt(item, "chain"), 0o644);
+    if (/^\d+$/.test(serial)) bundleOut(folder, name)(textAt(item, "chain"));
   }
 }
+
+const bundleOut = (folder: string, name: string): Out =>
+  outFile(join(folder, `${name}.pem`), "a certificate", 0o644);
 
 const counted = [
   ...["requested", "valid", "invalid", "need_approval", "issued", "pending", "failed"],

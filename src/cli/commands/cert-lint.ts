@@ -2,7 +2,7 @@
 
 import { encodePem } from "#core/asn1/pem.ts";
 
-import { toggle, value, word } from "#cli/args.ts";
+import { oneOf, toggle, value, word } from "#cli/args.ts";
 import { command } from "#cli/command.ts";
 import { readArgument } from "#cli/io.ts";
 import { type Row, rowsAt, table, textAt } from "#cli/rows.ts";
@@ -14,7 +14,10 @@ export const lintVerb = command({
     file: word(),
     profile: value("Profile whose settings and longest validity count.", "name"),
     public: toggle("Apply the rules of publicly trusted certificates."),
-    mode: value("enforce or warn, instead of the profile's.", "mode"),
+    mode: oneOf("What failing rules mean, instead of the profile's word.", "mode", [
+      "enforce",
+      "warn",
+    ]),
   },
   run: async ({ args, io, client, print }) => {
     const body = {

@@ -1,6 +1,6 @@
 /** `pkid cert list`: the inventory as a table, as JSON, or as CSV that is written page by page. */
 
-import { type Args, pageArgs, toggle, value } from "#cli/args.ts";
+import { type Args, oneOf, pageArgs, toggle, value } from "#cli/args.ts";
 import { type Command, command, type Invocation } from "#cli/command.ts";
 import { csvLine } from "#cli/csv.ts";
 import { UsageError } from "#cli/failure.ts";
@@ -12,7 +12,13 @@ export const certList: Command = command({
   summary: "List the certificates of a CA, newest first.",
   args: {
     ca: caArg,
-    status: value("Only good, revoked, held or expired ones.", "status"),
+    status: oneOf("Only those in a state.", "status", [
+      "good",
+      "valid",
+      "revoked",
+      "held",
+      "expired",
+    ]),
     profile: value("Only those of a profile.", "name"),
     q: value("Text in subject or names, or a whole serial.", "text"),
     "serial-prefix": value("First digits of the serial, decimal or 0x hex.", "digits"),

@@ -2,7 +2,8 @@
 
 import { number, toggle, value, word } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";
-import { readArgument, writeResult } from "#cli/io.ts";
+import { readArgument } from "#cli/io.ts";
+import { openOut } from "#cli/out-file.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
 import { columns, facts, type Row, rowOf, rowsAt } from "#cli/rows.ts";
 
@@ -17,6 +18,7 @@ export const crlVerbs: Readonly<Record<string, Command>> = {
       der: toggle("Binary instead of PEM."),
     },
     run: async ({ args, globals, client, io, print }) => {
+      const write = openOut(io, args.out, "a CRL");
       const id = await caIdOf(client, args.ca);
       const query = args.der ? {} : { format: "pem" };
       const { shard, delta } = args;
@@ -28,7 +30,7 @@ export const crlVerbs: Readonly<Record<string, Command>> = {
             });
       if (globals.json && args.out === undefined) {
         print(args.der ? { crl_der: crl.toBase64() } : { crl: new TextDecoder().decode(crl) }, "");
-      } else writeResult(io, args.out, crl);
+      } else write(crl);
     },
   }),
   status: command({

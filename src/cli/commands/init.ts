@@ -1,15 +1,20 @@
 /** `pkid init`: writes a commented configuration and makes the data directory. */
 
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { hostname } from "node:os";
 import { join, resolve } from "node:path";
 
 import { exampleFile, type Preset } from "#config/example.ts";
+import { loadConfig } from "#config/load.ts";
 
 import { choice, toggle, value, valueOr } from "#cli/args.ts";
 import { command } from "#cli/command.ts";
 import { PlaceIdentity } from "#app/identity.ts";
 import { Failure } from "#cli/failure.ts";
+import { kindOfFile } from "#cli/file-kinds.ts";
 import { writeFile } from "#cli/io.ts";
+import { configFailure } from "#cli/open-reach.ts";
+import { publicUrlSettings } from "#cli/public-url.ts";
 
 export const init = command({
   summary: "Write a commented configuration and make the data directory.",
@@ -28,12 +33,13 @@ export const init = command({
     const dataDir = globals["data-dir"] ?? io.env.PKID_DATA_DIR ?? "./pkid-data";
     const preset = {
       data_dir: resolve(dataDir),
-      ...(args["public-url"] === undefined ? {} : { "server.public_url": args["public-url"] }),
+      ...publicUrlSettings(args["public-url"]),
       ...databases[args.database],
       ...providers[args["key-provider"]],
     };
-    if (args["found-anew"]) beginAnew(preset.data_dir);
+    if (args["found-anew"]) mustBeGone(join(preset.data_dir, "pkid.db"));
     writeConfiguration(args.out, preset, args.force);
+    if (args["found-anew"]) beginAnew(preset.data_dir);
     const written = { config: resolve(args.out), data_dir: preset.data_dir };
     print(
       written,
@@ -43,15 +49,18 @@ export const init = command({
 });
 
 /** Refuses while there is a database: then the instance is not gone. */
-function beginAnew(directory: string): void {
-  const database = join(directory, "pkid.db");
-  if (existsSync(database)) {
-    throw new Failure(`${database} is there; --found-anew is for a database that is gone.`);
-  }
-  new PlaceIdentity({ directory, keystore: join(directory, "keys") }).beginAnew();
+function mustBeGone(database: string): void {
+  if (!existsSync(database)) return;
+  throw new Failure(`${database} is there; --found-anew is for a database that is gone.`);
 }
 
-/** Writes the file (0600) and makes the data directory (0700). Refuses to overwrite unless forced. */
+const beginAnew = (directory: string): void =>
+  new PlaceIdentity({ directory, keystore: join(directory, "keys") }).beginAnew();
+
+/**
+ * Writes the file (0600) and makes the data directory (0700). Refuses to overwrite unless forced, and before anything is
+ * written what would not load.
+ */
 export function writeConfiguration(
   file: string,
   preset: Preset & { readonly data_dir: string },
@@ -60,8 +69,16 @@ export function writeConfiguration(
   if (existsSync(file) && !force) {
     throw new Failure(`${file} exists; --force overwrites it.`, "already_exists");
   }
+  if (existsSync(file)) {
+    const held = kindOfFile(readFileSync(file));
+    if (held !== "something else") throw new Failure(`${file} holds ${held}.`, "already_exists");
+  }
+  const text = exampleFile(preset);
+  const readFile = () => "";
+  const loaded = loadConfig({ file: { text, name: file }, env: {}, host: hostname(), readFile });
+  if (!loaded.ok) throw configFailure(loaded.faults);
   mkdirSync(preset.data_dir, { recursive: true, mode: 0o700 });
-  writeFile(file, exampleFile(preset), 0o600);
+  writeFile(file, text, 0o600);
 }
 
 const databases = {

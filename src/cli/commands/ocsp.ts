@@ -1,13 +1,13 @@
 /** `pkid ocsp`: asks a responder and judges its answer. */
 
-import { parseSerial, type Serial } from "#core/ids.ts";
-import { Problem } from "#core/problems.ts";
+import type { Serial } from "#core/ids.ts";
 import { instant, timestamp } from "#core/time.ts";
 import { encodeOcspRequest } from "#core/x509/ocsp.ts";
 
 import { type Args, toggle, value, word } from "#cli/args.ts";
+import { certificateOf } from "#cli/certificate-reference.ts";
 import { type Command, command, type Invocation } from "#cli/command.ts";
-import { Failure, UsageError } from "#cli/failure.ts";
+import { Failure } from "#cli/failure.ts";
 import { issuerFrom } from "#cli/issuer-certificate.ts";
 import { judgeAnswer, type Verdict } from "#core/x509/ocsp-verdict.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
@@ -25,10 +25,9 @@ export const ocspVerbs: Readonly<Record<string, Command>> = {
       nonce: toggle("Send a nonce and insist on it."),
     },
     run: async (invocation) => {
-      const { args, client, print } = invocation;
-      const id = await caIdOf(client, args.ca);
-      const serial = serialOf(args.serial);
-      const about = { id, serial, nonce: args.nonce, url: args.url };
+      const { args, client, io, print } = invocation;
+      const found = await certificateOf(client, io, { ca: args.ca, given: args.serial });
+      const about = { ...found, nonce: args.nonce, url: args.url };
       const verdict = await checkStatus(invocation, about);
       print(verdictJson(verdict), facts(verdictJson(verdict), shown));
       if (verdict.trusted) return 0;
@@ -83,15 +82,6 @@ export const verdictJson = (verdict: Verdict) => ({
   ...(verdict.responder === undefined ? {} : { responder: verdict.responder }),
   nonce: verdict.nonce,
 });
-
-function serialOf(text: string) {
-  try {
-    return parseSerial(text);
-  } catch (error) {
-    if (error instanceof Problem) throw new UsageError(`${text} is not a certificate serial.`);
-    throw error;
-  }
-}
 
 const shown = [
   ...["status", "reason", "revoked_at", "this_update", "next_update", "responder", "nonce"],

@@ -7,7 +7,7 @@ import { NoInstance, UsageError } from "#cli/failure.ts";
 import { noInstance, readHere, refuseElsewhere, secondsOf } from "#cli/open-reach.ts";
 import { socketReach } from "#cli/reach.ts";
 import { printable, type Row, rowOf, rowsAt, table, textAt } from "#cli/rows.ts";
-import { nearest } from "#config/nearest.ts";
+import { near } from "#config/nearest.ts";
 import { type CheckName, checkNames } from "#core/preflight/checks.ts";
 import type { PreflightWish } from "#domain/preflight/run.ts";
 
@@ -82,7 +82,10 @@ function wishOf(given: Invocation<typeof args>["args"]): PreflightWish {
 function known(word: string): CheckName {
   const found = checkNames.find((name) => name === word);
   if (found !== undefined) return found;
-  throw new UsageError(`There is no check ${word}. Did you mean ${nearest(word, checkNames)}?`);
+  const close = near(word, checkNames);
+  const hint =
+    close === undefined ? `There are ${checkNames.join(", ")}.` : `Did you mean ${close}?`;
+  throw new UsageError(`There is no check ${word}. ${hint}`);
 }
 
 /** One line per check, below each that warns or fails its remedy, and the counts. */

@@ -1,6 +1,6 @@
 /** `pkid profile`: the profiles as the server uses them. */
 
-import { nearest } from "#config/nearest.ts";
+import { near } from "#config/nearest.ts";
 
 import { word } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";
@@ -24,7 +24,9 @@ export const profileVerbs: Readonly<Record<string, Command>> = {
       const found = profiles.find((profile) => textAt(profile, "name") === name);
       if (!found) {
         const names = profiles.map((profile) => textAt(profile, "name"));
-        const hint = `Did you mean ${nearest(name, names)}?`;
+        const close = near(name, names);
+        const hint =
+          close === undefined ? "pkid profile list shows them." : `Did you mean ${close}?`;
         throw new Failure(`There is no profile ${name}. ${hint}`, "unknown_profile");
       }
       print(found, facts(found, Object.keys(found)));

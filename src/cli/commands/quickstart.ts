@@ -1,29 +1,34 @@
 /** `pkid quickstart`: from nothing to a served certificate authority with one checked certificate. */
 
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
+import type { KeyObject } from "node:crypto";
+import { basename, resolve } from "node:path";
 
 import { DerError } from "#core/asn1/cursor.ts";
 import { parseSerial } from "#core/ids.ts";
 import { parseCrl } from "#core/x509/crl.ts";
 
-import { type Args, unless, value, valueOr } from "#cli/args.ts";
+import { type Args, unless, value } from "#cli/args.ts";
 import type { Client } from "#cli/client.ts";
 import { command, type Invocation } from "#cli/command.ts";
-import { Failure } from "#cli/failure.ts";
-import { readTextArgument, writeFile } from "#cli/io.ts";
-import { newRequest } from "#cli/new-request.ts";
+import { Failure, UsageError } from "#cli/failure.ts";
+import { portsMustBeFree } from "#cli/free-ports.ts";
+import { readTextArgument } from "#cli/io.ts";
+import { keyIn } from "#cli/key-files.ts";
+import { keyPem, newKey, requestFor } from "#cli/new-request.ts";
 import { issuerFrom } from "#cli/issuer-certificate.ts";
 import { verifies } from "#core/x509/ocsp-verdict.ts";
 import { loadedConfig, readHere, refuseElsewhere, serveRequest } from "#cli/open-reach.ts";
+import { type Out, outFile } from "#cli/out-file.ts";
+import { publicUrlSettings } from "#cli/public-url.ts";
 import { type Row, rowsAt, textAt } from "#cli/rows.ts";
 import { writeConfiguration } from "./init.ts";
 import { checkStatus } from "./ocsp.ts";
 
 const args = {
-  org: valueOr("Organization in the names of the CAs.", "name", "Example"),
+  org: value("Organization in the names of the CAs; Example when not given.", "name"),
   "public-url": value("Base address this service is reached under.", "url"),
-  issue: valueOr("Host name or address of the first certificate.", "name", "localhost"),
+  issue: value("Host name or address of the first certificate; localhost when not given.", "name"),
   csr: value("Request to use instead of a new key.", "file"),
   serve: unless("Do not start the server afterwards."),
 } as const satisfies Args;
@@ -36,31 +41,38 @@ export const quickstart = command({
   run: async (invocation) => {
     const { args, globals, io, deps, client, note, print } = invocation;
     refuseElsewhere(globals, io);
-    // 1. A configuration, unless there is one.
-    ensureConfiguration(invocation);
+    if (args.csr !== undefined && args.issue !== undefined) {
+      throw new UsageError("Only one of --issue and --csr may be given.");
+    }
+    const org = args.org ?? "Example";
+    // 1. Where the files go, and a configuration, unless there is one.
+    const files = placesOf(args.issue ?? "localhost", args.csr);
+    await ensureConfiguration(invocation);
     // 2. Root and issuing CA, unless an earlier run made them.
     const root = await ensureCa(client, "root", (body) => client.ask("ca.init_root", { body }), {
-      ...{ subject: { cn: `${args.org} Root CA`, o: args.org }, key_type: "ecdsa-p384" },
+      subject: { cn: `${org} Root CA`, o: org },
+      key_type: "ecdsa-p384",
     });
+    if (args.org !== undefined) mustBeOf(root, org);
     note(`Root CA ${textAt(root, "label")} (${textAt(root, "id")}).`);
     const below = { id: textAt(root, "id") };
     const issuing = await ensureCa(
       client,
       "issuing-1",
       (body) => client.ask("ca.issue_intermediate", { path: below, body }),
-      { subject: { cn: `${args.org} Issuing CA 1`, o: args.org }, key_type: "ecdsa-p256" },
+      { subject: { cn: `${org} Issuing CA 1`, o: org }, key_type: "ecdsa-p256" },
     );
     note(`Issuing CA ${textAt(issuing, "label")} (${textAt(issuing, "id")}).`);
     // 3. One certificate.
-    const files = await firstCertificate(invocation, textAt(issuing, "id"));
-    note(`Certificate for ${args.issue}: ${files.certificate}.`);
+    const made = await firstCertificate(invocation, files, textAt(issuing, "id"));
+    note(`Certificate for ${args.issue ?? args.csr ?? "localhost"}: ${made.certificate}.`);
     // 4. The checks a relying party makes.
     for (const ca of [root, issuing]) await checkCrl(client, textAt(ca, "id"));
-    await checkOcsp(invocation, textAt(issuing, "id"), files.serial);
+    await checkOcsp(invocation, textAt(issuing, "id"), made.serial);
     note("CRLs verify, OCSP says good.");
     // 5. What to do next, then the server.
-    const result = { root, issuing, ...files };
-    print(result, nextSteps(files, textAt(issuing, "id"), publicUrl(invocation)));
+    const result = { root, issuing, ...made };
+    print(result, nextSteps(made, textAt(issuing, "id"), ocspBase(invocation)));
     await client.close();
     if (!args.serve) return 0;
     return deps.serve({ ...serveRequest(globals, io), migrate: false, foundAnew: false });
@@ -69,14 +81,31 @@ export const quickstart = command({
 
 type Quickstart = Invocation<typeof args>;
 
-function ensureConfiguration({ args, globals, io, note }: Quickstart): void {
+/** Nothing is written while a listener could not be opened. */
+async function ensureConfiguration({ args, globals, io, note }: Quickstart): Promise<void> {
+  const settings = publicUrlSettings(args["public-url"]);
   const file = readHere(globals, io).fileName ?? "pkid.yaml";
-  if (existsSync(file)) return;
+  if (existsSync(file)) {
+    const { config } = loadedConfig(globals, io);
+    if (args.serve) await portsMustBeFree(config);
+    const { server, crl } = config;
+    const url = args["public-url"];
+    if (url === undefined || url === server.public_url || url === crl.base_url) return;
+    throw new UsageError(
+      `${file} exists, and --public-url changes nothing in it. Edit it instead.`,
+    );
+  }
+  if (args.serve) await portsMustBeFree(loadedConfig(globals, io, settings).config);
   const data_dir = resolve(globals["data-dir"] ?? io.env.PKID_DATA_DIR ?? "pkid-data");
-  const url = args["public-url"];
-  const preset = { data_dir, ...(url === undefined ? {} : { "server.public_url": url }) };
-  writeConfiguration(file, preset, false);
+  writeConfiguration(file, { ...settings, data_dir }, false);
   note(`Wrote ${file}.`);
+}
+
+/** An organization that was asked for and is not the one of the root that was found is not passed over. */
+function mustBeOf(root: Row, org: string): void {
+  const subject = textAt(root, "subject");
+  if (subject === "" || subject.split(",").includes(`O=${org}`)) return;
+  throw new UsageError(`The root is ${subject}, made earlier; --org changes nothing in it.`);
 }
 
 async function ensureCa(
@@ -97,21 +126,48 @@ interface Files {
   readonly key?: string;
 }
 
-async function firstCertificate({ args, io, client }: Quickstart, id: string): Promise<Files> {
-  const stem = args.issue.replace(/[^A-Za-z0-9.-]/g, "_");
-  const made = args.csr === undefined ? newRequest(args.issue) : undefined;
-  const csr = made?.csr ?? (await readTextArgument(io, args.csr ?? "-"));
-  const issued = await client.ask("cert.issue", { path: { id }, body: { csr } });
-  const files = {
-    serial: textAt(issued, "serial"),
-    certificate: `${stem}.pem`,
-    chain: "chain.pem",
-    ...(made === undefined ? {} : { key: `${stem}.key` }),
+/** Where the results go, looked at before anything is made. */
+interface Places {
+  readonly name: string;
+  readonly certificate: { readonly file: string; readonly write: Out };
+  readonly chain: { readonly file: string; readonly write: Out };
+  /** The key that is there already is used, and never replaced. */
+  readonly key:
+    | { readonly file: string; readonly made: KeyObject; readonly write: Out | undefined }
+    | undefined;
+}
+
+function placesOf(name: string, csr: string | undefined): Places {
+  const of = csr === undefined ? name : csr === "-" ? "certificate" : basename(csr, ".csr");
+  const stem = of.replace(/[^A-Za-z0-9.-]/g, "_");
+  const [certificate, chain] = [`${stem}.pem`, "chain.pem"];
+  return {
+    name,
+    certificate: { file: certificate, write: outFile(certificate, "a certificate", 0o644) },
+    chain: { file: chain, write: outFile(chain, "a CA certificate", 0o644) },
+    key: csr === undefined ? keyPlace(`${stem}.key`) : undefined,
   };
-  if (made !== undefined) writeFile(`${stem}.key`, made.key, 0o600);
-  writeFile(files.certificate, textAt(issued, "chain"), 0o644);
-  writeFile(files.chain, await client.fetch("ca.chain", { path: { id } }), 0o644);
-  return files;
+}
+
+function keyPlace(file: string): Places["key"] {
+  if (existsSync(file)) return { file, made: keyIn(file), write: undefined };
+  return { file, made: newKey("ecdsa-p256"), write: outFile(file, "a private key", 0o600) };
+}
+
+async function firstCertificate(
+  { args, io, client }: Quickstart,
+  { name, certificate, chain, key }: Places,
+  id: string,
+): Promise<Files> {
+  const csr =
+    key === undefined ? await readTextArgument(io, args.csr ?? "-") : requestFor(key.made, [name]);
+  key?.write?.(keyPem(key.made));
+  const issued = await client.ask("cert.issue", { path: { id }, body: { csr } });
+  certificate.write(textAt(issued, "chain"));
+  chain.write(await client.fetch("ca.chain", { path: { id } }));
+  const files = { certificate: certificate.file, chain: chain.file };
+  const serial = textAt(issued, "serial");
+  return key === undefined ? { serial, ...files } : { serial, ...files, key: key.file };
 }
 
 /** Fetches the CRL and verifies it under the CA; fails when a relying party would not accept it. */
@@ -135,9 +191,11 @@ async function checkOcsp(invocation: Quickstart, id: string, serial: string): Pr
   throw new Failure(sentence, "ocsp_untrusted");
 }
 
-function publicUrl({ globals, io }: Quickstart): string {
-  const { server } = loadedConfig(globals, io).config;
-  return server.public_url ?? `https://localhost:${server.port}`;
+/** Where OCSP is asked: in clear where that is served. */
+function ocspBase({ globals, io }: Quickstart): string {
+  const { server, crl } = loadedConfig(globals, io).config;
+  const served = server.public_http.enabled ? crl.base_url : server.public_url;
+  return served ?? `https://localhost:${server.port}`;
 }
 
 function nextSteps(files: Files, id: string, url: string): string {

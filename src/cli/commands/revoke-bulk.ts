@@ -1,6 +1,6 @@
 /** `pkid revoke bulk`: shows what would be revoked, and revokes it once the number is confirmed. */
 
-import { choice, number, toggle, value, valueOr } from "#cli/args.ts";
+import { choice, number, toggle, reason, value } from "#cli/args.ts";
 import type { Client } from "#cli/client.ts";
 import { type Command, command, type Invocation } from "#cli/command.ts";
 import { Failure, Refusal, UsageError } from "#cli/failure.ts";
@@ -24,7 +24,7 @@ const args = {
   ),
   "include-expired": toggle("Also those that have expired."),
   all: toggle("Every certificate of the CA; needed when nothing else selects."),
-  reason: valueOr("Revocation reason by name.", "reason", "keyCompromise"),
+  reason: reason("keyCompromise"),
   "batch-size": number("Certificates per transaction, 1 to 5000; 500 when not given.", "n"),
   "operation-id": value("Id of a run to repeat; only what is left is revoked.", "id"),
   "dry-run": toggle("Say what would be revoked, and revoke nothing."),
@@ -42,6 +42,9 @@ export const revokeBulk: Command = command({
     const { confirm, force, ...given } = invocation.args;
     if (given["dry-run"] && (confirm !== undefined || force)) {
       throw new UsageError("--dry-run excludes --confirm and --force.");
+    }
+    if (invocation.given("serial-format") && given["serials-file"] === undefined) {
+      throw new UsageError("--serial-format is for --serials-file.");
     }
     const id = await caIdOf(invocation.client, given.ca);
     const order = await orderOf(invocation);

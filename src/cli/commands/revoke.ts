@@ -1,10 +1,15 @@
 /** `pkid revoke`: revokes, suspends and releases certificates, one or many. */
 
+import type { Serial } from "#core/ids.ts";
 import type { OperationName } from "#operations";
 
-import { valueOr, word } from "#cli/args.ts";
+import { reason, word } from "#cli/args.ts";
+import { certificateOf } from "#cli/certificate-reference.ts";
+import type { Client } from "#cli/client.ts";
 import { type Command, command } from "#cli/command.ts";
-import { caArg, caIdOf } from "#cli/references.ts";
+import { agreed } from "#cli/confirm.ts";
+import { Failure, Refusal } from "#cli/failure.ts";
+import { caArg } from "#cli/references.ts";
 import { facts } from "#cli/rows.ts";
 
 import { revokeBulk } from "./revoke-bulk.ts";
@@ -13,31 +18,63 @@ const shown = ["status", "serial", "revoked_at", "reason"];
 
 export const revokeVerbs: Readonly<Record<string, Command>> = {
   cert: command({
-    summary: "Revoke a certificate for good.",
+    summary: "Revoke a certificate for good, by its serial or its file.",
     args: {
       serial: word(),
       ca: caArg,
-      reason: valueOr("Revocation reason by name.", "reason", "unspecified"),
+      reason: reason("unspecified"),
     },
-    run: async ({ args, client, print }) => {
-      const id = await caIdOf(client, args.ca);
-      const body = { serial: args.serial, reason: args.reason };
-      const result = await client.ask("cert.revoke", { path: { id }, body });
+    run: async ({ args, globals, io, client, print }) => {
+      const { ca } = args;
+      const { id, serial } = await certificateOf(client, io, { ca, given: args.serial });
+      // A hold of what was never issued is refused by the instance.
+      if (args.reason !== "certificateHold" && !(await isKnown(client, id, serial))) {
+        const sentence = `${ca} has issued no certificate with serial ${serial}; its CRL will list a number that means nothing yet.`;
+        await agreed(sentence, globals.yes, io);
+      }
+      const result = await client.ask("cert.revoke", {
+        path: { id },
+        body: { serial, reason: args.reason },
+      });
       print(result, facts(result, shown));
     },
   }),
-  suspend: verb("Put a certificate on hold.", "cert.suspend"),
-  release: verb("Take a certificate off hold.", "cert.release"),
+  suspend: verb("Put a certificate on hold, by its serial or its file.", "cert.suspend"),
+  release: verb("Take a certificate off hold, by its serial or its file.", "cert.release"),
   bulk: revokeBulk,
 };
+
+/**
+ * False when the CA says that it has issued nothing with this serial. Whoever may not look is told nothing, and a brake must
+ * not wait for that: every other answer is true.
+ */
+async function isKnown(client: Client, id: string, serial: Serial): Promise<boolean> {
+  try {
+    await client.ask("cert.show", { path: { id, serial } });
+    return true;
+  } catch (error) {
+    if (codeOf(error) !== "not_found") return true;
+  }
+  try {
+    // The inventory shows leaves only; the plan of a bulk revocation knows certificates of CAs and responders too.
+    const filter = { serials: [serial], include_expired: true };
+    const body = { filter, reason: "unspecified", dry_run: true };
+    return (await client.ask("cert.revoke_bulk", { path: { id }, body })).unknown !== 1;
+  } catch (error) {
+    if (error instanceof Refusal || error instanceof Failure) return false;
+    throw error;
+  }
+}
+
+const codeOf = (error: unknown): unknown => (error instanceof Refusal ? error.body.code : "");
 
 function verb(summary: string, operation: OperationName): Command {
   return command({
     summary,
     args: { serial: word(), ca: caArg },
-    run: async ({ args, client, print }) => {
-      const path = { id: await caIdOf(client, args.ca), serial: args.serial };
-      const result = await client.ask(operation, { path });
+    run: async ({ args, io, client, print }) => {
+      const { id, written } = await certificateOf(client, io, { ca: args.ca, given: args.serial });
+      const result = await client.ask(operation, { path: { id, serial: written } });
       print(result, facts(result, shown));
     },
   });

@@ -3,6 +3,7 @@
 import { toggle, value } from "#cli/args.ts";
 import { command } from "#cli/command.ts";
 import { UsageError } from "#cli/failure.ts";
+import { portsMustBeFree } from "#cli/free-ports.ts";
 import { serveRequest } from "#cli/open-reach.ts";
 
 export const serve = command({
@@ -17,6 +18,7 @@ export const serve = command({
   },
   run: async ({ args, globals, io, deps }) => {
     const request = serveRequest(globals, io, listenArgs(args.listen));
+    await portsMustBeFree(request.config);
     const migrate = args.migrate || request.config.database.driver === "sqlite";
     return deps.serve({ ...request, migrate, foundAnew: args["found-anew"] });
   },

@@ -1,6 +1,6 @@
 /** `pkid token`: mints, lists and revokes API tokens. */
 
-import { many, number, pageArgs, required, tenantArg, value, valueOr, word } from "#cli/args.ts";
+import { choice, many, number, pageArgs, required, tenantArg, value, word } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";
 import { UsageError } from "#cli/failure.ts";
 import { columns, rowsAt, textAt } from "#cli/rows.ts";
@@ -11,7 +11,7 @@ export const tokenVerbs: Readonly<Record<string, Command>> = {
     args: {
       name: required("Name, 1 to 100 characters.", "name"),
       roles: many("Roles: admin, issuer, auditor, approver.", "role"),
-      scope: valueOr("tenant or platform.", "scope", "tenant"),
+      scope: choice("tenant or platform.", "scope", ["tenant", "platform"]),
       tenant: tenantArg,
       "expires-at": value("Time or day it ends.", "time"),
       "expires-in-days": number("Days it lives.", "days"),

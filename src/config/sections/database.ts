@@ -22,7 +22,7 @@ export const database = section("Database", {
     { show: withoutCredentials },
   ),
   max_open_conns: count(
-    "PostgreSQL connections that read, at most; one more writes, and up to four hold leases.",
+    "PostgreSQL connections that read, at most; one more writes, one listens, one watches, and up to four hold leases.",
     postgresDefaults.max_open_conns,
     {
       min: 1,

@@ -1,8 +1,12 @@
 /** Settings of issuance: what every certificate has in common, and the custom profiles. */
 
+import { isOid } from "#core/asn1/oid-octets.ts";
 import type { Profile } from "#core/policy/profile.ts";
+import { isUriScheme } from "#core/policy/subtrees.ts";
 import { algorithms } from "#core/x509/algorithms.ts";
 import { extendedKeyUsages, type KeyUsage, keyUsageBits } from "#core/x509/extensions.ts";
+import { isDnsBase } from "#core/x509/subtree-forms.ts";
+import { hasDotSegments, parseUri } from "#core/x509/uris.ts";
 
 import {
   count,
@@ -26,7 +30,6 @@ import {
   label,
   objectId,
   oneWord,
-  textual,
 } from "#config/kinds.ts";
 import { section, type Values } from "#config/section.ts";
 import { ctPolicyOf, profileCt } from "./transparency.ts";
@@ -67,15 +70,25 @@ export const caa = section("Certification authority authorization", {
 });
 
 const modes = ["enforce", "warn"] as const;
-// The table's keys are exactly the key usages.
-const usages = Object.keys(keyUsageBits) as readonly KeyUsage[];
-const extended = checkedText("usage name or OID", "serverAuth", (value) =>
-  Object.hasOwn(extendedKeyUsages, value) || dottedOid.test(value)
-    ? undefined
-    : `Must be a dotted OID or one of ${Object.keys(extendedKeyUsages).join(", ")}.`,
+// The table's keys are exactly the key usages; what CAs do, no profile may let a leaf do.
+const usages = (Object.keys(keyUsageBits) as readonly KeyUsage[]).filter(
+  (usage) => usage !== "keyCertSign" && usage !== "cRLSign",
 );
-const suffix = textual("DNS suffix", "example.internal", {
-  pattern: /^\.?[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?$/,
+const { anyExtendedKeyUsage, ...purposes } = extendedKeyUsages;
+const extended = checkedText("usage name or OID", "serverAuth", (value) => {
+  if (value === anyExtendedKeyUsage) return "Must not be every purpose; name those it is for.";
+  return Object.hasOwn(purposes, value) || isOid(value)
+    ? undefined
+    : `Must be a dotted OID or one of ${Object.keys(purposes).join(", ")}.`;
+});
+const suffix = checkedText("DNS suffix", "example.internal", (value) =>
+  isDnsBase(value) ? undefined : "Must be a domain, with a dot in front for what is below it only.",
+);
+const uriPrefix = checkedText("URI prefix", "spiffe://example.internal/", (value) => {
+  const uri = parseUri(value);
+  return isUriScheme(value) || (uri !== undefined && !hasDotSegments(uri))
+    ? undefined
+    : "Must be a scheme with its colon, or the beginning of a URI with a whole host.";
 });
 
 const profileMembers = {
@@ -128,10 +141,7 @@ const profileMembers = {
     permitted_dns: list("DNS suffixes; unset admits any.", suffix),
     permitted_ips: list("Address blocks; unset admits any.", block),
     permitted_emails: list("E-mail domains; unset admits any.", suffix),
-    permitted_uris: list(
-      "URI prefixes; unset admits any.",
-      textual("URI prefix", "spiffe://example.internal/"),
-    ),
+    permitted_uris: list("URI prefixes; unset admits any.", uriPrefix),
     allow_wildcards: flag("Admit wildcard DNS names.", true),
     require_san: flag("Require at least one subject alternative name.", true),
   }),
@@ -203,4 +213,3 @@ export function profileOf(setting: ProfileSetting): Profile {
 }
 
 const secondsPerDay = 86_400;
-const dottedOid = /^[012](\.(0|[1-9]\d{0,38})){1,31}$/;

@@ -1,5 +1,6 @@
 /** Settings of the listeners: addresses, TLS, limits on clients. */
 
+import { tlsSuiteNames, usualTlsSuites } from "#core/tls-suites.ts";
 import { endsInNumber } from "#core/x509/addresses.ts";
 
 import {
@@ -15,7 +16,7 @@ import {
   text,
   word,
 } from "#config/fields.ts";
-import { address, block, dnsName, type Place, whole } from "#config/kinds.ts";
+import { address, block, dnsName, oneWord, type Place, whole } from "#config/kinds.ts";
 import { derived, section } from "#config/section.ts";
 
 const selfIssue = section("Serving certificate issued by pkid itself", {
@@ -59,6 +60,11 @@ export const server = section("Listeners", {
   tls_key: reloadable(existingFile("PEM file with the key of the serving certificate.")),
   tls: section("TLS of the main listener", {
     min_version: word("Oldest TLS version spoken.", ["1.2", "1.3"], "1.2"),
+    cipher_suites: list(
+      "Cipher suites of TLS 1.2, by OpenSSL's names; those of TLS 1.3 are always spoken. Suites without forward secrecy do not exist as a setting.",
+      oneWord(tlsSuiteNames),
+      usualTlsSuites,
+    ),
     self_issue: selfIssue,
   }),
   trusted_proxies: list(
@@ -80,6 +86,11 @@ export const server = section("Listeners", {
   max_body_bytes: count("Largest request body in bytes; a larger one is answered 413.", 8_388_608, {
     min: 1024,
   }),
+  max_bulk_body_bytes: count(
+    "The same for bulk issue, bulk revocation and CRL import, which are read in turns with other requests.",
+    33_554_432,
+    { min: 1024 },
+  ),
   body_timeout_seconds: count("Seconds a client may take to send the body.", 30, {
     min: 1,
     max: 255,

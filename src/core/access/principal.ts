@@ -1,6 +1,7 @@
 /** Who is asking, and what that person may do where. */
 
 import type { CaId, TenantId } from "#core/ids.ts";
+import type { Identity } from "./assignments.ts";
 import { ownPerson, type Person } from "./person.ts";
 import { type Capability, type GrantRole, gives, type Role } from "./roles.ts";
 
@@ -21,8 +22,15 @@ export interface Principal {
   readonly groups: readonly string[];
   /** By grants, on the CA of this call; `perform` sets them for the events of it. */
   readonly grantRoles?: readonly GrantRole[];
+  /** What it showed beside its name, where its roles depend on that; kept with what it asks for and is done later. */
+  readonly evidence?: Evidence;
   readonly mechanism: "basic" | "token" | "bearer" | "session" | "mtls" | "local" | "system";
 }
+
+/** What a provider or directory said of somebody, or the certificates a client showed: DER in base64, its own first. */
+export type Evidence =
+  | { readonly kind: "identity"; readonly identity: Identity }
+  | { readonly kind: "certificate"; readonly chain: readonly string[] };
 
 /** Where a capability is held: everywhere, or in these tenants and on these single CAs; both empty means nowhere. */
 export type Reach = "platform" | Scopes;

@@ -2,12 +2,22 @@
 
 import { endsInNumber } from "#core/x509/addresses.ts";
 import type { GeneralName } from "#core/x509/general-names.ts";
-import { type NameConstraints, parseCidr, type Subtrees } from "#core/x509/name-constraints.ts";
+import type { NameConstraints, Subtrees } from "#core/x509/name-constraints.ts";
+import { nameWithin } from "#core/x509/name-matching.ts";
 import { type Name, nameText, parseName } from "#core/x509/names.ts";
-import { dnsHost, hasDotSegments, parseUri } from "#core/x509/uris.ts";
 
 import { hostIn, onlyHostIn } from "./host-names.ts";
 import type { Profile } from "./profile.ts";
+import {
+  dnsTouches,
+  dnsWithin,
+  emailWithin,
+  rangeWithin,
+  treeWithin,
+  uriBegins,
+  uriWithin,
+  type Within,
+} from "./subtrees.ts";
 
 export interface ConstrainedNames {
   readonly subject: Name;
@@ -28,7 +38,7 @@ export function pathViolations(
   path: readonly NameConstraints[],
 ): readonly NameViolation[] {
   if (path.length === 0) return [];
-  const subjects = constrainedNames(names);
+  const subjects = [...constrainedNames(names), ...addressesAsHosts(names)];
   const violations: NameViolation[] = [];
   for (const constraints of path) {
     for (const subject of subjects) {
@@ -44,27 +54,35 @@ export function unpermittedSubtrees(
   claimed: NameConstraints,
   path: readonly NameConstraints[],
 ): readonly string[] {
+  const { permitted } = claimed;
   const wrong: string[] = [];
-  for (const { permitted } of path) {
-    for (const range of claimed.permitted.ip) {
-      const inside = permitted.ip.length === 0 || permitted.ip.some((ip) => rangeWithin(range, ip));
-      if (!inside) wrong.push(`ip:${range}`);
+  for (const kind of ["ip", "dns", "email", "uri"] as const) {
+    for (const tree of permitted[kind]) {
+      const allowed = path.every((above) =>
+        allows(above.permitted[kind], above.excluded[kind], (base) => treeWithin(kind, tree, base)),
+      );
+      if (!allowed) wrong.push(`${kind}:${tree}`);
     }
   }
-  for (const kind of ["dns", "email", "uri"] as const) {
-    for (const value of claimed.permitted[kind]) {
-      if (!subtreeAllowed(kind, value, path)) wrong.push(`${kind}:${value}`);
-    }
-  }
-  for (const name of claimed.permitted.dirNames) {
-    const claim = parseName(name);
-    const inside = path.every(
-      ({ permitted: { dirNames } }) =>
-        dirNames.length === 0 || dirNames.some((base) => directoryWithin(claim, base)),
+  for (const tree of permitted.dirNames) {
+    const allowed = path.every((above) =>
+      allows(above.permitted.dirNames, above.excluded.dirNames, (base) =>
+        treeWithin("dirName", tree, base),
+      ),
     );
-    if (!inside) wrong.push(`dirName:${nameText(claim)}`);
+    if (!allowed) wrong.push(`dirName:${nameText(parseName(tree))}`);
   }
   return wrong;
+}
+
+/** A tree must lie in one that is permitted, if any is, and in none that is excluded: that would leave nothing of it. */
+function allows<T>(
+  permitted: readonly T[],
+  excluded: readonly T[],
+  within: (base: T) => Within,
+): boolean {
+  const inside = permitted.length === 0 || permitted.some((base) => within(base) === true);
+  return inside && excluded.every((base) => within(base) === false);
 }
 
 /** Every name outside the profile's own policy. */
@@ -79,13 +97,13 @@ export function profileViolations(
     }
     if (subject.kind === "dns") {
       if (subject.text.startsWith("*.") && !allowWildcards) return false;
-      return permittedDns?.some((suffix) => dnsWithin(subject.text, suffix)) ?? true;
+      return permittedDns?.some((suffix) => dnsWithin(subject.text, suffix) === true) ?? true;
     }
     if (subject.kind === "ip") {
-      return permittedIps?.some((range) => rangeWithin(subject.text, range)) ?? true;
+      return permittedIps?.some((range) => rangeWithin(subject.text, range) === true) ?? true;
     }
     if (subject.kind === "email") {
-      return permittedEmails?.some((domain) => emailWithin(subject.text, domain)) ?? true;
+      return permittedEmails?.some((base) => emailWithin(subject.text, base) === true) ?? true;
     }
     if (subject.kind === "uri") {
       return permittedUris?.some((prefix) => uriBegins(subject.text, prefix)) ?? true;
@@ -118,6 +136,15 @@ function constrainedNames(names: ConstrainedNames): readonly Constrained[] {
   return out;
 }
 
+/** OpenSSL holds a common name against the constraints of DNS names also where it is an address, unless there is a DNS name. */
+function addressesAsHosts({ subject, sans }: ConstrainedNames): readonly Constrained[] {
+  if (sans.some(({ kind }) => kind === "dns")) return [];
+  return subject.attributes.flatMap(({ type, value }) => {
+    const host = type === "CN" ? hostIn(value) : undefined;
+    return host?.kind === "ip" ? [{ kind: "dns" as const, text: host.text }] : [];
+  });
+}
+
 function constrainedName({ kind, value }: GeneralName): Constrained {
   if (kind !== "dns") return { kind, text: value };
   // A final dot means the same host; an asterisk anywhere but alone in front means what only some software expects.
@@ -143,7 +170,7 @@ function matches(
   subject: Constrained,
   trees: Subtrees,
   side: "permitted" | "excluded",
-): readonly (boolean | undefined)[] {
+): readonly Within[] {
   switch (subject.kind) {
     case "dns":
       return trees.dns.map((base) =>
@@ -152,115 +179,14 @@ function matches(
     case "unclear":
       return [...trees.dns, ...trees.ip].map(() => undefined);
     case "ip":
-      return trees.ip.map((range) =>
-        parseCidr(range) === undefined ? undefined : rangeWithin(subject.text, range),
-      );
+      return trees.ip.map((range) => rangeWithin(subject.text, range));
     case "email":
       return trees.email.map((base) => emailWithin(subject.text, base));
     case "uri":
       return trees.uri.map((base) => uriWithin(subject.text, base));
     case "dirName":
-      return trees.dirNames.map((base) => directoryWithin(subject.name, base));
+      return trees.dirNames.map((base) => nameWithin(subject.name.der, base));
     default:
       return subject satisfies never;
   }
-}
-
-/** `example.com` covers itself and subdomains, `.example.com` only subdomains, empty text everything. */
-function dnsWithin(name: string, base: string): boolean {
-  const host = name.toLowerCase().replace(/^\*\./, "wildcard.");
-  const tree = base.toLowerCase();
-  if (tree === "") return true;
-  if (tree.startsWith(".")) return host.endsWith(tree);
-  // A wildcard stands for names below its own base, so the base itself never permits less than it does.
-  return host === tree || host.endsWith(`.${tree}`);
-}
-
-/** True when the name, or any name a wildcard stands for, lies in the excluded tree. */
-function dnsTouches(name: string, base: string): boolean {
-  if (dnsWithin(name, base)) return true;
-  if (!name.startsWith("*.")) return false;
-  const parent = name.slice(2).toLowerCase();
-  const tree = base.toLowerCase().replace(/^\./, "");
-  return tree.slice(tree.indexOf(".") + 1) === parent && tree.includes(".");
-}
-
-/** A mailbox covers itself, a host all its mailboxes, `.domain` those of all hosts below it. */
-function emailWithin(mailbox: string, base: string): boolean {
-  const at = mailbox.lastIndexOf("@");
-  const host = mailbox.slice(at + 1).toLowerCase();
-  const tree = base.toLowerCase();
-  if (base.includes("@")) {
-    const split = base.lastIndexOf("@");
-    return (
-      mailbox.slice(0, at) === base.slice(0, split) && host === base.slice(split + 1).toLowerCase()
-    );
-  }
-  if (tree === "") return true;
-  return tree.startsWith(".") ? host.endsWith(tree) : host === tree;
-}
-
-/** Undefined for a URI without a host name: RFC 5280 has it refused, permitted or excluded. */
-function uriWithin(uri: string, base: string): boolean | undefined {
-  const authority = parseUri(uri)?.authority;
-  const host = authority && dnsHost(authority);
-  if (host === undefined) return undefined;
-  const tree = base.toLowerCase();
-  if (tree === "") return true;
-  return tree.startsWith(".") ? host.endsWith(tree) : host === tree;
-}
-
-/**
- * True when scheme and authority are those of the prefix, part by part, and what follows begins as it does; a prefix of a
- * scheme alone covers all of the scheme. A path that leads out again does not begin so.
- */
-function uriBegins(uri: string, prefix: string): boolean {
-  const name = parseUri(uri);
-  if (name === undefined || hasDotSegments(name)) return false;
-  if (/^[A-Za-z][A-Za-z0-9+.-]*:$/.test(prefix)) return `${name.scheme}:` === prefix.toLowerCase();
-  const base = parseUri(prefix);
-  if (base === undefined || base.scheme !== name.scheme) return false;
-  const [a, b] = [name.authority, base.authority];
-  const sameAuthority = a?.host === b?.host && a?.port === b?.port && a?.userinfo === b?.userinfo;
-  return sameAuthority && name.rest.startsWith(base.rest);
-}
-
-/** True when the constraint's attributes are the first ones of the name (§7.1: without case, blanks folded). */
-function directoryWithin(name: Name, base: Uint8Array): boolean {
-  const wanted = parseName(base).attributes;
-  return wanted.every(({ type, value }, index) => {
-    const found = name.attributes[index];
-    return found !== undefined && found.type === type && folded(found.value) === folded(value);
-  });
-}
-
-/** True when every address of `inner`, an address or a range, lies in the range `outer`. */
-function rangeWithin(inner: string, outer: string): boolean {
-  const a = parseCidr(inner) ?? parseCidr(`${inner}/${inner.includes(":") ? 128 : 32}`);
-  const b = parseCidr(outer);
-  if (a === undefined || b === undefined || a.length !== b.length) return false;
-  const half = a.length / 2;
-  for (let at = 0; at < half; at++) {
-    const mask = b[half + at] ?? 0;
-    const covered = ((a[half + at] ?? 0) & mask) === mask;
-    if (!covered || ((a[at] ?? 0) & mask) !== b[at]) return false;
-  }
-  return true;
-}
-
-const folded = (value: string) => value.trim().replace(/\s+/g, " ").toLowerCase();
-
-function subtreeAllowed(
-  kind: "dns" | "email" | "uri",
-  value: string,
-  path: readonly NameConstraints[],
-): boolean {
-  const host = value.replace(/^\./, "");
-  const text =
-    kind === "uri"
-      ? `scheme://${host}/`
-      : kind === "email" && !host.includes("@")
-        ? `x@${host}`
-        : host;
-  return path.every((constraints) => judge({ kind, text }, constraints) === undefined);
 }

@@ -106,8 +106,8 @@ export const preflightChecks = {
     "leaf counts per severity", "any critical", "any expired and not superseded for more than 7 days",
     "`pkid monitor expiring`; renew or revoke.", "store"),
   "crl.freshness": row(
-    "newest CRL of each CA", "past half life, or none yet", "past nextUpdate",
-    "Check the leader and the CA key.", "store"),
+    "newest CRL of each CA", "past half life, or none yet", "past nextUpdate, or begins in the future",
+    "Check the leader, the CA key and the clock; `pkid monitor clock-accept` confirms the time.", "store"),
   "crl.partitions": row(
     "stamped against served partitions", "no partitions while a full CRL exceeds 10 MiB; one not published yet", "a stamped partition is not served or lacks an entry",
     "Raise `crl.shards`; run `pkid verify`.", "config", "store"),

@@ -2,7 +2,7 @@
 
 import { type Binding, bindingFor, clientNames } from "#core/access/client-bindings.ts";
 import { plainPerson } from "#core/access/person.ts";
-import type { Principal } from "#core/access/principal.ts";
+import type { Evidence, Principal } from "#core/access/principal.ts";
 import type { Role } from "#core/access/roles.ts";
 import { DerError } from "#core/asn1/cursor.ts";
 import { compareOctets } from "#core/asn1/der.ts";
@@ -64,10 +64,16 @@ export class ClientCertificates {
     }
   };
 
+  /** The same of a certificate that was shown earlier; no request with it, and not counted as one. */
+  readonly principalAgain: ClientCheck = async (certificate) => {
+    const known = this.#known(certificate);
+    return known && (await this.#admitted(known));
+  };
+
   async #admitted(known: Known): Promise<Principal | undefined> {
     const { binding, path } = known;
     if (binding === undefined || !validAt(path, this.#deps.clock.now())) return undefined;
-    return (await this.#isRevoked(known)) ? undefined : await this.#principalOf(binding);
+    return (await this.#isRevoked(known)) ? undefined : await this.#principalOf(binding, known);
   }
 
   /** What is known of a certificate under the trust of now; undefined for what counts as absent. */
@@ -116,7 +122,10 @@ export class ClientCertificates {
     return [...issued.values()];
   }
 
-  async #principalOf({ name, subject, roles, tenantRoles }: Binding): Promise<Principal> {
+  async #principalOf(
+    { name, subject, roles, tenantRoles }: Binding,
+    known: Known,
+  ): Promise<Principal> {
     const { tenants } = this.#deps.store.read;
     const held = new Map<string, readonly Role[]>();
     for (const [reference, more] of Object.entries(tenantRoles)) {
@@ -128,6 +137,7 @@ export class ClientCertificates {
       ...{ subject, person: plainPerson("mtls", subject), isRoot: false, roles },
       ...(name === undefined ? {} : { name }),
       ...{ tenantRoles: Object.fromEntries(held), groups: [], mechanism: "mtls" },
+      evidence: known.evidence,
     };
   }
 }
@@ -142,6 +152,7 @@ interface Known {
   readonly path: readonly ParsedCertificate[];
   readonly shown: readonly ParsedCertificate[];
   readonly binding: Binding | undefined;
+  readonly evidence: Evidence;
   /** What to ask of the revocations of this instance, once it is known. */
   own: readonly Issued[] | undefined;
 }
@@ -160,7 +171,11 @@ function judged({ chain }: ClientCertificate, trust: ClientTrust): Known | undef
     if (leaf === undefined || path === undefined) return undefined;
     const names = isForClients(leaf) ? clientNames(leaf) : undefined;
     const binding = names && bindingFor(names, trust.bindings);
-    return { path, shown, binding, own: undefined };
+    const evidence: Evidence = {
+      kind: "certificate",
+      chain: shown.map(({ der }) => der.toBase64()),
+    };
+    return { path, shown, binding, evidence, own: undefined };
   } catch (error) {
     if (error instanceof DerError) return undefined;
     throw error;

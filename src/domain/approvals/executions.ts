@@ -6,12 +6,13 @@ import type { Principal } from "#core/access/principal.ts";
 import { assert, Problem, refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
 import type { Answer, Call, Execution, RawAnswer } from "#domain/access/call.ts";
+import { gone, type PrincipalNow } from "#domain/access/principal-now.ts";
 import { type Envelopes, keepSealed } from "#domain/envelopes/envelopes.ts";
 import { placeOf } from "#domain/envelopes/places.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
 import { requireActive } from "#domain/tenants/quotas.ts";
-import type { OperationName } from "#operations";
+import { type OperationName, operationOf } from "#operations";
 import type { ApprovalRecord, Failure, KeptAnswer } from "./store.ts";
 
 export interface ExecutionDeps {
@@ -20,8 +21,8 @@ export interface ExecutionDeps {
   readonly envelopes: Pick<Envelopes, "seal">;
   /** The pipeline every call goes through. */
   readonly perform: (call: Call) => Promise<Answer | RawAnswer>;
-  /** The principal of an API token in force; undefined once it is revoked or has expired. */
-  readonly token: (id: string) => Promise<Principal | undefined>;
+  /** Whoever asked, with the roles of now. */
+  readonly now: PrincipalNow;
   /** Told what went wrong without anybody learning why. */
   readonly onFault: (error: unknown, id: string) => void;
 }
@@ -118,12 +119,10 @@ export class Executions {
     });
   }
 
-  /** As known now where pkid itself knows: a token that was revoked makes nothing any more. */
-  async #maker({ maker }: ApprovalRecord): Promise<Principal> {
-    if (maker.mechanism !== "token") return maker;
-    const principal = await this.#deps.token(maker.subject.slice("token:".length));
-    if (principal === undefined) throw refuse("invalid_token");
-    return principal;
+  /** As it is now, and not as it was when it asked: the pipeline asks what it may do by now (APR-2). */
+  async #maker({ maker, operation }: ApprovalRecord): Promise<Principal> {
+    const { needs } = operationOf(operation as OperationName); // As above.
+    return (await this.#deps.now(maker)) ?? gone(maker, needs);
   }
 
   async #keepSecret(id: string, secret: string): Promise<(tx: Unit) => Promise<void>> {

@@ -1,12 +1,14 @@
 /** Bulk issue: a plan, or an execution that can be repeated under its id and then makes only what is missing. */
 
-import { sha256Hex } from "#core/crypto.ts";
+import { createHash } from "#core/crypto.ts";
 import { Problem, refuse } from "#core/problems.ts";
+import { nextTurn, Turns } from "#core/turns.ts";
 import type { Origin } from "#domain/access/call.ts";
+import type { StillMay } from "#domain/access/principal-now.ts";
 import { activeMember } from "#domain/authorities/resolve.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
-import { RunningOperations } from "#domain/running.ts";
+import { type OperationKey, RunningOperations } from "#domain/running.ts";
 import type { Store, Unit } from "#domain/store.ts";
 import type { BulkItem } from "./bulk-store.ts";
 import { aboutCa } from "./events.ts";
@@ -69,6 +71,8 @@ export interface BulkDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly issuance: Issuance;
+  /** Asked before every item: what lets a run begin can be taken away before it ends. */
+  readonly stillMay: StillMay;
 }
 
 /** Issues many certificates, each through the one path of every certificate. */
@@ -99,7 +103,7 @@ export class BulkIssue {
   ): Promise<BulkResult> {
     const operationId = order.operationId ?? this.#deps.random.uuid();
     const work = () => this.#execute(origin, ca, order, operationId, gate);
-    return await this.#running.run(operationId, work);
+    return await this.#running.run({ lineage: ca.lineage, id: operationId }, work);
   }
 
   async #execute(
@@ -113,8 +117,9 @@ export class BulkIssue {
     const begun = clock.now();
     const active = await activeMember(store.read.cas, ca);
     await this.#begin(origin, ca, order, operationId);
-    const done = await this.#issuedBefore(operationId);
-    const run: Run = { origin, ca, operationId, done, gate, stop: undefined };
+    const operation = { lineage: ca.lineage, id: operationId };
+    const done = await this.#issuedBefore(operation);
+    const run: Run = { origin, ca, operation, done, gate, stop: undefined };
     let position = 0;
     const numbered = order.items.map((wish) => ({ wish, position: position++ }));
     const outcomes = await eachOf(numbered, order.concurrency, (item) => this.#one(run, item));
@@ -142,21 +147,21 @@ export class BulkIssue {
   /** Takes the id, or finds that it stands for exactly this request. */
   async #begin(origin: Origin, ca: CaRecord, order: BulkOrder, id: string): Promise<void> {
     const { store, clock } = this.#deps;
-    const digest = digestOf(order.items);
+    const digest = await digestOf(order.items);
     const createdAt = clock.now();
     const requestedBy = origin.principal.subject;
     const operation = { id, lineage: ca.lineage, digest, requestedBy, createdAt };
     if (await store.atomically((tx) => tx.bulk.begin(operation))) return;
-    const known = await store.read.bulk.operation(id);
-    if (known?.digest !== digest || known.lineage !== ca.lineage) {
+    const known = await store.read.bulk.operation(operation);
+    if (known?.digest !== digest) {
       throw refuse("operation_mismatch", { operation_id: id });
     }
   }
 
-  async #issuedBefore(operationId: string): Promise<ReadonlyMap<number, BulkItem>> {
+  async #issuedBefore(operation: OperationKey): Promise<ReadonlyMap<number, BulkItem>> {
     const done = new Map<number, BulkItem>();
     for (let after = -1; ; ) {
-      const page = await this.#deps.store.read.bulk.issued(operationId, pageSize, after);
+      const page = await this.#deps.store.read.bulk.issued(operation, pageSize, after);
       for (const item of page) done.set(item.position, item);
       const last = page.at(-1);
       if (last === undefined || page.length < pageSize) return done;
@@ -171,10 +176,11 @@ export class BulkIssue {
     if (run.stop !== undefined) return { refusal: run.stop };
     const { csr, profile, validityDays } = wish;
     const settle = async (tx: Unit, { caId, serial }: Made) => {
-      const first = await tx.bulk.settle(run.operationId, { position, caId, serial });
-      if (!first) throw refuse("operation_running", { operation_id: run.operationId });
+      const first = await tx.bulk.settle(run.operation, { position, caId, serial });
+      if (!first) throw refuse("operation_running", { operation_id: run.operation.id });
     };
     try {
+      await this.#deps.stillMay(run.origin.principal, "issue", run.ca);
       const held = await run.gate(run.origin, run.ca, wish, settle);
       if (held !== undefined) {
         return "made" in held ? await this.#found({ position, ...held.made }) : held;
@@ -228,14 +234,17 @@ interface Numbered {
 interface Run {
   readonly origin: Origin;
   readonly ca: CaRecord;
-  readonly operationId: string;
+  readonly operation: OperationKey;
   readonly done: ReadonlyMap<number, BulkItem>;
   readonly gate: ItemGate;
   /** What no item can pass. */
   stop: Problem | undefined;
 }
 
-/** Runs `work` on every item, at most `bound` at a time, and gives the results in order; the first fault ends it. */
+/**
+ * Runs `work` on every item, at most `bound` at a time, and gives the results in order; the first fault ends it. Each begins
+ * in a turn of its own, because what is refused at once waits for nothing.
+ */
 async function eachOf<T, R>(
   items: readonly T[],
   bound: number,
@@ -243,22 +252,32 @@ async function eachOf<T, R>(
 ): Promise<readonly R[]> {
   const results = new Array<R>(items.length);
   const waiting = items.entries();
+  const turns = new Turns();
   const worker = async () => {
-    for (const [at, item] of waiting) results[at] = await work(item);
+    for (const [at, item] of waiting) {
+      await turns.next();
+      results[at] = await work(item);
+    }
   };
   await Promise.all(Array.from({ length: Math.min(bound, items.length) }, worker));
   return results;
 }
 
-const digestOf = (items: readonly BulkWish[]): string => {
-  const asked = items.map(({ ref, csr, profile, validityDays }) => [
-    ...[ref, csr, profile, validityDays ?? null],
-  ]);
-  return sha256Hex(new TextEncoder().encode(JSON.stringify(asked)));
-};
+/** SHA-256 of what is asked as one JSON text, which may be many megabytes and is never put together. */
+async function digestOf(items: readonly BulkWish[]): Promise<string> {
+  const hash = createHash("sha256");
+  for (const [at, { ref, csr, profile, validityDays }] of items.entries()) {
+    if (at > 0 && at % digestedPerTurn === 0) await nextTurn();
+    const item = JSON.stringify([ref, csr, profile, validityDays ?? null]);
+    hash.update(`${at === 0 ? "[" : ","}${item}`);
+  }
+  return hash.update(items.length === 0 ? "[]" : "]").digest("hex");
+}
 
 const stopping: ReadonlySet<string> = new Set([
   ...["key_unavailable", "storage_unavailable", "tenant_suspended", "ca_not_active"],
-  ...["quota_exceeded", "operation_running"],
+  ...["quota_exceeded", "operation_running", "forbidden", "invalid_token"],
 ]);
+/** A request has 131,072 characters at most. */
+const digestedPerTurn = 50;
 const pageSize = 1000;

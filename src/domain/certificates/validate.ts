@@ -1,17 +1,29 @@
 /** Validation of any certificate against a CA of this instance, with revocation from its own records. */
 
 import { compareOctets } from "#core/asn1/der.ts";
-import { DerError } from "#core/asn1/cursor.ts";
-import { decodePem } from "#core/asn1/pem.ts";
-import { type Check, judgePath, type RevocationState, unbuilt } from "#core/policy/validate.ts";
+import type { MemberFacts, PathAnswer, PathMember, PathQuestion } from "#core/policy/path-work.ts";
+import { type Check, type RevocationState, unbuilt } from "#core/policy/validate.ts";
 import { refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
-import { type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
-import { buildPath } from "#core/x509/path.ts";
 import { certificatesOf, pathOf } from "#domain/authorities/signers.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
+
+/** Answers what takes long, where it keeps nobody waiting. */
+export interface PathWork {
+  /**
+   * As `answerPath`; undefined when the answer takes longer than any honest question, whose work is then given up.
+   * Refuses `overloaded` while too many wait.
+   */
+  ask<Q extends PathQuestion>(question: Q): Promise<PathAnswer<Q> | undefined>;
+}
+
+export interface ValidationDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly paths: PathWork;
+}
 
 export interface ValidationWish {
   /** PEM. */
@@ -22,11 +34,11 @@ export interface ValidationWish {
 }
 
 export interface Validation {
-  readonly anchor: ParsedCertificate;
-  /** From the certificate to the anchor; the certificate alone where no path was found. */
-  readonly path: readonly ParsedCertificate[];
+  readonly anchorName: string;
+  /** From the certificate to the anchor; the certificate alone where no path was found, nothing where time ran out. */
+  readonly path: readonly MemberFacts[];
   readonly built: boolean;
-  /** One for each certificate of the path. */
+  /** One for each certificate of the path but the anchor. */
   readonly revocation: readonly RevocationState[];
   readonly checks: readonly Check[];
   readonly now: Instant;
@@ -34,40 +46,56 @@ export interface Validation {
 
 /** The anchor is the top of the CA's own path. Refuses `bad_certificate`, and `ca_not_active` while the CA has none. */
 export async function validate(
-  deps: { readonly store: Store; readonly clock: Clock },
+  { store, clock, paths }: ValidationDeps,
   ca: CaRecord,
-  wish: ValidationWish,
+  { certificate, intermediates, skipRevocation }: ValidationWish,
 ): Promise<Validation> {
-  const { read } = deps.store;
-  const now = deps.clock.now();
-  const certificate = readCertificate(wish.certificate);
-  const given = wish.intermediates.map(readCertificate);
+  const { read } = store;
+  const now = clock.now();
   const members = (await read.cas.lineage(ca.lineage)).filter((one) => one.certificate);
-  const paths = await Promise.all(members.map((one) => certificatesOf(read.cas, one)));
-  const own = (await certificatesOf(read.cas, ca)).map(parseCertificate);
-  const anchor = own.at(-1) ?? certificate;
-  const pool = [...paths.flat().map(parseCertificate), ...given];
-  const path = buildPath(certificate, pool, [anchor]);
-  if (path === undefined) {
-    const revocation = [noStatement];
-    return { anchor, path: [certificate], built: false, revocation, checks: unbuilt, now };
-  }
+  const own = (await Promise.all(members.map((one) => certificatesOf(read.cas, one)))).flat();
+  const anchor = (await certificatesOf(read.cas, ca)).at(-1);
+  const search = { kind: "find", certificate, intermediates, own, anchor } as const;
+  const found = readable(await paths.ask(search));
+  if (found === undefined) return givenUp(now);
+  const { built } = found;
   const signers = [...members, ...(await pathOf(read.cas, ca))];
-  const revocation: RevocationState[] = [];
-  for (const [at, one] of path.slice(0, -1).entries()) {
-    revocation.push(
-      wish.skipRevocation ? skipped : await stateOf(read, signers, one, path[at + 1]),
-    );
+  const revocation: RevocationState[] = built ? [] : [noStatement];
+  for (const [at, one] of found.path.slice(0, -1).entries()) {
+    const issuer = found.path[at + 1];
+    revocation.push(skipRevocation ? skipped : await stateOf(read, signers, one, issuer));
   }
-  const checks = judgePath({ path, revocation, now });
-  return { anchor, path, built: true, revocation, checks, now };
+  const path = found.path.map(({ der }) => der);
+  const review = { kind: "judge", path, built, anchor, revocation, now } as const;
+  const judged = readable(await paths.ask(review));
+  if (judged === undefined) return givenUp(now);
+  const { anchorName, members: facts, checks } = judged;
+  return { anchorName, path: facts, built, revocation, checks: built ? checks : unbuilt, now };
+}
+
+/** What cannot be decided in time is not valid. */
+const givenUp = (now: Instant): Validation => ({
+  anchorName: "",
+  path: [],
+  built: false,
+  revocation: [],
+  checks: [{ name: "chain", status: "fail", detail: "judging the chain takes too long" }],
+  now,
+});
+
+function readable<A extends object>(
+  answer: A | { readonly unreadable: string } | undefined,
+): Exclude<A, { readonly unreadable: string }> | undefined {
+  if (answer === undefined) return undefined;
+  if ("unreadable" in answer) throw refuse("bad_certificate", { reason: answer.unreadable });
+  return answer as Exclude<A, { readonly unreadable: string }>; // By the line above.
 }
 
 async function stateOf(
   read: Store["read"],
   signers: readonly CaRecord[],
-  certificate: ParsedCertificate,
-  issuer: ParsedCertificate | undefined,
+  certificate: PathMember,
+  issuer: PathMember | undefined,
 ): Promise<RevocationState> {
   const signer = signers.find(({ spki }) => issuer && compareOctets(spki, issuer.spki) === 0);
   if (signer === undefined) return noStatement;
@@ -75,17 +103,6 @@ async function stateOf(
   if (standing.status !== "revoked") return { state: standing.status, source: "store" };
   const state = standing.reason === "certificateHold" ? "held" : "revoked";
   return { state, revokedAt: standing.at, reason: standing.reason, source: "store" };
-}
-
-function readCertificate(pem: string): ParsedCertificate {
-  const der = decodePem(pem, ["CERTIFICATE"]);
-  if (der === undefined) throw refuse("bad_certificate", { reason: "not_pem" });
-  try {
-    return parseCertificate(der);
-  } catch (error) {
-    if (error instanceof DerError) throw refuse("bad_certificate", { reason: error.message });
-    throw error;
-  }
 }
 
 const noStatement: RevocationState = { state: "unknown", source: "none" };

@@ -13,6 +13,7 @@ import { addSeconds, type Instant, secondsPerDay, timestamp } from "#core/time.t
 import type { CaRecord, PageKey } from "#domain/authorities/store.ts";
 import type { CertificateFilter } from "#domain/certificates/store.ts";
 import { fullScope } from "#domain/revocation/scopes.ts";
+import type { CrlHead } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
 
 /** Days before expiry from which to warn, and from which to fail. */
@@ -177,13 +178,21 @@ async function listFinding(
   const name = `${list} ${base.number} of ${ca.label}`;
   const told = `${name} is good until ${timestamp(base.nextUpdate)}`;
   if (base.nextUpdate <= now) return failed(`${told}.`);
+  if (base.thisUpdate > now) return failed(begins(name, base));
   if (now > (base.thisUpdate + base.nextUpdate) / 2) {
     return warned(`${told}, past half of its life.`);
   }
   const delta = await read.revocations.crlHead(ca.id, scope, "delta");
+  if (delta?.base === base.number && delta.thisUpdate > now) {
+    return failed(begins(`The delta of ${name}`, delta));
+  }
   const stale = delta?.base === base.number && delta.nextUpdate <= now;
   return stale ? warned(`The delta of ${name} ended ${timestamp(delta.nextUpdate)}.`) : undefined;
 }
+
+/** CRL-2: relying parties refuse a list that is not valid yet. */
+const begins = (name: string, { thisUpdate }: CrlHead): string =>
+  `${name} begins in the future, ${timestamp(thisUpdate)}: the clock was ahead when it was signed.`;
 
 /** Whether logs keep what they promised; undefined interval: nobody looks. */
 export async function promisesKept(

@@ -3,14 +3,17 @@
 import { orderedId, type Serial } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
+import type { StillMay } from "#domain/access/principal-now.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import { blockEvent } from "#domain/key-checks/block.ts";
+import { blockEvent, blockedFor, blocksItsKey } from "#domain/key-checks/block.ts";
 import type { BlockedKeyRecord } from "#domain/key-checks/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
 import type { BulkProgress, BulkRun, Target } from "./bulk-store.ts";
+import { entryEnd } from "./entry-end.ts";
 import { revocationEvent } from "./events.ts";
 import type { RevocationChange } from "./revoke.ts";
+import type { RevocationRecord } from "./store.ts";
 import { decide, isHoldable, stateOf } from "./transitions.ts";
 
 export interface BatchDeps {
@@ -18,6 +21,8 @@ export interface BatchDeps {
   readonly clock: Clock;
   readonly random: Pick<Random, "bytes">;
   readonly holdPermitted: (profile: string) => boolean;
+  /** Asked before every batch: what lets a run begin can be taken away before it ends. */
+  readonly stillMay: StillMay;
   /** As for single changes: called after the commit, for what cannot wait for the end of the run. */
   readonly changed: (change: RevocationChange) => void;
 }
@@ -41,7 +46,8 @@ export class BulkBatches {
 
   /**
    * Revokes what is left of a run; `after` is told the figures of each batch that has committed. Throws what kept a
-   * batch from committing, and `shutting_down` between two of them once the work was halted.
+   * batch from committing, `shutting_down` between two of them once the work was halted, and `forbidden` or
+   * `invalid_token` once its maker may not do it any more.
    */
   async run(
     run: BulkRun,
@@ -51,6 +57,7 @@ export class BulkBatches {
     let progress: BulkProgress = run;
     for (;;) {
       if (this.#halted) throw refuse("shutting_down", { retry_after: 5 });
+      await this.#authorize(run, ca);
       const changes = await this.#batch(run, ca);
       if (changes === undefined) return progress;
       const { planned, revoked, upgraded, skipped, batches } = progress;
@@ -62,11 +69,17 @@ export class BulkBatches {
     }
   }
 
+  async #authorize({ maker }: BulkRun, ca: CaRecord): Promise<void> {
+    const capability = "ca:manage";
+    if (maker === undefined) throw refuse("forbidden", { capability });
+    await this.#deps.stillMay(maker, capability, ca);
+  }
+
   /** One batch; undefined when nothing is left. */
   async #batch(run: BulkRun, ca: CaRecord) {
     const at = this.#deps.clock.now();
     const done = await this.#deps.store.atomically(async (tx) => {
-      const targets = await tx.bulkRevocations.next(run.id, ca.id, run.batchSize);
+      const targets = await tx.bulkRevocations.next(run, ca.id, run.batchSize);
       const last = targets.at(-1);
       if (last === undefined) return undefined;
       const changes = targets.flatMap((target) => this.#changeOf(run, target, at));
@@ -75,7 +88,7 @@ export class BulkBatches {
         ...{ revoked: changes.length, skipped: targets.length - changes.length },
         upgraded: changes.filter(({ heldSince }) => heldSince !== undefined).length,
       };
-      await tx.bulkRevocations.advance(run.id, last.serial, { ...counts, batches: 1 });
+      await tx.bulkRevocations.advance(run, last.serial, { ...counts, batches: 1 });
       return { ...counts, changes };
     });
     for (const { kind, serial } of done?.changes ?? []) {
@@ -110,10 +123,13 @@ export class BulkBatches {
     const to = reason === "certificateHold" ? "held" : "revoked";
     const known = changes.filter(({ kind }) => kind !== "bare").map(({ serial }) => serial);
     await tx.certificates.setStatuses(ca.id, known, { status: to, revokedAt: at, reason });
-    const entries = changes.map(({ serial, kind, notAfter }) => ({
-      ...{ caId: ca.id, serial, revokedAt: at, reason, known: kind !== "bare" },
-      expiresAt: notAfter,
-    }));
+    const entries: Omit<RevocationRecord, "sequence">[] = [];
+    for (const { serial, kind, notAfter } of changes) {
+      const certificate = notAfter === undefined ? undefined : { notAfter };
+      const expiresAt = await entryEnd(tx, { caId: ca.id, serial }, certificate);
+      const known = kind !== "bare";
+      entries.push({ caId: ca.id, serial, revokedAt: at, reason, known, expiresAt });
+    }
     await tx.revocations.putMany(ca.id, entries);
     const author = authorOf(run);
     for (const { serial, kind, heldSince } of changes) {
@@ -122,19 +138,26 @@ export class BulkBatches {
       const facts = { known: kind !== "bare", heldSince };
       await tx.audit.appendEvent(revocationEvent(author, { ...told, ...facts }), at);
     }
-    if (reason === "keyCompromise") await this.#block(tx, run, changes, at);
+    if (reason === "keyCompromise") await this.#block(tx, run, ca, changes, at);
   }
 
   /** Keys that leaked are never certified again, under whatever name. */
-  async #block(tx: Unit, run: BulkRun, changes: readonly Change[], at: Instant): Promise<void> {
+  async #block(
+    tx: Unit,
+    run: BulkRun,
+    ca: CaRecord,
+    changes: readonly Change[],
+    at: Instant,
+  ): Promise<void> {
     const { random } = this.#deps;
     const records = new Map<string, BlockedKeyRecord>();
-    for (const { serial, spkiSha256 } of changes) {
-      if (spkiSha256 === undefined || records.has(spkiSha256)) continue;
+    const tenant = blockedFor(run.maker, ca.tenant, false);
+    for (const { serial, kind, spkiSha256 } of changes) {
+      if (spkiSha256 === undefined || !blocksItsKey(kind) || records.has(spkiSha256)) continue;
       const reason = `serial ${serial} was revoked`;
       const by = { source: "revocation" as const, createdBy: run.actor, createdAt: at };
       const id = orderedId(at, random.bytes(10));
-      records.set(spkiSha256, { id, spkiSha256, reason, ...by });
+      records.set(spkiSha256, { id, tenant, spkiSha256, reason, ...by });
     }
     const blocked = await tx.keyChecks.blockMany([...records.values()]);
     const author = authorOf(run);

@@ -5,6 +5,7 @@ import type { CaId, Serial } from "#core/ids.ts";
 import { isEmpty, type Selection, selectionText } from "#core/policy/selection.ts";
 import { assert, Problem, refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
+import { sortedInTurns } from "#core/turns.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
 import { authorOf, type Origin } from "#domain/access/call.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
@@ -98,12 +99,12 @@ export class BulkRevocation {
     order: BulkRevocationOrder,
   ): Promise<BulkRevocationResult> {
     refuseEmpty(order);
-    const facts = this.#factsOf(origin, ca, order);
-    return await this.#running.run(facts.id, async () => {
+    const facts = await this.#factsOf(origin, ca, order);
+    return await this.#running.run(facts, async () => {
       const run = await this.#begin(ca, order, facts);
       // Everything it was confirmed for is revoked: there is nothing left to find.
       if (run.state === "finished") return resultOf(run, repeated(run), run.startedAt);
-      return await this.#carryOn(run, ca, origin);
+      return await this.#carryOn({ ...run, maker: facts.maker }, ca, origin);
     });
   }
 
@@ -113,9 +114,9 @@ export class BulkRevocation {
     const open = await store.read.bulkRevocations.abandoned(!this.#looked);
     this.#looked = true;
     for (const run of open) {
-      if (this.#running.has(run.id) || this.#batches.halted) continue;
+      if (this.#running.has(run) || this.#batches.halted) continue;
       try {
-        await this.#running.run(run.id, () => this.#resumeOne(run));
+        await this.#running.run(run, () => this.#resumeOne(run));
       } catch (error) {
         onFailure(error, run);
       }
@@ -167,7 +168,7 @@ export class BulkRevocation {
     const stage = async () => {
       const serials = found;
       found = [];
-      await store.atomically((tx) => tx.bulkRevocations.stage(id, serials));
+      await store.atomically((tx) => tx.bulkRevocations.stage(run, serials));
     };
     const keep = async (serials: readonly Serial[]) => {
       found.push(...serials);
@@ -179,13 +180,13 @@ export class BulkRevocation {
     if (found.length > 0) await stage();
     const at = clock.now();
     const { planned, drift } = await store.atomically(async ({ bulkRevocations: runs, audit }) => {
-      await selecting.stored(runs, end, await runs.end(), (late) => runs.stage(id, late));
+      await selecting.stored(runs, end, await runs.end(), (late) => runs.stage(run, late));
       const unchanged = (await runs.lastChange(ca.id)) === since;
       const { total } = selecting.tally;
       const hold = order.reason === "certificateHold";
-      const actual = unchanged ? total : await runs.changeable(id, ca.id, hold);
+      const actual = unchanged ? total : await runs.changeable(run, ca.id, hold);
       if (order.confirmed === undefined || order.confirmed === actual) {
-        await runs.start(id, actual);
+        await runs.start(run, actual);
         return { planned: actual };
       }
       const counts = { confirm_count: order.confirmed, actual_count: actual };
@@ -204,7 +205,10 @@ export class BulkRevocation {
     const ca = await store.read.cas.byId(run.caId);
     assert(ca !== undefined, "a CA with certificates stays");
     const { mine } = await store.atomically((tx) => tx.bulkRevocations.claim(run));
-    if (mine) await this.#carryOn(run, ca, systemOrigin("bulk"));
+    if (!mine) return;
+    const { failure } = await this.#carryOn(run, ca, systemOrigin("bulk"));
+    // Nobody waits for this answer: a refusal is told where faults are.
+    if (failure instanceof Problem) this.#deps.onFailure(failure, run);
   }
 
   async #carryOn(run: BulkRun, ca: CaRecord, by: Origin): Promise<BulkRevocationResult> {
@@ -218,7 +222,7 @@ export class BulkRevocation {
       const at = clock.now();
       const result = { ...resultOf(run, progress, at), ...published };
       await store.atomically(async (tx) => {
-        await tx.bulkRevocations.settle(run.id, "finished");
+        await tx.bulkRevocations.settle(run, "finished");
         await tx.audit.appendEvent(summary(run, ca, "success", detailOf(run, result)), at);
       });
       return result;
@@ -253,7 +257,7 @@ export class BulkRevocation {
   async #stop(run: BulkRun): Promise<void> {
     if (this.#batches.halted) return;
     try {
-      await this.#deps.store.atomically((tx) => tx.bulkRevocations.settle(run.id, "stopped"));
+      await this.#deps.store.atomically((tx) => tx.bulkRevocations.settle(run, "stopped"));
     } catch (error) {
       this.#deps.onFailure(error, run); // The database is away: the run is found open at the next start.
     }
@@ -263,7 +267,7 @@ export class BulkRevocation {
     try {
       await this.#deps.store.atomically(async (tx) => {
         const { run: stored, mine } = await tx.bulkRevocations.claim(run);
-        if (mine && stored.state === "selecting") await tx.bulkRevocations.drop(run.id);
+        if (mine && stored.state === "selecting") await tx.bulkRevocations.drop(run);
       });
     } catch (error) {
       this.#deps.onFailure(error, run); // The next start finds it, still without a beginning.
@@ -276,13 +280,17 @@ export class BulkRevocation {
     return new Selecting({ ca, selection, hold, now, holdPermitted });
   }
 
-  #factsOf(origin: Origin, ca: CaRecord, order: BulkRevocationOrder): BulkRunFacts {
+  async #factsOf(origin: Origin, ca: CaRecord, order: BulkRevocationOrder): Promise<BulkRunFacts> {
     const { clock, random } = this.#deps;
     const { operationId, reason, selection, batchSize } = order;
     const author = authorOf(origin, ca.tenant);
+    const digest = await digestOf(ca, order);
+    const { grantRoles: _grantRoles, ...maker } = origin.principal;
     return {
+      maker,
+      lineage: ca.lineage,
       ...{ id: operationId ?? random.uuid(), caId: ca.id, reason, batchSize },
-      ...{ digest: digestOf(ca, order), filter: selectionText(selection), startedAt: clock.now() },
+      ...{ digest, filter: selectionText(selection), startedAt: clock.now() },
       ...{ actor: author.actor, actorName: author.actorName ?? "" },
       ...{ actorRoles: author.actorRoles ?? "", ip: origin.ip, requestId: origin.requestId },
       approval: author.approval ?? "",
@@ -343,8 +351,12 @@ const repeated = ({ planned }: BulkRun): BulkProgress => ({
 });
 
 /** The order of serials says nothing, and neither does how they were confirmed. */
-function digestOf(ca: CaRecord, { reason, selection, all }: BulkRevocationOrder): string {
+async function digestOf(
+  ca: CaRecord,
+  { reason, selection, all }: BulkRevocationOrder,
+): Promise<string> {
   const { profile, pattern, issuedAfter, issuedBefore, spkiSha256, includeExpired } = selection;
+  const serials = selection.serials && (await sortedInTurns(selection.serials));
   const asked = {
     ...{
       ca: ca.id,
@@ -356,7 +368,7 @@ function digestOf(ca: CaRecord, { reason, selection, all }: BulkRevocationOrder)
       spkiSha256,
       includeExpired,
     },
-    ...{ all: isEmpty(selection) && all, serials: selection.serials?.toSorted() },
+    ...{ all: isEmpty(selection) && all, serials },
   };
   return sha256Hex(new TextEncoder().encode(JSON.stringify(asked)));
 }

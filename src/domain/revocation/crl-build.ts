@@ -3,7 +3,7 @@
 import { sha256HexOf } from "#core/crypto.ts";
 import { effectiveRoles } from "#core/access/principal.ts";
 import { Problem, refuse } from "#core/problems.ts";
-import { addSeconds, type Instant, instant, wholeSecond } from "#core/time.ts";
+import { addSeconds, type Instant, instant, timestamp, wholeSecond } from "#core/time.ts";
 import { defaultSignature } from "#core/x509/algorithms.ts";
 import {
   altSignatureAlgorithm,
@@ -37,7 +37,7 @@ import { baseEntries, deltaEntries } from "./crl-entries.ts";
 import { issuerOf } from "./issuers.ts";
 import { indexPartitions } from "./partition-index.ts";
 import type { CrlScopes } from "./scopes.ts";
-import type { CrlHead } from "./store.ts";
+import type { CrlHead, ReservedCrl } from "./store.ts";
 
 export interface CrlSettings {
   /** `issuance.backdate_seconds`. */
@@ -56,6 +56,8 @@ export interface CrlBuildDeps {
   readonly settings: CrlSettings;
   /** True while nobody has confirmed a clock that leapt ahead: it would call valid certificates expired (PRC-4). */
   readonly clockAhead: () => boolean;
+  /** True while nothing speaks against the clock, or what did has been set right (CRL-2). */
+  readonly clockBelieved: () => boolean;
 }
 
 /** One list wanted. */
@@ -145,14 +147,18 @@ export class CrlBuilder {
     return head?.modulus === modulus ? head : undefined;
   }
 
-  async #reserve({ ca, scope }: CrlOrder, sequence: number): Promise<Reserved | undefined> {
-    const { store, clock, settings } = this.#deps;
+  async #reserve({ ca, scope, by }: CrlOrder, sequence: number): Promise<Reserved | undefined> {
+    const { store, clock, settings, clockBelieved } = this.#deps;
     const now = clock.now();
     const wanted = wholeSecond(addSeconds(now, -settings.backdateSeconds));
-    const reserved = await store.atomically((tx) =>
-      tx.revocations.reserveCrl(ca.id, scope, wanted, sequence),
-    );
-    return reserved && { ...reserved, now };
+    const moment = { at: now, wanted, believed: clockBelieved() };
+    return await store.atomically(async (tx) => {
+      const reserved = await tx.revocations.reserveCrl(ca.id, scope, moment, sequence);
+      if (reserved?.resetFrom !== undefined) {
+        await tx.audit.appendEvent(resetEvent(ca, by, scope, reserved), now);
+      }
+      return reserved && { ...reserved, now };
+    });
   }
 
   async #encoded(order: CrlOrder, reserved: Reserved, read: Read): Promise<Draft> {
@@ -179,7 +185,7 @@ export class CrlBuilder {
       ...{ sequence: read.sequence, entries: read.entries.count, modulus, urls },
       prior: read.prior && pick(read.prior),
     };
-    return { fields, entries: read.entries, tbs, head };
+    return { fields, entries: read.entries, tbs, head, madeAt: reserved.madeAt };
   }
 
   /** RFC 5280 §5.2; a delta repeats the scope of its base (§5.2.4). */
@@ -259,9 +265,11 @@ export class CrlBuilder {
   ): Promise<CrlHead> {
     const { store, clock } = this.#deps;
     const der = signedSegments(draft.tbs, intent.algorithm, signature);
-    const crl: CrlHead = { ...draft.head, size: lengthOf(der), sha256: await sha256HexOf(der) };
-    const last = await this.#storeAhead(crl, der);
+    const facts = { size: lengthOf(der), sha256: await sha256HexOf(der) };
+    const last = await this.#storeAhead(draft.head, der);
     const published = clock.now();
+    const publishedAt = instant(Math.max(published, draft.madeAt));
+    const crl: CrlHead = { ...draft.head, ...facts, publishedAt };
     await store.atomically(async (tx) => {
       await closeTicket(tx, intent, { signature }, published);
       for (const [position, octets] of last)
@@ -274,7 +282,7 @@ export class CrlBuilder {
 
   /** Nobody sees pieces before their head, so a long list is stored in many short units; gives what is left to store. */
   async #storeAhead(
-    crl: CrlHead,
+    crl: Draft["head"],
     der: Segments,
   ): Promise<readonly (readonly [number, Uint8Array])[]> {
     let waiting: (readonly [number, Uint8Array])[] = [];
@@ -294,9 +302,7 @@ export class CrlBuilder {
   }
 }
 
-interface Reserved {
-  readonly number: number;
-  readonly thisUpdate: Instant;
+interface Reserved extends ReservedCrl {
   readonly now: Instant;
 }
 
@@ -310,7 +316,8 @@ interface Draft {
   readonly fields: Omit<TbsCertList, "entries">;
   readonly entries: CrlEntries;
   readonly tbs: Segments;
-  readonly head: Omit<CrlHead, "size" | "sha256">;
+  readonly head: Omit<CrlHead, "size" | "sha256" | "publishedAt">;
+  readonly madeAt: Instant;
 }
 
 /** The operation that is next, its intent durable. */
@@ -331,14 +338,30 @@ const pick = ({ thisUpdate, sequence }: NonNullable<CrlHead["prior"]>) => ({
 });
 
 function publishEvent(ca: CaRecord, by: Origin, crl: CrlHead) {
-  const { principal, ip, requestId } = by;
   const kind = crl.base === undefined ? "base" : "delta";
   return {
-    ...{ action: "crl.publish" as const, result: "success" as const },
-    ...{ actor: principal.subject, actorName: principal.name },
-    ...{ actorRoles: effectiveRoles(principal, ca.tenant), tenant: ca.tenant, caId: ca.id },
-    ...{ target: ca.id, targetName: crl.scope, ip, requestId },
+    ...aboutList(ca, by, crl.scope),
+    action: "crl.publish" as const,
     detail: { number: crl.number, kind, entries: crl.entries },
+  };
+}
+
+/** CRL-2: the lists begin earlier than their predecessor said, because that one was made by a clock that was ahead. */
+function resetEvent(ca: CaRecord, by: Origin, scope: string, reserved: ReservedCrl) {
+  const { number, thisUpdate, resetFrom } = reserved;
+  const from = resetFrom && timestamp(resetFrom);
+  return {
+    ...aboutList(ca, by, scope),
+    action: "crl.clock_reset" as const,
+    detail: { number, from, to: timestamp(thisUpdate) },
+  };
+}
+
+function aboutList(ca: CaRecord, { principal, ip, requestId }: Origin, scope: string) {
+  return {
+    ...{ result: "success" as const, actor: principal.subject, actorName: principal.name },
+    ...{ actorRoles: effectiveRoles(principal, ca.tenant), tenant: ca.tenant, caId: ca.id },
+    ...{ target: ca.id, targetName: scope, ip, requestId },
   };
 }
 

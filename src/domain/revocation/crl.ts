@@ -7,6 +7,7 @@ import { joined, segmentOctets } from "#core/x509/crl-segments.ts";
 import type { Origin } from "#domain/access/call.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { CrlBuilder, type CrlBuildDeps } from "./crl-build.ts";
+import { isFromTheFuture } from "./crl-time.ts";
 import { fullScope } from "./scopes.ts";
 import type { CrlHead, CrlKind } from "./store.ts";
 import { systemOrigin } from "./system-origin.ts";
@@ -54,12 +55,15 @@ export class CrlPublisher {
     return { base, delta: delta?.base === base?.number ? delta : undefined };
   }
 
-  /** The published CRL, unless it is expired; a delta only while its base is the newest and not expired. */
+  /**
+   * The published CRL, unless it is expired, or begins in a future that the clock has come back from (CRL-2); a delta only
+   * while its base is the newest and served itself.
+   */
   async published(ca: CaId, scope: string, kind: CrlKind): Promise<CrlHead | undefined> {
     const newest = await this.newest(ca, scope);
-    const base = this.#unexpired(newest.base);
+    const base = this.#servable(newest.base);
     if (kind === "base" || base === undefined) return base;
-    return this.#unexpired(newest.delta);
+    return this.#servable(newest.delta);
   }
 
   /**
@@ -152,9 +156,9 @@ export class CrlPublisher {
     return await this.#next(`${key}/delta`, () => this.#buildDelta(ca, by, scope, "shared"));
   }
 
-  /** True when half of the CRL's life is over, or there is none (CRL-3). */
+  /** True when half of the CRL's life is over, or there is none that may be served (CRL-3). */
   renewable(head: CrlHead | undefined): boolean {
-    if (head === undefined) return true;
+    if (head === undefined || this.#untimely(head)) return true;
     return this.#deps.clock.now() >= (head.thisUpdate + head.nextUpdate) / 2;
   }
 
@@ -195,8 +199,15 @@ export class CrlPublisher {
     });
   }
 
-  #unexpired(head: CrlHead | undefined): CrlHead | undefined {
-    return head !== undefined && head.nextUpdate > this.#deps.clock.now() ? head : undefined;
+  #servable(head: CrlHead | undefined): CrlHead | undefined {
+    if (head === undefined || head.nextUpdate <= this.#deps.clock.now()) return undefined;
+    return this.#untimely(head) ? undefined : head;
+  }
+
+  /** While the clock itself is in doubt nobody can say which of both is wrong. */
+  #untimely(head: CrlHead): boolean {
+    const { clock, clockBelieved } = this.#deps;
+    return isFromTheFuture(head, clock.now()) && clockBelieved();
   }
 
   async #onDemand(ca: CaRecord, scope: string, kind: CrlKind): Promise<CrlHead> {
@@ -250,6 +261,8 @@ export class CrlPublisher {
   }
 
   #keep(name: string, octets: Uint8Array): void {
+    // Whoever read it at the same time has kept it already.
+    if (this.#kept.has(name)) return;
     this.#kept.set(name, octets);
     this.#keptOctets += octets.length;
     for (const [oldest, gone] of this.#kept) {

@@ -6,6 +6,7 @@ import { compareOctets } from "#core/asn1/der.ts";
 import { type Octets, importPublicKey, verifySignatureAside } from "#core/crypto.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { type Instant, instant } from "#core/time.ts";
+import { nextTurn } from "#core/turns.ts";
 import { schemeOf } from "#core/x509/algorithms.ts";
 import { type CrlEntry, openCrl, type OpenedCrl } from "#core/x509/crl.ts";
 import { parsePublicKey, signatureFits } from "#core/x509/public-keys.ts";
@@ -14,6 +15,7 @@ import { authorOf, type Origin } from "#domain/access/call.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
+import { entryEnd } from "./entry-end.ts";
 import { revocationEvent } from "./events.ts";
 import { issuerOf } from "./issuers.ts";
 import type { RevocationChange, Revoker } from "./revoke.ts";
@@ -54,9 +56,7 @@ export class CrlImport {
     refuseUnknownMeaning(crl);
     const ca = await this.#signer(named, crl);
     // Read once to the end before the first change: a list that breaks off changes nothing.
-    reading(() => {
-      for (const _ of crl.entries());
-    });
+    await readToEnd(crl);
     let done: Imported = { imported: 0, alreadyRevoked: 0 };
     for (const batch of batches(reading(() => openCrl(der)).entries())) {
       done = await this.#batch(ca, batch, origin, done);
@@ -155,7 +155,8 @@ async function putBare(
   now: Instant,
 ): Promise<void> {
   const at = instant(Math.min(now, revokedAt));
-  const entry = { caId: ca.id, serial, revokedAt: at, reason, known: false, expiresAt: undefined };
+  const expiresAt = await entryEnd(tx, { caId: ca.id, serial }, undefined);
+  const entry = { caId: ca.id, serial, revokedAt: at, reason, known: false, expiresAt };
   await tx.revocations.put(entry);
   const to = reason === "certificateHold" ? ("held" as const) : ("revoked" as const);
   const told = { caId: ca.id, tenant: ca.tenant, serial, to, reason, known: false };
@@ -198,6 +199,15 @@ function refuseUnknownMeaning({ extensions }: OpenedCrl): void {
   throw refuse("invalid_field", { field: "crl", reason });
 }
 
+/** Reads every entry, some in each turn: a list may have a million. */
+async function readToEnd(crl: OpenedCrl): Promise<void> {
+  const entries = crl.entries();
+  let read = 0;
+  while (reading(() => entries.next()).done !== true) {
+    if (++read % entriesPerTurn === 0) await nextTurn();
+  }
+}
+
 function reading<T>(read: () => T): T {
   try {
     return read();
@@ -213,3 +223,4 @@ const understood: ReadonlySet<string> = new Set<string>([
   oids.deltaCrlIndicator,
 ]);
 const batchSize = 200;
+const entriesPerTurn = 2000;

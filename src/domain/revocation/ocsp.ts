@@ -261,9 +261,10 @@ export class Ocsp {
       return { ...errors.tryLater, retryAfter };
     }
     if (error instanceof Problem && error.code === "key_unavailable") return errors.tryLater;
-    // The store tells its own faults; repeating one for every question would drown the log.
+    // Without the database nobody here knows what has been revoked elsewhere. The store tells its own faults; repeating
+    // one for every question would drown the log.
     if (error instanceof Problem && error.code === "storage_unavailable") {
-      return errors.internalError;
+      return { ...errors.tryLater, retryAfter: Number(error.facts.retry_after ?? 2) };
     }
     this.#deps.onFault(error);
     return errors.internalError;

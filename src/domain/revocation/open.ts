@@ -1,5 +1,6 @@
 /** Puts the parts of revocation together: one change reaches ledger, CRL, responder and cache by one path. */
 
+import type { StillMay } from "#domain/access/principal-now.ts";
 import type { CaId } from "#core/ids.ts";
 import type { KeyCounts } from "#domain/audit/key-counts.ts";
 import type { Keys } from "#domain/keys.ts";
@@ -26,6 +27,8 @@ export interface RevocationDeps {
   readonly counts: Pick<KeyCounts, "add">;
   /** True while nobody has confirmed a clock that leapt ahead (PRC-4). */
   readonly clockAhead: () => boolean;
+  /** True while nothing speaks against the clock, or what did has been set right (CRL-2). */
+  readonly clockBelieved: () => boolean;
   readonly settings: {
     readonly crl: CrlSettings & {
       readonly refreshAfterRevocationSeconds: number;
@@ -39,6 +42,7 @@ export interface RevocationDeps {
   /** True for profiles with `lint.public`: not holdable (REV-4), long-lived OCSP answers (OCS-2). */
   readonly publicProfile: (profile: string) => boolean;
   readonly signCertificate: ResponderDeps["signCertificate"];
+  readonly stillMay: StillMay;
   /** Asks for the deltas or bases that are due, now; where no schedule runs it may do nothing. */
   readonly wake: (kind: CrlKind) => void;
   /** Told what failed in the background and will be tried again. */
@@ -70,6 +74,7 @@ export function openRevocation(deps: RevocationDeps): Revocation {
   const scopes = new CrlScopes({ store, clock, shards, urlBase });
   const publisher = new CrlPublisher({
     ...{ ...common, scopes, settings: settings.crl, clockAhead: deps.clockAhead },
+    clockBelieved: deps.clockBelieved,
   });
   const refresh = new CrlRefresh({
     ...{ store, clock, scopes, publisher, wake: deps.wake },
@@ -93,7 +98,7 @@ export function openRevocation(deps: RevocationDeps): Revocation {
     ...{ store, clock, responders, signing, settings: settings.presign },
   });
   const bulk = new BulkRevocation({
-    ...{ store, clock, random, publisher, changed, holdPermitted },
+    ...{ store, clock, random, publisher, changed, holdPermitted, stillMay: deps.stillMay },
     presign: settings.presign.enabled ? (ca) => presigner.sweep(ca) : undefined,
     onFailure: (error, run) => onFailure("bulk_revocation", error, run.caId),
   });

@@ -47,6 +47,31 @@ export interface CrlHead {
   readonly urls: readonly string[];
   /** The base before it, by which entries left it (CRL-7); undefined where none did. */
   readonly prior: Pick<CrlHead, "thisUpdate" | "sequence"> | undefined;
+  /**
+   * When the signed list became visible; later where it had to follow one that a clock ahead of its time had made.
+   * Undefined for lists of older releases.
+   */
+  readonly publishedAt: Instant | undefined;
+}
+
+/** The moment a list is made at. */
+export interface CrlMoment {
+  /** What the clock says. */
+  readonly at: Instant;
+  /** That, backdated. */
+  readonly wanted: Instant;
+  /** True while nothing speaks against the clock, so that lists from its future were made while it was ahead (CRL-2). */
+  readonly believed: boolean;
+}
+
+/** What was reserved for a list. */
+export interface ReservedCrl {
+  readonly number: number;
+  readonly thisUpdate: Instant;
+  /** What the clock says, or said when it was ahead and a list was made that this one has to follow. */
+  readonly madeAt: Instant;
+  /** The thisUpdate that was left behind, because the clock was ahead when it was given out. */
+  readonly resetFrom: Instant | undefined;
 }
 
 /** What a change of revocation says about where its entry belongs. */
@@ -203,15 +228,16 @@ export interface RevocationWrites {
   ): Promise<void>;
   /**
    * Reserves the next CRL number of a scope for good, with a thisUpdate (whole second) that is `wanted`, or one second
-   * after the latest one reserved for the scope when that is later (CRL-1, CRL-2). Gives undefined and reserves nothing
-   * when an earlier number was given out for a later `sequence`: a higher number never covers less.
+   * after the latest one reserved for the scope when that is later (CRL-1, CRL-2); but `wanted` also when the latest one
+   * is in the future of a clock that is believed, and was given out there (`fromTheFuture`). Gives undefined and reserves
+   * nothing when an earlier number was given out for a later `sequence`: a higher number never covers less.
    */
   reserveCrl(
     ca: CaId,
     scope: string,
-    wanted: Instant,
+    moment: CrlMoment,
     sequence: number,
-  ): Promise<{ readonly number: number; readonly thisUpdate: Instant } | undefined>;
+  ): Promise<ReservedCrl | undefined>;
   /** Stores a piece of a CRL that is not published yet. */
   putCrlPiece(
     crl: Pick<CrlHead, "caId" | "scope" | "number">,

@@ -28,6 +28,8 @@ export interface RpcMethod {
   readonly operation: OperationName;
   /** Names of the messages. */
   readonly messages: readonly [request: string, response: string];
+  /** What members and parameters of the operation are called here, where they have other names. */
+  readonly renamed: Readonly<Record<string, string>>;
   ask(message: Message): RpcQuestion;
   answer(answer: RpcAnswer, asked: Message): Message;
 }
@@ -57,7 +59,8 @@ export interface RpcVisit {
   readonly exchange: Exchange;
   /** Refuses while the server drains. */
   admit(): void;
-  origin(): Promise<Origin | undefined>;
+  /** Who asks for this operation. */
+  origin(operation: OperationName): Promise<Origin | undefined>;
   /** Told of what is no refusal. */
   fault(thrown: unknown): void;
 }
@@ -81,6 +84,8 @@ export class RpcDoor {
   async answer(visit: RpcVisit): Promise<Response> {
     let protocol: RpcProtocol = plainConnect;
     try {
+      // A GET has no body whose type could be wrong.
+      if (visit.exchange.request.method !== "POST") this.#refuseMethod(visit.exchange);
       protocol = protocolOf(visit.exchange.request.headers);
       const open = this.#deps.open[visit.exchange.path.slice(1)];
       if (open !== undefined) return await this.#open(visit, protocol, open);
@@ -100,12 +105,13 @@ export class RpcDoor {
     const { exchange } = visit;
     visit.admit();
     const method = this.#methodOf(exchange);
-    const origin = await visit.origin();
+    exchange.operation = method.operation;
+    const origin = await visit.origin(method.operation);
     // The path is in the message, so the message is read first; but from nobody who is unknown.
     if (origin === undefined) throw refuse("unauthenticated");
     const octets = await bodyOf(exchange, bodyBytesMax);
     const [request, response] = method.messages;
-    const asked = protocol.read({ schema, name: request }, octets);
+    const asked = await protocol.read({ schema, name: request }, octets);
     const { path, query = {}, body } = method.ask(asked);
     const call = {
       ...{ operation: method.operation, origin, path },
@@ -113,7 +119,9 @@ export class RpcDoor {
       approval: approvalNamed(exchange.request.headers),
       body: async () => body,
     };
-    const answer = await perform(call, this.#handlerOf(method.operation));
+    const answer = await perform(call, this.#handlerOf(method.operation)).catch((thrown) => {
+      throw inWordsOf(method, thrown);
+    });
     const told = "body" in answer ? (answer.body as RpcAnswer) : {}; // Handlers answer JSON objects.
     if (answer.status === 202) {
       throw refuse("approval_pending", { approval_id: told.approval_id });
@@ -128,7 +136,7 @@ export class RpcDoor {
   ): Promise<Response> {
     found(exchange);
     const octets = await bodyOf(exchange, openBytesMax);
-    const asked = protocol.read({ schema, name: request }, octets);
+    const asked = await protocol.read({ schema, name: request }, octets);
     return protocol.answer({ schema, name: response }, await answer(asked));
   }
 
@@ -138,6 +146,13 @@ export class RpcDoor {
     if (method === undefined) throw refuse("not_found");
     found(exchange);
     return method;
+  }
+
+  /** Refuses `not_found` for a method nobody knows, else `method_not_allowed`. */
+  #refuseMethod(exchange: Exchange): never {
+    if (this.#deps.open[exchange.path.slice(1)] === undefined) this.#methodOf(exchange);
+    else found(exchange);
+    throw refuse("method_not_allowed", { allow: ["POST"] });
   }
 
   #handlerOf(operation: OperationName): Handler {
@@ -153,9 +168,21 @@ function found(exchange: Exchange): void {
   if (exchange.request.method !== "POST") throw refuse("method_not_allowed", { allow: ["POST"] });
 }
 
+/** A refusal that names a member of the operation names the one of the message instead. */
+function inWordsOf({ renamed }: RpcMethod, thrown: unknown): unknown {
+  if (!(thrown instanceof Problem)) return thrown;
+  const facts: Record<string, unknown> = { ...thrown.facts };
+  for (const fact of namingFacts) {
+    const name = renamed[String(facts[fact])];
+    if (name !== undefined) facts[fact] = name;
+  }
+  return refuse(thrown.code, facts, thrown.message);
+}
+
 async function bodyOf(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
   const octets = await readBytes(exchange.request, bytesMax);
   exchange.bodyRead();
+  exchange.movedAt = performance.now();
   return octets;
 }
 
@@ -166,5 +193,7 @@ function present(query: Readonly<Record<string, string | undefined>>): Record<st
   return Object.fromEntries(given);
 }
 
+/** The facts of refusals that name a member or a parameter. */
+const namingFacts = ["field", "parameter"] as const;
 /** Nobody is known yet, and what is asked is a name. */
 const openBytesMax = 4096;

@@ -77,14 +77,17 @@ test("a URI that is read in different ways cannot be decided", () => {
     "https:ex.test",
     "https:///ex.test",
     "https://127.1/",
+    "https://ex.test?a",
+    "https://ex.test#a",
   ];
   for (const spelling of spellings) {
     expect(why(uri(spelling), [permitted({ uri: ["ex.test"] })])).toEqual(["not decidable"]);
     expect(why(uri(spelling), [excluded({ uri: ["victim.test"] })])).toEqual(["not decidable"]);
   }
-  expect(why(uri("https://ex.test@evil.test/"), [permitted({ uri: ["ex.test"] })])).toEqual([
-    "not permitted",
-  ]);
+  // OpenSSL takes the user for the host.
+  const user = uri("https://ex.test:a@evil.test/");
+  expect(why(user, [permitted({ uri: ["ex.test"] })])).toEqual(["not decidable"]);
+  expect(why(user, [permitted({ uri: ["evil.test"] })])).toEqual(["not decidable"]);
 });
 
 test("a profile's URIs are permitted by scheme, authority and the beginning of the path", () => {
@@ -177,8 +180,8 @@ const disguises: readonly [commonName: string, dns: NameViolation["why"][], ip: 
   ["evil.test\0.good.example", ["not decidable"], ["not decidable"]],
   ["127.1",                  ["not decidable"], ["not decidable"]],
   ["a.0x7f000001",           ["not decidable"], ["not decidable"]],
-  ["8.8.8.8.",               [],                ["not permitted"]],
-  ["[2001:db8::1]",          [],                ["not permitted"]],
+  ["8.8.8.8.",               ["not permitted"], ["not permitted"]],
+  ["[2001:db8::1]",          ["not permitted"], ["not permitted"]],
   ["intranet",               [],                []],
 ];
 
@@ -230,6 +233,64 @@ test("a subordinate may not claim what the path above it does not permit", () =>
   expect(unpermittedSubtrees(claim, path)).toEqual([]);
   const tooMuch = permitted({ dns: ["example.org"], ip: ["0.0.0.0/0"] });
   expect(unpermittedSubtrees(tooMuch, path)).toEqual(["ip:0.0.0.0/0", "dns:example.org"]);
+});
+
+// biome-ignore format: the table is read by column.
+const claims: readonly [kind: "dns" | "email" | "uri" | "ip", claimed: string, above: string, allowed: boolean][] = [
+  ["dns",   "ex.test",       "ex.test",     true],
+  ["dns",   ".ex.test",      ".ex.test",    true],
+  ["dns",   ".ex.test",      "ex.test",     true],
+  ["dns",   "ex.test",       ".ex.test",    false],
+  ["dns",   "a.ex.test",     ".EX.test",    true],
+  ["dns",   "aex.test",      "ex.test",     false],
+  ["dns",   "test",          "ex.test",     false],
+  ["dns",   "",              "ex.test",     false],
+  ["dns",   "ex.test",       "",            true],
+  ["email", "ex.test",       "ex.test",     true],
+  ["email", ".ex.test",      "ex.test",     false],
+  ["email", "ex.test",       ".ex.test",    false],
+  ["email", "a.ex.test",     ".ex.test",    true],
+  ["email", "me@ex.test",    "ex.test",     true],
+  ["email", "me@ex.test",    "me@ex.test",  true],
+  ["email", "ex.test",       "me@ex.test",  false],
+  ["uri",   "a.ex.test",     "ex.test",     false],
+  ["uri",   ".ex.test",      ".ex.test",    true],
+  ["uri",   "a.ex.test",     ".ex.test",    true],
+  ["ip",    "10.1.0.0/16",   "10.0.0.0/8",  true],
+  ["ip",    "10.0.0.0/8",    "10.1.0.0/16", false],
+  ["dns",   "ex.test",       "ex..test",    false],
+];
+
+for (const [kind, claimed, above, allowed] of claims) {
+  test(`a child ${allowed ? "may" : "may not"} claim ${kind} ${claimed || "all"} below ${above || "all"}`, () => {
+    const found = unpermittedSubtrees(permitted({ [kind]: [claimed] }), [
+      permitted({ [kind]: [above] }),
+    ]);
+    expect(found).toEqual(allowed ? [] : [`${kind}:${claimed}`]);
+  });
+}
+
+test("a child may claim around what is excluded above, and nothing within it", () => {
+  const path = [excluded({ dns: ["evil.ex.test"], ip: ["10.1.0.0/16"] })];
+  const of = (claim: Partial<Subtrees>) => unpermittedSubtrees(permitted(claim), path);
+  expect(of({ dns: ["ex.test"], ip: ["10.0.0.0/8"] })).toEqual([]);
+  expect(of({ dns: ["a.evil.ex.test"], ip: ["10.1.2.0/24"] })).toHaveLength(2);
+});
+
+test("a constraint that is spelled as none decides nothing, and so forbids", () => {
+  for (const base of [".", "ex..test", "*.ex.test", "ex.test.", "8.8.8.8"]) {
+    expect(why(dns("a.ex.test"), [excluded({ dns: [base] })])).toEqual(["not decidable"]);
+    expect(why(uri("https://a.ex.test/"), [excluded({ uri: [base] })])).toEqual(["not decidable"]);
+  }
+  for (const base of ["@ex.test", "a@", "", "a@@ex.test", "ex..test"]) {
+    expect(why(email("a@ex.test"), [excluded({ email: [base] })])).toEqual(["not decidable"]);
+  }
+});
+
+test("a mailbox nobody reads alike cannot be decided", () => {
+  for (const value of ["a@good.test@ex.test", "@ex.test", "ex.test", "a@ex.test.", "a@8.8.8.8"]) {
+    expect(why(email(value), [excluded({ email: ["evil.test"] })])).toEqual(["not decidable"]);
+  }
 });
 
 test("a profile's own names bind every kind, wildcards and common names too", () => {

@@ -12,7 +12,7 @@ import { parseCertificate } from "#core/x509/certificate.ts";
 import { encodeOcspRequest } from "#core/x509/ocsp.ts";
 import { csrSignatureValid, parseCsr } from "#core/x509/csr.ts";
 import { judgeAnswer, type Verdict } from "#core/x509/ocsp-verdict.ts";
-import { newRequest } from "#cli/new-request.ts";
+import { keyPem, newKey, requestFor } from "#cli/new-request.ts";
 
 const home = mkdtempSync(join(tmpdir(), "pkid-ocsp-"));
 const nonce = new Uint8Array(32).fill(7);
@@ -128,7 +128,8 @@ test("the request of quickstart is one that openssl and pkid accept", () => {
     ["192.0.2.7", "ip"],
     ["2001:db8::1", "ip"],
   ] as const) {
-    const { key, csr } = newRequest(name);
+    const made = newKey("ecdsa-p256");
+    const [key, csr] = [keyPem(made), requestFor(made, [name])];
     writeFileSync(join(home, "new.csr"), csr);
     const text = openssl(["req", "-in", "new.csr", "-noout", "-verify", "-text"]);
     expect(text).toContain(kind === "dns" ? `DNS:${name}` : "IP Address:");

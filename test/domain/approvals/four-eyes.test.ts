@@ -3,6 +3,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 
 import { localPerson, plainPerson } from "#core/access/person.ts";
+import type { Principal } from "#core/access/principal.ts";
 import { refuse } from "#core/problems.ts";
 import { refusal, somebody } from "#test/support/governed-world.ts";
 import { personNamed } from "#test/support/people.ts";
@@ -183,6 +184,30 @@ describe("a decision", () => {
     expect((await world.approve(admin, id)).status).toBe("executed");
   });
 
+  test("is not ended by who means to withdraw a request of somebody else's", async () => {
+    const { approval_id: id } = await park();
+    const withdraw = (who: Principal) => reject(id, who, { comment: "mine", withdraw: true });
+    const told = await refusal(withdraw(bob));
+    expect(told).toMatchObject({ code: "forbidden" });
+    expect((await show(id)).status).toBe("pending");
+    expect((await withdraw(alice)).status).toBe("rejected");
+    const { approval_id: again } = await park();
+    expect((await reject(again, bob)).status).toBe("rejected");
+  });
+
+  test("can be had from enough operators beside the maker, or the request is not stored", async () => {
+    const operators = { "ca.create": ["alice", "bob", "b@x.test", "carol"] };
+    world = await fourEyesWorld({ thresholds: { "ca.create": 3 }, operators });
+    // Bob is listed by his name and by his address: beside him there are two.
+    expect(await refusal(park("root", bob))).toMatchObject({
+      code: "approval_unreachable",
+      facts: { required_approvals: 3, operators: 2 },
+    });
+    expect(world.actions()).toEqual([]);
+    expect((await park("root", alice)).code).toBe(202);
+    expect((await park("root", shell)).code).toBe(202);
+  });
+
   test("counts once for a person, whatever it is called", async () => {
     world = await fourEyesWorld({ defaultThreshold: 2 });
     const { approval_id: id } = await park();
@@ -286,6 +311,23 @@ describe("an execution", () => {
     world.keys.beforeSign = () => {};
     expect(await park()).toMatchObject({ code: 201, label: "root" });
     expect(roots()).toEqual(["root"]);
+  });
+
+  test("APR-2: is the maker's with the roles of now, and is refused to who has lost them", async () => {
+    const { approval_id: lost } = await park("lost");
+    const { approval_id: gone } = await park("gone");
+    world.becoming((then) => ({ ...then, roles: ["auditor"] }));
+    expect(await world.approve(bob, lost)).toMatchObject({
+      ...{ status: "failed", failure: { code: "forbidden", retryable: false } },
+    });
+    world.becoming(() => undefined);
+    expect(await world.approve(bob, gone)).toMatchObject({ failure: { code: "forbidden" } });
+    expect(roots()).toEqual([]);
+    expect(world.actions()).toContain("ca.init_root denied");
+    world.becoming((then) => then);
+    expect((await refusal(retry(lost))).code).toBe("approval_not_retryable");
+    const { approval_id: again } = await park("lost");
+    expect((await world.approve(bob, again)).status).toBe("executed");
   });
 
   test("whose state has changed fails for good", async () => {

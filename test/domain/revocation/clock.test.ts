@@ -7,6 +7,7 @@ import { refuse } from "#core/problems.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { encodeOcspRequest } from "#core/x509/ocsp.ts";
 import { parseOcspResponse } from "#core/x509/ocsp-responses.ts";
+import { crlsFresh } from "#domain/preflight/certificates.ts";
 import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
 
 let small: SmallCa;
@@ -99,4 +100,92 @@ test("set back before the CA itself, the responder there is goes on", async () =
     if (purpose === "responder_certificate") throw refuse("gate_refused");
   };
   expect((await asked()).begun).toBe(begun);
+});
+
+const heads = () => small.publisher.newest(small.ca.id, "full");
+const resets = () =>
+  [...small.store.state.events.values()].filter(({ action }) => action === "crl.clock_reset");
+
+test("CRL-2: lists signed while the clock was ahead are replaced once it is right, with higher numbers and an event", async () => {
+  await small.refresh.renewals();
+  small.clock.step(year);
+  await small.refresh.renewals();
+  await small.publisher.publishBase(small.ca, rootOrigin);
+  const poisoned = await heads();
+  small.clock.step(-year);
+  await small.refresh.renewals();
+  const { base, delta } = await heads();
+  expect(base?.thisUpdate).toBeLessThanOrEqual(small.clock.now());
+  expect(base?.number).toBeGreaterThan(poisoned.base?.number ?? 0);
+  expect(delta?.thisUpdate).toBeGreaterThan(base?.thisUpdate ?? 0);
+  expect(delta?.thisUpdate).toBeLessThanOrEqual(small.clock.now());
+  expect(resets().map(({ target, targetName }) => [target, targetName])).toEqual([
+    [small.ca.id, "full"],
+  ]);
+  expect(resets()[0]?.detail).toMatch(/^number=\d+ from=2027-\S+Z to=2026-\S+Z$/);
+  await small.refresh.renewals();
+  expect((await heads()).base?.number).toBe(base?.number ?? 0);
+});
+
+test("a poisoned list is not served, a revocation after the leap is on the one that replaces it", async () => {
+  await small.refresh.renewals();
+  small.clock.step(year);
+  await small.publisher.publishAll(small.ca, rootOrigin);
+  small.clock.step(-year);
+  await revoke();
+  for (const kind of ["delta", "base"] as const) {
+    const served = await small.publisher.current(small.ca, "full", kind);
+    expect(served.thisUpdate).toBeLessThanOrEqual(small.clock.now());
+  }
+  await small.refresh.afterRevocations();
+  const covered = await small.store.read.revocations.sequence();
+  const { base, delta } = await heads();
+  expect(Math.max(base?.sequence ?? 0, delta?.sequence ?? 0)).toBe(covered);
+  for (const head of [base, delta]) expect(head?.thisUpdate).toBeLessThanOrEqual(small.clock.now());
+});
+
+test("while nobody has confirmed the step lists go on where they are, and are put right after that", async () => {
+  await small.refresh.renewals();
+  small.clock.step(year);
+  await small.publisher.publishAll(small.ca, rootOrigin);
+  small.clock.step(-year);
+  small.leapt.believed = false;
+  const before = await heads();
+  await small.publisher.publishBase(small.ca, rootOrigin);
+  const doubted = await heads();
+  expect(doubted.base?.thisUpdate).toBeGreaterThan(before.base?.thisUpdate ?? 0);
+  expect(await crlsFresh(small.store, small.clock.now())).toMatchObject({
+    ...{ status: "fail", detail: expect.stringContaining("begins in the future") },
+  });
+  small.leapt.believed = true;
+  await small.refresh.renewals();
+  expect((await heads()).base?.thisUpdate).toBeLessThanOrEqual(small.clock.now());
+  expect(resets()).toHaveLength(1);
+  expect((await crlsFresh(small.store, small.clock.now())).status).toBe("pass");
+});
+
+test("a clock that was ahead by less than lists are backdated changes nothing", async () => {
+  await small.refresh.renewals();
+  small.clock.step(200);
+  await small.publisher.publishAll(small.ca, rootOrigin);
+  small.clock.step(-200);
+  const before = await heads();
+  await small.refresh.renewals();
+  await small.publisher.publishBase(small.ca, rootOrigin);
+  const after = await heads();
+  expect(after.base?.thisUpdate).toBeGreaterThan(before.base?.thisUpdate ?? 0);
+  expect(resets()).toEqual([]);
+});
+
+test("lists do not run into the future however many changes there are", async () => {
+  small = await smallCa({ crl: { backdateSeconds: 2 } });
+  for (let quarter = 0; quarter < 120; quarter++) {
+    const { serial: next } = await small.issue();
+    const request = { ca: small.ca, serial: next, origin: rootOrigin, mayManageCa: true };
+    await small.revoker.revoke(request, "superseded");
+    await small.refresh.deltas();
+    small.clock.advance(0.25);
+    const { delta } = await heads();
+    expect(delta?.thisUpdate ?? 0).toBeLessThanOrEqual(small.clock.now());
+  }
 });

@@ -18,6 +18,7 @@ const revocation = openRevocation({
   ...{ ...world, settings: revocationDefaults, publicProfile: () => false, wake: () => {} },
   counts: { add: () => {} },
   clockAhead: () => false,
+  clockBelieved: () => true,
   signCertificate: (wish) => certifyResponder(world, wish),
   onFailure: (_what, error) => {
     throw error;

@@ -1,6 +1,6 @@
 /** OCSP answers: the order of their rules, the cache nobody may notice, and openssl as the relying party. */
 
-import { afterAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeEach, expect, spyOn, test } from "bun:test";
 
 import { encodePem } from "#core/asn1/pem.ts";
 import { caId, parseSerial, type Serial } from "#core/ids.ts";
@@ -264,15 +264,36 @@ test("a key store that is away is tryLater, a shed request says when, a fault in
   expect(small.failures).toHaveLength(2);
 });
 
-test("a database that is away is internalError for every asker, and no word of ours in the log", async () => {
+test("a database that is away is tryLater with a time to come again, and no word of ours in the log", async () => {
   const { serial } = await small.issue();
   await ask(serial);
   small.keys.beforeSign = ({ purpose }) => {
     if (purpose === "ocsp") throw refuse("storage_unavailable", { retry_after: 2 });
   };
   const other = await small.issue();
-  expect((await ask(other.serial)).status).toBe("internalError");
+  expect(await ask(other.serial)).toMatchObject({ status: "tryLater", retryAfter: 2 });
   expect(small.failures).toEqual([]);
+});
+
+test("where nobody else can have revoked, what is in memory goes on without the database for its time and no longer", async () => {
+  const { serial } = await small.issue();
+  const other = await small.issue();
+  const kept = await ask(serial);
+  const away = () => Promise.reject(refuse("storage_unavailable", { retry_after: 2 }));
+  const { revocations } = small.store.read;
+  spyOn(revocations, "standing").mockImplementation(away);
+  expect(await ask(serial)).toBe(kept);
+  expect(await ask(other.serial)).toMatchObject({ status: "tryLater" });
+  small.clock.advance(3600);
+  expect(await ask(serial)).toMatchObject({ status: "tryLater" });
+});
+
+test("where others revoke, what is in memory is not given while the database is away", async () => {
+  const { serial } = await small.issue();
+  await ask(serial);
+  const away = () => Promise.reject(refuse("storage_unavailable", { retry_after: 2 }));
+  spyOn(small.store.read.revocations, "sequence").mockImplementation(away);
+  expect(await ask(serial)).toMatchObject({ status: "tryLater", retryAfter: 2 });
 });
 
 for (const keyType of ["ecdsa-p256", "rsa-2048", "ed25519"] as const satisfies KeyType[]) {

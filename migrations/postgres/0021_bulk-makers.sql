@@ -1,0 +1,1 @@
+ALTER TABLE "bulk_runs" ADD COLUMN "maker" text DEFAULT '' NOT NULL;

@@ -1,0 +1,2 @@
+ALTER TABLE `crl_heads` ADD `published_at` integer;--> statement-breakpoint
+ALTER TABLE `crl_reservations` ADD `reserved_at` integer;

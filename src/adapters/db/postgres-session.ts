@@ -1,0 +1,56 @@
+/** How the repositories speak to PostgreSQL: typed queries and flat statements, each sent where its owner says. */
+
+import type { SQL } from "bun";
+import { drizzle } from "drizzle-orm/bun-sql";
+
+import { postgresKit } from "./kit.ts";
+import { defineTables } from "./schema.ts";
+import type { Db, Rows, Session, Value } from "./session.ts";
+
+/** Sends one statement over a connection that is there for it. */
+export type Ask = <T>(send: (sql: SQL) => PromiseLike<T>) => Promise<T>;
+
+/** The session of the repositories, over whatever connection `ask` finds for each statement. */
+export function postgresSession(ask: Ask): Session {
+  // Both casts: `kit.ts` says why SQLite's types hold for what the repositories use.
+  const client = { unsafe: queries(ask) } as unknown as SQL;
+  const db = drizzle({ client }) as unknown as Db;
+  const rows = async (text: string, values: readonly Value[]): Promise<Rows> =>
+    await ask((sql) => sql.unsafe(text, [...values]).values());
+  return {
+    dialect: "postgres",
+    t: tables,
+    db,
+    run: async (text: string, values: readonly Value[]) => {
+      const given = values.length === 0 ? undefined : [...values];
+      const result: { readonly count: number } = await ask((sql) => sql.unsafe(text, given));
+      return result.count;
+    },
+    row: async (text: string, values: readonly Value[]) => (await rows(text, values))[0],
+    rows,
+  };
+}
+
+/**
+ * All that the query builder asks of its client. Like the driver's own query, it is sent only after the caller had the
+ * time to say that it wants values and not rows.
+ */
+function queries(ask: Ask) {
+  return (text: string, values?: unknown[]) => {
+    let asValues = false;
+    const answer = Promise.resolve().then(() =>
+      ask<unknown>((sql) => {
+        const query = sql.unsafe(text, values);
+        return asValues ? query.values() : query;
+      }),
+    );
+    return Object.assign(answer, {
+      values: () => {
+        asValues = true;
+        return answer;
+      },
+    });
+  };
+}
+
+const tables = defineTables(postgresKit);

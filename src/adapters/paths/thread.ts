@@ -1,0 +1,128 @@
+/** Paths of certificates judged in a thread of their own: a stranger's chain may take seconds of arithmetic. */
+
+import { Worker } from "node:worker_threads";
+
+import { answerPath, type PathAnswer, type PathQuestion } from "#core/policy/path-work.ts";
+import { refuse } from "#core/problems.ts";
+import type { PathWork } from "#domain/certificates/validate.ts";
+
+/** What the thread is started with; tells it from other threads of the binary. */
+export interface PathJob {
+  readonly paths: true;
+}
+
+/** True for the data a thread of this kind is started with. */
+export const isPathJob = (job: unknown): job is PathJob =>
+  typeof job === "object" && job !== null && "paths" in job;
+
+/** What the thread says first. */
+export const threadReady = "ready";
+
+/** What it says to a question: the answer, or the text of a fault. */
+export type ThreadAnswer = { readonly answer: PathAnswer } | { readonly fault: string };
+
+export interface PathThreadOptions {
+  /** The main module, which runs `runPathJob` in a thread. */
+  readonly workerUrl: string;
+  /** What one answer may take; then the thread is ended, and its work with it. */
+  readonly budgetMs?: number;
+  /** How long the thread waits for another question. */
+  readonly idleMs?: number;
+}
+
+/** One question at a time, in a thread that is started for the first of them and ends when none follows. */
+export class PathThread implements PathWork {
+  readonly #workerUrl: string;
+  readonly #budgetMs: number;
+  readonly #idleMs: number;
+  #worker: Worker | undefined;
+  #idle: Timer | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
+
+  constructor({ workerUrl, budgetMs = budget, idleMs = idle }: PathThreadOptions) {
+    this.#workerUrl = workerUrl;
+    this.#budgetMs = budgetMs;
+    this.#idleMs = idleMs;
+  }
+
+  async ask<Q extends PathQuestion>(question: Q): Promise<PathAnswer<Q> | undefined> {
+    if (this.#waiting >= waitingMax) throw refuse("overloaded", { retry_after: 2 });
+    this.#waiting += 1;
+    const run = this.#last.then(() => this.#answered(question));
+    this.#last = run.catch(() => {}); // Its caller sees the failure; the next question starts clean.
+    try {
+      const answer = await run;
+      return answer as PathAnswer<Q> | undefined; // By the kind of the question.
+    } finally {
+      this.#waiting -= 1;
+    }
+  }
+
+  /** Ends the thread; what it was asked is not answered. */
+  async close(): Promise<void> {
+    clearTimeout(this.#idle);
+    const worker = this.#worker;
+    this.#worker = undefined;
+    await worker?.terminate();
+  }
+
+  async #answered(question: PathQuestion): Promise<PathAnswer | undefined> {
+    clearTimeout(this.#idle);
+    const worker = this.#worker ?? (await this.#started());
+    this.#worker = worker;
+    const said = await replyWithin(worker, this.#budgetMs, () => worker.postMessage(question));
+    if (said === undefined) {
+      await this.close();
+      return undefined;
+    }
+    this.#idle = setTimeout(() => void this.close(), this.#idleMs);
+    this.#idle.unref();
+    const { answer, fault } = said as { answer?: PathAnswer; fault?: string }; // A `ThreadAnswer`.
+    if (answer === undefined) throw new Error(fault ?? "the thread of paths answered nothing");
+    return answer;
+  }
+
+  async #started(): Promise<Worker> {
+    const job: PathJob = { paths: true };
+    const worker = new Worker(new URL(this.#workerUrl), { workerData: job });
+    worker.unref();
+    worker.on("exit", () => {
+      if (this.#worker === worker) this.#worker = undefined;
+    });
+    if ((await replyWithin(worker, startMs, () => {})) !== threadReady) {
+      await worker.terminate();
+      throw new Error("the thread of paths does not start");
+    }
+    return worker;
+  }
+}
+
+/** The same on the calling thread, for a process that serves nobody else. */
+export const pathsHere: PathWork = {
+  ask: async (question) => answerPath(question),
+};
+
+/** The next message after `begin`, or undefined when there is none in time. */
+function replyWithin(worker: Worker, ms: number, begin: () => void): Promise<unknown> {
+  const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+  const ended = () => reject(new Error("the thread of paths ended without an answer"));
+  const late = setTimeout(() => resolve(undefined), ms);
+  worker.once("message", resolve);
+  worker.once("error", reject);
+  worker.once("exit", ended);
+  begin();
+  return promise.finally(() => {
+    clearTimeout(late);
+    worker.off("message", resolve);
+    worker.off("error", reject);
+    worker.off("exit", ended);
+  });
+}
+
+/** An honest chain takes milliseconds; one of SLH-DSA signatures some hundred. */
+const budget = 2000;
+const idle = 30_000;
+/** For a machine that may do much else. */
+const startMs = 15_000;
+const waitingMax = 32;

@@ -1,0 +1,75 @@
+/** Whether a distinguished name lies below another, compared as RFC 5280 §7.1 wants: prepared by RFC 4518. */
+
+import { openSequence } from "#core/asn1/cursor.ts";
+import { decodeText, isTextTag } from "#core/asn1/strings.ts";
+import { tags } from "#core/asn1/tags.ts";
+
+/**
+ * True when the RDNs of `base` are the first ones of `name`, each with the same attributes in any order. Undefined when a
+ * value of the base has characters that comparison is not defined for. Takes DER of two Names; throws DerError.
+ */
+export function nameWithin(name: Uint8Array, base: Uint8Array): boolean | undefined {
+  const wanted = rdnsOf(base);
+  if (wanted.flat().some(({ value }) => value === undefined)) return undefined;
+  const found = rdnsOf(name);
+  return wanted.every((rdn, at) => {
+    const given = found[at];
+    return given !== undefined && given.length === rdn.length && keyOf(given) === keyOf(rdn);
+  });
+}
+
+/**
+ * A value as it is compared (RFC 4518 §2): mapped, case folded, in form NFKC, without outer blanks, inner ones single.
+ * Undefined for prohibited characters, with which nothing is equal (§2.4).
+ */
+export function preparedValue(text: string): string | undefined {
+  const mapped = text.replaceAll(blank, " ").replaceAll(nothing, "");
+  const folded = fold(fold(mapped).normalize("NFKC")).normalize("NFKC");
+  if (prohibited.test(folded)) return undefined;
+  return folded
+    .split(" ")
+    .filter((word) => word !== "")
+    .join(" ");
+}
+
+interface Attribute {
+  /** Dotted OID. */
+  readonly type: string;
+  /** Undefined: nothing is equal to it. */
+  readonly value: string | undefined;
+}
+
+function rdnsOf(der: Uint8Array): readonly (readonly Attribute[])[] {
+  const rdns: Attribute[][] = [];
+  const names = openSequence(der);
+  while (!names.finished) {
+    const set = names.enter(tags.set);
+    const rdn: Attribute[] = [];
+    do {
+      const attribute = set.enter(tags.sequence);
+      const type = attribute.oid();
+      const { tag } = attribute;
+      const value = isTextTag(tag)
+        ? preparedValue(decodeText(tag, attribute.content(tag)))
+        : `#${attribute.element().toHex()}`;
+      attribute.finish();
+      rdn.push({ type, value });
+    } while (!set.finished);
+    rdns.push(rdn);
+  }
+  return rdns;
+}
+
+/** An RDN is a set (X.501 §9.3); a value nothing is equal to makes a key of its own. */
+const keyOf = (rdn: readonly Attribute[]): string =>
+  JSON.stringify(rdn.map(({ type, value }) => JSON.stringify([type, value ?? null])).sort());
+
+/** Full case folding as far as it matters for equality: `ß` is `ss`, a final sigma is a sigma. */
+const fold = (text: string): string => text.toUpperCase().toLowerCase().replaceAll("ς", "σ");
+
+/** RFC 4518 §2.2: separators, and the control characters that part words or lines, are mapped to a space. */
+const blank = /[\p{Z}\t\n\v\f\r\u0085]/gu;
+/** RFC 4518 §2.2, in the words of a newer Unicode: what has no shape of its own is mapped to nothing. */
+const nothing = /\p{Cc}|\p{Cf}|\p{Variation_Selector}|\u034f|\ufffc/gu;
+/** RFC 4518 §2.4: unassigned, private use, surrogates, the replacement character. */
+const prohibited = /[\p{Cn}\p{Co}\p{Cs}\ufffd]/u;

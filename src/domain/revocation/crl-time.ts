@@ -1,0 +1,28 @@
+/** When lists begin: strictly one after the other, and never in the future, wherever the clock has been (CRL-2). */
+
+import type { Instant } from "#core/time.ts";
+import type { CrlHead } from "./store.ts";
+
+/** What was given out as the beginning of a list. */
+interface Begun {
+  readonly thisUpdate: Instant;
+  /** What the clock said that made it or one it had to follow; undefined in rows of older releases. */
+  readonly madeAt: Instant | undefined;
+}
+
+/** True for what begins in the future of the clock and was made there, as far as is known. */
+export function fromTheFuture({ thisUpdate, madeAt }: Begun, now: Instant): boolean {
+  return thisUpdate > now && (madeAt ?? thisUpdate) > now + stepMsMax;
+}
+
+/** The same of a published list. */
+export const isFromTheFuture = ({ thisUpdate, publishedAt }: CrlHead, now: Instant): boolean =>
+  fromTheFuture({ thisUpdate, madeAt: publishedAt }, now);
+
+/** Until when the next list of a scope has to wait, so that it need not begin in the future. */
+export function soonestAfter(newest: readonly (CrlHead | undefined)[]): number {
+  return Math.max(0, ...newest.map((head) => (head === undefined ? 0 : head.thisUpdate + 1000)));
+}
+
+/** The largest step of a clock that is no fault. */
+export const stepMsMax = 5000;

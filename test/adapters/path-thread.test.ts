@@ -1,0 +1,121 @@
+/** Chains are judged off the thread that serves, within a budget, and whatever happens there ends there. */
+
+import { afterEach, expect, test } from "bun:test";
+
+import { PathThread, pathsHere } from "#adapters/paths/thread.ts";
+import { encodePem } from "#core/asn1/pem.ts";
+import type { PathSearch } from "#core/policy/path-work.ts";
+import { subjectAltName } from "#core/x509/extensions.ts";
+import { slhDsaSpki } from "#core/slh-dsa.ts";
+import { assembleSigned, encodeTbsCertificate } from "#core/x509/certificate.ts";
+import { certify, makeKey, rootFields } from "#test/support/x509.ts";
+
+const workerUrl = import.meta.resolve("#test/support/path-worker.ts");
+const key = makeKey("ecdsa-p256");
+const root = certify(key, rootFields(key, "ecdsa-sha256"));
+const search = (certificate: string, more: Partial<PathSearch> = {}): PathSearch => ({
+  ...{ kind: "find", certificate, intermediates: [], own: [root], anchor: root, ...more },
+});
+const rootPem = encodePem("CERTIFICATE", root);
+
+let thread: PathThread;
+afterEach(() => thread.close());
+const start = (options: { budgetMs?: number; idleMs?: number } = {}) => {
+  thread = new PathThread({ workerUrl, ...options });
+  return thread;
+};
+
+test("a thread answers what this one would, also what cannot be read", async () => {
+  const paths = start();
+  for (const certificate of [
+    rootPem,
+    "rubbish",
+    encodePem("CERTIFICATE", Uint8Array.of(0x30, 0)),
+  ]) {
+    expect(await paths.ask(search(certificate))).toEqual(
+      (await pathsHere.ask(search(certificate))) as never,
+    );
+  }
+  const now = rootFields(key, "ecdsa-sha256").notBefore;
+  const review = {
+    kind: "judge",
+    path: [root],
+    built: true,
+    anchor: root,
+    revocation: [],
+    now,
+  } as const;
+  expect(await paths.ask(review)).toEqual((await pathsHere.ask(review)) as never);
+});
+
+test("work beyond the budget is given up, and the next question is answered by a fresh thread", async () => {
+  const paths = start({ budgetMs: 300 });
+  const endless = paths.ask(search("endless"));
+  const waiting = paths.ask(search(rootPem));
+  expect(await endless).toBeUndefined();
+  expect(await waiting).toMatchObject({ built: true });
+});
+
+test("a thread that dies fails its question alone", async () => {
+  const paths = start();
+  expect(await paths.ask(search("crash")).catch((error) => error.message)).toContain("ended");
+  expect(await paths.ask(search(rootPem))).toMatchObject({ built: true });
+});
+
+test("a thread nobody asks ends, and another begins with the next question", async () => {
+  const paths = start({ idleMs: 1 });
+  expect(await paths.ask(search(rootPem))).toMatchObject({ built: true });
+  await Bun.sleep(100);
+  expect(await paths.ask(search(rootPem))).toMatchObject({ built: true });
+});
+
+test("of more questions than can be answered soon the last are refused", async () => {
+  const paths = start();
+  const asked = Array.from({ length: 33 }, () =>
+    paths.ask(search(rootPem)).then(
+      () => "answered",
+      (error) => error.code,
+    ),
+  );
+  const told = await Promise.all(asked);
+  expect(told.filter((one) => one === "answered")).toHaveLength(32);
+  expect(told.at(-1)).toBe("overloaded");
+});
+
+test("sixteen decoys with the dearest keys there are hold nobody up", async () => {
+  const fields = rootFields(key, "ecdsa-sha256");
+  const decoy = (at: number) => {
+    const raw = new Uint8Array(64).fill(at + 1);
+    const spki = slhDsaSpki("slh-dsa-sha2-256s", raw);
+    const tbs = encodeTbsCertificate({ ...fields, signature: "slh-dsa-sha2-256s", spki });
+    return encodePem(
+      "CERTIFICATE",
+      assembleSigned(tbs, "slh-dsa-sha2-256s", new Uint8Array(29_792)),
+    );
+  };
+  const decoys = Array.from({ length: 16 }, (_, at) => decoy(at));
+  const names = subjectAltName([{ kind: "dns", value: "a.test" }], false);
+  const leaf = encodeTbsCertificate({
+    ...fields,
+    signature: "slh-dsa-sha2-256s",
+    extensions: [names],
+  });
+  const pem = encodePem(
+    "CERTIFICATE",
+    assembleSigned(leaf, "slh-dsa-sha2-256s", new Uint8Array(29_792)),
+  );
+  const paths = start();
+  await paths.ask(search(rootPem));
+  let turns = 0;
+  let over = false;
+  const count = () => {
+    turns++;
+    if (!over) setImmediate(count);
+  };
+  setImmediate(count);
+  const found = await paths.ask(search(pem, { intermediates: decoys }));
+  over = true;
+  // Given up or answered: never a path, and this thread went on all the while.
+  expect(found === undefined || ("built" in found && !found.built)).toBe(true);
+  expect(turns).toBeGreaterThan(100);
+});

@@ -1,0 +1,55 @@
+/** Work in turns gives what work at once gives, and others are served in between. */
+
+import { expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import { mapInTurns, sortedInTurns, Turns } from "#core/turns.ts";
+
+test("texts are sorted as at once, however many there are", async () => {
+  const texts = fc.array(fc.string({ maxLength: 3 }), { maxLength: 40 });
+  await fc.assert(
+    fc.asyncProperty(texts, async (given) => {
+      expect(await sortedInTurns(given)).toEqual(given.toSorted());
+    }),
+  );
+  const many = Array.from({ length: 45_000 }, (_, at) => String((at * 7919) % 40_000));
+  expect(await sortedInTurns(many)).toEqual(many.toSorted());
+});
+
+test("entries are mapped in their order, so many in a turn", async () => {
+  const mapped = await countingTurns((turn) =>
+    mapInTurns([5, 6, 7, 8, 9], 2, (_, index) => [index, turn()] as const),
+  );
+  expect(mapped.map(([index]) => index)).toEqual([0, 1, 2, 3, 4]);
+  expect(new Set(mapped.map(([, turn]) => turn)).size).toBe(3);
+});
+
+test("of several that ask at once each goes on in a turn of its own", async () => {
+  const turns = new Turns();
+  const order: [string, number][] = [];
+  await countingTurns(async (turn) => {
+    const worker = async (name: string) => {
+      for (let round = 0; round < 2; round++) {
+        await turns.next();
+        order.push([name, turn()]);
+      }
+    };
+    await Promise.all([worker("a"), worker("b")]);
+  });
+  expect(order.map(([name]) => name)).toEqual(["a", "b", "a", "b"]);
+  expect(new Set(order.map(([, turn]) => turn)).size).toBe(4);
+});
+
+/** Runs the work while every turn of the event loop is counted. */
+async function countingTurns<T>(work: (turn: () => number) => Promise<T>): Promise<T> {
+  let [turns, over] = [0, false];
+  const count = () => {
+    turns++;
+    if (!over) setImmediate(count);
+  };
+  setImmediate(count);
+  const result = await work(() => turns);
+  over = true;
+  return result;
+}

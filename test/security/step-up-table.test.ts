@@ -1,0 +1,147 @@
+/** No end that weighs is reached unconfirmed by another door: every operation says what it is for, and a session must confirm it. */
+
+import { describe, expect, test } from "bun:test";
+
+import { ownPerson } from "#core/access/person.ts";
+import { fixedStepUps, usualStepUps } from "#core/access/step-up.ts";
+import { defaultTenant } from "#core/ids.ts";
+import { Problem } from "#core/problems.ts";
+import { handler, ok, type Origin } from "#domain/access/call.ts";
+import { pipeline } from "#domain/access/perform.ts";
+import type { Session } from "#domain/access/sessions.ts";
+import { stepUpGate } from "#domain/access/step-up.ts";
+import { type OperationName, operationOf, operations, routeOf } from "#operations";
+import { initRoot, issuanceWorld } from "#test/support/issuance.ts";
+
+/**
+ * What a writing operation is for. `revokes`: what certificates stand for is taken away or given back. `mints`: a
+ * credential outlives the session. `grants`: rights on a CA. `ca`: a CA certificate is signed, replaced or deleted.
+ * `executes`: an approved operation is done. `passkeys`: asked for by the service of passkeys itself. `other`: none of them.
+ */
+type End = "revokes" | "mints" | "grants" | "ca" | "kek" | "executes" | "passkeys" | "other";
+
+type Writing = {
+  [N in OperationName]: (typeof operations)[N] extends { readonly writes: true } ? N : never;
+}[OperationName];
+
+/** Exhaustive: a writing operation without an end does not compile. */
+const ends: Readonly<Record<Writing, End>> = {
+  "cert.revoke": "revokes",
+  "cert.suspend": "revokes",
+  "cert.release": "revokes",
+  "cert.revoke_bulk": "revokes",
+  "crl.import": "revokes",
+  "ca.retire": "revokes",
+  "token.create": "mints",
+  "resource.grant": "grants",
+  "resource.revoke": "grants",
+  "ca.init_root": "ca",
+  "ca.issue_intermediate": "ca",
+  "ca.cross_sign": "ca",
+  "ca.rotate": "ca",
+  "ca.delete": "ca",
+  "kek.rotate": "kek",
+  "approval.approve": "executes",
+  "approval.retry": "executes",
+  "webauthn.register_begin": "passkeys",
+  "webauthn.register": "passkeys",
+  "webauthn.step_up": "passkeys",
+  "webauthn.remove": "passkeys",
+  // Guarded as removing one's own, which always is.
+  "webauthn.reset": "mints",
+  // Ends nothing and opens nothing: a request and a key, and a certificate somebody else has signed.
+  "ca.csr": "other",
+  "ca.import_cert": "other",
+  "cert.issue": "other",
+  "cert.renew": "other",
+  "cert.issue_bulk": "other",
+  "crl.publish": "other",
+  "publish.run": "other",
+  "ocsp.presign": "other",
+  "monitor.clock_accept": "other",
+  "tenant.create": "other",
+  "tenant.update": "other",
+  "tenant.status": "other",
+  "tenant.delete": "other",
+  "session.end": "other",
+  "token.revoke": "other",
+  "approval.reject": "other",
+  "key.block": "other",
+  "key.unblock": "other",
+};
+const guarded = (Object.keys(ends) as Writing[]).filter(
+  (name) => !["other", "passkeys"].includes(ends[name]), // Keys of the table.
+);
+
+describe("by default", () => {
+  test("exactly what the contract lists is confirmed", () => {
+    expect([...usualStepUps].sort()).toEqual([
+      "approval.approve",
+      "ca.cross_sign",
+      "ca.init_root",
+      "ca.issue_intermediate",
+      "ca.manage",
+      "ca.retire",
+      "ca.rotate",
+      "cert.revoke",
+      "cert.revoke_bulk",
+      "grant.change",
+      "hsm.factory_reset",
+      "kek.rotate",
+      "token.create",
+    ]);
+    expect([...fixedStepUps].sort()).toEqual(["webauthn.register", "webauthn.remove"]);
+  });
+
+  test("whatever writes under another name than a writing operation only reads, asks or logs in", () => {
+    const names = Object.keys(operations) as OperationName[]; // Keys of the table.
+    const unmarked = names.filter(
+      (name) => routeOf(name).method !== "GET" && operationOf(name).writes !== true,
+    );
+    expect(unmarked.sort()).toEqual([
+      ...["auth.login_ldap", "auth.login_password", "auth.logout", "cert.lint", "cert.preview"],
+      ...["cert.validate", "csr.parse", "ct.verify", "ocsp.post", "preflight.run"],
+      "webauthn.step_up_begin",
+    ] as OperationName[]);
+  });
+
+  for (const name of guarded) {
+    test(`${name} is refused to a session that has not confirmed, and done for one that has`, async () => {
+      const world = issuanceWorld();
+      const id = (await initRoot(world)).id;
+      const perform = pipeline({
+        ...{ ...world, hasRoom: () => true, onDecision: () => {} },
+        stepUp: stepUpGate(world.clock, usualStepUps),
+      });
+      let done = 0;
+      const anything = handler({
+        summary: "Counts.",
+        run: async () => {
+          done += 1;
+          return ok({});
+        },
+      });
+      const call = (stepUpUntil: number | undefined) => ({
+        ...{ operation: name, origin: inSession(stepUpUntil), path: { id } },
+        ...{ query: new URLSearchParams(), body: async () => ({ resource: `ca/${id}` }) },
+      });
+      const refused = await perform(call(undefined), anything).catch((error: unknown) => error);
+      expect(refused).toBeInstanceOf(Problem);
+      expect(refused).toMatchObject({ code: "step_up_required" });
+      expect(done).toBe(0);
+      await perform(call(world.clock.now() + 1000), anything);
+      expect(done).toBe(1);
+    });
+  }
+});
+
+/** Root in a session, confirmed until then. */
+function inSession(stepUpUntil: number | undefined): Origin {
+  const principal = {
+    ...{ subject: "root", person: ownPerson("root"), isRoot: true, groups: [] },
+    ...{ roles: [], tenantRoles: { [defaultTenant]: [] }, mechanism: "session" as const },
+  };
+  // The gate looks at nothing else of a session.
+  const session = { principal, digest: "0".repeat(32), stepUpUntil } as unknown as Session;
+  return { principal, session, ip: "192.0.2.1", requestId: "r" };
+}
