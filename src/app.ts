@@ -145,8 +145,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     });
     await clockWatch.open();
     await rememberShards(store, config.crl.shards);
-    const orphans = await reconcileIntents(store, systemClock);
-    if (orphans.length > 0) log.write("warn", "intents_orphaned", { count: orphans.length });
+    await closeIntents(store, log);
     return compose({
       ...{ ...options, store, keys, limits, metrics, passwords, space, instance, sealing },
       ...{ counts, clockWatch, close, secrets, paths: openPaths(options.workerUrl, closing) },
@@ -191,6 +190,12 @@ function openPaths(workerUrl: string | undefined, closing: (() => unknown)[]): P
   const thread = new PathThread({ workerUrl });
   closing.push(() => thread.close());
   return thread;
+}
+
+/** What a crash left open. */
+async function closeIntents(store: Store, log: Log): Promise<void> {
+  const orphans = await reconcileIntents(store, systemClock);
+  if (orphans.length > 0) log.write("warn", "intents_orphaned", { count: orphans.length });
 }
 
 const keyCounts = (store: Store, log: Log) =>
