@@ -4,6 +4,7 @@ import { systemPrincipal } from "#core/access/principal.ts";
 import { addSeconds, secondsPerDay } from "#core/time.ts";
 import { following } from "#adapters/listening-sockets.ts";
 import type { ServingFiles } from "#adapters/serving-files.ts";
+import { groupIdOf } from "#config/os-group.ts";
 import { reload } from "#config/reload.ts";
 import type { Config } from "#config/schema.ts";
 import { configDigest } from "#config/show.ts";
@@ -155,6 +156,7 @@ class Server implements Running {
       privateDirectory: config.data_dir,
       following,
       publicHttp: server.public_http.enabled ? splitAddress(server.public_http.address) : undefined,
+      unixSocket: unixSocketOf(server.unix_socket),
       adminSocket: server.admin_socket.enabled ? server.admin_socket.path : undefined,
       idleTimeoutSeconds: server.idle_timeout_seconds,
       bodyTimeoutSeconds: server.body_timeout_seconds,
@@ -271,6 +273,12 @@ class Server implements Running {
 /** Of the time to stop, what running requests may take: the rest is for jobs, the last writes and the signers. */
 const drainMs = (shutdownSeconds: number): number =>
   Math.max(shutdownSeconds * 750, shutdownSeconds * 1000 - 5000);
+
+function unixSocketOf({ path, mode, group }: Config["server"]["unix_socket"]) {
+  if (path === undefined) return undefined;
+  const groupId = group === undefined ? undefined : groupIdOf(group);
+  return { path, mode: Number.parseInt(mode, 8), groupId };
+}
 
 function splitAddress(address: string): { readonly host: string; readonly port: number } {
   const at = address.lastIndexOf(":");
