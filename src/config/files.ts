@@ -7,6 +7,7 @@ import { parseAnchors } from "#core/x509/client-path.ts";
 
 import { configuredLogs } from "./ct-logs.ts";
 import type { Fault } from "./kinds.ts";
+import { groupIdOf } from "./os-group.ts";
 import { type Config, configSchema } from "./schema.ts";
 import { leaves } from "./section.ts";
 import { valueAt } from "./show.ts";
@@ -23,6 +24,7 @@ export function fileFaults(config: Config): readonly Fault[] {
   if (faults.length > 0) return faults;
   return [
     ...servingPairFaults(config.server),
+    ...groupFaults(config.server.unix_socket.group),
     ...trustFaults(config.outbound.ca_file),
     ...anchorFaults(config.auth.mtls.ca_file),
     ...configuredLogs(config).faults,
@@ -66,6 +68,12 @@ function servingPairFaults(server: Config["server"]): readonly Fault[] {
   }
   if (certificate.checkPrivateKey(key)) return [];
   return [{ path: "server.tls_key", sentence: "The key does not belong to server.tls_cert." }];
+}
+
+function groupFaults(name: string | undefined): readonly Fault[] {
+  if (name === undefined || groupIdOf(name) !== undefined) return [];
+  const path = "server.unix_socket.group";
+  return [{ path, sentence: `This system knows no group ${JSON.stringify(name)}.` }];
 }
 
 function trustFaults(file: string | undefined): readonly Fault[] {
