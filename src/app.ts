@@ -103,11 +103,13 @@ export async function openApp(options: AppOptions): Promise<App> {
     closing.length = 0;
   };
   try {
+    // 1. The place: nobody else has it while this process does.
     const secrets = openSecrets(config);
     await useProxy(config, secrets);
     const address = await storeOptions(config, options.migrate ?? false, secrets);
     const directory = holdPlace(options, address);
     closing.push(() => directory.release());
+    // 2. The database.
     const metrics = new Metrics();
     const unwatched = await openStore(address, {
       ...{ clock: systemClock, random: systemRandom, workerUrl: options.workerUrl },
@@ -116,6 +118,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     const store = recordingEffects(unwatched);
     closing.push(() => store.close());
     await mustBeFounded(store, options.mayFound);
+    // 3. The keys, and what they are sealed under.
     const limits = limitsOf(config);
     const counts = keyCounts(store, log);
     const opened = await openInstanceKeys({ config, limits, metrics, log, counts, secrets });
@@ -124,6 +127,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       ...{ config, store, keys: opened, clock: systemClock, random: systemRandom, log, metrics },
     });
     const keys = underNewest(opened, sealing.keks);
+    // 4. What the first start creates, and the configuration declares.
     const passwords = new Passwords();
     const space = new FreeSpace(config.data_dir, config.database.min_free_mb);
     const instance = await prepareInstance(
@@ -137,6 +141,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     await declareTenants(config, { store, clock: systemClock, random: systemRandom });
     closing.push(() => counts.writeLast());
     await sealing.prove();
+    // 5. What a crash left open, and whether the clock may be believed.
     const clockWatch = new ClockWatch({
       ...{ store, clock: systemClock, stopwatch: systemStopwatch },
       onPause: (pause) => log.write("error", "clock_stepped", stepFacts(pause)),

@@ -2,6 +2,7 @@
 
 import { systemPrincipal } from "#core/access/principal.ts";
 import { addSeconds, secondsPerDay } from "#core/time.ts";
+import { following } from "#adapters/listening-sockets.ts";
 import type { ServingFiles } from "#adapters/serving-files.ts";
 import { fileDigests } from "#config/files.ts";
 import { changedFiles, reload } from "#config/reload.ts";
@@ -157,6 +158,7 @@ class Server implements Running {
       tlsMinVersion: server.tls.min_version,
       clientAuthorities: this.#authorities,
       privateDirectory: config.data_dir,
+      following,
       publicHttp: server.public_http.enabled ? splitAddress(server.public_http.address) : undefined,
       adminSocket: server.admin_socket.enabled ? server.admin_socket.path : undefined,
       idleTimeoutSeconds: server.idle_timeout_seconds,

@@ -105,7 +105,7 @@ function queryParameters(fields: Fields): readonly Json[] {
 
 function requestBody({ body, takes, mayBeEmpty }: Partial<ReturnType<typeof shapeOf>>): Json {
   if (takes !== undefined) {
-    return { requestBody: { required: true, content: { [takes]: { schema: octets } } } };
+    return { requestBody: { required: true, content: { [takes]: { schema: octets() } } } };
   }
   if (body === undefined) return {};
   const content = { "application/json": { schema: objectSchema(body) } };
@@ -122,7 +122,7 @@ function success(gives: readonly string[]): Json {
 function contentOf(type: string): Json {
   if (type === "application/json") return {};
   const isText = type.startsWith("text/") || type.includes("pem");
-  return { schema: isText ? { type: "string" } : octets };
+  return { schema: isText ? { type: "string" } : octets() };
 }
 
 /** A refusal with one of these codes; of any at all when none are named. */
@@ -136,7 +136,7 @@ function refusal(codes: readonly ProblemCode[] | undefined): Json {
 }
 
 /** Binary content has no type in JSON Schema (OpenAPI 3.1 §4.8.14.1). */
-const octets: Json = {};
+const octets = (): Json => ({});
 
 function problemSchema(): Json {
   return {

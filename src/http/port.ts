@@ -28,6 +28,8 @@ export interface PortOptions extends TimeLimits {
   readonly tls: { readonly material: TlsMaterial; readonly minVersion: "1.2" | "1.3" } | undefined;
   /** What is known of a request beside its octets, by the address of the socket's peer. */
   readonly arrival: (peer: string) => Arrival;
+  /** True once every connection shall close with its next answer. */
+  readonly drains?: () => boolean;
 }
 
 /** Opens the port; throws when it is taken. */
@@ -43,9 +45,16 @@ export function openPort(front: FrontDoor, options: PortOptions): Server {
     ...(tls === undefined ? {} : { tls: tlsOptions(tls.material, tls.minVersion) }),
     fetch: (request, server) => {
       const arrival = options.arrival(server.requestIP(request)?.address ?? "");
-      return front.handle(request, arrival, limited(request, server, options));
+      const answer = front.handle(request, arrival, limited(request, server, options));
+      return options.drains?.() === true ? closing(answer) : answer;
     },
   });
+}
+
+function closing(answer: Response | Promise<Response>): Response | Promise<Response> {
+  if (answer instanceof Promise) return answer.then(closing);
+  answer.headers.set("connection", "close");
+  return answer;
 }
 
 export interface SocketOptions {

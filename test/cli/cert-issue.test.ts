@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { csrSignatureValid, parseCsr } from "#core/x509/csr.ts";
 import { parsePublicKey } from "#core/x509/public-keys.ts";
 import { subscriberKeyTypes } from "#cli/new-request.ts";
+import { rowOf } from "#cli/rows.ts";
 import { type Answers, shell } from "#test/support/shell.ts";
 
 const id = "3e3d1b5c-0f2a-4a54-9d6e-2f1f5b7a9c10";
@@ -18,10 +19,6 @@ const issued: Answers = () => ({ certificate: "PEM\n", serial: "1", not_after: "
 const issue = (...flags: string[]) =>
   shell(["cert", "issue", "--ca", id, ...flags], { answers: issued });
 
-/** The request that `cert issue` sends. */
-const requestIn = (asked: readonly { readonly body?: unknown }[]) =>
-  parseCsr(String(Object(asked[0]?.body).csr));
-
 test.each(subscriberKeyTypes)(
   "a key of type %s is written for its owner only, and certified",
   async (type) => {
@@ -30,7 +27,8 @@ test.each(subscriberKeyTypes)(
     const { code, stdout, asked } = await issue(...names, "--key-out", file, "--key-type", type);
     expect([code, stdout]).toEqual([0, "PEM\n"]);
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    const request = requestIn(asked);
+    const csr = String(rowOf(asked[0]?.body).csr);
+    const request = parseCsr(csr);
     expect(csrSignatureValid(request)).toBe(true);
     expect(request.sans).toEqual([
       { kind: "dns", value: "www.example.test" },
@@ -53,7 +51,7 @@ test("mail addresses and URIs are names of their kind, and a long name is no com
     name,
   ]);
   const { asked } = await issue(...flags, "--key-out", fresh());
-  const request = requestIn(asked);
+  const request = parseCsr(String(rowOf(asked[0]?.body).csr));
   expect(request.sans.map(({ kind }) => kind)).toEqual(["dns", "email", "uri"]);
   expect(Buffer.from(request.subject.der).includes("a@example.test")).toBe(true);
   expect(Buffer.from(request.subject.der).includes(long)).toBe(false);
