@@ -156,6 +156,7 @@ class Server implements Running {
     this.#listeners = await Listeners.open(front, {
       ...{ host: server.host, port: server.port, tls, insecureAllowed: cleartext },
       tlsMinVersion: server.tls.min_version,
+      tlsSuites: server.tls.cipher_suites,
       clientAuthorities: this.#authorities,
       privateDirectory: config.data_dir,
       following,

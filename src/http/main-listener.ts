@@ -2,6 +2,8 @@
 
 import { createServer } from "node:net";
 
+import type { TlsSuite } from "#core/tls-suites.ts";
+
 import type { FrontDoor } from "./front-door.ts";
 import { PipeDoors } from "./pipe-doors.ts";
 import { openPort, type Server, type TimeLimits, type TlsMaterial } from "./port.ts";
@@ -14,6 +16,8 @@ export interface MainOptions extends TimeLimits {
   /** Without it the listener is cleartext. */
   readonly tls: TlsMaterial | undefined;
   readonly tlsMinVersion: "1.2" | "1.3";
+  /** What is spoken in TLS 1.2, by OpenSSL's names. */
+  readonly tlsSuites: readonly TlsSuite[];
   /**
    * The CAs, PEM each, that clients are asked for certificates of; undefined while they are asked for none, and always
    * without TLS. Whoever has use for client certificates adds to it; which CA is good for what is not decided here.
@@ -117,12 +121,12 @@ class DirectListener implements MainListener {
 
   /** Both the first and every later listener share the port, or rotation could not overlap. */
   #open(tls: TlsMaterial | undefined): Generation {
-    const { tlsMinVersion: minVersion } = this.#options;
+    const { tlsMinVersion: minVersion, tlsSuites: suites } = this.#options;
     const generation = { drains: false, release: () => {} };
     const server = openPort(this.#front, {
       ...this.#options,
       shared: true,
-      tls: tls && { material: tls, minVersion },
+      tls: tls && { material: tls, minVersion, suites },
       arrival: (peer) => ({ side: "main", secure: tls !== undefined, peer }),
       drains: () => generation.drains,
     });
@@ -168,6 +172,7 @@ class AskingListener implements MainListener {
         host: options.host,
         port: options.port,
         minVersion: options.tlsMinVersion,
+        suites: options.tlsSuites,
         tls,
         clientAuthorities,
         connectionsMax,

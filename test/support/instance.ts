@@ -111,6 +111,11 @@ export class Instance {
     return this.child.exited;
   }
 
+  /** False once the process has ended. */
+  get running(): boolean {
+    return this.child.exitCode === null && this.child.signalCode === null;
+  }
+
   signal(name: "SIGTERM" | "SIGHUP"): void {
     this.child.kill(name);
   }
