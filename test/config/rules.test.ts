@@ -72,6 +72,8 @@ const refusals = [
   ["V-10", `${ldapWhole}, group_base_dn: 'dc=x', group_filter: '(a=b)' } }`, "auth.ldap.group_filter: Must have %s or %u, where the name of the person goes."],
   ["V-10", `${ldap}, bind_dn: 'cn=s', user_base_dn: 'dc=x', user_filter: '(a=%s)' } }`, "auth.ldap.bind_password: Must be set together with auth.ldap.bind_dn."],
   ["V-10", `${ldap}, user_dn_template: '%s@x.test', user_filter: '(a=%s)' } }`, "auth.ldap.user_base_dn: Must be set when user_dn_template makes no DN."],
+  ["V-10", `${ldap}, user_dn_template: 'sAMAccountName=%s,dc=x' } }`, "auth.ldap.user_dn_template: Active Directory names no entry by sAMAccountName: write %s@its.domain or DOMAIN\\%s, with user_base_dn and user_filter."],
+  ["V-10", `${ldap}, user_dn_template: '%s@x.test', user_base_dn: 'dc=x', user_filter: '(mail=*%s*)' } }`, "auth.ldap.username_attribute: Must be set, because user_filter holds no attribute against the whole of %s."],
   ["CFG-5", "auth: { ldap: { url: 'http://d.test' } }", "auth.ldap.url: Must be 1 to 8 ldap:// or ldaps:// URLs of host and port, separated by spaces."],
   ["CFG-5", "auth: { ldap: { url: 'ldaps://a/dc=x' } }", "auth.ldap.url: Must be 1 to 8 ldap:// or ldaps:// URLs of host and port, separated by spaces."],
   ["V-9", "rbac: { subjects: { a: [Admin] } }", "rbac.subjects.a[0]: Must be one of admin, issuer, auditor, approver."],
