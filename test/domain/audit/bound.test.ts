@@ -2,6 +2,7 @@
 
 import { beforeEach, expect, test } from "bun:test";
 
+import { detailValues } from "#core/audit/detail.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import type { Serial } from "#core/ids.ts";
 import { parseTimestamp } from "#core/time.ts";
@@ -51,10 +52,6 @@ beforeEach(async () => {
   await world.publisher.publishAll(issuing, rootOrigin);
 });
 
-/** Detail values by key, as the text of an event has them. */
-const detailOf = (text: string) =>
-  new Map([...text.matchAll(/([a-z0-9_]+)=("(?:[^"\\]|\\.)*"|\S+)/g)].map((m) => [m[1], m[2]]));
-
 /** What the tables say and no event does, and the other way round. */
 function unbound(): string[] {
   const found: string[] = [];
@@ -62,7 +59,7 @@ function unbound(): string[] {
   const last = new Map<string, string>();
   for (const { action, result, caId, serial, detail, timestamp } of state.events.values()) {
     if (result !== "success") continue;
-    const told = detailOf(detail);
+    const told = detailValues(detail);
     const key = `${caId}/${serial}`;
     const digest = told.get("sha256");
     if (digest !== undefined && serial !== "") digests.set(digest, key);
