@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import { openStore } from "#adapters/db/open.ts";
 import { DnsResolver } from "#adapters/network/dns.ts";
-import { openKeys } from "#adapters/keys/open.ts";
+import { type OpenKeys, openKeys } from "#adapters/keys/open.ts";
 import { FreeSpace } from "#adapters/free-space.ts";
 import { PathThread, pathsHere } from "#adapters/paths/thread.ts";
 import { Passwords } from "#adapters/passwords.ts";
@@ -103,11 +103,13 @@ export async function openApp(options: AppOptions): Promise<App> {
     closing.length = 0;
   };
   try {
+    // 1. The place: nobody else has it while this process does.
     const secrets = openSecrets(config);
     await useProxy(config, secrets);
     const address = await storeOptions(config, options.migrate ?? false, secrets);
     const directory = holdPlace(options, address);
     closing.push(() => directory.release());
+    // 2. The database.
     const metrics = new Metrics();
     const unwatched = await openStore(address, {
       ...{ clock: systemClock, random: systemRandom, workerUrl: options.workerUrl },
@@ -116,6 +118,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     const store = recordingEffects(unwatched);
     closing.push(() => store.close());
     await mustBeFounded(store, options.mayFound);
+    // 3. The keys, and what they are sealed under.
     const limits = limitsOf(config);
     const counts = keyCounts(store, log);
     const opened = await openInstanceKeys({ config, limits, metrics, log, counts, secrets });
@@ -124,6 +127,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       ...{ config, store, keys: opened, clock: systemClock, random: systemRandom, log, metrics },
     });
     const keys = underNewest(opened, sealing.keks);
+    // 4. What the first start creates, and the configuration declares.
     const passwords = new Passwords();
     const space = new FreeSpace(config.data_dir, config.database.min_free_mb);
     const instance = await prepareInstance(
@@ -137,6 +141,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     await declareTenants(config, { store, clock: systemClock, random: systemRandom });
     closing.push(() => counts.writeLast());
     await sealing.prove();
+    // 5. What a crash left open, and whether the clock may be believed.
     const clockWatch = new ClockWatch({
       ...{ store, clock: systemClock, stopwatch: systemStopwatch },
       onPause: (pause) => log.write("error", "clock_stepped", stepFacts(pause)),
@@ -148,6 +153,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     return compose({
       ...{ ...options, store, keys, limits, metrics, passwords, space, instance, sealing },
       ...{ counts, clockWatch, close, secrets, paths: openPaths(options.workerUrl, closing) },
+      lookAtKeys: () => opened.again(),
       schedules: { wake: () => {} },
     });
   } catch (error) {
@@ -208,6 +214,8 @@ interface Opened extends AppOptions {
   readonly paths: PathWork;
   readonly schedules: Schedules;
   readonly close: () => Promise<void>;
+  /** As `OpenKeys.again`. */
+  readonly lookAtKeys: () => void;
 }
 
 function compose(opened: Opened): App {
@@ -249,6 +257,7 @@ function compose(opened: Opened): App {
         ...{ ...options, config, store, parts, front, schedules, clock, log },
         ...{ failedLogins, refusals, fourEyes, watch },
         files: new ServingFiles(config.data_dir),
+        lookAtKeys: opened.lookAtKeys,
         prepare: (next) => {
           const enter = access.prepare(next);
           const listed = readBlocklists(next.keychecks.weak_key_blocklist_paths);
@@ -363,7 +372,10 @@ async function openInstanceKeys({
   log,
   counts,
   secrets,
-}: Pick<Opened, "config" | "limits" | "metrics" | "log" | "counts" | "secrets">): Promise<Keys> {
+}: Pick<
+  Opened,
+  "config" | "limits" | "metrics" | "log" | "counts" | "secrets"
+>): Promise<OpenKeys> {
   // Beside the keys and not under /tmp: the PKCS#11 addon is unpacked there and must be executable.
   const privateDir = join(config.data_dir, "private");
   mkdirSync(privateDir, { recursive: true, mode: 0o700 });

@@ -36,7 +36,12 @@ export async function openReach(
   const url = globals.url ?? (command.local || named !== undefined ? undefined : urlOf(io));
   if (url !== undefined) {
     const credential = await credentialOf(checkedUrl(url), globals, io);
-    return remoteReach({ url, ...credential, caFile: globals["ca-file"], timeoutMs });
+    return remoteReach({
+      url,
+      ...credential,
+      caFile: globals["ca-file"] ?? io.env.PKID_CA_FILE,
+      timeoutMs,
+    });
   }
   const idle = remoteFlags.find((name) => globals[name] !== undefined);
   if (idle !== undefined) {

@@ -55,6 +55,10 @@ function servingFaults({ server }: Config, env: Environment): readonly Fault[] {
   ) {
     faults.push(fault("server.tls.self_issue.dnsnames", "At least one name or address is needed."));
   }
+  if (server.tls.cipher_suites.length === 0) {
+    const sentence = "Must name at least one; server.tls.min_version: 1.3 does without TLS 1.2.";
+    faults.push(fault("server.tls.cipher_suites", sentence));
+  }
   return [...faults, ...socketFaults(server.admin_socket)];
 }
 

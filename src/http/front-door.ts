@@ -200,7 +200,7 @@ export class FrontDoor {
         if (this.#draining) throw refuse("shutting_down", { retry_after: 5 });
         this.#deps.ownPages.guard(exchange.request, exchange.secure);
       },
-      origin: () => this.#origin(exchange),
+      origin: (operation) => this.#origin(exchange, operation),
       fault: (thrown) => this.#logFault(exchange, thrown),
     });
     return this.#close(exchange, dressed(exchange, response));
@@ -266,7 +266,7 @@ export class FrontDoor {
     }
     return {
       operation: match.operation,
-      origin: open ? undefined : await this.#origin(exchange),
+      origin: open ? undefined : await this.#origin(exchange, match.operation),
       path: match.path,
       query,
       approval: approvalNamed(request.headers),
@@ -284,10 +284,11 @@ export class FrontDoor {
     return operationOf(operation).bulk ? bulkBodyBytesMax : bodyBytesMax;
   }
 
-  async #origin(exchange: Exchange): Promise<Origin | undefined> {
+  async #origin(exchange: Exchange, operation: OperationName): Promise<Origin | undefined> {
     const { ip, requestId } = exchange;
+    const exempt = operationOf(operation).limit === "exempt";
     const presented = presentedBy(exchange, this.#deps.cookies, this.#deps.osUser);
-    const authenticated = await this.#deps.authenticate(presented, { ip, requestId });
+    const authenticated = await this.#deps.authenticate(presented, { ip, requestId, exempt });
     if (authenticated === undefined) return undefined;
     const { principal, session } = authenticated;
     exchange.subject = principal.subject;

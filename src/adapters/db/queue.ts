@@ -83,10 +83,10 @@ export class GroupCommit {
       if (alone && outcomes.some((outcome) => "error" in outcome)) await this.#engine.rollback();
       else await this.#commit();
     } catch (error) {
-      // Told once until a batch succeeds: a database that is away would fill the log with every request.
+      // Told once: while nothing can be written every request ends here.
       if (!this.#failing) this.#onFault("a batch of writes was rolled back", error);
       this.#failing = true;
-      await this.#engine.rollback();
+      await this.#engine.rollback(error);
       rejectAll(batch, outcomes, storageUnavailable(error));
       return;
     }

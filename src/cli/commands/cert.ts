@@ -1,55 +1,24 @@
 /** `pkid cert`: issues, lists and shows certificates. */
 
-import { many, number, required, toggle, value, valueOr, word } from "#cli/args.ts";
+import { many, number, toggle, value, word } from "#cli/args.ts";
 import { readCertificateAndChain, readCertificates } from "#cli/certificate-files.ts";
 import { certificateOf } from "#cli/certificate-reference.ts";
 import { certificateText } from "#cli/certificate-text.ts";
 import type { Client } from "#cli/client.ts";
 import { type Command, command } from "#cli/command.ts";
-import { Refusal, UsageError } from "#cli/failure.ts";
+import { Refusal } from "#cli/failure.ts";
 import { readTextArgument } from "#cli/io.ts";
 import { issueBulk } from "./cert-bulk.ts";
 import { lintVerb } from "./cert-lint.ts";
 import { issuedPrinter, outArgs } from "#cli/issued.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
-import { gateReason } from "#cli/refusal-text.ts";
-import { columns, facts, type Row, rowsAt, table, textAt } from "#cli/rows.ts";
+import { columns, facts, rowsAt, textAt } from "#cli/rows.ts";
 
+import { certIssue } from "./cert-issue.ts";
 import { certList } from "./cert-list.ts";
 
 export const certVerbs: Readonly<Record<string, Command>> = {
-  issue: command({
-    summary: "Issue a certificate for a request.",
-    args: {
-      ca: caArg,
-      csr: required("PKCS#10 request in PEM, - for stdin.", "file"),
-      profile: valueOr("Profile.", "name", "server"),
-      "validity-days": number("Validity in days, within the limits of the profile.", "days"),
-      "must-staple": toggle("Ask for the must-staple extension, where the profile allows it."),
-      ...outArgs,
-      "dry-run": toggle("Say what every gate would answer, and issue nothing."),
-    },
-    run: async (invocation) => {
-      const { args, client, io, print } = invocation;
-      if (args["dry-run"] && (args.out !== undefined || args.chain)) {
-        throw new UsageError("--dry-run excludes --out and --chain.");
-      }
-      const printIssued = issuedPrinter(invocation);
-      const csr = await readTextArgument(io, args.csr);
-      const path = { id: await caIdOf(client, args.ca) };
-      const body = {
-        ...{ csr, profile: args.profile, validity_days: args["validity-days"] },
-        ...(args["must-staple"] ? { must_staple: true } : {}),
-      };
-      if (args["dry-run"]) {
-        const preview = await client.ask("cert.preview", { path, body });
-        print(preview, facts(preview, previewed) + gatesText(preview));
-        return preview.would_issue === true ? 0 : 1;
-      }
-      printIssued(await client.ask("cert.issue", { path, body }));
-      return 0;
-    },
-  }),
+  issue: certIssue,
   "issue-bulk": issueBulk,
   renew: command({
     summary: "Certify the identity of a certificate again, by its serial or its file.",
@@ -133,16 +102,6 @@ export const certVerbs: Readonly<Record<string, Command>> = {
   }),
 };
 
-/** Every gate with what it found. */
-function gatesText(preview: Row): string {
-  const rows = rowsAt(preview, "gates").map((gate) => [
-    textAt(gate, "name"),
-    textAt(gate, "status"),
-    gateReason(gate),
-  ]);
-  return `\n${table(["gate", "status", "why"], rows)}`;
-}
-
 /** What happened to a certificate, newest first; whoever may not read the audit chain is told so and sees the rest. */
 async function eventsText(
   client: Client,
@@ -160,10 +119,6 @@ async function eventsText(
   }
 }
 
-const previewed = [
-  ...["decision", "profile", "subject", "sans", "key_usages", "ext_key_usages"],
-  ...["not_before", "not_after", "validity_days", "max_validity_days", "must_staple"],
-];
 const shown = [
   ...["serial", "status", "profile", "reason", "revoked_at", "public_key_fingerprint"],
   ...["requested_by", "created_at", "superseded"],

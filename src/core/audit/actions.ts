@@ -26,7 +26,7 @@ export const actions = {
   "auth.step_up": ["credential"],
   "auth.step_up_denied": ["operation", "reason", "credential"],
   "webauthn.register": ["subject"],
-  "webauthn.remove": ["subject"],
+  "webauthn.remove": ["subject", "approval"],
   "token.create": ["scope", "roles", "tenant", "expires_at", "approval"],
   "token.revoke": ["scope", "roles", "tenant", "expires_at", "approval"],
   "tenant.create": ["slug", "name", "kek_label", ...quotaDetail],
