@@ -54,7 +54,7 @@ test("an issued certificate is in the inventory and in the chain, and its intent
   expect(lastEvent()).toMatchObject({
     ...{ action: "cert.issue", result: "success", serial, caId: root.id, target: root.id },
     ...{ targetName: serial, actor: "root", ip: "192.0.2.7", requestId: "request-1" },
-    detail: "profile=server not_after=2027-07-03T11:54:59.000000Z ct=none requester=root",
+    detail: `profile=server not_after=2027-07-03T11:54:59.000000Z ct=none requester=root sha256=${sha256Hex(record.certificate)}`,
   });
 });
 
