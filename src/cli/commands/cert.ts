@@ -96,7 +96,8 @@ async function eventsText(
 ): Promise<string> {
   try {
     const list = await client.ask("event.list", { query: { ca, serial } });
-    return columns(rowsAt(list, "items"), ["timestamp", "actor", "action", "result", "detail"]);
+    const keys = ["timestamp", "actor", "action", "result", "detail"];
+    return String(columns(rowsAt(list, "items"), keys));
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     note(`Its events are not shown: ${error.message}`);
