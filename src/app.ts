@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import { openStore } from "#adapters/db/open.ts";
 import { DnsResolver } from "#adapters/network/dns.ts";
-import { openKeys } from "#adapters/keys/open.ts";
+import { type OpenKeys, openKeys } from "#adapters/keys/open.ts";
 import { FreeSpace } from "#adapters/free-space.ts";
 import { PathThread, pathsHere } from "#adapters/paths/thread.ts";
 import { Passwords } from "#adapters/passwords.ts";
@@ -38,6 +38,7 @@ import { TenantRates } from "#domain/tenants/rates.ts";
 import type { Store } from "#domain/store.ts";
 import { accessLog } from "#http/access-log.ts";
 import { consolePages } from "#http/console.ts";
+import { OwnPages } from "#http/csrf.ts";
 import { FrontDoor } from "#http/front-door.ts";
 import { LoopWatch } from "#http/loop-watch.ts";
 import { RateLimits } from "#http/rate-limits.ts";
@@ -102,11 +103,13 @@ export async function openApp(options: AppOptions): Promise<App> {
     closing.length = 0;
   };
   try {
+    // 1. The place: nobody else has it while this process does.
     const secrets = openSecrets(config);
     await useProxy(config, secrets);
     const address = await storeOptions(config, options.migrate ?? false, secrets);
     const directory = holdPlace(options, address);
     closing.push(() => directory.release());
+    // 2. The database.
     const metrics = new Metrics();
     const unwatched = await openStore(address, {
       ...{ clock: systemClock, random: systemRandom, workerUrl: options.workerUrl },
@@ -115,6 +118,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     const store = recordingEffects(unwatched);
     closing.push(() => store.close());
     await mustBeFounded(store, options.mayFound);
+    // 3. The keys, and what they are sealed under.
     const limits = limitsOf(config);
     const counts = keyCounts(store, log);
     const opened = await openInstanceKeys({ config, limits, metrics, log, counts, secrets });
@@ -123,6 +127,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       ...{ config, store, keys: opened, clock: systemClock, random: systemRandom, log, metrics },
     });
     const keys = underNewest(opened, sealing.keks);
+    // 4. What the first start creates, and the configuration declares.
     const passwords = new Passwords();
     const space = new FreeSpace(config.data_dir, config.database.min_free_mb);
     const instance = await prepareInstance(
@@ -136,6 +141,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     await declareTenants(config, { store, clock: systemClock, random: systemRandom });
     closing.push(() => counts.writeLast());
     await sealing.prove();
+    // 5. What a crash left open, and whether the clock may be believed.
     const clockWatch = new ClockWatch({
       ...{ store, clock: systemClock, stopwatch: systemStopwatch },
       onPause: (pause) => log.write("error", "clock_stepped", stepFacts(pause)),
@@ -147,6 +153,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     return compose({
       ...{ ...options, store, keys, limits, metrics, passwords, space, instance, sealing },
       ...{ counts, clockWatch, close, secrets, paths: openPaths(options.workerUrl, closing) },
+      lookAtKeys: () => opened.again(),
       schedules: { wake: () => {} },
     });
   } catch (error) {
@@ -155,7 +162,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   }
 }
 
-/** The check that can be built only when it is first asked. */
+/** Who comes in is put together from what this check is for: it can be built only when it is first asked. */
 const later =
   (check: () => StillMay): StillMay =>
   (...asked) =>
@@ -207,6 +214,8 @@ interface Opened extends AppOptions {
   readonly paths: PathWork;
   readonly schedules: Schedules;
   readonly close: () => Promise<void>;
+  /** As `OpenKeys.again`. */
+  readonly lookAtKeys: () => void;
 }
 
 function compose(opened: Opened): App {
@@ -218,7 +227,6 @@ function compose(opened: Opened): App {
     ...{ config, store, keys, clock, random, resolver, log },
     ...{ sealing, counts, clockWatch, secrets },
     weakKeys: () => weakKeys,
-    // Who comes in is put together from what is put together here.
     stillMay: later(() => stillMay({ store, ...governance, now: access.principalNow })),
   };
   const parts = domainParts(ground, (kind) => schedules.wake(kind));
@@ -234,7 +242,7 @@ function compose(opened: Opened): App {
     ...{ config, store, clock, random, log, metrics, secrets, passwords: opened.passwords },
     ...{ rootPasswordHash: opened.instance.rootPasswordHash, attempts: opened.limits.rates },
   });
-  const { failedLogins } = access;
+  const { failedLogins, refusals } = access;
   const governance = openGovernance({ config, store, clock, random, tokens: access.tokens });
   const fourEyes = openFourEyes({
     ...{ config, store, clock, random, log, parts, now: access.principalNow },
@@ -247,8 +255,9 @@ function compose(opened: Opened): App {
     serve: (options) =>
       startRunning({
         ...{ ...options, config, store, parts, front, schedules, clock, log },
-        ...{ failedLogins, fourEyes, watch },
+        ...{ failedLogins, refusals, fourEyes, watch },
         files: new ServingFiles(config.data_dir),
+        lookAtKeys: opened.lookAtKeys,
         prepare: (next) => {
           const enter = access.prepare(next);
           const listed = readBlocklists(next.keychecks.weak_key_blocklist_paths);
@@ -285,7 +294,7 @@ function frontDoor(opened: Opened, rooms: Rooms) {
   const perform = pipeline({
     ...{ store, clock, hasRoom: () => opened.space.enough, grants: governance.grants },
     ...(access.requireStepUp && { stepUp: access.requireStepUp }),
-    gate: fourEyes.gate,
+    ...{ gate: fourEyes.gate, refusals: access.refusals },
     onDecision: (action, allowed) => {
       const decision = allowed ? "allow" : "deny";
       metrics.count("pki_authz_decisions_total", { action, decision });
@@ -313,6 +322,7 @@ function frontDoor(opened: Opened, rooms: Rooms) {
   const front: FrontDoor = new FrontDoor({
     ...{ perform, log, random: systemRandom, console: consolePages(), handlers },
     ...{ authenticate: access.authenticate, cookies: access.cookies },
+    ownPages: ownPages(config),
     ...(rpc === undefined ? {} : { rpc }),
     ...{
       limits: opened.limits.rates,
@@ -347,6 +357,14 @@ function loopWatch({ config, log, store, metrics }: Opened): LoopWatch {
   });
 }
 
+/** The addresses by which people know this server. */
+function ownPages({ server, auth }: Config): OwnPages {
+  const { public_url } = server;
+  return new OwnPages(
+    public_url === undefined ? auth.webauthn.origins : [public_url, ...auth.webauthn.origins],
+  );
+}
+
 async function openInstanceKeys({
   config,
   limits,
@@ -354,7 +372,10 @@ async function openInstanceKeys({
   log,
   counts,
   secrets,
-}: Pick<Opened, "config" | "limits" | "metrics" | "log" | "counts" | "secrets">): Promise<Keys> {
+}: Pick<
+  Opened,
+  "config" | "limits" | "metrics" | "log" | "counts" | "secrets"
+>): Promise<OpenKeys> {
   // Beside the keys and not under /tmp: the PKCS#11 addon is unpacked there and must be executable.
   const privateDir = join(config.data_dir, "private");
   mkdirSync(privateDir, { recursive: true, mode: 0o700 });

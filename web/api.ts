@@ -65,7 +65,8 @@ async function askOnce<Name extends keyof Answers>(
     headers: {
       // Without it the browser would answer a 401 with a password window of its own.
       "x-requested-with": "pkid-console",
-      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      // Changes are taken from a page as JSON only, also those that need no body.
+      ...(method === "GET" ? {} : { "content-type": "application/json" }),
       ...proof(credential, method),
     },
     credentials: credential?.kind === "session" || aboutCookies.has(name) ? "same-origin" : "omit",

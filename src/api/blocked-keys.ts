@@ -35,11 +35,9 @@ export function blockedKeyHandlers({ store, blockedKeys }: Deps) {
         const { q, public_key_sha256: spkiSha256 } = call.query;
         const filter = { text: q, spkiSha256 };
         return ok(
-          await pageOf("blocked_key.list", call, filter, recordJson, async (limit, after) =>
-            // A platform object belongs to no tenant and is seen platform-wide only (§3.2).
-            call.reach === "platform"
-              ? await store.read.keyChecks.page(filter, limit, after)
-              : { items: [], next: undefined, total: 0 },
+          // What is blocked for all belongs to no tenant and is seen platform-wide only (§3.2).
+          await pageOf("blocked_key.list", call, filter, recordJson, (limit, after) =>
+            store.read.keyChecks.page(call.rights.reachByRoles("read"), filter, limit, after),
           ),
         );
       },
@@ -115,8 +113,10 @@ function readable<T>(read: () => T, code: "bad_certificate" | "bad_key"): T {
   }
 }
 
-function recordJson({ id, spkiSha256, reason, source, createdBy, createdAt }: BlockedKeyRecord) {
+function recordJson(record: BlockedKeyRecord) {
+  const { id, tenant, spkiSha256, reason, source, createdBy, createdAt } = record;
   return {
+    ...(tenant === undefined ? {} : { tenant_id: tenant }),
     ...{ id, public_key_fingerprint: fingerprintOfDigest(spkiSha256), reason, source },
     ...{ created_by: createdBy, created_at: timestamp(createdAt) },
   };

@@ -6,11 +6,10 @@ import type { Answer, Authorized, Call, Handler } from "#domain/access/call.ts";
 import type { Gate } from "#domain/access/perform.ts";
 import type { FourEyes, Held, HeldCall } from "#domain/approvals/four-eyes.ts";
 import { issuedBefore } from "#domain/certificates/issue.ts";
-import type { KeptAnswer } from "#domain/approvals/store.ts";
 import type { ItemGate } from "#domain/certificates/bulk.ts";
 import { operationOf } from "#operations";
 import { approvalHeader, parkedAnswer } from "./approval-json.ts";
-import { issuedJson } from "./issuance.ts";
+import { clampedOf, issuedJson } from "./issuance.ts";
 import { isGuarded, type ParkingDeps, parkings } from "./parking.ts";
 
 interface Deps extends ParkingDeps {
@@ -78,10 +77,6 @@ async function inputOf(
     body: byTenant ? { ...body, tenant_id: tenant } : body,
   };
 }
-
-/** What only the answer of the issue knew. */
-const clampedOf = ({ body }: KeptAnswer) =>
-  body.validity_clamped === undefined ? {} : { validity_clamped: body.validity_clamped };
 
 async function answerOf({ store }: Deps, held: Held): Promise<Answer> {
   if (held.kind === "parked") return parkedAnswer(held.approval);

@@ -10,7 +10,7 @@ import type { Clock } from "#domain/ports.ts";
 import { jsonResponse } from "#http/answer.ts";
 import { readJson } from "#http/body.ts";
 import type { Cookies } from "#http/cookies.ts";
-import { requireCsrfToken, requireOwnOrigin } from "#http/csrf.ts";
+import { requireCsrfToken } from "#http/csrf.ts";
 import { described, type PublicHandler, type PublicRequest } from "#http/public.ts";
 import type { OperationName } from "#operations";
 import { userInfo } from "./user.ts";
@@ -22,8 +22,6 @@ export interface LoginHandlerDeps {
   readonly directoryLogins: DirectoryLogins | undefined;
   readonly sessions: Sessions;
   readonly cookies: Cookies;
-  /** `server.public_url`. */
-  readonly publicUrl: string | undefined;
   readonly config: LoginConfig;
 }
 
@@ -61,19 +59,18 @@ export function loginHandlers(deps: LoginHandlerDeps) {
 }
 
 async function passwordLogin(deps: LoginHandlerDeps, asked: PublicRequest): Promise<Response> {
-  const { username, password } = await readCredentials(deps, asked);
+  const { username, password } = await readCredentials(asked);
   return welcomed(deps, await deps.logins.password(username, password, visitorOf(asked)));
 }
 
 async function directoryLogin(deps: LoginHandlerDeps, asked: PublicRequest): Promise<Response> {
   const { directoryLogins } = deps;
   if (directoryLogins === undefined) throw refuse("feature_disabled", { feature: "auth.ldap" });
-  const { username, password } = await readCredentials(deps, asked);
+  const { username, password } = await readCredentials(asked);
   return welcomed(deps, await directoryLogins.open(username, password, visitorOf(asked)));
 }
 
-async function readCredentials({ publicUrl }: LoginHandlerDeps, { request }: PublicRequest) {
-  requireOwnOrigin(request, publicUrl);
+async function readCredentials({ request }: PublicRequest) {
   const json = await readJson(request, bodyBytesMax);
   if (json === undefined) throw refuse("malformed_json");
   return readBody(credentials, json);

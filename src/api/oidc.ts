@@ -21,10 +21,10 @@ export interface OidcHandlerDeps {
 export function oidcHandlers(deps: OidcHandlerDeps) {
   return {
     "auth.login": described((asked) => orPage(asked, async () => begin(deps)), {
-      summary: "Send the browser to the identity provider.",
+      ...{ summary: "Send the browser to the identity provider.", gives: [] },
     }),
     "auth.callback": described((asked) => orPage(asked, async () => complete(deps, asked)), {
-      summary: "Where the identity provider sends the browser back to.",
+      ...{ summary: "Where the identity provider sends the browser back to.", gives: [] },
     }),
   } satisfies Partial<Record<OperationName, PublicHandler>>;
 }

@@ -17,6 +17,7 @@ import {
 } from "#domain/access/authenticate.ts";
 import type { DirectoryLogins } from "#domain/access/directory.ts";
 import { FailedLogins } from "#domain/access/failed-logins.ts";
+import { Refusals } from "#domain/access/refusals.ts";
 import { Logins, type RoleRules } from "#domain/access/logins.ts";
 import type { OidcLogin } from "#domain/access/oidc/login.ts";
 import { Passkeys } from "#domain/access/passkeys.ts";
@@ -32,6 +33,7 @@ import { assignmentsOf } from "./access-settings.ts";
 import { openClients } from "./client-trust.ts";
 import { openDirectory } from "./directory.ts";
 import { openProviders } from "./providers.ts";
+import { openTurns } from "./turns.ts";
 
 export interface Access {
   readonly authenticate: Authenticate;
@@ -39,6 +41,7 @@ export interface Access {
   readonly sessions: Sessions;
   readonly logins: Logins;
   readonly failedLogins: FailedLogins;
+  readonly refusals: Refusals;
   readonly cookies: Cookies;
   readonly loginConfig: LoginConfig;
   /** Undefined while `auth.webauthn` is off, and then nobody is asked for one. */
@@ -72,16 +75,13 @@ export interface AccessGround {
 
 /** Builds everything between a credential and a principal. */
 export function openAccess(ground: AccessGround): Access {
-  const { config, store, clock, random, log, metrics, passwords } = ground;
+  const { config, store, clock, random, log, metrics } = ground;
   const { session, api_tokens } = config.auth;
   const tokens = new ApiTokens({
     ...{ store, clock, random, maxLifetimeDays: api_tokens.max_lifetime_days },
     onVerified: (result) => metrics.count("pki_auth_token_verifications_total", { result }),
   });
-  const root = new RootAccount({
-    ...{ random, username: config.root_user.username, passwordHash: ground.rootPasswordHash },
-    checkPassword: (password, hash) => passwords.check(password, hash),
-  });
+  const root = rootAccount(ground);
   const sessions = new Sessions({
     clock,
     random,
@@ -94,10 +94,7 @@ export function openAccess(ground: AccessGround): Access {
   const logins = new Logins({
     ...{ store, clock, root, sessions, failures: failedLogins },
     assignments: () => inForce,
-    rules: {
-      ...(config.auth.oidc.enabled ? { oidc: rulesOf(config.auth.oidc) } : {}),
-      ...(config.auth.ldap.enabled ? { ldap: rulesOf(config.auth.ldap) } : {}),
-    },
+    rules: loginRules(config),
     onLogin: (method, result) => metrics.count("pki_auth_logins_total", { method, result }),
     onLogout: () => metrics.count("pki_auth_logouts_total", {}),
   });
@@ -114,6 +111,7 @@ export function openAccess(ground: AccessGround): Access {
   });
   return {
     ...{ authenticate: authenticator(inOrder), tokens, sessions, logins, failedLogins },
+    refusals: new Refusals({ store, clock }),
     ...openPasskeys(ground, sessions),
     cookies: new Cookies({ name: session.cookie_name, insecure: session.insecure }),
     ...{ loginConfig: loginConfigOf(config), oidcLogin: providers.login },
@@ -132,6 +130,11 @@ export function openAccess(ground: AccessGround): Access {
   };
 }
 
+const loginRules = ({ auth: { oidc, ldap } }: Config) => ({
+  ...(oidc.enabled ? { oidc: rulesOf(oidc) } : {}),
+  ...(ldap.enabled ? { ldap: rulesOf(ldap) } : {}),
+});
+
 const evidenceOf = (config: Config, { again }: ReturnType<typeof openClients>) => ({
   vouching: (identity: Identity) => vouching(config, identity),
   client: again,
@@ -143,6 +146,15 @@ function vouching({ auth, oidc }: Config, { voucher, issuer }: Identity) {
   if (auth.oidc.enabled && issuer === auth.oidc.issuer_url) return { method: "oidc" } as const;
   return issuer === oidc.issuer_url ? { method: undefined } : undefined;
 }
+
+const rootAccount = ({ config, random, rootPasswordHash, passwords }: AccessGround): RootAccount =>
+  new RootAccount({
+    random,
+    username: config.root_user.username,
+    passwordHash: rootPasswordHash,
+    checkPassword: (password, hash) => passwords.check(password, hash),
+    turns: openTurns({ atOnce: 2, atOncePerLane: 2 }),
+  });
 
 /** Passkeys, and the gate that asks for them. */
 function openPasskeys(ground: AccessGround, sessions: Sessions) {

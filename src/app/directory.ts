@@ -18,6 +18,7 @@ import type { Attempts } from "#domain/access/authenticate.ts";
 import { DirectoryFault, DirectoryLogins } from "#domain/access/directory.ts";
 import type { Logins } from "#domain/access/logins.ts";
 import type { Log } from "#domain/ports.ts";
+import { openTurns } from "./turns.ts";
 
 export interface DirectoryGround {
   readonly config: Config;
@@ -37,6 +38,7 @@ export function openDirectory(
   const allowZeroRole = config.auth.ldap.allow_zero_role;
   return new DirectoryLogins({
     ...{ directory: ldapDirectory(settings), logins, attempts, allowZeroRole, log },
+    turns: openTurns({ atOnce: 64, atOncePerLane: 8 }),
     onBasic: () => metrics.count("pki_auth_logins_total", { method: "ldap", result: "success" }),
   });
 }

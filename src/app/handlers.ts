@@ -125,7 +125,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
 }
 
 /** Who comes in, and what they may do. */
-function peopleHandlers({ config, store, clock, access, governance }: HandlerGround) {
+function peopleHandlers({ store, clock, access, governance }: HandlerGround) {
   return {
     ...accessHandlers({ store, clock, ...access }),
     ...sessionHandlers(access),
@@ -135,7 +135,6 @@ function peopleHandlers({ config, store, clock, access, governance }: HandlerGro
       clock,
       ...access,
       config: access.loginConfig,
-      publicUrl: config.server.public_url,
     }),
     ...tenantHandlers({ store, clock, tenants: governance.tenants }),
     ...grantHandlers({ store, granting: governance.granting }),

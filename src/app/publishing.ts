@@ -22,7 +22,7 @@ export function openPublishing(
     ...parts,
     target: publish.enabled ? targetOf(publish, parts.secrets) : undefined,
     directory: (path) => directoryTarget({ path: resolve(path), keepSnapshots }),
-    ...{ only: publish.cas, includeOcsp: publish.include_ocsp },
+    ...{ only: publish.cas, includeOcsp: publish.include_ocsp, changedMax: 20_000 },
   });
 }
 

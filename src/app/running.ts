@@ -2,11 +2,14 @@
 
 import { systemPrincipal } from "#core/access/principal.ts";
 import { addSeconds, secondsPerDay } from "#core/time.ts";
+import { following } from "#adapters/listening-sockets.ts";
 import type { ServingFiles } from "#adapters/serving-files.ts";
-import { reload } from "#config/reload.ts";
+import { fileDigests } from "#config/files.ts";
+import { changedFiles, reload } from "#config/reload.ts";
 import type { Config } from "#config/schema.ts";
 import { configDigest } from "#config/show.ts";
 import type { FailedLogins } from "#domain/access/failed-logins.ts";
+import type { Refusals } from "#domain/access/refusals.ts";
 import type { Clock, Log } from "#domain/ports.ts";
 import type { CrlKind } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
@@ -39,6 +42,7 @@ export interface RunningDeps {
   readonly schedules: Schedules;
   readonly files: ServingFiles;
   readonly failedLogins: FailedLogins;
+  readonly refusals: Refusals;
   readonly fourEyes: Pick<FourEyesParts, "approvals" | "executions">;
   readonly clock: Clock;
   readonly log: Log;
@@ -48,6 +52,8 @@ export interface RunningDeps {
   /** Digest of the effective configuration, secrets excluded (CFG-8). */
   readonly digest: string;
   readonly reread: () => Config;
+  /** Has key providers that do not serve looked at again. */
+  readonly lookAtKeys: () => void;
   /** Reads what the configuration names, which may throw; what it gives puts the reloadable keys into force (RLD-1). */
   readonly prepare: (config: Config) => () => void | Promise<void>;
 }
@@ -74,6 +80,8 @@ class Server implements Running {
   readonly #deps: RunningDeps;
   readonly #scheduler: Scheduler;
   #config: Config;
+  /** Digests of the files it names, as they were read. */
+  #files: ReadonlyMap<string, string>;
   #listeners: Listeners | undefined;
   #shown: string | undefined;
   #endWatch: (() => void) | undefined;
@@ -83,6 +91,7 @@ class Server implements Running {
   constructor(deps: RunningDeps) {
     this.#deps = deps;
     this.#config = deps.config;
+    this.#files = fileDigests(deps.config);
     const { counts, revocation } = deps.parts;
     const { refresh, responders, presigner } = revocation;
     const { presign, publish } = deps.config;
@@ -93,7 +102,8 @@ class Server implements Running {
       presignMinutes: presign.enabled ? presign.refresh_minutes : undefined,
       publishing: deps.parts.publishing,
       publishMinutes: publish.enabled ? publish.interval_minutes : undefined,
-      ...{ failedLogins: deps.failedLogins, approvals: deps.fourEyes.approvals },
+      ...{ failedLogins: deps.failedLogins, refusals: deps.refusals },
+      ...{ approvals: deps.fourEyes.approvals },
       kek: deps.parts.sealing.rotation,
       serving: { renewals: () => this.#rotate() },
       transparency: deps.parts.transparency,
@@ -146,8 +156,10 @@ class Server implements Running {
     this.#listeners = await Listeners.open(front, {
       ...{ host: server.host, port: server.port, tls, insecureAllowed: cleartext },
       tlsMinVersion: server.tls.min_version,
+      tlsSuites: server.tls.cipher_suites,
       clientAuthorities: this.#authorities,
       privateDirectory: config.data_dir,
+      following,
       publicHttp: server.public_http.enabled ? splitAddress(server.public_http.address) : undefined,
       adminSocket: server.admin_socket.enabled ? server.admin_socket.path : undefined,
       idleTimeoutSeconds: server.idle_timeout_seconds,
@@ -165,28 +177,39 @@ class Server implements Running {
   }
 
   async reload(): Promise<void> {
-    const { log, prepare, cleartext, reread } = this.#deps;
+    const { log, prepare, cleartext, reread, lookAtKeys } = this.#deps;
+    // Whatever the configuration says: a PIN is read again, and what was missing on a token is looked for.
+    lookAtKeys();
     try {
-      const { config, reloaded, restartRequired } = reload(this.#config, reread());
-      const restart_required = restartRequired.join(",") || undefined;
+      const { config, ...keys } = reload(this.#config, reread());
+      const files = fileDigests(config);
+      // A file may be another one under the same name.
+      const replaced = changedFiles(this.#files, files);
+      const reloaded = [...keys.reloaded, ...replaced.reloaded];
+      const waiting = [...keys.restartRequired, ...replaced.restartRequired];
+      const restart_required = waiting.join(",") || undefined;
       // Whatever can fail comes before the first change.
       const tls = await servingMaterial(this.#servingDeps(), config.server, cleartext);
       const authorities = clientAuthorities(config);
       const takeOver = prepare(config);
       await this.#record("config.reload", { digest: configDigest(config), restart_required });
       this.#config = config;
+      // What waits for a restart is told at every reload until then, as changed keys are.
+      for (const key of replaced.restartRequired) files.delete(key);
+      this.#files = new Map([...this.#files, ...files]);
       await takeOver();
       this.#show(tls, authorities);
       log.write("info", "config_reloaded", { reloaded, restart_required });
     } catch (error) {
       // RLD-3: nothing changed and the process keeps serving; the log says what is wrong.
-      log.write("error", "config_reload_failed", { error: describe(error) });
+      const why = error instanceof Error ? error.message : String(error);
+      log.write("error", "config_reload_failed", { error: why });
       await this.#recordFailedReload();
     }
   }
 
   async stop(): Promise<void> {
-    const { log, parts, fourEyes, failedLogins } = this.#deps;
+    const { log, parts, fourEyes, failedLogins, refusals } = this.#deps;
     await this.#listeners?.close(drainMs(this.#config.server.shutdown_timeout_seconds));
     this.#endWatch?.();
     // What has not come to its end by now goes on at the next start.
@@ -195,6 +218,7 @@ class Server implements Running {
     await fourEyes.executions.halt();
     const last = {
       failed_logins: () => failedLogins.fold(true),
+      refusals: () => refusals.fold(true),
       key_counts: () => parts.counts.write(),
       // Without it the next start looks at the last event instead.
       time: () => parts.clockWatch.remember(),

@@ -38,7 +38,9 @@ export async function openSealing(ground: {
   const onOperation = (operation: "encrypt" | "decrypt", succeeded: boolean) =>
     countEnvelope(metrics, operation, succeeded);
   const envelopes = new Envelopes({ keks, keys, random, onOperation });
-  const rotation = new KekRotation({ store, random, keks, keys, envelopes });
+  const pause = (milliseconds: number) => Bun.sleep(milliseconds);
+  const rotation = new KekRotation({ store, random, keks, keys, envelopes, pause });
+  hearRotations(store, keks, log);
   const labelled = config.secret.kek_label !== undefined;
   const known = { store, keys, keks, envelopes, log, labelled, usualFamily: usualKekFamily };
   await prepareKek(known);
@@ -48,6 +50,19 @@ export async function openSealing(ground: {
     await checkKnownValue(known);
   };
   return { keks, envelopes, rotation, prove };
+}
+
+/** Takes up at once what another replica has begun: it waits for this one before it retires a version. */
+function hearRotations(store: Store, keks: Keks, log: Log): void {
+  store.onEvents((events) => {
+    if (!events.some(({ action, result }) => action === "kek.rotate" && result === "success"))
+      return;
+    keks.tell().catch((error) => {
+      // The job tells too, within a minute.
+      const code = error instanceof Problem ? error.code : "internal";
+      log.write("warn", "kek_rotation_not_heard", { code });
+    });
+  });
 }
 
 /** One data key wrapped or unwrapped, for a value or for a private key. */

@@ -39,7 +39,12 @@ export async function storeOptions(
   const { database } = config;
   const dsn = (await secrets.fresh("database.dsn", database.dsn)) ?? "";
   if (database.driver === "sqlite") {
-    return { driver: "sqlite", path: dsn, busyTimeoutMs: database.busy_timeout_ms };
+    return {
+      driver: "sqlite",
+      path: dsn,
+      busyTimeoutMs: database.busy_timeout_ms,
+      ...(config.access_log.path === undefined ? {} : { accessLogPath: config.access_log.path }),
+    };
   }
   // One in place was looked at when it was read; the driver would repeat what it cannot read.
   if (!isPostgresUrl(dsn)) {

@@ -89,7 +89,10 @@ async function serve(request: ServeRequest, workerUrl: string, log: ProcessLog):
   signals.onReload(() => void running.reload());
   announce(running, config, say);
   log.write("info", "ready", {
-    ...{ url: running.url, public_url: running.publicUrl, data_dir: config.data_dir },
+    url: running.url,
+    public_url: config.server.public_url,
+    public_http: running.publicUrl || undefined,
+    data_dir: config.data_dir,
     ...{ version: build.version, config_digest: request.digest, config_file: request.fileName },
   });
   await signals.stop;

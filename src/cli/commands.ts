@@ -19,6 +19,7 @@ import { keysInventory } from "#cli/commands/keys-inventory.ts";
 import { migrate } from "#cli/commands/migrate.ts";
 import { monitorVerbs } from "#cli/commands/monitor.ts";
 import { ocspVerbs } from "#cli/commands/ocsp.ts";
+import { passkeysVerbs } from "#cli/commands/passkeys.ts";
 import { preflight } from "#cli/commands/preflight.ts";
 import { profileVerbs } from "#cli/commands/profile.ts";
 import { publishVerbs } from "#cli/commands/publish.ts";
@@ -49,6 +50,7 @@ export const nouns: Readonly<Record<string, Noun>> = {
   monitor: { summary: "What is watched.", verbs: monitorVerbs },
   "dns-records": { summary: "DNS records that pin keys.", verbs: dnsRecordsVerbs },
   sessions: { summary: "People who are logged in.", verbs: sessionsVerbs },
+  passkeys: { summary: "What people confirm with.", verbs: passkeysVerbs },
   token: { summary: "API tokens.", verbs: tokenVerbs },
   grant: { summary: "Roles on single CAs.", verbs: grantVerbs },
   tenant: { summary: "Tenants, their quotas and what they use.", verbs: tenantVerbs },

@@ -7,10 +7,18 @@ import { Failure } from "./failure.ts";
 import { networkFault } from "./network-faults.ts";
 import { trustedCas } from "./reach.ts";
 
+/** Something the manifest names that is there and cannot be read; the others may be good. */
+export class Unreadable extends Error {
+  override readonly name = "Unreadable";
+}
+
 /** One snapshot, wherever it is. */
 export interface SnapshotReader {
   readonly where: string;
-  /** The octets at a path of the manifest; undefined when there are none, or more than `bytesMax`. */
+  /**
+   * The octets at a path of the manifest; undefined when there are none, or more than `bytesMax`. Throws `Unreadable`, or a
+   * failure that names the address when nobody answers there.
+   */
   read(path: string, bytesMax: number): Promise<Uint8Array | undefined>;
 }
 
@@ -30,9 +38,14 @@ function inDirectory(where: string): SnapshotReader {
   return {
     where: folder,
     read: async (path, bytesMax) => {
-      const found = statSync(join(folder, path), { throwIfNoEntry: false });
-      if (found === undefined || !found.isFile() || found.size > bytesMax) return undefined;
-      return readFileSync(join(folder, path));
+      try {
+        const found = statSync(join(folder, path), { throwIfNoEntry: false });
+        if (found === undefined || !found.isFile() || found.size > bytesMax) return undefined;
+        return readFileSync(join(folder, path));
+      } catch (error) {
+        const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
+        throw new Unreadable(`it cannot be read (${code})`);
+      }
     },
   };
 }
@@ -49,7 +62,7 @@ function overHttp(
       const response = await asked(`${base}/${path}`, { ...trust, timeoutMs });
       if (response.status === 404) return undefined;
       if (response.status !== 200) {
-        throw new Failure(`${base} answered ${response.status} to a request for ${path}.`);
+        throw new Unreadable(`the address answers ${response.status}`);
       }
       return await limited(response, bytesMax);
     },

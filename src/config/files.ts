@@ -29,6 +29,31 @@ export function fileFaults(config: Config): readonly Fault[] {
   ];
 }
 
+/**
+ * Lower hex SHA-256 of each file that a key names, by the key; of a list of files, of all of them. Empty for what cannot be
+ * read now.
+ */
+export function fileDigests(config: Config): Map<string, string> {
+  const digests = new Map<string, string>();
+  for (const { path, field } of leaves(configSchema)) {
+    const value = valueAt(config, path);
+    if (field.mustExist && typeof value === "string") digests.set(path, digestOf([value]));
+  }
+  const { weak_key_blocklist_paths: lists } = config.keychecks;
+  if (lists.length > 0) digests.set("keychecks.weak_key_blocklist_paths", digestOf(lists));
+  return digests;
+}
+
+function digestOf(files: readonly string[]): string {
+  const hasher = new Bun.CryptoHasher("sha256");
+  for (const file of files) {
+    const octets = attempt(() => readFileSync(file));
+    if (octets === undefined) return "";
+    hasher.update(octets);
+  }
+  return hasher.digest("hex");
+}
+
 function servingPairFaults(server: Config["server"]): readonly Fault[] {
   if (server.tls_cert === undefined || server.tls_key === undefined) return [];
   const certificate = attempt(() => new X509Certificate(textOf(server.tls_cert)));

@@ -55,6 +55,10 @@ function servingFaults({ server }: Config, env: Environment): readonly Fault[] {
   ) {
     faults.push(fault("server.tls.self_issue.dnsnames", "At least one name or address is needed."));
   }
+  if (server.tls.cipher_suites.length === 0) {
+    const sentence = "Must name at least one; server.tls.min_version: 1.3 does without TLS 1.2.";
+    faults.push(fault("server.tls.cipher_suites", sentence));
+  }
   return [...faults, ...socketFaults(server.admin_socket)];
 }
 
@@ -66,13 +70,22 @@ function socketFaults(socket: Config["server"]["admin_socket"]): readonly Fault[
 }
 
 /** V-5, without what opening the database shows. */
-function databaseFaults({ database }: Config, isSet: (path: string) => boolean): readonly Fault[] {
+function databaseFaults(config: Config, isSet: (path: string) => boolean): readonly Fault[] {
+  const { database, access_log } = config;
   if (database.driver === "postgres") {
+    if (isSet("access_log.path") && access_log.path !== undefined) {
+      const sentence = "With postgres the access log is a table of the database; remove it.";
+      return [fault("access_log.path", sentence)];
+    }
     if (!isSet("database.dsn")) return [fault("database.dsn", "PostgreSQL needs a database URL.")];
     const inline = database.dsn?.from === "value" ? database.dsn.value.reveal() : undefined;
     if (inline === undefined || isPostgresUrl(inline)) return [];
     // Without the text itself, which may carry a password in a place nobody expects.
     return [fault("database.dsn", "Must be a URL like postgres://user@host:5432/database.")];
+  }
+  const file = database.dsn?.from === "value" ? database.dsn.value.reveal() : undefined;
+  if (file !== undefined && file === access_log.path) {
+    return [fault("access_log.path", "Must be another file than the database.")];
   }
   // A key that repeats its default changes nothing, so that what `config show` prints loads again.
   return Object.entries(postgresDefaults)

@@ -1,24 +1,34 @@
-/** Bulk operations that run in this process, each id at most once at a time. */
+/** Bulk operations: what names one, and which of them run in this process, each at most once at a time. */
 
+import type { CaId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 
-/** Ids at work; what another process works on, the store knows. */
-export class RunningOperations {
-  readonly #ids = new Set<string>();
+/** What names an operation. Callers choose ids, so each lineage of CAs has its own: nobody meets those of another tenant. */
+export interface OperationKey {
+  readonly lineage: CaId;
+  readonly id: string;
+}
 
-  /** True while this id is at work here. */
-  has(id: string): boolean {
-    return this.#ids.has(id);
+/** Operations at work; what another process works on, the store knows. */
+export class RunningOperations {
+  readonly #keys = new Set<string>();
+
+  /** True while this one is at work here. */
+  has(key: OperationKey): boolean {
+    return this.#keys.has(textOf(key));
   }
 
-  /** Does the work unless the id is at work already. Refuses `operation_running`. */
-  async run<T>(id: string, work: () => Promise<T>): Promise<T> {
-    if (this.#ids.has(id)) throw refuse("operation_running", { operation_id: id });
-    this.#ids.add(id);
+  /** Does the work unless it is under way already. Refuses `operation_running`. */
+  async run<T>(key: OperationKey, work: () => Promise<T>): Promise<T> {
+    if (this.has(key)) throw refuse("operation_running", { operation_id: key.id });
+    this.#keys.add(textOf(key));
     try {
       return await work();
     } finally {
-      this.#ids.delete(id);
+      this.#keys.delete(textOf(key));
     }
   }
 }
+
+/** Ids of CAs are UUIDs, which are all of one length. */
+const textOf = ({ lineage, id }: OperationKey): string => `${lineage}/${id}`;

@@ -161,7 +161,8 @@ function nestsDeeperThan(text: string, levels: number): boolean {
   return false;
 }
 
-function isJson(contentType: string | null): boolean {
+/** True for `application/json`, whatever its parameters. */
+export function isJson(contentType: string | null): boolean {
   const essence = (contentType ?? "").split(";", 1)[0]?.trim().toLowerCase();
   return essence === "application/json";
 }

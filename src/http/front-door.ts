@@ -14,7 +14,7 @@ import { dressed, renderAnswer, renderProblem, type Sized } from "./answer.ts";
 import { parseJsonOfAnyLength, readJsonOctets, refuseAnnounced, unclearHeader } from "./body.ts";
 import type { Cookies } from "./cookies.ts";
 import { presentedBy } from "./credentials.ts";
-import { requireCsrfToken } from "./csrf.ts";
+import { type OwnPages, requireCsrfToken, requireJsonOfBrowsers } from "./csrf.ts";
 import type { Exchange, Match, Observer, Side } from "./exchange.ts";
 import { hotMatch } from "./hot.ts";
 import type { DerAnswer, DerHandler, Handlers, OwnWords, PublicHandler } from "./public.ts";
@@ -35,6 +35,8 @@ export interface FrontDoorDeps {
   readonly bodyBytesMax: number;
   /** `server.max_bulk_body_bytes`. */
   readonly bulkBodyBytesMax: number;
+  /** Keeps changes from pages of other sites. */
+  readonly ownPages: OwnPages;
   /** The cookies sessions travel in. */
   readonly cookies: Cookies;
   /** Name of the user this process runs as: who a caller on the admin socket is. */
@@ -196,8 +198,9 @@ export class FrontDoor {
       exchange,
       admit: () => {
         if (this.#draining) throw refuse("shutting_down", { retry_after: 5 });
+        this.#deps.ownPages.guard(exchange.request, exchange.secure);
       },
-      origin: () => this.#origin(exchange),
+      origin: (operation) => this.#origin(exchange, operation),
       fault: (thrown) => this.#logFault(exchange, thrown),
     });
     return this.#close(exchange, dressed(exchange, response));
@@ -213,6 +216,11 @@ export class FrontDoor {
     if (found.kind === "method") throw refuse("method_not_allowed", { allow: found.allow });
     exchange.route = found.match.route;
     exchange.operation = found.match.operation;
+    // Relying parties ask by POST, and no page gains anything by asking for them.
+    if (operationOf(found.match.operation).limit !== "ocsp") {
+      this.#deps.ownPages.guard(request, exchange.secure);
+      requireJsonOfBrowsers(request);
+    }
     this.#count(exchange, found.match);
     await refuseAnnounced(request, this.#bodyBytesMax(found.match));
     const handler = this.#deps.handlers[found.match.operation];
@@ -258,7 +266,7 @@ export class FrontDoor {
     }
     return {
       operation: match.operation,
-      origin: open ? undefined : await this.#origin(exchange),
+      origin: open ? undefined : await this.#origin(exchange, match.operation),
       path: match.path,
       query,
       approval: approvalNamed(request.headers),
@@ -276,10 +284,11 @@ export class FrontDoor {
     return operationOf(operation).bulk ? bulkBodyBytesMax : bodyBytesMax;
   }
 
-  async #origin(exchange: Exchange): Promise<Origin | undefined> {
+  async #origin(exchange: Exchange, operation: OperationName): Promise<Origin | undefined> {
     const { ip, requestId } = exchange;
+    const exempt = operationOf(operation).limit === "exempt";
     const presented = presentedBy(exchange, this.#deps.cookies, this.#deps.osUser);
-    const authenticated = await this.#deps.authenticate(presented, { ip, requestId });
+    const authenticated = await this.#deps.authenticate(presented, { ip, requestId, exempt });
     if (authenticated === undefined) return undefined;
     const { principal, session } = authenticated;
     exchange.subject = principal.subject;

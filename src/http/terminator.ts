@@ -9,6 +9,7 @@ import { createServer, type DetailedPeerCertificate, type Server, type TLSSocket
 
 import type { ClientCertificate } from "#domain/access/client-certificates.ts";
 import { assert } from "#core/problems.ts";
+import type { TlsSuite } from "#core/tls-suites.ts";
 
 import type { Door } from "./pipe-doors.ts";
 import type { TlsMaterial } from "./port.ts";
@@ -18,6 +19,8 @@ export interface TerminatorOptions {
   /** 0 lets the operating system choose. */
   readonly port: number;
   readonly minVersion: "1.2" | "1.3";
+  /** What is spoken in TLS 1.2, by OpenSSL's names. */
+  readonly suites: readonly TlsSuite[];
   readonly tls: TlsMaterial;
   /** PEM each; a certificate below any of them is believed by TLS. */
   readonly clientAuthorities: readonly string[];
@@ -160,11 +163,12 @@ export class TlsTerminator {
 
 /** What a rotation replaces. */
 const contextOf = (
-  { minVersion }: Pick<TerminatorOptions, "minVersion">,
+  { minVersion, suites }: Pick<TerminatorOptions, "minVersion" | "suites">,
   tls: TlsMaterial,
   clientAuthorities: readonly string[],
 ) => ({
   ...{ key: tls.key, cert: tls.certificate, ca: [...clientAuthorities] },
+  ciphers: suites.join(":"),
   // A trusted issuing CA is trusted without the root above it.
   ...{ minVersion: `TLSv${minVersion}` as const, allowPartialTrustChain: true },
 });

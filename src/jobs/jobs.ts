@@ -22,6 +22,7 @@ export interface JobDeps {
   readonly serving: { renewals(): Promise<void> };
   /** Tells of failed logins that were counted and not yet told. */
   readonly failedLogins: { fold(): Promise<void> };
+  readonly refusals: { fold(): Promise<void> };
   readonly transparency: {
     lost(): Promise<void>;
     readonly monitor: { run(): Promise<unknown> };
@@ -55,6 +56,7 @@ export const schedule = (deps: JobDeps): readonly Job[] => [
   ...inclusion(deps),
   { name: "kek.finish", everySeconds: 60, run: () => deps.kek.finish() },
   { name: "login.fold", everySeconds: 60, run: () => deps.failedLogins.fold() },
+  { name: "refusal.fold", everySeconds: 60, run: () => deps.refusals.fold() },
   { name: "ledger.count", everySeconds: 3600, run: () => deps.counts.write() },
   { name: "serving.renew", everySeconds: 3600, run: () => deps.serving.renewals() },
   {

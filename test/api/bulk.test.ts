@@ -155,16 +155,17 @@ test("an item and its certificate are stored together or not at all", async () =
   expect(leaves()).toHaveLength(1);
 });
 
-test("an operation id stands for one request of one lineage", async () => {
+test("an operation id stands for one request, and means nothing to another lineage", async () => {
   const items = itemsOf(2);
   await ask({ items, confirm_count: 2, operation_id: "op-1" });
   const mismatch = { code: "operation_mismatch", facts: { operation_id: "op-1" } };
   const other = { items: items.toReversed(), confirm_count: 2, operation_id: "op-1" };
   expect(await refusalOf(ask(other))).toEqual(mismatch);
   const second = await initRoot(world, { label: "second" });
-  const same = { items, confirm_count: 2, operation_id: "op-1" };
-  expect(await refusalOf(ask(same, second.id))).toEqual(mismatch);
-  expect(leaves()).toHaveLength(2);
+  // Whoever chose it there neither shows here nor is in the way, with the same request or another one.
+  expect(await ask(other, second.id)).toMatchObject({ operation_id: "op-1", issued: 2 });
+  expect(await refusalOf(ask({ ...other, items }, second.id))).toEqual(mismatch);
+  expect(leaves()).toHaveLength(4);
 });
 
 test("the same operation does not run twice at a time", async () => {

@@ -12,7 +12,7 @@ import { issuanceWorld, rootOrigin } from "#test/support/issuance.ts";
 const { store, keys, clock, random } = issuanceWorld();
 const keks = new Keks({ store, keys, clock, provider: "software", family: "kek" });
 const envelopes = new Envelopes({ keks, keys, random, onOperation: () => {} });
-const rotation = new KekRotation({ store, random, keks, keys, envelopes });
+const rotation = new KekRotation({ store, random, keks, keys, envelopes, pause: Bun.sleep });
 const handlers = kekHandlers({ store, keys, keks, rotation });
 const perform = pipeline({ store, clock, hasRoom: () => true, onDecision: () => {} });
 

@@ -13,6 +13,7 @@ import { newSoftHsm, softHsmModule } from "#test/support/softhsm.ts";
 
 import { keksContract } from "./keks.suite.ts";
 import { keysContract } from "./keys.suite.ts";
+import { defaultTenant } from "#core/ids.ts";
 
 if (softHsmModule === undefined) describe.todo("KEKs by RSA: SoftHSM is not installed here");
 else {
@@ -41,7 +42,7 @@ else {
       const [store, clock] = [openMemoryStore(), testClock()];
       const keks = new Keks({ store, keys, clock, provider: "pkcs11", family: "own" });
       const { key, spkiSha256: digest = "" } = await keks.active();
-      const question = { spkiSha256: digest, duplicate: undefined };
+      const question = { spkiSha256: digest, tenant: defaultTenant, duplicate: undefined };
       expect((await store.read.keyChecks.standing(question)).own).toBe(true);
       const { spki, keyType } = await keys.find(key);
       expect([keyType, spkiSha256(spki)]).toEqual(["rsa-3072", digest]);

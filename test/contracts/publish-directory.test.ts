@@ -30,6 +30,7 @@ publishTargetSuite("directory", () => {
       const at = join(path, "current", file);
       return existsSync(at) ? readFileSync(at) : undefined;
     },
+    damage: async (file, octets) => writeFileSync(join(path, "current", file), octets),
   };
 });
 

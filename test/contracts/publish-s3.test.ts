@@ -28,6 +28,9 @@ const open = (changes: Partial<Parameters<typeof s3Target>[0]> = {}) =>
 publishTargetSuite("S3", () => ({
   target: open(),
   served: async (path) => store.objects.get(`pki/${path}`)?.octets,
+  damage: async (path, octets) => {
+    store.objects.set(`pki/${path}`, { octets, type: "", etag: '"damaged"' });
+  },
 }));
 
 async function publish(stamp: string, artefacts: readonly Artefact[], text = "one") {

@@ -12,6 +12,8 @@ export interface TargetUnderTest {
   readonly target: PublishTarget;
   /** What a relying party is served now under a path; undefined for nothing. */
   served(path: string): Promise<Buffer | undefined>;
+  /** Puts other octets in the place of what is published under a path. */
+  damage(path: string, octets: Buffer): Promise<void>;
 }
 
 /** Runs the promises against fresh targets. */
@@ -44,13 +46,34 @@ export function publishTargetSuite(name: string, create: () => TargetUnderTest):
       const first = await publish(target, "1", { "a/x.der": "one", "a/y.der": "two" });
       const next = await target.begin("2", first);
       const [x] = first.artefacts;
-      expect(await next.keep(x ?? artefact("", ""))).toBe(true);
-      expect(await next.keep(artefact("a/never.der", "two"))).toBe(false);
+      expect(await next.keep(x ?? artefact("", ""), "whole")).toBe(true);
+      expect(await next.keep(artefact("a/never.der", "two"), "size")).toBe(false);
       await next.write(artefact("a/y.der", "three"), [Buffer.from("thr"), Buffer.from("ee")]);
       const artefacts = [x ?? artefact("", ""), artefact("a/y.der", "three")];
       await next.publish(manifestOf({ generatedAt: noon, cas: [], artefacts }));
       expect((await served("a/x.der"))?.toString()).toBe("one");
       expect((await served("a/y.der"))?.toString()).toBe("three");
+    });
+
+    test("octets that were damaged are not held, and kept by nobody who looks at them whole", async () => {
+      const { target, damage } = create();
+      const first = await publish(target, "1", { "a/x.der": "one", "a/y.der": "two" });
+      const [x = artefact("", ""), y = artefact("", "")] = first.artefacts;
+      await damage("a/x.der", Buffer.from("eno"));
+      expect([await target.holds(x), await target.holds(y)]).toEqual([false, true]);
+      expect(await target.holds(artefact("a/never.der", "one"))).toBe(false);
+      const next = await target.begin("2", first);
+      expect(await next.keep(x, "whole")).toBe(false);
+      expect(await next.keep(y, "whole")).toBe(true);
+      await next.abandon();
+    });
+
+    test("what a snapshot no longer names is served no longer", async () => {
+      const { target, served } = create();
+      await publish(target, "1", { "a/x.der": "one", "a/ocsp.der": "good" });
+      await publish(target, "2", { "a/x.der": "one" });
+      expect(await served("a/ocsp.der")).toBeUndefined();
+      expect((await served("a/x.der"))?.toString()).toBe("one");
     });
 
     test("long octets arrive as they are", async () => {

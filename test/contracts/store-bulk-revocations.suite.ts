@@ -12,6 +12,7 @@ import { somebody } from "#test/support/governed-world.ts";
 /** The promises, as tests of the store `given` holds. */
 export function bulkRevocationContract(given: () => { readonly store: Store }): void {
   const facts = (wanted: Partial<BulkRunFacts> = {}): BulkRunFacts => ({
+    lineage: caId(crypto.randomUUID()),
     ...{ id: crypto.randomUUID(), caId: caId(crypto.randomUUID()), reason: "superseded" },
     ...{ digest: "ab".repeat(32), filter: "all", batchSize: 500, startedAt: noon, actor: "root" },
     ...{ actorName: "", actorRoles: "root", ip: "192.0.2.1", requestId: "r", approval: "" },
@@ -22,8 +23,8 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
   const begin = async (run: BulkRunFacts, left: readonly Serial[]) => {
     await given().store.atomically(async (tx) => {
       await tx.bulkRevocations.claim(run);
-      await tx.bulkRevocations.stage(run.id, left);
-      await tx.bulkRevocations.start(run.id, left.length);
+      await tx.bulkRevocations.stage(run, left);
+      await tx.bulkRevocations.start(run, left.length);
     });
   };
 
@@ -33,14 +34,29 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
     const first = await store.atomically((tx) => tx.bulkRevocations.claim(run));
     const begun = { ...run, planned: 0, revoked: 0, upgraded: 0, skipped: 0, batches: 0 };
     expect(first).toEqual({ run: { ...begun, state: "selecting" }, mine: true });
-    await store.atomically((tx) => tx.bulkRevocations.start(run.id, 3));
+    await store.atomically((tx) => tx.bulkRevocations.start(run, 3));
     const other = { ...run, digest: "cd".repeat(32) };
     const again = await store.atomically((tx) => tx.bulkRevocations.claim(other));
     expect(again.run).toEqual({ ...begun, planned: 3, state: "running" });
-    await store.atomically((tx) => tx.bulkRevocations.settle(run.id, "finished"));
+    await store.atomically((tx) => tx.bulkRevocations.settle(run, "finished"));
     const last = await store.atomically((tx) => tx.bulkRevocations.claim(run));
     expect([last.run.state, last.mine]).toEqual(["finished", false]);
-    expect(await store.read.bulkRevocations.run("none")).toBeUndefined();
+    expect(await store.read.bulkRevocations.run({ ...run, id: "none" })).toBeUndefined();
+  });
+
+  test("an id is another run in another lineage", async () => {
+    const { store } = given();
+    const mine = facts();
+    const foreign = facts({ id: mine.id, digest: "cd".repeat(32) });
+    await begin(mine, serials("1", "2"));
+    await begin(foreign, serials("3"));
+    const next = (run: BulkRunFacts) =>
+      store.atomically((tx) => tx.bulkRevocations.next(run, run.caId, 9));
+    expect((await next(mine)).map(({ serial }) => String(serial))).toEqual(["1", "2"]);
+    expect((await next(foreign)).map(({ serial }) => String(serial))).toEqual(["3"]);
+    await store.atomically((tx) => tx.bulkRevocations.settle(foreign, "finished"));
+    expect(await store.read.bulkRevocations.run(mine)).toMatchObject({ state: "running" });
+    expect(await store.read.bulkRevocations.run(foreign)).toMatchObject({ state: "finished" });
   });
 
   test("serials are worked off in the order of their numbers, and what is done is counted", async () => {
@@ -48,18 +64,18 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
     const run = facts();
     await begin(run, serials("100", "9", "1000000000000000000000000000000000000000", "11"));
     const next = (limit: number) =>
-      store.atomically((tx) => tx.bulkRevocations.next(run.id, run.caId, limit));
+      store.atomically((tx) => tx.bulkRevocations.next(run, run.caId, limit));
     expect((await next(2)).map(({ serial }) => String(serial))).toEqual(["9", "11"]);
     await store.atomically((tx) => {
       const more = { revoked: 1, upgraded: 1, skipped: 1, batches: 1 };
-      return tx.bulkRevocations.advance(run.id, parseSerial("11"), more);
+      return tx.bulkRevocations.advance(run, parseSerial("11"), more);
     });
     expect((await next(9)).map(({ serial }) => String(serial))).toEqual([
       "100",
       "1000000000000000000000000000000000000000",
     ]);
     expect((await store.read.bulkRevocations.active()).has(run.caId)).toBe(true);
-    expect(await store.read.bulkRevocations.run(run.id)).toMatchObject({
+    expect(await store.read.bulkRevocations.run(run)).toMatchObject({
       ...{ planned: 4, revoked: 1, upgraded: 1, skipped: 1, batches: 1, state: "running" },
     });
   });
@@ -75,7 +91,7 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
     const { kind, status, notAfter, profile, spkiSha256 } = row;
     const { reason, revokedAt } = entry;
     const [one, two, three] = await store.atomically((tx) =>
-      tx.bulkRevocations.next(run.id, run.caId, 9),
+      tx.bulkRevocations.next(run, run.caId, 9),
     );
     expect(one?.certificate).toMatchObject({ kind, status, notAfter, profile, spkiSha256 });
     expect(one?.entry).toBeUndefined();
@@ -97,7 +113,7 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
     }
     await begin(run, named);
     const count = (hold: boolean) =>
-      store.atomically((tx) => tx.bulkRevocations.changeable(run.id, run.caId, hold));
+      store.atomically((tx) => tx.bulkRevocations.changeable(run, run.caId, hold));
     expect([await count(false), await count(true)]).toEqual([5, 3]);
     const [first, second, , fourth] = named;
     if (!first || !second || !fourth) throw new Error("five were named");
@@ -165,20 +181,18 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
     const [lost, stopped] = [facts(), facts()];
     await store.atomically(async (tx) => {
       await tx.bulkRevocations.claim(lost);
-      await tx.bulkRevocations.stage(lost.id, serials("1", "2"));
+      await tx.bulkRevocations.stage(lost, serials("1", "2"));
     });
-    await store.atomically((tx) => tx.bulkRevocations.drop(lost.id));
-    expect(await store.read.bulkRevocations.run(lost.id)).toBeUndefined();
+    await store.atomically((tx) => tx.bulkRevocations.drop(lost));
+    expect(await store.read.bulkRevocations.run(lost)).toBeUndefined();
     await begin(stopped, serials("1", "2"));
-    await store.atomically((tx) => tx.bulkRevocations.settle(stopped.id, "stopped"));
+    await store.atomically((tx) => tx.bulkRevocations.settle(stopped, "stopped"));
     expect((await store.read.bulkRevocations.active()).has(stopped.caId)).toBe(false);
     const open = await store.read.bulkRevocations.abandoned(true);
     expect(open.some(({ id }) => id === stopped.id)).toBe(false);
     const again = await store.atomically((tx) => tx.bulkRevocations.claim(stopped));
     expect([again.run.state, again.mine]).toEqual(["stopped", true]);
-    const left = await store.atomically((tx) =>
-      tx.bulkRevocations.next(stopped.id, stopped.caId, 9),
-    );
+    const left = await store.atomically((tx) => tx.bulkRevocations.next(stopped, stopped.caId, 9));
     expect(left.length).toBe(2);
   });
 
@@ -187,7 +201,7 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
     const run = facts();
     await store.atomically(async (tx) => {
       await tx.bulkRevocations.claim(run);
-      await tx.bulkRevocations.stage(run.id, serials("1", "2"));
+      await tx.bulkRevocations.stage(run, serials("1", "2"));
     });
     const found = await store.read.bulkRevocations.abandoned(true);
     expect(found.find(({ id }) => id === run.id)?.state).toBe("selecting");
@@ -195,7 +209,7 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
     const other = { ...run, digest: "cd".repeat(32), startedAt: instant(noon + 1000) };
     const taken = await store.atomically((tx) => tx.bulkRevocations.claim(other));
     expect([taken.run, taken.mine]).toMatchObject([{ ...other, state: "selecting" }, true]);
-    const left = await store.atomically((tx) => tx.bulkRevocations.next(run.id, run.caId, 9));
+    const left = await store.atomically((tx) => tx.bulkRevocations.next(run, run.caId, 9));
     expect(left).toEqual([]);
   });
 
@@ -203,6 +217,7 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
     const { store } = given();
     const record = (spkiSha256: string) => ({
       ...{ id: crypto.randomUUID(), spkiSha256, reason: "leaked", source: "revocation" as const },
+      tenant: undefined,
       ...{ createdBy: "root", createdAt: noon },
     });
     const digests = [0, 1, 2].map(() => crypto.randomUUID().replaceAll("-", "").repeat(2));

@@ -3,17 +3,22 @@
 import { describe, expect, test } from "bun:test";
 
 import { sha256Hex } from "#core/crypto.ts";
-import { defaultTenant, tenantId } from "#core/ids.ts";
+import type { Reach } from "#core/access/principal.ts";
+import { defaultTenant, type TenantId, tenantId } from "#core/ids.ts";
 import { instant } from "#core/time.ts";
 import type { BlockedKeyRecord, KeyQuestion } from "#domain/key-checks/store.ts";
 import type { Store } from "#domain/store.ts";
 import * as make from "#test/support/records.ts";
 
 /** Declares the tests on the store that `given` gives when they run. */
-export function keyCheckContract(given: () => { readonly store: Store }): void {
+export function keyCheckContract(
+  given: () => { readonly store: Store; readonly home: string },
+): void {
   describe("blocked and own keys", () => {
-    const standing = (spkiSha256: string, duplicate?: KeyQuestion["duplicate"]) =>
-      given().store.read.keyChecks.standing({ spkiSha256, duplicate });
+    const standing = (
+      spkiSha256: string,
+      { tenant = defaultTenant, duplicate }: Partial<KeyQuestion> = {},
+    ) => given().store.read.keyChecks.standing({ spkiSha256, tenant, duplicate });
     const clean = { blocked: false, own: false, duplicate: false };
 
     test("a key is blocked once, found by id and digest, and free again when the row is gone", async () => {
@@ -29,6 +34,31 @@ export function keyCheckContract(given: () => { readonly store: Store }): void {
       expect(await store.atomically((tx) => tx.keyChecks.unblock(row.id))).toEqual(row);
       expect(await store.atomically((tx) => tx.keyChecks.unblock(row.id))).toBeUndefined();
       expect(await standing(row.spkiSha256)).toEqual(clean);
+    });
+
+    test("a key that one tenant blocked is blocked for no other, until it is blocked for all", async () => {
+      const { store, home } = given();
+      const [own, other] = [tenantId(home), tenantId(`${home}-2`)];
+      const { spkiSha256, ...row } = blockedKey({ tenant: own });
+      const block = (facts: Partial<BlockedKeyRecord>) =>
+        store.atomically((tx) => tx.keyChecks.block(blockedKey({ spkiSha256, ...facts })));
+      expect(await block(row)).toBeUndefined();
+      const blocked = async (tenant: TenantId) => (await standing(spkiSha256, { tenant })).blocked;
+      expect([await blocked(own), await blocked(other)]).toEqual([true, false]);
+      expect(await block({ tenant: own })).toMatchObject({ id: row.id });
+      const many = (tenant: TenantId | undefined) =>
+        store.atomically((tx) => tx.keyChecks.blockMany([blockedKey({ spkiSha256, tenant })]));
+      expect(await many(own)).toEqual([]);
+      expect(await many(undefined)).toHaveLength(1);
+      expect([await blocked(own), await blocked(other)]).toEqual([true, true]);
+      expect(await many(other)).toEqual([]);
+      expect(await block({ tenant: other })).toMatchObject({ tenant: undefined });
+      const { page } = store.read.keyChecks;
+      const seen = async (reach: Reach) =>
+        (await page(reach, { spkiSha256 }, 9)).items.map(({ tenant }) => tenant);
+      expect((await seen("platform")).length).toBe(2);
+      expect(await seen({ tenants: [own], cas: [] })).toEqual([own]);
+      expect(await seen({ tenants: [other], cas: [] })).toEqual([]);
     });
 
     test("CAs are found by their key, whatever has become of them", async () => {
@@ -58,12 +88,14 @@ export function keyCheckContract(given: () => { readonly store: Store }): void {
         for (const row of rows) await tx.keyChecks.block(row);
       });
       const { page } = store.read.keyChecks;
-      const first = await page({ text: mark.toUpperCase() }, 2);
+      const first = await page("platform", { text: mark.toUpperCase() }, 2);
       expect(first).toMatchObject({ items: [rows[2], rows[1]], total: 3 });
-      expect((await page({ text: mark }, 2, first.next)).items).toMatchObject([rows[0]]);
-      expect((await page({ text: `${mark} no_2` }, 5)).items).toMatchObject([rows[1]]);
+      expect((await page("platform", { text: mark }, 2, first.next)).items).toMatchObject([
+        rows[0],
+      ]);
+      expect((await page("platform", { text: `${mark} no_2` }, 5)).items).toMatchObject([rows[1]]);
       const digest = rows[0]?.spkiSha256;
-      expect((await page({ spkiSha256: digest }, 5)).items).toMatchObject([rows[0]]);
+      expect((await page("platform", { spkiSha256: digest }, 5)).items).toMatchObject([rows[0]]);
     });
 
     test("keys of CAs, of certificates other than leaves and claimed ones are the instance's own", async () => {
@@ -89,12 +121,12 @@ export function keyCheckContract(given: () => { readonly store: Store }): void {
       const { store } = given();
       const digest = newDigest();
       const row = await issued(store, { spkiSha256: digest, subject: "CN=first" });
-      const asked = { tenant: defaultTenant, subject: "CN=second", now: make.noon };
-      const duplicate = async (change: Partial<typeof asked>) =>
-        (await standing(digest, { ...asked, ...change })).duplicate;
+      const asked = { subject: "CN=second", now: make.noon };
+      const duplicate = async (change: Partial<typeof asked>, tenant = defaultTenant) =>
+        (await standing(digest, { tenant, duplicate: { ...asked, ...change } })).duplicate;
       expect(await duplicate({})).toBe(true);
       expect(await duplicate({ subject: "CN=first" })).toBe(false);
-      expect(await duplicate({ tenant: tenantId("other") })).toBe(false);
+      expect(await duplicate({}, tenantId("other"))).toBe(false);
       expect(await duplicate({ now: row.notAfter })).toBe(true);
       expect(await duplicate({ now: instant(row.notAfter + 1) })).toBe(false);
     });
@@ -120,7 +152,7 @@ const newDigest = () => crypto.getRandomValues(new Uint8Array(32)).toHex();
 
 const blockedKey = (facts: Partial<BlockedKeyRecord> = {}): BlockedKeyRecord => ({
   ...{ id: crypto.randomUUID(), spkiSha256: newDigest(), reason: "leaked", source: "api" },
-  ...{ createdBy: "root", createdAt: make.noon, ...facts },
+  ...{ createdBy: "root", createdAt: make.noon, tenant: undefined, ...facts },
 });
 
 async function issued(store: Store, facts: Partial<ReturnType<typeof make.certificate>>) {

@@ -137,6 +137,29 @@ const peopleAsText = [
   ["token:1", "bob <b@x.test>", "bob", "unknown", "b@x.test"],
 ] as const;
 
+test("rows of the access log that lay in the database are carried to their own file", async () => {
+  const database = sqliteDatabase();
+  const options = { driver: "sqlite", path: database.target, busyTimeoutMs: 5000 } as const;
+  const engine = openSqlite(options);
+  const all = embeddedMigrations("sqlite");
+  const apart = all.findIndex(({ statements }) =>
+    /drop table `access_log`/i.test(statements[0] ?? ""),
+  );
+  const deps = { clock: systemClock, random: systemRandom };
+  await migrateSqlite(engine, options, () => fillEmpty(engine.writer, deps), all.slice(0, apart));
+  const insert = `insert into access_log (at, request_id, subject, method, route, path, status, duration_ms,
+    bytes_out, ip, user_agent) values (?, 'r', '', 'GET', '/', '/', 200, 1, 2, '192.0.2.1', '')`;
+  for (let at = 1; at <= 300; at++) await engine.writer.run(insert, [at]);
+  await engine.close();
+  const store = await database.open();
+  expect((await store.read.accessLog.page({}, 1)).total).toBe(300);
+  await store.close();
+  const [row] = await database.accessRows("select min(at) as least, max(id) as id from access_log");
+  expect(row).toEqual({ least: 1, id: 300 });
+  const tables = "select name from sqlite_schema where name like '%access_log%'";
+  expect(await database.query(tables)).toEqual([]);
+});
+
 test("a migration that fails changes nothing", async () => {
   const { database, migrate } = await oldDatabase();
   await expect(migrate("create table later (x integer)", "nonsense")).rejects.toThrow();

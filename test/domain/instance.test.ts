@@ -7,6 +7,7 @@ import { type InstanceDeps, prepareInstance, type RootSettings } from "#domain/i
 import { type MemoryKeys, openMemoryKeys } from "#test/support/memory-keys.ts";
 import { type MemoryStore, openMemoryStore } from "#test/support/memory-store.ts";
 import { seededRandom, testClock } from "#test/support/ports.ts";
+import { defaultTenant } from "#core/ids.ts";
 
 test("the first start makes ids, tenant, ledger and a root password shown once; the second changes nothing", async () => {
   const deps = ground();
@@ -30,7 +31,8 @@ test("§6.2 own_key: the ledger key is the instance's own, also when an earlier 
   await prepareInstance(deps, generated);
   const [key] = deps.keys.held.values();
   const spkiSha256 = digestOf(key?.spki ?? new Uint8Array());
-  const standing = () => deps.store.read.keyChecks.standing({ spkiSha256, duplicate: undefined });
+  const standing = () =>
+    deps.store.read.keyChecks.standing({ spkiSha256, tenant: defaultTenant, duplicate: undefined });
   expect((await standing()).own).toBe(true);
   deps.store.state.ownKeys.clear();
   await prepareInstance(deps, generated);

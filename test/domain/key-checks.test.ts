@@ -1,14 +1,19 @@
 /** Keys that must not be certified: blocked, weak, the instance's own, and another subject's; a lookup that fails refuses. */
 
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
+import { encodePem } from "#core/asn1/pem.ts";
 import { digest } from "#core/crypto.ts";
+import { tenantId } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
 import type { Profile } from "#core/policy/profile.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
 import { spkiSha256 } from "#core/x509/public-keys.ts";
+import { CrossSigning } from "#domain/authorities/cross-sign.ts";
 import { BlockedKeys } from "#domain/key-checks/block.ts";
+import { somebody } from "#test/support/governed-world.ts";
 import {
+  caWish,
   csr,
   initRoot,
   issuanceWorld,
@@ -18,6 +23,8 @@ import {
   spkiOf,
   type World,
 } from "#test/support/issuance.ts";
+import { tenant } from "#test/support/records.ts";
+import { revokingWorld } from "#test/support/revoking-world.ts";
 import { smallCa } from "#test/support/small-ca.ts";
 
 const key = newKey("ecdsa-p256");
@@ -111,9 +118,9 @@ test("a revocation for keyCompromise blocks the key in the same unit; other reas
   await small.revoker.revoke(request(replaced.serial), "superseded");
   expect(small.store.state.blockedKeys.size).toBe(0);
   await small.revoker.revoke(request(leaked.serial), "keyCompromise");
-  expect(small.store.state.blockedKeys.get(leaked.spkiSha256)).toMatchObject({
-    ...{ source: "revocation", createdBy: "root" },
-  });
+  expect([...small.store.state.blockedKeys.values()]).toMatchObject([
+    { spkiSha256: leaked.spkiSha256, source: "revocation", createdBy: "root", tenant: undefined },
+  ]);
   const actions = [...small.store.state.events.values()].slice(-2).map(({ action }) => action);
   expect(actions).toEqual(["cert.revoke", "key.block"]);
   small.store.beforeWrite = (operation) => {
@@ -125,3 +132,79 @@ test("a revocation for keyCompromise blocks the key in the same unit; other reas
     "good",
   );
 });
+
+describe("a tenant that has got hold of another one's request", () => {
+  const eve = somebody("eve", { web: ["admin"] });
+  const origin = { ...rootOrigin, principal: eve };
+  const web = tenantId("web");
+
+  async function theirs() {
+    const world = revokingWorld();
+    await world.store.atomically((tx) => tx.tenants.insert(tenant("web")));
+    const victim = await initRoot(world);
+    const ca = await world.authorities.initRoot(origin, web, caWish({ label: "eves" }));
+    const issue = (under: typeof ca) =>
+      world.issuance.issue(rootOrigin, under, leafWish({ csr: csr({ key }) }));
+    const asked = { ca, origin, mayManageCa: true };
+    return { world, victim, ca, issue, asked };
+  }
+
+  test("blocks its key in its own CAs only, by one revocation or by many", async () => {
+    for (const many of [false, true]) {
+      const { world, victim, ca, issue, asked } = await theirs();
+      const { serial } = (await issue(ca)).record;
+      const order = {
+        operationId: undefined,
+        reason: "keyCompromise",
+        all: true,
+        batchSize: 500,
+        selection: { includeExpired: false },
+        confirmed: undefined,
+      } as const;
+      if (many) await world.bulk.execute(origin, ca, order);
+      else await world.revoker.revoke({ ...asked, serial }, "keyCompromise");
+      const blocked = [...world.store.state.blockedKeys.values()];
+      expect(blocked).toMatchObject([{ tenant: "web", spkiSha256: keyDigest, createdBy: "eve" }]);
+      const told = [...world.store.state.events.values()].filter(
+        (one) => one.action === "key.block",
+      );
+      expect(told).toMatchObject([{ tenant: "web", actor: "eve" }]);
+      expect(await refusalCode(issue(ca))).toBe("gate_refused");
+      expect((await issue(victim)).record.caId).toBe(victim.id);
+    }
+  });
+
+  test("blocks it for all with a proof that it holds the key, and so does who answers for all tenants", async () => {
+    for (const more of [{ keyProven: true }, { origin: rootOrigin }]) {
+      const { world, victim, ca, issue, asked } = await theirs();
+      const { serial } = (await issue(ca)).record;
+      await world.revoker.revoke({ ...asked, ...more, serial }, "keyCompromise");
+      expect([...world.store.state.blockedKeys.values()]).toMatchObject([{ tenant: undefined }]);
+      expect(await refusalCode(issue(victim))).toBe("gate_refused");
+    }
+  });
+
+  test("neither blocks nor claims what it vouches for with a cross certificate", async () => {
+    const { world, victim, ca, issue, asked } = await theirs();
+    const crossSigning = new CrossSigning(world);
+    const wish = { validityDays: 30, maxPathLength: undefined };
+    const request = { source: "csr" as const, pem: csr({ key, dns: [] }) };
+    const cross = await crossSigning.sign(origin, ca, { ...wish, subject: request });
+    expect((await issue(victim)).record.caId).toBe(victim.id);
+    const pem = encodePem("CERTIFICATE", victim.certificate ?? new Uint8Array());
+    const certificate = { source: "certificate" as const, pem };
+    const vouched = await crossSigning.sign(origin, ca, { ...wish, subject: certificate });
+    for (const { serial } of [cross, vouched]) {
+      await world.revoker.revoke({ ...asked, serial }, "keyCompromise");
+    }
+    expect(world.store.state.blockedKeys.size).toBe(0);
+    expect((await issue(victim)).record.caId).toBe(victim.id);
+    expect((await issue(ca)).record.caId).toBe(ca.id);
+  });
+});
+
+const refusalCode = (promise: Promise<unknown>): Promise<string> =>
+  promise.then(
+    () => "accepted",
+    (error) => (error instanceof Problem ? error.code : String(error)),
+  );

@@ -1,7 +1,16 @@
 /** Static publishing by the running binary: served as published, checked without keys, whole at every moment. */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -81,6 +90,30 @@ test("over HTTP it is checked the same way, and what was tampered with is named"
   const unreadable = await verify(address);
   expect([unreadable.code, unreadable.stdout]).toEqual([1, ""]);
   expect(unreadable.stderr).toContain("The manifest cannot be read");
+  await web.stop(true);
+}, 30_000);
+
+test("what cannot be read is named by its path, and the rest is judged all the same", async () => {
+  const copy = join(mkdtempSync(join(tmpdir(), "pkid-copy-")), "copy");
+  cpSync(join(folder, "current"), copy, { recursive: true, dereference: true });
+  const [crl, chain] = [join(copy, caId, "crl.der"), join(copy, caId, "chain.pem")];
+  rmSync(crl);
+  symlinkSync("crl.der", crl);
+  rmSync(chain);
+  expect(await faultsAt(copy)).toEqual([
+    { path: `${caId}/chain.pem`, fault: "it is missing, or longer than the manifest says." },
+    { path: `${caId}/crl.der`, fault: "it cannot be read (ELOOP)." },
+  ]);
+  const web = Bun.serve({
+    ...{ hostname: "127.0.0.1", port: 0 },
+    fetch: (request) =>
+      request.url.endsWith("/crl-delta.der")
+        ? new Response("", { status: 503 })
+        : new Response(Bun.file(join(folder, "current", new URL(request.url).pathname))),
+  });
+  const faults = await faultsAt(`http://127.0.0.1:${web.port}`);
+  expect(faults.map(({ fault }) => fault)).toEqual(faults.map(() => "the address answers 503."));
+  expect(faults.map(({ path }) => path)).toContain(`${caId}/crl-delta.der`);
   await web.stop(true);
 }, 30_000);
 

@@ -156,6 +156,22 @@ describe("a tenant", () => {
   }, 60_000);
 });
 
+test("a CA key one replica is making while the other rotates the KEK signs on both, at once and under the new version", async () => {
+  const subject = { cn: "Slow" };
+  const wish = { label: "slow-root", subject, key_type: "rsa-4096" };
+  const making = two.admin<{ id: string }>("POST", "/api/ca/init-root", wish);
+  const rotated = await one.admin("POST", "/api/kek/rotate");
+  expect(rotated).toMatchObject({ old_version: 1, new_version: 2 });
+  const kek = await two.admin<{ versions: { status: string }[] }>("GET", "/api/kek");
+  expect(kek.versions.map(({ status }) => status)).toEqual(["active", "retired"]);
+  const { id } = await making;
+  for (const replica of [one, two]) {
+    const published = await replica.cli("crl", "publish", "--ca", id);
+    expect([published.stderr, published.code]).toEqual(["", 0]);
+  }
+  expect((await issued(two)).serial).not.toBe("");
+}, 60_000);
+
 describe("under load from both", () => {
   test("the chain has no fork, every certificate is in the inventory once, and holds are linear", async () => {
     const told: string[] = [];

@@ -5,7 +5,7 @@ import fc from "fast-check";
 
 import { Problem } from "#core/problems.ts";
 import { Cookies, cookieOf } from "#http/cookies.ts";
-import { requireCsrfToken, requireOwnOrigin } from "#http/csrf.ts";
+import { OwnPages, requireCsrfToken, requireJsonOfBrowsers } from "#http/csrf.ts";
 
 const cookies = new Cookies({ name: "pki_session", insecure: false });
 
@@ -90,27 +90,69 @@ describe("the CSRF token", () => {
   });
 });
 
-describe("the origin of a login", () => {
-  const check = (url: string, origin: string | undefined, publicUrl?: string) => {
-    const headers = { host: new URL(url).host, ...(origin === undefined ? {} : { origin }) };
-    return refused(() => requireOwnOrigin(new Request(url, { headers }), publicUrl));
+describe("the page that asks for a change", () => {
+  const check = (
+    url: string,
+    origin: string | undefined,
+    { own, site, method = "POST" }: { own?: string; site?: string; method?: string } = {},
+  ) => {
+    const headers = new Headers({ host: new URL(url).host });
+    if (origin !== undefined) headers.set("origin", origin);
+    if (site !== undefined) headers.set("sec-fetch-site", site);
+    const pages = new OwnPages(own === undefined ? [] : [own]);
+    const request = new Request(url, { headers, method });
+    return refused(() => pages.guard(request, url.startsWith("https:")));
   };
 
   test("is the server's own, or not said by a client that is no browser", () => {
     expect(check("https://pki.test:8443/", undefined)).toBeUndefined();
     expect(check("https://pki.test:8443/", "https://pki.test:8443")).toBeUndefined();
     expect(check("https://pki.test/", "https://pki.test")).toBeUndefined();
-    expect(check("https://10.0.0.1/", "https://pki.test", "https://pki.test/base")).toBeUndefined();
+    const own = "https://pki.test/base";
+    expect(check("https://10.0.0.1/", "https://pki.test", { own })).toBeUndefined();
     // A proxy ended TLS: the browser saw another scheme than this process does.
     expect(check("http://pki.test/", "https://pki.test")).toBeUndefined();
+    for (const site of ["same-origin", "none"]) {
+      expect(check("https://pki.test/", "https://pki.test", { site })).toBeUndefined();
+      expect(check("https://pki.test/", undefined, { site })).toBeUndefined();
+    }
   });
 
-  test("of any other page is refused", () => {
+  test("of any other origin is refused, and may read", () => {
     for (const origin of [
       ...["null", "", "https://evil.test", "http://pki.test:8443", "https://pki.test"],
       ...["https://pki.test:8443.evil.test", "https://pki.test:8443/", "https://sub.pki.test:8443"],
     ]) {
-      expect([origin, check("https://pki.test:8443/", origin)]).toEqual([origin, "csrf_failed"]);
+      for (const method of ["POST", "PUT", "PATCH", "DELETE"]) {
+        const said = check("https://pki.test:8443/", origin, { method });
+        expect([origin, said]).toEqual([origin, "csrf_failed"]);
+      }
+      for (const method of ["GET", "HEAD", "OPTIONS"]) {
+        expect(check("https://pki.test:8443/", origin, { method })).toBeUndefined();
+      }
+    }
+  });
+
+  test("of another site or another host of this site is refused, whatever origin it has", () => {
+    for (const site of ["cross-site", "same-site", "", "unheard-of"]) {
+      for (const origin of [undefined, "https://pki.test"]) {
+        expect([site, check("https://pki.test/", origin, { site })]).toEqual([site, "csrf_failed"]);
+      }
+    }
+  });
+
+  test("sends JSON or is refused, with a body or without; who is no browser sends what it likes", () => {
+    const said = (headers: Readonly<Record<string, string>>, method = "POST") =>
+      refused(() => requireJsonOfBrowsers(new Request("https://pki.test/", { headers, method })));
+    const types = ["application/x-www-form-urlencoded", "text/plain", "multipart/form-data", ""];
+    for (const field of ["origin", "sec-fetch-site", "sec-fetch-mode", "sec-fetch-dest"]) {
+      for (const type of types) {
+        const headers = { [field]: "same-origin", "content-type": type };
+        expect([type, said(headers)]).toEqual([type, "unsupported_media_type"]);
+        expect(said({ "content-type": type })).toBeUndefined();
+        expect(said(headers, "GET")).toBeUndefined();
+      }
+      expect(said({ [field]: "x", "content-type": "application/json" })).toBeUndefined();
     }
   });
 });

@@ -2,8 +2,9 @@
 
 import { afterEach, describe, expect, test } from "bun:test";
 
+import { addressKey } from "#core/address-key.ts";
 import { Problem } from "#core/problems.ts";
-import { type Asker, addressKey, RateLimits, type RateSettings } from "#http/rate-limits.ts";
+import { type Asker, RateLimits, type RateSettings } from "#http/rate-limits.ts";
 import { ocspRefusal } from "#protocols/ocsp-refusal.ts";
 import { startStub, type StubServer } from "#test/support/stub-server.ts";
 

@@ -1,14 +1,13 @@
 /** What another site's page can do with the cookies of a person who is logged in: nothing, for every operation of the table. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { Database } from "bun:sqlite";
-import { join } from "node:path";
 
 import { type OperationName, operationOf, operations, routesOf } from "#operations";
 import { type Chain, createChain } from "#test/support/first-certificate.ts";
 import { Instance } from "#test/support/instance.ts";
 import { csr } from "#test/support/issuance.ts";
 import { logIn, type Person, send } from "#test/support/person.ts";
+import { stateOf } from "#test/support/whole-state.ts";
 
 const password = "correct horse battery staple";
 let instance: Instance;
@@ -42,39 +41,12 @@ const pathOf = (pattern: string): string =>
     .replace("{request*}", "MEQ=")
     .replace(/\{[a-z_]+\}/g, "x1");
 
-/** Every row of the database but for those that publishing and the clock add by themselves. */
-function stateOf(): Readonly<Record<string, string>> {
-  const db = new Database(join(instance.dataDir, "pkid.db"), { readonly: true });
-  try {
-    const all = "SELECT name FROM sqlite_master WHERE type = 'table'";
-    const tables = db.query<{ name: string }, []>(all).all();
-    const kept = tables.map(({ name }) => name).filter((name) => !ownWork.test(name));
-    const rows = (name: string) => db.query(`SELECT * FROM "${name}"`).all().map(bytesShown);
-    const events = db.query("SELECT * FROM events WHERE actor NOT LIKE 'system:%'").all();
-    return {
-      ...Object.fromEntries(kept.map((name) => [name, JSON.stringify(rows(name))])),
-      events: JSON.stringify(events),
-    };
-  } finally {
-    db.close();
-  }
-}
-
-const ownWork = /^(sqlite_|access_log$|crl_|ledger$|heads$|events$)/;
-
-const bytesShown = (row: unknown) =>
-  Object.entries(row as Record<string, unknown>).map(
-    (
-      [name, value], // A row of SQLite.
-    ) => (value instanceof Uint8Array ? [name, value.toHex()] : [name, value]),
-  );
-
 test("a GET changes nothing, whatever it is asked to do instead: tried for every operation", async () => {
   const override = { "x-http-method-override": "DELETE", "x-method-override": "POST" };
   const gets = routes.filter(({ method }) => method === "GET");
   expect(gets.length).toBeGreaterThan(40);
   for (const { name } of gets) expect([name, operationOf(name).writes]).toEqual([name, undefined]);
-  const before = stateOf();
+  const before = stateOf(instance);
   for (const { path } of gets) {
     for (const query of ["", "?_method=DELETE&method=POST&destroy_key=true"]) {
       for (const method of ["GET", "HEAD", "OPTIONS"]) {
@@ -84,7 +56,7 @@ test("a GET changes nothing, whatever it is asked to do instead: tried for every
       }
     }
   }
-  expect(stateOf()).toEqual(before);
+  expect(stateOf(instance)).toEqual(before);
   expect((await send(instance, person, "GET", "/api/me")).status).toBe(200);
 }, 30_000);
 
@@ -108,7 +80,7 @@ describe("a change a page asks for with a person's cookies", () => {
       other["x-csrf-token"],
       `${person["x-csrf-token"]} `.slice(0, -2),
     ];
-    const before = stateOf();
+    const before = stateOf(instance);
     for (const { method, path } of changes) {
       for (const [at, token] of tokens.entries()) {
         const given = token === undefined ? {} : { "x-csrf-token": token };
@@ -123,7 +95,7 @@ describe("a change a page asks for with a person's cookies", () => {
         expect(answer.headers.get("access-control-allow-origin")).toBeNull();
       }
     }
-    expect(stateOf()).toEqual(before);
+    expect(stateOf(instance)).toEqual(before);
     expect((await send(instance, person, "GET", "/api/me")).status).toBe(200);
   }, 60_000);
 
@@ -181,7 +153,7 @@ describe("a change a page asks for with a person's cookies", () => {
   });
 
   test("with the token of the session is done, so that all of this is not for another reason", async () => {
-    const wish = { name: "mine", roles: ["auditor"] };
-    expect((await send(instance, person, "POST", "/api/tokens", wish)).status).toBe(201);
+    const wish = { slug: "mine", name: "Mine" };
+    expect((await send(instance, person, "POST", "/api/tenants", wish)).status).toBe(201);
   });
 });

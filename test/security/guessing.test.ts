@@ -148,6 +148,59 @@ describe("behind a proxy that is trusted", () => {
   }, 30_000);
 });
 
+describe("without any limit configured", () => {
+  test("root gets in while sixty others of the same address guess, also when nobody has been in before", async () => {
+    const instance = await Instance.start({ config: { root_user: { password } } });
+    const asRoot = async (guess: string) =>
+      (await instance.fetch("/api/me", { headers: basic("root", guess) })).status;
+    const statuses = new Set<number>();
+    let over = false;
+    const guessers = Array.from({ length: 60 }, async (_, one) => {
+      for (let n = 0; !over; n += 1) statuses.add(await asRoot(`guess ${one} ${n}`));
+    });
+    while (statuses.size === 0) await Bun.sleep(5);
+    try {
+      for (let n = 0; n < 10; n += 1) expect(await asRoot(password)).toBe(200);
+      const health = await instance.fetch("/healthz");
+      expect(health.status).toBe(200);
+    } finally {
+      over = true;
+      // What still waits is answered when its turn comes, or not at all.
+      await instance.dispose();
+      await Promise.allSettled(guessers);
+    }
+    expect([...statuses]).toEqual([401]);
+  }, 60_000);
+});
+
+describe("to revoke", () => {
+  const slow = { enabled: true, global: tier(100_000), per_account: tier(100_000) };
+
+  test("a right password is enough, however often others of the address have failed", async () => {
+    const rate_limit = { ...slow, per_ip: tier(2) };
+    const instance = await Instance.start({ config: { root_user: { password }, rate_limit } });
+    try {
+      const ask = (method: string, path: string, guess: string) =>
+        send(instance, basic("root", guess), method, path, method === "GET" ? undefined : {});
+      for (let n = 0; n < 2; n += 1) expect((await ask("GET", "/api/me", "x")).status).toBe(401);
+      expect((await ask("GET", "/api/me", password)).status).toBe(429);
+      for (const path of ["revoke", "certificates/1:suspend", "certificates/1:release"]) {
+        const { body } = await ask("POST", `/api/ca/x/${path}`, password);
+        expect([path, body.code]).toEqual([path, "not_found"]);
+      }
+      expect((await ask("POST", "/api/ca/x/revoke", "wrong")).status).toBe(401);
+      const rpc = await instance.fetch("/pki.v1.PKIService/RevokeCertificate", {
+        method: "POST",
+        headers: { "content-type": "application/json", ...basic("root", password) },
+        body: JSON.stringify({ ca_id: "x", serial: "1" }),
+      });
+      expect(rpc.status).toBe(404);
+    } finally {
+      await instance.dispose();
+    }
+  }, 30_000);
+});
+
 describe("who is there", () => {
   test("is told by no answer of root's account", async () => {
     const instance = await Instance.start({ config: { root_user: { password } } });

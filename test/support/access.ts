@@ -11,6 +11,7 @@ import {
 } from "#domain/access/authenticate.ts";
 import type { ClientCheck } from "#domain/access/client-certificates.ts";
 import { type Directory, DirectoryLogins } from "#domain/access/directory.ts";
+import { FairTurns } from "#domain/access/fair-turns.ts";
 import { FailedLogins } from "#domain/access/failed-logins.ts";
 import { type LoginDeps, Logins } from "#domain/access/logins.ts";
 import type { Authorization, Presented } from "#domain/access/presented.ts";
@@ -41,6 +42,8 @@ export interface AccessWishes {
   readonly attempts?: Attempts;
   readonly assignments?: () => Assignments;
   readonly rules?: LoginDeps["rules"];
+  /** The queue of those who present passwords; nobody waits without it. */
+  readonly turns?: FairTurns;
   /** Who client certificates stand for; nobody when undefined. */
   readonly client?: ClientCheck;
   /** What the directory says; none is asked when undefined. */
@@ -60,6 +63,7 @@ export function accessWorld(wishes: AccessWishes = {}): AccessWorld {
       checks += 1;
       return hash === `hash of ${password}`;
     },
+    turns: wishes.turns ?? unhurried(),
   });
   const sessions = new Sessions({ clock, random, ttlSeconds: 3600, max: 100 });
   const failures = new FailedLogins({ store, clock, windowsMax: 100 });
@@ -78,6 +82,7 @@ export function accessWorld(wishes: AccessWishes = {}): AccessWorld {
     wishes.directory &&
     new DirectoryLogins({
       ...{ directory: wishes.directory, logins, attempts, log: { write: () => {} } },
+      turns: wishes.turns ?? unhurried(),
       allowZeroRole: wishes.rules?.ldap?.allowZeroRole ?? false,
       onBasic: () => counted.push("ldap success"),
     });
@@ -92,6 +97,17 @@ export function accessWorld(wishes: AccessWishes = {}): AccessWorld {
   const parts = { store, clock, sessions, failures, logins, tokens, authenticate, counted };
   return { directory, ...parts, checks: () => checks };
 }
+
+/** A queue in which nobody waits, whatever has failed. */
+export const unhurried = (): FairTurns =>
+  new FairTurns({
+    limits: {
+      ...{ atOnce: 1000, atOncePerLane: 1000, waitingPerLane: 1000, waitingMax: 1000 },
+      failures: { rate: 1000, burst: 100_000 },
+    },
+    elapsedMs: () => 0,
+    sleep: async () => {},
+  });
 
 /** Presents this and nothing else. */
 export const presenting = (given: Partial<Presented>): Presented => ({

@@ -141,7 +141,7 @@ function asking(
 
 function handlersBelow({ world, store, keks, envelopes }: ReturnType<typeof settledParts>) {
   const { keys, random } = world;
-  const rotation = new KekRotation({ store, random, keks, keys, envelopes });
+  const rotation = new KekRotation({ store, random, keks, keys, envelopes, pause: Bun.sleep });
   return {
     ...authorityHandlers(world),
     ...issuanceHandlers(world),

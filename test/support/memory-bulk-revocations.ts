@@ -5,12 +5,13 @@ import type { SelectableState } from "#core/policy/selection.ts";
 import { assert } from "#core/problems.ts";
 import type { BulkRun, Candidate, CandidateRange } from "#domain/revocation/bulk-store.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
+import type { OperationKey } from "#domain/running.ts";
 import type { Reads, Unit } from "#domain/store.ts";
 import { type MemoryState, serialKey } from "./memory-state.ts";
 
 /** Runs and candidates; nobody else's store lives beside this one. */
 export const bulkRevocationReads = (state: MemoryState): Reads["bulkRevocations"] => ({
-  run: async (id) => state.bulkRuns.get(id),
+  run: async (key) => state.bulkRuns.get(textOf(key)),
   abandoned: async (own) =>
     [...state.bulkRuns.values()].filter(
       (run) => own && (run.state === "selecting" || run.state === "running"),
@@ -40,32 +41,32 @@ export const bulkRevocationReads = (state: MemoryState): Reads["bulkRevocations"
 /** Bulk revocation writes of a unit. */
 export function bulkRevocationWrites(state: MemoryState): Unit["bulkRevocations"] {
   const { bulkRuns, bulkSerials } = state;
-  const runOf = (id: string): BulkRun => {
-    const run = bulkRuns.get(id);
+  const runOf = (key: OperationKey): BulkRun => {
+    const run = bulkRuns.get(textOf(key));
     assert(run !== undefined, "serials belong to a run that is stored");
     return run;
   };
-  const left = (id: string) => [...(bulkSerials.get(id) ?? [])];
+  const left = (key: OperationKey) => [...(bulkSerials.get(textOf(key)) ?? [])];
   return {
     ...bulkProgressWrites(state, left, runOf),
     claim: async (facts) => {
-      const known = bulkRuns.get(facts.id);
+      const known = bulkRuns.get(textOf(facts));
       if (known?.state === "finished") return { run: known, mine: false };
       const untouched = { planned: 0, revoked: 0, upgraded: 0, skipped: 0, batches: 0 };
       if (known === undefined || known.state === "selecting") {
         const run: BulkRun = { ...facts, ...untouched, state: "selecting" };
-        bulkRuns.set(run.id, run);
-        bulkSerials.set(run.id, []);
+        bulkRuns.set(textOf(run), run);
+        bulkSerials.set(textOf(run), []);
         return { run, mine: true };
       }
-      bulkRuns.set(known.id, { ...known, state: "running", maker: facts.maker });
+      bulkRuns.set(textOf(known), { ...known, state: "running", maker: facts.maker });
       return { run: known, mine: true };
     },
-    stage: async (id, serials) => {
-      bulkSerials.set(id, [...left(id), ...serials]);
+    stage: async (key, serials) => {
+      bulkSerials.set(textOf(key), [...left(key), ...serials]);
     },
-    changeable: async (id, ca, hold) =>
-      left(id).filter((serial) => {
+    changeable: async (key, ca, hold) =>
+      left(key).filter((serial) => {
         const row = state.certificates.get(serialKey(ca, serial));
         if (row === undefined) return !hold && !state.revocations.has(serialKey(ca, serial));
         return row.status === "good" || (!hold && row.status === "held");
@@ -73,25 +74,25 @@ export function bulkRevocationWrites(state: MemoryState): Unit["bulkRevocations"
     lastChange: async (ca) => state.counters.get(ca) ?? 0,
     candidates: async (range, limit) => candidates(state, range, limit),
     end: async () => state.certificates.size,
-    start: async (id, planned) => {
-      bulkRuns.set(id, { ...runOf(id), state: "running", planned });
+    start: async (key, planned) => {
+      bulkRuns.set(textOf(key), { ...runOf(key), state: "running", planned });
     },
-    drop: async (id) => {
-      bulkRuns.delete(id);
-      bulkSerials.delete(id);
+    drop: async (key) => {
+      bulkRuns.delete(textOf(key));
+      bulkSerials.delete(textOf(key));
     },
   };
 }
 
 function bulkProgressWrites(
   state: MemoryState,
-  left: (id: string) => Serial[],
-  runOf: (id: string) => BulkRun,
+  left: (key: OperationKey) => Serial[],
+  runOf: (key: OperationKey) => BulkRun,
 ): Pick<Unit["bulkRevocations"], "next" | "advance" | "settle"> {
   const { bulkRuns, bulkSerials } = state;
   return {
-    next: async (id, ca, limit) =>
-      left(id)
+    next: async (key, ca, limit) =>
+      left(key)
         .sort(numerically)
         .slice(0, limit)
         .map((serial) => ({
@@ -99,18 +100,18 @@ function bulkProgressWrites(
           certificate: state.certificates.get(serialKey(ca, serial)),
           entry: state.revocations.get(serialKey(ca, serial)),
         })),
-    advance: async (id, through, more) => {
-      const rest = left(id).filter((serial) => numerically(serial, through) > 0);
-      bulkSerials.set(id, rest);
-      const run = runOf(id);
-      bulkRuns.set(id, {
+    advance: async (key, through, more) => {
+      const rest = left(key).filter((serial) => numerically(serial, through) > 0);
+      bulkSerials.set(textOf(key), rest);
+      const run = runOf(key);
+      bulkRuns.set(textOf(key), {
         ...run,
         ...{ revoked: run.revoked + more.revoked, upgraded: run.upgraded + more.upgraded },
         ...{ skipped: run.skipped + more.skipped, batches: run.batches + more.batches },
       });
     },
-    settle: async (id, to) => {
-      bulkRuns.set(id, { ...runOf(id), state: to });
+    settle: async (key, to) => {
+      bulkRuns.set(textOf(key), { ...runOf(key), state: to });
     },
   };
 }
@@ -135,3 +136,5 @@ function candidate(row: CertificateRecord): Candidate {
 }
 
 const numerically = (a: Serial, b: Serial) => Number(BigInt(a) - BigInt(b));
+
+const textOf = ({ lineage, id }: OperationKey): string => `${lineage}/${id}`;

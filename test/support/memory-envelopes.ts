@@ -14,6 +14,7 @@ export function envelopeReads({ kekVersions, sealedValues }: MemoryState): Reads
         .sort((a, b) => (a.place < b.place ? -1 : 1))
         .slice(0, limit),
     count: async () => sealedValues.size,
+    unheard: async () => 0,
   };
 }
 
@@ -41,6 +42,7 @@ export function envelopeWrites({ kekVersions, sealedValues }: MemoryState): Unit
     remove: async (place) => {
       sealedValues.delete(place);
     },
+    heard: async () => {},
     retire: async (version) => {
       for (const value of sealedValues.values()) if (value.kekVersion === version) return false;
       const row = kekVersions.get(String(version));

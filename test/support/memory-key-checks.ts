@@ -1,5 +1,7 @@
 /** Blocked keys and own keys in the memory store. */
 
+import { coversTenant } from "#core/access/principal.ts";
+import type { BlockedKeyRecord } from "#domain/key-checks/store.ts";
 import type { Reads, Unit } from "#domain/store.ts";
 import { type MemoryState, pageOf } from "./memory-state.ts";
 
@@ -7,8 +9,8 @@ import { type MemoryState, pageOf } from "./memory-state.ts";
 export function keyCheckReads(state: MemoryState): Reads["keyChecks"] {
   const { blockedKeys, ownKeys, certificates } = state;
   return {
-    standing: async ({ spkiSha256, duplicate }) => ({
-      blocked: blockedKeys.has(spkiSha256),
+    standing: async ({ spkiSha256, tenant, duplicate }) => ({
+      blocked: blocking(blockedKeys, spkiSha256, tenant) !== undefined,
       own: ownKeys.has(spkiSha256),
       duplicate:
         duplicate !== undefined &&
@@ -16,16 +18,17 @@ export function keyCheckReads(state: MemoryState): Reads["keyChecks"] {
           (row) =>
             row.spkiSha256 === spkiSha256 &&
             row.kind === "leaf" &&
-            row.tenant === duplicate.tenant &&
+            row.tenant === tenant &&
             row.subject !== duplicate.subject &&
             row.notAfter >= duplicate.now,
         ),
     }),
-    blocked: async (id) => [...blockedKeys.values()].find((row) => row.id === id),
-    page: async ({ text = "", spkiSha256 }, limit, after) =>
+    blocked: async (id) => blockedKeys.get(id),
+    page: async (reach, { text = "", spkiSha256 }, limit, after) =>
       pageOf(
         [...blockedKeys.values()].filter(
           (row) =>
+            coversTenant(reach, row.tenant) &&
             row.reason.toLowerCase().includes(text.toLowerCase()) &&
             (spkiSha256 === undefined || row.spkiSha256 === spkiSha256),
         ),
@@ -44,18 +47,20 @@ export function keyCheckReads(state: MemoryState): Reads["keyChecks"] {
 export function keyCheckWrites({ blockedKeys, ownKeys }: MemoryState): Unit["keyChecks"] {
   return {
     block: async (record) => {
-      const present = blockedKeys.get(record.spkiSha256);
-      if (present === undefined) blockedKeys.set(record.spkiSha256, record);
+      const present = blocking(blockedKeys, record.spkiSha256, record.tenant);
+      if (present === undefined) blockedKeys.set(record.id, record);
       return present;
     },
     blockMany: async (records) => {
-      const fresh = records.filter(({ spkiSha256 }) => !blockedKeys.has(spkiSha256));
-      for (const record of fresh) blockedKeys.set(record.spkiSha256, record);
+      const fresh = records.filter(
+        ({ spkiSha256, tenant }) => blocking(blockedKeys, spkiSha256, tenant) === undefined,
+      );
+      for (const record of fresh) blockedKeys.set(record.id, record);
       return fresh;
     },
     unblock: async (id) => {
-      const row = [...blockedKeys.values()].find((candidate) => candidate.id === id);
-      if (row !== undefined) blockedKeys.delete(row.spkiSha256);
+      const row = blockedKeys.get(id);
+      blockedKeys.delete(id);
       return row;
     },
     claim: async (spkiSha256) => {
@@ -63,3 +68,13 @@ export function keyCheckWrites({ blockedKeys, ownKeys }: MemoryState): Unit["key
     },
   };
 }
+
+/** The row that keeps CAs of the tenant from certifying the key. */
+const blocking = (
+  rows: MemoryState["blockedKeys"],
+  spkiSha256: string,
+  tenant: BlockedKeyRecord["tenant"],
+) =>
+  [...rows.values()].find(
+    (row) => row.spkiSha256 === spkiSha256 && (row.tenant === undefined || row.tenant === tenant),
+  );

@@ -1,7 +1,7 @@
 /** A working store in memory: real units of work with rollback, real chains, nothing durable. */
 
 import { type AuditEvent, eventHash } from "#core/audit/chain.ts";
-import { detailText } from "#core/audit/actions.ts";
+import { clippedDraft, detailText } from "#core/audit/actions.ts";
 import { type LedgerEntry, ledgerHash } from "#core/audit/ledger.ts";
 import type { CaId } from "#core/ids.ts";
 import { assert, refuse } from "#core/problems.ts";
@@ -24,6 +24,7 @@ import { memoryReads } from "./memory-reads.ts";
 import { tenantWrites } from "./memory-tenants.ts";
 import { transparencyWrites } from "./memory-transparency.ts";
 import { headOf, type MemoryState, serialKey } from "./memory-state.ts";
+import { isOfOwnKey } from "#domain/key-checks/store.ts";
 
 /** The store, its state laid open to tests, and switches that make it fail. */
 export interface MemoryStore extends Store {
@@ -211,7 +212,7 @@ function certificateWrites(state: MemoryState): Unit["certificates"] {
       const intent = setIntent(opId, "issued");
       assert(intent.serial === certificate.serial, "a certificate has its intent's serial");
       state.certificates.set(serialKey(certificate.caId, certificate.serial), certificate);
-      if (certificate.kind !== "leaf") state.ownKeys.set(certificate.spkiSha256, true);
+      if (isOfOwnKey(certificate.kind)) state.ownKeys.set(certificate.spkiSha256, true);
     },
     settle: async (opId, to) => {
       setIntent(opId, to);
@@ -311,7 +312,8 @@ function accessWrites(state: MemoryState): Unit["access"] {
 
 function auditWrites(state: MemoryState): Unit["audit"] {
   return {
-    appendEvent: async (draft, at) => {
+    appendEvent: async (given, at) => {
+      const draft = clippedDraft(given);
       const head = headOf(state.events);
       const unhashed = {
         ...{ seq: head.seq + 1, id: crypto.randomUUID(), timestamp: timestamp(at) },

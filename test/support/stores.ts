@@ -1,9 +1,9 @@
 /** Databases a test can open, close, reopen, write into from another process, and tamper with. */
 
 import { Database } from "bun:sqlite";
-import { mkdtempSync } from "node:fs";
+import { existsSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 import type { StoreDependencies } from "#adapters/db/heads.ts";
 import { openStore } from "#adapters/db/open.ts";
@@ -23,6 +23,8 @@ export interface DatabaseUnderTest {
   tamper(text: string): Promise<void>;
   /** Reads rows behind the store's back. */
   query(text: string): Promise<unknown[]>;
+  /** Reads rows of the access log behind the store's back; none where it has not begun. */
+  accessRows(text: string): Promise<unknown[]>;
 }
 
 export const postgresLimits = {
@@ -41,11 +43,10 @@ export function sqliteDatabase(): DatabaseUnderTest {
       database.run(text);
       database.close();
     },
-    query: async (text) => {
-      const database = new Database(target);
-      const rows = database.query(text).all();
-      database.close();
-      return rows;
+    query: async (text) => rowsOf(target, text),
+    accessRows: async (text) => {
+      const file = join(dirname(target), "access-log.db");
+      return existsSync(file) ? rowsOf(file, text) : [];
     },
   };
 }
@@ -65,6 +66,7 @@ export async function postgresDatabase(server: PostgresServer): Promise<Database
       await server.query(target, text);
     },
     query: (text) => server.query(target, text),
+    accessRows: (text) => server.query(target, text),
   };
 }
 
@@ -85,6 +87,15 @@ export function startWriter(target: string, workers: number, prefix: readonly st
       await drained;
     },
   };
+}
+
+function rowsOf(target: string, text: string): unknown[] {
+  const database = new Database(target);
+  try {
+    return database.query(text).all();
+  } finally {
+    database.close();
+  }
 }
 
 const dependencies = (deps: Partial<StoreDependencies> = {}): StoreDependencies => ({

@@ -3,6 +3,7 @@
 import type { Principal } from "#core/access/principal.ts";
 import { refuse } from "#core/problems.ts";
 import { instant } from "#core/time.ts";
+import { usualTlsSuites } from "#core/tls-suites.ts";
 import type { Authenticate } from "#domain/access/authenticate.ts";
 import { handler } from "#domain/access/call.ts";
 import type { Perform } from "#domain/access/perform.ts";
@@ -12,6 +13,7 @@ import { type OperationName, operationOf, operations } from "#operations";
 
 import { accessLog } from "#http/access-log.ts";
 import { Cookies } from "#http/cookies.ts";
+import { OwnPages } from "#http/csrf.ts";
 import { FrontDoor, type FrontDoorDeps } from "#http/front-door.ts";
 import { Listeners, type ListenerOptions } from "#http/listener.ts";
 import type { Handlers, PublicHandler } from "#http/public.ts";
@@ -46,6 +48,7 @@ export async function startStub(
   const front = new FrontDoor({
     ...{ perform: stubPerform, authenticate: stubAuthenticate, observer, log },
     random: { uuid: () => crypto.randomUUID() },
+    ownPages: new OwnPages([]),
     cookies: new Cookies({ name: "pki_session", insecure: false }),
     ...{ trustedProxies: [], bodyBytesMax: 65_536, bulkBodyBytesMax: 131_072, osUser: "tester" },
     ...{ limits: { enabled: false, admit: () => {} }, tenantRate: () => undefined, ownWords: {} },
@@ -54,7 +57,7 @@ export async function startStub(
   });
   const listeners = await Listeners.open(front, {
     ...{ host: "127.0.0.1", port: 0, tls: undefined, tlsMinVersion: "1.2", insecureAllowed: true },
-    clientAuthorities: undefined,
+    ...{ clientAuthorities: undefined, tlsSuites: usualTlsSuites },
     ...{ publicHttp: undefined, adminSocket: undefined, idleTimeoutSeconds: 30 },
     ...{ bodyTimeoutSeconds: 30, requestTimeoutSeconds: 30 },
     ...options,

@@ -3,6 +3,7 @@
 import { Worker } from "node:worker_threads";
 
 import type { AccessLogRow } from "#domain/audit/store.ts";
+import { packed, separator } from "./access-log-file.ts";
 
 /** What the thread is started with; tells it from other threads of the binary. */
 export interface AccessLogJob {
@@ -13,7 +14,7 @@ export interface AccessLogJob {
 export const isAccessLogJob = (job: unknown): job is AccessLogJob =>
   typeof job === "object" && job !== null && "accessLog" in job;
 
-/** Writes rows in another thread, started at the first of them. One call at a time, and nobody else writes meanwhile. */
+/** Writes rows in another thread, started at the first of them. One call at a time. */
 export class AccessLogThread {
   readonly #workerUrl: string;
   readonly #job: AccessLogJob;
@@ -68,21 +69,6 @@ export class AccessLogThread {
   }
 }
 
-/** One row as text: copying one long text to a thread costs less than copying its thousands of members. */
-function packed(row: AccessLogRow): string {
-  const { at, requestId, subject, method, route, path, status, durationMs, bytesOut } = row;
-  const head = `${at}${separator}${requestId}${separator}${subject}${separator}${method}${separator}${route}`;
-  const rest = `${path}${separator}${status}${separator}${durationMs}${separator}${bytesOut}`;
-  return `${head}${separator}${rest}${separator}${row.ip}${separator}${row.userAgent}`;
-}
-
 const patienceMs = 5000;
-/** No text of a row holds a NUL: the log takes it out of what strangers send. */
-export const separator = "\0";
 /** Not a row, and so the end of them. */
 export const endOfRows = "";
-/** Members of a row, in the order they are packed. */
-export const rowColumns = [
-  ...(["at", "request_id", "subject", "method", "route", "path"] as const),
-  ...(["status", "duration_ms", "bytes_out", "ip", "user_agent"] as const),
-];

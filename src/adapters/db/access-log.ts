@@ -1,17 +1,21 @@
 /** The access log: rows are buffered and written at most a second later; when the database stalls, the oldest go. */
 
 import type { Instant } from "#core/time.ts";
-import type { AccessLogRow } from "#domain/audit/store.ts";
-import type { AccessLogThread } from "./access-log-thread.ts";
-import { bulkInserter, type Session } from "./session.ts";
+import type { AccessLogReads, AccessLogRow } from "#domain/audit/store.ts";
+import { breath } from "./session.ts";
+
+/** Where the rows go. */
+export interface AccessLogTarget {
+  readonly reads: AccessLogReads;
+  insert(rows: readonly AccessLogRow[]): Promise<void>;
+  /** Deletes the oldest rows before `before`, at most `most`; gives how many. */
+  prune(before: Instant, most: number): Promise<number>;
+  close(): Promise<void>;
+}
 
 /** The buffer and its lazy writer; `dropped` counts the rows that never reached the table. */
 export class AccessLog {
-  readonly #writer: Session;
-  readonly #insert: (rows: readonly AccessLogRow[]) => Promise<void>;
-  readonly #run: (unit: () => Promise<void>) => Promise<void>;
-  readonly #thread: Pick<AccessLogThread, "write"> | undefined;
-  readonly #runAlone: (unit: () => Promise<void>) => Promise<void>;
+  readonly #target: AccessLogTarget;
   readonly #onFault: (sentence: string, error: unknown) => void;
   #rows: AccessLogRow[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -20,19 +24,10 @@ export class AccessLog {
   dropped = 0;
 
   constructor(deps: {
-    writer: Session;
-    run: (unit: () => Promise<void>) => Promise<void>;
-    /** Runs what writes by itself, while no transaction is open and none is begun. */
-    runAlone: (unit: () => Promise<void>) => Promise<void>;
-    /** Writes in place of this thread when there is much to write. */
-    thread?: Pick<AccessLogThread, "write"> | undefined;
+    target: AccessLogTarget;
     onFault: (sentence: string, error: unknown) => void;
   }) {
-    this.#writer = deps.writer;
-    this.#insert = bulkInserter(deps.writer, deps.writer.t.accessLog);
-    this.#run = deps.run;
-    this.#runAlone = deps.runAlone;
-    this.#thread = deps.thread;
+    this.#target = deps.target;
     this.#onFault = deps.onFault;
   }
 
@@ -46,24 +41,22 @@ export class AccessLog {
     this.#timer ??= setTimeout(() => this.#write(), lagMilliseconds).unref();
   }
 
-  /** Deletes the rows before `before`, a bounded number to a unit, so that no other unit waits long. */
+  /** Deletes the rows before `before`, a bounded number at a time, so that nobody else waits long. */
   async prune(before: Instant): Promise<void> {
-    const text = prunes[this.#writer.dialect];
     let deleted: number;
     do {
-      deleted = 0;
-      await this.#run(async () => {
-        deleted = await this.#writer.run(text, [before]);
-      });
+      deleted = await this.#target.prune(before, pruneBatch);
+      await breath();
     } while (deleted === pruneBatch);
   }
 
-  /** Writes what is buffered and waits for it. */
-  async flush(): Promise<void> {
+  /** Writes what is buffered, waits for it, and takes nothing more. */
+  async close(): Promise<void> {
     do {
       this.#write();
       await this.#writing;
     } while (this.#rows.length > 0);
+    await this.#target.close();
   }
 
   #write(): void {
@@ -79,7 +72,7 @@ export class AccessLog {
     do {
       const rows = this.#rows.splice(0, batchRows);
       try {
-        await this.#store(rows);
+        await this.#target.insert(rows);
       } catch (error) {
         // Lazily written by contract: the loss is counted, and requests go on.
         this.dropped += rows.length;
@@ -87,19 +80,6 @@ export class AccessLog {
       }
     } while (this.#rows.length >= batchRows);
     this.#busy = false;
-  }
-
-  async #store(rows: readonly AccessLogRow[]): Promise<void> {
-    const thread = rows.length === batchRows ? this.#thread : undefined;
-    if (thread !== undefined) {
-      try {
-        await this.#runAlone(() => thread.write(rows));
-        return;
-      } catch (error) {
-        this.#onFault("the thread of the access log failed; its rows are written here", error);
-      }
-    }
-    await this.#run(() => this.#insert(rows));
   }
 }
 
@@ -124,10 +104,8 @@ const holdable = (text: string) => text.length <= textMax && !text.includes("\0"
 const clean = (text: string) => text.replaceAll("\0", "").slice(0, textMax);
 
 const pruneBatch = 5000;
-const oldest = (mark: string) =>
-  `delete from access_log where id in (select id from access_log where at < ${mark} order by at limit ${pruneBatch})`;
-const prunes = { sqlite: oldest("?"), postgres: oldest("$1") };
 const textMax = 4096;
 const bufferedMax = 20_000;
-const batchRows = 500;
+/** Rows written at once when there are many; fewer wait for the lag to end. */
+export const batchRows = 500;
 const lagMilliseconds = 500;

@@ -13,6 +13,7 @@ import type {
   CandidateRange,
   Target,
 } from "#domain/revocation/bulk-store.ts";
+import type { OperationKey } from "#domain/running.ts";
 import { ownedByDead } from "./owners.ts";
 import { breath, bulkInserter, counted, inserter, inTexts, type Session } from "./session.ts";
 
@@ -21,7 +22,7 @@ export function bulkRevocationReads(session: Session, owner: number): BulkRevoca
   const { db, t } = session;
   const { bulkRuns: b, certificates: c, revocations: r } = t;
   return {
-    run: async (id) => (await storedRun(session, id))?.run,
+    run: async (key) => (await storedRun(session, key))?.run,
     abandoned: async (own) => {
       const open = inArray(b.state, ["selecting", "running"]);
       const others = own ? undefined : ne(b.owner, owner);
@@ -57,34 +58,34 @@ export function bulkRevocationWrites(session: Session, owner: number): BulkRevoc
   const { bulkRuns: b, bulkSerials: s, revocationChanges } = t;
   const insertRun = inserter(session, b, "skip");
   const insertSerials = bulkInserter(session, s);
-  const numberOf = async (id: string) => {
-    const found = await storedRun(session, id);
+  const numberOf = async (key: OperationKey) => {
+    const found = await storedRun(session, key);
     assert(found !== undefined, "serials belong to a run that is stored");
     return found.number;
   };
   return {
     claim: claimOf(session, owner, (row) => insertRun(row)),
-    stage: async (id, serials) => {
-      const run = await numberOf(id);
+    stage: async (key, serials) => {
+      const run = await numberOf(key);
       await insertSerials(serials.map((serial) => ({ run, place: placeOf(serial) })));
     },
-    changeable: async (id, ca, hold) => changeableOf(session, await numberOf(id), ca, hold),
+    changeable: async (key, ca, hold) => changeableOf(session, await numberOf(key), ca, hold),
     lastChange: async (ca) => {
       const [row] = await db.select().from(revocationChanges).where(eq(revocationChanges.caId, ca));
       return row?.sequence ?? 0;
     },
     candidates: candidatesOf(session),
     end: endOf(session),
-    start: async (id, planned) => {
-      await db.update(b).set({ state: "running", planned }).where(eq(b.id, id));
+    start: async (key, planned) => {
+      await db.update(b).set({ state: "running", planned }).where(named(session, key));
     },
-    drop: async (id) => {
-      await db.delete(s).where(eq(s.run, await numberOf(id)));
-      await db.delete(b).where(eq(b.id, id));
+    drop: async (key) => {
+      await db.delete(s).where(eq(s.run, await numberOf(key)));
+      await db.delete(b).where(named(session, key));
     },
-    next: async (id, ca, limit) => targetsOf(session, await numberOf(id), ca, limit),
-    advance: async (id, through, more) => {
-      const done = and(eq(s.run, await numberOf(id)), lte(s.place, placeOf(through)));
+    next: async (key, ca, limit) => targetsOf(session, await numberOf(key), ca, limit),
+    advance: async (key, through, more) => {
+      const done = and(eq(s.run, await numberOf(key)), lte(s.place, placeOf(through)));
       await db.delete(s).where(done);
       const { revoked, upgraded, skipped, batches } = more;
       await db
@@ -94,10 +95,10 @@ export function bulkRevocationWrites(session: Session, owner: number): BulkRevoc
           ...{ upgraded: sql`${b.upgraded} + ${upgraded}` },
           batches: sql`${b.batches} + ${batches}`,
         })
-        .where(eq(b.id, id));
+        .where(named(session, key));
     },
-    settle: async (id, state) => {
-      await db.update(b).set({ state }).where(eq(b.id, id));
+    settle: async (key, state) => {
+      await db.update(b).set({ state }).where(named(session, key));
     },
   };
 }
@@ -114,7 +115,7 @@ function claimOf(
     const maker = makerText(facts.maker);
     const fresh = { ...facts, ...untouched, maker, state: "selecting", owner } as const;
     const inserted = await insert(fresh);
-    const found = await storedRun(session, facts.id);
+    const found = await storedRun(session, facts);
     assert(found !== undefined, "an id that is taken has its run");
     const { run, number } = found;
     if (inserted === 1 || run.state === "finished") return { run, mine: inserted === 1 };
@@ -129,7 +130,7 @@ function claimOf(
     if (gone.length === 0) return { run, mine: false };
     await db.delete(s).where(eq(s.run, number));
     await insert(fresh);
-    const anew = await storedRun(session, facts.id);
+    const anew = await storedRun(session, facts);
     assert(anew !== undefined, "a run that was taken is stored");
     return { run: anew.run, mine: true };
   };
@@ -220,8 +221,12 @@ async function targetsOf(
   }));
 }
 
-async function storedRun({ db, t }: Session, id: string) {
-  const [row] = await db.select().from(t.bulkRuns).where(eq(t.bulkRuns.id, id));
+const named = ({ t }: Session, { lineage, id }: OperationKey) =>
+  and(eq(t.bulkRuns.lineage, lineage), eq(t.bulkRuns.id, id));
+
+async function storedRun(session: Session, key: OperationKey) {
+  const { db, t } = session;
+  const [row] = await db.select().from(t.bulkRuns).where(named(session, key));
   return row && { run: record(row), number: row.number };
 }
 

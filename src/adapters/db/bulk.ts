@@ -11,14 +11,18 @@ import { inserter, type Session } from "./session.ts";
 export function bulkReads({ db, t }: Session): BulkReads {
   const { bulkItems, bulkOperations } = t;
   return {
-    operation: async (id) => {
-      const [row] = await db.select().from(bulkOperations).where(eq(bulkOperations.id, id));
+    operation: async ({ lineage, id }) => {
+      const [row] = await db
+        .select()
+        .from(bulkOperations)
+        .where(and(eq(bulkOperations.lineage, lineage), eq(bulkOperations.id, id)));
       if (row === undefined) return undefined;
       // Only `bulkWrites` fills the table, with an instant.
       return { ...row, lineage: caId(row.lineage), createdAt: row.createdAt as Instant };
     },
-    issued: async (operation, limit, after) => {
-      const rest = and(eq(bulkItems.operation, operation), gt(bulkItems.position, after));
+    issued: async ({ lineage, id }, limit, after) => {
+      const its = and(eq(bulkItems.lineage, lineage), eq(bulkItems.operation, id));
+      const rest = and(its, gt(bulkItems.position, after));
       const rows = db.select().from(bulkItems).where(rest);
       const page = await rows.orderBy(asc(bulkItems.position)).limit(limit);
       return page.map(
@@ -37,6 +41,7 @@ export function bulkWrites(session: Session): BulkWrites {
   const insertItem = inserter(session, session.t.bulkItems, "skip");
   return {
     begin: async (operation) => (await insertOperation(operation)) === 1,
-    settle: async (operation, item) => (await insertItem({ operation, ...item })) === 1,
+    settle: async ({ lineage, id: operation }, item) =>
+      (await insertItem({ lineage, operation, ...item })) === 1,
   };
 }

@@ -13,6 +13,7 @@ import type {
 } from "#domain/certificates/store.ts";
 import { outstandingOf } from "./certificate-counts.ts";
 import { within } from "./cas.ts";
+import { isOfOwnKey } from "#domain/key-checks/store.ts";
 import { keyClaim } from "./key-checks.ts";
 import { ownedByDead } from "./owners.ts";
 import {
@@ -115,7 +116,7 @@ export function certificateWrites(session: Session, owner: number): CertificateW
       ]);
       assert(settled === 1, "an intent is settled once, with its own serial");
       assert(inserted === 1, "a certificate is stored once");
-      if (certificate.kind !== "leaf") await claimKey(certificate.spkiSha256);
+      if (isOfOwnKey(certificate.kind)) await claimKey(certificate.spkiSha256);
     },
     settle,
     lock: preparedBySerial(session),

@@ -1,6 +1,6 @@
 /** KEK versions and sealed values in the database. */
 
-import { and, asc, desc, eq, gt } from "drizzle-orm";
+import { and, asc, desc, eq, gt, like } from "drizzle-orm";
 
 import type {
   EnvelopeReads,
@@ -8,10 +8,13 @@ import type {
   KekVersion,
   SealedValue,
 } from "#domain/envelopes/store.ts";
+import { instanceWrites } from "./instance.ts";
+import { presenceClass } from "./owners.ts";
 import { counted, inserter, type Session } from "./session.ts";
 
-/** KEK versions and sealed values as last committed. */
-export function envelopeReads({ db, t }: Session): EnvelopeReads {
+/** KEK versions and sealed values as last committed; `owner` is this store's number among the replicas. */
+export function envelopeReads(session: Session, owner: number): EnvelopeReads {
+  const { db, t } = session;
   const { kekVersions, sealedValues } = t;
   return {
     versions: async () => {
@@ -36,14 +39,21 @@ export function envelopeReads({ db, t }: Session): EnvelopeReads {
       const [sum] = await db.select({ total: counted }).from(sealedValues);
       return sum?.total ?? 0;
     },
+    unheard: async (version) => {
+      // The data-directory lock leaves no other process alive.
+      if (session.dialect === "sqlite") return 0;
+      const [row] = await session.rows(deaf, [presenceClass, owner, heardPrefix, version]);
+      return Number(row?.[0]);
+    },
   };
 }
 
 /** Writes of a unit on the writing session. */
-export function envelopeWrites(session: Session): EnvelopeWrites {
+export function envelopeWrites(session: Session, owner: number): EnvelopeWrites {
   const { db, t } = session;
   const { kekVersions, sealedValues } = t;
-  const { under } = envelopeReads(session);
+  const { under, unheard } = envelopeReads(session, owner);
+  const { setValue } = instanceWrites(session);
   const insert = inserter(session, kekVersions);
   const statusOf = async (version: number) => {
     const [row] = await db.select().from(kekVersions).where(eq(kekVersions.version, version));
@@ -84,13 +94,30 @@ export function envelopeWrites(session: Session): EnvelopeWrites {
     remove: async (place) => {
       await db.delete(sealedValues).where(eq(sealedValues.place, place));
     },
+    heard: async (version) => {
+      if (session.dialect === "postgres") await setValue(`${heardPrefix}${owner}`, String(version));
+    },
     retire: async (version) => {
       if ((await under(version, 1)).length > 0) return false;
-      if ((await statusOf(version)) === "retiring") await setStatus(version, "retired");
+      if ((await statusOf(version)) !== "retiring") return true;
+      const [active] = await db.select().from(kekVersions).where(eq(kekVersions.status, "active"));
+      if (active === undefined || (await unheard(active.version)) > 0) return false;
+      await setStatus(version, "retired");
+      // Whoever has said so need not be remembered: the next version is heard anew.
+      await db.delete(t.instance).where(like(t.instance.name, `${heardPrefix}%`));
       return true;
     },
   };
 }
+
+/** Instance values under which processes say what they have heard, each by its number. */
+const heardPrefix = "kek heard by ";
+/** Other stores that are present and have not heard of a version; number 0 is a migration's. */
+const deaf = `select count(*) from pg_locks where locktype = 'advisory' and classid::bigint = $1
+  and objsubid = 2 and granted and database = (select oid from pg_database where datname = current_database())
+  and objid::bigint not in (0, $2) and not exists (
+    select 1 from instance where name = $3::text || objid::text
+    and case when name = $3::text || objid::text then value::bigint >= $4 else false end)`;
 
 type Row = Session["t"]["kekVersions"]["$inferSelect"];
 

@@ -20,7 +20,8 @@ export type UnfitReason =
   | "schema_altered"
   | "migration_pending"
   | "copy_failed"
-  | "head_mismatch";
+  | "head_mismatch"
+  | "in_use";
 
 /** The refusal for a database that does not serve now; the driver's error stays its cause, for the log only. */
 export function storageUnavailable(cause: unknown, sentence?: string): Problem {
@@ -40,10 +41,15 @@ export function translated(error: unknown, sentence?: string): unknown {
   return isStorageFault(error) ? storageUnavailable(error, sentence) : unwrapped(error);
 }
 
+/** True when SQLite finds that a file is not what it should be. */
+export function isDamage(error: unknown): boolean {
+  const { code } = codes(rootCause(error));
+  return code.startsWith("SQLITE_CORRUPT") || code.startsWith("SQLITE_NOTADB");
+}
+
 /** What a failed read is told as: damage by its name, for `pkid audit verify` and preflight say it to an operator. */
 export function translatedRead(error: unknown): unknown {
-  const { code } = codes(rootCause(error));
-  return translated(error, code.startsWith("SQLITE_CORRUPT") ? damaged : unreadable);
+  return translated(error, isDamage(error) ? damaged : unreadable);
 }
 
 /** True when the database is full, broken, read-only, locked or gone, so that trying later may succeed. */
@@ -53,6 +59,12 @@ export function isStorageFault(error: unknown): boolean {
     return postgresClasses.some((prefix) => errno.startsWith(prefix));
   }
   return faultCodes.some((prefix) => code.startsWith(prefix));
+}
+
+/** True when SQLite could not write, so that nobody knows what the disk has; somebody else's lock is no such fault. */
+export function isWriteFault(error: unknown): boolean {
+  const { code } = codes(rootCause(error));
+  return writeFaultCodes.some((prefix) => code.startsWith(prefix));
 }
 
 /** True when a table does not exist, on PostgreSQL. */
@@ -88,6 +100,17 @@ const faultCodes = [
   ...["SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_BUSY"],
   ...["SQLITE_LOCKED", "SQLITE_NOMEM", "SQLITE_PROTOCOL", "SQLITE_CORRUPT", "SQLITE_NOTADB"],
   ...["ERR_POSTGRES_", "ECONNREFUSED", "ECONNRESET", "EPIPE", "ENOENT", "ETIMEDOUT"],
+];
+
+const writeFaultCodes = [
+  "SQLITE_IOERR",
+  "SQLITE_FULL",
+  "SQLITE_CORRUPT",
+  "SQLITE_NOTADB",
+  "SQLITE_CANTOPEN",
+  "SQLITE_READONLY",
+  "SQLITE_PROTOCOL",
+  "SQLITE_NOMEM",
 ];
 
 // SQLSTATE: connection, transaction rollback, resources, lock not available, operator, system, read only, internal.

@@ -1,7 +1,7 @@
 /** What a batch appends to the audit chain, the sign ledger and the revocation sequence, until it is flushed as one. */
 
 import { type AuditEvent, eventHash } from "#core/audit/chain.ts";
-import { detailText, type EventDraft } from "#core/audit/actions.ts";
+import { clippedDraft, detailText, type EventDraft } from "#core/audit/actions.ts";
 import { type LedgerDraft, type LedgerEntry, ledgerHash } from "#core/audit/ledger.ts";
 import { assert } from "#core/problems.ts";
 import { type Instant, timestamp } from "#core/time.ts";
@@ -87,7 +87,8 @@ export class Journal implements AuditWrites {
     this.#entries.length = mark.entries;
   }
 
-  async appendEvent(draft: EventDraft, at: Instant): Promise<AuditEvent> {
+  async appendEvent(given: EventDraft, at: Instant): Promise<AuditEvent> {
+    const draft = clippedDraft(given);
     const unhashed = {
       seq: this.#heads.eventSeq + 1,
       id: this.#uuid(),

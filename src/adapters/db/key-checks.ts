@@ -1,6 +1,9 @@
 /** Blocked keys and the instance's own keys in the database. */
 
-import { and, desc, eq, ne } from "drizzle-orm";
+import { and, desc, eq, inArray, ne } from "drizzle-orm";
+
+import type { Reach } from "#core/access/principal.ts";
+import { tenantId } from "#core/ids.ts";
 
 import type {
   BlockedKeyFilter,
@@ -32,8 +35,8 @@ export function keyCheckReads(session: Session): KeyCheckReads {
       const [row] = await db.select().from(blockedKeys).where(eq(blockedKeys.id, id));
       return row && record(row);
     },
-    page: async (filter, limit, after) => {
-      const where = matching(session, filter);
+    page: async (reach, filter, limit, after) => {
+      const where = and(visibleIn(session, reach), matching(session, filter));
       const { createdAt, id } = blockedKeys;
       const found = await db
         .select()
@@ -62,19 +65,25 @@ export function keyCheckWrites(session: Session): KeyCheckWrites {
   const claim = keyClaim(session);
   return {
     block: async (row) => {
-      if ((await insert({ ...row, search: row.reason.toLowerCase() })) === 1) return undefined;
       const named = eq(t.blockedKeys.spkiSha256, row.spkiSha256);
-      const [present] = await db.select().from(t.blockedKeys).where(named);
-      return present && record(present);
+      const there = and(named, blockingFor(session, row.tenant));
+      const known = async () => (await db.select().from(t.blockedKeys).where(there))[0];
+      const present = await known();
+      if (present !== undefined) return record(present);
+      if ((await insert(stored(row))) === 1) return undefined;
+      // Another replica was faster.
+      const theirs = await known();
+      return theirs && record(theirs);
     },
     blockMany: async (records) => {
       const { spkiSha256 } = t.blockedKeys;
       const digests = records.map((record) => record.spkiSha256);
       const present = db.select({ spkiSha256 }).from(t.blockedKeys);
-      const rows = await present.where(inTexts(session, spkiSha256, digests));
+      const there = blockingFor(session, records[0]?.tenant);
+      const rows = await present.where(and(inTexts(session, spkiSha256, digests), there));
       const known = new Set(rows.map((row) => row.spkiSha256));
       const fresh = records.filter((record) => !known.has(record.spkiSha256));
-      await insertMany(fresh.map((row) => ({ ...row, search: row.reason.toLowerCase() })));
+      await insertMany(fresh.map(stored));
       return fresh;
     },
     unblock: async (id) => {
@@ -96,16 +105,16 @@ export function keyClaim(session: Session): KeyCheckWrites["claim"] {
 /** Asked for every certificate: one statement, each part of it a lookup in an index. */
 function standingOf(session: Session): KeyCheckReads["standing"] {
   const mark = (at: number) => placeholder(session, at);
-  const marked = `select exists (select 1 from blocked_keys where spki_sha256 = ${mark(1)}), exists (select 1 from own_keys where spki_sha256 = ${mark(2)})`;
-  const withDuplicate = `${marked}, exists (select 1 from certificates where spki_sha256 = ${mark(3)} and kind = 'leaf' and tenant = ${mark(4)} and subject <> ${mark(5)} and not_after >= ${mark(6)})`;
-  return async ({ spkiSha256, duplicate }: KeyQuestion) => {
-    const both: Value[] = [spkiSha256, spkiSha256];
+  const marked = `select exists (select 1 from blocked_keys where spki_sha256 = ${mark(1)} and tenant in ('', ${mark(2)})), exists (select 1 from own_keys where spki_sha256 = ${mark(3)})`;
+  const withDuplicate = `${marked}, exists (select 1 from certificates where spki_sha256 = ${mark(4)} and kind = 'leaf' and tenant = ${mark(5)} and subject <> ${mark(6)} and not_after >= ${mark(7)})`;
+  return async ({ spkiSha256, tenant, duplicate }: KeyQuestion) => {
+    const both: Value[] = [spkiSha256, tenant, spkiSha256];
     const row =
       duplicate === undefined
         ? await session.row(marked, both)
         : await session.row(withDuplicate, [
             ...[...both, spkiSha256],
-            ...[duplicate.tenant, duplicate.subject, duplicate.now],
+            ...[tenant, duplicate.subject, duplicate.now],
           ]);
     if (row === undefined) throw new Error("a query for three flags gave no row");
     const [blocked, own, taken] = row.map(Boolean);
@@ -120,8 +129,21 @@ function matching({ t }: Session, { text, spkiSha256 }: BlockedKeyFilter) {
   );
 }
 
+/** Rows that keep a CA of the tenant from certifying; those for all CAs do so for every tenant. */
+const blockingFor = ({ t }: Session, tenant: BlockedKeyRecord["tenant"]) =>
+  inArray(t.blockedKeys.tenant, ["", tenant ?? ""]);
+
+const visibleIn = ({ t }: Session, reach: Reach) =>
+  reach === "platform" ? undefined : inArray(t.blockedKeys.tenant, [...reach.tenants]);
+
+const stored = ({ tenant = tenantId(""), ...facts }: BlockedKeyRecord) => ({
+  ...facts,
+  tenant,
+  search: facts.reason.toLowerCase(),
+});
+
 /** Only `block` fills the table, so its texts are the closed words the record's type names. */
 function record(row: Session["t"]["blockedKeys"]["$inferSelect"]): BlockedKeyRecord {
   const { search: _search, ...facts } = row;
-  return facts as BlockedKeyRecord; // See above.
+  return { ...facts, tenant: row.tenant === "" ? undefined : row.tenant } as BlockedKeyRecord; // See above.
 }

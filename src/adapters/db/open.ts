@@ -1,7 +1,8 @@
 /** Opens the store: connect, bring the schema up to date or refuse, verify where the chains end. */
 
 import type { Store } from "#domain/store.ts";
-import { AccessLogThread } from "./access-log-thread.ts";
+import type { AccessLogTarget } from "./access-log.ts";
+import { fileTarget } from "./access-log-targets.ts";
 import { storedHeads } from "./audit.ts";
 import type { Engine } from "./engine.ts";
 import { fillEmpty, type StoreDependencies, verifyHeads } from "./heads.ts";
@@ -9,7 +10,7 @@ import { Journal } from "./journal.ts";
 import { appliedMigrations } from "./migrations.ts";
 import { PostgresEngine, type PostgresOptions } from "./postgres.ts";
 import { migratePostgres } from "./postgres-migrate.ts";
-import { openSqlite, type SqliteOptions } from "./sqlite.ts";
+import { accessLogPath, openSqlite, type SqliteOptions } from "./sqlite.ts";
 import { migrateSqlite } from "./sqlite-migrate.ts";
 import { type Administration, storeOver } from "./store.ts";
 
@@ -31,13 +32,13 @@ export async function openStore(
 
 async function openOnSqlite(options: SqliteOptions, owner: number, deps: StoreDependencies) {
   const engine = openSqlite(options, deps.onFault);
-  const { path, busyTimeoutMs, readOnly } = options;
-  const job = { accessLog: { path, busyTimeoutMs } };
-  const thread =
-    deps.workerUrl === undefined || readOnly === true
-      ? undefined
-      : new AccessLogThread(deps.workerUrl, job);
-  return started(engine, owner, { ...deps, thread }, (fill) =>
+  const accessLog = fileTarget({
+    path: accessLogPath(options),
+    busyTimeoutMs: options.busyTimeoutMs,
+    workerUrl: deps.workerUrl,
+    onFault: deps.onFault ?? (() => {}),
+  });
+  return started(engine, owner, { ...deps, accessLog }, (fill) =>
     migrateSqlite(engine, options, fill),
   );
 }
@@ -50,7 +51,7 @@ async function openOnPostgres(options: PostgresOptions, owner: number, deps: Sto
 async function started(
   engine: Engine,
   owner: number,
-  deps: StoreDependencies & { readonly thread?: AccessLogThread | undefined },
+  deps: StoreDependencies & { readonly accessLog?: AccessLogTarget },
   migrate: (fill: () => Promise<void>) => Promise<void>,
 ): Promise<Store & Administration> {
   try {
@@ -61,8 +62,8 @@ async function started(
     const { eventSeq: seen } = await storedHeads(engine.reader);
     const schemaVersion = (await appliedMigrations(engine.reader)).length;
     const onFault = deps.onFault ?? (() => {});
-    const { thread } = deps;
-    return await storeOver({ engine, journal, owner, seen, schemaVersion, thread, onFault });
+    const { accessLog } = deps;
+    return await storeOver({ engine, journal, owner, seen, schemaVersion, accessLog, onFault });
   } catch (error) {
     await engine.close();
     throw error;

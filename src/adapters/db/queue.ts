@@ -9,8 +9,6 @@ import type { Journal } from "./journal.ts";
 /** A unit that waits, and how its caller is answered. */
 interface Waiting {
   readonly unit: () => Promise<unknown>;
-  /** Writes by itself and not in the transaction of a batch. */
-  readonly alone: boolean;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -49,22 +47,13 @@ export class GroupCommit {
 
   /** Resolves after the commit; rejects with the unit's own error, or `storage_unavailable` for the whole batch. */
   run<T>(unit: () => Promise<T>): Promise<T> {
-    return this.#enqueue(unit, false);
-  }
-
-  /** Runs what writes through another connection, in its turn and while no batch is under way. */
-  runAlone(unit: () => Promise<void>): Promise<void> {
-    return this.#enqueue(unit, true);
-  }
-
-  #enqueue<T>(unit: () => Promise<T>, alone: boolean): Promise<T> {
     if (this.#closed) return Promise.reject(refuse("shutting_down", { retry_after: 2 }));
     if (this.#waiting.length >= waitingMax) {
       return Promise.reject(refuse("overloaded", { retry_after: 1 }));
     }
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     // `resolve` is only ever called with what this very unit gave.
-    this.#waiting.push({ unit, alone, resolve: resolve as (value: unknown) => void, reject });
+    this.#waiting.push({ unit, resolve: resolve as (value: unknown) => void, reject });
     this.#running ??= this.#drain();
     return promise;
   }
@@ -79,15 +68,7 @@ export class GroupCommit {
     while (this.#waiting.length > 0) {
       // One turn of the event loop lets every request that has already arrived join the batch.
       await new Promise((resume) => setImmediate(resume));
-      const first = this.#waiting[0];
-      if (first?.alone) {
-        this.#waiting.shift();
-        await runAlone(first);
-        continue;
-      }
-      const end = this.#waiting.findIndex(({ alone }) => alone);
-      const length = end === -1 ? batchMax : Math.min(end, batchMax);
-      await this.#runBatch(this.#waiting.splice(0, length));
+      await this.#runBatch(this.#waiting.splice(0, batchMax));
     }
     this.#running = undefined;
   }
@@ -102,10 +83,10 @@ export class GroupCommit {
       if (alone && outcomes.some((outcome) => "error" in outcome)) await this.#engine.rollback();
       else await this.#commit();
     } catch (error) {
-      // Told once until a batch succeeds: a database that is away would fill the log with every request.
+      // Told once: while nothing can be written every request ends here.
       if (!this.#failing) this.#onFault("a batch of writes was rolled back", error);
       this.#failing = true;
-      await this.#engine.rollback();
+      await this.#engine.rollback(error);
       rejectAll(batch, outcomes, storageUnavailable(error));
       return;
     }
@@ -138,15 +119,6 @@ export class GroupCommit {
       this.#journal.restore(mark);
       return { error: translated(error) };
     }
-  }
-}
-
-/** Whatever it throws, and whenever, is its caller's: the queue goes on. */
-async function runAlone({ unit, resolve, reject }: Waiting): Promise<void> {
-  try {
-    resolve(await unit());
-  } catch (error) {
-    reject(error);
   }
 }
 

@@ -8,7 +8,8 @@ export function bulkRevocationTables(k: Kit) {
     "bulk_runs",
     {
       number: k.rowNumber("number"),
-      /** The operation id. */
+      /** Callers choose ids, so each lineage has its own. */
+      lineage: k.text("lineage").notNull().default(""),
       id: k.text("id").notNull(),
       caId: k.text("ca_id").notNull(),
       reason: k.text("reason").notNull(),
@@ -35,7 +36,7 @@ export function bulkRevocationTables(k: Kit) {
       skipped: k.int("skipped").notNull(),
       batches: k.int("batches").notNull(),
     },
-    (t) => [k.unique("bulk_runs_id").on(t.id), k.index("bulk_runs_state").on(t.state)],
+    (t) => [k.unique("bulk_runs_id").on(t.lineage, t.id), k.index("bulk_runs_state").on(t.state)],
   );
   // On SQLite the primary key is the table (migration 0019): a batch takes neighbours, which lie on few pages.
   const bulkSerials = k.table(

@@ -9,6 +9,8 @@ export function keyCheckTables(k: Kit) {
     {
       id: k.text("id").primaryKey(),
       spkiSha256: k.text("spki_sha256").notNull(),
+      /** Whose CAs do not certify it; empty: no CA does. */
+      tenant: k.text("tenant").notNull().default(""),
       reason: k.text("reason").notNull(),
       /** Lower case reason, for search without case. */
       search: k.text("search").notNull(),
@@ -17,7 +19,7 @@ export function keyCheckTables(k: Kit) {
       createdAt: k.int("created_at").notNull(),
     },
     (t) => [
-      k.unique("blocked_keys_key").on(t.spkiSha256),
+      k.unique("blocked_keys_key").on(t.spkiSha256, t.tenant),
       k.index("blocked_keys_paging").on(t.createdAt, t.id),
     ],
   );

@@ -1,4 +1,4 @@
-/** The tables of SQLite, each by name, as drizzle-kit reads them to write migrations. */
+/** The tables of SQLite, each by name, as drizzle-kit reads them to write migrations; the access log is a file of its own. */
 
 import { sqliteKit } from "./kit.ts";
 import { defineTables } from "./schema.ts";
@@ -45,5 +45,4 @@ export const {
   ledger,
   openIntents,
   heads,
-  accessLog,
 } = defineTables(sqliteKit);

@@ -18,6 +18,10 @@ export interface ConnectionSettings {
   /** Statements that write are refused. */
   readonly forReading: boolean;
   readonly cacheKib: number;
+  /** False where a commit may be lost with the power; then it does not wait for the disk. */
+  readonly synced?: boolean;
+  /** Pages of the log after which a commit folds it into the file; 0 for never. */
+  readonly checkpointPages: number;
 }
 
 /** An open connection; every statement is compiled once and kept. */
@@ -26,7 +30,9 @@ export class SqliteConnection {
   readonly #statements = new Map<string, Statement>();
 
   /** Refuses (`unsafe_settings`) a file that cannot be had with WAL, `synchronous=FULL` and foreign keys (V-6). */
-  constructor({ path, busyTimeoutMs, foreign, forReading, cacheKib }: ConnectionSettings) {
+  constructor(settings: ConnectionSettings) {
+    const { path, busyTimeoutMs, foreign, forReading, cacheKib, checkpointPages } = settings;
+    const synced = settings.synced ?? true;
     this.database = new Database(path, foreign ? { readonly: true } : { readwrite: true });
     try {
       const { database } = this;
@@ -37,13 +43,12 @@ export class SqliteConnection {
       database.run(`pragma cache_size = -${cacheKib}`);
       if (!foreign) {
         database.run("pragma journal_mode = wal");
-        database.run("pragma synchronous = full");
-        // 32 MB of log between checkpoints: pages written many times reach the file once.
-        database.run("pragma wal_autocheckpoint = 8000");
+        database.run(`pragma synchronous = ${synced ? "full" : "normal"}`);
+        database.run(`pragma wal_autocheckpoint = ${checkpointPages}`);
         database.run("pragma journal_size_limit = 67108864");
       }
       if (forReading) database.run("pragma query_only = on");
-      assertSettings(database);
+      assertSettings(database, synced);
     } catch (error) {
       this.close();
       throw error;
@@ -86,8 +91,8 @@ export function sqliteSession(connection: () => Pick<SqliteConnection, "compiled
 }
 
 /** V-6: read back, because SQLite answers a pragma it cannot follow with silence. */
-function assertSettings(database: Database): void {
-  for (const [name, expected] of settings) {
+function assertSettings(database: Database, synced: boolean): void {
+  for (const [name, expected] of [...settings, ["synchronous", synced ? 2 : 1]] as const) {
     const row = database.query<Record<string, unknown>, []>(`pragma ${name}`).get();
     if (row?.[name] !== expected) {
       throw new StoreUnfit("unsafe_settings", `SQLite runs with ${name} ${row?.[name]}.`);
@@ -97,7 +102,6 @@ function assertSettings(database: Database): void {
 
 const settings = [
   ["journal_mode", "wal"],
-  ["synchronous", 2],
   ["foreign_keys", 1],
 ] as const;
 const tables = defineTables(sqliteKit);

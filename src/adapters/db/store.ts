@@ -4,9 +4,8 @@ import type { AuditEvent } from "#core/audit/chain.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
 import type { Reads, Store, Unit } from "#domain/store.ts";
 import { accessReads, accessWrites } from "./access.ts";
-import { AccessLog } from "./access-log.ts";
-import type { AccessLogThread } from "./access-log-thread.ts";
-import { accessLogReads } from "./access-log-reads.ts";
+import { AccessLog, type AccessLogTarget } from "./access-log.ts";
+import { tableTarget } from "./access-log-targets.ts";
 import { approvalReads, approvalWrites } from "./approvals.ts";
 import { auditReads } from "./audit.ts";
 import { bulkReads, bulkWrites } from "./bulk.ts";
@@ -45,8 +44,8 @@ export interface StoreDeps {
   /** The last event committed before this store looked. */
   readonly seen: number;
   readonly schemaVersion: number;
-  /** Where much of the access log is written; without it every row is written by this thread. */
-  readonly thread?: AccessLogThread | undefined;
+  /** Where the access log is; undefined where it is a table of the database. */
+  readonly accessLog: AccessLogTarget | undefined;
   readonly onFault: (sentence: string, error: unknown) => void;
 }
 
@@ -54,8 +53,11 @@ export interface StoreDeps {
 export async function storeOver(deps: StoreDeps): Promise<Store & Administration> {
   const { engine, journal, onFault } = deps;
   const memo = engine.dialect === "sqlite" ? new Memo() : undefined;
-  const read = readsOf(engine, deps.owner, memo);
-  const feed = new Feed({ seen: deps.seen, read: read.audit.eventsAfter, onFault });
+  const feed = new Feed({
+    seen: deps.seen,
+    read: guarded(auditReads(engine.reader, deps.owner).eventsAfter),
+    onFault,
+  });
   const own = new Listeners(onFault);
   const committed = (events: readonly AuditEvent[]) => {
     memo?.committed();
@@ -63,10 +65,9 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
     feed.committed(events);
   };
   const queue = new GroupCommit({ engine, journal, committed, onFault });
-  const run = (unit: () => Promise<void>) => queue.run(unit);
-  const runAlone = (unit: () => Promise<void>) => queue.runAlone(unit);
-  const { thread } = deps;
-  const accessLog = new AccessLog({ writer: engine.writer, run, runAlone, thread, onFault });
+  const target = deps.accessLog ?? tableTarget(engine, (unit) => queue.run(unit));
+  const accessLog = new AccessLog({ target, onFault });
+  const read = readsOf(engine, deps.owner, memo, target);
   const unit = unitOf(deps, memo);
   await engine.listen((seq) => feed.wake(seq));
   return {
@@ -80,8 +81,7 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
     droppedAccessRows: () => accessLog.dropped,
     ping: () => guarded(() => pinged(engine, queue))(),
     close: async () => {
-      await accessLog.flush();
-      await thread?.close();
+      await accessLog.close();
       await queue.close();
       feed.stop();
       await engine.close();
@@ -92,13 +92,18 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
 /** A database that lately refused a write is asked for one, which changes nothing, before it is called healthy. */
 async function pinged(engine: Engine, queue: GroupCommit): Promise<void> {
   await engine.ping();
-  if (!queue.failing) return;
+  if (!queue.failing && !engine.stopped) return;
   await queue.run(async () => void (await engine.writer.run(emptyWrite, [])));
 }
 
 const emptyWrite = "update heads set id = 1 where id = 1";
 
-function readsOf(engine: Engine, owner: number, memo: Memo | undefined): Reads {
+function readsOf(
+  engine: Engine,
+  owner: number,
+  memo: Memo | undefined,
+  accessLog: AccessLogTarget,
+): Reads {
   const { reader } = engine;
   const sequence = sequenceOf(engine);
   const cas = caReads(reader);
@@ -118,12 +123,12 @@ function readsOf(engine: Engine, owner: number, memo: Memo | undefined): Reads {
     bulkRevocations: guardedMethods(bulkRevocationReads(reader, owner)),
     keyChecks: guardedMethods(keyCheckReads(reader)),
     transparency: guardedMethods(transparencyReads(reader)),
-    envelopes: guardedMethods(envelopeReads(reader)),
+    envelopes: guardedMethods(envelopeReads(reader, owner)),
     tenants: guardedMethods(memo === undefined ? tenants : remembered(memo, tenants, ["named"])),
     access: guardedMethods(memo === undefined ? access : remembered(memo, access, ["tokenByHash"])),
     approvals: guardedMethods(approvalReads(reader, owner)),
     audit: guardedMethods(auditReads(reader, owner)),
-    accessLog: guardedMethods(accessLogReads(reader)),
+    accessLog: guardedMethods(accessLog.reads),
     instance: guardedMethods(instanceReads(reader)),
   };
 }
@@ -146,7 +151,7 @@ function unitOf({ engine: { writer }, journal, owner }: StoreDeps, memo: Memo | 
     bulkRevocations: bulkRevocationWrites(writer, owner),
     keyChecks: keyCheckWrites(writer),
     transparency: transparencyWrites(writer),
-    envelopes: envelopeWrites(writer),
+    envelopes: envelopeWrites(writer, owner),
     tenants:
       memo === undefined ? tenants : { ...touching(memo, tenants), standing, used, cas: casOf },
     access: memo === undefined ? access : touching(memo, access),

@@ -17,7 +17,7 @@ import { verified } from "./verify.ts";
  * Starts a signer for each configured provider. Throws a `LaunchFault` of kind `configuration` when a setting keeps
  * a provider from ever serving (V-11, V-12); a device that is merely away is waited for, and refused until then.
  */
-export async function openKeys(settings: KeySettings, hooks: KeyHooks = {}): Promise<Keys> {
+export async function openKeys(settings: KeySettings, hooks: KeyHooks = {}): Promise<OpenKeys> {
   const clients = clientsFor(settings, hooks);
   const all = Object.values(clients);
   try {
@@ -29,7 +29,19 @@ export async function openKeys(settings: KeySettings, hooks: KeyHooks = {}): Pro
   // From the inside out: what is measured is the device, what is verified is its answer, and a ticket is spent
   // before it waits for its turn.
   const device = measured(routed(clients), hooks);
-  return singleUse(guarded(verified(device, hooks), () => settings.guard?.() ?? usualGuard));
+  const keys = singleUse(guarded(verified(device, hooks), () => settings.guard?.() ?? usualGuard));
+  return {
+    ...keys,
+    again: () => {
+      for (const client of all) client.again();
+    },
+  };
+}
+
+/** The keys, and what an operator may do about providers that do not serve. */
+export interface OpenKeys extends Keys {
+  /** Reads a refused PIN again and looks for missing keys now; presents no PIN that was refused already. */
+  again(): void;
 }
 
 function clientsFor(

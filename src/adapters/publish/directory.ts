@@ -46,6 +46,7 @@ export function directoryTarget(options: DirectoryOptions): PublishTarget {
       const text = await readFile(join(current, manifestName), "utf8").catch(nothing);
       return text === undefined ? undefined : manifestIn(text);
     },
+    holds: async ({ path, sha256 }) => (await digestOfFile(join(current, path))) === sha256,
     begin: (stamp) => told(() => DirectorySnapshot.begin(options, stamp)),
   };
 }
@@ -93,11 +94,13 @@ class DirectorySnapshot implements Snapshot {
     });
   }
 
-  async keep(artefact: Artefact): Promise<boolean> {
+  async keep(artefact: Artefact, look: "whole" | "size"): Promise<boolean> {
     return await told(async () => {
       const before = join(this.#options.path, "current", artefact.path);
       const found = await stat(before).catch(nothing);
       if (found?.isFile() !== true || found.size !== artefact.size) return false;
+      // A link would hand what somebody damaged on to every snapshot after it.
+      if (look === "whole" && (await digestOfFile(before)) !== artefact.sha256) return false;
       try {
         await link(before, await this.#place(artefact.path));
         return true;
@@ -157,7 +160,7 @@ class DirectorySnapshot implements Snapshot {
 }
 
 /** Lower hex SHA-256 of a file, read in pieces; undefined when it cannot be read. */
-export async function digestOfFile(path: string): Promise<string | undefined> {
+async function digestOfFile(path: string): Promise<string | undefined> {
   const hash = createHash("sha256");
   try {
     for await (const piece of Bun.file(path).stream()) hash.update(piece);

@@ -1,5 +1,7 @@
 /** Publishes into an S3-compatible store: objects of the snapshot, then the fixed names, then the manifest (PUB-3). */
 
+import { createHash } from "node:crypto";
+
 import { S3Client } from "bun";
 
 import {
@@ -44,9 +46,12 @@ export function s3Target(options: S3Options): PublishTarget {
   return {
     ...{ name: "s3", concurrency: options.concurrency },
     previous: async () => (await (await opened()).manifest())?.manifest,
+    holds: async (artefact) => await (await opened()).holds(artefact),
     begin: async (stamp) => {
       const bucket = await opened();
-      return new S3Snapshot(bucket, stamp, (await bucket.manifest())?.etag);
+      const found = await bucket.manifest();
+      const before = found?.manifest?.artefacts.map(({ path }) => path) ?? [];
+      return new S3Snapshot(bucket, stamp, { etag: found?.etag, paths: before });
     },
   };
 }
@@ -54,14 +59,13 @@ export function s3Target(options: S3Options): PublishTarget {
 class S3Snapshot implements Snapshot {
   readonly #bucket: Bucket;
   readonly #stamp: string;
-  /** Of the manifest this snapshot follows; undefined when there is none. */
-  readonly #manifestTag: string | undefined;
+  readonly #before: Followed;
   readonly #written: Artefact[] = [];
 
-  constructor(bucket: Bucket, stamp: string, manifestTag: string | undefined) {
+  constructor(bucket: Bucket, stamp: string, before: Followed) {
     this.#bucket = bucket;
     this.#stamp = stamp;
-    this.#manifestTag = manifestTag;
+    this.#before = before;
   }
 
   async write(artefact: Artefact, octets: Octets): Promise<void> {
@@ -70,7 +74,8 @@ class S3Snapshot implements Snapshot {
   }
 
   /** The object under the fixed name stays; only what changes has an object in the snapshot's folder. */
-  async keep(artefact: Artefact): Promise<boolean> {
+  async keep(artefact: Artefact, look: "whole" | "size"): Promise<boolean> {
+    if (look === "whole") return await this.#bucket.holds(artefact);
     return (await this.#bucket.head(artefact.path))?.size === artefact.size;
   }
 
@@ -82,14 +87,24 @@ class S3Snapshot implements Snapshot {
     await inTurns(others, this.#bucket.concurrency, (one) => this.#copy(one));
     const text = encodeManifest(manifest);
     await this.#bucket.put(this.#named(manifestName), [Buffer.from(text)], manifestType);
-    await this.#bucket.replace(manifestName, Buffer.from(text), manifestType, this.#manifestTag);
+    const { etag } = this.#before;
+    await this.#bucket.replace(manifestName, Buffer.from(text), manifestType, etag);
     if ((await this.#bucket.get(manifestName))?.toString("utf8") !== text) {
       throw new TargetFault("The manifest in the store does not read back as it was written.");
     }
+    await this.#removeLeft(manifest);
+  }
+
+  /** What the manifest no longer names would go on being served under its fixed name: a "good" of what is revoked. */
+  async #removeLeft({ artefacts }: Manifest): Promise<void> {
+    const named = new Set(artefacts.map(({ path }) => path));
+    const left = this.#before.paths.filter((path) => !named.has(path));
+    await inTurns(left, this.#bucket.concurrency, (path) => this.#bucket.remove(path));
   }
 
   async abandon(): Promise<void> {
-    for (const { path } of this.#written) await this.#bucket.remove(this.#named(path));
+    for (const { path } of this.#written)
+      await this.#bucket.remove(this.#named(path)).catch(nothing);
   }
 
   /** By its ETag, so that a list another process put there meanwhile is not replaced by this one. */
@@ -109,6 +124,14 @@ class S3Snapshot implements Snapshot {
   #named(path: string): string {
     return `snapshots/${this.#stamp}/${path}`;
   }
+}
+
+/** What a snapshot follows. */
+interface Followed {
+  /** Of the published manifest; undefined when there is none. */
+  readonly etag: string | undefined;
+  /** What it names. */
+  readonly paths: readonly string[];
 }
 
 /** The requests, each with a limit in time and told in sentences without credentials. */
@@ -158,6 +181,18 @@ class Bucket {
     );
   }
 
+  /** True when the object under the path has the size and digest of the artefact. */
+  async holds({ path, sha256, size }: Artefact): Promise<boolean> {
+    const head = await this.head(path);
+    if (head?.size !== size) return false;
+    const digest = await this.#asked(path, async () => {
+      const hash = createHash("sha256");
+      for await (const piece of this.#client.file(this.#key(path)).stream()) hash.update(piece);
+      return hash.digest("hex");
+    });
+    return digest === sha256;
+  }
+
   /** Whatever is there is replaced; long octets go in parts. */
   async put(path: string, octets: Octets, type: string): Promise<void> {
     const writer = this.#client.file(this.#key(path)).writer({ type, partSize, queueSize: 2 });
@@ -190,7 +225,7 @@ class Bucket {
   }
 
   async remove(path: string): Promise<void> {
-    await this.#asked(path, () => this.#client.delete(this.#key(path))).catch(nothing);
+    await this.#asked(path, () => this.#client.delete(this.#key(path)));
   }
 
   #key(path: string): string {

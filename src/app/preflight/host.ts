@@ -122,6 +122,7 @@ export async function privateFiles(config: Config): Promise<readonly FileFacts[]
     ...[data_dir, join(data_dir, "serving-key.pem"), join(data_dir, "root-password")],
     ...(master_key_file === undefined ? [] : [master_key_file]),
     ...(database === undefined ? [] : [database, `${database}-wal`, `${database}-shm`]),
+    ...(config.access_log.path === undefined ? [] : [config.access_log.path]),
   ];
   return [...alone.map(fileFacts), ...filesIn(keystore_dir)];
 }

@@ -1,8 +1,5 @@
 /** The checks of records, certificates, profiles and access over an open store. */
 
-import { join } from "node:path";
-
-import { digestOfFile } from "#adapters/publish/directory.ts";
 import { systemClock } from "#adapters/system.ts";
 import { insecureHttpAllowed } from "#config/environment.ts";
 import type { Config } from "#config/schema.ts";
@@ -95,12 +92,9 @@ export function recordChecks(premises: Premises, wish: PreflightWish): Pick<Chec
 function publication(config: Config, store: Store, now: Instant): Promise<Finding> {
   const { publish } = config;
   const secrets = openSecrets(config);
-  const { enabled, dir, interval_minutes: intervalMinutes } = publish;
+  const { enabled, interval_minutes: intervalMinutes } = publish;
   return publicationFresh({
     ...{ store, now, intervalMinutes, target: enabled ? targetOf(publish, secrets) : undefined },
-    // Of an object store its own checksums are believed; a file anybody may have written over.
-    holds: async ({ path, sha256 }) =>
-      dir.path === undefined || (await digestOfFile(join(dir.path, "current", path))) === sha256,
   });
 }
 

@@ -54,7 +54,8 @@ async function blocklists({ read, config, store }: Premises): Promise<Finding> {
   const wrong = faults.filter(({ path }) => path.startsWith(key));
   if (wrong.length > 0) return failed(wrong.map(({ sentence }) => sentence).join(" "));
   const paths = config?.keychecks.weak_key_blocklist_paths ?? [];
-  const blocked = "open" in store ? await store.open.read.keyChecks.page({}, 1) : undefined;
+  const blocked =
+    "open" in store ? await store.open.read.keyChecks.page("platform", {}, 1) : undefined;
   const keys = blocked === undefined ? "" : ` Blocked keys: ${blocked.total}.`;
   try {
     const listed = readBlocklists(paths).size;

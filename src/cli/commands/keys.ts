@@ -38,7 +38,7 @@ export const blockVerbs: Readonly<Record<string, Command>> = {
       const public_key_sha256 = await namedKey(io, args);
       const query = { q, limit, cursor, public_key_sha256 };
       const list = await client.list("blocked_key.list", { query }, args.all);
-      const keys = ["id", "public_key_fingerprint", "source", "reason", "created_at"];
+      const keys = ["id", "public_key_fingerprint", "tenant_id", "source", "reason", "created_at"];
       print(list, columns(rowsAt(list, "items"), keys));
     },
   }),
@@ -72,8 +72,11 @@ async function namedKey(
 
 async function rowOf(client: Client, key: string | undefined): Promise<string> {
   const list = await client.ask("blocked_key.list", { query: { public_key_sha256: key } });
-  const [row] = rowsAt(list, "items");
+  const [row, another] = rowsAt(list, "items");
   if (row === undefined) throw new Failure("This key is not blocked.");
+  if (another !== undefined) {
+    throw new Failure("This key is blocked for several tenants; name the row by --id.");
+  }
   return textAt(row, "id");
 }
 

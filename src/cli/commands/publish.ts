@@ -17,7 +17,7 @@ import { toggle, value, word } from "#cli/args.ts";
 import { secondsOf } from "#cli/open-reach.ts";
 import { type Command, command } from "#cli/command.ts";
 import { Failure } from "#cli/failure.ts";
-import { openSnapshot, type SnapshotReader } from "#cli/published.ts";
+import { openSnapshot, type SnapshotReader, Unreadable } from "#cli/published.ts";
 import { caIdOf } from "#cli/references.ts";
 import { columns, facts } from "#cli/rows.ts";
 
@@ -77,11 +77,13 @@ async function verified(snapshot: SnapshotReader, now: Instant) {
 }
 
 async function manifestOf(snapshot: SnapshotReader): Promise<Manifest> {
-  const octets = await snapshot.read("manifest.json", manifestBytesMax);
-  if (octets === undefined) throw new Failure(`There is no manifest.json at ${snapshot.where}.`);
   try {
+    const octets = await snapshot.read("manifest.json", manifestBytesMax);
+    if (octets === undefined) throw new Failure(`There is no manifest.json at ${snapshot.where}.`);
     return parseManifest(new TextDecoder().decode(octets));
   } catch (error) {
+    if (error instanceof Unreadable)
+      throw new Failure(`The manifest.json at ${snapshot.where}: ${error.message}.`);
     if (error instanceof BadManifest)
       throw new Failure(`The manifest cannot be read: ${error.message}.`);
     throw error;
@@ -97,18 +99,23 @@ async function judged(
   const folder = artefact.path.split("/")[0] ?? "";
   if (!issuers.has(folder)) issuers.set(folder, await issuerIn(snapshot, folder));
   const issuer = issuers.get(folder);
-  if (issuer === undefined) return "the certificate of its CA cannot be read";
-  const octets = await snapshot.read(artefact.path, artefact.size);
-  if (octets === undefined) return "it is missing, or longer than the manifest says";
-  return faultOf(artefact, octets, issuer, now);
+  if (issuer === undefined) return `the certificate of its CA, ${folder}/ca.der, cannot be read`;
+  try {
+    const octets = await snapshot.read(artefact.path, artefact.size);
+    if (octets === undefined) return "it is missing, or longer than the manifest says";
+    return faultOf(artefact, octets, issuer, now);
+  } catch (error) {
+    if (error instanceof Unreadable) return error.message;
+    throw error;
+  }
 }
 
 async function issuerIn(snapshot: SnapshotReader, folder: string) {
-  const der = await snapshot.read(`${folder}/ca.der`, certificateBytesMax);
   try {
+    const der = await snapshot.read(`${folder}/ca.der`, certificateBytesMax);
     return der && parseCertificate(der);
   } catch (error) {
-    if (error instanceof DerError) return undefined;
+    if (error instanceof DerError || error instanceof Unreadable) return undefined;
     throw error;
   }
 }

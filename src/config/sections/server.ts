@@ -1,5 +1,6 @@
 /** Settings of the listeners: addresses, TLS, limits on clients. */
 
+import { tlsSuiteNames, usualTlsSuites } from "#core/tls-suites.ts";
 import { endsInNumber } from "#core/x509/addresses.ts";
 
 import {
@@ -15,7 +16,7 @@ import {
   text,
   word,
 } from "#config/fields.ts";
-import { address, block, dnsName, type Place, whole } from "#config/kinds.ts";
+import { address, block, dnsName, oneWord, type Place, whole } from "#config/kinds.ts";
 import { derived, section } from "#config/section.ts";
 
 const selfIssue = section("Serving certificate issued by pkid itself", {
@@ -59,6 +60,11 @@ export const server = section("Listeners", {
   tls_key: reloadable(existingFile("PEM file with the key of the serving certificate.")),
   tls: section("TLS of the main listener", {
     min_version: word("Oldest TLS version spoken.", ["1.2", "1.3"], "1.2"),
+    cipher_suites: list(
+      "Cipher suites of TLS 1.2, by OpenSSL's names; those of TLS 1.3 are always spoken. Suites without forward secrecy do not exist as a setting.",
+      oneWord(tlsSuiteNames),
+      usualTlsSuites,
+    ),
     self_issue: selfIssue,
   }),
   trusted_proxies: list(

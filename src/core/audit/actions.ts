@@ -23,7 +23,7 @@ export const actions = {
   "auth.step_up": ["credential"],
   "auth.step_up_denied": ["operation", "reason", "credential"],
   "webauthn.register": ["subject"],
-  "webauthn.remove": ["subject"],
+  "webauthn.remove": ["subject", "approval"],
   "token.create": ["scope", "roles", "tenant", "expires_at", "approval"],
   "token.revoke": ["scope", "roles", "tenant", "expires_at", "approval"],
   "tenant.create": ["slug", "name", "kek_label", ...quotaDetail],
@@ -125,11 +125,38 @@ export interface EventDraft<A extends Action = Action> {
  */
 export function detailText(draft: Pick<EventDraft, "action" | "detail">): string {
   const values = draft.detail ?? {};
-  return actions[draft.action]
+  const keys: readonly string[] = actions[draft.action];
+  return [...keys.filter((key) => key !== repeats), repeats]
     .filter((key) => values[key] !== undefined)
-    .map((key) => `${key}=${detailValue(String(values[key]))}`)
+    .map((key) => `${key}=${detailValue(clipped(String(values[key]), detailMax))}`)
     .join(" ");
 }
+
+/**
+ * The draft with texts no longer than a reader of the chain needs: strangers write some of them, and events stay for good.
+ * Who acted is never cut: two of one beginning are two.
+ */
+export function clippedDraft(draft: EventDraft): EventDraft {
+  const { actorName, actorRoles, target, targetName } = draft;
+  return {
+    ...draft,
+    actorName: actorName && clipped(actorName, nameMax),
+    actorRoles: actorRoles && clipped(actorRoles, rolesMax),
+    target: target && clipped(target, nameMax),
+    targetName: targetName && clipped(targetName, nameMax),
+  };
+}
+
+/** So many characters at most, the last of which says that there were more. */
+const clipped = (text: string, max: number): string =>
+  text.length > max ? `${text.slice(0, max - 1).toWellFormed()}…` : text;
+
+/** The key of folded events of any action: how many there were. */
+const repeats = "count";
+const nameMax = 256;
+const rolesMax = 1024;
+/** A list of all the names of a certificate, or of all the partitions of a CRL. */
+const detailMax = 4096;
 
 const detailValue = (text: string) =>
   /^[A-Za-z0-9._:/@,+*-]+$/.test(text) ? text : JSON.stringify(text);

@@ -8,6 +8,7 @@ import type { Extension, KeyUsage } from "#core/x509/extensions.ts";
 import type { GeneralName } from "#core/x509/general-names.ts";
 import type { NameConstraints } from "#core/x509/name-constraints.ts";
 import type { Name } from "#core/x509/names.ts";
+import type { PolicyFacts } from "#core/x509/path-policies.ts";
 import type { PublicKey } from "#core/x509/public-keys.ts";
 
 /** What a certificate is, which decides the extensions it has and the rules it must meet (behaviour.md §4). */
@@ -53,6 +54,10 @@ export interface Issuer {
   readonly maxPathLength: number | undefined;
   /** Name constraints of every certificate on the path to the root, the CA's own first. */
   readonly constraints: readonly NameConstraints[];
+  /** What the certificates from below the root to the CA's own say of policies, in this order (RFC 5280 §6.1). */
+  readonly policyPath: readonly PolicyFacts[];
+  /** The purposes of every certificate on the path to the root, the CA's own first, dotted; undefined is every purpose. */
+  readonly purposes: readonly (readonly string[] | undefined)[];
   /** Extensions every certificate of this CA repeats, encoded once. */
   readonly repeated: RepeatedExtensions;
 }

@@ -55,10 +55,16 @@ function certificateFault({ path }: Artefact, octets: Uint8Array, issuer: Parsed
   return undefined;
 }
 
-/** Every certificate is certified by one that follows it, or by itself. */
+/**
+ * Every certificate is certified by one that follows it, or by itself. The chain is that of the CA or, once it is retired and
+ * in no bundle any more (ROL-4), of a member of its lineage, which has the same name.
+ */
 function chainFault(octets: Uint8Array, issuer: ParsedCertificate): string | undefined {
   const chain = pemCertificates(octets).map(parseCertificate);
-  if (!chain.some(({ der }) => same(der, issuer.der))) return "the CA is not in its chain";
+  const [first] = chain;
+  const own = chain.some(({ der }) => same(der, issuer.der));
+  const lineage = first !== undefined && same(first.subject.der, issuer.subject.der);
+  if (!own && !lineage) return "neither the CA nor its successor is in its chain";
   const broken = chain.findIndex((one, at) => {
     const above = chain.slice(at + 1);
     const named = above.filter(({ subject }) => same(subject.der, one.issuer.der));

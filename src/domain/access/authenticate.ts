@@ -14,7 +14,13 @@ import type { ApiTokens } from "./tokens.ts";
 export interface Whence {
   readonly ip: string;
   readonly requestId: string;
+  /** For what is never held up by what others have failed at: to revoke (HTTP contract §9). */
+  readonly exempt?: boolean;
 }
+
+/** Counts an attempt by the tiers of configuration, unless it is for what they do not hold up. */
+export const counted = (attempts: Attempts, { ip, exempt }: Whence): (() => void) =>
+  exempt === true ? () => {} : attempts.attempt(ip);
 
 export interface Authenticated {
   readonly principal: Principal;
@@ -100,9 +106,9 @@ function basic(deps: MechanismDeps): Mechanism {
     if (directory !== undefined && !root.goesBy(name)) {
       return { principal: await directory(name, password, whence) };
     }
-    const takeBack = attempts.attempt(whence.ip);
+    const takeBack = counted(attempts, whence);
     // Checked also where it cannot count, so that the setting shows in no answer and in no time.
-    const right = await root.verify(name, password).catch((error: unknown) => {
+    const right = await root.verify(name, password, whence).catch((error: unknown) => {
       takeBack(); // Nobody looked at it.
       throw error;
     });
@@ -117,7 +123,8 @@ function basic(deps: MechanismDeps): Mechanism {
       reason: "invalid_credentials",
       channel: "basic",
     } as const;
-    await failures.record({ ...failure, loginName: name, ...whence });
+    const { ip, requestId } = whence;
+    await failures.record({ ...failure, loginName: name, ip, requestId });
     throw refuse("invalid_credentials");
   };
 }

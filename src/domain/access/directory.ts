@@ -4,7 +4,8 @@ import { type HeldRoles, type Identity, roleless } from "#core/access/assignment
 import { isLoginName } from "#core/access/directory-entry.ts";
 import { refuse } from "#core/problems.ts";
 import type { Log } from "#domain/ports.ts";
-import type { Attempts, DirectoryCheck, Whence } from "./authenticate.ts";
+import { type Attempts, counted, type DirectoryCheck, type Whence } from "./authenticate.ts";
+import { type FairTurns, laneOf } from "./fair-turns.ts";
 import type { FailedLogin } from "./failed-logins.ts";
 import type { Logins, Opened, Visitor } from "./logins.ts";
 
@@ -29,6 +30,8 @@ export interface DirectoryLoginDeps {
   /** `allow_zero_role`. */
   readonly allowZeroRole: boolean;
   readonly log: Log;
+  /** Who waits for whom: a directory that is slow must not pile people up here, nor one person keep out the others. */
+  readonly turns: FairTurns;
   /** Told every Basic credential that was accepted; metrics are its only use. */
   readonly onBasic: () => void;
 }
@@ -36,8 +39,6 @@ export interface DirectoryLoginDeps {
 /** The service. */
 export class DirectoryLogins {
   readonly #deps: DirectoryLoginDeps;
-  /** Attempts under way; a directory that is slow must not pile them up here. */
-  #asking = 0;
 
   constructor(deps: DirectoryLoginDeps) {
     this.#deps = deps;
@@ -57,7 +58,8 @@ export class DirectoryLogins {
     const principal = await logins.principalOf("ldap", identity, "basic");
     if (!mayEnter(principal, allowZeroRole)) {
       const failure = { method: "ldap", reason: "no_access", channel: "basic" } as const;
-      await logins.failed({ ...failure, loginName: name, ...whence }, "denied");
+      const { ip, requestId } = whence;
+      await logins.failed({ ...failure, loginName: name, ip, requestId }, "denied");
       throw refuse("no_access");
     }
     onBasic();
@@ -68,36 +70,41 @@ export class DirectoryLogins {
   async #identity(name: string, password: string, whence: Whence, channel?: "basic") {
     const { attempts } = this.#deps;
     // The route of the other channel counts its requests itself.
-    const takeBack = channel === "basic" ? attempts.attempt(whence.ip) : () => {};
-    const found = await this.#asked(name, password).catch((error: unknown) => {
+    const takeBack = channel === "basic" ? counted(attempts, whence) : () => {};
+    const found = await this.#asked(name, password, whence).catch((error: unknown) => {
       takeBack();
       throw error;
     });
     // Nobody has guessed anything while the directory was away.
     if (found !== "invalid_credentials") takeBack();
     if (typeof found === "object") return found;
+    const { ip, requestId } = whence;
     const failure: FailedLogin = {
-      ...{ method: "ldap", reason: found, loginName: name, ...whence },
+      ...{ method: "ldap", reason: found, loginName: name, ip, requestId },
       ...(channel === undefined ? {} : { channel }),
     };
     await this.#deps.logins.failed(failure, found === "invalid_credentials" ? "denied" : "error");
     throw refuse("invalid_credentials");
   }
 
-  async #asked(name: string, password: string): Promise<Identity | Failure> {
-    const { directory, log } = this.#deps;
+  async #asked(name: string, password: string, whence: Whence): Promise<Identity | Failure> {
     // RFC 4513 §5.1.2: a bind with a name and no password is anonymous, and a directory may let it pass.
     if (password === "" || !isLoginName(name)) return "invalid_credentials";
-    if (this.#asking >= askingMax) return "directory_unavailable";
-    this.#asking += 1;
+    return this.#deps.turns.run(
+      laneOf(whence),
+      () => this.#answered(name, password),
+      (found) => found === "invalid_credentials",
+    );
+  }
+
+  async #answered(name: string, password: string): Promise<Identity | Failure> {
+    const { directory, log } = this.#deps;
     try {
       return (await directory.identify(name, password)) ?? "invalid_credentials";
     } catch (error) {
       if (!(error instanceof DirectoryFault)) throw error;
       log.write("warn", "directory_fault", { why: error.message });
       return "directory_unavailable";
-    } finally {
-      this.#asking -= 1;
     }
   }
 }
@@ -106,5 +113,3 @@ type Failure = "invalid_credentials" | "directory_unavailable";
 
 const mayEnter = (held: HeldRoles, allowZeroRole: boolean): boolean =>
   allowZeroRole || !roleless(held);
-
-const askingMax = 64;

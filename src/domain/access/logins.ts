@@ -71,7 +71,7 @@ export class Logins {
   /** Root's password in exchange for a session; refuses `invalid_credentials`, whatever is wrong. */
   async password(name: string, password: string, visitor: Visitor): Promise<Opened> {
     const { root } = this.#deps;
-    if (!(await root.verify(name, password))) {
+    if (!(await root.verify(name, password, visitor))) {
       const failure = { method: "password", reason: "invalid_credentials" } as const;
       await this.failed({ ...failure, loginName: name, ...whenceOf(visitor) }, "denied");
       throw refuse("invalid_credentials");

@@ -92,7 +92,10 @@ export class Passkeys {
       // Checked again: two sessions may have begun a first passkey, and only one of them gets it.
       this.#admit(origin, session, await tx.access.passkeysOf(owner));
       const isNew = await tx.access.insertPasskey(passkey);
-      if (!isNew) throw refuse("webauthn_failed", { reason: "known_credential" });
+      if (!isNew) {
+        const known = "This passkey is already registered.";
+        throw refuse("webauthn_failed", { reason: "known_credential" }, known);
+      }
       await tx.audit.appendEvent(passkeyEvent("webauthn.register", origin, passkey), now);
     });
     return passkey.id;
@@ -151,6 +154,24 @@ export class Passkeys {
       const gone = await tx.access.removePasskey(id, owner);
       if (gone === undefined) throw refuse("not_found");
       await tx.audit.appendEvent(passkeyEvent("webauthn.remove", origin, gone), now);
+    });
+  }
+
+  /**
+   * Removes all passkeys of a subject, for an administrator: who has lost the last one cannot confirm to add another. Gives
+   * how many there were; refuses `not_found` for none. The person adds a first one within five minutes of a login.
+   */
+  async reset(origin: Origin, subject: string): Promise<number> {
+    const now = this.#deps.clock.now();
+    return await this.#deps.store.atomically(async (tx) => {
+      const gone = await tx.access.removePasskeysOf(subject);
+      if (gone.length === 0) throw refuse("not_found");
+      for (const [at, passkey] of gone.entries()) {
+        const event = passkeyEvent("webauthn.remove", origin, passkey);
+        // What was approved is done once, and told by the first of its events.
+        await tx.audit.appendEvent(at === 0 ? event : { ...event, approval: undefined }, now);
+      }
+      return gone.length;
     });
   }
 

@@ -4,7 +4,7 @@ import { ownPerson } from "#core/access/person.ts";
 import { isMember, type Reach } from "#core/access/principal.ts";
 import type { Capability } from "#core/access/roles.ts";
 import { withoutTokens } from "#core/access/token-secret.ts";
-import { type Action, actions } from "#core/audit/actions.ts";
+import { type Action, actions, type EventDraft } from "#core/audit/actions.ts";
 import type { TenantId } from "#core/ids.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { readBody, readBodyInTurns, readQuery } from "#core/shape.ts";
@@ -21,7 +21,9 @@ import {
   type Origin,
   type RawAnswer,
 } from "./call.ts";
+import { printableName } from "./failed-logins.ts";
 import { type GrantSource, noGrants } from "./grants.ts";
+import { Refusals } from "./refusals.ts";
 import { Rights } from "./rights.ts";
 import { type Asked, bodyTenant, decide, namedCa, type Scope, scopeOf } from "./scope.ts";
 import { type RequireStepUp, stepUpDenial } from "./step-up.ts";
@@ -42,6 +44,8 @@ export interface PipelineDeps {
   readonly stepUp?: RequireStepUp;
   /** Step 8; absent: nothing takes two. */
   readonly gate?: Gate;
+  /** Writes refusals down; absent: one of its own, whose last repeats nobody folds. */
+  readonly refusals?: Pick<Refusals, "record">;
 }
 
 /**
@@ -59,6 +63,7 @@ export type Gate = (
  * A write refused after authentication is an event of that action with result `denied`.
  */
 export function pipeline(deps: PipelineDeps): Perform {
+  const refusals = deps.refusals ?? new Refusals(deps);
   return async (call, handler) => {
     const row = operationOf(call.operation);
     const origin = row.needs === "pub" ? (call.origin ?? anonymous) : authenticated(call);
@@ -74,7 +79,8 @@ export function pipeline(deps: PipelineDeps): Perform {
       return await gated(deps, asked, origin, handler);
     } catch (error) {
       if (row.writes && error instanceof Problem && error.status === 403) {
-        await recordDenial(deps, asked, origin, error);
+        const denial = await denialOf(asked, origin, error);
+        if (denial !== undefined) await refusals.record(denial);
       }
       throw error;
     }
@@ -170,34 +176,24 @@ function once<T>(read: () => Promise<T>): () => Promise<T> {
   };
 }
 
-async function recordDenial(
-  deps: PipelineDeps,
+/** The event of a refusal; undefined for an operation without an action of its own. */
+async function denialOf(
   asked: Asked,
   origin: Origin,
   problem: Problem,
-): Promise<void> {
+): Promise<EventDraft | undefined> {
   const { call } = asked;
   if (problem.code === "step_up_required") {
-    const now = deps.clock.now();
     const { operation } = problem.facts;
-    await deps.store.atomically(async (tx) => {
-      await tx.audit.appendEvent(stepUpDenial(origin, { operation: String(operation) }), now);
-    });
-    return;
+    return stepUpDenial(origin, { operation: String(operation) });
   }
   const action = actionOf(call.operation);
-  if (action === undefined) return;
+  if (action === undefined) return undefined;
   const object = await objectOf(asked);
-  const now = deps.clock.now();
-  await deps.store.atomically(async (tx) => {
-    await tx.audit.appendEvent(
-      {
-        ...{ action, result: "denied", ...authorOf(origin, object.tenant), ...object },
-        ...{ targetName: call.path.serial, detail: { reason: problem.code } },
-      },
-      now,
-    );
-  });
+  return {
+    ...{ action, result: "denied", ...authorOf(origin, object.tenant), ...object },
+    ...{ targetName: named(call.path.serial), detail: { reason: problem.code } },
+  };
 }
 
 /**
@@ -220,10 +216,14 @@ async function objectOf(asked: Asked) {
   const [granted] = await rights.grants();
   const everywhere = principal.isRoot || principal.roles.length > 0;
   const own = Object.keys(principal.tenantRoles)[0] ?? granted?.tenant;
-  const target = call.path.id === undefined ? undefined : withoutTokens(call.path.id);
+  const target = named(call.path.id);
   // Keys of tenantRoles are ids by its contract.
   return { tenant: everywhere ? undefined : (own as TenantId | undefined), target };
 }
+
+/** What a stranger wrote into a path, as far as an event has use for it. */
+const named = (given: string | undefined): string | undefined =>
+  given && printableName(withoutTokens(given));
 
 /** Who asks for what needs no credential. */
 const anonymous: Origin = {

@@ -4,6 +4,7 @@ import { ownPerson } from "#core/access/person.ts";
 import type { Principal } from "#core/access/principal.ts";
 import { equalInConstantTime, sha256 } from "#core/crypto.ts";
 import type { Random } from "#domain/ports.ts";
+import { type FairTurns, laneOf } from "./fair-turns.ts";
 
 /** Compares a password with a stored hash (argon2id); slow on purpose, off the main thread. */
 export type PasswordCheck = (password: string, hash: string) => Promise<boolean>;
@@ -13,6 +14,8 @@ export interface RootAccountDeps {
   readonly username: string;
   readonly passwordHash: string;
   readonly checkPassword: PasswordCheck;
+  /** Who waits for whom while many present passwords. */
+  readonly turns: FairTurns;
 }
 
 /** The one account that needs neither provider nor directory. */
@@ -30,17 +33,36 @@ export class RootAccount {
 
   /**
    * True for root's name with root's password. A wrong name costs the same slow hash as a wrong password; an empty
-   * password is refused before it.
+   * password is refused before it. Refuses `rate_limited` while too many from the same address wait.
    */
-  async verify(name: string, password: string): Promise<boolean> {
+  async verify(
+    name: string,
+    password: string,
+    whence: { readonly ip: string; readonly exempt?: boolean },
+  ): Promise<boolean> {
     if (password.length === 0) return false;
+    const { turns } = this.#deps;
+    const lane = laneOf(whence);
+    // Before anything is compared: what is compared at once would let others guess as fast as they can send.
+    turns.refuseWhenFull(lane);
     const presented = this.#digest(`${name}\0${password}`);
-    if (this.#passed !== undefined && equalInConstantTime(this.#passed, presented)) return true;
+    if (this.#knows(presented)) return true;
+    const look = () => this.#look(name, password, presented);
+    return turns.run(lane, look, (right) => !right);
+  }
+
+  async #look(name: string, password: string, presented: Uint8Array): Promise<boolean> {
+    // It may have passed while this one waited.
+    if (this.#knows(presented)) return true;
     const { passwordHash, checkPassword } = this.#deps;
     const right = await checkPassword(password, passwordHash);
     const named = this.goesBy(name);
     if (right && named) this.#passed = presented;
     return right && named;
+  }
+
+  #knows(presented: Uint8Array): boolean {
+    return this.#passed !== undefined && equalInConstantTime(this.#passed, presented);
   }
 
   /** True for root's name. */

@@ -8,6 +8,7 @@ import {
   caKeyUsages,
   constraintExtensions,
   copiedConstraints,
+  copiedPurposes,
   repeatedExtensions,
 } from "#core/policy/certificate-extensions.ts";
 import { pathViolations, unpermittedSubtrees } from "#core/policy/name-constraints.ts";
@@ -21,7 +22,12 @@ import {
   isPostQuantum,
   type KeyType,
 } from "#core/x509/algorithms.ts";
-import { type Extension, subjectKeyId } from "#core/x509/extensions.ts";
+import {
+  type Extension,
+  extendedKeyUsage,
+  parseExtendedKeyUsage,
+  subjectKeyId,
+} from "#core/x509/extensions.ts";
 import { encodeName, type Name, type NameAttribute, nameText } from "#core/x509/names.ts";
 import { parsePublicKey, spkiSha256 } from "#core/x509/public-keys.ts";
 import type { Origin } from "#domain/access/call.ts";
@@ -57,6 +63,8 @@ export interface CaWish {
   readonly maxPathLength: number | undefined;
   readonly nameConstraints: CaConstraints["nameConstraints"];
   readonly policies: CaConstraints["policies"];
+  /** Of an intermediate: what its leaves may be for, words or dotted OIDs; none leaves it open. */
+  readonly extKeyUsages?: readonly string[] | undefined;
 }
 
 export interface AuthoritiesDeps {
@@ -79,6 +87,8 @@ interface Creation {
   readonly origin: Origin;
   readonly wish: Pick<CaWish, "label" | "keyType" | "alternativeKeyType">;
   readonly constraints: readonly Extension[];
+  /** Undefined for a root, and for a CA of every purpose. */
+  readonly extKeyUsage: Extension | undefined;
   /** The member of the lineage that stops issuing in the same unit. */
   readonly predecessor?: Succeeded;
   readonly tenant: TenantId;
@@ -113,7 +123,7 @@ export class Authorities {
     await this.#labelFree(wish.label);
     return await this.#create({
       ...{ origin, wish, tenant, action: "ca.init_root", parent: undefined, now },
-      constraints: constraintExtensions(wish),
+      ...{ constraints: constraintExtensions(wish), extKeyUsage: undefined },
       ...{ maxPathLength: wish.maxPathLength, subject: encodeName(wish.subject) },
       validity: this.#validity(wish.validityDays, rootDays * secondsPerDay, undefined, now),
       ...{
@@ -149,9 +159,11 @@ export class Authorities {
       now,
     );
     refuseTooLong(validity);
+    const { extKeyUsages = [] } = wish;
     return await this.#create({
       ...{ origin, wish, tenant: parentCa.tenant, action: "ca.issue_intermediate", parent, now },
       constraints: constraintExtensions(wish),
+      extKeyUsage: extKeyUsages.length === 0 ? undefined : extendedKeyUsage(extKeyUsages),
       ...{ maxPathLength, subject, validity, provider: this.#providerOf(wish), internal: false },
     });
   }
@@ -191,6 +203,7 @@ export class Authorities {
       ...{ origin, wish: { label, keyType, alternativeKeyType }, now, parent },
       ...{ tenant: old.tenant, action: "ca.rotate" },
       ...{ constraints: copiedConstraints(certificate), maxPathLength, subject, validity },
+      extKeyUsage: copiedPurposes(certificate),
       ...{ provider: this.#providerOf({ keyType }), internal: false },
       predecessor: { ca: old, retireAfter: latestNotAfter },
     });
@@ -274,6 +287,7 @@ export class Authorities {
     const issuer: Issuer = {
       ...{ id, subject: subject.der, keyId, spkiSha256: spkiSha256(native.spki) },
       ...{ signature: defaultSignature(native.keyType), constraints: [] },
+      ...{ policyPath: [], purposes: [] },
       alternative: alternative && defaultSignature(alternative.keyType),
       ...{ notBefore: validity.notBefore, notAfter: validity.notAfter },
       maxPathLength: creation.maxPathLength,
@@ -284,14 +298,15 @@ export class Authorities {
   }
 
   #plan(creation: Creation, { native, alternative }: CaKeys): Plan {
-    const { parent, constraints, subject, validity, maxPathLength } = creation;
+    const { parent, constraints, subject, validity, maxPathLength, extKeyUsage } = creation;
     return {
       ...{ kind: parent ? "intermediate" : "root", profile: "", subject, sans: [] },
-      ...{ publicKey: parsePublicKey(native.spki), clamped: validity.clamped, extKeyUsages: [] },
+      ...{ publicKey: parsePublicKey(native.spki), clamped: validity.clamped },
+      extKeyUsages: extKeyUsage === undefined ? [] : parseExtendedKeyUsage(extKeyUsage.value),
       ...{ notBefore: validity.notBefore, notAfter: validity.notAfter, mustStaple: false },
       keyUsages: caKeyUsages,
       extensions: caExtensions({
-        ...{ alternativeSpki: alternative?.spki, constraints },
+        ...{ alternativeSpki: alternative?.spki, constraints, extKeyUsage },
         ...{ keyId: this.#keyId(native), maxPathLength, repeated: parent?.issuer.repeated },
       }),
       alternativeKey: alternative && parsePublicKey(alternative.spki),

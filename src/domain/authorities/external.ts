@@ -1,6 +1,5 @@
 /** CAs below a root somewhere else: the key and its request here, the certificate from there (ROL-7). */
 
-import { DerError } from "#core/asn1/cursor.ts";
 import { decodePem, decodePemBlocks, encodePem } from "#core/asn1/pem.ts";
 import { caId, type TenantId } from "#core/ids.ts";
 import { caKeyUsages } from "#core/policy/certificate-extensions.ts";
@@ -19,6 +18,7 @@ import {
   subjectKeyId,
   subjectKeyIdentifier,
 } from "#core/x509/extensions.ts";
+import { readOrRefuse, refuseUnreadableCa } from "#core/x509/foreign.ts";
 import { encodeName, hasControls, nameText } from "#core/x509/names.ts";
 import { encodeRequestInfo } from "#core/x509/request-info.ts";
 import type { Origin } from "#domain/access/call.ts";
@@ -96,6 +96,7 @@ export class ExternalAuthorities {
       ...{ subject: parseCsr(ca.csr).subject.der, maxPathLength: ca.maxPathLength },
     });
     if (verdict.refused.length > 0) throw refuse("import_refused", { checks: verdict.refused });
+    for (const one of [certificate, ...verdict.path]) refuseUnreadableCa(one);
     const certified = certifiedBy(certificate, verdict.path);
     await store.atomically(async (tx) => {
       if (!(await tx.cas.certify(ca.id, from, certified))) {
@@ -178,17 +179,12 @@ function readChain(pem: string): readonly ParsedCertificate[] {
 }
 
 function parsed(der: Uint8Array): ParsedCertificate {
-  try {
-    const certificate = parseCertificate(der);
-    // It would become the issuer of all that is signed here, which no lint of ours could refuse any more.
-    if (certificate.subject.attributes.some(({ value }) => hasControls(value))) {
-      throw refuse("bad_certificate", { reason: "the subject has control characters" });
-    }
-    return certificate;
-  } catch (error) {
-    if (error instanceof DerError) throw refuse("bad_certificate", { reason: error.message });
-    throw error;
+  const certificate = readOrRefuse("bad_certificate", () => parseCertificate(der));
+  // It would become the issuer of all that is signed here, which no lint of ours could refuse any more.
+  if (certificate.subject.attributes.some(({ value }) => hasControls(value))) {
+    throw refuse("bad_certificate", { reason: "the subject has control characters" });
   }
+  return certificate;
 }
 
 const keptChain = (ca: CaRecord) => externalCertificates(ca).map(parseCertificate);

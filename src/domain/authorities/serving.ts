@@ -79,11 +79,8 @@ export class Serving {
   /** Marks the key of a certificate somebody else issued as the instance's own: no leaf ever has it (§6.2 own_key). */
   async claim(spki: Uint8Array): Promise<void> {
     const digest = spkiSha256(spki);
-    if (
-      (await this.#deps.store.read.keyChecks.standing({ spkiSha256: digest, duplicate: undefined }))
-        .own
-    )
-      return;
+    const question = { spkiSha256: digest, tenant: defaultTenant, duplicate: undefined };
+    if ((await this.#deps.store.read.keyChecks.standing(question)).own) return;
     await this.#deps.store.atomically((tx) => tx.keyChecks.claim(digest));
   }
 

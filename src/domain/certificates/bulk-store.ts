@@ -2,11 +2,10 @@
 
 import type { CaId, Serial } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
+import type { OperationKey } from "#domain/running.ts";
 
-/** What belongs to an operation id for good. */
-export interface BulkOperation {
-  readonly id: string;
-  readonly lineage: CaId;
+/** What belongs to an operation for good. */
+export interface BulkOperation extends OperationKey {
   /** Lower hex SHA-256 of everything that was asked. */
   readonly digest: string;
   readonly requestedBy: string;
@@ -22,14 +21,14 @@ export interface BulkItem {
 }
 
 export interface BulkReads {
-  operation(id: string): Promise<BulkOperation | undefined>;
+  operation(key: OperationKey): Promise<BulkOperation | undefined>;
   /** Items with a position above `after`, in order. */
-  issued(operation: string, limit: number, after: number): Promise<readonly BulkItem[]>;
+  issued(operation: OperationKey, limit: number, after: number): Promise<readonly BulkItem[]>;
 }
 
 export interface BulkWrites {
-  /** Takes the id for good; false when it is taken. */
+  /** Takes the id for good; false when it is taken in its lineage. */
   begin(operation: BulkOperation): Promise<boolean>;
   /** Notes what an item became, in the unit that stores the certificate; false when it had become one before. */
-  settle(operation: string, item: BulkItem): Promise<boolean>;
+  settle(operation: OperationKey, item: BulkItem): Promise<boolean>;
 }

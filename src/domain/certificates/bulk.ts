@@ -8,7 +8,7 @@ import type { StillMay } from "#domain/access/principal-now.ts";
 import { activeMember } from "#domain/authorities/resolve.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
-import { RunningOperations } from "#domain/running.ts";
+import { type OperationKey, RunningOperations } from "#domain/running.ts";
 import type { Store, Unit } from "#domain/store.ts";
 import type { BulkItem } from "./bulk-store.ts";
 import { aboutCa } from "./events.ts";
@@ -103,7 +103,7 @@ export class BulkIssue {
   ): Promise<BulkResult> {
     const operationId = order.operationId ?? this.#deps.random.uuid();
     const work = () => this.#execute(origin, ca, order, operationId, gate);
-    return await this.#running.run(operationId, work);
+    return await this.#running.run({ lineage: ca.lineage, id: operationId }, work);
   }
 
   async #execute(
@@ -117,8 +117,9 @@ export class BulkIssue {
     const begun = clock.now();
     const active = await activeMember(store.read.cas, ca);
     await this.#begin(origin, ca, order, operationId);
-    const done = await this.#issuedBefore(operationId);
-    const run: Run = { origin, ca, operationId, done, gate, stop: undefined };
+    const operation = { lineage: ca.lineage, id: operationId };
+    const done = await this.#issuedBefore(operation);
+    const run: Run = { origin, ca, operation, done, gate, stop: undefined };
     let position = 0;
     const numbered = order.items.map((wish) => ({ wish, position: position++ }));
     const outcomes = await eachOf(numbered, order.concurrency, (item) => this.#one(run, item));
@@ -151,16 +152,16 @@ export class BulkIssue {
     const requestedBy = origin.principal.subject;
     const operation = { id, lineage: ca.lineage, digest, requestedBy, createdAt };
     if (await store.atomically((tx) => tx.bulk.begin(operation))) return;
-    const known = await store.read.bulk.operation(id);
-    if (known?.digest !== digest || known.lineage !== ca.lineage) {
+    const known = await store.read.bulk.operation(operation);
+    if (known?.digest !== digest) {
       throw refuse("operation_mismatch", { operation_id: id });
     }
   }
 
-  async #issuedBefore(operationId: string): Promise<ReadonlyMap<number, BulkItem>> {
+  async #issuedBefore(operation: OperationKey): Promise<ReadonlyMap<number, BulkItem>> {
     const done = new Map<number, BulkItem>();
     for (let after = -1; ; ) {
-      const page = await this.#deps.store.read.bulk.issued(operationId, pageSize, after);
+      const page = await this.#deps.store.read.bulk.issued(operation, pageSize, after);
       for (const item of page) done.set(item.position, item);
       const last = page.at(-1);
       if (last === undefined || page.length < pageSize) return done;
@@ -175,8 +176,8 @@ export class BulkIssue {
     if (run.stop !== undefined) return { refusal: run.stop };
     const { csr, profile, validityDays } = wish;
     const settle = async (tx: Unit, { caId, serial }: Made) => {
-      const first = await tx.bulk.settle(run.operationId, { position, caId, serial });
-      if (!first) throw refuse("operation_running", { operation_id: run.operationId });
+      const first = await tx.bulk.settle(run.operation, { position, caId, serial });
+      if (!first) throw refuse("operation_running", { operation_id: run.operation.id });
     };
     try {
       await this.#deps.stillMay(run.origin.principal, "issue", run.ca);
@@ -233,7 +234,7 @@ interface Numbered {
 interface Run {
   readonly origin: Origin;
   readonly ca: CaRecord;
-  readonly operationId: string;
+  readonly operation: OperationKey;
   readonly done: ReadonlyMap<number, BulkItem>;
   readonly gate: ItemGate;
   /** What no item can pass. */

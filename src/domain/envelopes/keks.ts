@@ -21,6 +21,8 @@ export interface KekDeps {
 /** The versions of one instance's KEK. */
 export class Keks {
   readonly #deps: KekDeps;
+  #telling: Promise<unknown> = Promise.resolve();
+  #heard = 0;
 
   constructor(deps: KekDeps) {
     this.#deps = deps;
@@ -49,9 +51,21 @@ export class Keks {
     await this.tell();
   }
 
-  /** As `tellKeks`. */
+  /**
+   * As `tellKeks`, and says in the store that this process has heard of the active version. One after the other, so that
+   * an older list never follows a newer one.
+   */
   tell(): Promise<void> {
-    return tellKeks(this.#deps);
+    const told = this.#telling.then(() => this.#tellAndSay());
+    this.#telling = told.catch(() => {}); // Its caller sees the failure; the next one starts clean.
+    return told;
+  }
+
+  async #tellAndSay(): Promise<void> {
+    const { version = 0 } = activeOf(await tellKeks(this.#deps)) ?? {};
+    if (version <= this.#heard) return;
+    await this.#deps.store.atomically((tx) => tx.envelopes.heard(version));
+    this.#heard = version;
   }
 
   /**
@@ -115,13 +129,17 @@ export class Keks {
   }
 }
 
-/** Tells the key stores which versions open, and which one seals private keys from now on. */
-export async function tellKeks({ store, keys }: Pick<KekDeps, "store" | "keys">): Promise<void> {
-  const versions = (await store.read.envelopes.versions()).flatMap(
-    ({ status, version, family, key }) =>
-      status === "retired" ? [] : [{ version, family, status, key }],
+/** Tells the key stores which versions open, and which one seals private keys from now on; gives all there are. */
+export async function tellKeks({
+  store,
+  keys,
+}: Pick<KekDeps, "store" | "keys">): Promise<readonly KekVersion[]> {
+  const versions = await store.read.envelopes.versions();
+  const inUse = versions.flatMap(({ status, version, family, key }) =>
+    status === "retired" ? [] : [{ version, family, status, key }],
   );
-  await keys.keks.use(versions);
+  await keys.keks.use(inUse);
+  return versions;
 }
 
 /** How the ledger names a KEK: an RSA key by its public key, an AES key, which has none, by where it is found. */

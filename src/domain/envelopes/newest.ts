@@ -5,14 +5,29 @@ import type { Keks } from "./keks.ts";
 
 /**
  * Wraps `keys`: before a software-held key is made, its store is told the versions as they are. Else a key made between
- * another replica's rotation and the next look at it would be under a version that opens nothing any more.
+ * another replica's rotation and the next look at it would be under a version that opens nothing any more. It is told again and looks again when the key is made, which may have taken
+ * long: a key under a version retired meanwhile, by a replica that could not wait for this one, is destroyed and made anew
+ * before anybody knows it.
  */
 export function underNewest(keys: Keys, keks: Pick<Keks, "tell">): Keys {
   return {
     ...keys,
     generate: async (wanted) => {
-      if (wanted.provider === "software") await keks.tell();
-      return await keys.generate(wanted);
+      if (wanted.provider !== "software") return await keys.generate(wanted);
+      for (let attempt = 1; ; attempt += 1) {
+        await keks.tell();
+        const held = await keys.generate(wanted);
+        await keks.tell();
+        try {
+          return await keys.find(held.ref);
+        } catch (error) {
+          await keys.destroy(held.ref);
+          if (attempt === attemptsMax) throw error;
+        }
+      }
     },
   };
 }
+
+/** Nobody rotates a second time while a key is made. */
+const attemptsMax = 2;

@@ -17,6 +17,7 @@ export interface RotationDeps {
   readonly keks: Keks;
   readonly keys: Pick<Keys, "keks">;
   readonly envelopes: Envelopes;
+  readonly pause: (milliseconds: number) => Promise<void>;
 }
 
 /** What a rotation did. */
@@ -96,8 +97,9 @@ export class KekRotation {
   async #drain(old: KekVersion, to: KekVersion): Promise<Rotated> {
     const { store, keks } = this.#deps;
     let rewrapped = 0;
-    // New private keys are sealed under the new version before the old ones are looked for.
+    // New private keys are sealed under the new version, here and everywhere, before the old ones are looked for.
     await keks.tell();
+    await this.#untilHeard(to);
     // What is sealed under the old version while this runs is found when the store refuses to retire it.
     for (let round = 0; round < roundsMax; round += 1) {
       rewrapped += await this.#rewrapAll(old, to);
@@ -109,6 +111,15 @@ export class KekRotation {
       }
     }
     throw refuse("key_unavailable", { retry_after: 2 });
+  }
+
+  /** Refuses `key_unavailable` when a replica stays silent; until it speaks or ends, the old version opens as before. */
+  async #untilHeard({ version }: KekVersion): Promise<void> {
+    const { store, pause } = this.#deps;
+    for (let waited = 0; (await store.read.envelopes.unheard(version)) > 0; waited += pollMs) {
+      if (waited >= heardWithinMs) throw refuse("key_unavailable", { retry_after: 10 });
+      await pause(pollMs);
+    }
   }
 
   async #reseal(to: KekVersion): Promise<number> {
@@ -157,5 +168,8 @@ function rotationEvent(
 const retiringOf = (versions: readonly KekVersion[]): KekVersion | undefined =>
   versions.findLast(({ status }) => status === "retiring");
 
+/** Replicas hear of an event at once, and of one they missed within seconds; an approval waits no longer than 25 s. */
+const heardWithinMs = 15_000;
+const pollMs = 100;
 const batch = 100;
 const roundsMax = 100;

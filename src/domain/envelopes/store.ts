@@ -35,6 +35,8 @@ export interface EnvelopeReads {
   under(version: number, limit: number, after?: Place): Promise<readonly SealedValue[]>;
   /** How many values are sealed. */
   count(): Promise<number>;
+  /** How many other processes at work on this store have not said that their signers know `version`. */
+  unheard(version: number): Promise<number>;
 }
 
 export interface EnvelopeWrites {
@@ -45,6 +47,11 @@ export interface EnvelopeWrites {
   /** Replaces exactly `from` by `to`; false when it has changed meanwhile. */
   rewrap(from: SealedValue, to: SealedValue): Promise<boolean>;
   remove(place: Place): Promise<void>;
-  /** Makes a retiring version retired; false while a value is sealed under it. */
+  /** Says for this process that its signers know `version` and seal under nothing older. */
+  heard(version: number): Promise<void>;
+  /**
+   * Makes a retiring version retired; false while a value is sealed under it, or another process at work has not said
+   * that its signers know the active one.
+   */
   retire(version: number): Promise<boolean>;
 }

@@ -1,9 +1,12 @@
 /** Blocks and unblocks public keys. */
 
+import { holdsIn, type Principal } from "#core/access/principal.ts";
 import type { EventDraft } from "#core/audit/actions.ts";
+import type { TenantId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 import { fingerprintOfDigest } from "#core/x509/public-keys.ts";
 import { type Author, authorOf, type Origin } from "#domain/access/call.ts";
+import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { BlockedKeyRecord } from "./store.ts";
@@ -37,6 +40,7 @@ export class BlockedKeys {
     const now = clock.now();
     const wanted: BlockedKeyRecord = {
       ...{ id: random.uuid(), spkiSha256: digest, reason, source: "api", createdAt: now },
+      tenant: undefined,
       createdBy: origin.principal.subject,
     };
     const present = await store.atomically(async (tx) => {
@@ -63,10 +67,28 @@ export class BlockedKeys {
   }
 }
 
+/**
+ * For whom a revocation for keyCompromise blocks the key (behaviour.md §6.2); undefined: for the whole instance. Only who
+ * answers for all tenants, or has proved to hold the key, blocks it for all: a tenant may have got hold of another one's
+ * request, or vouched for its CA, and must not stop it by revoking what came of that.
+ */
+export function blockedFor(
+  principal: Principal | undefined,
+  tenant: TenantId,
+  keyProven: boolean,
+): TenantId | undefined {
+  const everywhere = principal !== undefined && holdsIn(principal, "issue", undefined);
+  return everywhere || keyProven ? undefined : tenant;
+}
+
+/** True for certificates whose key belongs to whom they name: of a cross certificate it is another CA's. */
+export const blocksItsKey = (kind: CertificateRecord["kind"] | "bare"): boolean => kind !== "cross";
+
 /** The event of a key that was blocked, by a call or by a revocation. */
 export function blockEvent(author: Author, record: BlockedKeyRecord): EventDraft {
   return {
     ...{ ...author, action: "key.block", result: "success" },
+    tenant: record.tenant,
     target: fingerprintOfDigest(record.spkiSha256),
     detail: { reason: record.reason, source: record.source },
   };

@@ -32,7 +32,8 @@ export async function keyFactsOf(deps: KeyFactsDeps, wish: KeyWish): Promise<Key
   const asksDuplicate = profile?.keyChecks.detectDuplicates === true && kind === "leaf";
   const standing = await deps.store.read.keyChecks.standing({
     spkiSha256: spkiSha256(plan.publicKey.spki),
-    duplicate: asksDuplicate ? { tenant, subject: nameText(plan.subject), now } : undefined,
+    tenant,
+    duplicate: asksDuplicate ? { subject: nameText(plan.subject), now } : undefined,
   });
   return {
     weak: isListedWeak(plan.publicKey, deps.weakKeys()),

@@ -129,9 +129,13 @@ export function answerPaths(ca: CaRecord): (serial: Serial) => AnswerPaths {
   return (serial) => ({
     sha1: byRequest(serial, "sha1"),
     sha256: byRequest(serial, "sha256"),
-    bySerial: `${folder}/by-serial/${serial}.der`,
+    bySerial: answerPath(ca.id, serial),
   });
 }
+
+/** Where the answer about a serial is published by that serial. */
+export const answerPath = (ca: CaId, serial: Serial): string =>
+  `${ca}/ocsp/by-serial/${serial}.der`;
 
 export interface AnswerPaths {
   readonly sha1: string;

@@ -38,6 +38,7 @@ export class Assembly {
   readonly #cas: CaRecord[] = [];
   readonly #answered: string[] = [];
   #failure: unknown;
+  #thorough = false;
 
   constructor(deps: AssemblyDeps) {
     this.#deps = deps;
@@ -63,6 +64,7 @@ export class Assembly {
   /** Adds everything of a CA; of its answers all there are, none, or in place of those about the changed serials. */
   async addCa(ca: CaRecord, answers: "all" | "none" | readonly ChangedSerial[]): Promise<void> {
     this.#cas.push(ca);
+    this.#thorough = answers === "all";
     await this.#add(await certificatesOf(this.#deps, ca));
     try {
       await this.#add(await listsOf(this.#deps, ca));
@@ -105,7 +107,7 @@ export class Assembly {
       const before = this.#previous.get(artefact.path);
       const newer = before !== undefined && (before.crlNumber ?? 0) > (artefact.crlNumber ?? 0);
       const wanted = newer ? before : artefact;
-      const same = before?.sha256 === wanted.sha256 && (await this.#deps.snapshot.keep(wanted));
+      const same = before?.sha256 === wanted.sha256 && (await this.#kept(wanted));
       if (!same && newer)
         throw new TargetFault(`A newer ${artefact.path} is published than this instance has.`);
       if (!same) await this.#deps.snapshot.write(artefact, octets());
@@ -117,8 +119,14 @@ export class Assembly {
     const all = [...this.#previous.values()].filter(which);
     await this.#inLanes(all, async (artefact) => {
       // What somebody removed from the target is made again by the next run over everything.
-      if (await this.#deps.snapshot.keep(artefact)) this.#artefacts.push(artefact);
+      if (await this.#kept(artefact)) this.#artefacts.push(artefact);
     });
+  }
+
+  /** Answers are many, and looked at octet by octet only by a run over all of them; everything else always is. */
+  async #kept(artefact: Artefact): Promise<boolean> {
+    const look = artefact.kind === "ocsp" && !this.#thorough ? "size" : "whole";
+    return await this.#deps.snapshot.keep(artefact, look);
   }
 
   #isNew({ path }: Artefact): boolean {

@@ -11,6 +11,7 @@ import { systemOrigin } from "#domain/revocation/system-origin.ts";
 import type { Store } from "#domain/store.ts";
 import {
   type ArtefactDeps,
+  answerPath,
   answersAbout,
   type ChangedSerial,
   keyOf,
@@ -31,6 +32,8 @@ export interface PublishingDeps extends ArtefactDeps {
   readonly only: readonly string[];
   /** `publish.include_ocsp`. */
   readonly includeOcsp: boolean;
+  /** Changed serials remembered at a time; with more a run over everything follows. */
+  readonly changedMax: number;
 }
 
 /** What one run is asked for. */
@@ -55,7 +58,9 @@ export class Publishing {
   /** What the configured target has, and up to which revocation its answers go; undefined before the first run. */
   #published: { readonly manifest: Manifest; readonly sequence: number } | undefined;
   /** Changed serials whose answers are not published yet, by CA and serial. */
-  #changed = new Map<string, ChangedSerial>();
+  readonly #changed = new Map<string, ChangedSerial>();
+  /** Set while more serials have changed than are remembered, so that only a run over everything covers them all. */
+  #overflow: { readonly rowsThen: number; readonly rowsLast: number } | undefined;
 
   constructor(deps: PublishingDeps) {
     this.#deps = deps;
@@ -75,10 +80,7 @@ export class Publishing {
         answers: all ? "all" : "none",
         ca: wish.ca,
       });
-      if (own && wish.ca === undefined) {
-        this.#published = made;
-        this.#changed.clear();
-      }
+      if (own && wish.ca === undefined) this.#settle(made);
       return reportOf(target, made.manifest);
     });
   }
@@ -93,7 +95,15 @@ export class Publishing {
       const sequence = await this.#deps.store.read.revocations.sequence();
       if (this.#deps.includeOcsp) await this.#note(before.sequence);
       this.#published = { ...before, sequence };
-      if (!(await this.#listsChanged(before.manifest)) && !(await this.#answersWait())) return;
+      if (await this.#everythingIsDue()) {
+        await this.#runFully(target);
+        return;
+      }
+      if (
+        !(await this.#listsChanged(before.manifest)) &&
+        !(await this.#answersWait(before.manifest))
+      )
+        return;
       const answers = this.#deps.includeOcsp ? [...this.#changed.values()] : "none";
       const made = await this.#snapshot(systemOrigin("publish"), target, {
         answers,
@@ -102,6 +112,33 @@ export class Publishing {
       this.#published = { manifest: made.manifest, sequence };
       for (const key of made.answered) this.#changed.delete(key);
     });
+  }
+
+  /** After a run over everything only what has no answer yet is waited for. */
+  #settle(made: Made): void {
+    this.#published = made;
+    this.#overflow = undefined;
+    const paths = new Set(made.manifest.artefacts.map(({ path }) => path));
+    for (const [key, { ca, serial }] of this.#changed) {
+      if (paths.has(answerPath(ca, serial))) this.#changed.delete(key);
+    }
+  }
+
+  /** True at once when more has changed than is remembered, and again when the answers signed since have all come. */
+  async #everythingIsDue(): Promise<boolean> {
+    const overflow = this.#overflow;
+    if (overflow === undefined) return false;
+    const { count } = await this.#deps.store.read.presigned.summary();
+    this.#overflow = { ...overflow, rowsLast: count };
+    return overflow.rowsThen < 0 || (count > overflow.rowsThen && count === overflow.rowsLast);
+  }
+
+  async #runFully(target: PublishTarget): Promise<void> {
+    const wish = { answers: "all", ca: undefined } as const;
+    const { count } = await this.#deps.store.read.presigned.summary();
+    const made = await this.#snapshot(systemOrigin("publish"), target, wish);
+    this.#settle(made);
+    this.#overflow = { rowsThen: count, rowsLast: count };
   }
 
   /** Runs follow each other: the next one builds on the snapshot of the one before. */
@@ -118,7 +155,7 @@ export class Publishing {
       readonly answers: "all" | "none" | readonly ChangedSerial[];
       readonly ca: CaId | undefined;
     },
-  ) {
+  ): Promise<Made> {
     const { clock, random, store } = this.#deps;
     const began = clock.now();
     const sequence = await store.read.revocations.sequence();
@@ -190,19 +227,25 @@ export class Publishing {
     }
   }
 
-  /** The next run over everything covers what is forgotten here. */
+  /** What is forgotten here keeps its old answer until a run over everything, which is due at once then. */
   #remember(changed: ChangedSerial): void {
     this.#changed.set(keyOf(changed), changed);
     const oldest = this.#changed.keys().next().value;
-    if (this.#changed.size > changedMax && oldest !== undefined) this.#changed.delete(oldest);
+    if (this.#changed.size <= this.#deps.changedMax || oldest === undefined) return;
+    this.#changed.delete(oldest);
+    this.#overflow = { rowsThen: -1, rowsLast: -1 };
   }
 
   /** True when a changed serial has a new answer, or an old one that must go. */
-  async #answersWait(): Promise<boolean> {
+  async #answersWait({ artefacts }: Manifest): Promise<boolean> {
+    if (this.#changed.size === 0) return false;
+    const paths = new Set(artefacts.map(({ path }) => path));
     const cas = new Map((await this.#cas()).map((ca) => [ca.id, ca]));
     for (const { ca: id, serial } of this.#changed.values()) {
       const ca = cas.get(id);
-      if (ca !== undefined && (await answersAbout(this.#deps, ca, serial)).length > 0) return true;
+      if (ca === undefined) continue;
+      if (paths.has(answerPath(id, serial))) return true;
+      if ((await answersAbout(this.#deps, ca, serial)).length > 0) return true;
     }
     return false;
   }
@@ -237,6 +280,15 @@ export class Publishing {
   }
 }
 
+/** What a snapshot came to. */
+interface Made {
+  readonly manifest: Manifest;
+  /** Up to which revocation its answers go. */
+  readonly sequence: number;
+  /** The changed serials whose new answers are in it. */
+  readonly answered: readonly string[];
+}
+
 /** When the last snapshot was made and whether it has every list; undefined before the first. */
 export async function lastPublicationOf(
   store: Pick<Store, "read">,
@@ -258,4 +310,3 @@ const refusalOf = ({ message }: TargetFault): Problem =>
   refuse("unprocessable", { reason: message }, message);
 
 const pageRows = 1000;
-const changedMax = 20_000;

@@ -16,6 +16,8 @@ export interface PublishTarget {
   readonly concurrency: number;
   /** The manifest published last; undefined when there is none that can be read. */
   previous(): Promise<Manifest | undefined>;
+  /** True when what is published under the path has the size and digest of the artefact; its octets are read. */
+  holds(artefact: Artefact): Promise<boolean>;
   /** Begins a snapshot beside the published one. `stamp` is a name that sorts by time and was not used before. */
   begin(stamp: string, previous: Manifest | undefined): Promise<Snapshot>;
 }
@@ -23,8 +25,11 @@ export interface PublishTarget {
 /** A snapshot being made. */
 export interface Snapshot {
   write(artefact: Artefact, octets: Octets): Promise<void>;
-  /** Takes an artefact of the published snapshot over as it is; false when it is not there any more, or another. */
-  keep(artefact: Artefact): Promise<boolean>;
+  /**
+   * Takes an artefact of the published snapshot over as it is; false when it is not there any more, or another: by its digest
+   * with `whole`, which reads it, else by its size.
+   */
+  keep(artefact: Artefact, look: "whole" | "size"): Promise<boolean>;
   /** Makes the snapshot the published one, its manifest last, and reads back what was written. */
   publish(manifest: Manifest): Promise<void>;
   /** Removes what was written; never throws. */

@@ -5,13 +5,15 @@ import { refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
 import type { StillMay } from "#domain/access/principal-now.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import { blockEvent } from "#domain/key-checks/block.ts";
+import { blockEvent, blockedFor, blocksItsKey } from "#domain/key-checks/block.ts";
 import type { BlockedKeyRecord } from "#domain/key-checks/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
 import type { BulkProgress, BulkRun, Target } from "./bulk-store.ts";
+import { entryEnd } from "./entry-end.ts";
 import { revocationEvent } from "./events.ts";
 import type { RevocationChange } from "./revoke.ts";
+import type { RevocationRecord } from "./store.ts";
 import { decide, isHoldable, stateOf } from "./transitions.ts";
 
 export interface BatchDeps {
@@ -77,7 +79,7 @@ export class BulkBatches {
   async #batch(run: BulkRun, ca: CaRecord) {
     const at = this.#deps.clock.now();
     const done = await this.#deps.store.atomically(async (tx) => {
-      const targets = await tx.bulkRevocations.next(run.id, ca.id, run.batchSize);
+      const targets = await tx.bulkRevocations.next(run, ca.id, run.batchSize);
       const last = targets.at(-1);
       if (last === undefined) return undefined;
       const changes = targets.flatMap((target) => this.#changeOf(run, target, at));
@@ -86,7 +88,7 @@ export class BulkBatches {
         ...{ revoked: changes.length, skipped: targets.length - changes.length },
         upgraded: changes.filter(({ heldSince }) => heldSince !== undefined).length,
       };
-      await tx.bulkRevocations.advance(run.id, last.serial, { ...counts, batches: 1 });
+      await tx.bulkRevocations.advance(run, last.serial, { ...counts, batches: 1 });
       return { ...counts, changes };
     });
     for (const { kind, serial } of done?.changes ?? []) {
@@ -121,10 +123,13 @@ export class BulkBatches {
     const to = reason === "certificateHold" ? "held" : "revoked";
     const known = changes.filter(({ kind }) => kind !== "bare").map(({ serial }) => serial);
     await tx.certificates.setStatuses(ca.id, known, { status: to, revokedAt: at, reason });
-    const entries = changes.map(({ serial, kind, notAfter }) => ({
-      ...{ caId: ca.id, serial, revokedAt: at, reason, known: kind !== "bare" },
-      expiresAt: notAfter,
-    }));
+    const entries: Omit<RevocationRecord, "sequence">[] = [];
+    for (const { serial, kind, notAfter } of changes) {
+      const certificate = notAfter === undefined ? undefined : { notAfter };
+      const expiresAt = await entryEnd(tx, { caId: ca.id, serial }, certificate);
+      const known = kind !== "bare";
+      entries.push({ caId: ca.id, serial, revokedAt: at, reason, known, expiresAt });
+    }
     await tx.revocations.putMany(ca.id, entries);
     const author = authorOf(run);
     for (const { serial, kind, heldSince } of changes) {
@@ -133,19 +138,26 @@ export class BulkBatches {
       const facts = { known: kind !== "bare", heldSince };
       await tx.audit.appendEvent(revocationEvent(author, { ...told, ...facts }), at);
     }
-    if (reason === "keyCompromise") await this.#block(tx, run, changes, at);
+    if (reason === "keyCompromise") await this.#block(tx, run, ca, changes, at);
   }
 
   /** Keys that leaked are never certified again, under whatever name. */
-  async #block(tx: Unit, run: BulkRun, changes: readonly Change[], at: Instant): Promise<void> {
+  async #block(
+    tx: Unit,
+    run: BulkRun,
+    ca: CaRecord,
+    changes: readonly Change[],
+    at: Instant,
+  ): Promise<void> {
     const { random } = this.#deps;
     const records = new Map<string, BlockedKeyRecord>();
-    for (const { serial, spkiSha256 } of changes) {
-      if (spkiSha256 === undefined || records.has(spkiSha256)) continue;
+    const tenant = blockedFor(run.maker, ca.tenant, false);
+    for (const { serial, kind, spkiSha256 } of changes) {
+      if (spkiSha256 === undefined || !blocksItsKey(kind) || records.has(spkiSha256)) continue;
       const reason = `serial ${serial} was revoked`;
       const by = { source: "revocation" as const, createdBy: run.actor, createdAt: at };
       const id = orderedId(at, random.bytes(10));
-      records.set(spkiSha256, { id, spkiSha256, reason, ...by });
+      records.set(spkiSha256, { id, tenant, spkiSha256, reason, ...by });
     }
     const blocked = await tx.keyChecks.blockMany([...records.values()]);
     const author = authorOf(run);

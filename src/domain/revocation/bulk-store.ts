@@ -5,13 +5,12 @@ import type { CaId, Serial } from "#core/ids.ts";
 import type { Selectable, SelectableState } from "#core/policy/selection.ts";
 import type { Instant } from "#core/time.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
+import type { OperationKey } from "#domain/running.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { RevocationRecord } from "./store.ts";
 
-/** What belongs to an operation id for good. */
-export interface BulkRunFacts {
-  /** The operation id. */
-  readonly id: string;
+/** What belongs to an operation for good. */
+export interface BulkRunFacts extends OperationKey {
   readonly caId: CaId;
   readonly reason: RevocationReason;
   /** Lower hex SHA-256 of CA, reason and selection. */
@@ -87,7 +86,7 @@ export interface Target {
 }
 
 export interface BulkRevocationReads {
-  run(id: string): Promise<BulkRun | undefined>;
+  run(key: OperationKey): Promise<BulkRun | undefined>;
   /** Runs whose store is gone; with `own` also those this store has left open. */
   abandoned(own: boolean): Promise<readonly BulkRun[]>;
   /** CAs under which a run is under way, or was when its store went. */
@@ -110,21 +109,21 @@ export interface BulkRevocationWrites {
    */
   claim(facts: BulkRunFacts): Promise<{ readonly run: BulkRun; readonly mine: boolean }>;
   /** Adds serials to a run, none of which it has. */
-  stage(id: string, serials: readonly Serial[]): Promise<void>;
+  stage(key: OperationKey, serials: readonly Serial[]): Promise<void>;
   /** How many of its serials a run would change now: not revoked, and for a hold not held. */
-  changeable(id: string, ca: CaId, hold: boolean): Promise<number>;
+  changeable(key: OperationKey, ca: CaId, hold: boolean): Promise<number>;
   /** The sequence number of the last change under a CA. */
   lastChange(ca: CaId): Promise<number>;
   candidates: BulkRevocationReads["candidates"];
   end: BulkRevocationReads["end"];
   /** Moves a run from `selecting` to `running` with what was confirmed. */
-  start(id: string, planned: number): Promise<void>;
+  start(key: OperationKey, planned: number): Promise<void>;
   /** Forgets a run that never started, and its serials. */
-  drop(id: string): Promise<void>;
+  drop(key: OperationKey): Promise<void>;
   /** The next serials of a run in numeric order, as they stand. */
-  next(id: string, ca: CaId, limit: number): Promise<readonly Target[]>;
+  next(key: OperationKey, ca: CaId, limit: number): Promise<readonly Target[]>;
   /** Takes the serials up to and including `through` off a run, and adds to its figures. */
-  advance(id: string, through: Serial, more: Omit<BulkProgress, "planned">): Promise<void>;
+  advance(key: OperationKey, through: Serial, more: Omit<BulkProgress, "planned">): Promise<void>;
   /** Ends a run, or marks it for a repetition. */
-  settle(id: string, state: "stopped" | "finished"): Promise<void>;
+  settle(key: OperationKey, state: "stopped" | "finished"): Promise<void>;
 }

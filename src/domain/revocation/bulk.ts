@@ -100,7 +100,7 @@ export class BulkRevocation {
   ): Promise<BulkRevocationResult> {
     refuseEmpty(order);
     const facts = await this.#factsOf(origin, ca, order);
-    return await this.#running.run(facts.id, async () => {
+    return await this.#running.run(facts, async () => {
       const run = await this.#begin(ca, order, facts);
       // Everything it was confirmed for is revoked: there is nothing left to find.
       if (run.state === "finished") return resultOf(run, repeated(run), run.startedAt);
@@ -114,9 +114,9 @@ export class BulkRevocation {
     const open = await store.read.bulkRevocations.abandoned(!this.#looked);
     this.#looked = true;
     for (const run of open) {
-      if (this.#running.has(run.id) || this.#batches.halted) continue;
+      if (this.#running.has(run) || this.#batches.halted) continue;
       try {
-        await this.#running.run(run.id, () => this.#resumeOne(run));
+        await this.#running.run(run, () => this.#resumeOne(run));
       } catch (error) {
         onFailure(error, run);
       }
@@ -168,7 +168,7 @@ export class BulkRevocation {
     const stage = async () => {
       const serials = found;
       found = [];
-      await store.atomically((tx) => tx.bulkRevocations.stage(id, serials));
+      await store.atomically((tx) => tx.bulkRevocations.stage(run, serials));
     };
     const keep = async (serials: readonly Serial[]) => {
       found.push(...serials);
@@ -180,13 +180,13 @@ export class BulkRevocation {
     if (found.length > 0) await stage();
     const at = clock.now();
     const { planned, drift } = await store.atomically(async ({ bulkRevocations: runs, audit }) => {
-      await selecting.stored(runs, end, await runs.end(), (late) => runs.stage(id, late));
+      await selecting.stored(runs, end, await runs.end(), (late) => runs.stage(run, late));
       const unchanged = (await runs.lastChange(ca.id)) === since;
       const { total } = selecting.tally;
       const hold = order.reason === "certificateHold";
-      const actual = unchanged ? total : await runs.changeable(id, ca.id, hold);
+      const actual = unchanged ? total : await runs.changeable(run, ca.id, hold);
       if (order.confirmed === undefined || order.confirmed === actual) {
-        await runs.start(id, actual);
+        await runs.start(run, actual);
         return { planned: actual };
       }
       const counts = { confirm_count: order.confirmed, actual_count: actual };
@@ -222,7 +222,7 @@ export class BulkRevocation {
       const at = clock.now();
       const result = { ...resultOf(run, progress, at), ...published };
       await store.atomically(async (tx) => {
-        await tx.bulkRevocations.settle(run.id, "finished");
+        await tx.bulkRevocations.settle(run, "finished");
         await tx.audit.appendEvent(summary(run, ca, "success", detailOf(run, result)), at);
       });
       return result;
@@ -257,7 +257,7 @@ export class BulkRevocation {
   async #stop(run: BulkRun): Promise<void> {
     if (this.#batches.halted) return;
     try {
-      await this.#deps.store.atomically((tx) => tx.bulkRevocations.settle(run.id, "stopped"));
+      await this.#deps.store.atomically((tx) => tx.bulkRevocations.settle(run, "stopped"));
     } catch (error) {
       this.#deps.onFailure(error, run); // The database is away: the run is found open at the next start.
     }
@@ -267,7 +267,7 @@ export class BulkRevocation {
     try {
       await this.#deps.store.atomically(async (tx) => {
         const { run: stored, mine } = await tx.bulkRevocations.claim(run);
-        if (mine && stored.state === "selecting") await tx.bulkRevocations.drop(run.id);
+        if (mine && stored.state === "selecting") await tx.bulkRevocations.drop(run);
       });
     } catch (error) {
       this.#deps.onFailure(error, run); // The next start finds it, still without a beginning.
@@ -288,6 +288,7 @@ export class BulkRevocation {
     const { grantRoles: _grantRoles, ...maker } = origin.principal;
     return {
       maker,
+      lineage: ca.lineage,
       ...{ id: operationId ?? random.uuid(), caId: ca.id, reason, batchSize },
       ...{ digest, filter: selectionText(selection), startedAt: clock.now() },
       ...{ actor: author.actor, actorName: author.actorName ?? "" },

@@ -15,6 +15,7 @@ import { authorOf, type Origin } from "#domain/access/call.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
+import { entryEnd } from "./entry-end.ts";
 import { revocationEvent } from "./events.ts";
 import { issuerOf } from "./issuers.ts";
 import type { RevocationChange, Revoker } from "./revoke.ts";
@@ -154,7 +155,8 @@ async function putBare(
   now: Instant,
 ): Promise<void> {
   const at = instant(Math.min(now, revokedAt));
-  const entry = { caId: ca.id, serial, revokedAt: at, reason, known: false, expiresAt: undefined };
+  const expiresAt = await entryEnd(tx, { caId: ca.id, serial }, undefined);
+  const entry = { caId: ca.id, serial, revokedAt: at, reason, known: false, expiresAt };
   await tx.revocations.put(entry);
   const to = reason === "certificateHold" ? ("held" as const) : ("revoked" as const);
   const told = { caId: ca.id, tenant: ca.tenant, serial, to, reason, known: false };

@@ -72,20 +72,31 @@ export class Presigner {
     if (this.#deps.settings.enabled) this.#changed.set(`${ca}/${serial}`, { ca, serial });
   }
 
-  /** Signs ahead again what changed since the last call. What cannot be signed now is left to the next sweep. */
+  /**
+   * Signs ahead again what changed since the last call. What is shed is left to the next sweep; throws why a CA was left out,
+   * after all others were done, and its changes wait for the next call.
+   */
   async refreshChanged(): Promise<void> {
     const changed = this.#changed.values();
     if (changed.length === 0) return;
     this.#changed = new Recent(changedMax);
+    let failure: unknown;
     for (const [id, serials] of Map.groupBy(changed, ({ ca }) => ca)) {
-      const ca = await this.#deps.store.read.cas.byId(id);
-      if (ca?.certificate === undefined || (ca.notAfter ?? 0) < this.#deps.clock.now()) continue;
-      await this.#refreshSerials(
-        issuerOf(ca),
-        serials.map(({ serial }) => serial),
-        emptyTally(),
-      );
+      try {
+        const ca = await this.#deps.store.read.cas.byId(id);
+        if (ca?.certificate === undefined || (ca.notAfter ?? 0) < this.#deps.clock.now()) continue;
+        await this.#refreshSerials(
+          issuerOf(ca),
+          serials.map(({ serial }) => serial),
+          emptyTally(),
+        );
+      } catch (error) {
+        // One CA whose key is away, or a read that failed, must not cost any of them their answers.
+        for (const { serial } of serials) this.changed(id, serial);
+        failure ??= error;
+      }
     }
+    if (failure !== undefined) throw failure;
   }
 
   /** Remembers a serial that was asked about. */

@@ -46,6 +46,8 @@ export class CrlRefresh {
   #seen = -1;
   /** Up to which sequence the changes of a CA are known. */
   readonly #known = new Map<CaId, number>();
+  /** The last change of a CA that all its bases were found to have. */
+  readonly #complete = new Map<CaId, number>();
   /** From when on the delta of a scope may be signed again. */
   readonly #rested = new Map<string, Instant>();
 
@@ -78,10 +80,38 @@ export class CrlRefresh {
 
   /** Signs every list that is absent or past half of its life, or made under other settings (CRL-10, CRL-11). */
   async renewals(): Promise<void> {
+    const busy = await this.#deps.store.read.bulkRevocations.active();
     for (const ca of await this.#deps.store.read.cas.signing()) {
       if (!this.#publishes(ca)) continue;
+      if (!busy.has(ca.id)) await this.#noteOverlooked(ca.id);
       for (const scope of await this.#kept(ca.id)) await this.#renew(ca, scope);
     }
+  }
+
+  /**
+   * Holds what is published against what changed last, whatever was noted or forgotten: a list that lacks a change is due.
+   * Once all lists of a CA have its last change they are not looked through again before the next.
+   */
+  async #noteOverlooked(ca: CaId): Promise<void> {
+    const { store, scopes, refreshAfterRevocationSeconds: seconds } = this.#deps;
+    const last = await store.read.revocations.lastChange(ca);
+    if (this.#complete.get(ca) === last) return;
+    let complete = true;
+    for (const [scope, covers] of await scopes.touched(ca, await scopes.covered(ca))) {
+      const { base, delta } = await this.#deps.publisher.newest(ca, scope);
+      const listed = base?.sequence ?? 0;
+      if (listed >= covers) continue;
+      complete = false;
+      const now = this.#deps.clock.now();
+      if ((delta?.sequence ?? listed) < covers)
+        this.#noteMissing({ ca, scope, kind: "delta", covers, at: now });
+      this.#noteMissing({ ca, scope, kind: "base", covers, at: addSeconds(now, seconds) });
+    }
+    if (complete) this.#complete.set(ca, last);
+  }
+
+  #noteMissing(due: Due): void {
+    if (!this.#due.has(keyOf(due))) this.#note(due);
   }
 
   async #sign(kind: CrlKind): Promise<void> {
@@ -90,26 +120,32 @@ export class CrlRefresh {
     const now = this.#deps.clock.now();
     for (const [key, due] of [...this.#due]) {
       if (due.kind !== kind || this.#waits(due.at, now)) continue;
+      // A list that could not be looked at stays due: forgotten is only what is as wanted.
       const ca = await this.#deps.store.read.cas.byId(due.ca);
-      this.#due.delete(key);
-      if (ca === undefined || !this.#publishes(ca) || (await this.#covered(due))) continue;
-      if (await this.#hurried(due, now)) {
-        this.#note(due);
+      if (ca === undefined || !this.#publishes(ca) || (await this.#covered(due))) {
+        this.#settle(key, due);
         continue;
       }
+      if (await this.#hurried(due, now)) continue;
+      this.#due.delete(key);
       const done = await this.#publish(ca, due.scope, kind);
       if (kind === "delta") this.#rested.set(key, this.#restAfter(now));
       if (!done) this.#note({ ...due, at: addSeconds(now, retrySeconds) });
     }
   }
 
+  /** Forgets what is done, unless more has been asked for meanwhile. */
+  #settle(key: string, done: Due): void {
+    if ((this.#due.get(key)?.covers ?? 0) <= done.covers) this.#due.delete(key);
+  }
+
   /** What was revoked and released by this process. */
   async #noticeChanges(): Promise<void> {
     if (this.#changes.length === 0) return;
-    const changes = this.#changes;
-    this.#changes = [];
     const { scopes } = this.#deps;
     const everUsed = await scopes.everUsed();
+    const changes = this.#changes;
+    this.#changes = [];
     for (const { kind, ...change } of changes) {
       const place = { ...change, kind: kind === "bare" ? undefined : kind };
       const after = urgent({ ...change, kind }) ? 0 : this.#deps.refreshAfterRevocationSeconds;

@@ -7,10 +7,11 @@ import type { RevocationReason } from "#core/x509/reasons.ts";
 import { authorOf, type Origin } from "#domain/access/call.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { CertificateRecord, StoredStatus } from "#domain/certificates/store.ts";
-import { blockEvent } from "#domain/key-checks/block.ts";
+import { blockEvent, blockedFor, blocksItsKey } from "#domain/key-checks/block.ts";
 import type { BlockedKeyRecord } from "#domain/key-checks/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
+import { entryEnd } from "./entry-end.ts";
 import { revocationEvent } from "./events.ts";
 import type { RevocationRecord } from "./store.ts";
 import {
@@ -30,6 +31,8 @@ export interface RevocationRequest {
   readonly origin: Origin;
   /** True when the caller holds ca:manage on the CA; without it a CA certificate is refused `forbidden`. */
   readonly mayManageCa: boolean;
+  /** True when whoever asks has proved to hold the private key. */
+  readonly keyProven?: boolean | undefined;
   /** `acme` or `cmp` when a device asked; written into the event. */
   readonly protocol?: string | undefined;
   /** When it was revoked, where an older list of the CA says so; now otherwise. */
@@ -129,13 +132,14 @@ export class Revoker {
 
   /** A key that leaked is never certified again, under whatever name. */
   #compromised(
-    { origin }: RevocationRequest,
-    { to, reason, at }: RevocationChange,
+    { origin, ca, keyProven = false }: RevocationRequest,
+    { to, reason, at, kind }: RevocationChange,
     { certificate }: Found,
   ): BlockedKeyRecord | undefined {
-    if (to !== "revoked" || reason !== "keyCompromise" || certificate === undefined)
-      return undefined;
+    if (to !== "revoked" || reason !== "keyCompromise" || !blocksItsKey(kind)) return undefined;
+    if (certificate === undefined) return undefined;
     return {
+      tenant: blockedFor(origin.principal, ca.tenant, keyProven),
       ...{ id: this.#deps.random.uuid(), spkiSha256: certificate.spkiSha256 },
       ...{ reason: `serial ${certificate.serial} was revoked`, source: "revocation" },
       ...{ createdBy: origin.principal.subject, createdAt: at },
@@ -217,7 +221,7 @@ async function write(tx: Unit, change: Decided, found: Found): Promise<number> {
   }
   const known = found.certificate !== undefined;
   if (known) await tx.certificates.setStatus(caId, serial, to, at, reason);
-  const expiresAt = found.certificate?.notAfter;
+  const expiresAt = await entryEnd(tx, change, found.certificate);
   const entry = { caId, serial, revokedAt: at, reason, known, expiresAt };
   const sequence = await tx.revocations.put(entry);
   if (change.kind === "ca") await tx.cas.retireSubject(caId, serial);
@@ -226,7 +230,7 @@ async function write(tx: Unit, change: Decided, found: Found): Promise<number> {
 
 async function block(tx: Unit, origin: Origin, record: BlockedKeyRecord): Promise<void> {
   if ((await tx.keyChecks.block(record)) !== undefined) return;
-  await tx.audit.appendEvent(blockEvent(authorOf(origin, undefined), record), record.createdAt);
+  await tx.audit.appendEvent(blockEvent(authorOf(origin, record.tenant), record), record.createdAt);
 }
 
 function eventOf(request: RevocationRequest, change: RevocationChange, found: Found) {

@@ -2,6 +2,7 @@
 
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { dirname, join } from "node:path";
 import fc from "fast-check";
 
 import { accessLogReads } from "#adapters/db/access-log-reads.ts";
@@ -28,7 +29,7 @@ beforeAll(async () => {
     model.logAccess(row);
   }
   await store.close();
-  connection = new Database(database.target);
+  connection = new Database(join(dirname(database.target), "access-log.db"));
 });
 afterAll(() => connection.close());
 

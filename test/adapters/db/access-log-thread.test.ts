@@ -34,7 +34,7 @@ async function opened(workerUrl: string) {
       onFault: (sentence) => faults.push(sentence),
     },
   );
-  return { store, path, faults };
+  return { store, path: join(folder, "access-log.db"), faults };
 }
 
 const main = new URL("../../../src/main.ts", import.meta.url).href;

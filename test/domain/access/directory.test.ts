@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 
 import type { Identity } from "#core/access/assignments.ts";
 import { type Directory, DirectoryFault } from "#domain/access/directory.ts";
+import { FairTurns } from "#domain/access/fair-turns.ts";
 import {
   type AccessWorld,
   accessWorld,
@@ -110,12 +111,28 @@ describe("a login through the directory", () => {
     expect((await ask(lax, "bob", "right"))?.principal.roles).toEqual([]);
   });
 
-  test("waits for no more than 64 others", async () => {
+  test("waits for nobody of another address, however slowly those are answered", async () => {
     const { promise, resolve } = Promise.withResolvers<undefined>();
-    const of = world({}, () => promise);
-    const waiting = Array.from({ length: 64 }, () => refusalOf(open(of, "alice", "right")));
-    expect(await refusalOf(open(of, "alice", "right"))).toBe("invalid_credentials");
-    expect(details(of)).toEqual(["method=ldap reason=directory_unavailable"]);
+    const turns = new FairTurns({
+      limits: {
+        ...{ atOnce: 64, atOncePerLane: 8, waitingPerLane: 100, waitingMax: 1000 },
+        failures: { rate: 1, burst: 1000 },
+      },
+      elapsedMs: () => 0,
+      sleep: async () => {},
+    });
+    let asked = 0;
+    const of = world({ turns }, async (name) => {
+      asked += 1;
+      return name === "slow" ? promise : alice;
+    });
+    const waiting = Array.from({ length: 100 }, () => refusalOf(open(of, "slow", "right")));
+    await Bun.sleep(0);
+    expect(asked).toBe(8);
+    const other = { ...visitor, ip: "198.51.100.9" };
+    const opened = of.directory?.open("alice", "right", other);
+    expect((await opened)?.session.principal.subject).toBe("alice");
+    expect(details(of)).toEqual(["method=ldap"]);
     resolve(undefined);
     expect(new Set(await Promise.all(waiting))).toEqual(new Set(["invalid_credentials"]));
   });

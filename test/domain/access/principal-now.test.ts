@@ -12,7 +12,7 @@ import { localPrincipal } from "#domain/access/authenticate.ts";
 import { ClientCertificates, type ClientTrust } from "#domain/access/client-certificates.ts";
 import { type PrincipalNowDeps, principalNow } from "#domain/access/principal-now.ts";
 import { RootAccount } from "#domain/access/root-account.ts";
-import { accessWorld, type AccessWishes, visitor } from "#test/support/access.ts";
+import { accessWorld, type AccessWishes, visitor, unhurried } from "#test/support/access.ts";
 import { OutsideCa } from "#test/support/client-certificates.ts";
 import { somebody } from "#test/support/governed-world.ts";
 import { seededRandom, testClock } from "#test/support/ports.ts";
@@ -35,6 +35,7 @@ function world(wishes: AccessWishes = {}, more: Partial<PrincipalNowDeps> = {}) 
   const root = new RootAccount({
     ...{ random: seededRandom(), username: "root", passwordHash: "" },
     checkPassword: async () => false,
+    turns: unhurried(),
   });
   const { tokens, logins } = access;
   const vouching = () => ({ method: "oidc" as const });

@@ -7,6 +7,7 @@ import { join } from "node:path";
 
 import { encodePem } from "#core/asn1/pem.ts";
 import { responderExtensions } from "#core/policy/certificate-extensions.ts";
+import { tenantId } from "#core/ids.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { addSeconds } from "#core/time.ts";
 import type { KeyType } from "#core/x509/algorithms.ts";
@@ -27,6 +28,7 @@ import {
   rootOrigin,
   spkiOf,
 } from "#test/support/issuance.ts";
+import { tenant } from "#test/support/records.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "pkid-create-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -102,6 +104,20 @@ test("the key's label carries the CA's, and a repeat never collides with it", as
   expect(root.key.label).toBe(`root-${root.id}`);
 });
 
+test("a label another tenant has is no more than not available", async () => {
+  const world = issuanceWorld();
+  await world.store.atomically((tx) => tx.tenants.insert(tenant("web")));
+  await world.authorities.initRoot(rootOrigin, tenantId("web"), caWish({ label: "foreign" }));
+  await initRoot(world, { label: "own" });
+  const refusals: unknown[] = [];
+  for (const label of ["own", "foreign"]) {
+    const refused = await initRoot(world, { label }).catch((error: unknown) => error);
+    if (refused instanceof Problem) refusals.push([refused.code, refused.message, refused.facts]);
+  }
+  const same = ["already_exists", "The name is not available.", { field: "label" }];
+  expect(refusals).toEqual([same, same]);
+});
+
 test("a taken label is refused before a key is made", async () => {
   const world = issuanceWorld();
   await initRoot(world);
@@ -162,6 +178,7 @@ test("only an active CA certifies another", async () => {
   const world = issuanceWorld();
   const root = await initRoot(world);
   const retired = { ...root, status: "retired" as const };
+  world.store.state.cas.set(root.id, retired);
   const wish = caWish({ label: "below" });
   expect(await codeOf(world.authorities.issueIntermediate(rootOrigin, retired, wish))).toBe(
     "ca_not_active",

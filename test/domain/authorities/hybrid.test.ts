@@ -27,6 +27,7 @@ import { node24Present, pathVerifies, signatureVerifies } from "#test/support/no
 import { opensslText } from "#test/support/openssl.ts";
 import { alternativeIn } from "#test/support/pre-tbs.ts";
 import { revokingWorld } from "#test/support/revoking-world.ts";
+import { defaultTenant } from "#core/ids.ts";
 
 let world: ReturnType<typeof revokingWorld>;
 let root: CaRecord;
@@ -216,7 +217,11 @@ test("KEY-3: the first key is where CA keys are, the second is software-held and
 
 test("nobody can have the second key of a CA certified", async () => {
   const key = spkiSha256(root.alternative?.spki ?? new Uint8Array(0));
-  const standing = world.store.read.keyChecks.standing({ spkiSha256: key, duplicate: undefined });
+  const standing = world.store.read.keyChecks.standing({
+    spkiSha256: key,
+    tenant: defaultTenant,
+    duplicate: undefined,
+  });
   expect(await standing).toMatchObject({ own: true });
 });
 

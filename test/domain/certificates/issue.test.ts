@@ -225,14 +225,19 @@ test("an expired CA signs nothing", async () => {
   expect(await codeOf(issue())).toBe("ca_not_active");
 });
 
-test("a superseded id signs with the active member and says so; pending and retired ones refuse", async () => {
+test("a superseded or retired id signs with the active member and says so; pending ones refuse, and all without one", async () => {
   const successor = await initRoot(world, { label: "successor" });
   const { cas } = world.store.state;
   cas.set(root.id, { ...root, status: "superseded" });
   cas.set(successor.id, { ...successor, lineage: root.id });
-  root = { ...root, status: "superseded" };
-  expect((await issue()).caId).toBe(successor.id);
-  for (const status of ["pending", "retired"] as const) {
+  for (const status of ["superseded", "retired"] as const) {
+    root = { ...root, status };
+    expect((await issue()).caId).toBe(successor.id);
+  }
+  root = { ...root, status: "pending" };
+  expect(await codeOf(issue())).toBe("ca_not_active");
+  cas.set(successor.id, { ...successor, lineage: root.id, status: "retired" });
+  for (const status of ["superseded", "retired"] as const) {
     root = { ...root, status };
     expect(await codeOf(issue())).toBe("ca_not_active");
   }

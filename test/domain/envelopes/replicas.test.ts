@@ -26,7 +26,7 @@ async function replica() {
   await keks.prepare();
   const random = seededRandom(String(opened.length));
   const envelopes = new Envelopes({ keks, keys, random, onOperation: () => {} });
-  const rotation = new KekRotation({ store, random, keks, keys, envelopes });
+  const rotation = new KekRotation({ store, random, keks, keys, envelopes, pause: Bun.sleep });
   return { keys: underNewest(keys, keks), rotation };
 }
 

@@ -26,7 +26,7 @@ function sealingWorld() {
     counted.push(`${operation} ${succeeded}`);
   };
   const envelopes = new Envelopes({ keks, keys, random, onOperation });
-  const rotation = new KekRotation({ store, random, keks, keys, envelopes });
+  const rotation = new KekRotation({ store, random, keks, keys, envelopes, pause: Bun.sleep });
   return { store, keys, clock, random, keks, envelopes, rotation, counted };
 }
 
@@ -159,7 +159,7 @@ describe("a rotation", () => {
     const keks = new Keks({ store, keys, clock, provider: "pkcs11", family: "pkid-kek" });
     const envelopes = new Envelopes({ keks, keys, random, onOperation: () => {} });
     expect(await envelopes.open(await stored(1))).toEqual(secretOf(1));
-    const rotation = new KekRotation({ store, random, keks, keys, envelopes });
+    const rotation = new KekRotation({ store, random, keks, keys, envelopes, pause: Bun.sleep });
     expect((await rotation.rotate(rootOrigin)).family).toBe("pkid-kek");
     const key = { provider: "pkcs11", label: "pkid-kek-v2" };
     expect(await keks.versions()).toMatchObject([{ version: 2, key }, { status: "retired" }]);

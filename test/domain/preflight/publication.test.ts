@@ -1,11 +1,11 @@
 /** The check publish.freshness: what relying parties find is whole, good, and renewed in time. */
 
 import { beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { digestOfFile, directoryTarget } from "#adapters/publish/directory.ts";
+import { directoryTarget } from "#adapters/publish/directory.ts";
 import { refuse } from "#core/problems.ts";
 import { publicationFresh } from "#domain/preflight/publication.ts";
 import { Publishing } from "#domain/publishing/publish.ts";
@@ -23,14 +23,13 @@ beforeEach(async () => {
   path = mkdtempSync(join(tmpdir(), "pkid-publish-"));
   target = directoryTarget({ path, keepSnapshots: 3 });
   const random = seededRandom();
-  const settings = { random, only: [], includeOcsp: false };
+  const settings = { random, only: [], includeOcsp: false, changedMax: 9 };
   publishing = new Publishing({ ...small, ...settings, target, directory: () => target });
 });
 
 const check = (other: PublishTarget | undefined = target) =>
   publicationFresh({
     ...{ store: small.store, now: small.clock.now(), target: other, intervalMinutes: 60 },
-    holds: async (list) => (await digestOfFile(join(path, "current", list.path))) === list.sha256,
   });
 
 test("a fresh snapshot passes; without publishing there is nothing to check", async () => {
@@ -38,9 +37,7 @@ test("a fresh snapshot passes; without publishing there is nothing to check", as
   await publishing.run(rootOrigin);
   expect(await check()).toMatchObject({ status: "pass", detail: expect.stringMatching(/^5 /) });
   const off = { store: small.store, now: small.clock.now(), intervalMinutes: 60 };
-  expect(
-    await publicationFresh({ ...off, target: undefined, holds: async () => true }),
-  ).toMatchObject({ status: "skip" });
+  expect(await publicationFresh({ ...off, target: undefined })).toMatchObject({ status: "skip" });
 });
 
 test("one older than two intervals is warned of, one past its end fails", async () => {
@@ -55,6 +52,30 @@ test("one older than two intervals is warned of, one past its end fails", async 
     status: "fail",
     detail: expect.stringContaining("good until"),
   });
+});
+
+test("a certificate or an answer that is damaged fails as a list does, though its size is right", async () => {
+  small = await smallCa({ presign: { enabled: true } });
+  publishing = new Publishing({
+    ...{ ...small, random: seededRandom(), only: [], includeOcsp: true, changedMax: 9, target },
+    directory: () => target,
+  });
+  const { serial } = await small.issue();
+  await small.presigner.sweep();
+  for (const name of ["ca.der", "chain.pem", `ocsp/by-serial/${serial}.der`]) {
+    await publishing.run(rootOrigin);
+    expect(await check()).toMatchObject({ status: "pass" });
+    const file = join(path, "current", small.ca.id, name);
+    const octets = readFileSync(file);
+    octets[40] = (octets[40] ?? 0) ^ 1;
+    writeFileSync(file, octets);
+    expect(await check()).toMatchObject({
+      ...{ status: "fail", detail: `${small.ca.id}/${name} is not what the manifest says.` },
+    });
+    small.clock.advance(1);
+  }
+  await publishing.run(rootOrigin);
+  expect(await check()).toMatchObject({ status: "pass" });
 });
 
 test("a list somebody wrote over fails, and so do a manifest that is gone and a target that is away", async () => {

@@ -29,9 +29,11 @@ beforeEach(async () => {
   publishing = opened();
 });
 
-const opened = (wanted: { includeOcsp?: boolean; only?: readonly string[] } = {}) =>
+const opened = (
+  wanted: { includeOcsp?: boolean; only?: readonly string[]; changedMax?: number } = {},
+) =>
   new Publishing({
-    ...{ ...small, random, only: [], includeOcsp: true, ...wanted },
+    ...{ ...small, random, only: [], includeOcsp: true, changedMax: 1000, ...wanted },
     target: directoryTarget({ path, keepSnapshots: 3 }),
     directory: (other) => directoryTarget({ path: other, keepSnapshots: 3 }),
   });
@@ -120,6 +122,78 @@ test("an answer that no longer holds is gone before its successor can be signed"
   expect(statusOf(`ocsp/by-serial/${serial}.der`, serial)).toMatchObject({ status: "revoked" });
 });
 
+test("an answer that no longer holds goes also while nothing at all can be signed", async () => {
+  const { serial } = await small.issue();
+  await small.presigner.sweep();
+  await publishing.run(rootOrigin);
+  await revoke(serial);
+  small.keys.beforeSign = () => {
+    throw refuse("key_unavailable");
+  };
+  small.clock.advance(1);
+  await publishing.changed();
+  expect(names()).not.toContain(`ocsp/by-serial/${serial}.der`);
+  const gone = snapshots();
+  small.clock.advance(1);
+  await publishing.changed();
+  expect(snapshots()).toBe(gone);
+});
+
+test("more changes than are remembered leave no answer that no longer holds, and all new ones come", async () => {
+  publishing = opened({ changedMax: 20 });
+  const rows: Awaited<ReturnType<typeof small.issue>>[] = [];
+  for (let at = 0; at < 50; at++) rows.push(await small.issue());
+  await small.presigner.sweep();
+  await publishing.run(rootOrigin);
+  for (const { serial } of rows) await revoke(serial);
+  small.clock.advance(1);
+  await publishing.changed();
+  for (const { serial } of rows) expect(names()).not.toContain(`ocsp/by-serial/${serial}.der`);
+  await small.presigner.refreshChanged();
+  for (let look = 0; look < 3; look++) {
+    small.clock.advance(10);
+    await publishing.changed();
+  }
+  for (const { serial } of rows) {
+    expect(statusOf(`ocsp/by-serial/${serial}.der`, serial)).toMatchObject({ status: "revoked" });
+  }
+  const done = manifest().generatedAt;
+  small.clock.advance(10);
+  await publishing.changed();
+  expect(manifest().generatedAt).toBe(done);
+});
+
+test("an answer signed after a run over everything is published without waiting for the next", async () => {
+  const { serial } = await small.issue();
+  await small.presigner.sweep();
+  await publishing.run(rootOrigin);
+  await revoke(serial);
+  small.clock.advance(1);
+  await publishing.changed();
+  small.clock.advance(1);
+  await publishing.run(rootOrigin);
+  await small.presigner.refreshChanged();
+  small.clock.advance(1);
+  await publishing.changed();
+  expect(statusOf(`ocsp/by-serial/${serial}.der`, serial)).toMatchObject({ status: "revoked" });
+});
+
+test("what was damaged without changing its size is made again by the next run", async () => {
+  const { serial } = await small.issue();
+  await small.presigner.sweep();
+  await publishing.run(rootOrigin);
+  const damaged = ["crl.der", "ca.der", "chain.pem", `ocsp/by-serial/${serial}.der`];
+  const whole = damaged.map(file);
+  for (const [at, name] of damaged.entries()) {
+    const octets = Buffer.from(whole[at] ?? "");
+    octets[9] = (octets[9] ?? 0) ^ 0xff;
+    writeFileSync(join(path, "current", small.ca.id, name), octets);
+  }
+  small.clock.advance(1);
+  await publishing.run(rootOrigin);
+  expect(damaged.map(file)).toEqual(whole);
+});
+
 test("a CA whose key is away keeps what is published of it, and the run says so", async () => {
   await publishing.run(rootOrigin);
   const number = parseCrl(file("crl.der")).number;
@@ -135,7 +209,7 @@ test("a CA whose key is away keeps what is published of it, and the run says so"
 test("no list goes back to an older number than is published", async () => {
   await publishing.run(rootOrigin);
   const newer = manifest().artefacts.map((one) =>
-    one.kind === "crl" ? { ...one, crlNumber: 1000, sha256: "0".repeat(64) } : one,
+    one.kind === "crl" ? { ...one, crlNumber: 1000 } : one,
   );
   const text = encodeManifest({ ...manifest(), artefacts: newer });
   writeFileSync(join(path, "current", "manifest.json"), text);
@@ -177,7 +251,7 @@ test("another directory asked for by path gets a snapshot of its own", async () 
 
 test("without a target there is nothing to run, and a target that fails is told", async () => {
   const none = new Publishing({
-    ...{ ...small, random, only: [], includeOcsp: true, target: undefined },
+    ...{ ...small, random, only: [], includeOcsp: true, changedMax: 1000, target: undefined },
     directory: () => directoryTarget({ path, keepSnapshots: 1 }),
   });
   await expect(none.run(rootOrigin)).rejects.toMatchObject({ code: "feature_disabled" });

@@ -39,6 +39,8 @@ const certificate = (serial: string, facts: Partial<CertificateRecord> = {}) =>
   small.issue({ serial: parseSerial(serial), facts });
 const events = (action: string) =>
   [...small.store.state.events.values()].filter((event) => event.action === action);
+const runNamed = (name: string) =>
+  [...small.store.state.bulkRuns.values()].find(({ id }) => id === name);
 const statusOf = async (serial: string) =>
   (await small.store.read.certificates.bySerial(small.ca.id, parseSerial(serial)))?.status;
 const suspend = (serial: Serial) =>
@@ -279,7 +281,8 @@ test("keys of a compromise are blocked once each, with an event", async () => {
   await certificate("2", { spkiSha256: two });
   await certificate("3", { spkiSha256: two });
   await execute(orderOf({ reason: "keyCompromise" }));
-  expect([...small.store.state.blockedKeys.keys()].sort()).toEqual([one ?? "", two ?? ""]);
+  const blocked = [...small.store.state.blockedKeys.values()];
+  expect(blocked.map(({ spkiSha256 }) => spkiSha256).sort()).toEqual([one ?? "", two ?? ""]);
   expect(events("key.block").map(({ detail }) => detail)).toEqual([
     'reason="serial 1 was revoked" source=revocation',
     'reason="serial 2 was revoked" source=revocation',
@@ -300,12 +303,24 @@ test("an id stands for one CA, reason and filter", async () => {
   }
   const elsewhere = small.bulk.execute(
     rootOrigin,
-    await small.addCa(),
+    await small.addCa({ lineage: small.ca }),
     orderOf({ operationId: "op" }),
   );
   expect(await refusalOf(elsewhere)).toEqual(mismatch);
-  const run = small.store.state.bulkRuns.get("op");
+  const run = runNamed("op");
   expect(run).toMatchObject({ state: "finished", revoked: 1 });
+});
+
+test("an id chosen in another lineage neither shows nor is in the way", async () => {
+  const stranger = await small.addCa();
+  await small.issue({ serial: parseSerial("9"), ca: stranger });
+  const theirs = orderOf({ operationId: "op", reason: "unspecified" });
+  expect(await small.bulk.execute(rootOrigin, stranger, theirs)).toMatchObject({ revoked: 1 });
+  await certificate("1");
+  const mine = orderOf({ operationId: "op" });
+  const both = await Promise.all([execute(mine), small.bulk.execute(rootOrigin, stranger, theirs)]);
+  expect(both.map(({ planned }) => planned)).toEqual([1, 0]);
+  expect(await statusOf("1")).toBe("revoked");
 });
 
 test("while a run is under way its id is refused", async () => {
@@ -366,7 +381,7 @@ test("a run that a crash left open is finished at the next start, in the name of
   small.store.atomically = atomically;
   const next = reopened();
   await next.bulk.resume();
-  expect(small.store.state.bulkRuns.get("op")).toMatchObject({ state: "finished", revoked: 4 });
+  expect(runNamed("op")).toMatchObject({ state: "finished", revoked: 4 });
   expect(events("cert.revoke").map(({ serial }) => serial)).toEqual(["1", "2", "3", "4"]);
   const resumed = events("cert.revoke").at(-1);
   expect(resumed).toMatchObject({ actor: "root", ip: "192.0.2.1", requestId: "test-request" });
@@ -425,9 +440,9 @@ test("told to end, a run stops between two batches and stays open for the next s
   };
   const partial = await execute(orderOf({ batchSize: 2, operationId: "op" }));
   expect(partial).toMatchObject({ revoked: 2, failure: { code: "shutting_down" } });
-  expect(small.store.state.bulkRuns.get("op")?.state).toBe("running");
+  expect(runNamed("op")?.state).toBe("running");
   await reopened().bulk.resume();
-  expect(small.store.state.bulkRuns.get("op")).toMatchObject({ state: "finished", revoked: 4 });
+  expect(runNamed("op")).toMatchObject({ state: "finished", revoked: 4 });
 });
 
 test("a run asks before every batch whether its maker still may, and stops with what was committed", async () => {
@@ -440,7 +455,7 @@ test("a run asks before every batch whether its maker still may, and stops with 
   const partial = await bulk.execute(rootOrigin, small.ca, order);
   expect(partial).toMatchObject({ revoked: 4, batches: 2, failure: { code: "forbidden" } });
   expect([await statusOf("4"), await statusOf("5")]).toEqual(["revoked", "good"]);
-  expect(small.store.state.bulkRuns.get("op")?.state).toBe("stopped");
+  expect(runNamed("op")?.state).toBe("stopped");
   const asked: unknown[] = [];
   const again = reopened(async ({ subject }, capability, ca) => {
     asked.push([subject, capability, ca.id]);
@@ -469,7 +484,7 @@ test("a run that a crash left open goes on only while its maker still may", asyn
   );
   await next.bulk.resume();
   expect(told).toEqual(["invalid_token"]);
-  expect(small.store.state.bulkRuns.get("op")).toMatchObject({ state: "stopped", revoked: 2 });
+  expect(runNamed("op")).toMatchObject({ state: "stopped", revoked: 2 });
   expect(await statusOf("3")).toBe("good");
 });
 

@@ -140,6 +140,7 @@ test("what another replica took is left to it for a while, and then published", 
 
 test("BLK-5: what a bulk run does is published at its end, and not while it runs", async () => {
   const run = {
+    lineage: small.ca.lineage,
     ...{ id: "run", caId: small.ca.id, reason: "superseded" as const, digest: "", filter: "" },
     ...{ batchSize: 2, startedAt: small.clock.at, actor: "root", actorName: "", actorRoles: "" },
     ...{ ip: "", requestId: "", approval: "", maker: undefined },
@@ -148,13 +149,13 @@ test("BLK-5: what a bulk run does is published at its end, and not while it runs
   const entry = { caId: small.ca.id, serial, revokedAt: small.clock.at, reason: run.reason };
   await small.store.atomically(async (tx) => {
     await tx.bulkRevocations.claim(run);
-    await tx.bulkRevocations.start(run.id, 1);
+    await tx.bulkRevocations.start(run, 1);
     await tx.revocations.put({ ...entry, known: true, expiresAt: undefined });
   });
   small.clock.advance(90);
   await small.refresh.afterRevocations();
   expect(await numbers()).toEqual([1, 2]);
-  await small.store.atomically((tx) => tx.bulkRevocations.settle(run.id, "finished"));
+  await small.store.atomically((tx) => tx.bulkRevocations.settle(run, "finished"));
   await small.refresh.afterRevocations();
   small.clock.advance(2);
   await small.refresh.afterRevocations();
@@ -199,4 +200,55 @@ test("one CA whose key is away does not keep another from publishing", async () 
   await small.refresh.afterRevocations();
   const published = await small.store.read.revocations.crlHead(other.id, "full", "base");
   expect(published).toMatchObject({ number: 1 });
+});
+
+/** Lets one read of the store fail once, as a connection that broke does. */
+function failOnce(name: "byId" | "crlHead" | "value") {
+  const { cas, revocations, instance } = small.store.read;
+  const reads = { byId: cas, crlHead: revocations, value: instance }[name] as unknown as Record<
+    string,
+    (...args: unknown[]) => Promise<unknown>
+  >;
+  const read = reads[name];
+  reads[name] = async () => {
+    reads[name] = read ?? (async () => undefined);
+    throw refuse("storage_unavailable");
+  };
+}
+
+test.each(["byId", "crlHead", "value"] as const)(
+  "a list that is due stays due when a read of the store (%s) fails",
+  async (name) => {
+    await revoke();
+    if (name !== "value") await small.refresh.deltas();
+    small.clock.advance(60);
+    failOnce(name);
+    await expect(small.refresh.bases()).rejects.toMatchObject({ code: "storage_unavailable" });
+    await small.refresh.afterRevocations();
+    expect(await head()).toMatchObject({ entries: 1 });
+  },
+);
+
+test("a change nobody noted is found by the renewals, on every list that lacks it", async () => {
+  await open({ crl: { shards: 2, urlBase: "http://crl.example" } });
+  const { serial } = await small.issue();
+  await revoke();
+  await small.refresh.afterRevocations();
+  // From here on nothing tells of a change.
+  const seen = await small.store.read.revocations.sequence();
+  Reflect.set(small.store.read.revocations, "sequence", () => seen);
+  await small.store.atomically((tx) =>
+    tx.revocations.put({
+      ...{ caId: small.ca.id, serial, revokedAt: small.clock.at, reason: "superseded" },
+      ...{ known: true, expiresAt: undefined },
+    }),
+  );
+  await small.refresh.deltas();
+  expect(await head("delta")).toMatchObject({ entries: 1 });
+  await small.refresh.renewals();
+  await small.refresh.deltas();
+  expect(await head("delta")).toMatchObject({ entries: 2 });
+  small.clock.advance(60);
+  await small.refresh.bases();
+  expect(await head()).toMatchObject({ entries: 2 });
 });

@@ -11,6 +11,7 @@ import { spkiSha256 } from "#core/x509/public-keys.ts";
 import { type Issuer, issuerOf } from "#domain/revocation/issuers.ts";
 import type { ResponderRecord } from "#domain/revocation/store.ts";
 import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
+import { defaultTenant } from "#core/ids.ts";
 
 let small: SmallCa;
 let issuer: Issuer;
@@ -45,7 +46,11 @@ test("callers at once share one new responder, known to OCSP and announced in th
 
 test("§6.2 own_key: the key of a responder is the instance's own", async () => {
   const { held } = await signer();
-  const question = { spkiSha256: spkiSha256(held.spki), duplicate: undefined };
+  const question = {
+    spkiSha256: spkiSha256(held.spki),
+    tenant: defaultTenant,
+    duplicate: undefined,
+  };
   expect((await small.store.read.keyChecks.standing(question)).own).toBe(true);
 });
 

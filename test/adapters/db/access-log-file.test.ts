@@ -1,0 +1,134 @@
+/** The file of the access log: apart from the store, and nobody minds when it is removed, replaced or damaged. */
+
+import { Database } from "bun:sqlite";
+import { afterEach, expect, test } from "bun:test";
+import { existsSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+import { addSeconds } from "#core/time.ts";
+import type { AccessLogRow } from "#domain/audit/store.ts";
+import type { Store } from "#domain/store.ts";
+import { until } from "#test/contracts/store.suite.ts";
+import { noon } from "#test/support/records.ts";
+import { sqliteDatabase } from "#test/support/stores.ts";
+
+const opened: Store[] = [];
+afterEach(async () => {
+  for (const store of opened.splice(0)) await store.close();
+});
+
+const row: AccessLogRow = {
+  at: noon,
+  requestId: "r",
+  subject: "",
+  method: "GET",
+  route: "/",
+  path: "/",
+  status: 200,
+  durationMs: 1,
+  bytesOut: 2,
+  ip: "192.0.2.1",
+  userAgent: "",
+};
+
+async function world() {
+  const database = sqliteDatabase();
+  const faults: string[] = [];
+  const store = await database.open({ onFault: (sentence) => void faults.push(sentence) });
+  opened.push(store);
+  const file = join(dirname(database.target), "access-log.db");
+  const logged = async (many: number) => {
+    for (let n = 0; n < many; n++) store.logAccess(row);
+    const count = "select count(*) as n from access_log";
+    const rows = async () =>
+      Number(Reflect.get(Object((await database.accessRows(count))[0]), "n"));
+    await until(async () => existsSync(file) && (await rows()) >= many);
+  };
+  return { database, store, faults, file, logged };
+}
+
+test("no row touches the database or its log", async () => {
+  const { database, store, logged } = await world();
+  const before = ["", "-wal"].map((end) => statSync(`${database.target}${end}`));
+  await logged(3000);
+  await store.pruneAccessLog(addSeconds(noon, 1));
+  const after = ["", "-wal"].map((end) => statSync(`${database.target}${end}`));
+  expect(after.map(({ size, mtimeMs }) => [size, mtimeMs])).toEqual(
+    before.map(({ size, mtimeMs }) => [size, mtimeMs]),
+  );
+});
+
+test("a database whose disk is full does not keep the access log from being written", async () => {
+  const { database, store, logged } = await world();
+  await database.tamper(
+    "create trigger refuse before insert on events begin select raise(abort, 'no'); end",
+  );
+  await logged(20);
+  await store.ping();
+});
+
+test.each([
+  [
+    "removed",
+    (file: string) => {
+      for (const end of ["", "-wal", "-shm"]) rmSync(`${file}${end}`);
+    },
+  ],
+  ["rotated", (file: string) => renameSync(file, `${file}.1`)],
+])("a file that is %s is begun anew, and the store goes on", async (_, act) => {
+  const { store, faults, file, logged } = await world();
+  await logged(20);
+  act(file);
+  await logged(30);
+  expect((await store.read.accessLog.page({}, 1)).total).toBe(30);
+  expect([store.droppedAccessRows(), faults]).toEqual([0, []]);
+  await store.ping();
+});
+
+test("a damaged file is set aside and told of, and no row after it is lost", async () => {
+  const { store, faults, file, logged } = await world();
+  await logged(2000);
+  await store.close();
+  opened.length = 0;
+  writeFileSync(file, Buffer.alloc(statSync(file).size, "x"));
+  const again = await worldOn(file);
+  for (let n = 0; n < 40; n++) again.store.logAccess(row);
+  await until(async () => (await again.store.read.accessLog.page({}, 1)).total === 40);
+  expect(again.faults).toEqual([expect.stringContaining("set aside")]);
+  expect(existsSync(`${file}.damaged`)).toBe(true);
+  expect([store.droppedAccessRows(), again.store.droppedAccessRows(), faults]).toEqual([0, 0, []]);
+});
+
+test("a file that cannot be had costs rows, which are counted, and nothing else", async () => {
+  const { database, store, faults, file } = await world();
+  rmSync(file, { force: true });
+  Bun.spawnSync(["mkdir", file]);
+  store.logAccess(row);
+  await until(() => faults.length > 0);
+  await store.atomically((tx) => tx.instance.setValue("a", "b"));
+  await store.close();
+  opened.length = 0;
+  expect(store.droppedAccessRows()).toBe(1);
+  const [kept] = await database.query("select value from instance where name = 'a'");
+  expect(kept).toEqual({ value: "b" });
+});
+
+async function worldOn(file: string) {
+  const { openStore } = await import("#adapters/db/open.ts");
+  const { systemClock, systemRandom } = await import("#adapters/system.ts");
+  const faults: string[] = [];
+  const path = join(dirname(file), "pkid.db");
+  const store = await openStore(
+    { driver: "sqlite", path, busyTimeoutMs: 5000 },
+    { clock: systemClock, random: systemRandom, onFault: (sentence) => void faults.push(sentence) },
+  );
+  opened.push(store);
+  return { store, faults };
+}
+
+test("the file is its owner's alone", async () => {
+  const { file, logged } = await world();
+  await logged(20);
+  expect(statSync(file).mode & 0o077).toBe(0);
+  new Database(file, { readonly: true }).close();
+});

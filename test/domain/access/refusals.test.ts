@@ -1,0 +1,116 @@
+/** What is refused leaves a trace of bounded length, and who asks again and again leaves one a minute. */
+
+import { beforeEach, expect, test } from "bun:test";
+
+import type { Principal } from "#core/access/principal.ts";
+import { tenantId } from "#core/ids.ts";
+import { text } from "#core/shape.ts";
+import { handler, ok } from "#domain/access/call.ts";
+import { type Perform, pipeline } from "#domain/access/perform.ts";
+import { Refusals } from "#domain/access/refusals.ts";
+import { type MemoryStore, openMemoryStore } from "#test/support/memory-store.ts";
+import { personNamed } from "#test/support/people.ts";
+import { testClock } from "#test/support/ports.ts";
+
+let store: MemoryStore;
+let perform: Perform;
+let refusals: Refusals;
+const clock = testClock();
+beforeEach(() => {
+  store = openMemoryStore();
+  refusals = new Refusals({ store, clock });
+  perform = pipeline({ store, clock, refusals, hasRoom: () => true, onDecision: () => {} });
+});
+
+const nobody = (subject: string): Principal => ({
+  subject,
+  person: personNamed(subject),
+  isRoot: false,
+  roles: [],
+  groups: [],
+  mechanism: "token",
+  tenantRoles: { [tenantId("own")]: ["auditor"] },
+});
+
+/** A revocation on the CA of this id, refused. */
+async function refused(id: string, subject = "eve", ip = "192.0.2.1", serial = "1"): Promise<void> {
+  const path = { id, serial };
+  const origin = { principal: nobody(subject), ip, requestId: "r" };
+  const call = { operation: "cert.suspend" as const, origin, path, query: new URLSearchParams() };
+  const never = handler({
+    summary: "Never.",
+    path: { id: text(), serial: text() },
+    run: async () => ok({}),
+  });
+  const code = await perform({ ...call, body: async () => ({}) }, never).then(
+    () => "done",
+    (error) => error.code,
+  );
+  expect(code).toBe("forbidden");
+}
+
+const told = () =>
+  [...store.state.events.values()].map(({ actor, ip, target, detail }) => [
+    actor,
+    ip,
+    target,
+    detail,
+  ]);
+
+test("a thousand attempts in a minute are two events, whatever id each of them names", async () => {
+  for (let at = 0; at < 1000; at++) await refused(`id-${at}`);
+  expect(told()).toEqual([["eve", "192.0.2.1", "id-0", "reason=forbidden"]]);
+  await refusals.fold();
+  expect(told()).toHaveLength(1);
+  clock.advance(61);
+  await refusals.fold();
+  expect(told().at(-1)).toEqual(["eve", "192.0.2.1", "id-999", "reason=forbidden count=999"]);
+  await refused("later");
+  await refusals.fold(true);
+  expect(told().at(-1)).toEqual(["eve", "192.0.2.1", "later", "reason=forbidden"]);
+});
+
+test("attempts of others, and from elsewhere, are events of their own", async () => {
+  await refused("a", "eve");
+  await refused("a", "mallory");
+  await refused("a", "eve", "192.0.2.2");
+  expect(told().map(([actor, ip]) => [actor, ip])).toEqual([
+    ["eve", "192.0.2.1"],
+    ["mallory", "192.0.2.1"],
+    ["eve", "192.0.2.2"],
+  ]);
+});
+
+test("when the server stops, what was counted is told", async () => {
+  await refused("a");
+  await refused("b");
+  await refusals.fold(true);
+  expect(told().map(([, , , detail]) => detail)).toEqual(["reason=forbidden", "reason=forbidden"]);
+});
+
+test("an id and a serial of any length and any characters leave short texts that a database can hold", async () => {
+  await refused(`${"x".repeat(7000)}\ud800\0`, "eve", "192.0.2.1", `${"9".repeat(7000)}\udfff`);
+  const [event] = [...store.state.events.values()];
+  expect(event?.target).toBe("x".repeat(128));
+  expect(event?.targetName).toBe("9".repeat(128));
+  await refused("a\0\ud800", "mallory");
+  expect([...store.state.events.values()].at(-1)?.target).toBe("a\ufffd\ufffd");
+});
+
+test("no event of whatever kind keeps a long text, but for who acted", async () => {
+  const long = "ü".repeat(9000);
+  const at = clock.now();
+  const draft = { action: "cert.caa", result: "denied", actor: "a".repeat(300) } as const;
+  await store.atomically((tx) =>
+    tx.audit.appendEvent(
+      { ...draft, actorName: long, target: long, targetName: long, detail: { names: long } },
+      at,
+    ),
+  );
+  const [event] = [...store.state.events.values()];
+  expect(event?.actor).toBe(draft.actor);
+  expect([event?.actorName, event?.target, event?.targetName].map((t) => t?.length)).toEqual([
+    256, 256, 256,
+  ]);
+  expect(event?.detail).toBe(`names="${"ü".repeat(4095)}…"`);
+});

@@ -1,0 +1,33 @@
+/** All a running instance has stored, so that a test can say that nothing changed. */
+
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
+
+import type { Instance } from "./instance.ts";
+
+/** Every row of the database but for those that publishing and the clock add by themselves. */
+export function stateOf(instance: Instance): Readonly<Record<string, string>> {
+  const db = new Database(join(instance.dataDir, "pkid.db"), { readonly: true });
+  try {
+    const all = "SELECT name FROM sqlite_master WHERE type = 'table'";
+    const tables = db.query<{ name: string }, []>(all).all();
+    const kept = tables.map(({ name }) => name).filter((name) => !ownWork.test(name));
+    const rows = (name: string) => db.query(`SELECT * FROM "${name}"`).all().map(bytesShown);
+    const events = db.query("SELECT * FROM events WHERE actor NOT LIKE 'system:%'").all();
+    return {
+      ...Object.fromEntries(kept.map((name) => [name, JSON.stringify(rows(name))])),
+      events: JSON.stringify(events),
+    };
+  } finally {
+    db.close();
+  }
+}
+
+const ownWork = /^(sqlite_|access_log$|crl_|ledger$|heads$|events$)/;
+
+const bytesShown = (row: unknown) =>
+  Object.entries(row as Record<string, unknown>).map(
+    (
+      [name, value], // A row of SQLite.
+    ) => (value instanceof Uint8Array ? [name, value.toHex()] : [name, value]),
+  );
