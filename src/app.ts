@@ -149,7 +149,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     return compose({
       ...{ ...options, store, keys, limits, metrics, passwords, space, instance, sealing },
       ...{ counts, clockWatch, close, secrets, paths: openPaths(options.workerUrl, closing) },
-      lookAtKeys: () => opened.again(),
+      opened,
       schedules: { wake: () => {} },
     });
   } catch (error) {
@@ -236,8 +236,8 @@ interface Opened extends AppOptions {
   readonly paths: PathWork;
   readonly schedules: Schedules;
   readonly close: () => Promise<void>;
-  /** As `OpenKeys.again`. */
-  readonly lookAtKeys: () => void;
+  /** The providers themselves, for what is no operation of a key. */
+  readonly opened: Pick<OpenKeys, "again" | "load">;
 }
 
 function compose(opened: Opened): App {
@@ -279,7 +279,7 @@ function compose(opened: Opened): App {
         ...{ ...options, config, store, parts, front, schedules, clock, log },
         ...{ failedLogins, refusals, fourEyes, watch },
         files: new ServingFiles(config.data_dir),
-        lookAtKeys: opened.lookAtKeys,
+        lookAtKeys: () => opened.opened.again(),
         prepare: (next) => {
           const enter = access.prepare(next);
           const listed = readBlocklists(next.keychecks.weak_key_blocklist_paths);
@@ -325,6 +325,7 @@ function frontDoor(opened: Opened, rooms: Rooms) {
   const handlers = handlersOf({
     ...{ config, build, store, keys, clock, metrics, ...rooms },
     ...{ roles: keyRoles(config), draining: () => front.draining, paths: opened.paths },
+    keyLoad: () => opened.opened.load(),
     preflight: (wish) =>
       preflightRunning(
         {
