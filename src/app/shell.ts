@@ -72,8 +72,15 @@ async function serve(request: ServeRequest, workerUrl: string, log: ProcessLog):
     }
   };
   const keepRootPassword = passwordKeeper(config, say);
-  const { migrate: mayMigrate, read } = request;
-  const ways = { mayFound: true, keepRootPassword, workerUrl, migrate: mayMigrate, read };
+  const { migrate: mayMigrate, foundAnew, read } = request;
+  const ways = {
+    mayFound: true,
+    foundAnew,
+    keepRootPassword,
+    workerUrl,
+    migrate: mayMigrate,
+    read,
+  };
   const app = await openApp({ config, build, log, ...ways });
   const running = await app.serve({
     cleartext: request.cleartext,

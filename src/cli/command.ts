@@ -48,6 +48,8 @@ export interface ServeRequest {
   /** Lower hex SHA-256 of the effective values. */
   readonly digest: string;
   readonly migrate: boolean;
+  /** Another instance may begin where the database of an earlier one is gone. */
+  readonly foundAnew: boolean;
   /** The configuration as it reads now, with every fault and warning. */
   readonly read: () => Read;
   /** The configuration as it is now, or the lines that say what is wrong with it (RLD-1, RLD-3). */
