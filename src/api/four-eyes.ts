@@ -9,7 +9,7 @@ import { issuedBefore } from "#domain/certificates/issue.ts";
 import type { ItemGate } from "#domain/certificates/bulk.ts";
 import { operationOf } from "#operations";
 import { approvalHeader, parkedAnswer } from "./approval-json.ts";
-import { clampedOf, issuedJson } from "./issuance.ts";
+import { issuedJson } from "./issuance.ts";
 import { isGuarded, type ParkingDeps, parkings } from "./parking.ts";
 
 interface Deps extends ParkingDeps {
