@@ -6,7 +6,6 @@ import type { Answer, Authorized, Call, Handler } from "#domain/access/call.ts";
 import type { Gate } from "#domain/access/perform.ts";
 import type { FourEyes, Held, HeldCall } from "#domain/approvals/four-eyes.ts";
 import { issuedBefore } from "#domain/certificates/issue.ts";
-import type { KeptAnswer } from "#domain/approvals/store.ts";
 import type { ItemGate } from "#domain/certificates/bulk.ts";
 import { operationOf } from "#operations";
 import { approvalHeader, parkedAnswer } from "./approval-json.ts";
@@ -79,10 +78,6 @@ async function inputOf(
   };
 }
 
-/** What only the answer of the issue knew. */
-const clampedOf = ({ body }: KeptAnswer) =>
-  body.validity_clamped === undefined ? {} : { validity_clamped: body.validity_clamped };
-
 async function answerOf({ store }: Deps, held: Held): Promise<Answer> {
   if (held.kind === "parked") return parkedAnswer(held.approval);
   const { effect, operationClass } = held.approval;
@@ -91,7 +86,7 @@ async function answerOf({ store }: Deps, held: Held): Promise<Answer> {
     const issued = await issuedBefore(store.read, effect.caId, effect.serial);
     const location = `/api/ca/${effect.caId}/certificates/${effect.serial}`;
     const headers = { location, [approvalHeader]: held.approval.id };
-    return { status: 201, body: { ...issuedJson(issued), ...clampedOf(held.answer) }, headers };
+    return { status: 201, body: issuedJson(issued), headers };
   }
   const { answer, secret, approval } = held;
   return {

@@ -6,7 +6,7 @@ import { handler } from "#domain/access/call.ts";
 import { behindSentence } from "#domain/clock-watch.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Store } from "#domain/store.ts";
-import type { Handlers, PublicHandler } from "#http/public.ts";
+import { described, type Handlers, type PublicHandler } from "#http/public.ts";
 
 export interface Build {
   readonly version: string;
@@ -105,7 +105,10 @@ export function healthHandlers(
       summary: "Says whether database and key provider are healthy.",
       run: async () => readiness(await probes.components(), deps.draining()),
     }),
-    "metrics.read": metricsRead(deps),
+    "metrics.read": described(metricsRead(deps), {
+      summary: "What this process has counted, for Prometheus.",
+      gives: ["text/plain"],
+    }),
   };
 }
 

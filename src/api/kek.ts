@@ -42,7 +42,6 @@ export function kekHandlers({ store, keys, keks, rotation }: Deps) {
       summary:
         "Make a new key-encryption key, wrap every data key with it, and retire the old one.",
       body: {},
-      emptyBody: true,
       run: async ({ origin }) => {
         const { family, oldVersion, newVersion, rewrapped } = await rotation.rotate(origin);
         return ok({

@@ -101,7 +101,7 @@ export function timeField() {
 function limitField(): Field<number> {
   return {
     optional: false,
-    schema: { type: "integer", minimum: 1, maximum: 500 },
+    schema: { type: "integer", minimum: 1, description: "Of more than 500 there are 500." },
     read: (value) => {
       if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 1) {
         throw new WrongValue("must be an integer from 1 to 500");
@@ -125,16 +125,17 @@ export async function readableTenant(
   return tenant.id;
 }
 
-/** The CA a `ca` parameter names by id or label; foreign and absent ones are refused alike with `bad_query`. */
+/** The CA a `ca` parameter, or another one, names by id or label; foreign and absent ones are refused alike with `bad_query`. */
 export async function readableCa(
   store: Store,
   reference: string,
   reach: PagedCall["reach"],
+  parameter = "ca",
 ): Promise<CaId> {
   const { cas } = store.read;
   const ca = (await cas.byId(caId(reference))) ?? (await cas.byLabel(reference));
   if (ca === undefined || ca.internal || !coversCa(reach, ca)) {
-    throw refuse("bad_query", { parameter: "ca", reason: "names no CA you may read" });
+    throw refuse("bad_query", { parameter, reason: "names no CA you may read" });
   }
   return ca.id;
 }

@@ -10,6 +10,7 @@ import { assert, refuse } from "#core/problems.ts";
 import { readBody } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
+import { readOrRefuse } from "#core/x509/foreign.ts";
 import { generalNameText } from "#core/x509/general-names.ts";
 import { nameText } from "#core/x509/names.ts";
 import { fingerprint } from "#core/x509/public-keys.ts";
@@ -24,7 +25,7 @@ import type { BulkRevocation } from "#domain/revocation/bulk.ts";
 import type { Store } from "#domain/store.ts";
 import { type OperationName, operations } from "#operations";
 import { bulkFields, orderOf } from "./bulk-revocations.ts";
-import { caFields, wishOf } from "./ca-fields.ts";
+import { caFields, intermediateFields, intermediateWishOf, rootWishOf } from "./ca-fields.ts";
 
 export interface ParkingDeps {
   readonly store: Store;
@@ -84,6 +85,13 @@ export const parkings: Readonly<Record<GuardedName, Describe>> = {
     check: async () => {},
   }),
   "token.create": newToken,
+  "webauthn.reset": async (_, { body }) => ({
+    resourceKey: `passkeys:${String(body.subject)}`,
+    resourceName: String(body.subject),
+    summary: `Remove all passkeys of ${String(body.subject)}, who then adds a new one.`,
+    details: body,
+    check: async () => {},
+  }),
   "cert.issue": issue,
   "cert.renew": renew,
 };
@@ -94,7 +102,10 @@ async function newCa(
   parent: CaRecord | undefined,
 ): Promise<Parking> {
   const { tenant_id: _tenant, ...body } = call.body;
-  const wish = wishOf(readBody(caFields, body));
+  const wish =
+    parent === undefined
+      ? rootWishOf(readBody(caFields, body))
+      : intermediateWishOf(readBody(intermediateFields, body));
   const kind = parent === undefined ? "root CA" : `CA under ${parent.label},`;
   return {
     ...{ resourceKey: `ca:new:${wish.label}`, resourceName: wish.label },
@@ -244,7 +255,8 @@ async function requestView(text: string): Promise<Json> {
 }
 
 function certificateView(der: Uint8Array): Json {
-  const { subject, issuer, serial, notBefore, notAfter, spki } = parseCertificate(der);
+  const certificate = readOrRefuse("bad_certificate", () => parseCertificate(der));
+  const { subject, issuer, serial, notBefore, notAfter, spki } = certificate;
   return {
     ...{ subject: nameText(subject), issuer: nameText(issuer), serial },
     ...{ not_before: timestamp(notBefore), not_after: timestamp(notAfter) },

@@ -15,7 +15,6 @@ export function preflightHandlers(deps: {
     "preflight.run": handler({
       summary:
         "Checks the instance, its host and what it depends on, and says what to do about it.",
-      emptyBody: true,
       body: {
         deep: otherwise(flag(), false),
         only: otherwise(list(oneOf(checkNames), 0, checkNames.length), []),

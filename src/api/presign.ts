@@ -21,7 +21,6 @@ export function presignHandlers({ store, presigner, enabled }: Deps) {
     "ocsp.presign": handler({
       summary: "Sign OCSP answers ahead, for every certificate or those of one CA.",
       body: { ca_id: optional(text({ min: 1, max: 64 })) },
-      emptyBody: true,
       run: async ({ body, origin }) => {
         if (!enabled) throw refuse("feature_disabled", { feature: "presign" });
         const only = body.ca_id === undefined ? undefined : caId(body.ca_id);

@@ -22,7 +22,6 @@ export function publishHandlers(deps: {
         out: optional(text({ min: 1, max: 1024, pattern: /^\// })),
         skip_ocsp: otherwise(flag(), false),
       },
-      emptyBody: true,
       run: async ({ body, origin }) => {
         // A path of this host is for whoever is on this host.
         if (body.out !== undefined && origin.principal.mechanism !== "local") {

@@ -43,7 +43,6 @@ export function rolloverHandlers(deps: Deps) {
         key_type: optional(keyTypeField()),
         validity_days: optional(integer(1, 36_500)),
       },
-      emptyBody: true,
       run: async ({ ca, origin, body }) => {
         const wish = {
           ...{ label: body.new_label, keyType: body.key_type, validityDays: body.validity_days },
@@ -67,7 +66,6 @@ export function rolloverHandlers(deps: Deps) {
         reason: otherwise(reasonField, "cessationOfOperation"),
         force: otherwise(flag(), false),
       },
-      emptyBody: true,
       run: async (call) => {
         const retired = await retirement.retire(call.origin, presentCa(call.ca), call.body);
         return ok({

@@ -21,7 +21,6 @@ export function transparencyHandlers(deps: {
     "ct.verify": handler({
       summary: "Check now which promises of transparency logs are kept.",
       body: { max: optional(integer(1, 100_000)) },
-      emptyBody: true,
       run: async (call) => ok(await deps.monitor.run(call.body.max)),
     }),
   } satisfies Partial<Record<OperationName, Handler>>;

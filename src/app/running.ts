@@ -4,8 +4,9 @@ import { systemPrincipal } from "#core/access/principal.ts";
 import { addSeconds, secondsPerDay } from "#core/time.ts";
 import { following } from "#adapters/listening-sockets.ts";
 import type { ServingFiles } from "#adapters/serving-files.ts";
+import { fileDigests } from "#config/files.ts";
+import { changedFiles, reload } from "#config/reload.ts";
 import { groupIdOf } from "#config/os-group.ts";
-import { reload } from "#config/reload.ts";
 import type { Config } from "#config/schema.ts";
 import { configDigest } from "#config/show.ts";
 import type { FailedLogins } from "#domain/access/failed-logins.ts";
@@ -52,6 +53,8 @@ export interface RunningDeps {
   /** Digest of the effective configuration, secrets excluded (CFG-8). */
   readonly digest: string;
   readonly reread: () => Config;
+  /** Has key providers that do not serve looked at again. */
+  readonly lookAtKeys: () => void;
   /** Reads what the configuration names, which may throw; what it gives puts the reloadable keys into force (RLD-1). */
   readonly prepare: (config: Config) => () => void | Promise<void>;
 }
@@ -79,6 +82,8 @@ class Server implements Running {
   readonly #scheduler: Scheduler;
   readonly #certificates: ServingCertificates;
   #config: Config;
+  /** Digests of the files it names, as they were read. */
+  #files: ReadonlyMap<string, string>;
   #listeners: Listeners | undefined;
   #shown: string | undefined;
   #endWatch: (() => void) | undefined;
@@ -93,6 +98,7 @@ class Server implements Running {
       ...{ files, clock, log },
       serving: deps.parts.serving,
     });
+    this.#files = fileDigests(deps.config);
     const { counts, revocation } = deps.parts;
     const { refresh, responders, presigner } = revocation;
     const { presign, publish } = deps.config;
@@ -179,22 +185,33 @@ class Server implements Running {
   }
 
   async reload(): Promise<void> {
-    const { log, prepare, cleartext, reread } = this.#deps;
+    const { log, prepare, cleartext, reread, lookAtKeys } = this.#deps;
+    // Whatever the configuration says: a PIN is read again, and what was missing on a token is looked for.
+    lookAtKeys();
     try {
-      const { config, reloaded, restartRequired } = reload(this.#config, reread());
-      const restart_required = restartRequired.join(",") || undefined;
+      const { config, ...keys } = reload(this.#config, reread());
+      const files = fileDigests(config);
+      // A file may be another one under the same name.
+      const replaced = changedFiles(this.#files, files);
+      const reloaded = [...keys.reloaded, ...replaced.reloaded];
+      const waiting = [...keys.restartRequired, ...replaced.restartRequired];
+      const restart_required = waiting.join(",") || undefined;
       // Whatever can fail comes before the first change.
       const tls = await this.#certificates.material(config.server, cleartext);
       const authorities = clientAuthorities(config);
       const takeOver = prepare(config);
       await this.#record("config.reload", { digest: configDigest(config), restart_required });
       this.#config = config;
+      // What waits for a restart is told at every reload until then, as changed keys are.
+      for (const key of replaced.restartRequired) files.delete(key);
+      this.#files = new Map([...this.#files, ...files]);
       await takeOver();
       this.#show(tls, authorities);
       log.write("info", "config_reloaded", { reloaded, restart_required });
     } catch (error) {
       // RLD-3: nothing changed and the process keeps serving; the log says what is wrong.
-      log.write("error", "config_reload_failed", { error: describe(error) });
+      const why = error instanceof Error ? error.message : String(error);
+      log.write("error", "config_reload_failed", { error: why });
       await this.#recordFailedReload();
     }
   }

@@ -134,7 +134,8 @@ async function issue(
 ): Promise<TlsMaterial> {
   const { key, spki } = await newServingKey(config.tls.self_issue.key_type);
   const issued = await serving.certify(ca, { ...wishOf(config, spki), profile });
-  const material = { key, certificate: issued.chainPem };
+  // What clients trust goes along: who was told its fingerprint finds it by asking the server (cli.md, trust fetch).
+  const material = { key, certificate: issued.chainPem + issued.caPem };
   files.write(material);
   files.writeCa(issued.caPem);
   return material;

@@ -72,8 +72,15 @@ async function serve(request: ServeRequest, workerUrl: string, log: ProcessLog):
     }
   };
   const keepRootPassword = passwordKeeper(config, say);
-  const { migrate: mayMigrate, read } = request;
-  const ways = { mayFound: true, keepRootPassword, workerUrl, migrate: mayMigrate, read };
+  const { migrate: mayMigrate, foundAnew, read } = request;
+  const ways = {
+    mayFound: true,
+    foundAnew,
+    keepRootPassword,
+    workerUrl,
+    migrate: mayMigrate,
+    read,
+  };
   const app = await openApp({ config, build, log, ...ways });
   const running = await app.serve({
     cleartext: request.cleartext,
@@ -89,7 +96,10 @@ async function serve(request: ServeRequest, workerUrl: string, log: ProcessLog):
   signals.onReload(() => void running.reload());
   announce(running, config, say);
   log.write("info", "ready", {
-    ...{ url: running.url, public_url: running.publicUrl, data_dir: config.data_dir },
+    url: running.url,
+    public_url: config.server.public_url,
+    public_http: running.publicUrl || undefined,
+    data_dir: config.data_dir,
     ...{ version: build.version, config_digest: request.digest, config_file: request.fileName },
   });
   await signals.stop;

@@ -151,7 +151,10 @@ export const globalArgs = {
     "file",
   ),
   "client-key": value("PEM file of the key of that certificate.", "file"),
-  "ca-file": value("PEM file of the CAs to trust for the remote server.", "file"),
+  "ca-file": value(
+    "PEM file of the CAs to trust for the remote server; else PKID_CA_FILE.",
+    "file",
+  ),
   tenant: value("Tenant to work in, by id or slug, where a command concerns one.", "tenant"),
   timeout: valueOr("Longest time for one request.", "duration", "30s"),
   wait: durationOr("Wait until a parked operation is decided, at most so long; 72h.", "72h"),

@@ -13,6 +13,7 @@ import { parseNameConstraints, type Subtrees } from "#core/x509/name-constraints
 import { nameText } from "#core/x509/names.ts";
 import { parsePublicKey } from "#core/x509/public-keys.ts";
 
+import { certificateFingerprint } from "./fingerprints.ts";
 import { facts, table } from "./rows.ts";
 
 /** Fields and extensions of a certificate in PEM, as lines; what cannot be read is said instead. */
@@ -34,6 +35,7 @@ function fieldsAndExtensions(certificate: ParsedCertificate): string {
     ...{ not_before: timestamp(notBefore), not_after: timestamp(notAfter) },
     key: keyText(spki),
     signature: certificate.signatureName ?? certificate.signatureOid,
+    sha256: certificateFingerprint(certificate.der),
   };
   const rows = certificate.extensions.map((extension) => [
     nameOf(extension.oid),

@@ -36,7 +36,12 @@ export async function openReach(
   const url = globals.url ?? (command.local || named !== undefined ? undefined : urlOf(io));
   if (url !== undefined) {
     const credential = await credentialOf(checkedUrl(url), globals, io);
-    return remoteReach({ url, ...credential, caFile: globals["ca-file"], timeoutMs });
+    return remoteReach({
+      url,
+      ...credential,
+      caFile: globals["ca-file"] ?? io.env.PKID_CA_FILE,
+      timeoutMs,
+    });
   }
   const idle = remoteFlags.find((name) => globals[name] !== undefined);
   if (idle !== undefined) {
@@ -116,7 +121,7 @@ export function serveRequest(
   globals: Globals,
   io: Io,
   flags: Readonly<Record<string, unknown>> = {},
-): Omit<ServeRequest, "migrate"> {
+): Omit<ServeRequest, "migrate" | "foundAnew"> {
   const { config, origins, warnings, fileName } = loadedConfig(globals, io, flags);
   const { tls_cert, tls } = config.server;
   const selfIssueAsked =

@@ -10,6 +10,7 @@ export const controlVariables = [
   "PKID_ALLOW_INSECURE_HTTP",
   "PKID_URL",
   "PKID_TOKEN",
+  "PKID_CA_FILE",
 ] as const;
 
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -108,7 +108,11 @@ test("PRO-3: whatever issue refuses at a gate, preview rejects at the same gates
     expect(preview).toMatchObject({ decision: "reject", would_issue: false });
     const refused = await refusalOf(ask("cert.issue", body));
     expect(refused.code).not.toBe("accepted");
-    if (refused.code === "gate_refused") expect(refused.facts).toEqual({ gates: preview.gates });
+    if (refused.code === "gate_refused") {
+      // Those that refused, and only those (HTTP contract §12).
+      const failed = preview.gates.filter(({ status }: { status: string }) => status === "fail");
+      expect(refused.facts).toEqual({ gates: failed });
+    }
   }
 });
 

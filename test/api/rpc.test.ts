@@ -188,6 +188,52 @@ test("no method passes a gate its operation has: every caller meets the same ans
   }
 });
 
+test("a refusal names members as the message does, and a member no message has by its name", async () => {
+  const factsOf = async (method: string, body: object) => {
+    const path = `/pki.v1.PKIService/${method}`;
+    const headers = { "content-type": "application/json" };
+    const init = { method: "POST", headers, body: JSON.stringify(body) };
+    const answer = await visit(door(perform, handlers), path, init);
+    const [{ value }] = JSON.parse(await answer.text()).details;
+    const detail = Uint8Array.fromBase64(value);
+    const { code, facts_json } = decodeMessage(pkiSchema, "ErrorInfo", detail);
+    return [code, JSON.parse(String(facts_json))];
+  };
+  const issue = { caId, profile: "server" };
+  expect(await factsOf("IssueCertificate", issue)).toEqual(["missing_field", { field: "csr_pem" }]);
+  expect(await factsOf("IssueCertificate", { ...issue, csr: "x" })).toEqual([
+    ...["unknown_field", { field: "csr" }],
+  ]);
+  expect(await factsOf("IssueCertificate", { ...issue, validityDays: "x" })).toEqual([
+    ...["invalid_field", { field: "validity_days", reason: "has a wrong type or value" }],
+  ]);
+  expect(await factsOf("ValidateChain", { caId, leafPem: "a\0b" })).toMatchObject([
+    ...["invalid_field", { field: "leaf_pem" }],
+  ]);
+  expect(await factsOf("ListCertificates", { caId, query: "x".repeat(201) })).toMatchObject([
+    ...["bad_query", { parameter: "query" }],
+  ]);
+});
+
+test("what no client may send is refused in words that say what to change", async () => {
+  const path = "/pki.v1.PKIService/GetCertificate";
+  const said = async (init: RequestInit) => {
+    const answer = await visit(door(perform, handlers), path, init);
+    const { code, message } = JSON.parse(await answer.text());
+    return [answer.status, code, message];
+  };
+  expect(await said({ method: "GET" })).toEqual([
+    ...[404, "not_found", "This path does not take this method."],
+  ]);
+  const post = (headers: Record<string, string>) => said({ method: "POST", headers, body: "{}" });
+  const json = "application/json";
+  expect((await post({ "content-type": json, "content-encoding": "gzip" }))[2]).toContain(
+    "Compressed",
+  );
+  expect((await post({ "content-type": "application/grpc" }))[2]).toContain("HTTP/2");
+  expect((await post({ "content-type": "application/grpc+proto" }))[2]).toContain("gRPC-Web");
+});
+
 test("what is no call is refused before anything runs", async () => {
   const path = "/pki.v1.PKIService/GetCertificate";
   const send = (init: RequestInit, at = path) => visit(door(perform, handlers), at, init);

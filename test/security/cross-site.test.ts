@@ -153,7 +153,7 @@ describe("a change a page asks for with a person's cookies", () => {
   });
 
   test("with the token of the session is done, so that all of this is not for another reason", async () => {
-    const wish = { name: "mine", roles: ["auditor"] };
-    expect((await send(instance, person, "POST", "/api/tokens", wish)).status).toBe(201);
+    const wish = { slug: "mine", name: "Mine" };
+    expect((await send(instance, person, "POST", "/api/tenants", wish)).status).toBe(201);
   });
 });

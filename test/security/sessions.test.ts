@@ -324,7 +324,7 @@ describe.skipIf(!canFakeTime)("time ends", () => {
     const key = new SoftAuthenticator(home);
     await register(dated, person, key);
     await stepUp(dated, person, key);
-    const token = { name: "t", roles: ["auditor"] };
+    const tenant = { slug: "t", name: "T" };
     const revoke = () =>
       at(person, "POST", "/api/ca/init-root", { label: "r", subject: { cn: "r" }, key_type: "x" });
     expect((await revoke()).body.code).not.toBe("step_up_required");
@@ -333,7 +333,7 @@ describe.skipIf(!canFakeTime)("time ends", () => {
     expect((await register(dated, late, new SoftAuthenticator(home))).body.code).toBe(
       "fresh_login_required",
     );
-    expect((await at(person, "POST", "/api/tokens", token)).status).toBe(201);
+    expect((await at(person, "POST", "/api/tenants", tenant)).status).toBe(201);
     minutes(11);
     const over = await back(query, cookie, dated);
     expect([over.status, (await over.json()).code]).toEqual([400, "bad_tx"]);
@@ -343,7 +343,7 @@ describe.skipIf(!canFakeTime)("time ends", () => {
     for (const path of ["/api/me", "/auth/session"]) {
       expect([path, (await at(person, "GET", path)).status]).toEqual([path, 401]);
     }
-    expect((await at(person, "POST", "/api/tokens", token)).body.code).toBe("unauthenticated");
+    expect((await at(person, "POST", "/api/tenants", tenant)).body.code).toBe("unauthenticated");
   }, 30_000);
 });
 

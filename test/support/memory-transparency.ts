@@ -50,6 +50,7 @@ export function transparencyWrites(state: MemoryState): Unit["transparency"] {
     keep: async (row) => {
       state.precertificates.set(serialKey(row.caId, row.serial), row);
     },
+    kept: async (ca, serial) => state.precertificates.get(serialKey(ca, serial)),
     settlePrecertificate: async (ca, serial) => {
       const row = state.precertificates.get(serialKey(ca, serial));
       if (row) state.precertificates.set(serialKey(ca, serial), { ...row, unsettled: false });

@@ -11,15 +11,26 @@ import { openRevocation } from "#domain/revocation/open.ts";
 import { issuanceWorld, type WorldOptions } from "./issuance.ts";
 import { revocationDefaults } from "./small-ca.ts";
 
-/** Both halves, wired as the application wires them; with `activating` a new CA gets its responder at once, as there. */
-export function revokingWorld(options: WorldOptions & { readonly activating?: boolean } = {}) {
+export interface RevokingOptions extends WorldOptions {
+  /** A new CA gets its responder at once, as in the application. */
+  readonly activating?: boolean;
+  /** `ocsp.delegated`. */
+  readonly delegated?: boolean;
+}
+
+/** Both halves, wired as the application wires them. */
+export function revokingWorld(options: RevokingOptions = {}) {
   const world = issuanceWorld(options);
   const { store, keys, clock, random } = world;
-  const { shards = 0, urlBase } = options;
+  const { shards = 0, urlBase, delegated = true } = options;
   const failures: unknown[] = [];
   const revocation = openRevocation({
     ...{ store, keys, clock, random, wake: () => {} },
-    settings: { ...revocationDefaults, crl: { ...revocationDefaults.crl, shards, urlBase } },
+    settings: {
+      ...revocationDefaults,
+      crl: { ...revocationDefaults.crl, shards, urlBase },
+      responder: { ...revocationDefaults.responder, delegated },
+    },
     stillMay: world.stillMay,
     publicProfile: () => false,
     counts: { add: () => {} },

@@ -57,7 +57,10 @@ async function started(
   try {
     const uuid = () => deps.random.uuid();
     const journal = new Journal({ session: engine.writer, owner, uuid });
-    await migrate(() => fillEmpty(engine.writer, deps));
+    await migrate(async () => {
+      deps.beforeFilling?.();
+      await fillEmpty(engine.writer, deps);
+    });
     await verifyHeads(engine.reader);
     const { eventSeq: seen } = await storedHeads(engine.reader);
     const schemaVersion = (await appliedMigrations(engine.reader)).length;

@@ -92,7 +92,7 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
 /** A database that lately refused a write is asked for one, which changes nothing, before it is called healthy. */
 async function pinged(engine: Engine, queue: GroupCommit): Promise<void> {
   await engine.ping();
-  if (!queue.failing) return;
+  if (!queue.failing && !engine.stopped) return;
   await queue.run(async () => void (await engine.writer.run(emptyWrite, [])));
 }
 

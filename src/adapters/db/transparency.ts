@@ -20,11 +20,7 @@ export function transparencyReads(session: Session): TransparencyReads {
   const { db, t } = session;
   const { precertificates: p, inclusions: i, intents, logHeads } = t;
   return {
-    precertificate: async (ca, serial) => {
-      const named = and(eq(p.caId, ca), eq(p.serial, serial));
-      const [row] = await db.select().from(p).where(named);
-      return row && precertificate(row);
-    },
+    precertificate: precertificateOf(session),
     lost: async (limit) => {
       const itsIntent = and(eq(intents.caId, p.caId), eq(intents.serial, p.serial));
       const rows = await db
@@ -71,6 +67,15 @@ export function transparencyReads(session: Session): TransparencyReads {
   };
 }
 
+function precertificateOf({ db, t }: Session): TransparencyReads["precertificate"] {
+  const p = t.precertificates;
+  return async (ca, serial) => {
+    const named = and(eq(p.caId, ca), eq(p.serial, serial));
+    const [row] = await db.select().from(p).where(named);
+    return row && precertificate(row);
+  };
+}
+
 /** The changes of a unit. */
 export function transparencyWrites(session: Session): TransparencyWrites {
   const { db, t } = session;
@@ -78,6 +83,7 @@ export function transparencyWrites(session: Session): TransparencyWrites {
   const insertPrecertificate = inserter(session, p);
   const insertInclusion = inserter(session, i);
   return {
+    kept: precertificateOf(session),
     keep: async (row) => {
       await insertPrecertificate(row);
     },

@@ -44,7 +44,9 @@ function countRun(metrics: Metrics, { detail }: AuditEvent): void {
 /** Suspensions and releases are counted nowhere, and a repeated revocation is no event (HTTP contract §11). */
 function certificateOperation(event: AuditEvent): "issue" | "renew" | "revoke" | undefined {
   if (event.action === "cert.revoke") return "revoke";
+  if (event.action === "cert.renew") return "renew";
   if (event.action !== "cert.issue") return undefined;
+  // What gates refused is a denied issue on every path, and says what it would have replaced.
   return /(^| )renewed_from=/.test(event.detail) ? "renew" : "issue";
 }
 

@@ -39,10 +39,20 @@ export function rpcMethods(facts: RpcFacts): Readonly<Record<PkiMethod, RpcMetho
   } as const satisfies Record<PkiMethod, Twin>;
   const methods = Object.entries<Twin>(twins).map(([name, [operation, ask, answer]]) => {
     const messages = pkiMethods[name as PkiMethod]; // A key of the table above.
-    return [name, { operation, messages, ask, answer }];
+    const renamed = renamedMembers[operation] ?? {};
+    return [name, { operation, messages, renamed, ask, answer }];
   });
   return Object.fromEntries(methods) as Record<PkiMethod, RpcMethod>; // One per key of the table.
 }
+
+/** Members and parameters of REST that have another name in messages, by operation. */
+const renamedMembers: Partial<Record<OperationName, Readonly<Record<string, string>>>> = {
+  "cert.issue": { id: "ca_id", csr: "csr_pem" },
+  "cert.preview": { id: "ca_id", csr: "csr_pem" },
+  "cert.renew": { id: "ca_id", csr: "csr_pem" },
+  "cert.validate": { ca: "ca_id", certificate: "leaf_pem", intermediates: "intermediates_pem" },
+  "cert.list": { id: "ca_id", q: "query" },
+};
 
 /** Members that are given, under the names of REST; a member without presence is given when it says something. */
 const withBody =

@@ -1,76 +1,30 @@
 /** `pkid cert`: issues, lists and shows certificates. */
 
-import { many, number, required, toggle, value, valueOr, word } from "#cli/args.ts";
+import { many, toggle, value, word } from "#cli/args.ts";
 import { readCertificateAndChain, readCertificates } from "#cli/certificate-files.ts";
 import { certificateOf } from "#cli/certificate-reference.ts";
 import { certificateText } from "#cli/certificate-text.ts";
 import type { Client } from "#cli/client.ts";
 import { type Command, command } from "#cli/command.ts";
-import { Refusal, UsageError } from "#cli/failure.ts";
-import { readTextArgument } from "#cli/io.ts";
+import { Refusal } from "#cli/failure.ts";
 import { issueBulk } from "./cert-bulk.ts";
 import { lintVerb } from "./cert-lint.ts";
-import { issuedPrinter, outArgs } from "#cli/issued.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
-import { gateReason } from "#cli/refusal-text.ts";
-import { columns, facts, type Row, rowsAt, table, textAt } from "#cli/rows.ts";
+import { columns, facts, rowsAt, textAt } from "#cli/rows.ts";
 
+import { certExport } from "./cert-export.ts";
+import { certInspect } from "./cert-inspect.ts";
+import { certIssue } from "./cert-issue.ts";
+import { certRenew, needsRenewal } from "./cert-renew.ts";
 import { certList } from "./cert-list.ts";
 
 export const certVerbs: Readonly<Record<string, Command>> = {
-  issue: command({
-    summary: "Issue a certificate for a request.",
-    args: {
-      ca: caArg,
-      csr: required("PKCS#10 request in PEM, - for stdin.", "file"),
-      profile: valueOr("Profile.", "name", "server"),
-      "validity-days": number("Validity in days, within the limits of the profile.", "days"),
-      "must-staple": toggle("Ask for the must-staple extension, where the profile allows it."),
-      ...outArgs,
-      "dry-run": toggle("Say what every gate would answer, and issue nothing."),
-    },
-    run: async (invocation) => {
-      const { args, client, io, print } = invocation;
-      if (args["dry-run"] && (args.out !== undefined || args.chain)) {
-        throw new UsageError("--dry-run excludes --out and --chain.");
-      }
-      const printIssued = issuedPrinter(invocation);
-      const csr = await readTextArgument(io, args.csr);
-      const path = { id: await caIdOf(client, args.ca) };
-      const body = {
-        ...{ csr, profile: args.profile, validity_days: args["validity-days"] },
-        ...(args["must-staple"] ? { must_staple: true } : {}),
-      };
-      if (args["dry-run"]) {
-        const preview = await client.ask("cert.preview", { path, body });
-        print(preview, facts(preview, previewed) + gatesText(preview));
-        return preview.would_issue === true ? 0 : 1;
-      }
-      printIssued(await client.ask("cert.issue", { path, body }));
-      return 0;
-    },
-  }),
+  issue: certIssue,
   "issue-bulk": issueBulk,
-  renew: command({
-    summary: "Certify the identity of a certificate again, by its serial or its file.",
-    args: {
-      serial: word(),
-      ca: caArg,
-      csr: value("PKCS#10 request with the new key, - for stdin; else the key stays.", "file"),
-      "validity-days": number("Validity in days, within the limits of the profile.", "days"),
-      ...outArgs,
-    },
-    run: async (invocation) => {
-      const { args, client, io } = invocation;
-      const printIssued = issuedPrinter(invocation);
-      const csr = args.csr === undefined ? undefined : await readTextArgument(io, args.csr);
-      const { id, serial } = await certificateOf(client, io, { ca: args.ca, given: args.serial });
-      const path = { id };
-      const body = { serial, csr, validity_days: args["validity-days"] };
-      printIssued(await client.ask("cert.renew", { path, body }));
-      return 0;
-    },
-  }),
+  renew: certRenew,
+  "needs-renewal": needsRenewal,
+  export: certExport,
+  inspect: certInspect,
   lint: lintVerb,
   list: certList,
   show: command({
@@ -133,16 +87,6 @@ export const certVerbs: Readonly<Record<string, Command>> = {
   }),
 };
 
-/** Every gate with what it found. */
-function gatesText(preview: Row): string {
-  const rows = rowsAt(preview, "gates").map((gate) => [
-    textAt(gate, "name"),
-    textAt(gate, "status"),
-    gateReason(gate),
-  ]);
-  return `\n${table(["gate", "status", "why"], rows)}`;
-}
-
 /** What happened to a certificate, newest first; whoever may not read the audit chain is told so and sees the rest. */
 async function eventsText(
   client: Client,
@@ -152,7 +96,8 @@ async function eventsText(
 ): Promise<string> {
   try {
     const list = await client.ask("event.list", { query: { ca, serial } });
-    return columns(rowsAt(list, "items"), ["timestamp", "actor", "action", "result", "detail"]);
+    const keys = ["timestamp", "actor", "action", "result", "detail"];
+    return String(columns(rowsAt(list, "items"), keys));
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     note(`Its events are not shown: ${error.message}`);
@@ -160,10 +105,6 @@ async function eventsText(
   }
 }
 
-const previewed = [
-  ...["decision", "profile", "subject", "sans", "key_usages", "ext_key_usages"],
-  ...["not_before", "not_after", "validity_days", "max_validity_days", "must_staple"],
-];
 const shown = [
   ...["serial", "status", "profile", "reason", "revoked_at", "public_key_fingerprint"],
   ...["requested_by", "created_at", "superseded"],

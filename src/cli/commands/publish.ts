@@ -45,9 +45,9 @@ export const publishVerbs: Readonly<Record<string, Command>> = {
   verify: command({
     summary: "Check digests, signatures and freshness of a published snapshot, without any key.",
     args: { where: word() },
-    run: async ({ args, globals, print }) => {
+    run: async ({ args, globals, io, print }) => {
       const snapshot = openSnapshot(args.where, {
-        caFile: globals["ca-file"],
+        caFile: globals["ca-file"] ?? io.env.PKID_CA_FILE,
         timeoutMs: secondsOf("--timeout", globals.timeout) * 1000,
       });
       const report = await verified(snapshot, instant(Date.now()));

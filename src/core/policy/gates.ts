@@ -13,6 +13,7 @@ import {
 import { encodeTbsCertificate } from "#core/x509/certificate.ts";
 import { crlDistributionPoints, isForServers } from "#core/x509/extensions.ts";
 
+import { policyObjection, publicCaWarning } from "./certificate-policy.ts";
 import { crlStampFor, stamped } from "./crl-stamp.ts";
 import type { DrawnSerial } from "./drawn-serial.ts";
 import { checkKey, type KeyFacts, strictKeyChecks } from "./key-quality.ts";
@@ -112,7 +113,7 @@ export type GateName =
 // biome-ignore format: the table is read by column.
 export const gates: readonly GateRow[] = [
   { name: "names",              clause: "PRO-4, PRO-5",          run: objectionsOf("names") },
-  { name: "certificate_policy", clause: "EXT-1",                 run: objectionsOf("certificate_policy") },
+  { name: "certificate_policy", clause: "EXT-1, RFC 5280 §6.1",  run: certificatePolicy },
   { name: "must_staple",        clause: "PRO-4",                 run: objectionsOf("must_staple") },
   { name: "lint",               clause: "behaviour.md §6.1",     run: lint },
   { name: "caa",                clause: "RFC 8659, 8657, 9495",  run: undefined },
@@ -210,6 +211,16 @@ function objectionsOf(gate: Objection["gate"]): (checked: Checked) => GateOutcom
   };
 }
 
+function certificatePolicy(checked: Checked): GateOutcome {
+  const { plan, issuer, profile } = checked;
+  const outcome = objectionsOf("certificate_policy")(checked);
+  if (outcome.status === "fail") return outcome;
+  const reason = policyObjection(plan, issuer);
+  if (reason !== undefined) return { status: "fail", reason };
+  const warning = profile?.lint.public ? publicCaWarning(issuer) : undefined;
+  return warning === undefined ? passed : { status: "warn", reason: warning };
+}
+
 function lint({ plan, issuer, profile, tbs, now, serialDrawn, stamp }: Checked) {
   const settings = profile?.lint ?? strictLint;
   const pointers = stamp && crlDistributionPoints([stamp.url]).value;
@@ -254,7 +265,7 @@ function reportOf(findings: readonly Finding[]): GateOutcome {
   return { status: refuses ? "fail" : "warn", findings };
 }
 
-/** The code of the only gate that refused when it has one, else `gate_refused` with what every gate said. */
+/** The code of the only gate that refused when it has one, else `gate_refused` with every gate that refused. */
 function refusalFor(
   { objections }: Pick<Candidate, "objections">,
   reports: readonly GateReport[],
@@ -266,7 +277,7 @@ function refusalFor(
   const code: ProblemCode = objection?.code ?? "gate_refused";
   return new Problem(
     code,
-    objection?.code ? (objection.facts ?? {}) : { gates: reports.map(gateJson) },
+    objection?.code ? (objection.facts ?? {}) : { gates: failed.map(gateJson) },
   );
 }
 

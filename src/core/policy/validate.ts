@@ -1,8 +1,7 @@
 /** Judges a path from a certificate to its anchor, check by check (RFC 5280 §6.1). */
 
-import { DerError, openSequence } from "#core/asn1/cursor.ts";
+import { DerError } from "#core/asn1/cursor.ts";
 import { oids } from "#core/asn1/oids.ts";
-import { tags } from "#core/asn1/tags.ts";
 import { type Instant, timestamp } from "#core/time.ts";
 import { extensionOf, type ParsedCertificate } from "#core/x509/certificate.ts";
 import {
@@ -15,7 +14,7 @@ import { parseGeneralNames } from "#core/x509/general-names.ts";
 import { type NameConstraints, parseNameConstraints } from "#core/x509/name-constraints.ts";
 import { nameText } from "#core/x509/names.ts";
 import { isSelfIssued } from "#core/x509/path.ts";
-import { anyPolicy } from "#core/x509/policy-extensions.ts";
+import { policyFactsOf, policyFault } from "#core/x509/path-policies.ts";
 import { parsePublicKey } from "#core/x509/public-keys.ts";
 
 import { checkKey, strictKeyChecks } from "./key-quality.ts";
@@ -142,22 +141,12 @@ function nameConstraints({ path }: JudgedPath): Verdict {
   return passed;
 }
 
-/** §6.1.3 d as far as no mapping is made; where one is, or a policy is demanded and none is left, the path fails. */
+/** §6.1.3 d to f, §6.1.4 a to j, §6.1.5 a, b and g, from below the anchor down. */
 function policies({ path }: JudgedPath): Verdict {
-  const below = path.slice(0, -1);
-  const mapping = path.find((one) => extensionOf(one, oids.policyMappings));
-  if (mapping) return fails(mapping, "maps policies, which is not followed here");
-  let valid: ReadonlySet<string> | undefined;
-  for (const certificate of below.toReversed()) {
-    const found = extensionOf(certificate, oids.certificatePolicies);
-    const own = found ? policiesIn(found.value) : new Set<string>();
-    if (own.has(anyPolicy)) continue;
-    const upper = valid;
-    valid = upper === undefined ? own : new Set([...own].filter((one) => upper.has(one)));
-  }
-  const demanding = path.find((one) => extensionOf(one, oids.policyConstraints));
-  if (demanding && valid?.size === 0) return fails(demanding, "demands a policy and none is valid");
-  return passed;
+  const below = path.slice(0, -1).toReversed();
+  const fault = policyFault(below.map(policyFactsOf));
+  const certificate = fault && below[fault.at];
+  return certificate === undefined ? passed : fails(certificate, fault?.reason ?? "");
 }
 
 /** §6.1.4 k to n. */
@@ -190,7 +179,7 @@ function weakKey({ path }: JudgedPath): Verdict {
 
 /** Why a key is weak by its numbers alone; undefined when it is not. */
 export function weaknessOf(spki: Uint8Array): string | undefined {
-  const facts = { weak: false, blocked: false, own: false, duplicate: false };
+  const facts = { prime: false, weak: false, blocked: false, own: false, duplicate: false };
   return checkKey(parsePublicKey(spki), strictKeyChecks, facts)[0]?.description;
 }
 
@@ -208,13 +197,6 @@ function purposesOf(certificate: ParsedCertificate): readonly string[] {
 function constraintsOf(certificate: ParsedCertificate): readonly NameConstraints[] {
   const found = extensionOf(certificate, oids.nameConstraints);
   return found === undefined ? [] : [parseNameConstraints(found.value)];
-}
-
-function policiesIn(value: Uint8Array): ReadonlySet<string> {
-  const list = openSequence(value);
-  const found = new Set<string>();
-  while (!list.finished) found.add(list.enter(tags.sequence).oid());
-  return found;
 }
 
 const fails = (certificate: ParsedCertificate, what: string): Verdict => ({

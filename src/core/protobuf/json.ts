@@ -49,12 +49,13 @@ function readObject(schema: ProtoSchema, name: string, value: unknown, depth: nu
   const message: Record<string, MessageValue> = {};
   for (const [given, content] of Object.entries(value)) {
     const row = fields.get(given);
-    if (row === undefined) throw new MessageFault(`has an unknown member`);
+    if (row === undefined)
+      throw new MessageFault("has an unknown member", { member: given, unknown: true });
     const [, member, kind, occurs] = row;
-    if (Object.hasOwn(message, member)) throw new MessageFault(`${member} is given twice`);
+    if (Object.hasOwn(message, member)) throw new MessageFault("is given twice", { member });
     if (content === null) continue;
     if (occurs !== "repeated") message[member] = readValue(schema, member, kind, content, depth);
-    else if (!Array.isArray(content)) throw new MessageFault(`${member} must be a list`);
+    else if (!Array.isArray(content)) throw new MessageFault("must be a list", { member });
     else message[member] = content.map((one) => readValue(schema, member, kind, one, depth));
   }
   return message;
@@ -91,7 +92,7 @@ function readValue(
   } else if (Object.hasOwn(schema.messages, kind)) {
     return readObject(schema, kind, value, depth + 1);
   }
-  throw new MessageFault(`${member} has a wrong type or value`);
+  throw new MessageFault("has a wrong type or value", { member });
 }
 
 /** The name a field has in JSON. */

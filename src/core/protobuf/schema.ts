@@ -25,6 +25,19 @@ export type MessageValue = string | boolean | number | Message | readonly Messag
 /** Octets or JSON that are no message of the type wanted; the sentence names no octet of them. */
 export class MessageFault extends Error {
   override readonly name = "MessageFault";
+  /** The member it is about, where it is about one. */
+  readonly member: string | undefined;
+  /** True for a member no such message has. */
+  readonly unknown: boolean;
+
+  constructor(
+    sentence: string,
+    about: { readonly member?: string; readonly unknown?: boolean } = {},
+  ) {
+    super(sentence);
+    this.member = about.member;
+    this.unknown = about.unknown ?? false;
+  }
 }
 
 /** The fields of a message; the name comes from the same schema. */

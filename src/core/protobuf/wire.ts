@@ -117,10 +117,10 @@ function readValue(
   const names = reading.schema.enums[kind];
   const isWhole = names !== undefined || kind === "bool" || kind === "int32" || kind === "int64";
   if (wire !== (isWhole ? 0 : lengthDelimited))
-    throw new MessageFault(`${member} has a wrong type`);
+    throw new MessageFault("has a wrong type", { member });
   if (names !== undefined) {
     const found = names[Number(BigInt.asUintN(32, whole))];
-    if (found === undefined) throw new MessageFault(`${member} has an unknown value`);
+    if (found === undefined) throw new MessageFault("has an unknown value", { member });
     return found;
   }
   if (kind === "bool") return whole !== 0n;
@@ -139,7 +139,7 @@ function timestampOf(reading: Reading, chunk: Uint8Array, member: string, depth:
   const proper = Number(nanos) >= 0 && Number(nanos) < 1_000_000_000;
   // Years 1 to 9999, as the type's own definition has it.
   if (!proper || at < -62_135_596_800_000 || at > 253_402_300_799_999) {
-    throw new MessageFault(`${member} is no timestamp`);
+    throw new MessageFault("is no timestamp", { member });
   }
   return timestamp(instant(at));
 }
@@ -148,13 +148,13 @@ function textOf(chunk: Uint8Array, member: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(chunk);
   } catch {
-    throw new MessageFault(`${member} is not UTF-8`);
+    throw new MessageFault("is not UTF-8", { member });
   }
 }
 
 function safe(value: bigint, member: string): number {
   const number = Number(value);
-  if (!Number.isSafeInteger(number)) throw new MessageFault(`${member} is too large`);
+  if (!Number.isSafeInteger(number)) throw new MessageFault("is too large", { member });
   return number;
 }
 

@@ -1,8 +1,8 @@
 /** Whether one certificate was signed with the key of another. */
 
-import { importPublicKey, verifySignature } from "#core/crypto.ts";
+import { importPublicKey, verifySignature, verifySignatureOffThread } from "#core/crypto.ts";
 
-import { schemeOf } from "./algorithms.ts";
+import { type SignatureName, schemeOf } from "./algorithms.ts";
 import type { ParsedCertificate } from "./certificate.ts";
 import { parsePublicKey, signatureFits } from "./public-keys.ts";
 
@@ -11,12 +11,26 @@ export function signedBy(
   { signatureName, tbs, signature }: ParsedCertificate,
   spki: Uint8Array,
 ): boolean {
-  if (signatureName === undefined) return false;
+  const key = signatureName && keyFor(spki, signatureName);
+  if (key === undefined || signatureName === undefined) return false;
+  return verifySignature(key, schemeOf(signatureName), tbs, signature);
+}
+
+/** The same off the calling thread. */
+export async function signedByOffThread(
+  { signatureName, tbs, signature }: ParsedCertificate,
+  spki: Uint8Array,
+): Promise<boolean> {
+  const key = signatureName && keyFor(spki, signatureName);
+  if (key === undefined || signatureName === undefined) return false;
+  return await verifySignatureOffThread(key, schemeOf(signatureName), tbs, signature);
+}
+
+function keyFor(spki: Uint8Array, signature: SignatureName) {
   try {
-    if (!signatureFits(parsePublicKey(spki), signatureName)) return false;
-    return verifySignature(importPublicKey(spki), schemeOf(signatureName), tbs, signature);
+    return signatureFits(parsePublicKey(spki), signature) ? importPublicKey(spki) : undefined;
   } catch {
     // A key that cannot be read or imported, such as a point off its curve, has signed nothing.
-    return false;
+    return undefined;
   }
 }

@@ -1,10 +1,12 @@
 /** Cross certificates: one CA vouches for the name and key of another, so that clients of both find a path (ROL-6). */
 
 import { oids } from "#core/asn1/oids.ts";
+import { sha256Hex } from "#core/crypto.ts";
 import {
   caExtensions,
   caKeyUsages,
   copiedConstraints,
+  copiedPurposes,
 } from "#core/policy/certificate-extensions.ts";
 import { isCa, pathLengthOf, usagesOf } from "#core/policy/import-checks.ts";
 import { pathViolations } from "#core/policy/name-constraints.ts";
@@ -17,11 +19,15 @@ import { csrSignatureVerified, parseCsr } from "#core/x509/csr.ts";
 import {
   type Extension,
   type KeyUsage,
+  parseExtendedKeyUsage,
   parseSubjectKeyIdentifier,
   subjectKeyId,
 } from "#core/x509/extensions.ts";
 import { type Name, nameText } from "#core/x509/names.ts";
-import { parsePublicKey, spkiSha256 } from "#core/x509/public-keys.ts";
+import { readOrRefuse, refuseUnreadableCa } from "#core/x509/foreign.ts";
+import { isSelfIssued } from "#core/x509/path.ts";
+import { type PublicKey, parsePublicKey, spkiSha256 } from "#core/x509/public-keys.ts";
+import { signedByOffThread } from "#core/x509/signed-by.ts";
 import type { Origin } from "#domain/access/call.ts";
 import type { Ceremony } from "#domain/certificates/ceremony.ts";
 import { aboutCa, refusingGates } from "#domain/certificates/events.ts";
@@ -59,11 +65,12 @@ export interface CrossWish {
 /** The subject as it will stand in the cross certificate. */
 interface Subject {
   readonly name: Name;
-  readonly spki: Uint8Array;
+  readonly publicKey: PublicKey;
   readonly keyId: Uint8Array;
   readonly keyUsages: readonly KeyUsage[];
   readonly pathLength: number | undefined;
   readonly constraints: readonly Extension[];
+  readonly extKeyUsage: Extension | undefined;
   /** Of its own certificate; undefined for a request. */
   readonly notAfter: Instant | undefined;
 }
@@ -117,15 +124,21 @@ export class CrossSigning {
         }
         return this.#certified(parseCertificate(certificate));
       }
-      case "certificate":
-        return this.#certified(readCertificate(subject.pem));
+      case "certificate": {
+        const certificate = readCertificate(subject.pem);
+        refuseUnreadableCa(certificate);
+        await refuseForgedRoot(certificate);
+        return this.#certified(certificate);
+      }
       case "csr": {
         if (validityDays === undefined) throw refuse("missing_field", { field: "validity_days" });
         const csr = parseCsr(subject.pem);
         if (!(await csrSignatureVerified(csr))) throw refuse("bad_csr", { reason: "signature" });
         const keyId = subjectKeyId(csr.spki, this.#deps.settings.skiMethod);
-        const name = { name: csr.subject, spki: csr.spki, keyId, keyUsages: caKeyUsages };
-        return { ...name, pathLength: undefined, constraints: [], notAfter: undefined };
+        const publicKey = readOrRefuse("bad_csr", () => parsePublicKey(csr.spki));
+        const name = { name: csr.subject, publicKey, keyId, keyUsages: caKeyUsages };
+        const open = { pathLength: undefined, constraints: [], extKeyUsage: undefined };
+        return { ...name, ...open, notAfter: undefined };
       }
       default:
         return subject satisfies never;
@@ -135,18 +148,20 @@ export class CrossSigning {
   #certified(certificate: ParsedCertificate): Subject {
     if (!isCa(certificate)) throw refuse("ca_constraint", { reason: "subject_not_a_ca" });
     const { subject: name, spki, notAfter } = certificate;
+    const publicKey = readOrRefuse("bad_certificate", () => parsePublicKey(spki));
     const found = extensionOf(certificate, oids.subjectKeyIdentifier);
     const keyId = found ? parseSubjectKeyIdentifier(found.value) : subjectKeyId(spki, "sha1");
     return {
-      ...{ name, spki, keyId, keyUsages: usagesOf(certificate) ?? caKeyUsages, notAfter },
+      ...{ name, publicKey, keyId, keyUsages: usagesOf(certificate) ?? caKeyUsages, notAfter },
       pathLength: pathLengthOf(certificate),
       constraints: copiedConstraints(certificate),
+      extKeyUsage: copiedPurposes(certificate),
     };
   }
 
   #plan(issuer: Issuer, subject: Subject, wish: CrossWish, now: Instant): Plan {
-    const { name, spki, keyUsages } = subject;
-    if (spkiSha256(spki) === issuer.spkiSha256) {
+    const { name, publicKey, keyUsages, constraints, extKeyUsage } = subject;
+    if (spkiSha256(publicKey.spki) === issuer.spkiSha256) {
       throw refuse("ca_constraint", { reason: "same_key" });
     }
     const names = { subject: name, sans: [], forServers: false };
@@ -157,10 +172,11 @@ export class CrossSigning {
     const { notBefore, notAfter, clamped } = this.#validity(issuer, subject, wish, now);
     return {
       ...{ kind: "intermediate", profile: "", subject: name, sans: [], clamped, notBefore },
-      ...{ publicKey: parsePublicKey(spki), notAfter, keyUsages, extKeyUsages: [] },
+      ...{ publicKey, notAfter, keyUsages },
+      extKeyUsages: extKeyUsage === undefined ? [] : parseExtendedKeyUsage(extKeyUsage.value),
       mustStaple: false,
       extensions: caExtensions({
-        ...{ keyId: subject.keyId, maxPathLength, keyUsages, constraints: subject.constraints },
+        ...{ keyId: subject.keyId, maxPathLength, keyUsages, constraints, extKeyUsage },
         repeated: issuer.repeated,
       }),
     };
@@ -186,6 +202,13 @@ export class CrossSigning {
   }
 }
 
+/** A root vouches for itself with the key inside; of other certificates only their issuer could say that they are whole. */
+async function refuseForgedRoot(certificate: ParsedCertificate): Promise<void> {
+  if (!isSelfIssued(certificate) || (await signedByOffThread(certificate, certificate.spki)))
+    return;
+  throw refuse("bad_certificate", { reason: "the signature of a self-issued one does not verify" });
+}
+
 /** The subject's own limit or a smaller one, and always below the issuer's. */
 function crossPathLength(
   issuer: Issuer,
@@ -204,8 +227,11 @@ function crossPathLength(
 function crossEvents(origin: Origin, ca: CaSigner["ca"], subject: string) {
   const about = { action: "ca.cross_sign" as const, ...aboutCa(origin, ca), targetName: ca.label };
   return {
-    issued: ({ serial }: { serial: CrossSignRecord["serial"] }) => [
-      { ...about, result: "success" as const, serial, detail: { subject, serial } },
+    issued: ({ serial, certificate }: Pick<CrossSignRecord, "serial" | "certificate">) => [
+      {
+        ...{ ...about, result: "success" as const, serial },
+        detail: { subject, serial, sha256: sha256Hex(certificate) },
+      },
     ],
     refused: (_refusal: Problem, gates: Parameters<typeof refusingGates>[0]) => [
       { ...about, result: "denied" as const, detail: { subject, reason: refusingGates(gates) } },

@@ -1,7 +1,7 @@
 /** CAs below a root somewhere else: the key and its request here, the certificate from there (ROL-7). */
 
-import { DerError } from "#core/asn1/cursor.ts";
 import { decodePem, decodePemBlocks, encodePem } from "#core/asn1/pem.ts";
+import { sha256Hex } from "#core/crypto.ts";
 import { caId, type TenantId } from "#core/ids.ts";
 import { caKeyUsages } from "#core/policy/certificate-extensions.ts";
 import { checkImport, type ImportWarning, pathLengthOf } from "#core/policy/import-checks.ts";
@@ -19,12 +19,14 @@ import {
   subjectKeyId,
   subjectKeyIdentifier,
 } from "#core/x509/extensions.ts";
+import { readOrRefuse, refuseUnreadableCa } from "#core/x509/foreign.ts";
 import { encodeName, hasControls, nameText } from "#core/x509/names.ts";
 import { encodeRequestInfo } from "#core/x509/request-info.ts";
 import type { Origin } from "#domain/access/call.ts";
 import { closeTicket, openTicket, type SigningIntent } from "#domain/audit/sign-ledger.ts";
 import { aboutCa } from "#domain/certificates/events.ts";
 import type { HeldKey } from "#domain/keys.ts";
+import { nothingWritten } from "#domain/store.ts";
 import { requireTenant } from "#domain/tenants/quotas.ts";
 import { discardCaKeys, makeCaKeys } from "./ca-keys.ts";
 import type { AuthoritiesDeps, CaWish } from "./create.ts";
@@ -96,6 +98,7 @@ export class ExternalAuthorities {
       ...{ subject: parseCsr(ca.csr).subject.der, maxPathLength: ca.maxPathLength },
     });
     if (verdict.refused.length > 0) throw refuse("import_refused", { checks: verdict.refused });
+    for (const one of [certificate, ...verdict.path]) refuseUnreadableCa(one);
     const certified = certifiedBy(certificate, verdict.path);
     await store.atomically(async (tx) => {
       if (!(await tx.cas.certify(ca.id, from, certified))) {
@@ -145,8 +148,7 @@ export class ExternalAuthorities {
       return ca;
     } catch (error) {
       // When the database is away the start-up reconciliation closes it.
-      const writable = !(error instanceof Problem && error.code === "storage_unavailable");
-      if (writable) await close(error);
+      if (nothingWritten(error)) await close(error);
       throw error;
     }
   }
@@ -178,17 +180,12 @@ function readChain(pem: string): readonly ParsedCertificate[] {
 }
 
 function parsed(der: Uint8Array): ParsedCertificate {
-  try {
-    const certificate = parseCertificate(der);
-    // It would become the issuer of all that is signed here, which no lint of ours could refuse any more.
-    if (certificate.subject.attributes.some(({ value }) => hasControls(value))) {
-      throw refuse("bad_certificate", { reason: "the subject has control characters" });
-    }
-    return certificate;
-  } catch (error) {
-    if (error instanceof DerError) throw refuse("bad_certificate", { reason: error.message });
-    throw error;
+  const certificate = readOrRefuse("bad_certificate", () => parseCertificate(der));
+  // It would become the issuer of all that is signed here, which no lint of ours could refuse any more.
+  if (certificate.subject.attributes.some(({ value }) => hasControls(value))) {
+    throw refuse("bad_certificate", { reason: "the subject has control characters" });
   }
+  return certificate;
 }
 
 const keptChain = (ca: CaRecord) => externalCertificates(ca).map(parseCertificate);
@@ -229,14 +226,20 @@ function pendingCa(
 function requestEvent(origin: Origin, ca: CaRecord) {
   return {
     ...{ action: "ca.csr" as const, result: "success" as const, ...aboutCa(origin, ca) },
-    ...{ targetName: ca.label, detail: { subject: ca.subject, key_type: ca.keyType } },
+    targetName: ca.label,
+    detail: {
+      ...{ subject: ca.subject, key_type: ca.keyType },
+      sha256: ca.csr && sha256Hex(ca.csr),
+    },
   };
 }
 
-function importEvent(origin: Origin, ca: CaRecord, { subject, serial }: Certified) {
+function importEvent(origin: Origin, ca: CaRecord, { subject, serial, certificate }: Certified) {
+  const sha256 = sha256Hex(certificate);
   return {
     ...{ action: "ca.import_cert" as const, result: "success" as const },
-    ...{ ...aboutCa(origin, ca, serial), targetName: ca.label, detail: { subject, serial } },
+    ...{ ...aboutCa(origin, ca, serial), targetName: ca.label },
+    detail: { subject, serial, sha256 },
   };
 }
 

@@ -101,11 +101,16 @@ async function newKeys(csr: string | Uint8Array, identity: RequestedNames): Prom
   const names = namesOf(request);
   if ("refusal" in names) throw names.refusal;
   if (sameNames(names, identity)) return { spki: request.spki, tbs: request.tbs };
-  const mismatch = sameSubject(names, identity) ? "sans" : "subject";
-  throw refuse("identity_mismatch", { mismatch });
+  throw refuse("identity_mismatch", { mismatch: differences(names, identity) });
 }
 
 type RenewalKeys = Pick<LeafRequest["csr"], "spki" | "tbs" | "alternativeSpki">;
+
+/** What of an identity a request has otherwise. */
+const differences = (a: RequestedNames, b: RequestedNames): readonly ("subject" | "sans")[] => [
+  ...(sameSubject(a, b) ? [] : ["subject" as const]),
+  ...(sanSet(a) === sanSet(b) ? [] : ["sans" as const]),
+];
 
 const sameNames = (a: RequestedNames, b: RequestedNames): boolean =>
   sameSubject(a, b) && sanSet(a) === sanSet(b);

@@ -261,6 +261,8 @@ export class CrlPublisher {
   }
 
   #keep(name: string, octets: Uint8Array): void {
+    // Whoever read it at the same time has kept it already.
+    if (this.#kept.has(name)) return;
     this.#kept.set(name, octets);
     this.#keptOctets += octets.length;
     for (const [oldest, gone] of this.#kept) {

@@ -15,6 +15,7 @@ import { authorOf, type Origin } from "#domain/access/call.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
+import { entryEnd } from "./entry-end.ts";
 import { revocationEvent } from "./events.ts";
 import { issuerOf } from "./issuers.ts";
 import type { RevocationChange, Revoker } from "./revoke.ts";
@@ -154,11 +155,13 @@ async function putBare(
   now: Instant,
 ): Promise<void> {
   const at = instant(Math.min(now, revokedAt));
-  const entry = { caId: ca.id, serial, revokedAt: at, reason, known: false, expiresAt: undefined };
-  await tx.revocations.put(entry);
+  const expiresAt = await entryEnd(tx, { caId: ca.id, serial }, undefined);
+  const entry = { caId: ca.id, serial, revokedAt: at, reason, known: false, expiresAt };
+  const sequence = await tx.revocations.put(entry);
   const to = reason === "certificateHold" ? ("held" as const) : ("revoked" as const);
   const told = { caId: ca.id, tenant: ca.tenant, serial, to, reason, known: false };
-  const change = { ...told, heldSince: undefined, protocol: "import" };
+  const bound = { sequence, revokedAt: at === now ? undefined : at };
+  const change = { ...told, ...bound, heldSince: undefined, protocol: "import" };
   await tx.audit.appendEvent(revocationEvent(authorOf(origin, ca.tenant), change), now);
 }
 

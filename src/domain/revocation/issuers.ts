@@ -33,19 +33,20 @@ export function issuerOf(ca: CaRecord): Issuer {
 
 /**
  * The keys a certID can name under one CA id: every member of its lineage with each hash pkid knows. A CA that is deleted,
- * by whatever process, is forgotten as soon as its event is heard.
+ * or whose certificate is replaced, by whatever process, is forgotten as soon as its event is heard.
  */
 export class IssuerIndex {
   readonly #cas: Pick<CaReads, "byId" | "lineage">;
   readonly #lineages = new Map<CaId, Lineage>();
-  #deletions = 0;
+  #forgotten = 0;
 
   constructor({ read, onEvents }: IssuerSource) {
     this.#cas = read.cas;
     onEvents((events) => {
       for (const { action, result, caId } of events) {
+        const other = action === "ca.delete" || action === "ca.import_cert";
         // Only a write of a CA's own puts its id into such an event.
-        if (action === "ca.delete" && result === "success") this.#forget(caId as CaId);
+        if (other && result === "success") this.#forget(caId as CaId);
       }
     });
   }
@@ -61,10 +62,10 @@ export class IssuerIndex {
     const ca = await this.#cas.byId(id);
     if (ca === undefined) return undefined;
     const lineage = known ?? new Lineage(ca.lineage);
-    const deletions = this.#deletions;
+    const forgotten = this.#forgotten;
     await lineage.load(this.#cas);
-    // What was read while a CA was being deleted may still have it.
-    if (deletions === this.#deletions) this.#lineages.set(id, lineage);
+    // What was read while a CA was being changed may still have it as it was.
+    if (forgotten === this.#forgotten) this.#lineages.set(id, lineage);
     return lineage;
   }
 
@@ -79,7 +80,7 @@ export class IssuerIndex {
   }
 
   #forget(id: CaId): void {
-    this.#deletions++;
+    this.#forgotten++;
     for (const [asked, lineage] of this.#lineages) {
       if (asked === id || lineage.member(id) !== undefined) this.#lineages.delete(asked);
     }

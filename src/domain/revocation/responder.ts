@@ -97,7 +97,9 @@ export class Responders {
    * where that is known already.
    */
   signer(issuer: Issuer, sequence: number): OcspSigner | Promise<OcspSigner> {
-    const signer = this.#signers.get(issuer.ca.id);
+    const kept = this.#signers.get(issuer.ca.id);
+    // A CA certificate that was replaced has another serial, and may end earlier.
+    const signer = kept?.issuer.ca.serial === issuer.ca.serial ? kept : undefined;
     const usable = signer !== undefined && this.usable(signer, sequence);
     return usable === true && signer !== undefined
       ? signer
@@ -198,6 +200,8 @@ export class Responders {
   }
 
   async #open(issuer: Issuer): Promise<OcspSigner> {
+    // An expired CA signs nothing, and nobody believes who signs for it.
+    if ((issuer.ca.notAfter ?? 0) <= this.#deps.clock.now()) throw later();
     if (!this.#deps.settings.delegated) return await this.#caItself(issuer);
     const { revocations } = this.#deps.store.read;
     const now = this.#deps.clock.now();
@@ -317,7 +321,9 @@ export class Responders {
       ...{ caId: issuer.ca.id, issuer, role: "responder", key: held.ref, held },
       algorithm: defaultSignature(held.keyType),
       ...{ name: certificate.subject.der, certificates: [record.certificate] },
-      ...{ serial: record.serial, notBefore: record.notBefore, notAfter: record.notAfter },
+      ...{ serial: record.serial, notBefore: record.notBefore },
+      // The CA's certificate may have been replaced by one that ends before the responder's.
+      notAfter: instant(Math.min(record.notAfter, issuer.ca.notAfter ?? record.notAfter)),
     };
   }
 

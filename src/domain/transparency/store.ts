@@ -79,6 +79,8 @@ export interface TransparencyReads {
 
 export interface TransparencyWrites {
   keep(precertificate: PrecertificateRecord): Promise<void>;
+  /** The precertificate of a serial, as this unit finds it. */
+  kept(ca: CaId, serial: Serial): Promise<PrecertificateRecord | undefined>;
   /** From now on nothing has to follow from the precertificate. */
   settlePrecertificate(ca: CaId, serial: Serial): Promise<void>;
   expect(inclusion: InclusionRecord): Promise<void>;

@@ -28,6 +28,8 @@ export interface RpcMethod {
   readonly operation: OperationName;
   /** Names of the messages. */
   readonly messages: readonly [request: string, response: string];
+  /** What members and parameters of the operation are called here, where they have other names. */
+  readonly renamed: Readonly<Record<string, string>>;
   ask(message: Message): RpcQuestion;
   answer(answer: RpcAnswer, asked: Message): Message;
 }
@@ -82,6 +84,8 @@ export class RpcDoor {
   async answer(visit: RpcVisit): Promise<Response> {
     let protocol: RpcProtocol = plainConnect;
     try {
+      // A GET has no body whose type could be wrong.
+      if (visit.exchange.request.method !== "POST") this.#refuseMethod(visit.exchange);
       protocol = protocolOf(visit.exchange.request.headers);
       const open = this.#deps.open[visit.exchange.path.slice(1)];
       if (open !== undefined) return await this.#open(visit, protocol, open);
@@ -115,7 +119,9 @@ export class RpcDoor {
       approval: approvalNamed(exchange.request.headers),
       body: async () => body,
     };
-    const answer = await perform(call, this.#handlerOf(method.operation));
+    const answer = await perform(call, this.#handlerOf(method.operation)).catch((thrown) => {
+      throw inWordsOf(method, thrown);
+    });
     const told = "body" in answer ? (answer.body as RpcAnswer) : {}; // Handlers answer JSON objects.
     if (answer.status === 202) {
       throw refuse("approval_pending", { approval_id: told.approval_id });
@@ -142,6 +148,13 @@ export class RpcDoor {
     return method;
   }
 
+  /** Refuses `not_found` for a method nobody knows, else `method_not_allowed`. */
+  #refuseMethod(exchange: Exchange): never {
+    if (this.#deps.open[exchange.path.slice(1)] === undefined) this.#methodOf(exchange);
+    else found(exchange);
+    throw refuse("method_not_allowed", { allow: ["POST"] });
+  }
+
   #handlerOf(operation: OperationName): Handler {
     const handler = this.#deps.handlers[operation];
     if (typeof handler === "function") throw new Error("a public operation has no RPC twin");
@@ -153,6 +166,17 @@ export class RpcDoor {
 function found(exchange: Exchange): void {
   exchange.route = exchange.path;
   if (exchange.request.method !== "POST") throw refuse("method_not_allowed", { allow: ["POST"] });
+}
+
+/** A refusal that names a member of the operation names the one of the message instead. */
+function inWordsOf({ renamed }: RpcMethod, thrown: unknown): unknown {
+  if (!(thrown instanceof Problem)) return thrown;
+  const facts: Record<string, unknown> = { ...thrown.facts };
+  for (const fact of namingFacts) {
+    const name = renamed[String(facts[fact])];
+    if (name !== undefined) facts[fact] = name;
+  }
+  return refuse(thrown.code, facts, thrown.message);
 }
 
 async function bodyOf(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
@@ -169,5 +193,7 @@ function present(query: Readonly<Record<string, string | undefined>>): Record<st
   return Object.fromEntries(given);
 }
 
+/** The facts of refusals that name a member or a parameter. */
+const namingFacts = ["field", "parameter"] as const;
 /** Nobody is known yet, and what is asked is a name. */
 const openBytesMax = 4096;

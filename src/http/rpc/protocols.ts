@@ -27,10 +27,19 @@ export function protocolOf(headers: Headers): RpcProtocol {
   const type = (headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
   const encoding = headers.get("content-encoding") ?? "identity";
   const found = protocols.get(type);
-  if (found === undefined || encoding !== "identity") {
-    throw refuse("unsupported_media_type", { expected: [...protocols.keys()].join(", ") });
+  if (found !== undefined && encoding === "identity") return found;
+  const expected = [...protocols.keys()].join(", ");
+  throw refuse("unsupported_media_type", { expected }, whyNot(type, encoding));
+}
+
+/** What a client has to change. */
+function whyNot(type: string, encoding: string): string {
+  if (encoding !== "identity")
+    return "Compressed requests are not accepted; send them as they are.";
+  if (/^application\/grpc(\+|$)/.test(type)) {
+    return "Native gRPC needs HTTP/2, which this listener does not speak; use Connect or gRPC-Web.";
   }
-  return found;
+  return type === "" ? "The request has no Content-Type." : "This media type is not accepted.";
 }
 
 /** What answers when a request came in no known way. */
@@ -91,6 +100,9 @@ function frame(flag: number, content: Uint8Array): Uint8Array {
 /** A unary request is exactly one frame that is not compressed. */
 function onlyFrame(body: Uint8Array): Uint8Array {
   const octets = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  if (((octets[0] ?? 0) & compressedFlag) !== 0) {
+    throw new MessageFault("is a compressed frame, which is not accepted");
+  }
   if (octets.length < 5 || octets[0] !== 0 || octets.readUInt32BE(1) !== octets.length - 5) {
     throw new MessageFault("is not one uncompressed frame");
   }
@@ -116,7 +128,10 @@ function faultsRefused(read: () => Message): Message {
     return read();
   } catch (error) {
     if (!(error instanceof MessageFault)) throw error;
-    throw refuse("invalid_field", { field: "", reason: error.message });
+    const { member: field = "", unknown, message: reason } = error;
+    throw unknown
+      ? refuse("unknown_field", { field: field.slice(0, 200) })
+      : refuse("invalid_field", { field, reason });
   }
 }
 
@@ -142,6 +157,7 @@ const protocols: ReadonlyMap<string, RpcProtocol> = new Map([
 ]);
 /** Padding characters in one body. */
 const paddingMax = 1000;
+const compressedFlag = 0x01;
 const trailerFlag = 0x80;
 const noStore = {
   "cache-control": "no-store",

@@ -98,7 +98,8 @@ describe("projections of events", () => {
     const metrics = new Metrics();
     eventCounters(metrics)([
       event("cert.issue", "success", "profile=server"),
-      event("cert.issue", "success", "profile=server renewed_from=7"),
+      event("cert.renew", "success", "renewed_from=7 profile=server"),
+      event("cert.issue", "denied", "profile=server renewed_from=7"),
       event("cert.issue", "denied", "profile=x_renewed_from=7"),
       event("cert.revoke", "error"),
       event("cert.suspend", "success"),
@@ -110,6 +111,7 @@ describe("projections of events", () => {
       'pki_auth_token_operations_total{operation="create",result="success"} 1',
       'pki_certificates_total{operation="issue",result="denied"} 1',
       'pki_certificates_total{operation="issue",result="success"} 1',
+      'pki_certificates_total{operation="renew",result="denied"} 1',
       'pki_certificates_total{operation="renew",result="success"} 1',
       'pki_certificates_total{operation="revoke",result="error"} 1',
     ]);

@@ -2,6 +2,7 @@
 
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 
+import { caId, defaultTenant } from "#core/ids.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
 import { refuse } from "#core/problems.ts";
 import { externalRoot } from "#test/support/external-root.ts";
@@ -14,7 +15,6 @@ import {
   fourEyesWorld,
 } from "#test/support/four-eyes-world.ts";
 import { caWish, csr, leafWish, newKey, rootOrigin } from "#test/support/issuance.ts";
-import { defaultTenant } from "#core/ids.ts";
 
 const elsewhere = externalRoot();
 afterAll(() => elsewhere[Symbol.dispose]());
@@ -190,6 +190,16 @@ describe("parked issuance", () => {
   const certificate = (id: string, who = alice) =>
     world.ask("approval.certificate", who, { path: { id } });
 
+  test("says when it is collected what had cut its validity short", async () => {
+    const ca = await world.store.read.cas.byId(caId(issuing));
+    world.clock.advance(((ca?.notAfter ?? 0) - world.clock.now()) / 1000 - 10 * 86_400);
+    const { approval_id: id } = await issue();
+    await world.approve(bob, id);
+    expect(await certificate(id)).toMatchObject({ code: 200, validity_clamped: "ca" });
+    expect(await certificate(id, bob)).toMatchObject({ code: 200, validity_clamped: "ca" });
+    expect(await issue({}, alice, id)).toMatchObject({ code: 201, validity_clamped: "ca" });
+  });
+
   test("shows whose key it is, issues once approved, and is read at its own address", async () => {
     const parked = await issue();
     const { approval_id: id } = parked;
@@ -221,6 +231,23 @@ describe("parked issuance", () => {
     const bystander = somebody("eve", { web: ["admin"] });
     expect((await refusal(certificate(id, bystander))).code).toBe("not_found");
     expect(await certificate(id, somebody("ivy", ["issuer"]))).toMatchObject({ code: 200 });
+  });
+
+  test("says what shortened the validity, however and whenever it is collected", async () => {
+    world.clock.advance(1700 * 86_400);
+    const { approval_id: id } = await issue();
+    const approved = await world.approve(bob, id);
+    const kept = { code: 200, validity_clamped: "ca" };
+    expect(await certificate(id)).toMatchObject(kept);
+    expect(await certificate(id, somebody("ivy", ["issuer"]))).toMatchObject(kept);
+    // As after a crash between the certificate and the answer to its issue.
+    const approval = world.memory.state.approvals.get(id);
+    if (approval === undefined) throw new Error("it was parked");
+    world.memory.state.approvals.set(id, { ...approval, answer: undefined });
+    expect(await certificate(id)).toMatchObject(kept);
+    expect(approved).toMatchObject({ status: "executed" });
+    world.memory.state.approvals.set(id, approval);
+    expect(await issue({}, alice, id)).toMatchObject({ code: 201, validity_clamped: "ca" });
   });
 
   test("35: two requests that differ only in the key are two", async () => {

@@ -36,6 +36,7 @@ const sign = (subject: CrossSubject, more = {}) =>
   });
 const local = (ca: CaRecord): CrossSubject => ({ source: "local-ca", ca });
 const pem = (der: Uint8Array) => encodePem("CERTIFICATE", der);
+const hexOf = (text: string) => Buffer.from(text).toString("hex");
 const refusal = (promise: Promise<unknown>) =>
   promise.then(
     () => ({ code: "accepted", facts: {} }),
@@ -156,14 +157,27 @@ test("certificates and requests from elsewhere are vouched for within the issuer
   expect(await sign({ source: "certificate", pem: foreign })).toMatchObject({
     subjectCa: undefined,
   });
-  const request: CrossSubject = { source: "csr", pem: csr({ dns: [] }) };
+  const name = [{ type: "CN", value: "a.example" }];
+  const request: CrossSubject = { source: "csr", pem: csr({ dns: [], subject: name }) };
   expect((await refusal(sign(request))).code).toBe("missing_field");
   const made = await sign(request, { validityDays: 30, maxPathLength: 0 });
-  expect(made).toMatchObject({ source: "csr", subject: "CN=A leaf" });
+  expect(made).toMatchObject({ source: "csr", subject: "CN=a.example" });
   expect(
     (await refusal(sign({ source: "csr", pem: csr({ stolen: true }) }, { validityDays: 1 }))).code,
   ).toBe("bad_csr");
   expect((await refusal(sign({ source: "certificate", pem: "no" }))).code).toBe("bad_certificate");
+});
+
+test("a root whose name was changed after it was signed is not vouched for", async () => {
+  const whole = certificateOf(world.root);
+  const forged = Uint8Array.fromHex(
+    whole.toHex().replaceAll(hexOf("Test root"), hexOf("Best root")),
+  );
+  expect(await refusal(sign({ source: "certificate", pem: pem(forged) }))).toEqual({
+    code: "bad_certificate",
+    facts: { reason: "the signature of a self-issued one does not verify" },
+  });
+  expect((await refusal(sign({ source: "certificate", pem: pem(whole) }))).code).toBe("accepted");
 });
 
 test("what may not be vouched for is refused before the key is used", async () => {
@@ -182,6 +196,7 @@ test("what may not be vouched for is refused before the key is used", async () =
     code: "validity_exceeds_limit",
   });
   other = { ...other, status: "retired" };
+  world.store.state.cas.set(other.id, other);
   expect((await refusal(sign(local(world.root)))).code).toBe("ca_not_active");
   expect(world.keys.signed.length).toBe(signed);
 });

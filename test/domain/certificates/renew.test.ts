@@ -91,6 +91,12 @@ test("of a request only the key is taken, and only when it names the same identi
   ]) {
     expect(await refusalOf(renew({ csr: csr(other) }))).toBe("identity_mismatch");
   }
+  const differing = async (other: object) =>
+    await renew({ csr: csr({ ...identity, ...other }) }).catch((error) => error.facts.mismatch);
+  const subject = [{ type: "CN", value: "b.example" }];
+  expect(await differing({ dns: [] })).toEqual(["sans"]);
+  expect(await differing({ subject })).toEqual(["subject"]);
+  expect(await differing({ dns: [], subject })).toEqual(["subject", "sans"]);
   expect(await refusalOf(renew({ csr: csr({ ...identity, stolen: true }) }))).toBe("bad_csr");
   expect(world.keys.signed).toHaveLength(signed);
 });

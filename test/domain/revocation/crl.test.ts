@@ -3,7 +3,7 @@
 import { afterAll, beforeEach, expect, test } from "bun:test";
 
 import { encodePem } from "#core/asn1/pem.ts";
-import { parseSerial } from "#core/ids.ts";
+import { parseSerial, type Serial } from "#core/ids.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { addSeconds } from "#core/time.ts";
 import type { KeyType } from "#core/x509/algorithms.ts";
@@ -38,7 +38,11 @@ test("the first CRL is number 1, empty, backdated, and lives as long as configur
   expect(parsed.nextUpdate).toBe(addSeconds(small.clock.at, 168 * 3600));
   expect(small.store.state.events.get(1)).toMatchObject({
     ...{ action: "crl.publish", actor: "system:crl", actorRoles: "system" },
-    ...{ target: small.ca.id, targetName: "full", detail: "number=1 kind=base entries=0" },
+    ...{
+      target: small.ca.id,
+      targetName: "full",
+      detail: expect.stringMatching(/^number=1 kind=base entries=0 sha256=[0-9a-f]{64}$/),
+    },
   });
 });
 
@@ -104,6 +108,33 @@ test("thisUpdate moves forward at least a second, also when the clock steps back
   for (const [index, time] of times.entries()) {
     expect(time - (times[index - 1] ?? 0)).toBeGreaterThanOrEqual(1000);
   }
+});
+
+test("a list that many read at the same time is kept once", async () => {
+  const { id: caId } = small.ca;
+  const facts = { revokedAt: small.clock.at, known: false, expiresAt: undefined };
+  const entries = Array.from({ length: 5000 }, (_, at) => ({
+    ...{
+      caId,
+      serial: String(10n ** 30n + BigInt(at)) as Serial,
+      reason: "superseded" as const,
+      ...facts,
+    },
+  }));
+  await small.store.atomically((tx) => tx.revocations.putMany(caId, entries));
+  const crl = await small.publisher.publishBase(small.ca, rootOrigin);
+  const { revocations } = small.store.read;
+  const read = revocations.crlPiece.bind(revocations);
+  let reads = 0;
+  Reflect.set(revocations, "crlPiece", async (...asked: Parameters<typeof read>) => {
+    reads += 1;
+    return await read(...asked);
+  });
+  // Counted for each of them, they would fill the memory that lists have.
+  await Promise.all(Array.from({ length: 300 }, () => small.publisher.der(crl)));
+  const before = reads;
+  await small.publisher.der(crl);
+  expect(reads).toBe(before);
 });
 
 test("a number is never used twice, also when signing fails", async () => {

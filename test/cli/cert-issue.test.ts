@@ -1,0 +1,119 @@
+/** `cert issue --name`: key and request are made here, and the key goes nowhere but into its file. */
+
+import { describe, expect, test } from "bun:test";
+import { createPrivateKey, createPublicKey } from "node:crypto";
+import { existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { csrSignatureValid, parseCsr } from "#core/x509/csr.ts";
+import { parsePublicKey } from "#core/x509/public-keys.ts";
+import { subscriberKeyTypes } from "#cli/new-request.ts";
+import { rowOf } from "#cli/rows.ts";
+import { type Answers, shell } from "#test/support/shell.ts";
+
+const id = "3e3d1b5c-0f2a-4a54-9d6e-2f1f5b7a9c10";
+const folder = mkdtempSync(join(tmpdir(), "pkid-issue-"));
+const fresh = () => join(folder, `${crypto.randomUUID()}.key`);
+const issued: Answers = () => ({ certificate: "PEM\n", serial: "1", not_after: "t" });
+const issue = (...flags: string[]) =>
+  shell(["cert", "issue", "--ca", id, ...flags], { answers: issued });
+
+test.each(subscriberKeyTypes)(
+  "a key of type %s is written for its owner only, and certified",
+  async (type) => {
+    const file = fresh();
+    const names = ["--name", "www.example.test", "--name", "192.0.2.7"];
+    const { code, stdout, asked } = await issue(...names, "--key-out", file, "--key-type", type);
+    expect([code, stdout]).toEqual([0, "PEM\n"]);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const csr = String(rowOf(asked[0]?.body).csr);
+    const request = parseCsr(csr);
+    expect(csrSignatureValid(request)).toBe(true);
+    expect(request.sans).toEqual([
+      { kind: "dns", value: "www.example.test" },
+      { kind: "ip", value: "192.0.2.7" },
+    ]);
+    const key = createPublicKey(createPrivateKey(readFileSync(file, "utf8")));
+    const spki = new Uint8Array(key.export({ format: "der", type: "spki" }));
+    expect(request.spki).toEqual(spki);
+    expect(parsePublicKey(spki).keyType).toBe(type);
+    const secret = readFileSync(file, "utf8").split("\n")[1] ?? "none";
+    expect(JSON.stringify(asked)).not.toContain(secret);
+  },
+  30_000,
+);
+
+test("mail addresses and URIs are names of their kind, and a long name is no common name", async () => {
+  const long = `${"a".repeat(60)}.example.test`;
+  const flags = [long, "a@example.test", "spiffe://example.test/a"].flatMap((name) => [
+    "--name",
+    name,
+  ]);
+  const { asked } = await issue(...flags, "--key-out", fresh());
+  const request = parseCsr(String(rowOf(asked[0]?.body).csr));
+  expect(request.sans.map(({ kind }) => kind)).toEqual(["dns", "email", "uri"]);
+  expect(Buffer.from(request.subject.der).includes("a@example.test")).toBe(true);
+  expect(Buffer.from(request.subject.der).includes(long)).toBe(false);
+});
+
+describe("the file of the key", () => {
+  test("is never one that is there", async () => {
+    const file = fresh();
+    for (const content of ["-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", ""]) {
+      writeFileSync(file, content);
+      const { code, asked } = await issue("--name", "a.test", "--key-out", file);
+      expect([code, asked, readFileSync(file, "utf8")]).toEqual([1, [], content]);
+    }
+  });
+
+  test("is gone when the instance refuses, and kept when nobody knows or others decide", async () => {
+    const refused = () =>
+      Response.json({ error: "No.", code: "x", request_id: "r" }, { status: 400 });
+    const parked = () => Response.json({ approval_id: "apr_1" }, { status: 202 });
+    const odd = () => new Response("<html>", { status: 502 });
+    for (const [answers, kept] of [
+      [refused, false],
+      [parked, true],
+      [odd, true],
+    ] as const) {
+      const file = fresh();
+      const argv = ["cert", "issue", "--ca", id, "--name", "a.test", "--key-out", file];
+      const { code, stderr } = await shell(argv, { answers });
+      expect([code, existsSync(file), stderr.includes(`The key is in ${file}.`)]).toEqual([
+        1,
+        kept,
+        kept,
+      ]);
+    }
+  });
+
+  test("must be named, and is for --name alone", async () => {
+    for (const flags of [
+      ["--name", "a.test"],
+      ["--csr", "-", "--key-out", fresh()],
+      ["--csr", "-", "--name", "a.test", "--key-out", fresh()],
+      ["--csr", "-", "--key-type", "ed25519"],
+      ["--name", "a.test", "--key-out", fresh(), "--key-type", "slh-dsa-sha2-128s"],
+      ["--name", "a.test", "--key-out", fresh(), "--dry-run"],
+    ]) {
+      const { code, asked } = await issue(...flags);
+      expect({ flags, code, asked }).toEqual({ flags, code: 2, asked: [] });
+    }
+  });
+});
+
+test("a dry run needs no file and keeps no key", async () => {
+  const answers = () => ({ would_issue: true });
+  const { code, asked } = await shell(
+    ["cert", "issue", "--ca", id, "--name", "a.test", "--dry-run"],
+    { answers },
+  );
+  expect([code, asked[0]?.path]).toEqual([0, `/api/ca/${id}/certificates:preview`]);
+});
+
+test("PKID_CA_FILE is trusted where --ca-file is not given", async () => {
+  const env = { PKID_CA_FILE: "/nonexistent.pem" };
+  const { code, stderr } = await shell(["ca", "list", "--url", "https://localhost:1"], { env });
+  expect([code, stderr]).toEqual([1, "error: /nonexistent.pem cannot be read.\n"]);
+});
