@@ -74,7 +74,7 @@ export const preflightChecks = {
     "Correct the URI; use `pin_source`."),
   "keys.ca": row(
     "each CA key present, signs and verifies, matches its certificate", none, "missing, mismatch, self-test fails",
-    "Restore the token; the CA stays unavailable until then.", "store", "keys"),
+    "Restore the token; the CA stays unavailable until then.", "config"),
   "keys.extractable": row(
     "attributes in the provider", "CA key held in software", "extractable or not sensitive",
     "Create a successor with `ca rotate` on the HSM.", "store", "keys"),
@@ -86,13 +86,13 @@ export const preflightChecks = {
     "Restore the KEK; finish `keys kek rotate`.", "store", "keys"),
   "ledger.head": row(
     "ledger tail, open entries", "an entry open for more than 1 min", "hash broken, artefact missing",
-    "`pkid audit verify`; treat as an incident.", "store"),
+    "`pkid audit verify`; treat as an incident.", "config"),
   "issuance.orphans": row(
     "intents without artefact", "any in the last 30 days", "orphans in a public profile not revoked",
     "Review `cert orphans`; revoke what was logged.", "store"),
   "audit.chain_head": row(
     "newest events", none, "broken link, head mismatch",
-    "`pkid audit verify`; stop issuing until explained.", "store"),
+    "`pkid audit verify`; stop issuing until explained.", "config"),
   "certs.ca_expiry": row(
     "every CA not retired", "fewer than the warn days, or shorter than the longest profile on it", "fewer than the fail days, or expired",
     "Rotate the intermediate or renew the root.", "config", "store"),
