@@ -145,12 +145,11 @@ export async function openApp(options: AppOptions): Promise<App> {
     });
     await clockWatch.open();
     await rememberShards(store, config.crl.shards);
-    const orphans = await reconcileIntents(store, systemClock);
-    if (orphans.length > 0) log.write("warn", "intents_orphaned", { count: orphans.length });
+    await closeIntents(store, log);
     return compose({
       ...{ ...options, store, keys, limits, metrics, passwords, space, instance, sealing },
       ...{ counts, clockWatch, close, secrets, paths: openPaths(options.workerUrl, closing) },
-      lookAtKeys: () => opened.again(),
+      opened,
       schedules: { wake: () => {} },
     });
   } catch (error) {
@@ -193,6 +192,12 @@ function openPaths(workerUrl: string | undefined, closing: (() => unknown)[]): P
   return thread;
 }
 
+/** What a crash left open. */
+async function closeIntents(store: Store, log: Log): Promise<void> {
+  const orphans = await reconcileIntents(store, systemClock);
+  if (orphans.length > 0) log.write("warn", "intents_orphaned", { count: orphans.length });
+}
+
 const keyCounts = (store: Store, log: Log) =>
   new KeyCounts({
     ...{ store, clock: systemClock },
@@ -231,8 +236,8 @@ interface Opened extends AppOptions {
   readonly paths: PathWork;
   readonly schedules: Schedules;
   readonly close: () => Promise<void>;
-  /** As `OpenKeys.again`. */
-  readonly lookAtKeys: () => void;
+  /** The providers themselves, for what is no operation of a key. */
+  readonly opened: Pick<OpenKeys, "again" | "load">;
 }
 
 function compose(opened: Opened): App {
@@ -274,7 +279,7 @@ function compose(opened: Opened): App {
         ...{ ...options, config, store, parts, front, schedules, clock, log },
         ...{ failedLogins, refusals, fourEyes, watch },
         files: new ServingFiles(config.data_dir),
-        lookAtKeys: opened.lookAtKeys,
+        lookAtKeys: () => opened.opened.again(),
         prepare: (next) => {
           const enter = access.prepare(next);
           const listed = readBlocklists(next.keychecks.weak_key_blocklist_paths);
@@ -320,6 +325,7 @@ function frontDoor(opened: Opened, rooms: Rooms) {
   const handlers = handlersOf({
     ...{ config, build, store, keys, clock, metrics, ...rooms },
     ...{ roles: keyRoles(config), draining: () => front.draining, paths: opened.paths },
+    keyLoad: () => opened.opened.load(),
     preflight: (wish) =>
       preflightRunning(
         {

@@ -1,5 +1,6 @@
 /** Every row of the operations table with its handler: a row without one does not compile. */
 
+import type { OpenKeys } from "#adapters/keys/open.ts";
 import type { Metrics } from "#adapters/telemetry/families.ts";
 import { ocspCounter } from "#adapters/telemetry/request-counters.ts";
 import { accessHandlers } from "#api/access.ts";
@@ -64,6 +65,7 @@ export interface HandlerGround {
   readonly probes: Probes;
   readonly metrics: Metrics;
   readonly roles: { readonly ca: ProviderName; readonly responder: ProviderName };
+  readonly keyLoad: OpenKeys["load"];
   readonly draining: () => boolean;
   /** Judges chains that strangers bring. */
   readonly paths: PathWork;
@@ -94,7 +96,8 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...auditHandlers({ store }),
     ...accessLogHandlers({ store, clock }),
     ...keyHandlers({
-      ...{ store, keys, roles: ground.roles, poolSize: config.pkcs11.session_pool_size },
+      ...{ store, keys, roles: ground.roles },
+      pool: () => ({ size: config.pkcs11.session_pool_size, ...ground.keyLoad() }),
     }),
     ...blockedKeyHandlers({ store, blockedKeys: parts.blockedKeys }),
     ...preflightHandlers({ preflight: ground.preflight }),

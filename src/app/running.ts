@@ -6,6 +6,7 @@ import { following } from "#adapters/listening-sockets.ts";
 import type { ServingFiles } from "#adapters/serving-files.ts";
 import { fileDigests } from "#config/files.ts";
 import { changedFiles, reload } from "#config/reload.ts";
+import { groupIdOf } from "#config/os-group.ts";
 import type { Config } from "#config/schema.ts";
 import { configDigest } from "#config/show.ts";
 import type { FailedLogins } from "#domain/access/failed-logins.ts";
@@ -161,6 +162,7 @@ class Server implements Running {
       privateDirectory: config.data_dir,
       following,
       publicHttp: server.public_http.enabled ? splitAddress(server.public_http.address) : undefined,
+      unixSocket: unixSocketOf(server.unix_socket),
       adminSocket: server.admin_socket.enabled ? server.admin_socket.path : undefined,
       idleTimeoutSeconds: server.idle_timeout_seconds,
       bodyTimeoutSeconds: server.body_timeout_seconds,
@@ -288,6 +290,12 @@ class Server implements Running {
 /** Of the time to stop, what running requests may take: the rest is for jobs, the last writes and the signers. */
 const drainMs = (shutdownSeconds: number): number =>
   Math.max(shutdownSeconds * 750, shutdownSeconds * 1000 - 5000);
+
+function unixSocketOf({ path, mode, group }: Config["server"]["unix_socket"]) {
+  if (path === undefined) return undefined;
+  const groupId = group === undefined ? undefined : groupIdOf(group);
+  return { path, mode: Number.parseInt(mode, 8), groupId };
+}
 
 function splitAddress(address: string): { readonly host: string; readonly port: number } {
   const at = address.lastIndexOf(":");

@@ -12,6 +12,7 @@ import type { Client } from "./client.ts";
 import { type Args, type Given, type Globals, globalArgs } from "./args.ts";
 import type { Io } from "./io.ts";
 import type { LocalApp } from "./reach.ts";
+import type { Table } from "./table.ts";
 
 /** What `main.ts` lends the command line: everything that needs the composition root. */
 export interface CliDeps {
@@ -84,8 +85,8 @@ export interface Invocation<A extends Args> {
   readonly client: Client;
   /** True when the flag stands on the line, by its name without dashes: a default is not given. */
   given(name: string): boolean;
-  /** Prints the result: the document with `--json`, else `human`. */
-  print(document: unknown, human: string): void;
+  /** Prints the result: the document with `--json`, else `human`, a table as wide as the terminal. */
+  print(document: unknown, human: string | Table): void;
   /** Prints a sentence on stderr unless `--quiet`. */
   note(sentence: string): void;
 }

@@ -3,9 +3,10 @@
 import type { Database } from "bun:sqlite";
 import { dirname, join } from "node:path";
 
+import { NothingWritten } from "#domain/store.ts";
 import { storedHeads } from "./audit.ts";
 import type { Engine } from "./engine.ts";
-import { isFull, isWriteFault, storageUnavailable } from "./faults.ts";
+import { isFull, isWriteFault, saysNotCommitted, storageUnavailable } from "./faults.ts";
 import { verifyHeads } from "./heads.ts";
 import type { Heads } from "./journal.ts";
 import { Reserve } from "./reserve.ts";
@@ -138,7 +139,12 @@ export class SqliteEngine implements Engine {
   }
 
   async commit(committed: Readonly<Heads>): Promise<void> {
-    this.#writing().compiled("commit").run();
+    try {
+      this.#writing().compiled("commit").run();
+    } catch (error) {
+      // A log that could not be synced may be found whole after a crash.
+      throw saysNotCommitted(error) ? new NothingWritten("not committed", { cause: error }) : error;
+    }
     // A commit into a log that has been removed is on no disk when the process ends: it is not acknowledged.
     this.#assertInPlace();
     this.#heads = { ...committed };
