@@ -6,7 +6,7 @@ import { closeSync, existsSync, mkdirSync, openSync, rmSync, statSync, writeSync
 import { join } from "node:path";
 
 import { type Chain, createChain } from "#test/support/first-certificate.ts";
-import { failedStart, Instance, newHome, runCli } from "#test/support/instance.ts";
+import { failedStart, Instance, newHome, runCli, writeConfig } from "#test/support/instance.ts";
 import { newCsr } from "#test/support/relying-party.ts";
 
 /** One home for all: each test starts it, breaks it, and mends it again. */
@@ -90,6 +90,56 @@ describe("when somebody has edited the database", () => {
       }
     }, 30_000);
   }
+});
+
+describe("when a page of the database is damaged", () => {
+  test("`pkid audit verify` names the event, `pkid db check` the damage, and neither speaks of writes", async () => {
+    const busy = await Instance.start({ home });
+    const client = await Client.of(busy);
+    for (let n = 0; n < 60; n++) await client.issued();
+    await busy.stop();
+    const copy = newHome();
+    Bun.spawnSync(["cp", "-a", `${home}/.`, copy]);
+    writeConfig(copy, {});
+    try {
+      damageEvents(join(copy, "data", "pkid.db"));
+      const verified = await runCli(copy, ["audit", "verify"]);
+      expect(verified.code).toBe(1);
+      expect(verified.stderr).toMatch(/Event \d+ cannot be read.*The database is damaged/s);
+      expect(verified.stderr).not.toContain("does not accept writes");
+      const checked = await runCli(copy, ["db", "check"]);
+      expect([checked.code, checked.stdout.includes("SQLite finds the file damaged")]).toEqual([
+        ...[1, true],
+      ]);
+    } finally {
+      rmSync(copy, { recursive: true });
+    }
+  }, 30_000);
+
+  test("`pkid db check` finds nothing where nothing is wrong, also beside a running server", async () => {
+    const stopped = await runCli(home, ["db", "check", "--deep", "--json"]);
+    expect(stopped.code).toBe(0);
+    const names = [
+      "db.connectivity",
+      "db.schema",
+      "db.integrity",
+      "ledger.head",
+      "audit.chain_head",
+    ];
+    const { checks } = JSON.parse(stopped.stdout) as { checks: { name: string; status: string }[] };
+    expect(checks.map(({ name, status }) => [name, status])).toEqual(
+      names.map((name) => [name, "pass"]),
+    );
+    const instance = await Instance.start({ home });
+    expect((await instance.cli("db", "check", "--deep")).code).toBe(0);
+    await instance.stop();
+    altered("update certificates set status = 'odd' where rowid = 1");
+    const broken = await runCli(home, ["db", "check"]);
+    altered("update certificates set status = 'good' where rowid = 1");
+    expect([broken.code, broken.stdout.includes("Certificates in an unknown state: 1.")]).toEqual([
+      ...[1, true],
+    ]);
+  }, 30_000);
 });
 
 describe("when space runs out", () => {
@@ -247,6 +297,23 @@ function altered(sql: string, where = home): void {
   const database = new Database(join(where, "data", "pkid.db"));
   database.run(sql);
   database.close();
+}
+
+/** Overwrites the second page of events, which is neither the first nor the last that a start reads. */
+function damageEvents(path: string): void {
+  const database = new Database(path);
+  const pages = database
+    .query<{ pageno: number }, []>(
+      "select pageno from dbstat where name = 'events' and pagetype = 'leaf' order by path",
+    )
+    .all();
+  const sizes = database.query<{ page_size: number }, []>("pragma page_size").get();
+  database.close();
+  const size = sizes?.page_size ?? 0;
+  expect(pages.length).toBeGreaterThan(2);
+  const file = openSync(path, "r+");
+  writeSync(file, Buffer.alloc(size, 0xff), 0, size, ((pages[1]?.pageno ?? 0) - 1) * size);
+  closeSync(file);
 }
 
 function rows(sql: string): Record<string, unknown>[] {
