@@ -19,6 +19,8 @@ export interface PathWish {
   readonly intermediates: readonly ParsedCertificate[];
   readonly anchors: readonly ParsedCertificate[];
   readonly now: Instant;
+  /** Signatures that may be verified, 256 unless it says otherwise; those of SLH-DSA count for eight. */
+  readonly signaturesMax?: number;
   /** Says whether a path will do whose issuers are valid, CAs, and allowed so many below them; asked a few times only. */
   readonly accept: (path: Path) => boolean;
 }
@@ -31,6 +33,7 @@ export function findPath(
   wish: PathWish,
 ): { readonly path: Path; readonly whole: boolean } | undefined {
   const search = new Search(wish);
+  if (!search.leadsToAnchor(wish.certificate)) return undefined;
   for (const path of search.paths([wish.certificate], true)) {
     if (search.mayAsk() && wish.accept(path)) return { path, whole: true };
   }
@@ -72,12 +75,13 @@ class Search {
   readonly #anchors: readonly ParsedCertificate[];
   readonly #bySubject = new Map<string, ParsedCertificate[]>();
   readonly #verified = new Map<ParsedCertificate, Map<ParsedCertificate, boolean>>();
-  #signaturesLeft = signaturesMax;
+  #signaturesLeft: number;
   #stepsLeft = stepsMax;
   #asksLeft = asksMax;
 
-  constructor({ intermediates, anchors, now }: PathWish) {
+  constructor({ intermediates, anchors, now, signaturesMax = usualSignaturesMax }: PathWish) {
     this.#now = now;
+    this.#signaturesLeft = signaturesMax;
     this.#anchors = anchors;
     const seen = new Set<string>();
     for (const one of [...anchors, ...intermediates]) {
@@ -89,6 +93,16 @@ class Search {
       if (namesakes === undefined) this.#bySubject.set(name, [one]);
       else namesakes.push(one);
     }
+  }
+
+  /** By the names alone, which costs nothing. */
+  leadsToAnchor(certificate: ParsedCertificate): boolean {
+    const reached = new Set([certificate]);
+    for (const one of reached) {
+      if (this.#anchors.some((anchor) => sameCertificate(anchor, one))) return true;
+      for (const above of this.#bySubject.get(one.issuer.der.toHex()) ?? []) reached.add(above);
+    }
+    return false;
   }
 
   mayAsk(): boolean {
@@ -120,7 +134,8 @@ class Search {
     this.#verified.set(certificate, known);
     const before = known.get(issuer);
     if (before !== undefined) return before;
-    if (this.#signaturesLeft-- <= 0) return false;
+    this.#signaturesLeft -= certificate.signatureName?.startsWith("slh-dsa-") ? 8 : 1;
+    if (this.#signaturesLeft < 0) return false;
     const signed = isSignedBy(certificate, issuer);
     known.set(issuer, signed);
     return signed;
@@ -170,6 +185,6 @@ const weakSchemes: ReadonlyMap<
 ]);
 
 const depthMax = 16;
-const signaturesMax = 256;
+const usualSignaturesMax = 256;
 const stepsMax = 4096;
 const asksMax = 8;
