@@ -16,7 +16,8 @@ export interface KeyHandlerDeps {
   readonly keys: Keys;
   /** Which provider holds the keys of each role. */
   readonly roles: { readonly ca: ProviderName; readonly responder: ProviderName };
-  readonly poolSize: number;
+  /** Most operations on the device at once, and how many are under way and waiting. */
+  readonly pool: () => { readonly size: number; readonly inUse: number; readonly waiting: number };
 }
 
 /** Handlers for `hsm.info` and `inventory.keys`. */
@@ -28,6 +29,7 @@ export function keyHandlers(deps: KeyHandlerDeps) {
         const facts = await deps.keys.facts();
         const main = facts.find((one) => one.provider === deps.roles.ca);
         const head = await deps.store.read.audit.ledgerHead();
+        const pool = deps.pool();
         const ledgerId = await deps.store.read.instance.value("ledger_id");
         return ok({
           available: main?.available ?? false,
@@ -37,7 +39,7 @@ export function keyHandlers(deps: KeyHandlerDeps) {
           ...(main?.model === undefined ? {} : { part_number: main.model }),
           ...(main === undefined ? {} : { serial: main.deviceSerial }),
           key_types: main?.keyTypes ?? [],
-          pool: { size: deps.poolSize },
+          pool: { size: pool.size, in_use: pool.inUse, waiting: pool.waiting },
           ledger: { ledger_id: ledgerId ?? "", last_number: head.seq },
           ...(main?.error === undefined ? {} : { error: main.error }),
         });

@@ -42,6 +42,7 @@ async function complete(deps: OidcHandlerDeps, asked: PublicRequest): Promise<Re
   const returned = {
     ...{ code: single(query, "code"), state: single(query, "state") },
     ...{ error: single(query, "error"), issuer: single(query, "iss") },
+    description: single(query, "error_description"),
     transaction: cookies.transaction(asked.request.headers),
   };
   const { id, session } = await login.complete(returned, visitorOf(asked));

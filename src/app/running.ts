@@ -6,6 +6,7 @@ import { following } from "#adapters/listening-sockets.ts";
 import type { ServingFiles } from "#adapters/serving-files.ts";
 import { fileDigests } from "#config/files.ts";
 import { changedFiles, reload } from "#config/reload.ts";
+import { groupIdOf } from "#config/os-group.ts";
 import type { Config } from "#config/schema.ts";
 import { configDigest } from "#config/show.ts";
 import type { FailedLogins } from "#domain/access/failed-logins.ts";
@@ -25,7 +26,7 @@ import type { ServerLook } from "#app/preflight/premises.ts";
 import { clientAuthorities } from "./client-trust.ts";
 import type { FourEyesParts } from "./four-eyes.ts";
 import { describe, type Parts } from "./parts.ts";
-import { servingMaterial } from "./serving.ts";
+import { ServingCertificates } from "./serving.ts";
 
 /** Lets what was composed before the schedule existed wake it. */
 export interface Schedules {
@@ -79,6 +80,7 @@ export async function startRunning(deps: RunningDeps): Promise<Running> {
 class Server implements Running {
   readonly #deps: RunningDeps;
   readonly #scheduler: Scheduler;
+  readonly #certificates: ServingCertificates;
   #config: Config;
   /** Digests of the files it names, as they were read. */
   #files: ReadonlyMap<string, string>;
@@ -91,6 +93,11 @@ class Server implements Running {
   constructor(deps: RunningDeps) {
     this.#deps = deps;
     this.#config = deps.config;
+    const { files, clock, log } = deps;
+    this.#certificates = new ServingCertificates({
+      ...{ files, clock, log },
+      serving: deps.parts.serving,
+    });
     this.#files = fileDigests(deps.config);
     const { counts, revocation } = deps.parts;
     const { refresh, responders, presigner } = revocation;
@@ -150,7 +157,7 @@ class Server implements Running {
   async start(): Promise<void> {
     const { config, front, cleartext } = this.#deps;
     const { server } = config;
-    const tls = await servingMaterial(this.#servingDeps(), server, cleartext);
+    const tls = await this.#certificates.material(server, cleartext);
     this.#shown = tls?.certificate;
     this.#authorities = clientAuthorities(config);
     this.#listeners = await Listeners.open(front, {
@@ -161,6 +168,7 @@ class Server implements Running {
       privateDirectory: config.data_dir,
       following,
       publicHttp: server.public_http.enabled ? splitAddress(server.public_http.address) : undefined,
+      unixSocket: unixSocketOf(server.unix_socket),
       adminSocket: server.admin_socket.enabled ? server.admin_socket.path : undefined,
       idleTimeoutSeconds: server.idle_timeout_seconds,
       bodyTimeoutSeconds: server.body_timeout_seconds,
@@ -189,7 +197,7 @@ class Server implements Running {
       const waiting = [...keys.restartRequired, ...replaced.restartRequired];
       const restart_required = waiting.join(",") || undefined;
       // Whatever can fail comes before the first change.
-      const tls = await servingMaterial(this.#servingDeps(), config.server, cleartext);
+      const tls = await this.#certificates.material(config.server, cleartext);
       const authorities = clientAuthorities(config);
       const takeOver = prepare(config);
       await this.#record("config.reload", { digest: configDigest(config), restart_required });
@@ -242,7 +250,7 @@ class Server implements Running {
   /** Shows another certificate when there is one: renewed by pkid, or replaced by the operator. */
   async #rotate(): Promise<void> {
     const { cleartext } = this.#deps;
-    const tls = await servingMaterial(this.#servingDeps(), this.#config.server, cleartext);
+    const tls = await this.#certificates.material(this.#config.server, cleartext);
     this.#show(tls, this.#authorities);
   }
 
@@ -266,11 +274,6 @@ class Server implements Running {
     }
   }
 
-  #servingDeps() {
-    const { parts, files, clock } = this.#deps;
-    return { serving: parts.serving, files, clock };
-  }
-
   async #record(
     action: "config.load" | "config.reload",
     detail: Readonly<Record<string, string | undefined>>,
@@ -288,6 +291,12 @@ class Server implements Running {
 /** Of the time to stop, what running requests may take: the rest is for jobs, the last writes and the signers. */
 const drainMs = (shutdownSeconds: number): number =>
   Math.max(shutdownSeconds * 750, shutdownSeconds * 1000 - 5000);
+
+function unixSocketOf({ path, mode, group }: Config["server"]["unix_socket"]) {
+  if (path === undefined) return undefined;
+  const groupId = group === undefined ? undefined : groupIdOf(group);
+  return { path, mode: Number.parseInt(mode, 8), groupId };
+}
 
 function splitAddress(address: string): { readonly host: string; readonly port: number } {
   const at = address.lastIndexOf(":");

@@ -5,9 +5,11 @@ import { approvalVerbs } from "#cli/commands/approvals.ts";
 import { auditVerbs } from "#cli/commands/audit.ts";
 import { caVerbs } from "#cli/commands/ca.ts";
 import { certVerbs } from "#cli/commands/cert.ts";
+import { completion } from "#cli/commands/completion.ts";
 import { configVerbs } from "#cli/commands/config.ts";
 import { crlVerbs } from "#cli/commands/crl.ts";
 import { ctVerbs } from "#cli/commands/ct.ts";
+import { dbVerbs } from "#cli/commands/db.ts";
 import { dnsRecordsVerbs } from "#cli/commands/dns-records.ts";
 import { grantVerbs } from "#cli/commands/grant.ts";
 import { hsmVerbs } from "#cli/commands/hsm.ts";
@@ -27,6 +29,7 @@ import { revokeVerbs } from "#cli/commands/revoke.ts";
 import { serve } from "#cli/commands/serve.ts";
 import { sessionsVerbs } from "#cli/commands/sessions.ts";
 import { tenantVerbs } from "#cli/commands/tenant.ts";
+import { trustVerbs } from "#cli/commands/trust.ts";
 import { tokenVerbs } from "#cli/commands/token.ts";
 
 export const nouns: Readonly<Record<string, Noun>> = {
@@ -35,6 +38,7 @@ export const nouns: Readonly<Record<string, Noun>> = {
   serve,
   config: { summary: "Check, show and describe the configuration.", verbs: configVerbs },
   migrate,
+  db: { summary: "The database.", verbs: dbVerbs },
   preflight,
   ca: { summary: "Certificate authorities.", verbs: caVerbs },
   profile: { summary: "Certificate profiles.", verbs: profileVerbs },
@@ -43,6 +47,7 @@ export const nouns: Readonly<Record<string, Noun>> = {
   crl: { summary: "Certificate revocation lists.", verbs: crlVerbs },
   ct: { summary: "Certificate transparency.", verbs: ctVerbs },
   ocsp: { summary: "Online certificate status.", verbs: ocspVerbs },
+  trust: { summary: "CAs that this machine trusts.", verbs: trustVerbs },
   publish: { summary: "Artefacts for others to serve.", verbs: publishVerbs },
   monitor: { summary: "What is watched.", verbs: monitorVerbs },
   "dns-records": { summary: "DNS records that pin keys.", verbs: dnsRecordsVerbs },
@@ -62,4 +67,5 @@ export const nouns: Readonly<Record<string, Noun>> = {
     },
   },
   hsm: { summary: "The key store.", verbs: hsmVerbs },
+  completion: completion(() => nouns),
 };

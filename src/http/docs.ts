@@ -4,7 +4,7 @@ import { createHash } from "#core/crypto.ts";
 
 import { docsPage } from "./docs-page.ts";
 import { openapiDocument } from "./openapi.ts";
-import type { Handlers, PublicHandler } from "./public.ts";
+import { described, type Handlers, type PublicHandler } from "./public.ts";
 
 /** The handlers of the description rows; `handlers` is asked for once all handlers exist, on the first request. */
 export function descriptionHandlers(
@@ -14,8 +14,12 @@ export function descriptionHandlers(
   const json = once(() => JSON.stringify(openapiDocument(handlers(), version)));
   const html = once(() => docsPage(handlers(), style));
   return {
-    "openapi.read": () => respond(json(), "application/json", "default-src 'none'"),
-    "openapi.page": () => respond(html(), "text/html; charset=utf-8", pagePolicy),
+    "openapi.read": described(() => respond(json(), "application/json", "default-src 'none'"), {
+      summary: "This description, for programs.",
+    }),
+    "openapi.page": described(() => respond(html(), "text/html; charset=utf-8", pagePolicy), {
+      ...{ summary: "This description, for people.", gives: ["text/html"] },
+    }),
   };
 }
 

@@ -9,6 +9,8 @@ export interface FaultyModule {
   readonly path: string;
   /** The next `times` signatures take `delayMs` longer and then give `rv`, or succeed when that is 0. */
   fail(rv: number, times: number, delayMs?: number): void;
+  /** How many of the signatures last told to fail were not asked for yet. */
+  left(): number;
   /** How often a PIN was presented to the token. */
   logins(): number;
 }
@@ -28,5 +30,6 @@ export function newFaultyModule(real: string): FaultyModule {
     writeFileSync(control, `${rv.toString(16)} ${times} ${delayMs}`);
   const marks = `${control}.logins`;
   const logins = () => (existsSync(marks) ? readFileSync(marks, "utf8").length : 0);
-  return { path, fail, logins };
+  const left = () => Number(readFileSync(control, "utf8").split(" ")[1]);
+  return { path, fail, left, logins };
 }

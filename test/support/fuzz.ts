@@ -115,37 +115,24 @@ class Run {
   async go(): Promise<FuzzReport> {
     const { calls, inputs, raw } = this.#plan;
     const seen = this.#instance.logs.length - 1;
-    const poller = Bun.spawn(
-      [
-        process.execPath,
-        join(import.meta.dir, "health-poller.ts"),
-        this.#instance.url,
-        this.#caFile,
-      ],
-      { stdout: "pipe", stderr: "inherit" },
-    );
+    const poller = pollHealth(this.#instance);
     await this.#phase("API calls", calls, (dice) => this.#call(dice));
     await this.#phase("damaged inputs", inputs, (dice) => this.#input(dice));
     await this.#phase("raw HTTP", raw, (dice) => this.#raw(dice));
-    poller.kill("SIGTERM");
-    const told = (await new Response(poller.stdout).text()).trim().split("\n").at(-1) ?? "[]";
+    const healthz = await poller.stop();
     await this.#stillWell();
     const lines = this.#instance.logs.slice(seen);
     this.#readLog(lines);
     return {
       made: this.#made,
       statuses: this.#statuses,
-      healthz: percentiles(JSON.parse(told)),
+      healthz,
       holds: lines
         .filter((line) => line.includes('"event_loop_held"'))
         .map((line) => JSON.parse(line)),
       residentMegabytes: residentMegabytes(this.#instance.pid),
       broken: this.#broken,
     };
-  }
-
-  get #caFile(): string {
-    return join(this.#instance.dataDir, "serving-ca.pem");
   }
 
   /** So many attacks, some at a time, until all are made or the time is over. */
@@ -326,6 +313,22 @@ class Run {
         this.#broken.push(line.slice(0, 600));
     }
   }
+}
+
+/** Asks /healthz from another process until it is stopped, which gives the milliseconds it took. */
+export function pollHealth(instance: Instance): { stop(): Promise<FuzzReport["healthz"]> } {
+  const poller = join(import.meta.dir, "health-poller.ts");
+  const ca = join(instance.dataDir, "serving-ca.pem");
+  const child = Bun.spawn([process.execPath, poller, instance.url, ca], {
+    ...{ stdout: "pipe", stderr: "inherit" },
+  });
+  return {
+    stop: async () => {
+      child.kill("SIGTERM");
+      const said = (await new Response(child.stdout).text()).trim().split("\n");
+      return percentiles(JSON.parse(said.at(-1) ?? "[]"));
+    },
+  };
 }
 
 const pem = (label: string, der: Uint8Array): string =>

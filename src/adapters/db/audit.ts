@@ -1,30 +1,30 @@
 /** Events and the sign ledger as they are read; `journal.ts` writes them. */
 
-import { and, asc, desc, eq, gt, gte, lt, type SQL } from "drizzle-orm";
+import { and, asc, desc, eq, gt, gte, lt, lte, type SQL } from "drizzle-orm";
 
 import type { AuditEvent } from "#core/audit/chain.ts";
 import type { LedgerEntry } from "#core/audit/ledger.ts";
 import { assert } from "#core/problems.ts";
-import type { AuditReads, EventFilter } from "#domain/audit/store.ts";
+import type { AuditReads, EventFilter, LedgerFilter } from "#domain/audit/store.ts";
 import { within } from "./cas.ts";
 import type { Heads } from "./journal.ts";
 import { ownedByDead } from "./owners.ts";
-import { counted, type Session, startsWith } from "./session.ts";
+import { breath, counted, pageOf, type Session, startsWith } from "./session.ts";
 
-/** `owner` is this store's number among the replicas. */
-export function auditReads(session: Session, owner: number): AuditReads {
+/**
+ * `owner` is this store's number among the replicas. On SQLite, whose answers hold this thread, others have their turn
+ * between slices of `sliceRows` events: a filter that fits nothing looks at all of them.
+ */
+export function auditReads(session: Session, owner: number, sliceRows = usualSlice): AuditReads {
   const { db, t } = session;
   return {
     events: async (filter, limit, beforeSeq) => {
-      const where = matching(session, filter);
-      const earlier = beforeSeq === undefined ? undefined : lt(t.events.seq, beforeSeq);
-      const found = db.select().from(t.events).where(and(where, earlier));
-      const rows = await found.orderBy(desc(t.events.seq)).limit(limit + 1);
-      const [sum] = await db.select({ total: counted }).from(t.events).where(where);
+      const search = new EventSearch(session, filter, sliceRows);
+      const { rows, total } = await search.newest(limit + 1, beforeSeq);
       const items = rows.slice(0, limit).map(event);
       const last = items.at(-1);
       const next = rows.length > limit && last ? { at: last.seq, id: "" } : undefined;
-      return { items, next, total: sum?.total ?? 0 };
+      return { items, next, total };
     },
     eventsAfter: async (afterSeq, limit) => {
       const later = db.select().from(t.events).where(gt(t.events.seq, afterSeq));
@@ -33,6 +33,17 @@ export function auditReads(session: Session, owner: number): AuditReads {
     eventHead: async () => {
       const { eventSeq, eventHash } = await storedHeads(session);
       return { seq: eventSeq, hash: eventHash };
+    },
+    ledger: async (filter, limit, beforeNumber) => {
+      const where = ledgerMatching(session, filter);
+      const earlier = beforeNumber === undefined ? undefined : lt(t.ledger.number, beforeNumber);
+      const found = db.select().from(t.ledger).where(and(where, earlier));
+      const rows = await found.orderBy(desc(t.ledger.number)).limit(limit + 1);
+      const [sum] = await db.select({ total: counted }).from(t.ledger).where(where);
+      return pageOf(rows.map(entry), limit, sum?.total ?? 0, ({ number }) => ({
+        at: number,
+        id: "",
+      }));
     },
     ledgerAfter: async (afterNumber, limit) => {
       const later = db.select().from(t.ledger).where(gt(t.ledger.number, afterNumber));
@@ -53,6 +64,64 @@ export function auditReads(session: Session, owner: number): AuditReads {
     },
   };
 }
+
+class EventSearch {
+  readonly #session: Session;
+  readonly #where: SQL | undefined;
+  readonly #sliceRows: number;
+
+  constructor(session: Session, filter: EventFilter, sliceRows: number) {
+    this.#session = session;
+    this.#where = matching(session, filter);
+    this.#sliceRows = session.dialect === "sqlite" ? sliceRows : Number.MAX_SAFE_INTEGER;
+  }
+
+  /** At most `wanted` matching events before `beforeSeq`, newest first, and how many match in all. */
+  async newest(wanted: number, beforeSeq = Number.MAX_SAFE_INTEGER) {
+    const { eventSeq } = await storedHeads(this.#session);
+    // No event is ever deleted, so without a filter the last number is their number.
+    if (this.#where === undefined) {
+      return {
+        rows: await this.#rows(1, Math.min(eventSeq + 1, beforeSeq), wanted),
+        total: eventSeq,
+      };
+    }
+    const rows: EventRow[] = [];
+    let total = 0;
+    for (let high = eventSeq + 1; high > 1; ) {
+      const low = Math.max(1, high - this.#sliceRows);
+      if (rows.length < wanted && low < beforeSeq) {
+        const found = await this.#rows(low, Math.min(high, beforeSeq), wanted - rows.length);
+        for (const row of found) rows.push(row);
+      }
+      total += await this.#count(low, high);
+      high = low;
+      if (high > 1) await breath();
+    }
+    return { rows, total };
+  }
+
+  async #rows(low: number, high: number, limit: number): Promise<readonly EventRow[]> {
+    const { db, t } = this.#session;
+    const found = db.select().from(t.events).where(this.#within(low, high));
+    return await found.orderBy(desc(t.events.seq)).limit(limit);
+  }
+
+  async #count(low: number, high: number): Promise<number> {
+    const { db, t } = this.#session;
+    const where = this.#within(low, high);
+    const [sum] = await db.select({ total: counted }).from(t.events).where(where);
+    return sum?.total ?? 0;
+  }
+
+  /** Sequence numbers from `low` up to, not including, `high`. */
+  #within(low: number, high: number): SQL | undefined {
+    const { seq } = this.#session.t.events;
+    return and(this.#where, gte(seq, low), lt(seq, high));
+  }
+}
+
+type EventRow = Session["t"]["events"]["$inferSelect"];
 
 /** The head row as last committed. */
 export async function storedHeads({ db, t }: Session): Promise<Heads> {
@@ -79,12 +148,24 @@ function matching({ t }: Session, filter: EventFilter): SQL | undefined {
   );
 }
 
+function ledgerMatching(
+  { t: { ledger } }: Session,
+  { kind, signerFingerprint, fromNumber, toNumber }: LedgerFilter,
+): SQL | undefined {
+  return and(
+    kind === undefined ? undefined : eq(ledger.kind, kind),
+    signerFingerprint === undefined ? undefined : eq(ledger.signerFingerprint, signerFingerprint),
+    fromNumber === undefined ? undefined : gte(ledger.number, fromNumber),
+    toNumber === undefined ? undefined : lte(ledger.number, toNumber),
+  );
+}
+
 function named(e: Session["t"]["events"], action: string): SQL {
   return action.endsWith(".*") ? startsWith(e.action, action.slice(0, -1)) : eq(e.action, action);
 }
 
 /** The event as it was hashed: without the column that only serves filters. */
-export function event(row: Session["t"]["events"]["$inferSelect"]): AuditEvent {
+export function event(row: EventRow): AuditEvent {
   const { at: _at, ...hashed } = row;
   return hashed;
 }
@@ -93,3 +174,5 @@ export function event(row: Session["t"]["events"]["$inferSelect"]): AuditEvent {
 export function entry(row: Session["t"]["ledger"]["$inferSelect"]): LedgerEntry {
   return row as LedgerEntry; // See above.
 }
+
+const usualSlice = 20_000;

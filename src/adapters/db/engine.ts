@@ -20,7 +20,10 @@ export interface Engine {
   release(): void;
   /** Undoes everything since `savepoint`, which is gone then; throws when the transaction itself is gone. */
   rollbackToSavepoint(): void | Promise<void>;
-  /** Durable when it returns; `heads` are what the head row now says. */
+  /**
+   * Durable when it returns; `heads` are what the head row now says. Throws `NothingWritten` around what kept it from
+   * happening, and anything else when it may have happened.
+   */
   commit(heads: Readonly<Heads>): Promise<void>;
   /** Ends the transaction whatever its state; never throws. `cause` is the fault of the database that ended it. */
   rollback(cause?: unknown): Promise<void>;

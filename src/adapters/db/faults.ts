@@ -1,6 +1,7 @@
 /** Tells a database that cannot serve from a bug in what it was asked, and why a store will not open. */
 
 import { Problem, refuse } from "#core/problems.ts";
+import { NothingWritten } from "#domain/store.ts";
 
 /** Why a store was not opened (V-6, V-28, V-29, file permissions); a start-up failure, never an answer to a request. */
 export class StoreUnfit extends Error {
@@ -29,6 +30,27 @@ export function storageUnavailable(cause: unknown, sentence?: string): Problem {
   problem.cause = rootCause(cause);
   return problem;
 }
+
+/** The same refusal, marked when nothing was written for sure. */
+export function unitRefused(cause: unknown, sure: boolean): Problem {
+  const problem = storageUnavailable(cause);
+  if (sure) problem.cause = new NothingWritten("nothing was written", { cause: problem.cause });
+  return problem;
+}
+
+/**
+ * True when the database's own answer to a commit says that it has not happened. What ends the session while it runs does
+ * not: a server that is told to stop may have committed already.
+ */
+export function saysNotCommitted(error: unknown): boolean {
+  const { code, errno } = codes(rootCause(error));
+  if (code === "ERR_POSTGRES_SERVER_ERROR") return !/^(08|57|58|XX)/.test(errno);
+  return ["SQLITE_FULL", "SQLITE_BUSY", "SQLITE_CONSTRAINT"].some((name) => code.startsWith(name));
+}
+
+/** The refusal of a text with a NUL, which PostgreSQL cannot hold; no dialect takes what another would not. */
+export const notHoldable = (): Problem =>
+  refuse("invalid_field", { reason: "nul" }, "A text holds a NUL character, which is not stored.");
 
 /** The fault of a database that is silent, or was given up while a statement ran; a storage fault like the driver's. */
 export const unreachableDatabase = (): Error =>
@@ -66,6 +88,10 @@ export function isWriteFault(error: unknown): boolean {
   const { code } = codes(rootCause(error));
   return writeFaultCodes.some((prefix) => code.startsWith(prefix));
 }
+
+/** True when SQLite found no room on the disk. */
+export const isFull = (error: unknown): boolean =>
+  codes(rootCause(error)).code.startsWith("SQLITE_FULL");
 
 /** True when a table does not exist, on PostgreSQL. */
 export const isMissingTable = (error: unknown): boolean =>

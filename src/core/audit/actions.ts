@@ -22,7 +22,7 @@ const approvalDetail = [
 export const actions = {
   "auth.login": ["method"],
   "auth.logout": ["ended_by"],
-  "auth.login_failed": ["method", "reason", "channel", "count"],
+  "auth.login_failed": ["method", "reason", "channel", "count", "error", "description"],
   "auth.step_up": ["credential"],
   "auth.step_up_denied": ["operation", "reason", "credential"],
   "webauthn.register": ["subject"],

@@ -9,6 +9,7 @@ import type { Store } from "#domain/store.ts";
 import { type AttestedKey, type Assertion, base64url, type PasskeyChecks } from "./ceremonies.ts";
 import { authorOf, type Origin } from "./call.ts";
 import { Challenges } from "./challenges.ts";
+import type { Refusals } from "./refusals.ts";
 import type { Session, Sessions } from "./sessions.ts";
 import { type RequireStepUp, stepUpDenial } from "./step-up.ts";
 import type { PasskeyRecord } from "./store.ts";
@@ -20,6 +21,8 @@ export interface PasskeyDeps {
   readonly sessions: Pick<Sessions, "stepUp">;
   readonly checks: PasskeyChecks;
   readonly requireStepUp: RequireStepUp;
+  /** Writes failed confirmations down. */
+  readonly refusals: Pick<Refusals, "record">;
   /** How long one confirmation counts. */
   readonly stepUpSeconds: number;
 }
@@ -191,11 +194,7 @@ export class Passkeys {
   }
 
   async #failed(origin: Origin, credential: string, reason: string): Promise<never> {
-    const { store, clock } = this.#deps;
-    const now = clock.now();
-    await store.atomically(async (tx) => {
-      await tx.audit.appendEvent(stepUpDenial(origin, { reason, credential }), now);
-    });
+    await this.#deps.refusals.record(stepUpDenial(origin, { reason, credential }));
     throw refuse("step_up_failed", { reason });
   }
 

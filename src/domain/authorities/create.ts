@@ -1,7 +1,8 @@
 /** Creates CAs: a key in the provider, announced in the ledger, and a certificate through the ceremony. */
 
 import { sha256Hex } from "#core/crypto.ts";
-import { caId, caIdFrom, type TenantId } from "#core/ids.ts";
+import { caId, type TenantId } from "#core/ids.ts";
+import { caIdFrom } from "#core/approvals/ca-id.ts";
 import type { Action } from "#core/audit/actions.ts";
 import {
   type CaConstraints,

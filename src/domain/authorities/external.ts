@@ -26,6 +26,7 @@ import type { Origin } from "#domain/access/call.ts";
 import { closeTicket, openTicket, type SigningIntent } from "#domain/audit/sign-ledger.ts";
 import { aboutCa } from "#domain/certificates/events.ts";
 import type { HeldKey } from "#domain/keys.ts";
+import { nothingWritten } from "#domain/store.ts";
 import { requireTenant } from "#domain/tenants/quotas.ts";
 import { discardCaKeys, makeCaKeys } from "./ca-keys.ts";
 import type { AuthoritiesDeps, CaWish } from "./create.ts";
@@ -147,8 +148,7 @@ export class ExternalAuthorities {
       return ca;
     } catch (error) {
       // When the database is away the start-up reconciliation closes it.
-      const writable = !(error instanceof Problem && error.code === "storage_unavailable");
-      if (writable) await close(error);
+      if (nothingWritten(error)) await close(error);
       throw error;
     }
   }

@@ -5,7 +5,13 @@ import { assert, refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
 import type { StillMay } from "#domain/access/principal-now.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import { blockEvent, blockedFor, blocksItsKey } from "#domain/key-checks/block.ts";
+import {
+  blockEvent,
+  blockedFor,
+  blockings,
+  blocksItsKey,
+  digestsOf,
+} from "#domain/key-checks/block.ts";
 import type { BlockedKeyRecord } from "#domain/key-checks/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
@@ -156,10 +162,14 @@ export class BulkBatches {
     const tenant = blockedFor(run.maker, ca.tenant, false);
     for (const { serial, kind, spkiSha256 } of changes) {
       if (spkiSha256 === undefined || !blocksItsKey(kind) || records.has(spkiSha256)) continue;
-      const reason = `serial ${serial} was revoked`;
+      const certificate = await tx.certificates.lock(ca.id, serial);
+      if (certificate === undefined) continue;
       const by = { source: "revocation" as const, createdBy: run.actor, createdAt: at };
-      const id = orderedId(at, random.bytes(10));
-      records.set(spkiSha256, { id, tenant, spkiSha256, reason, ...by });
+      const facts = { tenant, reason: `serial ${serial} was revoked`, ...by };
+      const newId = () => orderedId(at, random.bytes(10));
+      for (const record of blockings(digestsOf(certificate), facts, newId)) {
+        if (!records.has(record.spkiSha256)) records.set(record.spkiSha256, record);
+      }
     }
     const blocked = await tx.keyChecks.blockMany([...records.values()]);
     const author = authorOf(run);

@@ -12,6 +12,7 @@ import { accessWorld, visitor } from "#test/support/access.ts";
 import { seededRandom } from "#test/support/ports.ts";
 import { SoftAuthenticator } from "#test/support/soft-authenticator.ts";
 import { ownPerson } from "#core/access/person.ts";
+import { Refusals } from "#domain/access/refusals.ts";
 import { somebody } from "#test/support/governed-world.ts";
 
 const home = { origin: "https://pki.example.com", rpId: "pki.example.com" };
@@ -21,6 +22,7 @@ function world(userVerification: "required" | "preferred" = "required") {
   const requireStepUp = stepUpGate(clock, usualStepUps);
   const passkeys = new Passkeys({
     ...{ store, clock, sessions, requireStepUp, random: seededRandom("passkeys") },
+    refusals: new Refusals({ store, clock }),
     checks: new WebAuthn({ rpId: home.rpId, origins: [home.origin], userVerification }),
     stepUpSeconds: 300,
   });
@@ -99,6 +101,18 @@ describe("a first passkey", () => {
     expect(ended.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
     expect(await store.read.access.passkeysOf(ownPerson("root"))).toHaveLength(1);
   });
+});
+
+test("confirmations that fail again and again are one event", async () => {
+  const { store, logIn, register, confirm } = world();
+  const caller = await logIn();
+  await register(caller(), new SoftAuthenticator(home));
+  for (let tries = 0; tries < 6; tries++) {
+    const failed = await problemOf(() => confirm(caller(), new SoftAuthenticator(home)));
+    expect(failed).toMatchObject({ facts: { reason: "unknown_credential" } });
+  }
+  const denied = [...store.state.events.values()].filter(({ result }) => result === "denied");
+  expect(denied.map(({ action }) => action)).toEqual(["auth.step_up_denied"]);
 });
 
 describe("a lost passkey", () => {

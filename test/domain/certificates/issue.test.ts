@@ -1,12 +1,13 @@
 /** The ceremony: record before signing, one unit per change and event, and what failures leave behind. */
 
-import { beforeEach, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 
 import { sha256Hex } from "#core/crypto.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { parseCsr } from "#core/x509/csr.ts";
+import { NothingWritten } from "#domain/store.ts";
 import { reconcileIntents } from "#domain/certificates/reconcile.ts";
 import { drawSerial } from "#domain/certificates/serials.ts";
 import type { IssueWish } from "#domain/certificates/issue.ts";
@@ -181,6 +182,42 @@ test("when the event cannot be appended nothing is issued, and the intent waits 
   expect(await codeOf(issue())).toBe("storage_unavailable");
   expect(world.store.state.certificates.size).toBe(1);
   expect(intents().at(-1)?.state).toBe("intended");
+});
+
+describe("an error after the signature that wrote nothing for sure", () => {
+  const surely = () => {
+    const refusal = refuse("storage_unavailable", { retry_after: 2 });
+    refusal.cause = new NothingWritten("the connection was lost before the commit");
+    return refusal;
+  };
+
+  for (const [what, fault, word] of [
+    ["a fault of the driver", () => new Error("invalid byte sequence"), "internal"],
+    ["a database that was lost before the commit", surely, "storage_unavailable"],
+  ] as const) {
+    test(`abandons the intent and closes the ledger: ${what}`, async () => {
+      let failures = 0;
+      world.store.beforeWrite = (operation) => {
+        if (operation === "certificates.activate" && failures++ === 0) throw fault();
+      };
+      await expect(issue()).rejects.toThrow();
+      expect(intents().at(-1)?.state).toBe("abandoned");
+      expect(ledger().at(-1)).toMatchObject({ result: "error", error: word });
+      expect(world.store.state.certificates.size).toBe(1);
+      expect(await reconcileIntents(world.store, world.clock)).toEqual([]);
+    });
+  }
+
+  test("abandons the intent before the next certificate when the database stays away for a while", async () => {
+    world.store.beforeWrite = (operation) => {
+      if (["certificates.activate", "certificates.settle"].includes(operation)) throw surely();
+    };
+    expect(await codeOf(issue())).toBe("storage_unavailable");
+    expect(intents().at(-1)?.state).toBe("intended");
+    world.store.beforeWrite = () => {};
+    await issue();
+    expect(intents().map(({ state }) => state)).toEqual(["issued", "abandoned", "issued"]);
+  });
 });
 
 test("start-up orphans what a crash left, closes its ledger entry as unknown, and does so once", async () => {
