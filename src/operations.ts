@@ -143,6 +143,8 @@ export const operations = {
   "webauthn.list":         { route: "GET /auth/webauthn/credentials",                    needs: "any" },
   "webauthn.remove":       { route: "DELETE /auth/webauthn/credentials/{id}",            needs: "any", writes: true, stepUp: "webauthn.remove" },
 
+  "webauthn.reset":        { route: "POST /api/passkeys:reset",                          needs: "session:manage", on: "platform", writes: true, action: "webauthn.remove", takesTwo: "token.create", stepUp: "webauthn.remove" },
+
   // grants
   "grant.list":            { route: "GET /api/grants",                                   needs: "grant:manage", on: "ca", by: "resource" },
   "resource.grant":        { route: "POST /api/grants",                                  needs: "grant:manage", on: "ca", by: "resource", writes: true, grows: true, stepUp: "grant.change" },

@@ -20,7 +20,7 @@ function readBlocklist(path: string): readonly string[] {
   const list = parseBlocklist(textOf(path));
   if ("digests" in list) return list.digests;
   throw new BlocklistUnreadable(
-    `${path}: line ${list.wrongLine} is no digest (SHA-1 or SHA-256 in hex, or SHA256:<base64>).`,
+    `${path}: line ${list.wrongLine} is no digest (SHA-1, its last 20 digits, or SHA-256 in hex, or SHA256:<base64>).`,
   );
 }
 

@@ -14,10 +14,10 @@ import { certificatePem, chainBundle } from "#domain/authorities/bundle.ts";
 import type { Authorities } from "#domain/authorities/create.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
-import type { PublicHandler } from "#http/public.ts";
+import { described, type PublicHandler } from "#http/public.ts";
 import { cacheableFor } from "#http/validators.ts";
 import type { OperationName } from "#operations";
-import { caFields, wishOf } from "./ca-fields.ts";
+import { caFields, intermediateFields, intermediateWishOf, rootWishOf } from "./ca-fields.ts";
 import { pageFields, pageOf, readableCa, readableTenant } from "./pages.ts";
 
 interface Deps {
@@ -39,26 +39,34 @@ export function authorityHandlers(deps: Deps) {
       summary: "The public key of a CA, in PEM or OpenSSH form.",
       path: { id: text() },
       query: { format: otherwise(oneOf(["pem", "ssh"]), "pem") },
+      gives: [pemType, "text/plain"],
       run: async (call) => publicKey(presentCa(call.ca), call.query.format),
     }),
-    "ca.certificate": caCertificate(store),
-    "ca.chain": caChain(store),
+    "ca.certificate": described(caCertificate(store), {
+      summary: "The certificate of a CA.",
+      query: { format: otherwise(oneOf(["der", "pem"]), "der") },
+      gives: ["application/pkix-cert", pemType],
+    }),
+    "ca.chain": described(caChain(store), {
+      summary: "The certificate of a CA and those above it, without the root.",
+      gives: [pemType],
+    }),
     "ca.init_root": handler({
       summary: "Make a root CA: a key, and a certificate signed with it.",
       body: { ...caFields, tenant_id: optional(text({ max: 64 })) },
       run: async (call) => {
         assert(call.tenant !== undefined, "a root belongs to a tenant");
-        const ca = await authorities.initRoot(call.origin, call.tenant, wishOf(call.body));
+        const ca = await authorities.initRoot(call.origin, call.tenant, rootWishOf(call.body));
         return created(caJson(ca), `/api/ca/${ca.id}`);
       },
     }),
     "ca.issue_intermediate": handler({
       summary: "Make a CA under this one.",
       path: { id: text() },
-      body: caFields,
+      body: intermediateFields,
       run: async (call) => {
         const parent = presentCa(call.ca);
-        const wish = wishOf(call.body);
+        const wish = intermediateWishOf(call.body);
         const ca = await authorities.issueIntermediate(call.origin, parent, wish);
         return created(caJson(ca), `/api/ca/${ca.id}`);
       },

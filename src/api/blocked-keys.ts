@@ -11,7 +11,7 @@ import {
   fingerprintOfDigest,
   parseFingerprint,
   parsePublicKey,
-  spkiSha256,
+  keyDigests,
 } from "#core/x509/public-keys.ts";
 import { created, type Handler, handler, ok } from "#domain/access/call.ts";
 import type { BlockedKeys } from "#domain/key-checks/block.ts";
@@ -52,7 +52,7 @@ export function blockedKeyHandlers({ store, blockedKeys }: Deps) {
         const { reason, ...named } = call.body;
         const { record, added, matching } = await blockedKeys.add(
           call.origin,
-          digestOf(named),
+          digestsOf(named),
           reason,
         );
         const body = { ...recordJson(record), matching_certificates: matching };
@@ -80,16 +80,16 @@ interface NamedKey {
   readonly public_key: string | undefined;
 }
 
-/** The digest of the one key named. Refuses none and several, and what cannot be read. */
-function digestOf(named: NamedKey): string {
+/** The digests of the one key named, of which nothing but a fingerprint may be known. Refuses none and several, and what cannot be read. */
+function digestsOf(named: NamedKey): readonly string[] {
   const fields = Object.entries(named).filter(([, value]) => value !== undefined);
   if (fields.length === 0) throw refuse("missing_field", { field: "public_key_sha256" });
   if (fields.length > 1) throw refuse("conflicting_fields", { fields: fields.map(([n]) => n) });
-  if (named.public_key_sha256 !== undefined) return named.public_key_sha256;
-  if (named.certificate !== undefined) return spkiSha256(certificateKey(named.certificate));
+  if (named.public_key_sha256 !== undefined) return [named.public_key_sha256];
+  if (named.certificate !== undefined) return keyDigests(certificateKey(named.certificate));
   // Whoever holds the key is beside the point: it is blocked, not certified.
-  if (named.csr !== undefined) return spkiSha256(parseCsr(named.csr).spki);
-  return spkiSha256(bareKey(named.public_key ?? ""));
+  if (named.csr !== undefined) return keyDigests(parseCsr(named.csr).spki);
+  return keyDigests(bareKey(named.public_key ?? ""));
 }
 
 function certificateKey(certificate: string): Uint8Array {

@@ -23,6 +23,7 @@ import {
   keyTypes,
   parseKeyType,
 } from "#core/x509/algorithms.ts";
+import { extendedKeyUsages, purposeOid } from "#core/x509/extensions.ts";
 import type { NameConstraints, Subtrees } from "#core/x509/name-constraints.ts";
 import { isDnsBase, isEmailBase, isUriBase } from "#core/x509/subtree-forms.ts";
 import { encodeName, type NameAttribute } from "#core/x509/names.ts";
@@ -65,7 +66,7 @@ const policyFields = {
   inhibit_policy_mapping: optional(integer(0, 16)),
 };
 
-/** The members of `POST …/issue-intermediate`, and with `tenant_id` those of `init-root`. */
+/** The members of `init-root` but its tenant. */
 export const caFields = {
   label: labelField,
   subject: object(subjectFields),
@@ -78,8 +79,31 @@ export const caFields = {
   policies: optional(object(policyFields)),
 };
 
+/** The members of `POST …/issue-intermediate`. */
+export const intermediateFields = {
+  ...caFields,
+  ext_key_usages: otherwise(list(purposeField(), 0, 20), []),
+};
+
+/** The wish for a root; its clients take it as it is, so it neither maps nor demands policies (behaviour.md §4). */
+export function rootWishOf(body: Input<typeof caFields>): CaWish {
+  const wish = wishOf(body);
+  const { mappings = [], requireExplicitPolicy, inhibitPolicyMapping } = wish.policies ?? {};
+  const limits = [requireExplicitPolicy, inhibitPolicyMapping];
+  if (mappings.length > 0 || limits.some((limit) => limit !== undefined)) {
+    throw refuse("invalid_field", { field: "policies", reason: "a root has policies alone" });
+  }
+  return wish;
+}
+
+/** The wish for an intermediate. */
+export const intermediateWishOf = (body: Input<typeof intermediateFields>): CaWish => ({
+  ...wishOf(body),
+  extKeyUsages: body.ext_key_usages,
+});
+
 /** The wish the members express. Refuses `key_type_unsupported` for a key type that is not of the algorithm. */
-export function wishOf(body: Input<typeof caFields>): CaWish {
+function wishOf(body: Input<typeof caFields>): CaWish {
   if (isPostQuantum(body.key_type) !== (body.algorithm === "pqc")) {
     throw refuse("key_type_unsupported", { key_type: body.key_type });
   }
@@ -197,6 +221,15 @@ function mappingField() {
       throw new WrongValue("anyPolicy cannot be mapped");
     }
     return { issuer, subject };
+  });
+}
+
+/** A purpose by name or OID; a CA for every purpose names none. */
+function purposeField() {
+  return parsed<string>({ type: "string" }, (value) => {
+    const isKnown = Object.hasOwn(extendedKeyUsages, value) || isOid(value);
+    if (isKnown && purposeOid(value) !== extendedKeyUsages.anyExtendedKeyUsage) return value;
+    throw new WrongValue("must be a purpose by name or object identifier");
   });
 }
 

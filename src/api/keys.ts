@@ -1,6 +1,8 @@
 /** The key store in JSON. */
 
+import { encodePem } from "#core/asn1/pem.ts";
 import { flag, otherwise, text } from "#core/shape.ts";
+import { fingerprint } from "#core/x509/public-keys.ts";
 import { type Handler, handler, ok } from "#domain/access/call.ts";
 import type { Page, PageKey } from "#domain/authorities/store.ts";
 import { factoryReset } from "#domain/factory-reset.ts";
@@ -90,9 +92,13 @@ const keyJson = ({
   extractable,
   sensitive,
   ca,
+  spki,
 }: InventoriedKey) => ({
   ...{ label, key_type: keyType, provider, role, extractable, sensitive },
   ...(ca === undefined ? {} : { ca_id: ca.id, ca_label: ca.label }),
+  ...(spki === undefined
+    ? {}
+    : { public_key: encodePem("PUBLIC KEY", spki), public_key_fingerprint: fingerprint(spki) }),
 });
 
 /** The place in a sorted list stands for its row; keys come and go rarely. */

@@ -25,7 +25,7 @@ import type { BulkRevocation } from "#domain/revocation/bulk.ts";
 import type { Store } from "#domain/store.ts";
 import { type OperationName, operations } from "#operations";
 import { bulkFields, orderOf } from "./bulk-revocations.ts";
-import { caFields, wishOf } from "./ca-fields.ts";
+import { caFields, intermediateFields, intermediateWishOf, rootWishOf } from "./ca-fields.ts";
 
 export interface ParkingDeps {
   readonly store: Store;
@@ -85,6 +85,13 @@ export const parkings: Readonly<Record<GuardedName, Describe>> = {
     check: async () => {},
   }),
   "token.create": newToken,
+  "webauthn.reset": async (_, { body }) => ({
+    resourceKey: `passkeys:${String(body.subject)}`,
+    resourceName: String(body.subject),
+    summary: `Remove all passkeys of ${String(body.subject)}, who then adds a new one.`,
+    details: body,
+    check: async () => {},
+  }),
   "cert.issue": issue,
   "cert.renew": renew,
 };
@@ -95,7 +102,10 @@ async function newCa(
   parent: CaRecord | undefined,
 ): Promise<Parking> {
   const { tenant_id: _tenant, ...body } = call.body;
-  const wish = wishOf(readBody(caFields, body));
+  const wish =
+    parent === undefined
+      ? rootWishOf(readBody(caFields, body))
+      : intermediateWishOf(readBody(intermediateFields, body));
   const kind = parent === undefined ? "root CA" : `CA under ${parent.label},`;
   return {
     ...{ resourceKey: `ca:new:${wish.label}`, resourceName: wish.label },

@@ -2,8 +2,11 @@
 
 import { systemPrincipal } from "#core/access/principal.ts";
 import { addSeconds, secondsPerDay } from "#core/time.ts";
+import { following } from "#adapters/listening-sockets.ts";
 import type { ServingFiles } from "#adapters/serving-files.ts";
-import { reload } from "#config/reload.ts";
+import { fileDigests } from "#config/files.ts";
+import { changedFiles, reload } from "#config/reload.ts";
+import { groupIdOf } from "#config/os-group.ts";
 import type { Config } from "#config/schema.ts";
 import { configDigest } from "#config/show.ts";
 import type { FailedLogins } from "#domain/access/failed-logins.ts";
@@ -78,6 +81,8 @@ class Server implements Running {
   readonly #deps: RunningDeps;
   readonly #scheduler: Scheduler;
   #config: Config;
+  /** Digests of the files it names, as they were read. */
+  #files: ReadonlyMap<string, string>;
   #listeners: Listeners | undefined;
   #shown: string | undefined;
   #endWatch: (() => void) | undefined;
@@ -87,6 +92,7 @@ class Server implements Running {
   constructor(deps: RunningDeps) {
     this.#deps = deps;
     this.#config = deps.config;
+    this.#files = fileDigests(deps.config);
     const { counts, revocation } = deps.parts;
     const { refresh, responders, presigner } = revocation;
     const { presign, publish } = deps.config;
@@ -151,9 +157,12 @@ class Server implements Running {
     this.#listeners = await Listeners.open(front, {
       ...{ host: server.host, port: server.port, tls, insecureAllowed: cleartext },
       tlsMinVersion: server.tls.min_version,
+      tlsSuites: server.tls.cipher_suites,
       clientAuthorities: this.#authorities,
       privateDirectory: config.data_dir,
+      following,
       publicHttp: server.public_http.enabled ? splitAddress(server.public_http.address) : undefined,
+      unixSocket: unixSocketOf(server.unix_socket),
       adminSocket: server.admin_socket.enabled ? server.admin_socket.path : undefined,
       idleTimeoutSeconds: server.idle_timeout_seconds,
       bodyTimeoutSeconds: server.body_timeout_seconds,
@@ -174,20 +183,29 @@ class Server implements Running {
     // Whatever the configuration says: a PIN is read again, and what was missing on a token is looked for.
     lookAtKeys();
     try {
-      const { config, reloaded, restartRequired } = reload(this.#config, reread());
-      const restart_required = restartRequired.join(",") || undefined;
+      const { config, ...keys } = reload(this.#config, reread());
+      const files = fileDigests(config);
+      // A file may be another one under the same name.
+      const replaced = changedFiles(this.#files, files);
+      const reloaded = [...keys.reloaded, ...replaced.reloaded];
+      const waiting = [...keys.restartRequired, ...replaced.restartRequired];
+      const restart_required = waiting.join(",") || undefined;
       // Whatever can fail comes before the first change.
       const tls = await servingMaterial(this.#servingDeps(), config.server, cleartext);
       const authorities = clientAuthorities(config);
       const takeOver = prepare(config);
       await this.#record("config.reload", { digest: configDigest(config), restart_required });
       this.#config = config;
+      // What waits for a restart is told at every reload until then, as changed keys are.
+      for (const key of replaced.restartRequired) files.delete(key);
+      this.#files = new Map([...this.#files, ...files]);
       await takeOver();
       this.#show(tls, authorities);
       log.write("info", "config_reloaded", { reloaded, restart_required });
     } catch (error) {
       // RLD-3: nothing changed and the process keeps serving; the log says what is wrong.
-      log.write("error", "config_reload_failed", { error: describe(error) });
+      const why = error instanceof Error ? error.message : String(error);
+      log.write("error", "config_reload_failed", { error: why });
       await this.#recordFailedReload();
     }
   }
@@ -272,6 +290,12 @@ class Server implements Running {
 /** Of the time to stop, what running requests may take: the rest is for jobs, the last writes and the signers. */
 const drainMs = (shutdownSeconds: number): number =>
   Math.max(shutdownSeconds * 750, shutdownSeconds * 1000 - 5000);
+
+function unixSocketOf({ path, mode, group }: Config["server"]["unix_socket"]) {
+  if (path === undefined) return undefined;
+  const groupId = group === undefined ? undefined : groupIdOf(group);
+  return { path, mode: Number.parseInt(mode, 8), groupId };
+}
 
 function splitAddress(address: string): { readonly host: string; readonly port: number } {
   const at = address.lastIndexOf(":");

@@ -66,7 +66,8 @@ async function issue(
 ): Promise<TlsMaterial> {
   const { key, spki } = newServingKey();
   const issued = await serving.certify(await serving.internalCa(), wishOf(config, spki));
-  const material = { key, certificate: issued.chainPem };
+  // Its own CA goes along: who was told the fingerprint of that CA finds it by asking the server (cli.md, trust fetch).
+  const material = { key, certificate: issued.chainPem + issued.caPem };
   files.write(material);
   files.writeCa(issued.caPem);
   return material;

@@ -61,8 +61,12 @@ function usageFaults(setting: ProfileSetting, path: string): readonly Fault[] {
     key_usages,
     ext_key_usages: ext_key_usages.map((usage) => words[usage] ?? usage),
     "policies.oids": setting.policies.oids,
+    "policies.mappings": setting.policies.mappings,
   };
   const faults: Fault[] = [];
+  if (setting.policies.mappings.length > 0 && setting.policies.oids.length === 0) {
+    faults.push(fault(`${path}.policies.mappings`, "Needs policies.oids, to which they map."));
+  }
   if (ext_key_usages.length === 0) {
     const sentence = "Must be set, or its certificates would be good for every purpose.";
     faults.push(fault(`${path}.ext_key_usages`, sentence));

@@ -2,6 +2,7 @@
 
 import * as nodeCrypto from "node:crypto";
 
+import { readWideRsaKey, WideRsaPublicKey } from "./rsa-public-key.ts";
 import { readSlhDsaKey, SlhDsaPublicKey } from "./slh-dsa.ts";
 
 export type HashName = "sha1" | "sha256" | "sha384" | "sha512";
@@ -96,11 +97,15 @@ export function openAes256Gcm(
 const gcmTagBytes = 16;
 
 /** A public key ready for verification. */
-export type VerificationKey = nodeCrypto.KeyObject | SlhDsaPublicKey;
+export type VerificationKey = nodeCrypto.KeyObject | OwnKey;
+
+/** Of a kind the runtime does not verify with. */
+type OwnKey = SlhDsaPublicKey | WideRsaPublicKey;
 
 /** Imports a SubjectPublicKeyInfo (DER); throws when the runtime does not know the key type. */
 export const importPublicKey = (spki: Uint8Array): VerificationKey =>
   readSlhDsaKey(spki) ??
+  readWideRsaKey(spki) ??
   nodeCrypto.createPublicKey({ key: Buffer.from(spki), format: "der", type: "spki" });
 
 /** The public members of a JSON Web Key (RFC 7518 §6, RFC 8037 §2). */
@@ -139,7 +144,7 @@ export function verifySignature(
   signature: Uint8Array,
 ): boolean {
   try {
-    if (key instanceof SlhDsaPublicKey) return key.verifies(message, signature);
+    if (isOwnKey(key)) return verifiedHere(key, scheme, message, signature);
     return nodeCrypto.verify(scheme.hash ?? null, message, withPadding(key, scheme), signature);
   } catch {
     // A malformed signature or a key the scheme does not fit verifies nothing.
@@ -155,7 +160,7 @@ export async function verifySignatureAside(
   signature: Uint8Array,
 ): Promise<boolean> {
   const { hash } = scheme;
-  if (message instanceof Uint8Array || hash === undefined || key instanceof SlhDsaPublicKey) {
+  if (message instanceof Uint8Array || hash === undefined || isOwnKey(key)) {
     const whole = message instanceof Uint8Array ? message : Buffer.concat(message);
     return await verifySignatureOffThread(key, scheme, whole, signature);
   }
@@ -177,8 +182,8 @@ export function verifySignatureOffThread(
 ): Promise<boolean> {
   return new Promise((resolve) => {
     try {
-      if (key instanceof SlhDsaPublicKey) {
-        resolve(key.verifies(message, signature)); // A few milliseconds, for the few signatures of roots.
+      if (isOwnKey(key)) {
+        resolve(verifiedHere(key, scheme, message, signature)); // A few milliseconds, for the few there are.
         return;
       }
       const algorithm = scheme.hash ?? null;
@@ -188,6 +193,33 @@ export function verifySignatureOffThread(
     } catch {
       resolve(false); // As above: what cannot be verified does not verify.
     }
+  });
+}
+
+const isOwnKey = (key: VerificationKey): key is OwnKey =>
+  key instanceof SlhDsaPublicKey || key instanceof WideRsaPublicKey;
+
+function verifiedHere(
+  key: OwnKey,
+  { hash, padding = "pkcs1" }: SignatureScheme,
+  message: Uint8Array,
+  signature: Uint8Array,
+): boolean {
+  if (key instanceof SlhDsaPublicKey) return key.verifies(message, signature);
+  if (hash === undefined || hash === "sha1") return false;
+  return key.verifies({ hash, padding }, digest, message, signature);
+}
+
+/**
+ * True when the number is prime, by a test that never calls a prime composite, and a composite prime about never; off the
+ * calling thread, where it takes as long as a signature of that length.
+ */
+export function isPrime(candidate: bigint): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    nodeCrypto.checkPrime(candidate, { checks: 2 }, (fault, prime) => {
+      if (fault === null || fault === undefined) resolve(prime);
+      else reject(fault);
+    });
   });
 }
 

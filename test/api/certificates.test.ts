@@ -140,6 +140,14 @@ test("a CA body is read strictly", async () => {
   expect(await code({ name_constraints: { permitted: { ip: ["10.0.0.0/33"] } } })).toBe(
     "invalid_field",
   );
+  for (const more of [
+    { mappings: ["1.2.3:1.2.4"] },
+    { require_explicit_policy: 0 },
+    { inhibit_policy_mapping: 0 },
+  ]) {
+    expect(await code({ policies: { oids: ["1.2.3"], ...more } })).toBe("invalid_field");
+  }
+  expect(await code({ ext_key_usages: ["serverAuth"] })).toBe("unknown_field");
   expect(await code({ extra: 1 })).toBe("unknown_field");
   expect(await code({ key_type: "ecdsa-sha2-nistp384" })).toBe("accepted");
   expect(await code({})).toBe("already_exists");

@@ -8,7 +8,12 @@ import { join } from "node:path";
 import { faultLine } from "#config/load.ts";
 import { readConfig } from "#config/read.ts";
 import { mappingsOf } from "#config/sections/access.ts";
+import { profileOf } from "#config/sections/issuance.ts";
+import { oids } from "#core/asn1/oids.ts";
+import { leafExtensions, repeatedExtensions } from "#core/policy/certificate-extensions.ts";
+import { profileJson } from "#core/policy/profiles.ts";
 import { loadText } from "#test/support/config.ts";
+import { makeKey } from "#test/support/x509.ts";
 
 const tls = "server: { tls_cert: c.pem, tls_key: k.pem, tls: { self_issue: { enabled: true } } }";
 const bare = "server: { tls: { self_issue: { enabled: false } } }";
@@ -27,6 +32,12 @@ const refusals = [
   ["V-2", "server: { tls_cert: c.pem }", "server.tls_key: Both server.tls_cert and server.tls_key must be set, or none."],
   ["V-2", tls, "server.tls.self_issue.enabled: Must not be true together with server.tls_cert."],
   ["V-2", bare, "server.tls.self_issue.enabled: Without a certificate the port would speak cleartext; set server.tls_cert, or PKID_ALLOW_INSECURE_HTTP=1."],
+  ["V-2", "server: { tls: { cipher_suites: [] } }", "server.tls.cipher_suites: Must name at least one; server.tls.min_version: 1.3 does without TLS 1.2."],
+  ["V-1", "server: { tls: { cipher_suites: [AES128-SHA] } }", "server.tls.cipher_suites[0]: Must be one of ECDHE-ECDSA-AES128-GCM-SHA256, ECDHE-RSA-AES128-GCM-SHA256, ECDHE-ECDSA-AES256-GCM-SHA384, ECDHE-RSA-AES256-GCM-SHA384, ECDHE-ECDSA-CHACHA20-POLY1305, ECDHE-RSA-CHACHA20-POLY1305, ECDHE-ECDSA-AES128-SHA, ECDHE-RSA-AES128-SHA, ECDHE-ECDSA-AES256-SHA, ECDHE-RSA-AES256-SHA."],
+  ["V-3", "server: { unix_socket: { path: run/pkid.sock } }", "server.unix_socket.path: Must be an absolute path."],
+  ["V-3", `server: { unix_socket: { path: /${"d".repeat(107)} } }`, "server.unix_socket.path: The path of a Unix socket has at most 107 octets."],
+  ["V-3", "{ data_dir: /srv/ca, server: { unix_socket: { path: /srv/x/../ca/admin.sock } } }", "server.unix_socket.path: Must be another path than server.admin_socket.path."],
+  ["V-1", "server: { unix_socket: { path: /s, mode: 0660 } }", 'server.unix_socket.mode: Must be three octal digits in quotes, such as "0660".'],
   ["V-3", `data_dir: /${"d".repeat(96)}`, "server.admin_socket.path: The path of a Unix socket has at most 107 octets."],
   ["V-1", "auth: { session: { cookie_name: __Host-pki, insecure: true } }", "auth.session.insecure: Must be false with a cookie_name of that prefix."],
   ["V-5", "{ access_log: { path: /x/a.db }, database: { driver: postgres, dsn: 'postgres://u@h/d' } }", "access_log.path: With postgres the access log is a table of the database; remove it."],
@@ -66,6 +77,8 @@ const refusals = [
   ["V-10", `${ldapWhole}, group_base_dn: 'dc=x', group_filter: '(a=b)' } }`, "auth.ldap.group_filter: Must have %s or %u, where the name of the person goes."],
   ["V-10", `${ldap}, bind_dn: 'cn=s', user_base_dn: 'dc=x', user_filter: '(a=%s)' } }`, "auth.ldap.bind_password: Must be set together with auth.ldap.bind_dn."],
   ["V-10", `${ldap}, user_dn_template: '%s@x.test', user_filter: '(a=%s)' } }`, "auth.ldap.user_base_dn: Must be set when user_dn_template makes no DN."],
+  ["V-10", `${ldap}, user_dn_template: 'sAMAccountName=%s,dc=x' } }`, "auth.ldap.user_dn_template: Active Directory names no entry by sAMAccountName: write %s@its.domain or DOMAIN\\%s, with user_base_dn and user_filter."],
+  ["V-10", `${ldap}, user_dn_template: '%s@x.test', user_base_dn: 'dc=x', user_filter: '(mail=*%s*)' } }`, "auth.ldap.username_attribute: Must be set, because user_filter holds no attribute against the whole of %s."],
   ["CFG-5", "auth: { ldap: { url: 'http://d.test' } }", "auth.ldap.url: Must be 1 to 8 ldap:// or ldaps:// URLs of host and port, separated by spaces."],
   ["CFG-5", "auth: { ldap: { url: 'ldaps://a/dc=x' } }", "auth.ldap.url: Must be 1 to 8 ldap:// or ldaps:// URLs of host and port, separated by spaces."],
   ["V-9", "rbac: { subjects: { a: [Admin] } }", "rbac.subjects.a[0]: Must be one of admin, issuer, auditor, approver."],
@@ -108,6 +121,11 @@ const refusals = [
   ["V-13", "profiles: [{ name: a, key_usages: [digitalSignature], ext_key_usages: [2.5.29.37.0] }]", "profiles[0].ext_key_usages[0]: Must not be every purpose; name those it is for."],
   ["V-13", "profiles: [{ name: a, key_usages: [digitalSignature], ext_key_usages: [1.50.3] }]", "profiles[0].ext_key_usages[0]: Must be a dotted OID or one of serverAuth, clientAuth, codeSigning, emailProtection, timeStamping, OCSPSigning."],
   ["V-13", `profiles: [{ name: a, ${usages}, policies: { oids: [1.2.3, 1.2.3] } }]`, "profiles[0].policies.oids[1]: Stands there before."],
+  ["V-13", `profiles: [{ name: a, ${usages}, policies: { mappings: [1.2.3=1.2.4] } }]`, "profiles[0].policies.mappings: Needs policies.oids, to which they map."],
+  ["V-13", `profiles: [{ name: a, ${usages}, policies: { oids: [1.2.4], mappings: [1.2.3=1.2.4, 1.2.3=1.2.4] } }]`, "profiles[0].policies.mappings[1]: Stands there before."],
+  ["CFG-5", `profiles: [{ name: a, ${usages}, policies: { oids: [1.2.4], mappings: ["1.2.3:1.2.4"] } }]`, "profiles[0].policies.mappings[0]: Must be two dotted OIDs with an equals sign between them."],
+  ["CFG-5", `profiles: [{ name: a, ${usages}, policies: { oids: [1.2.4], mappings: [1.2.3=2.5.29.32.0] } }]`, "profiles[0].policies.mappings[0]: Must not map anyPolicy."],
+  ["CFG-5", `profiles: [{ name: a, ${usages}, policies: { oids: [1.2.4], mappings: [1.2.3=1.2.4=1.2.5] } }]`, "profiles[0].policies.mappings[0]: Must be two dotted OIDs with an equals sign between them."],
   ["CFG-5", `profiles: [{ name: a, ${usages}, names: { permitted_dns: [ex..test] } }]`, "profiles[0].names.permitted_dns[0]: Must be a domain, with a dot in front for what is below it only."],
   ["CFG-5", `profiles: [{ name: a, ${usages}, names: { permitted_dns: ["."] } }]`, "profiles[0].names.permitted_dns[0]: Must be a domain, with a dot in front for what is below it only."],
   ["CFG-5", `profiles: [{ name: a, ${usages}, names: { permitted_dns: [8.8.8.8] } }]`, "profiles[0].names.permitted_dns[0]: Must be a domain, with a dot in front for what is below it only."],
@@ -180,6 +198,25 @@ auth: { oidc: { enabled: true } }`;
   });
 });
 
+test("policy mappings of a profile are shown, and stand in no leaf", () => {
+  const mappings = "policies: { oids: [1.2.4], mappings: [1.2.3=1.2.4] }";
+  const loaded = loadText(`profiles: [{ name: a, ${usages}, ${mappings} }]`);
+  const [setting] = loaded.ok ? loaded.config.profiles : [];
+  if (setting === undefined) throw new Error("must load");
+  const profile = profileOf(setting);
+  expect(profileJson(profile).policies).toEqual({
+    ...{ oids: ["1.2.4"], critical: false, mappings: ["1.2.3=1.2.4"] },
+  });
+  const leaf = leafExtensions({
+    ...{ profile, keyUsages: ["digitalSignature"], spki: makeKey("ecdsa-p256").spki, sans: [] },
+    ...{ skiMethod: "rfc7093", emptySubject: false, mustStaple: false },
+    repeated: repeatedExtensions({ id: "x", keyId: new Uint8Array(20), urlBase: undefined }),
+  });
+  const oidsOf = leaf.map(({ oid }) => oid);
+  expect(oidsOf).toContain(oids.certificatePolicies);
+  expect(oidsOf).not.toContain(oids.policyMappings);
+});
+
 describe("files (CFG-1, V-2, V-27)", () => {
   test("a configuration file that was named must exist", () => {
     const file = join(directory(), "missing.yaml");
@@ -199,6 +236,22 @@ describe("files (CFG-1, V-2, V-27)", () => {
     expect(readConfig({ env: { PKID_DATA_DIR: home } }).fileName).toBe(join(home, "pkid.yaml"));
     const flags = { data_dir: home };
     expect(readConfig({ env: {}, flags }).fileName).toBe(join(home, "pkid.yaml"));
+  });
+
+  test("every list of weak keys is there and can be read to its last line", () => {
+    const home = directory();
+    const [good, bad, missing] = ["good.txt", "bad.txt", "missing.txt"].map((name) =>
+      join(home, name),
+    );
+    writeFileSync(good ?? "", `# Debian\n${"0".repeat(20)}\n`);
+    writeFileSync(bad ?? "", `${"0".repeat(40)}\nnone\n`);
+    const file = join(home, "pkid.yaml");
+    const lists = JSON.stringify([good, bad, missing]);
+    writeFileSync(file, `keychecks: { weak_key_blocklist_paths: ${lists} }`);
+    expect(faults({ configFile: file })).toEqual([
+      `config: keychecks.weak_key_blocklist_paths[1]: ${bad}: line 2 is no digest of a key.`,
+      `config: keychecks.weak_key_blocklist_paths[2]: ${missing} does not exist.`,
+    ]);
   });
 
   test("nothing is created while validating", () => {

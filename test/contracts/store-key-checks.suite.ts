@@ -6,7 +6,7 @@ import { sha256Hex } from "#core/crypto.ts";
 import type { Reach } from "#core/access/principal.ts";
 import { defaultTenant, type TenantId, tenantId } from "#core/ids.ts";
 import { instant } from "#core/time.ts";
-import type { BlockedKeyRecord, KeyQuestion } from "#domain/key-checks/store.ts";
+import type { BlockedKeyRecord, KeyHolder, KeyQuestion } from "#domain/key-checks/store.ts";
 import type { Store } from "#domain/store.ts";
 import * as make from "#test/support/records.ts";
 
@@ -121,7 +121,7 @@ export function keyCheckContract(
       const { store } = given();
       const digest = newDigest();
       const row = await issued(store, { spkiSha256: digest, subject: "CN=first" });
-      const asked = { subject: "CN=second", now: make.noon };
+      const asked: KeyHolder = { subject: "CN=second", sans: [], now: make.noon };
       const duplicate = async (change: Partial<typeof asked>, tenant = defaultTenant) =>
         (await standing(digest, { tenant, duplicate: { ...asked, ...change } })).duplicate;
       expect(await duplicate({})).toBe(true);
@@ -129,6 +129,18 @@ export function keyCheckContract(
       expect(await duplicate({}, tenantId("other"))).toBe(false);
       expect(await duplicate({ now: row.notAfter })).toBe(true);
       expect(await duplicate({ now: instant(row.notAfter + 1) })).toBe(false);
+    });
+
+    test("where subjects are empty, the names tell holders of a key apart", async () => {
+      const { store } = given();
+      const digest = newDigest();
+      const sans = ["dns:a.example", 'email:"q"@b.example'];
+      await issued(store, { spkiSha256: digest, subject: "", commonName: "", sans });
+      const duplicate = async (holder: Omit<KeyHolder, "now">) =>
+        (await standing(digest, { duplicate: { ...holder, now: make.noon } })).duplicate;
+      expect(await duplicate({ subject: "", sans })).toBe(false);
+      expect(await duplicate({ subject: "", sans: ["dns:b.example"] })).toBe(true);
+      expect(await duplicate({ subject: "CN=second", sans })).toBe(true);
     });
 
     test("certificates with a key are counted until they are revoked", async () => {

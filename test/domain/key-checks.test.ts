@@ -8,7 +8,7 @@ import { tenantId } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
 import type { Profile } from "#core/policy/profile.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
-import { spkiSha256 } from "#core/x509/public-keys.ts";
+import { keyDigests, spkiSha256 } from "#core/x509/public-keys.ts";
 import { CrossSigning } from "#domain/authorities/cross-sign.ts";
 import { BlockedKeys } from "#domain/key-checks/block.ts";
 import { somebody } from "#test/support/governed-world.ts";
@@ -24,6 +24,13 @@ import {
   type World,
 } from "#test/support/issuance.ts";
 import { tenant } from "#test/support/records.ts";
+import {
+  primeNumbers,
+  type RsaNumbers,
+  requestWith,
+  rsaNumbers,
+  spkiWith,
+} from "#test/support/rsa-numbers.ts";
 import { revokingWorld } from "#test/support/revoking-world.ts";
 import { smallCa } from "#test/support/small-ca.ts";
 
@@ -45,7 +52,7 @@ async function outcome(world: World, wish: Parameters<typeof leafWish>[0] = {}):
 test("a blocked key is refused under every name until it is unblocked", async () => {
   const world = issuanceWorld();
   const blocked = new BlockedKeys(world);
-  const { record } = await blocked.add(rootOrigin, keyDigest, "leaked");
+  const { record } = await blocked.add(rootOrigin, [keyDigest], "leaked");
   expect(await outcome(world)).toBe("blocked_key");
   expect(await outcome(world, { csr: csr({ key, dns: ["b.example"] }) })).toBe("blocked_key");
   expect(world.store.state.intents.size).toBe(1);
@@ -56,7 +63,7 @@ test("a blocked key is refused under every name until it is unblocked", async ()
 test("a refused key is an event of its gate and one of the issuance", async () => {
   const world = issuanceWorld();
   await initRoot(world);
-  await new BlockedKeys(world).add(rootOrigin, keyDigest, "leaked");
+  await new BlockedKeys(world).add(rootOrigin, [keyDigest], "leaked");
   await outcome(world);
   const events = [...world.store.state.events.values()].slice(-2);
   expect(events.map(({ action, result, detail }) => `${action} ${result} ${detail}`)).toEqual([
@@ -95,6 +102,70 @@ test("another subject's key is refused only where the profile asks", async () =>
   world.clock.advance(400 * 86_400);
   expect(await outcome(world, { csr: other, profile: "strict" })).toBe("issued");
   expect(await outcome(world, { csr: other, profile: "strict" })).toBe("issued");
+});
+
+test("where the subject is empty, another name is another holder of the key", async () => {
+  const server = new ProfileSet().named("server");
+  const keyChecks = { ...server.keyChecks, detectDuplicates: true };
+  const world = issuanceWorld({ profiles: [{ ...server, name: "strict", keyChecks }] });
+  const named = (dns: string) => ({
+    csr: csr({ key, subject: [], dns: [dns] }),
+    profile: "strict",
+  });
+  expect(await outcome(world, named("a.example"))).toBe("issued");
+  expect(await outcome(world, named("a.example"))).toBe("issued");
+  expect(await outcome(world, named("b.example"))).toBe("duplicate_key");
+});
+
+test("an RSA modulus that is a prime is refused, for everybody knows the private key", async () => {
+  const request = requestWith(primeNumbers(), [{ type: "CN", value: "A leaf" }]);
+  expect(await outcome(issuanceWorld(), { csr: request })).toBe("small_factor");
+});
+
+test("a blocked RSA key stays blocked with another exponent", async () => {
+  const [usual, odd, other] = rsaNumbers(65_537n, 65_539n, 65_543n);
+  if (usual === undefined || odd === undefined || other === undefined)
+    throw new Error("three keys");
+  const subject = [{ type: "CN", value: "A leaf" }];
+  const tried = async (blocked: RsaNumbers, asked: RsaNumbers) => {
+    const world = issuanceWorld();
+    const digests = keyDigests(spkiWith(blocked));
+    await new BlockedKeys(world).add(rootOrigin, digests, "leaked");
+    return await outcome(world, { csr: requestWith(asked, subject) });
+  };
+  expect(await tried(usual, odd)).toBe("blocked_key");
+  expect(await tried(odd, usual)).toBe("blocked_key");
+  expect(await tried(odd, other)).toBe("blocked_key");
+  const [stranger] = rsaNumbers(65_537n);
+  if (stranger === undefined) throw new Error("a key");
+  expect(await tried(odd, stranger)).toBe("issued");
+});
+
+test("a revocation for keyCompromise blocks the modulus, one alone and many at once", async () => {
+  const [odd, other] = rsaNumbers(65_539n, 65_543n);
+  if (odd === undefined || other === undefined) throw new Error("two keys");
+  const subject = [{ type: "CN", value: "A leaf" }];
+  for (const many of [false, true]) {
+    const world = revokingWorld();
+    const ca = await initRoot(world);
+    const wish = leafWish({ csr: requestWith(odd, subject) });
+    const { serial } = await world.issuance.issue(rootOrigin, ca, wish);
+    const request = { ca, serial, origin: rootOrigin, mayManageCa: true };
+    const order = {
+      operationId: undefined,
+      reason: "keyCompromise",
+      all: true,
+      batchSize: 500,
+      selection: { includeExpired: false },
+      confirmed: undefined,
+    } as const;
+    if (many) await world.bulk.execute(rootOrigin, ca, order);
+    else await world.revoker.revoke(request, "keyCompromise");
+    expect(await outcome(world, { csr: requestWith(other, subject) })).toBe("blocked_key");
+    const reasons = [...world.store.state.blockedKeys.values()].map(({ reason }) => reason);
+    const said = `serial ${serial} was revoked`;
+    expect(reasons).toEqual([said, `${said} (same modulus)`]);
+  }
 });
 
 test("when the store cannot say, nothing is signed", async () => {

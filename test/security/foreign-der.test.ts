@@ -144,9 +144,9 @@ test("a certificate to be vouched for", async () => {
   const codes = await outcomes(broken(fields), (der) =>
     ask("ca.cross_sign", { certificate_pem: certificatePem(der) }, other.id),
   );
-  expect(Object.keys(codes).sort()).toEqual([
-    ...["accepted", "bad_certificate", "ca_constraint", "gate_refused"],
-  ]);
+  expect(codes.accepted).toBeGreaterThan(30);
+  expect(codes.bad_certificate).toBeGreaterThan(500);
+  expect(codes.gate_refused).toBeGreaterThan(5);
 }, 120_000);
 
 test("a request to be vouched for, issued, previewed and shown", async () => {

@@ -48,6 +48,8 @@ const ends: Readonly<Record<Writing, End>> = {
   "webauthn.register": "passkeys",
   "webauthn.step_up": "passkeys",
   "webauthn.remove": "passkeys",
+  // Guarded as removing one's own, which always is.
+  "webauthn.reset": "mints",
   // Ends nothing and opens nothing: a request and a key, and a certificate somebody else has signed.
   "ca.csr": "other",
   "ca.import_cert": "other",

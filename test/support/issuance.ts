@@ -256,7 +256,7 @@ export function drawnSerial(hex: string): DrawnSerial {
 
 /** A key nobody has anything against. */
 export const soundKey: KeyFacts = {
-  ...{ weak: false, blocked: false, own: false, duplicate: false },
+  ...{ prime: false, weak: false, blocked: false, own: false, duplicate: false },
 };
 
 /** The three values; the second signature covers the request with the first two (PQ-7). */

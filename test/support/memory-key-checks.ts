@@ -19,7 +19,8 @@ export function keyCheckReads(state: MemoryState): Reads["keyChecks"] {
             row.spkiSha256 === spkiSha256 &&
             row.kind === "leaf" &&
             row.tenant === tenant &&
-            row.subject !== duplicate.subject &&
+            (row.subject !== duplicate.subject ||
+              (row.subject === "" && row.sans.join() !== duplicate.sans.join())) &&
             row.notAfter >= duplicate.now,
         ),
     }),

@@ -25,8 +25,10 @@ export interface Engine {
    * happening, and anything else when it may have happened.
    */
   commit(heads: Readonly<Heads>): Promise<void>;
-  /** Ends the transaction whatever its state; never throws. */
-  rollback(): Promise<void>;
+  /** Ends the transaction whatever its state; never throws. `cause` is the fault of the database that ended it. */
+  rollback(cause?: unknown): Promise<void>;
+  /** True while nothing can be written, from a failed write until the engine has found everything to be there. */
+  readonly stopped: boolean;
   /** The revocation sequence as last committed by anyone; at once where nobody else can have committed. */
   revocationSequence(): number | Promise<number>;
   /** Calls back when another process may have appended events, up to `seq` when it is known; never on SQLite. */

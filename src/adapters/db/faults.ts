@@ -21,7 +21,8 @@ export type UnfitReason =
   | "schema_altered"
   | "migration_pending"
   | "copy_failed"
-  | "head_mismatch";
+  | "head_mismatch"
+  | "in_use";
 
 /** The refusal for a database that does not serve now; the driver's error stays its cause, for the log only. */
 export function storageUnavailable(cause: unknown, sentence?: string): Problem {
@@ -82,6 +83,16 @@ export function isStorageFault(error: unknown): boolean {
   return faultCodes.some((prefix) => code.startsWith(prefix));
 }
 
+/** True when SQLite could not write, so that nobody knows what the disk has; somebody else's lock is no such fault. */
+export function isWriteFault(error: unknown): boolean {
+  const { code } = codes(rootCause(error));
+  return writeFaultCodes.some((prefix) => code.startsWith(prefix));
+}
+
+/** True when SQLite found no room on the disk. */
+export const isFull = (error: unknown): boolean =>
+  codes(rootCause(error)).code.startsWith("SQLITE_FULL");
+
 /** True when a table does not exist, on PostgreSQL. */
 export const isMissingTable = (error: unknown): boolean =>
   codes(rootCause(error)).errno === "42P01";
@@ -115,6 +126,17 @@ const faultCodes = [
   ...["SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_BUSY"],
   ...["SQLITE_LOCKED", "SQLITE_NOMEM", "SQLITE_PROTOCOL", "SQLITE_CORRUPT", "SQLITE_NOTADB"],
   ...["ERR_POSTGRES_", "ECONNREFUSED", "ECONNRESET", "EPIPE", "ENOENT", "ETIMEDOUT"],
+];
+
+const writeFaultCodes = [
+  "SQLITE_IOERR",
+  "SQLITE_FULL",
+  "SQLITE_CORRUPT",
+  "SQLITE_NOTADB",
+  "SQLITE_CANTOPEN",
+  "SQLITE_READONLY",
+  "SQLITE_PROTOCOL",
+  "SQLITE_NOMEM",
 ];
 
 // SQLSTATE: connection, transaction rollback, resources, lock not available, operator, system, read only, internal.

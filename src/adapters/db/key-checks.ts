@@ -106,7 +106,7 @@ export function keyClaim(session: Session): KeyCheckWrites["claim"] {
 function standingOf(session: Session): KeyCheckReads["standing"] {
   const mark = (at: number) => placeholder(session, at);
   const marked = `select exists (select 1 from blocked_keys where spki_sha256 = ${mark(1)} and tenant in ('', ${mark(2)})), exists (select 1 from own_keys where spki_sha256 = ${mark(3)})`;
-  const withDuplicate = `${marked}, exists (select 1 from certificates where spki_sha256 = ${mark(4)} and kind = 'leaf' and tenant = ${mark(5)} and subject <> ${mark(6)} and not_after >= ${mark(7)})`;
+  const withDuplicate = `${marked}, exists (select 1 from certificates where spki_sha256 = ${mark(4)} and kind = 'leaf' and tenant = ${mark(5)} and (subject <> ${mark(6)} or (subject = '' and sans <> ${mark(7)})) and not_after >= ${mark(8)})`;
   return async ({ spkiSha256, tenant, duplicate }: KeyQuestion) => {
     const both: Value[] = [spkiSha256, tenant, spkiSha256];
     const row =
@@ -114,7 +114,7 @@ function standingOf(session: Session): KeyCheckReads["standing"] {
         ? await session.row(marked, both)
         : await session.row(withDuplicate, [
             ...[...both, spkiSha256],
-            ...[tenant, duplicate.subject, duplicate.now],
+            ...[tenant, duplicate.subject, JSON.stringify(duplicate.sans), duplicate.now],
           ]);
     if (row === undefined) throw new Error("a query for three flags gave no row");
     const [blocked, own, taken] = row.map(Boolean);

@@ -31,6 +31,8 @@ export interface PostgresOptions {
 /** The engine on PostgreSQL 13 or later; `connect` refuses a server that could lose an acknowledged commit (V-6). */
 export class PostgresEngine implements Engine {
   readonly dialect = "postgres";
+  /** A connection that failed is replaced; what the server acknowledged it has. */
+  readonly stopped = false;
   readonly reader: Session;
   readonly writer: Session;
   readonly #options: LinkOptions;

@@ -90,12 +90,12 @@ export class GroupCommit {
         this.#failing = false;
       }
     } catch (error) {
-      // Told once until a batch succeeds: a database that is away would fill the log with every request.
+      // Told once: while nothing can be written every request ends here.
       if (!this.#failing) this.#onFault("a batch of writes was rolled back", error);
       this.#failing = true;
-      await this.#engine.rollback();
-      const sure = !committing || error instanceof NothingWritten;
-      rejectAll(batch, outcomes, unitRefused(error, sure));
+      const nothing = error instanceof NothingWritten;
+      await this.#engine.rollback(nothing ? error.cause : error);
+      rejectAll(batch, outcomes, unitRefused(error, !committing || nothing));
       return;
     }
     this.#committed(this.#journal.events);

@@ -61,7 +61,11 @@ async function blocklists({ read, config, store }: Premises): Promise<Finding> {
     const listed = readBlocklists(paths).size;
     const old = paths.filter((path) => Date.now() - statSync(path).mtimeMs > yearMs);
     const findings = old.map((path) => warned(`${path} is older than a year.`));
-    return gathered(findings, `${paths.length} files list ${listed} weak keys.${keys}`);
+    const loaded =
+      paths.length === 0
+        ? "No list of weak keys is loaded."
+        : `${paths.length} files list ${listed} weak keys.`;
+    return gathered(findings, `${loaded}${keys}`);
   } catch (error) {
     if (error instanceof BlocklistUnreadable) return failed(error.message);
     throw error;

@@ -100,10 +100,15 @@ export const caVerbs: Readonly<Record<string, Command>> = {
       ...subjectArgs,
       "key-type": keyType("Key type, ecdsa-p256 when not given, with pqc ml-dsa-65."),
       "validity-days": number("Validity in days (1825 when not given).", "days"),
+      "ext-key-usage": many("Purpose its certificates may be for, by name or OID.", "usage"),
     },
     run: async ({ args, client, print, note }) => {
       const id = await caIdOf(client, args.parent);
-      const body = caBody(args, "ecdsa-p256");
+      const purposes = args["ext-key-usage"];
+      const body = {
+        ...caBody(args, "ecdsa-p256"),
+        ...(purposes.length === 0 ? {} : { ext_key_usages: purposes }),
+      };
       const ca = await client.ask("ca.issue_intermediate", { path: { id }, body });
       print(ca, created(ca));
       const stamped = stampedUrls(pemOf(ca));

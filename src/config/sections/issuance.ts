@@ -5,6 +5,7 @@ import type { Profile } from "#core/policy/profile.ts";
 import { isUriScheme } from "#core/policy/subtrees.ts";
 import { algorithms } from "#core/x509/algorithms.ts";
 import { extendedKeyUsages, type KeyUsage, keyUsageBits } from "#core/x509/extensions.ts";
+import { anyPolicy, type PolicyMapping } from "#core/x509/policy-extensions.ts";
 import { isDnsBase } from "#core/x509/subtree-forms.ts";
 import { hasDotSegments, parseUri } from "#core/x509/uris.ts";
 
@@ -53,7 +54,7 @@ const postQuantumTypes = ["ml-dsa-44", "ml-dsa-65", "ml-dsa-87"] as const;
 /** The keys under `keychecks`. */
 export const keychecks = section("Key checks", {
   weak_key_blocklist_paths: list(
-    "Files of weak keys: SHA-1 or SHA-256 of key or modulus in hex, or SHA256:<base64>, a line each. Read at the start and on SIGHUP.",
+    "Files of weak keys: SHA-1 or SHA-256 of key or modulus in hex, SHA256:<base64>, or Debian's 20 digits, a line each. Read at the start and on SIGHUP.",
     absolutePath,
     [],
   ),
@@ -84,6 +85,13 @@ const extended = checkedText("usage name or OID", "serverAuth", (value) => {
 const suffix = checkedText("DNS suffix", "example.internal", (value) =>
   isDnsBase(value) ? undefined : "Must be a domain, with a dot in front for what is below it only.",
 );
+const mapping = checkedText("OID=OID", "1.3.6.1.4.1.55555.1=1.3.6.1.4.1.55555.2", (value) => {
+  const { issuer, subject } = mappingOf(value);
+  if (issuer === anyPolicy || subject === anyPolicy) return "Must not map anyPolicy.";
+  return isOid(issuer) && isOid(subject) && value === `${issuer}=${subject}`
+    ? undefined
+    : "Must be two dotted OIDs with an equals sign between them.";
+});
 const uriPrefix = checkedText("URI prefix", "spiffe://example.internal/", (value) => {
   const uri = parseUri(value);
   return isUriScheme(value) || (uri !== undefined && !hasDotSegments(uri))
@@ -135,6 +143,11 @@ const profileMembers = {
     oids: list("Policy OIDs.", objectId, []),
     cps: field("URL of the certification practice statement.", absoluteUrl("any")),
     critical: flag("Mark the extension critical.", false),
+    mappings: list(
+      "Pairs of a policy of the parent and one of the CA's own that counts as it; for CA certificates only.",
+      mapping,
+      [],
+    ),
   }),
   ct: profileCt,
   names: section("Names the profile admits", {
@@ -192,7 +205,10 @@ export function profileOf(setting: ProfileSetting): Profile {
       detectDuplicates: key_checks.detect_duplicates,
       minRsaBits: key_checks.min_rsa_bits,
     },
-    policies: policies.oids.length === 0 ? undefined : policies,
+    policies:
+      policies.oids.length === 0
+        ? undefined
+        : { ...policies, mappings: policies.mappings.map(mappingOf) },
     names: {
       permittedDns: names.permitted_dns,
       permittedIps: names.permitted_ips,
@@ -210,6 +226,11 @@ export function profileOf(setting: ProfileSetting): Profile {
     requireApproval: setting.require_approval,
     ct: ctPolicyOf(setting.ct),
   };
+}
+
+function mappingOf(text: string): PolicyMapping {
+  const [issuer = "", subject = ""] = text.split("=");
+  return { issuer, subject };
 }
 
 const secondsPerDay = 86_400;

@@ -71,6 +71,8 @@ export interface CaExtensions {
   readonly maxPathLength: number | undefined;
   /** Undefined: those of a root or intermediate. A cross certificate copies its subject's. */
   readonly keyUsages?: readonly KeyUsage[] | undefined;
+  /** What leaves below it may be for; undefined leaves all to them. */
+  readonly extKeyUsage: Extension | undefined;
   /** Name constraints and policies, made by `constraintExtensions` or copied by `copiedConstraints`. */
   readonly constraints: readonly Extension[];
   /** SubjectPublicKeyInfo of the second key, of a hybrid CA. */
@@ -116,12 +118,17 @@ export function copiedConstraints(from: Pick<ParsedCertificate, "extensions">) {
   return present(wanted.map((oid) => extensionOf(from, oid)));
 }
 
+/** What another certificate says its leaves are for, byte for byte. */
+export const copiedPurposes = (from: Pick<ParsedCertificate, "extensions">) =>
+  extensionOf(from, oids.extKeyUsage);
+
 /** The root, intermediate and cross columns. */
 export function caExtensions(ca: CaExtensions): readonly Extension[] {
   const { repeated } = ca;
   return present([
     basicConstraints(true, ca.maxPathLength),
     keyUsage(ca.keyUsages ?? caKeyUsages),
+    ca.extKeyUsage,
     subjectKeyIdentifier(ca.keyId),
     repeated?.authorityKeyIdentifier,
     ...ca.constraints,

@@ -13,6 +13,7 @@ import {
 import { encodeTbsCertificate } from "#core/x509/certificate.ts";
 import { crlDistributionPoints, isForServers } from "#core/x509/extensions.ts";
 
+import { policyObjection, publicCaWarning } from "./certificate-policy.ts";
 import { crlStampFor, stamped } from "./crl-stamp.ts";
 import type { DrawnSerial } from "./drawn-serial.ts";
 import { checkKey, type KeyFacts, strictKeyChecks } from "./key-quality.ts";
@@ -112,7 +113,7 @@ export type GateName =
 // biome-ignore format: the table is read by column.
 export const gates: readonly GateRow[] = [
   { name: "names",              clause: "PRO-4, PRO-5",          run: objectionsOf("names") },
-  { name: "certificate_policy", clause: "EXT-1",                 run: objectionsOf("certificate_policy") },
+  { name: "certificate_policy", clause: "EXT-1, RFC 5280 §6.1",  run: certificatePolicy },
   { name: "must_staple",        clause: "PRO-4",                 run: objectionsOf("must_staple") },
   { name: "lint",               clause: "behaviour.md §6.1",     run: lint },
   { name: "caa",                clause: "RFC 8659, 8657, 9495",  run: undefined },
@@ -208,6 +209,16 @@ function objectionsOf(gate: Objection["gate"]): (checked: Checked) => GateOutcom
     const objection = objections.find((candidate) => candidate.gate === gate);
     return objection === undefined ? passed : { status: "fail", reason: objection.reason };
   };
+}
+
+function certificatePolicy(checked: Checked): GateOutcome {
+  const { plan, issuer, profile } = checked;
+  const outcome = objectionsOf("certificate_policy")(checked);
+  if (outcome.status === "fail") return outcome;
+  const reason = policyObjection(plan, issuer);
+  if (reason !== undefined) return { status: "fail", reason };
+  const warning = profile?.lint.public ? publicCaWarning(issuer) : undefined;
+  return warning === undefined ? passed : { status: "warn", reason: warning };
 }
 
 function lint({ plan, issuer, profile, tbs, now, serialDrawn, stamp }: Checked) {

@@ -9,8 +9,10 @@ import { hasSmallFactor, isPerfectPower } from "./key-factors.ts";
 import { ed25519PointFault, ecPointFault } from "./key-points.ts";
 import { hasCloseFactors, looksLikeRoca } from "./key-primes.ts";
 
-/** What the store and the blocklists say about a key; whoever clears a plan has asked them before. */
+/** What the store, the blocklists and long arithmetic say about a key; whoever clears a plan has asked them before. */
 export interface KeyFacts {
+  /** It is an RSA key whose modulus is a prime, so that everybody knows its private key. */
+  readonly prime: boolean;
   /** Its digest is in a blocklist file. */
   readonly weak: boolean;
   /** It is on the list of blocked keys. */
@@ -70,6 +72,10 @@ export function checkKey(
   return findings;
 }
 
+/** True for RSA moduli of a length that is certified at all, the only ones worth a test whether they are prime. */
+export const mayBePrime = (key: PublicKey): key is Extract<PublicKey, { readonly family: "rsa" }> =>
+  key.family === "rsa" && key.bits >= 2048 && key.bits <= bitsMax && key.modulus % 2n === 1n;
+
 /** The checks as CA and responder keys meet them: nothing relaxed. */
 export const strictKeyChecks: Profile["keyChecks"] = {
   ...{ disabled: false, mode: "enforce", detectDuplicates: false, minRsaBits: 2048 },
@@ -94,10 +100,11 @@ function weakExponent(key: PublicKey) {
   return exponent >= 1n << 256n ? "the RSA exponent has more than 256 bits" : undefined;
 }
 
-function smallFactor(key: PublicKey) {
+function smallFactor(key: PublicKey, _settings: Profile["keyChecks"], { prime }: KeyFacts) {
   // A giant modulus would make this slow; real ones end far below.
   if (key.family !== "rsa" || key.modulus % 2n === 0n || key.modulus < 3n) return undefined;
   if (key.bits > bitsMax) return `the RSA modulus has more than ${bitsMax} bits`;
+  if (prime) return "the RSA modulus is a prime";
   if (hasSmallFactor(key.modulus)) return "a prime below 10,000 divides the RSA modulus";
   return isPerfectPower(key.modulus) ? "the RSA modulus is a power" : undefined;
 }

@@ -8,13 +8,15 @@ import type { Extension, KeyUsage } from "#core/x509/extensions.ts";
 import type { GeneralName } from "#core/x509/general-names.ts";
 import type { NameConstraints } from "#core/x509/name-constraints.ts";
 import type { Name } from "#core/x509/names.ts";
+import type { PolicyFacts } from "#core/x509/path-policies.ts";
 import type { PublicKey } from "#core/x509/public-keys.ts";
 
 /** What a certificate is, which decides the extensions it has and the rules it must meet (behaviour.md §4). */
 export type PlanKind = "root" | "intermediate" | "leaf" | "responder";
 
 /** What shortened a validity. */
-export type ValidityLimit = "profile" | "policy" | "ca";
+export const validityLimits = ["profile", "policy", "ca"] as const;
+export type ValidityLimit = (typeof validityLimits)[number];
 
 export interface Plan {
   readonly kind: PlanKind;
@@ -53,6 +55,10 @@ export interface Issuer {
   readonly maxPathLength: number | undefined;
   /** Name constraints of every certificate on the path to the root, the CA's own first. */
   readonly constraints: readonly NameConstraints[];
+  /** What the certificates from below the root to the CA's own say of policies, in this order (RFC 5280 §6.1). */
+  readonly policyPath: readonly PolicyFacts[];
+  /** The purposes of every certificate on the path to the root, the CA's own first, dotted; undefined is every purpose. */
+  readonly purposes: readonly (readonly string[] | undefined)[];
   /** Extensions every certificate of this CA repeats, encoded once. */
   readonly repeated: RepeatedExtensions;
 }

@@ -2,6 +2,7 @@
 
 import type { Algorithm, KeyType } from "#core/x509/algorithms.ts";
 import type { KeyUsage } from "#core/x509/extensions.ts";
+import type { PolicyMapping } from "#core/x509/policy-extensions.ts";
 
 import type { CtPolicy } from "./transparency.ts";
 
@@ -43,6 +44,8 @@ export interface Profile {
         readonly oids: readonly string[];
         readonly cps: string | undefined;
         readonly critical: boolean;
+        /** For CA certificates (RFC 5280 §4.2.1.5); no leaf carries them. */
+        readonly mappings?: readonly PolicyMapping[] | undefined;
       }
     | undefined;
   /** The name policy of the profile; undefined lists admit any name of the kind. */

@@ -73,6 +73,7 @@ export function profileJson(profile: Profile) {
         oids: policies.oids,
         ...(policies.cps === undefined ? {} : { cps: policies.cps }),
         critical: policies.critical,
+        mappings: (policies.mappings ?? []).map(({ issuer, subject }) => `${issuer}=${subject}`),
       },
     }),
     must_staple: profile.mustStaple,

@@ -1,8 +1,7 @@
 /** Judges a path from a certificate to its anchor, check by check (RFC 5280 §6.1). */
 
-import { DerError, openSequence } from "#core/asn1/cursor.ts";
+import { DerError } from "#core/asn1/cursor.ts";
 import { oids } from "#core/asn1/oids.ts";
-import { tags } from "#core/asn1/tags.ts";
 import { type Instant, timestamp } from "#core/time.ts";
 import { extensionOf, type ParsedCertificate } from "#core/x509/certificate.ts";
 import {
@@ -14,8 +13,8 @@ import {
 import { parseGeneralNames } from "#core/x509/general-names.ts";
 import { type NameConstraints, parseNameConstraints } from "#core/x509/name-constraints.ts";
 import { nameText } from "#core/x509/names.ts";
-import { isSelfIssued } from "#core/x509/path.ts";
-import { anyPolicy } from "#core/x509/policy-extensions.ts";
+import { isSelfIssued, isValidAt } from "#core/x509/path.ts";
+import { policyFactsOf, policyFault } from "#core/x509/path-policies.ts";
 import { parsePublicKey } from "#core/x509/public-keys.ts";
 
 import { checkKey, strictKeyChecks } from "./key-quality.ts";
@@ -59,6 +58,12 @@ export function judgePath(judged: JudgedPath): readonly Check[] {
   return checks.map(([name, check]) => ({ name, ...decided(() => check(judged)) }));
 }
 
+/** True when no check fails but revocation, of which the path alone says nothing. */
+export const isFaultless = (path: readonly ParsedCertificate[], now: Instant): boolean =>
+  checks.every(([, check]) => {
+    return decided(() => check({ path, revocation: [], now })).status !== "fail";
+  });
+
 /** What is said when no path was found: nothing below can be decided. */
 export const unbuilt: readonly Check[] = [
   { name: "chain", status: "fail", detail: "no path to the trust anchor" },
@@ -100,7 +105,8 @@ function validity({ path, now }: JudgedPath): Verdict {
   for (const certificate of path) {
     const { notBefore, notAfter } = certificate;
     if (now < notBefore) return fails(certificate, `is not valid before ${timestamp(notBefore)}`);
-    if (notAfter + 999 < now) return fails(certificate, `expired at ${timestamp(notAfter)}`);
+    if (!isValidAt(certificate, now))
+      return fails(certificate, `expired at ${timestamp(notAfter)}`);
   }
   return passed;
 }
@@ -142,22 +148,12 @@ function nameConstraints({ path }: JudgedPath): Verdict {
   return passed;
 }
 
-/** §6.1.3 d as far as no mapping is made; where one is, or a policy is demanded and none is left, the path fails. */
+/** §6.1.3 d to f, §6.1.4 a to j, §6.1.5 a, b and g, from below the anchor down. */
 function policies({ path }: JudgedPath): Verdict {
-  const below = path.slice(0, -1);
-  const mapping = path.find((one) => extensionOf(one, oids.policyMappings));
-  if (mapping) return fails(mapping, "maps policies, which is not followed here");
-  let valid: ReadonlySet<string> | undefined;
-  for (const certificate of below.toReversed()) {
-    const found = extensionOf(certificate, oids.certificatePolicies);
-    const own = found ? policiesIn(found.value) : new Set<string>();
-    if (own.has(anyPolicy)) continue;
-    const upper = valid;
-    valid = upper === undefined ? own : new Set([...own].filter((one) => upper.has(one)));
-  }
-  const demanding = path.find((one) => extensionOf(one, oids.policyConstraints));
-  if (demanding && valid?.size === 0) return fails(demanding, "demands a policy and none is valid");
-  return passed;
+  const below = path.slice(0, -1).toReversed();
+  const fault = policyFault(below.map(policyFactsOf));
+  const certificate = fault && below[fault.at];
+  return certificate === undefined ? passed : fails(certificate, fault?.reason ?? "");
 }
 
 /** §6.1.4 k to n. */
@@ -190,7 +186,7 @@ function weakKey({ path }: JudgedPath): Verdict {
 
 /** Why a key is weak by its numbers alone; undefined when it is not. */
 export function weaknessOf(spki: Uint8Array): string | undefined {
-  const facts = { weak: false, blocked: false, own: false, duplicate: false };
+  const facts = { prime: false, weak: false, blocked: false, own: false, duplicate: false };
   return checkKey(parsePublicKey(spki), strictKeyChecks, facts)[0]?.description;
 }
 
@@ -208,13 +204,6 @@ function purposesOf(certificate: ParsedCertificate): readonly string[] {
 function constraintsOf(certificate: ParsedCertificate): readonly NameConstraints[] {
   const found = extensionOf(certificate, oids.nameConstraints);
   return found === undefined ? [] : [parseNameConstraints(found.value)];
-}
-
-function policiesIn(value: Uint8Array): ReadonlySet<string> {
-  const list = openSequence(value);
-  const found = new Set<string>();
-  while (!list.finished) found.add(list.enter(tags.sequence).oid());
-  return found;
 }
 
 const fails = (certificate: ParsedCertificate, what: string): Verdict => ({

@@ -74,10 +74,15 @@ export function keyUsage(usages: readonly KeyUsage[]): Extension {
   return critical(oids.keyUsage, namedBits(usages.map((usage) => keyUsageBits[usage])));
 }
 
+/** The dotted OID of a purpose that is named by a word of `extendedKeyUsages`, or by its OID. */
+export function purposeOid(usage: string): string {
+  const words: Readonly<Record<string, string | undefined>> = extendedKeyUsages;
+  return words[usage] ?? usage;
+}
+
 /** `usages` are words of `extendedKeyUsages` or dotted OIDs; `critical` only for TSA. */
 export function extendedKeyUsage(usages: readonly string[], isCritical = false): Extension {
-  const words: Readonly<Record<string, string | undefined>> = extendedKeyUsages;
-  const value = sequence(...usages.map((usage) => oid(words[usage] ?? usage)));
+  const value = sequence(...usages.map((usage) => oid(purposeOid(usage))));
   return { oid: oids.extKeyUsage, critical: isCritical, value };
 }
 

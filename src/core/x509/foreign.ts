@@ -13,6 +13,7 @@ import {
   parseSubjectKeyIdentifier,
 } from "./extensions.ts";
 import { parseNameConstraints } from "./name-constraints.ts";
+import { policyFactsOf } from "./path-policies.ts";
 
 /** What `read` gives; a DerError it throws becomes the refusal, with what is wrong as its `reason`. */
 export function readOrRefuse<T>(code: ProblemCode, read: () => T): T {
@@ -33,6 +34,7 @@ export function refuseUnreadableCa(certificate: ParsedCertificate): void {
     const found = extensionOf(certificate, oid);
     if (found !== undefined) readOrRefuse("bad_certificate", () => read(found.value));
   }
+  readOrRefuse("bad_certificate", () => policyFactsOf(certificate));
 }
 
 const caExtensionReaders: readonly (readonly [string, (value: Uint8Array) => unknown])[] = [

@@ -1,6 +1,7 @@
 /** SubjectPublicKeyInfo: what kind of key it is, its numbers, its digests (RFC 5280 §4.1.2.7). */
 
 import { type Cursor, DerError, openSequence } from "#core/asn1/cursor.ts";
+import { bitString, integer, nullElement, oid, sequence, unsignedInteger } from "#core/asn1/der.ts";
 import { oids } from "#core/asn1/oids.ts";
 import { tags } from "#core/asn1/tags.ts";
 import { sha256, sha256Hex } from "#core/crypto.ts";
@@ -46,6 +47,22 @@ export function parsePublicKey(spki: Uint8Array): PublicKey {
 /** The content of the subjectPublicKey BIT STRING without the unused-bits octet. */
 export const subjectPublicKeyBits = (spki: Uint8Array): Uint8Array => openSpki(spki).bits;
 
+/**
+ * Lower hex SHA-256 of every SubjectPublicKeyInfo that a list may know the key by, its own first: an RSA key with another
+ * exponent than 65537 is factored together with the one that has it. A key that cannot be read has its own alone.
+ */
+export function keyDigests(spki: Uint8Array): readonly string[] {
+  const own = spkiSha256(spki);
+  try {
+    const key = parsePublicKey(spki);
+    if (key.family !== "rsa" || key.exponent === commonExponent) return [own];
+    return [own, spkiSha256(commonRsaSpki(key.modulus))];
+  } catch (error) {
+    if (error instanceof DerError) return [own];
+    throw error;
+  }
+}
+
 /** `SHA256:` and unpadded base64 of SHA-256 over the DER: the form answers carry. */
 export const fingerprint = (spki: Uint8Array): string => fingerprintOf(sha256(spki).toHex());
 
@@ -89,6 +106,13 @@ export function signatureFits(key: PublicKey, signature: SignatureName): boolean
     default:
       return key satisfies never;
   }
+}
+
+function commonRsaSpki(modulus: bigint): Uint8Array {
+  const digits = modulus.toString(16);
+  const octets = Uint8Array.fromHex(digits.length % 2 === 0 ? digits : `0${digits}`);
+  const numbers = sequence(unsignedInteger(octets), integer(Number(commonExponent)));
+  return sequence(sequence(oid(oids.rsaEncryption), nullElement()), bitString(numbers));
 }
 
 function openSpki(spki: Uint8Array): { readonly algorithm: Cursor; readonly bits: Uint8Array } {
@@ -160,6 +184,8 @@ function decodeDigest(base64: string): string {
     throw refuse("bad_fingerprint");
   }
 }
+
+const commonExponent = 65_537n;
 
 const curves: ReadonlyMap<string, { curve: string; bits: number; keyType: KeyType }> = new Map([
   [oids.p256, { curve: "P-256", bits: 256, keyType: "ecdsa-p256" }],

@@ -1,6 +1,8 @@
 /** Creates CAs: a key in the provider, announced in the ledger, and a certificate through the ceremony. */
 
-import { caId, caIdFrom, type TenantId } from "#core/ids.ts";
+import { sha256Hex } from "#core/crypto.ts";
+import { caId, type TenantId } from "#core/ids.ts";
+import { caIdFrom } from "#core/approvals/ca-id.ts";
 import type { Action } from "#core/audit/actions.ts";
 import {
   type CaConstraints,
@@ -8,6 +10,7 @@ import {
   caKeyUsages,
   constraintExtensions,
   copiedConstraints,
+  copiedPurposes,
   repeatedExtensions,
 } from "#core/policy/certificate-extensions.ts";
 import { pathViolations, unpermittedSubtrees } from "#core/policy/name-constraints.ts";
@@ -21,12 +24,18 @@ import {
   isPostQuantum,
   type KeyType,
 } from "#core/x509/algorithms.ts";
-import { type Extension, subjectKeyId } from "#core/x509/extensions.ts";
+import {
+  type Extension,
+  extendedKeyUsage,
+  parseExtendedKeyUsage,
+  subjectKeyId,
+} from "#core/x509/extensions.ts";
 import { encodeName, type Name, type NameAttribute, nameText } from "#core/x509/names.ts";
 import { parsePublicKey, spkiSha256 } from "#core/x509/public-keys.ts";
 import type { Origin } from "#domain/access/call.ts";
 import type { Ceremony } from "#domain/certificates/ceremony.ts";
 import { aboutCa, refusingGates } from "#domain/certificates/events.ts";
+import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { HeldKey, Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
@@ -57,6 +66,8 @@ export interface CaWish {
   readonly maxPathLength: number | undefined;
   readonly nameConstraints: CaConstraints["nameConstraints"];
   readonly policies: CaConstraints["policies"];
+  /** Of an intermediate: what its leaves may be for, words or dotted OIDs; none leaves it open. */
+  readonly extKeyUsages?: readonly string[] | undefined;
 }
 
 export interface AuthoritiesDeps {
@@ -79,6 +90,8 @@ interface Creation {
   readonly origin: Origin;
   readonly wish: Pick<CaWish, "label" | "keyType" | "alternativeKeyType">;
   readonly constraints: readonly Extension[];
+  /** Undefined for a root, and for a CA of every purpose. */
+  readonly extKeyUsage: Extension | undefined;
   /** The member of the lineage that stops issuing in the same unit. */
   readonly predecessor?: Succeeded;
   readonly tenant: TenantId;
@@ -113,7 +126,7 @@ export class Authorities {
     await this.#labelFree(wish.label);
     return await this.#create({
       ...{ origin, wish, tenant, action: "ca.init_root", parent: undefined, now },
-      constraints: constraintExtensions(wish),
+      ...{ constraints: constraintExtensions(wish), extKeyUsage: undefined },
       ...{ maxPathLength: wish.maxPathLength, subject: encodeName(wish.subject) },
       validity: this.#validity(wish.validityDays, rootDays * secondsPerDay, undefined, now),
       ...{
@@ -149,9 +162,11 @@ export class Authorities {
       now,
     );
     refuseTooLong(validity);
+    const { extKeyUsages = [] } = wish;
     return await this.#create({
       ...{ origin, wish, tenant: parentCa.tenant, action: "ca.issue_intermediate", parent, now },
       constraints: constraintExtensions(wish),
+      extKeyUsage: extKeyUsages.length === 0 ? undefined : extendedKeyUsage(extKeyUsages),
       ...{ maxPathLength, subject, validity, provider: this.#providerOf(wish), internal: false },
     });
   }
@@ -191,6 +206,7 @@ export class Authorities {
       ...{ origin, wish: { label, keyType, alternativeKeyType }, now, parent },
       ...{ tenant: old.tenant, action: "ca.rotate" },
       ...{ constraints: copiedConstraints(certificate), maxPathLength, subject, validity },
+      extKeyUsage: copiedPurposes(certificate),
       ...{ provider: this.#providerOf({ keyType }), internal: false },
       predecessor: { ca: old, retireAfter: latestNotAfter },
     });
@@ -274,6 +290,7 @@ export class Authorities {
     const issuer: Issuer = {
       ...{ id, subject: subject.der, keyId, spkiSha256: spkiSha256(native.spki) },
       ...{ signature: defaultSignature(native.keyType), constraints: [] },
+      ...{ policyPath: [], purposes: [] },
       alternative: alternative && defaultSignature(alternative.keyType),
       ...{ notBefore: validity.notBefore, notAfter: validity.notAfter },
       maxPathLength: creation.maxPathLength,
@@ -284,14 +301,15 @@ export class Authorities {
   }
 
   #plan(creation: Creation, { native, alternative }: CaKeys): Plan {
-    const { parent, constraints, subject, validity, maxPathLength } = creation;
+    const { parent, constraints, subject, validity, maxPathLength, extKeyUsage } = creation;
     return {
       ...{ kind: parent ? "intermediate" : "root", profile: "", subject, sans: [] },
-      ...{ publicKey: parsePublicKey(native.spki), clamped: validity.clamped, extKeyUsages: [] },
+      ...{ publicKey: parsePublicKey(native.spki), clamped: validity.clamped },
+      extKeyUsages: extKeyUsage === undefined ? [] : parseExtendedKeyUsage(extKeyUsage.value),
       ...{ notBefore: validity.notBefore, notAfter: validity.notAfter, mustStaple: false },
       keyUsages: caKeyUsages,
       extensions: caExtensions({
-        ...{ alternativeSpki: alternative?.spki, constraints },
+        ...{ alternativeSpki: alternative?.spki, constraints, extKeyUsage },
         ...{ keyId: this.#keyId(native), maxPathLength, repeated: parent?.issuer.repeated },
       }),
       alternativeKey: alternative && parsePublicKey(alternative.spki),
@@ -365,10 +383,13 @@ function creationEvents(creation: Creation, ca: CaSigner["ca"], action: Creation
   // A CA that was not created has no id to be found under.
   const nothing = { ...about, caId: parent?.ca.id, target: parent?.ca.id };
   return {
-    issued: ({ serial }: { serial: CaRecord["serial"] }) => [
+    issued: ({ serial, certificate }: Pick<CertificateRecord, "serial" | "certificate">) => [
       {
         ...{ ...about, result: "success" as const, serial },
-        detail: { ...detail, serial, new_ca: predecessor && ca.id },
+        detail: {
+          ...{ ...detail, serial, new_ca: predecessor && ca.id },
+          sha256: sha256Hex(certificate),
+        },
       },
     ],
     refused: (_refusal: Problem, gates: Parameters<typeof refusingGates>[0]) => [

@@ -1,10 +1,12 @@
 /** Cross certificates: one CA vouches for the name and key of another, so that clients of both find a path (ROL-6). */
 
 import { oids } from "#core/asn1/oids.ts";
+import { sha256Hex } from "#core/crypto.ts";
 import {
   caExtensions,
   caKeyUsages,
   copiedConstraints,
+  copiedPurposes,
 } from "#core/policy/certificate-extensions.ts";
 import { isCa, pathLengthOf, usagesOf } from "#core/policy/import-checks.ts";
 import { pathViolations } from "#core/policy/name-constraints.ts";
@@ -17,6 +19,7 @@ import { csrSignatureVerified, parseCsr } from "#core/x509/csr.ts";
 import {
   type Extension,
   type KeyUsage,
+  parseExtendedKeyUsage,
   parseSubjectKeyIdentifier,
   subjectKeyId,
 } from "#core/x509/extensions.ts";
@@ -67,6 +70,7 @@ interface Subject {
   readonly keyUsages: readonly KeyUsage[];
   readonly pathLength: number | undefined;
   readonly constraints: readonly Extension[];
+  readonly extKeyUsage: Extension | undefined;
   /** Of its own certificate; undefined for a request. */
   readonly notAfter: Instant | undefined;
 }
@@ -133,7 +137,8 @@ export class CrossSigning {
         const keyId = subjectKeyId(csr.spki, this.#deps.settings.skiMethod);
         const publicKey = readOrRefuse("bad_csr", () => parsePublicKey(csr.spki));
         const name = { name: csr.subject, publicKey, keyId, keyUsages: caKeyUsages };
-        return { ...name, pathLength: undefined, constraints: [], notAfter: undefined };
+        const open = { pathLength: undefined, constraints: [], extKeyUsage: undefined };
+        return { ...name, ...open, notAfter: undefined };
       }
       default:
         return subject satisfies never;
@@ -150,11 +155,12 @@ export class CrossSigning {
       ...{ name, publicKey, keyId, keyUsages: usagesOf(certificate) ?? caKeyUsages, notAfter },
       pathLength: pathLengthOf(certificate),
       constraints: copiedConstraints(certificate),
+      extKeyUsage: copiedPurposes(certificate),
     };
   }
 
   #plan(issuer: Issuer, subject: Subject, wish: CrossWish, now: Instant): Plan {
-    const { name, publicKey, keyUsages } = subject;
+    const { name, publicKey, keyUsages, constraints, extKeyUsage } = subject;
     if (spkiSha256(publicKey.spki) === issuer.spkiSha256) {
       throw refuse("ca_constraint", { reason: "same_key" });
     }
@@ -166,10 +172,11 @@ export class CrossSigning {
     const { notBefore, notAfter, clamped } = this.#validity(issuer, subject, wish, now);
     return {
       ...{ kind: "intermediate", profile: "", subject: name, sans: [], clamped, notBefore },
-      ...{ publicKey, notAfter, keyUsages, extKeyUsages: [] },
+      ...{ publicKey, notAfter, keyUsages },
+      extKeyUsages: extKeyUsage === undefined ? [] : parseExtendedKeyUsage(extKeyUsage.value),
       mustStaple: false,
       extensions: caExtensions({
-        ...{ keyId: subject.keyId, maxPathLength, keyUsages, constraints: subject.constraints },
+        ...{ keyId: subject.keyId, maxPathLength, keyUsages, constraints, extKeyUsage },
         repeated: issuer.repeated,
       }),
     };
@@ -220,8 +227,11 @@ function crossPathLength(
 function crossEvents(origin: Origin, ca: CaSigner["ca"], subject: string) {
   const about = { action: "ca.cross_sign" as const, ...aboutCa(origin, ca), targetName: ca.label };
   return {
-    issued: ({ serial }: { serial: CrossSignRecord["serial"] }) => [
-      { ...about, result: "success" as const, serial, detail: { subject, serial } },
+    issued: ({ serial, certificate }: Pick<CrossSignRecord, "serial" | "certificate">) => [
+      {
+        ...{ ...about, result: "success" as const, serial },
+        detail: { subject, serial, sha256: sha256Hex(certificate) },
+      },
     ],
     refused: (_refusal: Problem, gates: Parameters<typeof refusingGates>[0]) => [
       { ...about, result: "denied" as const, detail: { subject, reason: refusingGates(gates) } },

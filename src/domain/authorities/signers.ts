@@ -11,11 +11,14 @@ import { defaultSignature } from "#core/x509/algorithms.ts";
 import { extensionOf, type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
 import {
   parseBasicConstraints,
+  parseExtendedKeyUsage,
   parseSubjectKeyIdentifier,
   subjectKeyId,
 } from "#core/x509/extensions.ts";
 import { readOrRefuse } from "#core/x509/foreign.ts";
 import { type NameConstraints, parseNameConstraints } from "#core/x509/name-constraints.ts";
+import { isSelfIssued } from "#core/x509/path.ts";
+import { policyFactsOf } from "#core/x509/path-policies.ts";
 import { spkiSha256 } from "#core/x509/public-keys.ts";
 import type { HeldKey, Keys } from "#domain/keys.ts";
 import type { CaReads, CaRecord } from "./store.ts";
@@ -89,6 +92,8 @@ export class CaSigners {
       alternative: ca.alternative && defaultSignature(ca.alternative.keyType),
       ...{ notAfter: own.notAfter, maxPathLength: pathLengthOf(certificates) },
       constraints: certificates.map(constraintsOf).filter((value) => value !== undefined),
+      purposes: certificates.map(purposesOf),
+      policyPath: belowRoot(certificates).map(policiesOf).toReversed(),
       repeated: repeatedExtensions({
         ...{ id: ca.id, keyId, urlBase: this.#deps.urlBase, shards: this.#deps.shards ?? 0 },
       }),
@@ -135,7 +140,13 @@ export async function certificatesOf(cas: CaReads, ca: CaRecord): Promise<readon
 /** The path up to but not including the root, which is the last one exactly when it names itself as its issuer (EXT-6). */
 export function withoutRoot(path: readonly Uint8Array[]): readonly Uint8Array[] {
   const last = path.at(-1);
-  return last !== undefined && selfIssued(parseCertificate(last)) ? path.slice(0, -1) : path;
+  return last !== undefined && isSelfIssued(parseCertificate(last)) ? path.slice(0, -1) : path;
+}
+
+/** The same of what was read: whom relying parties trust for its key, they do not ask what it says (RFC 5280 §6.1.1 d). */
+function belowRoot(path: readonly ParsedCertificate[]): readonly ParsedCertificate[] {
+  const last = path.at(-1);
+  return last !== undefined && isSelfIssued(last) ? path.slice(0, -1) : path;
 }
 
 /** DER of what was imported above an externally signed CA, its issuer's certificate first. */
@@ -156,8 +167,6 @@ function pathLengthOf(certificates: readonly ParsedCertificate[]): number | unde
   return left.length === 0 ? undefined : Math.min(...left);
 }
 
-const selfIssued = ({ issuer, subject }: ParsedCertificate) => same(issuer.der, subject.der);
-
 const same = (a: Uint8Array | undefined, b: Uint8Array | undefined): boolean =>
   a !== undefined && b !== undefined && Buffer.compare(a, b) === 0;
 
@@ -173,6 +182,15 @@ function constraintsOf(certificate: ParsedCertificate): NameConstraints | undefi
   const found = extensionOf(certificate, oids.nameConstraints);
   return found && readOrRefuse("ca_constraint", () => parseNameConstraints(found.value));
 }
+
+/** As with constraints: what cannot be read allows nothing. */
+function purposesOf(certificate: ParsedCertificate): readonly string[] | undefined {
+  const found = extensionOf(certificate, oids.extKeyUsage);
+  return found && readOrRefuse("ca_constraint", () => parseExtendedKeyUsage(found.value));
+}
+
+const policiesOf = (certificate: ParsedCertificate) =>
+  readOrRefuse("ca_constraint", () => policyFactsOf(certificate));
 
 /** How long a replaced certificate further up the path may go unnoticed. */
 const recheckMs = 5000;

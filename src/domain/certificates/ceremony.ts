@@ -132,9 +132,9 @@ export class Ceremony {
     const { objections, profile, now, signer } = order;
     const plan = ctOf(order) === undefined ? order.plan : poisoned(order.plan);
     const keyFacts = await keyFactsOf(this.#deps, order);
-    const { subject, alternativeKey: publicKey } = plan;
+    const { subject, sans, alternativeKey: publicKey } = plan;
     const alternativeFacts =
-      publicKey && (await keyFactsOf(this.#deps, { ...order, plan: { publicKey, subject } }));
+      publicKey && (await keyFactsOf(this.#deps, { ...order, plan: { publicKey, subject, sans } }));
     const drawn = drawSerial(this.#deps.random);
     const { issuer } = signer;
     const facts = { keyFacts, alternativeFacts };

@@ -1,10 +1,12 @@
 /** Blocks and unblocks public keys. */
 
 import { holdsIn, type Principal } from "#core/access/principal.ts";
+import { DerError } from "#core/asn1/cursor.ts";
 import type { EventDraft } from "#core/audit/actions.ts";
 import type { TenantId } from "#core/ids.ts";
-import { refuse } from "#core/problems.ts";
-import { fingerprintOfDigest } from "#core/x509/public-keys.ts";
+import { assert, refuse } from "#core/problems.ts";
+import { parseCertificate } from "#core/x509/certificate.ts";
+import { fingerprintOfDigest, keyDigests } from "#core/x509/public-keys.ts";
 import { type Author, authorOf, type Origin } from "#domain/access/call.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
@@ -34,23 +36,27 @@ export class BlockedKeys {
     this.#deps = deps;
   }
 
-  /** `digest` is lower hex SHA-256 of the SubjectPublicKeyInfo. */
-  async add(origin: Origin, digest: string, reason: string): Promise<Blocking> {
+  /** `digests` are those `keyDigests` gives, the key's own first, or the one that is known. */
+  async add(origin: Origin, digests: readonly string[], reason: string): Promise<Blocking> {
     const { store, clock, random } = this.#deps;
     const now = clock.now();
-    const wanted: BlockedKeyRecord = {
-      ...{ id: random.uuid(), spkiSha256: digest, reason, source: "api", createdAt: now },
-      tenant: undefined,
-      createdBy: origin.principal.subject,
-    };
+    const facts = { tenant: undefined, reason, source: "api", createdAt: now } as const;
+    const by = { ...facts, createdBy: origin.principal.subject };
+    const wanted = blockings(digests, by, () => random.uuid());
     const present = await store.atomically(async (tx) => {
-      const found = await tx.keyChecks.block(wanted);
-      if (found === undefined)
-        await tx.audit.appendEvent(blockEvent(authorOf(origin, undefined), wanted), now);
+      const found: (BlockedKeyRecord | undefined)[] = [];
+      for (const record of wanted) {
+        const there = await tx.keyChecks.block(record);
+        found.push(there);
+        if (there !== undefined) continue;
+        await tx.audit.appendEvent(blockEvent(authorOf(origin, undefined), record), now);
+      }
       return found;
     });
-    const matching = await store.read.keyChecks.unrevokedWith(digest);
-    return { record: present ?? wanted, added: present === undefined, matching };
+    const [own, there] = [wanted[0], present[0]];
+    assert(own !== undefined, "a key that is blocked has a digest");
+    const matching = await store.read.keyChecks.unrevokedWith(own.spkiSha256);
+    return { record: there ?? own, added: there === undefined, matching };
   }
 
   /** Refuses `not_found`. */
@@ -79,6 +85,36 @@ export function blockedFor(
 ): TenantId | undefined {
   const everywhere = principal !== undefined && holdsIn(principal, "issue", undefined);
   return everywhere || keyProven ? undefined : tenant;
+}
+
+/** One record for each digest of a key; what is factored with it is blocked with it, under any exponent. */
+export function blockings(
+  digests: readonly string[],
+  facts: Omit<BlockedKeyRecord, "id" | "spkiSha256">,
+  newId: () => string,
+): readonly BlockedKeyRecord[] {
+  return digests.map((spkiSha256, at) => ({
+    ...facts,
+    ...{ id: newId(), spkiSha256 },
+    reason: at === 0 ? facts.reason : `${facts.reason} (same modulus)`,
+  }));
+}
+
+/** The digests of the key of a certificate that was issued here. */
+export function digestsOf(
+  certificate: Pick<CertificateRecord, "certificate" | "spkiSha256">,
+): readonly string[] {
+  const others = keyDigestsIn(certificate.certificate).slice(1);
+  return [certificate.spkiSha256, ...others];
+}
+
+function keyDigestsIn(der: Uint8Array): readonly string[] {
+  try {
+    return keyDigests(parseCertificate(der).spki);
+  } catch (error) {
+    if (error instanceof DerError) return []; // Its own digest stands in the record.
+    throw error;
+  }
 }
 
 /** True for certificates whose key belongs to whom they name: of a cross certificate it is another CA's. */

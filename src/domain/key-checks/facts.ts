@@ -1,19 +1,22 @@
 /** Asks store and blocklists what the key gate must know; where they cannot answer, nothing is certified. */
 
 import type { TenantId } from "#core/ids.ts";
-import type { KeyFacts } from "#core/policy/key-quality.ts";
+import { isPrime } from "#core/crypto.ts";
+import { type KeyFacts, mayBePrime } from "#core/policy/key-quality.ts";
 import type { Plan } from "#core/policy/plan.ts";
 import type { Profile } from "#core/policy/profile.ts";
 import { isListedWeak } from "#core/policy/weak-keys.ts";
 import type { Instant } from "#core/time.ts";
 import { nameText } from "#core/x509/names.ts";
-import { spkiSha256 } from "#core/x509/public-keys.ts";
+import { generalNameText } from "#core/x509/general-names.ts";
+import { keyDigests } from "#core/x509/public-keys.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Reads } from "#domain/store.ts";
+import type { KeyStanding } from "./store.ts";
 
 /** What is to be certified, as far as its key is concerned. */
 export interface KeyWish {
-  readonly plan: Pick<Plan, "publicKey" | "subject">;
+  readonly plan: Pick<Plan, "publicKey" | "subject" | "sans">;
   readonly kind: CertificateRecord["kind"];
   readonly profile: Pick<Profile, "keyChecks"> | undefined;
   readonly tenant: TenantId;
@@ -26,20 +29,27 @@ export interface KeyFactsDeps {
   readonly weakKeys: () => ReadonlySet<string>;
 }
 
-/** The facts of one key, with one query. Throws what kept the store from answering. */
+/**
+ * The facts of one key, with one query, or two for an RSA key of an unusual exponent: what is known of the modulus with
+ * the usual one counts too, for whoever has factored it has both. Throws what kept the store from answering.
+ */
 export async function keyFactsOf(deps: KeyFactsDeps, wish: KeyWish): Promise<KeyFacts> {
   const { plan, kind, profile, tenant, now } = wish;
   const asksDuplicate = profile?.keyChecks.detectDuplicates === true && kind === "leaf";
-  const standing = await deps.store.read.keyChecks.standing({
-    spkiSha256: spkiSha256(plan.publicKey.spki),
-    tenant,
-    duplicate: asksDuplicate ? { subject: nameText(plan.subject), now } : undefined,
-  });
+  const holder = { subject: nameText(plan.subject), sans: plan.sans.map(generalNameText), now };
+  const standings: KeyStanding[] = [];
+  for (const digest of keyDigests(plan.publicKey.spki)) {
+    const duplicate = asksDuplicate ? holder : undefined;
+    const question = { spkiSha256: digest, tenant, duplicate };
+    standings.push(await deps.store.read.keyChecks.standing(question));
+  }
+  const { publicKey } = plan;
   return {
-    weak: isListedWeak(plan.publicKey, deps.weakKeys()),
-    blocked: standing.blocked,
+    prime: mayBePrime(publicKey) && (await isPrime(publicKey.modulus)),
+    weak: isListedWeak(publicKey, deps.weakKeys()),
+    blocked: standings.some(({ blocked }) => blocked),
     // CAs, responders and the listener are certified with exactly these keys.
-    own: kind === "leaf" && standing.own,
-    duplicate: standing.duplicate,
+    own: kind === "leaf" && standings.some(({ own }) => own),
+    duplicate: standings.some(({ duplicate }) => duplicate),
   };
 }

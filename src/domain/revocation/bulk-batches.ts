@@ -1,11 +1,17 @@
 /** The batches of a bulk revocation: each one unit with its own time, its entries and one event per certificate. */
 
 import { orderedId, type Serial } from "#core/ids.ts";
-import { refuse } from "#core/problems.ts";
+import { assert, refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
 import type { StillMay } from "#domain/access/principal-now.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import { blockEvent, blockedFor, blocksItsKey } from "#domain/key-checks/block.ts";
+import {
+  blockEvent,
+  blockedFor,
+  blockings,
+  blocksItsKey,
+  digestsOf,
+} from "#domain/key-checks/block.ts";
 import type { BlockedKeyRecord } from "#domain/key-checks/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
@@ -130,12 +136,14 @@ export class BulkBatches {
       const known = kind !== "bare";
       entries.push({ caId: ca.id, serial, revokedAt: at, reason, known, expiresAt });
     }
-    await tx.revocations.putMany(ca.id, entries);
+    const sequences = await tx.revocations.putMany(ca.id, entries);
     const author = authorOf(run);
-    for (const { serial, kind, heldSince } of changes) {
+    for (const [index, { serial, kind, heldSince }] of changes.entries()) {
+      const sequence = sequences[index];
+      assert(sequence !== undefined, "every change has its number");
       if (kind === "ca") await tx.cas.retireSubject(ca.id, serial);
       const told = { caId: ca.id, tenant: ca.tenant, serial, to, reason, bulkOp: run.id } as const;
-      const facts = { known: kind !== "bare", heldSince };
+      const facts = { known: kind !== "bare", heldSince, sequence };
       await tx.audit.appendEvent(revocationEvent(author, { ...told, ...facts }), at);
     }
     if (reason === "keyCompromise") await this.#block(tx, run, ca, changes, at);
@@ -154,10 +162,14 @@ export class BulkBatches {
     const tenant = blockedFor(run.maker, ca.tenant, false);
     for (const { serial, kind, spkiSha256 } of changes) {
       if (spkiSha256 === undefined || !blocksItsKey(kind) || records.has(spkiSha256)) continue;
-      const reason = `serial ${serial} was revoked`;
+      const certificate = await tx.certificates.lock(ca.id, serial);
+      if (certificate === undefined) continue;
       const by = { source: "revocation" as const, createdBy: run.actor, createdAt: at };
-      const id = orderedId(at, random.bytes(10));
-      records.set(spkiSha256, { id, tenant, spkiSha256, reason, ...by });
+      const facts = { tenant, reason: `serial ${serial} was revoked`, ...by };
+      const newId = () => orderedId(at, random.bytes(10));
+      for (const record of blockings(digestsOf(certificate), facts, newId)) {
+        if (!records.has(record.spkiSha256)) records.set(record.spkiSha256, record);
+      }
     }
     const blocked = await tx.keyChecks.blockMany([...records.values()]);
     const author = authorOf(run);

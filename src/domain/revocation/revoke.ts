@@ -7,7 +7,13 @@ import type { RevocationReason } from "#core/x509/reasons.ts";
 import { authorOf, type Origin } from "#domain/access/call.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { CertificateRecord, StoredStatus } from "#domain/certificates/store.ts";
-import { blockEvent, blockedFor, blocksItsKey } from "#domain/key-checks/block.ts";
+import {
+  blockEvent,
+  blockedFor,
+  blockings,
+  blocksItsKey,
+  digestsOf,
+} from "#domain/key-checks/block.ts";
 import type { BlockedKeyRecord } from "#domain/key-checks/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
@@ -121,8 +127,8 @@ export class Revoker {
       const decided = changeOf(request, found, outcome.change, reason, at);
       const change = { ...decided, sequence: await write(tx, decided, found) };
       const blocked = this.#compromised(request, change, found);
-      await tx.audit.appendEvent(eventOf(request, change, found), now);
-      if (blocked !== undefined) await block(tx, request.origin, blocked);
+      await tx.audit.appendEvent(eventOf(request, change, found, now), now);
+      for (const record of blocked) await block(tx, request.origin, record);
       await request.also?.(tx, now);
       return { result: resultOf(change), change };
     });
@@ -135,15 +141,17 @@ export class Revoker {
     { origin, ca, keyProven = false }: RevocationRequest,
     { to, reason, at, kind }: RevocationChange,
     { certificate }: Found,
-  ): BlockedKeyRecord | undefined {
-    if (to !== "revoked" || reason !== "keyCompromise" || !blocksItsKey(kind)) return undefined;
-    if (certificate === undefined) return undefined;
-    return {
+  ): readonly BlockedKeyRecord[] {
+    if (to !== "revoked" || reason !== "keyCompromise" || !blocksItsKey(kind)) return [];
+    if (certificate === undefined) return [];
+    const facts = {
       tenant: blockedFor(origin.principal, ca.tenant, keyProven),
-      ...{ id: this.#deps.random.uuid(), spkiSha256: certificate.spkiSha256 },
-      ...{ reason: `serial ${certificate.serial} was revoked`, source: "revocation" },
-      ...{ createdBy: origin.principal.subject, createdAt: at },
+      reason: `serial ${certificate.serial} was revoked`,
+      source: "revocation" as const,
+      createdBy: origin.principal.subject,
+      createdAt: at,
     };
+    return blockings(digestsOf(certificate), facts, () => this.#deps.random.uuid());
   }
 }
 
@@ -233,13 +241,21 @@ async function block(tx: Unit, origin: Origin, record: BlockedKeyRecord): Promis
   await tx.audit.appendEvent(blockEvent(authorOf(origin, record.tenant), record), record.createdAt);
 }
 
-function eventOf(request: RevocationRequest, change: RevocationChange, found: Found) {
+function eventOf(
+  request: RevocationRequest,
+  change: Decided & { readonly sequence: number },
+  found: Found,
+  now: Instant,
+) {
   const { ca, origin, protocol } = request;
+  const { sequence, at } = change;
+  const revokedAt = at === now ? undefined : at;
   const { entry, certificate, state } = found;
   const heldSince = state === "held" ? (entry?.revokedAt ?? certificate?.revokedAt) : undefined;
   return revocationEvent(authorOf(origin, ca.tenant), {
     ...{ caId: ca.id, tenant: ca.tenant, serial: change.serial, to: change.to },
     ...{ reason: change.reason, known: certificate !== undefined, heldSince, protocol },
+    ...{ sequence, revokedAt },
   });
 }
 

@@ -22,6 +22,7 @@ const issuer: Issuer = {
   ...{ id, subject: encodeName([{ type: "CN", value: "Issuer" }]).der, keyId },
   ...{ spkiSha256: "", signature: "ecdsa-sha256", maxPathLength: undefined, constraints: [] },
   ...{ notBefore: addSeconds(now, -86_400), notAfter: addSeconds(now, 3650 * secondsPerDay) },
+  ...{ policyPath: [], purposes: [] },
   repeated: repeatedExtensions({ id, keyId, urlBase: "https://pki.example" }),
 };
 const settings: IssuanceSettings = {

@@ -6,6 +6,7 @@ import { digest } from "#core/crypto.ts";
 import { isListedWeak, parseBlocklist } from "#core/policy/weak-keys.ts";
 import { fingerprint, parsePublicKey, type PublicKey } from "#core/x509/public-keys.ts";
 import { newKey, spkiOf } from "#test/support/issuance.ts";
+import { opensslText } from "#test/support/openssl.ts";
 
 const key = parsePublicKey(spkiOf(newKey("rsa-2048").publicKey));
 const other = parsePublicKey(spkiOf(newKey("ecdsa-p256").publicKey));
@@ -26,6 +27,23 @@ test("a key is found by SHA-1 and SHA-256 of key and modulus, in any spelling", 
   expect(listed(digest("sha1", modulus).toHex())).toBe(true);
   expect(listed(digest("sha256", modulus).toHex())).toBe(true);
   expect(listed(fingerprint(other.spki), other)).toBe(true);
+});
+
+test("Debian's lists find a key, by the twenty digits they keep and by whole digests", () => {
+  // As `openssl rsa -noout -modulus | sha1sum` gives it.
+  const line = `Modulus=${modulus.toHex().toUpperCase()}\n`;
+  const sum = digest("sha1", new TextEncoder().encode(line)).toHex();
+  expect(listed(sum)).toBe(true);
+  expect(listed(sum.slice(20))).toBe(true);
+  expect(listed(sum.slice(20).toUpperCase())).toBe(true);
+  expect(listed(sum.slice(0, 20))).toBe(false);
+  expect(listed(sum.slice(20), other)).toBe(false);
+});
+
+test("openssl prints the line the lists are made of", () => {
+  const out = opensslText(["rsa", "-pubin", "-noout", "-modulus", "-inform", "DER"], key.spki);
+  const sum = digest("sha1", new TextEncoder().encode(out)).toHex();
+  expect(listed(sum.slice(-20))).toBe(true);
 });
 
 test("another key is not found, and an empty list finds nothing", () => {

@@ -54,7 +54,7 @@ test("an issued certificate is in the inventory and in the chain, and its intent
   expect(lastEvent()).toMatchObject({
     ...{ action: "cert.issue", result: "success", serial, caId: root.id, target: root.id },
     ...{ targetName: serial, actor: "root", ip: "192.0.2.7", requestId: "request-1" },
-    detail: "profile=server not_after=2027-07-03T11:54:59.000000Z ct=none requester=root",
+    detail: `profile=server not_after=2027-07-03T11:54:59.000000Z ct=none requester=root sha256=${sha256Hex(record.certificate)}`,
   });
 });
 
@@ -262,14 +262,19 @@ test("an expired CA signs nothing", async () => {
   expect(await codeOf(issue())).toBe("ca_not_active");
 });
 
-test("a superseded id signs with the active member and says so; pending and retired ones refuse", async () => {
+test("a superseded or retired id signs with the active member and says so; pending ones refuse, and all without one", async () => {
   const successor = await initRoot(world, { label: "successor" });
   const { cas } = world.store.state;
   cas.set(root.id, { ...root, status: "superseded" });
   cas.set(successor.id, { ...successor, lineage: root.id });
-  root = { ...root, status: "superseded" };
-  expect((await issue()).caId).toBe(successor.id);
-  for (const status of ["pending", "retired"] as const) {
+  for (const status of ["superseded", "retired"] as const) {
+    root = { ...root, status };
+    expect((await issue()).caId).toBe(successor.id);
+  }
+  root = { ...root, status: "pending" };
+  expect(await codeOf(issue())).toBe("ca_not_active");
+  cas.set(successor.id, { ...successor, lineage: root.id, status: "retired" });
+  for (const status of ["superseded", "retired"] as const) {
     root = { ...root, status };
     expect(await codeOf(issue())).toBe("ca_not_active");
   }

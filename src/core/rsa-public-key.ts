@@ -1,0 +1,133 @@
+/** RSA keys whose exponent is longer than the runtime's cryptography takes: verification by RFC 8017, in plain arithmetic. */
+
+import { DerError, openSequence } from "#core/asn1/cursor.ts";
+import { oids } from "#core/asn1/oids.ts";
+import { tags } from "#core/asn1/tags.ts";
+
+export type RsaHash = "sha256" | "sha384" | "sha512";
+
+/** The digest of octets, as the runtime makes it. */
+export type Digest = (hash: RsaHash, octets: Uint8Array) => Uint8Array;
+
+/** A public key ready for verification. */
+export class WideRsaPublicKey {
+  readonly #modulus: bigint;
+  readonly #exponent: bigint;
+  readonly #bits: number;
+
+  constructor(modulus: bigint, exponent: bigint) {
+    this.#modulus = modulus;
+    this.#exponent = exponent;
+    this.#bits = modulus.toString(2).length;
+  }
+
+  /** RSASSA-PKCS1-v1_5 (§8.2.2), or RSASSA-PSS with MGF1 of the same hash and a salt of its length (§8.1.2). */
+  verifies(
+    { hash, padding }: { readonly hash: RsaHash; readonly padding: "pkcs1" | "pss" },
+    digest: Digest,
+    message: Uint8Array,
+    signature: Uint8Array,
+  ): boolean {
+    const number = numberOf(signature);
+    const octets = Math.ceil(this.#bits / 8);
+    if (signature.length !== octets || number >= this.#modulus) return false;
+    const encoded = power(number, this.#exponent, this.#modulus);
+    const digested = digest(hash, message);
+    if (padding === "pkcs1") {
+      return isSame(octetsOf(encoded, octets), pkcs1(hash, digested, octets));
+    }
+    const bits = this.#bits - 1;
+    const block = octetsOf(encoded, Math.ceil(bits / 8));
+    return isPss(block, bits, (...parts) => digest(hash, Buffer.concat(parts)), digested);
+  }
+}
+
+/**
+ * The key in a SubjectPublicKeyInfo with an exponent of more than 33 bits, which the runtime refuses, and up to 256;
+ * undefined for every other key, and for moduli beyond 8192 bits, whose arithmetic would hold everybody up.
+ */
+export function readWideRsaKey(spki: Uint8Array): WideRsaPublicKey | undefined {
+  try {
+    const outer = openSequence(spki);
+    if (outer.enter(tags.sequence).oid() !== oids.rsaEncryption) return undefined;
+    const numbers = openSequence(outer.wholeBits());
+    const [modulus, exponent] = [numbers.unsigned(), numbers.unsigned()];
+    if (modulus.length > 1024 || exponent.length > 32) return undefined;
+    const [n, e] = [numberOf(modulus), numberOf(exponent)];
+    return e >> 33n === 0n || n % 2n === 0n ? undefined : new WideRsaPublicKey(n, e);
+  } catch (error) {
+    if (error instanceof DerError) return undefined; // Whoever imports it says what is wrong.
+    throw error;
+  }
+}
+
+/** §9.2: the one encoding of the digest, to be compared as a whole. */
+function pkcs1(hash: RsaHash, digest: Uint8Array, length: number): Uint8Array {
+  const prefix = Uint8Array.fromHex(digestInfos[hash]);
+  const encoded = new Uint8Array(length).fill(0xff);
+  encoded.set([0, 1]);
+  encoded[length - digest.length - prefix.length - 1] = 0;
+  encoded.set(prefix, length - digest.length - prefix.length);
+  encoded.set(digest, length - digest.length);
+  return encoded;
+}
+
+/** §9.1.2. */
+function isPss(
+  encoded: Uint8Array,
+  bits: number,
+  hash: (...parts: readonly Uint8Array[]) => Uint8Array,
+  digest: Uint8Array,
+): boolean {
+  const { length } = digest;
+  const blockLength = encoded.length - length - 1;
+  if (blockLength < length + 1 || encoded.at(-1) !== 0xbc) return false;
+  const seed = encoded.subarray(blockLength, -1);
+  const block = encoded.slice(0, blockLength);
+  const unused = 8 * encoded.length - bits;
+  if (((block[0] ?? 0) & ~(0xff >> unused)) !== 0) return false;
+  for (const [at, octet] of mask(hash, seed, blockLength).entries()) {
+    block[at] = (block[at] ?? 0) ^ octet;
+  }
+  block[0] = (block[0] ?? 0) & (0xff >> unused);
+  const zeros = block.subarray(0, -length - 1);
+  if (zeros.some((octet) => octet !== 0) || block.at(-length - 1) !== 1) return false;
+  return isSame(seed, hash(new Uint8Array(8), digest, block.subarray(-length)));
+}
+
+/** MGF1, appendix B.2.1. */
+function mask(
+  hash: (...parts: readonly Uint8Array[]) => Uint8Array,
+  seed: Uint8Array,
+  length: number,
+): Uint8Array {
+  const out: number[] = [];
+  for (let counter = 0; out.length < length; counter++) {
+    out.push(...hash(seed, Uint8Array.of(0, 0, counter >> 8, counter)));
+  }
+  return Uint8Array.from(out.slice(0, length));
+}
+
+function power(base: bigint, exponent: bigint, modulus: bigint): bigint {
+  let result = 1n;
+  for (const bit of exponent.toString(2)) {
+    result = (result * result) % modulus;
+    if (bit === "1") result = (result * base) % modulus;
+  }
+  return result;
+}
+
+const numberOf = (octets: Uint8Array): bigint => BigInt(`0x${octets.toHex() || "0"}`);
+
+const octetsOf = (number: bigint, length: number): Uint8Array =>
+  Uint8Array.fromHex(number.toString(16).padStart(length * 2, "0"));
+
+/** Of public values: nothing is told by the time it takes. */
+const isSame = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;
+
+/** §9.2 note 1: what stands before the digest. */
+const digestInfos = {
+  sha256: "3031300d060960864801650304020105000420",
+  sha384: "3041300d060960864801650304020205000430",
+  sha512: "3051300d060960864801650304020305000440",
+} as const;
