@@ -98,7 +98,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...accessLogHandlers({ store, clock }),
     ...ledgerHandlers({ store, keys, roles: ground.roles }),
     ...keyHandlers({
-      ...{ store, keys, roles: ground.roles },
+      ...{ store, keys, clock, roles: ground.roles },
       pool: () => ({ size: config.pkcs11.session_pool_size, ...ground.keyLoad() }),
     }),
     ...blockedKeyHandlers({ store, blockedKeys: parts.blockedKeys }),

@@ -1,6 +1,6 @@
 /** `pkid hsm`: what the key store says about itself, and what was done with its keys. */
 
-import { pageArgs, value } from "#cli/args.ts";
+import { pageArgs, required, toggle, value } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";
 import { columns, facts, rowsAt, textAt } from "#cli/rows.ts";
 
@@ -11,6 +11,19 @@ export const hsmVerbs: Readonly<Record<string, Command>> = {
       const status = await client.ask("hsm.info");
       print(status, facts(status, Object.keys(status)));
       return textAt(status, "available") === "true" ? 0 : 1;
+    },
+  }),
+  "factory-reset": command({
+    summary: "Destroy every key of this instance on the token, for good.",
+    destroys: "The keys on the token are gone for good.",
+    args: {
+      confirm: required("Serial of the device, as `hsm status` shows it.", "serial"),
+      "destroy-ca-keys": toggle("Also keys of CAs that still sign something."),
+    },
+    run: async ({ args, client, print }) => {
+      const body = { confirm: args.confirm, destroy_ca_keys: args["destroy-ca-keys"] };
+      const reset = await client.ask("hsm.factory_reset", { body });
+      print(reset, facts(reset, ["status"]));
     },
   }),
   log: command({
