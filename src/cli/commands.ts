@@ -9,6 +9,7 @@ import { completion } from "#cli/commands/completion.ts";
 import { configVerbs } from "#cli/commands/config.ts";
 import { crlVerbs } from "#cli/commands/crl.ts";
 import { ctVerbs } from "#cli/commands/ct.ts";
+import { dbVerbs } from "#cli/commands/db.ts";
 import { dnsRecordsVerbs } from "#cli/commands/dns-records.ts";
 import { grantVerbs } from "#cli/commands/grant.ts";
 import { hsmVerbs } from "#cli/commands/hsm.ts";
@@ -37,6 +38,7 @@ export const nouns: Readonly<Record<string, Noun>> = {
   serve,
   config: { summary: "Check, show and describe the configuration.", verbs: configVerbs },
   migrate,
+  db: { summary: "The database.", verbs: dbVerbs },
   preflight,
   ca: { summary: "Certificate authorities.", verbs: caVerbs },
   profile: { summary: "Certificate profiles.", verbs: profileVerbs },

@@ -1,15 +1,15 @@
 /** Events and the sign ledger as they are read; `journal.ts` writes them. */
 
-import { and, asc, desc, eq, gt, gte, lt, type SQL } from "drizzle-orm";
+import { and, asc, desc, eq, gt, gte, lt, lte, type SQL } from "drizzle-orm";
 
 import type { AuditEvent } from "#core/audit/chain.ts";
 import type { LedgerEntry } from "#core/audit/ledger.ts";
 import { assert } from "#core/problems.ts";
-import type { AuditReads, EventFilter } from "#domain/audit/store.ts";
+import type { AuditReads, EventFilter, LedgerFilter } from "#domain/audit/store.ts";
 import { within } from "./cas.ts";
 import type { Heads } from "./journal.ts";
 import { ownedByDead } from "./owners.ts";
-import { breath, counted, type Session, startsWith } from "./session.ts";
+import { breath, counted, pageOf, type Session, startsWith } from "./session.ts";
 
 /**
  * `owner` is this store's number among the replicas. On SQLite, whose answers hold this thread, others have their turn
@@ -33,6 +33,17 @@ export function auditReads(session: Session, owner: number, sliceRows = usualSli
     eventHead: async () => {
       const { eventSeq, eventHash } = await storedHeads(session);
       return { seq: eventSeq, hash: eventHash };
+    },
+    ledger: async (filter, limit, beforeNumber) => {
+      const where = ledgerMatching(session, filter);
+      const earlier = beforeNumber === undefined ? undefined : lt(t.ledger.number, beforeNumber);
+      const found = db.select().from(t.ledger).where(and(where, earlier));
+      const rows = await found.orderBy(desc(t.ledger.number)).limit(limit + 1);
+      const [sum] = await db.select({ total: counted }).from(t.ledger).where(where);
+      return pageOf(rows.map(entry), limit, sum?.total ?? 0, ({ number }) => ({
+        at: number,
+        id: "",
+      }));
     },
     ledgerAfter: async (afterNumber, limit) => {
       const later = db.select().from(t.ledger).where(gt(t.ledger.number, afterNumber));
@@ -134,6 +145,18 @@ function matching({ t }: Session, filter: EventFilter): SQL | undefined {
     tenant === undefined ? undefined : eq(e.tenant, tenant),
     from === undefined ? undefined : gte(e.at, from),
     to === undefined ? undefined : lt(e.at, to),
+  );
+}
+
+function ledgerMatching(
+  { t: { ledger } }: Session,
+  { kind, signerFingerprint, fromNumber, toNumber }: LedgerFilter,
+): SQL | undefined {
+  return and(
+    kind === undefined ? undefined : eq(ledger.kind, kind),
+    signerFingerprint === undefined ? undefined : eq(ledger.signerFingerprint, signerFingerprint),
+    fromNumber === undefined ? undefined : gte(ledger.number, fromNumber),
+    toNumber === undefined ? undefined : lte(ledger.number, toNumber),
   );
 }
 
