@@ -15,7 +15,7 @@ import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 import { eventJson } from "./audit.ts";
 import { approvalJson, parkedAnswer } from "./approval-json.ts";
-import { clampedOf, issuedJson } from "./issuance.ts";
+import { issuedJson } from "./issuance.ts";
 import { pageFields, pageOf, readableTenant } from "./pages.ts";
 
 interface Deps extends TranscriptDeps {
@@ -111,8 +111,7 @@ function certificate({ store, fourEyes }: Deps): Handler {
       if (status === "failed") throw refuse("approval_failed", { failure });
       if (effect?.caId === undefined || effect.serial === undefined) return waiting(approval);
       if (isMaker(call, approval)) await fourEyes.collect(approval.id);
-      const issued = await issuedBefore(store.read, effect.caId, effect.serial);
-      return ok({ ...issuedJson(issued), ...clampedOf(approval.answer) });
+      return ok(issuedJson(await issuedBefore(store.read, effect.caId, effect.serial)));
     },
   });
 }

@@ -71,9 +71,11 @@ export class Probes {
   }
 
   async #database(): Promise<Component> {
-    await this.#deps.store.ping();
+    const room = this.#deps.hasRoom();
+    // Little room may be none at all: then revocation is refused, too, which only a write can tell.
+    await this.#deps.store.ping(!room);
     // Not down: what relying parties ask for, and revocation, go on (configuration `database.min_free_mb`, PRC-4).
-    if (!this.#deps.hasRoom()) {
+    if (!room) {
       return { status: "up", detail: "The disk is nearly full; issuance is refused." };
     }
     return this.#deps.clockBehind() ? { status: "up", detail: behindSentence } : { status: "up" };

@@ -1,10 +1,10 @@
 /** The process around the command line: its outputs, its signals, and the server it may become. */
 
-import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
 import { newestSchema } from "#adapters/db/migration-state.ts";
+import { writeDurably } from "#adapters/keys/software/files.ts";
 import { osUser, systemClock } from "#adapters/system.ts";
 import { ProcessLog } from "#adapters/telemetry/log.ts";
 import { StandardError } from "#adapters/telemetry/standard-error.ts";
@@ -136,7 +136,8 @@ function passwordKeeper(config: Config, tell: (line: string) => void): (password
       return;
     }
     const file = join(config.data_dir, "root-password");
-    writeFileSync(file, `${password}\n`, { mode: 0o600 });
+    // Its hash is stored after this: a password that the power took would be nobody's.
+    writeDurably(file, Buffer.from(`${password}\n`));
     tell(`password of ${username} in ${file}`);
   };
 }

@@ -101,7 +101,7 @@ export interface Store {
   logAccess(row: AccessLogRow): void;
   /** Deletes the access log rows of requests before `before`. */
   pruneAccessLog(before: Instant): Promise<void>;
-  /** Ends within 3 s; throws when the database does not answer, and `storage_unavailable` when it takes no writes. */
-  ping(): Promise<void>;
+  /** Ends within 3 s; throws when the database does not answer, and `storage_unavailable` when it takes no writes, which with `writing` is tried. */
+  ping(writing?: boolean): Promise<void>;
   close(): Promise<void>;
 }

@@ -14,7 +14,9 @@ const workerUrl = import.meta.resolve("#test/support/path-worker.ts");
 const key = makeKey("ecdsa-p256");
 const root = certify(key, rootFields(key, "ecdsa-sha256"));
 const search = (certificate: string, more: Partial<PathSearch> = {}): PathSearch => ({
-  ...{ kind: "find", certificate, intermediates: [], own: [root], anchor: root, ...more },
+  ...{ kind: "find", certificate, intermediates: [], own: [root], anchor: root },
+  now: rootFields(key, "ecdsa-sha256").notBefore,
+  ...more,
 });
 const rootPem = encodePem("CERTIFICATE", root);
 

@@ -2,7 +2,7 @@
 
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdirSync, rmSync, closeSync, openSync, writeSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, rmSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
 import { type Chain, createChain } from "#test/support/first-certificate.ts";
@@ -117,6 +117,54 @@ describe("when space runs out", () => {
   }, 30_000);
 
   test.if(canMount())(
+    "what is set aside lets revocations through on a disk that is full, and readiness says when it is used up",
+    async () => {
+      const small = newHome();
+      const folder = join(small, "data");
+      mkdirSync(folder, { mode: 0o700 });
+      run("mount", "-t", "tmpfs", "-o", "size=64m,mode=0700", "tmpfs", folder);
+      try {
+        const config = { database: { min_free_mb: 16 } };
+        const instance = await Instance.start({ home: small, config });
+        chain = await createChain(instance, "ecdsa-p256");
+        const client = await Client.of(instance);
+        const serials = [await client.issued(), await client.issued(), await client.issued()];
+        const reserve = join(folder, "pkid.db-reserve");
+        while (!existsSync(reserve) || statSync(reserve).size < 4 * 1_048_576) await Bun.sleep(50);
+        fill(join(folder, "filler"));
+        await Bun.sleep(1100); // Room is asked for once a second.
+        expect((await client.post("issue", { csr })).status).toBe(503);
+        for (const serial of serials) {
+          const revoked = await client.post("revoke", { serial, reason: "superseded" });
+          expect(revoked.status).toBe(200);
+          expect(await client.status(serial)).toBe("revoked");
+        }
+        expect(existsSync(reserve)).toBe(false);
+        const nearly = await ready(instance, 200);
+        expect(await nearly.text()).toContain("issuance is refused");
+        // Used up by somebody else: now revocation is refused, and readiness says so though nobody has tried.
+        fill(join(folder, "more"));
+        const full = await ready(instance, 503);
+        expect(await full.json()).toMatchObject({
+          components: {
+            database: { status: "down", error: "The database does not accept writes." },
+          },
+        });
+        for (const name of ["filler", "more"]) rmSync(join(folder, name));
+        await ready(instance, 200);
+        while (!existsSync(reserve)) await Bun.sleep(50);
+        for (const serial of serials) expect(await client.status(serial)).toBe("revoked");
+        expect((await instance.cli("audit", "verify")).code).toBe(0);
+        expect(await instance.stop()).toBe(0);
+      } finally {
+        run("umount", "-l", folder);
+        rmSync(small, { recursive: true });
+      }
+    },
+    60_000,
+  );
+
+  test.if(canMount())(
     "a full disk is 503 and not ready, loses nothing, and heals by itself",
     async () => {
       const small = newHome();
@@ -206,6 +254,15 @@ function rows(sql: string): Record<string, unknown>[] {
   const found = database.query<Record<string, unknown>, []>(sql).all();
   database.close();
   return found;
+}
+
+/** Asks until readiness has this status; an answer is given again for a second. */
+async function ready(instance: Instance, status: number): Promise<Response> {
+  for (;;) {
+    const answer = await instance.fetch("/readyz");
+    if (answer.status === status) return answer;
+    await Bun.sleep(100);
+  }
 }
 
 /** Writes zeros until the disk takes no more. */

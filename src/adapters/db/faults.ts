@@ -89,6 +89,10 @@ export function isWriteFault(error: unknown): boolean {
   return writeFaultCodes.some((prefix) => code.startsWith(prefix));
 }
 
+/** True when SQLite found no room on the disk. */
+export const isFull = (error: unknown): boolean =>
+  codes(rootCause(error)).code.startsWith("SQLITE_FULL");
+
 /** True when a table does not exist, on PostgreSQL. */
 export const isMissingTable = (error: unknown): boolean =>
   codes(rootCause(error)).errno === "42P01";

@@ -36,6 +36,7 @@ async function openOnSqlite(options: SqliteOptions, owner: number, deps: StoreDe
     path: accessLogPath(options),
     busyTimeoutMs: options.busyTimeoutMs,
     workerUrl: deps.workerUrl,
+    scarce: () => engine.scarce,
     onFault: deps.onFault ?? (() => {}),
   });
   return started(engine, owner, { ...deps, accessLog }, (fill) =>

@@ -6,9 +6,10 @@ import { dirname, join } from "node:path";
 import { NothingWritten } from "#domain/store.ts";
 import { storedHeads } from "./audit.ts";
 import type { Engine } from "./engine.ts";
-import { isWriteFault, saysNotCommitted, storageUnavailable } from "./faults.ts";
+import { isFull, isWriteFault, saysNotCommitted, storageUnavailable } from "./faults.ts";
 import { verifyHeads } from "./heads.ts";
 import type { Heads } from "./journal.ts";
+import { Reserve } from "./reserve.ts";
 import type { Session } from "./session.ts";
 import { SqliteConnection, sqliteSession } from "./sqlite-connection.ts";
 import { SqliteFiles } from "./sqlite-files.ts";
@@ -20,6 +21,8 @@ export interface SqliteOptions {
   readonly busyTimeoutMs: number;
   /** The file of the access log; `access-log.db` beside the database when not given. */
   readonly accessLogPath?: string;
+  /** Octets that should stay free beside the database; some of them are set aside for revocations. */
+  readonly minFreeBytes?: number;
   /** For looking at a file another process writes; nothing can be changed through such a store. */
   readonly readOnly?: boolean;
 }
@@ -49,6 +52,7 @@ export class SqliteEngine implements Engine {
   #write: SqliteConnection | undefined;
   #read: SqliteConnection;
   readonly #watch: ReturnType<typeof setInterval> | undefined;
+  readonly #reserve: Reserve;
   #displaced: string | undefined;
   /** As committed last; what the file must hold. */
   #heads: Readonly<Heads> | undefined;
@@ -60,6 +64,7 @@ export class SqliteEngine implements Engine {
   constructor(options: SqliteOptions, onFault: TellFault) {
     this.#options = options;
     this.#onFault = onFault;
+    this.#reserve = new Reserve(options.path, options.minFreeBytes ?? 0);
     const foreign = options.readOnly === true;
     this.#files = foreign ? undefined : SqliteFiles.taken(options.path);
     this.writer = sqliteSession(() => this.#writing());
@@ -75,9 +80,7 @@ export class SqliteEngine implements Engine {
       this.#files?.release();
       throw error;
     }
-    this.#watch = foreign
-      ? undefined
-      : setInterval(() => void this.#displacement(), watchMs).unref();
+    this.#watch = foreign ? undefined : setInterval(() => this.#tick(), watchMs).unref();
   }
 
   get database(): Database {
@@ -86,6 +89,11 @@ export class SqliteEngine implements Engine {
 
   get stopped(): boolean {
     return this.#fault !== undefined;
+  }
+
+  /** True while what can be lost must not be written. */
+  get scarce(): boolean {
+    return this.#reserve.scarce;
   }
 
   /** Each view has a connection of its own, whose read transaction is the snapshot. */
@@ -109,6 +117,7 @@ export class SqliteEngine implements Engine {
   async begin(): Promise<Readonly<Heads>> {
     if (this.#files === undefined) throw storageUnavailable(new Error("opened for reading only"));
     this.#assertInPlace();
+    this.#reserve.beforeWriting();
     if (this.stopped) await this.#resume();
     this.#writing().compiled("begin immediate").run();
     // The lock on the file makes this process the only writer, so what it committed is what is stored.
@@ -185,6 +194,7 @@ export class SqliteEngine implements Engine {
    * once. Nothing is acknowledged from here on until `#resume` has succeeded.
    */
   #stop(error: unknown): void {
+    if (isFull(error)) this.#reserve.giveUp();
     if (this.stopped) return;
     this.#fault = error;
     this.#onFault("a write of the database failed; nothing is written until it is verified", error);
@@ -251,6 +261,10 @@ export class SqliteEngine implements Engine {
     const foreign = this.#files === undefined;
     const settings = { path, busyTimeoutMs, foreign, forReading, cacheKib };
     return new SqliteConnection({ ...settings, checkpointPages: 0 });
+  }
+
+  #tick(): void {
+    if (this.#displacement() === undefined && !this.stopped) void this.#reserve.keep();
   }
 
   #assertInPlace(): void {

@@ -40,6 +40,12 @@ export function pathViolations(
   if (path.length === 0) return [];
   const subjects = [...constrainedNames(names), ...addressesAsHosts(names)];
   const violations: NameViolation[] = [];
+  // Both sides may be a stranger's: more comparisons than any honest path takes decide nothing.
+  const trees = path.flatMap(({ permitted, excluded }) => [permitted, excluded]);
+  const comparisons = subjects.reduce((sum, subject) => sum + comparedWith(subject, trees), 0);
+  if (comparisons > comparisonsMax) {
+    return [{ name: `${subjects.length} names`, why: "not decidable" }];
+  }
   for (const constraints of path) {
     for (const subject of subjects) {
       const why = judge(subject, constraints);
@@ -152,6 +158,17 @@ function constrainedName({ kind, value }: GeneralName): Constrained {
   const decidable = !endsInNumber(text) && !text.replace(/^\*\./, "").includes("*");
   return { kind: decidable ? "dns" : "unclear", text };
 }
+
+function comparedWith({ kind }: Constrained, trees: readonly Subtrees[]): number {
+  const of = (one: Subtrees): number => {
+    if (kind === "dirName") return one.dirNames.length;
+    return kind === "unclear" ? one.dns.length + one.ip.length : one[kind].length;
+  };
+  return trees.reduce((sum, one) => sum + of(one), 0);
+}
+
+/** A thousand names under a hundred subtrees. */
+const comparisonsMax = 100_000;
 
 function judge(
   subject: Constrained,

@@ -13,10 +13,16 @@ import {
   parseSubjectKeyIdentifier,
 } from "#core/x509/extensions.ts";
 import { nameText } from "#core/x509/names.ts";
-import { buildPath, isSelfIssued, isSignedBy, sameCertificate } from "#core/x509/path.ts";
+import { findPath, isSelfIssued, isSignedBy, sameCertificate } from "#core/x509/path.ts";
 import { parsePublicKey } from "#core/x509/public-keys.ts";
 
-import { type Check, judgePath, type RevocationState, weaknessOf } from "./validate.ts";
+import {
+  type Check,
+  isFaultless,
+  judgePath,
+  type RevocationState,
+  weaknessOf,
+} from "./validate.ts";
 
 /** Looks for a path from the certificate to the anchor, over those given and our own. */
 export interface PathSearch {
@@ -28,6 +34,8 @@ export interface PathSearch {
   readonly own: readonly Uint8Array[];
   /** DER; undefined lets the certificate itself be it. */
   readonly anchor: Uint8Array | undefined;
+  /** The moment it should be valid at. */
+  readonly now: Instant;
 }
 
 /** Judges a path that was found. */
@@ -102,12 +110,13 @@ export function answerPath<Q extends PathQuestion>(question: Q): PathAnswer<Q> {
   }
 }
 
-function found({ certificate, intermediates, own, anchor }: PathSearch): PathFound {
+function found({ certificate, intermediates, own, anchor, now }: PathSearch): PathFound {
   const leaf = certificateIn(certificate);
   const pool = own.map(parseCertificate);
   const given = intermediates.map(certificateIn);
   const top = anchor === undefined ? leaf : parseCertificate(anchor);
-  const path = buildPath(leaf, [...pool, ...given], [top]);
+  const search = { certificate: leaf, intermediates: [...pool, ...given], anchors: [top], now };
+  const path = findPath({ ...search, accept: (one) => isFaultless(one, now) })?.path;
   const members = path ?? [leaf];
   return {
     built: path !== undefined,

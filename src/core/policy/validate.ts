@@ -13,7 +13,7 @@ import {
 import { parseGeneralNames } from "#core/x509/general-names.ts";
 import { type NameConstraints, parseNameConstraints } from "#core/x509/name-constraints.ts";
 import { nameText } from "#core/x509/names.ts";
-import { isSelfIssued } from "#core/x509/path.ts";
+import { isSelfIssued, isValidAt } from "#core/x509/path.ts";
 import { policyFactsOf, policyFault } from "#core/x509/path-policies.ts";
 import { parsePublicKey } from "#core/x509/public-keys.ts";
 
@@ -58,6 +58,12 @@ export function judgePath(judged: JudgedPath): readonly Check[] {
   return checks.map(([name, check]) => ({ name, ...decided(() => check(judged)) }));
 }
 
+/** True when no check fails but revocation, of which the path alone says nothing. */
+export const isFaultless = (path: readonly ParsedCertificate[], now: Instant): boolean =>
+  checks.every(([, check]) => {
+    return decided(() => check({ path, revocation: [], now })).status !== "fail";
+  });
+
 /** What is said when no path was found: nothing below can be decided. */
 export const unbuilt: readonly Check[] = [
   { name: "chain", status: "fail", detail: "no path to the trust anchor" },
@@ -99,7 +105,8 @@ function validity({ path, now }: JudgedPath): Verdict {
   for (const certificate of path) {
     const { notBefore, notAfter } = certificate;
     if (now < notBefore) return fails(certificate, `is not valid before ${timestamp(notBefore)}`);
-    if (notAfter + 999 < now) return fails(certificate, `expired at ${timestamp(notAfter)}`);
+    if (!isValidAt(certificate, now))
+      return fails(certificate, `expired at ${timestamp(notAfter)}`);
   }
   return passed;
 }

@@ -7,6 +7,7 @@ import type { Role } from "#core/access/roles.ts";
 import { DerError } from "#core/asn1/cursor.ts";
 import { compareOctets } from "#core/asn1/der.ts";
 import type { CaId, Serial } from "#core/ids.ts";
+import type { Instant } from "#core/time.ts";
 import { type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
 import { clientPath, isForClients, validAt } from "#core/x509/client-path.ts";
 import type { Clock } from "#domain/ports.ts";
@@ -80,9 +81,10 @@ export class ClientCertificates {
   #known(certificate: ClientCertificate): Known | undefined {
     const trust = this.#deps.trust();
     const before = this.#judged.get(certificate);
-    if (before?.trust === trust) return before.known;
-    const known = judged(certificate, trust);
-    this.#judged.set(certificate, { trust, known });
+    const now = this.#deps.clock.now();
+    if (before?.trust === trust && !isStale(before, now)) return before.known;
+    const known = judged(certificate, trust, now);
+    this.#judged.set(certificate, { trust, known, at: now });
     return known;
   }
 
@@ -145,7 +147,14 @@ export class ClientCertificates {
 interface Judged {
   readonly trust: ClientTrust;
   readonly known: Known | undefined;
+  readonly at: Instant;
 }
+
+/** A path may have ended while another one goes on; looked for again now and then, for it costs signatures. */
+const isStale = ({ known, at }: Judged, now: Instant): boolean =>
+  Math.abs(now - at) >= againMs && (known === undefined || !validAt(known.path, now));
+
+const againMs = 10_000;
 
 interface Known {
   /** From the client's certificate to the anchor. */
@@ -163,10 +172,10 @@ interface Issued {
 }
 
 /** Undefined without a path to what is trusted, and for what cannot be read. */
-function judged({ chain }: ClientCertificate, trust: ClientTrust): Known | undefined {
+function judged({ chain }: ClientCertificate, trust: ClientTrust, now: Instant): Known | undefined {
   try {
     const shown = chain.slice(0, chainMax).map(parseCertificate);
-    const path = clientPath(shown, trust.anchors);
+    const path = clientPath(shown, trust.anchors, now);
     const [leaf] = shown;
     if (leaf === undefined || path === undefined) return undefined;
     const names = isForClients(leaf) ? clientNames(leaf) : undefined;

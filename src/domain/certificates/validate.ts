@@ -55,7 +55,7 @@ export async function validate(
   const members = (await read.cas.lineage(ca.lineage)).filter((one) => one.certificate);
   const own = (await Promise.all(members.map((one) => certificatesOf(read.cas, one)))).flat();
   const anchor = (await certificatesOf(read.cas, ca)).at(-1);
-  const search = { kind: "find", certificate, intermediates, own, anchor } as const;
+  const search = { kind: "find", certificate, intermediates, own, anchor, now } as const;
   const found = readable(await paths.ask(search));
   if (found === undefined) return givenUp(now);
   const { built } = found;

@@ -2,16 +2,23 @@
 
 import { expect, test } from "bun:test";
 
-import { encodePem } from "#core/asn1/pem.ts";
-import { type Check, judgePath, type RevocationState, unbuilt } from "#core/policy/validate.ts";
+import { decodePem, encodePem } from "#core/asn1/pem.ts";
+import {
+  type Check,
+  isFaultless,
+  judgePath,
+  type RevocationState,
+  unbuilt,
+} from "#core/policy/validate.ts";
 import { type Serial, serialFromBytes } from "#core/ids.ts";
 import { instant } from "#core/time.ts";
 import { type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
 import * as extensions from "#core/x509/extensions.ts";
 import { nameConstraints } from "#core/x509/name-constraints.ts";
 import { encodeName } from "#core/x509/names.ts";
-import { buildPath } from "#core/x509/path.ts";
-import { scratchDirectory } from "#test/support/openssl.ts";
+import { clientPath } from "#core/x509/client-path.ts";
+import { findPath } from "#core/x509/path.ts";
+import { openssl, scratchDirectory } from "#test/support/openssl.ts";
 import { certify, makeKey, type TestKey } from "#test/support/x509.ts";
 
 const now = instant(Date.UTC(2026, 5, 1));
@@ -87,12 +94,18 @@ const cases: readonly (readonly [string, ParsedCertificate, readonly ParsedCerti
   ["a signature by another key",            make({ by: keys.leaf }), [middle()], "chain"],
 ];
 
+const found = (certificate: ParsedCertificate, intermediates: readonly ParsedCertificate[]) =>
+  findPath({
+    ...{ certificate, intermediates, anchors: [root], now },
+    accept: (path) => isFaultless(path, now),
+  });
+
 function judge(
   leaf: ParsedCertificate,
   pool: readonly ParsedCertificate[],
   states?: RevocationState[],
 ) {
-  const path = buildPath(leaf, pool, [root]);
+  const path = found(leaf, pool)?.path;
   if (path === undefined) return unbuilt;
   const good: RevocationState = { state: "good", source: "store" };
   return judgePath({ path, revocation: states ?? path.slice(1).map(() => good), now });
@@ -139,7 +152,92 @@ test("certificates that certify one another end the search", () => {
     }),
   );
   const leaf = make({ issuer: "ca0", by: other });
-  expect(buildPath(leaf, pool, [root])).toBeUndefined();
+  expect(found(leaf, pool)).toBeUndefined();
+});
+
+/** Every order of the certificates. */
+function* orders<T>(values: readonly T[]): Generator<readonly T[]> {
+  if (values.length < 2) yield values;
+  for (const [at, first] of values.entries()) {
+    const rest = [...values.slice(0, at), ...values.slice(at + 1)];
+    if (values.length > 1) for (const more of orders(rest)) yield [first, ...more];
+  }
+}
+
+test("a renewed CA of one key, an expired and a useless one: some order of them never hides the path that is valid", () => {
+  const expired = middle({ notAfter: now - 1000 });
+  const future = middle({ notBefore: now + 1000 });
+  const useless = middle({ extensions: [...caExtensions(0), constrained(["other.test"])] });
+  const noCa = middle({ extensions: [caUsage] });
+  for (const wrong of [
+    [expired, middle()],
+    [expired, useless, middle()],
+    [noCa, future, middle()],
+    [useless, noCa, expired, middle()],
+  ]) {
+    for (const pool of orders(wrong)) expect(failed(judge(make({}), pool))).toEqual([]);
+  }
+});
+
+test("where no path is valid, the one that is signed all the way is judged", () => {
+  expect(failed(judge(make({}), [middle({ notAfter: now - 1000 })]))).toEqual(["validity"]);
+});
+
+test("a signature with SHA-1 is verified, and is the reason", () => {
+  using scratch = scratchDirectory();
+  const at = (file: string) => `${scratch.path}/${file}`;
+  const of = (file: string) =>
+    parseCertificate(decodePem(scratch.read(file).toString(), ["CERTIFICATE"]) ?? new Uint8Array());
+  const rsa = ["-newkey", "rsa:2048", "-nodes"];
+  const named = (cn: string) => ["-subj", `/CN=${cn}`];
+  openssl([
+    ...["req", "-x509", ...rsa, ...named("sha"), "-keyout", at("ca.key"), "-out", at("ca.pem")],
+    ...["-addext", "keyUsage=critical,keyCertSign", "-days", "3650"],
+  ]);
+  openssl(["req", ...rsa, ...named("leaf"), "-keyout", at("leaf.key"), "-out", at("leaf.csr")]);
+  const under = ["-CA", at("ca.pem"), "-CAkey", at("ca.key"), "-CAcreateserial"];
+  openssl(["x509", "-req", "-in", at("leaf.csr"), ...under, "-sha1", "-out", at("leaf.pem")]);
+  const [leaf, anchor] = [of("leaf.pem"), of("ca.pem")];
+  const moment = instant(leaf.notBefore + 1000);
+  const search = { certificate: leaf, intermediates: [], anchors: [anchor], now: moment };
+  const path = findPath({ ...search, accept: (one) => isFaultless(one, moment) });
+  expect(path).toMatchObject({ whole: false });
+  const checks = judgePath({ path: path?.path ?? [], revocation: [], now: moment });
+  expect(failed(checks)).toEqual(["weak_signature"]);
+  expect(clientPath([leaf], [anchor], moment)).toBeUndefined();
+});
+
+test("namesakes without end, and names under subtrees without end, are given up in time", () => {
+  const many = Array.from({ length: 300 }, (_, at) =>
+    middle({ by: keys.leaf, notAfter: now + year + at * 1000 }),
+  );
+  expect(found(make({}), many)).toBeUndefined();
+  const names = Array.from({ length: 2000 }, (_, at) => ({
+    kind: "dns" as const,
+    value: `a${at}.example`,
+  }));
+  const trees = Array.from({ length: 2000 }, (_, at) => `b${at}.example`);
+  const permitted = { ...empty, dns: ["example"] };
+  const heavy = nameConstraints({ permitted, excluded: { ...empty, dns: trees } }, true);
+  const leaf = make({
+    extensions: [leafExtensions[0], extensions.subjectAltName(names, false)].filter(
+      (one) => one !== undefined,
+    ),
+  });
+  const checks = judge(leaf, [middle({ extensions: [...caExtensions(0), heavy] })]);
+  expect(checks.find(({ name: check }) => check === "name_constraints")).toMatchObject({
+    ...{ status: "fail", detail: expect.stringContaining("2001 names: not decidable") },
+  });
+});
+
+test("a client is let in over the path that is valid, in whatever order it shows it", () => {
+  const leaf = make({});
+  const shown = [middle({ notAfter: now - 1000 }), middle(), middle({ extensions: [caUsage] })];
+  for (const others of orders(shown)) {
+    expect(clientPath([leaf, ...others], [root], now)).toEqual([leaf, shown[1] ?? leaf, root]);
+  }
+  const ended = instant(now + 2 * year);
+  expect(clientPath([leaf, ...shown], [root], ended)).toBeUndefined();
 });
 
 test("revoked, held and never issued fail; what nobody knows warns; skipped is said", () => {
