@@ -1,13 +1,29 @@
 /**
  * `bun run chaos`: the long crash test; SIGKILL at random moments under issuance, revocation, bulk issue and certificate
- * transparency, with a rollover in the middle.
+ * transparency, with a rollover in the middle. With `--disk` instead every write, sync and truncation of the store fails
+ * in turn, and the power is cut; `--disk-step=4` takes every fourth.
  */
 
 import { chaos } from "#test/support/chaos.ts";
+import { everyFault, newStore, sweepFaults } from "#test/support/disk-faults.ts";
+import { newFaultyDisk } from "#test/support/faulty-disk.ts";
 import { createToken } from "#test/support/soft-token.ts";
 
 const option = (name: string, fallback: number): number =>
   Number(process.argv.find((a) => a.startsWith(`--${name}=`))?.split("=")[1] ?? fallback);
+
+if (process.argv.includes("--disk")) {
+  const { broken, runs, stopped } = await sweepFaults({
+    library: newFaultyDisk(),
+    made: newStore,
+    step: option("disk-step", 1),
+    faults: everyFault,
+    progress: (line) => console.log(line),
+  });
+  console.log(`${runs} operations failed in turn, ${stopped} of them ended writing until verified`);
+  for (const finding of broken) console.error(`BROKEN: ${finding}`);
+  process.exit(broken.length === 0 ? 0 : 1);
+}
 
 const kills = option("kills", 50);
 const clients = option("clients", 32);

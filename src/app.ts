@@ -3,9 +3,9 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
-import { openStore } from "#adapters/db/open.ts";
+import { openStore, type StoreOptions } from "#adapters/db/open.ts";
 import { DnsResolver } from "#adapters/network/dns.ts";
-import { openKeys } from "#adapters/keys/open.ts";
+import { type OpenKeys, openKeys } from "#adapters/keys/open.ts";
 import { FreeSpace } from "#adapters/free-space.ts";
 import { PathThread, pathsHere } from "#adapters/paths/thread.ts";
 import { Passwords } from "#adapters/passwords.ts";
@@ -47,6 +47,7 @@ import { type Access, openAccess } from "#app/access.ts";
 import { declareTenants, type Governance, openGovernance } from "#app/governance.ts";
 import { holdPlace, mustBeFounded } from "#app/founded.ts";
 import { type FourEyesParts, openFourEyes } from "#app/four-eyes.ts";
+import { PlaceIdentity } from "#app/identity.ts";
 import { type Build, handlersOf } from "#app/handlers.ts";
 import { describe, domainParts, type Parts } from "#app/parts.ts";
 import { rpcDoor } from "#app/rpc.ts";
@@ -63,6 +64,8 @@ export interface AppOptions {
   readonly log: Log;
   /** True where an instance may begin; without it what is none is refused (`NoInstance`), and nothing is created. */
   readonly mayFound: boolean;
+  /** Sets an earlier instance's identity aside where its database is gone, instead of refusing to begin another. */
+  readonly foundAnew?: boolean;
   /** Shows or keeps the root password made up at the first start (CFG-6). */
   readonly keepRootPassword: (password: string) => void;
   /** The main module, which runs `runThread` when it finds itself in a thread. */
@@ -103,19 +106,14 @@ export async function openApp(options: AppOptions): Promise<App> {
     closing.length = 0;
   };
   try {
+    // 1. The place: nobody else has it while this process does.
     const secrets = openSecrets(config);
     await useProxy(config, secrets);
     const address = await storeOptions(config, options.migrate ?? false, secrets);
-    const directory = holdPlace(options, address);
-    closing.push(() => directory.release());
+    // 2. The database, which must be of the same instance.
+    const { store, place, instanceId } = await openPlace(options, address, closing);
     const metrics = new Metrics();
-    const unwatched = await openStore(address, {
-      ...{ clock: systemClock, random: systemRandom, workerUrl: options.workerUrl },
-      onFault: (sentence, error) => log.write("error", sentence, { error: describe(error) }),
-    });
-    const store = recordingEffects(unwatched);
-    closing.push(() => store.close());
-    await mustBeFounded(store, options.mayFound);
+    // 3. The keys, and what they are sealed under.
     const limits = limitsOf(config);
     const counts = keyCounts(store, log);
     const opened = await openInstanceKeys({ config, limits, metrics, log, counts, secrets });
@@ -124,36 +122,60 @@ export async function openApp(options: AppOptions): Promise<App> {
       ...{ config, store, keys: opened, clock: systemClock, random: systemRandom, log, metrics },
     });
     const keys = underNewest(opened, sealing.keks);
+    // 4. What the first start creates, and the configuration declares.
     const passwords = new Passwords();
     const space = new FreeSpace(config.data_dir, config.database.min_free_mb);
     const instance = await prepareInstance(
       {
         ...{ store, keys, clock: systemClock, random: systemRandom },
+        instanceId,
         hashPassword: (password) => passwords.hash(password),
         keepRootPassword: options.keepRootPassword,
       },
       await rootSettings(config, secrets),
     );
+    place.founded(instance.id);
     await declareTenants(config, { store, clock: systemClock, random: systemRandom });
     closing.push(() => counts.writeLast());
     await sealing.prove();
+    // 5. What a crash left open, and whether the clock may be believed.
     const clockWatch = new ClockWatch({
       ...{ store, clock: systemClock, stopwatch: systemStopwatch },
       onPause: (pause) => log.write("error", "clock_stepped", stepFacts(pause)),
     });
     await clockWatch.open();
     await rememberShards(store, config.crl.shards);
-    const orphans = await reconcileIntents(store, systemClock);
-    if (orphans.length > 0) log.write("warn", "intents_orphaned", { count: orphans.length });
+    await closeIntents(store, log);
     return compose({
       ...{ ...options, store, keys, limits, metrics, passwords, space, instance, sealing },
       ...{ counts, clockWatch, close, secrets, paths: openPaths(options.workerUrl, closing) },
+      opened,
       schedules: { wake: () => {} },
     });
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+/** Data directory, its lock, and the database, which must be parts of one instance. */
+async function openPlace(options: AppOptions, address: StoreOptions, closing: (() => unknown)[]) {
+  const { config, log, workerUrl, mayFound, foundAnew = false } = options;
+  const directory = holdPlace(options, address);
+  closing.push(() => directory.release());
+  const place = PlaceIdentity.of(config);
+  place.mayOpen(address, foundAnew);
+  const unwatched = await openStore(address, {
+    clock: systemClock,
+    random: systemRandom,
+    workerUrl,
+    beforeFilling: () => place.mayBegin("the database", foundAnew),
+    onFault: (sentence, error) => log.write("error", sentence, { error: describe(error) }),
+  });
+  const store = recordingEffects(unwatched);
+  closing.push(() => store.close());
+  await mustBeFounded(store, mayFound);
+  return { store, place, instanceId: await place.settled(store, foundAnew) };
 }
 
 /** Who comes in is put together from what this check is for: it can be built only when it is first asked. */
@@ -168,6 +190,12 @@ function openPaths(workerUrl: string | undefined, closing: (() => unknown)[]): P
   const thread = new PathThread({ workerUrl });
   closing.push(() => thread.close());
   return thread;
+}
+
+/** What a crash left open. */
+async function closeIntents(store: Store, log: Log): Promise<void> {
+  const orphans = await reconcileIntents(store, systemClock);
+  if (orphans.length > 0) log.write("warn", "intents_orphaned", { count: orphans.length });
 }
 
 const keyCounts = (store: Store, log: Log) =>
@@ -208,6 +236,8 @@ interface Opened extends AppOptions {
   readonly paths: PathWork;
   readonly schedules: Schedules;
   readonly close: () => Promise<void>;
+  /** The providers themselves, for what is no operation of a key. */
+  readonly opened: Pick<OpenKeys, "again" | "load">;
 }
 
 function compose(opened: Opened): App {
@@ -249,6 +279,7 @@ function compose(opened: Opened): App {
         ...{ ...options, config, store, parts, front, schedules, clock, log },
         ...{ failedLogins, refusals, fourEyes, watch },
         files: new ServingFiles(config.data_dir),
+        lookAtKeys: () => opened.opened.again(),
         prepare: (next) => {
           const enter = access.prepare(next);
           const listed = readBlocklists(next.keychecks.weak_key_blocklist_paths);
@@ -294,6 +325,7 @@ function frontDoor(opened: Opened, rooms: Rooms) {
   const handlers = handlersOf({
     ...{ config, build, store, keys, clock, metrics, ...rooms },
     ...{ roles: keyRoles(config), draining: () => front.draining, paths: opened.paths },
+    keyLoad: () => opened.opened.load(),
     preflight: (wish) =>
       preflightRunning(
         {
@@ -363,7 +395,10 @@ async function openInstanceKeys({
   log,
   counts,
   secrets,
-}: Pick<Opened, "config" | "limits" | "metrics" | "log" | "counts" | "secrets">): Promise<Keys> {
+}: Pick<
+  Opened,
+  "config" | "limits" | "metrics" | "log" | "counts" | "secrets"
+>): Promise<OpenKeys> {
   // Beside the keys and not under /tmp: the PKCS#11 addon is unpacked there and must be executable.
   const privateDir = join(config.data_dir, "private");
   mkdirSync(privateDir, { recursive: true, mode: 0o700 });

@@ -20,6 +20,7 @@ export async function registerPasskey(
       },
     }),
   );
+  if (made === "known") return known;
   if (!(made?.response instanceof AuthenticatorAttestationResponse)) return abandoned;
   const { clientDataJSON, attestationObject } = made.response;
   const body = {
@@ -43,6 +44,7 @@ export async function stepUp(credential: Credential): Promise<Refusal | undefine
       },
     }),
   );
+  if (signed === "known") return abandoned;
   if (!(signed?.response instanceof AuthenticatorAssertionResponse)) return abandoned;
   const { clientDataJSON, authenticatorData, signature } = signed.response;
   const body = {
@@ -53,15 +55,20 @@ export async function stepUp(credential: Credential): Promise<Refusal | undefine
   return ended.answered ? undefined : ended.refusal;
 }
 
-/** A browser throws when the person cancels, waits too long, or has no such authenticator, and does not say which. */
+/**
+ * A browser throws when the person cancels, waits too long, or has no such authenticator, and does not say which; but it
+ * says when the authenticator holds one of those passkeys already (WebAuthn Level 3 §5.1.3 step 21).
+ */
 async function answered(
   asked: () => Promise<MaybeCredential | null>,
-): Promise<PublicKeyCredential | undefined> {
+): Promise<PublicKeyCredential | "known" | undefined> {
   try {
     const given = await asked();
     return given instanceof PublicKeyCredential ? given : undefined;
-  } catch {
-    return undefined;
+  } catch (error) {
+    return error instanceof DOMException && error.name === "InvalidStateError"
+      ? "known"
+      : undefined;
   }
 }
 
@@ -84,6 +91,10 @@ function text(bytes: ArrayBuffer): string {
 
 const soon = () => AbortSignal.timeout(30_000);
 
+const known: Refusal = {
+  ...{ status: 0, code: "no_passkey", requestId: "" },
+  sentence: "This authenticator is already registered; it holds one of your passkeys.",
+};
 const abandoned: Refusal = {
   ...{ status: 0, code: "no_passkey", requestId: "" },
   sentence: "The browser gave no answer of a passkey.",

@@ -4,7 +4,7 @@ import { isSamePerson } from "#core/access/person.ts";
 import { approvalClasses, approvalStatuses } from "#core/approvals/classes.ts";
 import { caId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
-import { oneOf, optional, otherwise, text } from "#core/shape.ts";
+import { flag, oneOf, optional, otherwise, text } from "#core/shape.ts";
 import { type Answer, type Authorized, type Handler, handler, ok } from "#domain/access/call.ts";
 import type { Approvals } from "#domain/approvals/approvals.ts";
 import { expired, type FourEyes, rejectedBy } from "#domain/approvals/four-eyes.ts";
@@ -15,7 +15,7 @@ import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 import { eventJson } from "./audit.ts";
 import { approvalJson, parkedAnswer } from "./approval-json.ts";
-import { clampedOf, issuedJson } from "./issuance.ts";
+import { issuedJson } from "./issuance.ts";
 import { pageFields, pageOf, readableTenant } from "./pages.ts";
 
 interface Deps extends TranscriptDeps {
@@ -45,9 +45,16 @@ export function approvalHandlers(deps: Deps) {
     "approval.reject": handler({
       summary: "Reject a request for good, or withdraw one's own.",
       path: { id },
-      body: { comment: optional(commentField), reason: optional(commentField) },
-      run: async (call) =>
-        ok(approvalJson(await approvals.reject(call, call.path.id, commentOf(call.body)))),
+      body: {
+        comment: optional(commentField),
+        reason: optional(commentField),
+        // Says that the caller means its own request: somebody else's is not rejected by that.
+        withdraw: otherwise(flag(), false),
+      },
+      run: async (call) => {
+        const said = { comment: commentOf(call.body), withdraw: call.body.withdraw };
+        return ok(approvalJson(await approvals.reject(call, call.path.id, said)));
+      },
     }),
     "approval.retry": handler({
       summary: "Execute an approved operation again that failed for a passing reason.",
@@ -104,8 +111,7 @@ function certificate({ store, fourEyes }: Deps): Handler {
       if (status === "failed") throw refuse("approval_failed", { failure });
       if (effect?.caId === undefined || effect.serial === undefined) return waiting(approval);
       if (isMaker(call, approval)) await fourEyes.collect(approval.id);
-      const issued = await issuedBefore(store.read, effect.caId, effect.serial);
-      return ok({ ...issuedJson(issued), ...clampedOf(approval.answer) });
+      return ok(issuedJson(await issuedBefore(store.read, effect.caId, effect.serial)));
     },
   });
 }

@@ -14,7 +14,7 @@ import { certificatePem, chainBundle } from "#domain/authorities/bundle.ts";
 import type { Authorities } from "#domain/authorities/create.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
-import type { PublicHandler } from "#http/public.ts";
+import { described, type PublicHandler } from "#http/public.ts";
 import { cacheableFor } from "#http/validators.ts";
 import type { OperationName } from "#operations";
 import { caFields, intermediateFields, intermediateWishOf, rootWishOf } from "./ca-fields.ts";
@@ -39,10 +39,18 @@ export function authorityHandlers(deps: Deps) {
       summary: "The public key of a CA, in PEM or OpenSSH form.",
       path: { id: text() },
       query: { format: otherwise(oneOf(["pem", "ssh"]), "pem") },
+      gives: [pemType, "text/plain"],
       run: async (call) => publicKey(presentCa(call.ca), call.query.format),
     }),
-    "ca.certificate": caCertificate(store),
-    "ca.chain": caChain(store),
+    "ca.certificate": described(caCertificate(store), {
+      summary: "The certificate of a CA.",
+      query: { format: otherwise(oneOf(["der", "pem"]), "der") },
+      gives: ["application/pkix-cert", pemType],
+    }),
+    "ca.chain": described(caChain(store), {
+      summary: "The certificate of a CA and those above it, without the root.",
+      gives: [pemType],
+    }),
     "ca.init_root": handler({
       summary: "Make a root CA: a key, and a certificate signed with it.",
       body: { ...caFields, tenant_id: optional(text({ max: 64 })) },

@@ -15,7 +15,7 @@ import type { CaRecord, CrossSignRecord } from "#domain/authorities/store.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
-import type { PublicHandler } from "#http/public.ts";
+import { described, type PublicHandler } from "#http/public.ts";
 import { cacheableFor } from "#http/validators.ts";
 import type { OperationName } from "#operations";
 import { pageFields, pageOf } from "./pages.ts";
@@ -76,8 +76,13 @@ export function crossSignHandlers(deps: Deps) {
         return ok({ status: "deleted" });
       },
     }),
-    "ca.chains": chains(deps),
-    "ca.cross_chain": chainThrough(store),
+    "ca.chains": described(chains(deps), {
+      summary: "Every path from a CA to a root, cross-signatures included.",
+    }),
+    "ca.cross_chain": described(chainThrough(store), {
+      summary: "The path through one cross-signature.",
+      gives: ["application/x-pem-file"],
+    }),
   } satisfies Partial<Record<OperationName, Handler | PublicHandler>>;
 }
 

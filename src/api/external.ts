@@ -38,6 +38,7 @@ export function externalHandlers({ store, external }: Deps) {
     "ca.csr_show": handler({
       summary: "The certification request of an externally signed CA, in PEM.",
       path: { id: text() },
+      gives: ["application/x-pem-file"],
       run: async (call) => {
         const ca = presentCa(call.ca);
         return {

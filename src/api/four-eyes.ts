@@ -9,7 +9,7 @@ import { issuedBefore } from "#domain/certificates/issue.ts";
 import type { ItemGate } from "#domain/certificates/bulk.ts";
 import { operationOf } from "#operations";
 import { approvalHeader, parkedAnswer } from "./approval-json.ts";
-import { clampedOf, issuedJson } from "./issuance.ts";
+import { issuedJson } from "./issuance.ts";
 import { isGuarded, type ParkingDeps, parkings } from "./parking.ts";
 
 interface Deps extends ParkingDeps {
@@ -86,7 +86,7 @@ async function answerOf({ store }: Deps, held: Held): Promise<Answer> {
     const issued = await issuedBefore(store.read, effect.caId, effect.serial);
     const location = `/api/ca/${effect.caId}/certificates/${effect.serial}`;
     const headers = { location, [approvalHeader]: held.approval.id };
-    return { status: 201, body: { ...issuedJson(issued), ...clampedOf(held.answer) }, headers };
+    return { status: 201, body: issuedJson(issued), headers };
   }
   const { answer, secret, approval } = held;
   return {

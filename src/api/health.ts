@@ -6,7 +6,7 @@ import { handler } from "#domain/access/call.ts";
 import { behindSentence } from "#domain/clock-watch.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Store } from "#domain/store.ts";
-import type { Handlers, PublicHandler } from "#http/public.ts";
+import { described, type Handlers, type PublicHandler } from "#http/public.ts";
 
 export interface Build {
   readonly version: string;
@@ -71,9 +71,11 @@ export class Probes {
   }
 
   async #database(): Promise<Component> {
-    await this.#deps.store.ping();
+    const room = this.#deps.hasRoom();
+    // Little room may be none at all: then revocation is refused, too, which only a write can tell.
+    await this.#deps.store.ping(!room);
     // Not down: what relying parties ask for, and revocation, go on (configuration `database.min_free_mb`, PRC-4).
-    if (!this.#deps.hasRoom()) {
+    if (!room) {
       return { status: "up", detail: "The disk is nearly full; issuance is refused." };
     }
     return this.#deps.clockBehind() ? { status: "up", detail: behindSentence } : { status: "up" };
@@ -105,7 +107,10 @@ export function healthHandlers(
       summary: "Says whether database and key provider are healthy.",
       run: async () => readiness(await probes.components(), deps.draining()),
     }),
-    "metrics.read": metricsRead(deps),
+    "metrics.read": described(metricsRead(deps), {
+      summary: "What this process has counted, for Prometheus.",
+      gives: ["text/plain"],
+    }),
   };
 }
 

@@ -12,7 +12,6 @@ import { certificatePem, pemBundle } from "#domain/authorities/bundle.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Issuance, Issued } from "#domain/certificates/issue.ts";
 import { provenRequest } from "#domain/certificates/planning.ts";
-import type { KeptAnswer } from "#domain/approvals/store.ts";
 import type { OperationName } from "#operations";
 import { previewFields, previewJson, previewWish } from "./previews.ts";
 import { ctJson } from "./transparency.ts";
@@ -75,12 +74,6 @@ export function issuedJson(issued: Issued) {
     ...ctJson(record),
   };
 }
-
-/** What only the answer of the issue knew, for whoever collects the certificate later. */
-export const clampedOf = (answer: KeptAnswer | undefined) =>
-  answer?.body.validity_clamped === undefined
-    ? {}
-    : { validity_clamped: answer.body.validity_clamped };
 
 const callerOf = ({ approval }: Origin): Caller =>
   approval === undefined ? "interactive" : "approved";

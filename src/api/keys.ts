@@ -1,23 +1,30 @@
 /** The key store in JSON. */
 
+import { encodePem } from "#core/asn1/pem.ts";
+import { flag, otherwise, text } from "#core/shape.ts";
+import { fingerprint } from "#core/x509/public-keys.ts";
 import { type Handler, handler, ok } from "#domain/access/call.ts";
 import type { Page, PageKey } from "#domain/authorities/store.ts";
+import { factoryReset } from "#domain/factory-reset.ts";
 import { type InventoriedKey, keyInventory } from "#domain/key-inventory.ts";
 import type { Keys, ProviderName } from "#domain/keys.ts";
+import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 
 import { pageFields, pageOf } from "./pages.ts";
 
 export interface KeyHandlerDeps {
+  readonly clock: Clock;
   readonly store: Store;
   readonly keys: Keys;
   /** Which provider holds the keys of each role. */
   readonly roles: { readonly ca: ProviderName; readonly responder: ProviderName };
-  readonly poolSize: number;
+  /** Most operations on the device at once, and how many are under way and waiting. */
+  readonly pool: () => { readonly size: number; readonly inUse: number; readonly waiting: number };
 }
 
-/** Handlers for `hsm.info` and `inventory.keys`. */
+/** Handlers for `hsm.info`, `hsm.factory_reset` and `inventory.keys`. */
 export function keyHandlers(deps: KeyHandlerDeps) {
   return {
     "hsm.info": handler({
@@ -26,6 +33,7 @@ export function keyHandlers(deps: KeyHandlerDeps) {
         const facts = await deps.keys.facts();
         const main = facts.find((one) => one.provider === deps.roles.ca);
         const head = await deps.store.read.audit.ledgerHead();
+        const pool = deps.pool();
         const ledgerId = await deps.store.read.instance.value("ledger_id");
         return ok({
           available: main?.available ?? false,
@@ -35,10 +43,23 @@ export function keyHandlers(deps: KeyHandlerDeps) {
           ...(main?.model === undefined ? {} : { part_number: main.model }),
           ...(main === undefined ? {} : { serial: main.deviceSerial }),
           key_types: main?.keyTypes ?? [],
-          pool: { size: deps.poolSize },
+          pool: { size: pool.size, in_use: pool.inUse, waiting: pool.waiting },
           ledger: { ledger_id: ledgerId ?? "", last_number: head.seq },
           ...(main?.error === undefined ? {} : { error: main.error }),
         });
+      },
+    }),
+    "hsm.factory_reset": handler({
+      summary: "Destroy every key of this instance on the token, for good.",
+      body: {
+        confirm: text({ min: 1, max: 128 }),
+        destroy_ca_keys: otherwise(flag(), false),
+      },
+      run: async ({ origin, body }) => {
+        const { confirm, destroy_ca_keys: destroyCaKeys } = body;
+        const ground = { ...deps, provider: deps.roles.ca };
+        await factoryReset(ground, origin, { confirm, destroyCaKeys });
+        return ok({ status: "reset" });
       },
     }),
     "inventory.keys": handler({
@@ -71,9 +92,13 @@ const keyJson = ({
   extractable,
   sensitive,
   ca,
+  spki,
 }: InventoriedKey) => ({
   ...{ label, key_type: keyType, provider, role, extractable, sensitive },
   ...(ca === undefined ? {} : { ca_id: ca.id, ca_label: ca.label }),
+  ...(spki === undefined
+    ? {}
+    : { public_key: encodePem("PUBLIC KEY", spki), public_key_fingerprint: fingerprint(spki) }),
 });
 
 /** The place in a sorted list stands for its row; keys come and go rarely. */

@@ -101,7 +101,7 @@ export function timeField() {
 function limitField(): Field<number> {
   return {
     optional: false,
-    schema: { type: "integer", minimum: 1, maximum: 500 },
+    schema: { type: "integer", minimum: 1, description: "Of more than 500 there are 500." },
     read: (value) => {
       if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 1) {
         throw new WrongValue("must be an integer from 1 to 500");

@@ -85,6 +85,13 @@ export const parkings: Readonly<Record<GuardedName, Describe>> = {
     check: async () => {},
   }),
   "token.create": newToken,
+  "webauthn.reset": async (_, { body }) => ({
+    resourceKey: `passkeys:${String(body.subject)}`,
+    resourceName: String(body.subject),
+    summary: `Remove all passkeys of ${String(body.subject)}, who then adds a new one.`,
+    details: body,
+    check: async () => {},
+  }),
   "cert.issue": issue,
   "cert.renew": renew,
 };

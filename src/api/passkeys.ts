@@ -80,7 +80,19 @@ export function passkeyHandlers({ passkeys }: PasskeyHandlerDeps) {
         return ok({ status: "removed" });
       },
     }),
+    "webauthn.reset": reset(feature),
   } satisfies Partial<Record<OperationName, Handler>>;
+}
+
+function reset(feature: () => PasskeyFeature): Handler {
+  return handler({
+    summary: "Remove all passkeys of a person who has lost them.",
+    body: { subject: text({ min: 1, max: 256 }) },
+    run: async ({ origin, body: { subject } }) => {
+      const removed = await feature().service.reset(origin, subject);
+      return ok({ status: "reset", subject, removed });
+    },
+  });
 }
 
 async function creationOptions(feature: PasskeyFeature, origin: Origin) {

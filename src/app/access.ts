@@ -90,6 +90,7 @@ export function openAccess(ground: AccessGround): Access {
   });
   metrics.beforeScrape(() => metrics.set("pki_auth_sessions_active", {}, sessions.active));
   const failedLogins = new FailedLogins({ store, clock, windowsMax });
+  const refusals = new Refusals({ store, clock });
   let inForce = assignmentsOf(config);
   const logins = new Logins({
     ...{ store, clock, root, sessions, failures: failedLogins },
@@ -111,8 +112,8 @@ export function openAccess(ground: AccessGround): Access {
   });
   return {
     ...{ authenticate: authenticator(inOrder), tokens, sessions, logins, failedLogins },
-    refusals: new Refusals({ store, clock }),
-    ...openPasskeys(ground, sessions),
+    refusals,
+    ...openPasskeys(ground, sessions, refusals),
     cookies: new Cookies({ name: session.cookie_name, insecure: session.insecure }),
     ...{ loginConfig: loginConfigOf(config), oidcLogin: providers.login },
     directoryLogins: directory,
@@ -157,7 +158,7 @@ const rootAccount = ({ config, random, rootPasswordHash, passwords }: AccessGrou
   });
 
 /** Passkeys, and the gate that asks for them. */
-function openPasskeys(ground: AccessGround, sessions: Sessions) {
+function openPasskeys(ground: AccessGround, sessions: Sessions, refusals: Refusals) {
   const { enabled, rp_id, ...settings } = ground.config.auth.webauthn;
   // V-8 has made sure that an enabled block has it.
   if (!enabled || rp_id === undefined) return { passkeys: undefined, requireStepUp: undefined };
@@ -165,7 +166,7 @@ function openPasskeys(ground: AccessGround, sessions: Sessions) {
   const requireStepUp = stepUpGate(clock, settings.step_up_operations);
   const { origins, user_verification: userVerification } = settings;
   const service = new Passkeys({
-    ...{ store, clock, random, sessions, requireStepUp },
+    ...{ store, clock, random, sessions, requireStepUp, refusals },
     checks: new WebAuthn({ rpId: rp_id, origins, userVerification }),
     stepUpSeconds: settings.step_up_ttl_minutes * 60,
   });

@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 
-import { ldapDirectory } from "#adapters/directory/directory.ts";
+import { ldapDirectory, type Told } from "#adapters/directory/directory.ts";
 import type {
   DirectoryServer,
   DirectorySettings,
@@ -13,7 +13,7 @@ import { SecretUnavailable } from "#adapters/secrets/unavailable.ts";
 import type { Metrics } from "#adapters/telemetry/families.ts";
 import type { Config } from "#config/schema.ts";
 import { mappingsOf } from "#config/sections/access.ts";
-import { attributeNamed, type EntryNames } from "#core/access/directory-entry.ts";
+import { attributeNamed, type EntryNames, namesEntry } from "#core/access/directory-entry.ts";
 import type { Attempts } from "#domain/access/authenticate.ts";
 import { DirectoryFault, DirectoryLogins } from "#domain/access/directory.ts";
 import type { Logins } from "#domain/access/logins.ts";
@@ -36,8 +36,9 @@ export function openDirectory(
   const settings = directorySettings(config, secrets);
   if (settings === undefined) return undefined;
   const allowZeroRole = config.auth.ldap.allow_zero_role;
+  const told: Told = (why) => log.write("info", "ldap_login_refused", { why });
   return new DirectoryLogins({
-    ...{ directory: ldapDirectory(settings), logins, attempts, allowZeroRole, log },
+    ...{ directory: ldapDirectory(settings, told), logins, attempts, allowZeroRole, log },
     turns: openTurns({ atOnce: 64, atOncePerLane: 8 }),
     onBasic: () => metrics.count("pki_auth_logins_total", { method: "ldap", result: "success" }),
   });
@@ -103,9 +104,11 @@ const searchOf = (baseDn: string | undefined, filter: string | undefined) =>
 function namesOf(ldap: LdapBlock): EntryNames {
   const { name_attribute, user_filter, user_dn_template } = ldap;
   const claims = mappingsOf(ldap.role_mappings, ldap.groups_claim).map(({ claim }) => claim);
-  const template = ldap.bind_dn === undefined ? user_dn_template : user_filter;
+  // A principal name, as Active Directory takes it, names no attribute: what is searched for does.
+  const byTemplate = ldap.bind_dn === undefined && namesEntry(user_dn_template ?? "");
   return {
-    username: ldap.username_attribute ?? attributeNamed(template),
+    username:
+      ldap.username_attribute ?? attributeNamed(byTemplate ? user_dn_template : user_filter),
     email: ldap.email_attribute,
     displayNames: name_attribute === undefined ? ["displayName", "cn"] : [name_attribute],
     mapped: [...new Set(claims)].filter((claim) => claim !== ldap.groups_claim),

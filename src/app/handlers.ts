@@ -1,5 +1,6 @@
 /** Every row of the operations table with its handler: a row without one does not compile. */
 
+import type { OpenKeys } from "#adapters/keys/open.ts";
 import type { Metrics } from "#adapters/telemetry/families.ts";
 import { ocspCounter } from "#adapters/telemetry/request-counters.ts";
 import { accessHandlers } from "#api/access.ts";
@@ -23,6 +24,7 @@ import { keyHandlers } from "#api/keys.ts";
 import { pinningHandlers } from "#api/pinning.ts";
 import { loginHandlers } from "#api/logins.ts";
 import { oidcHandlers } from "#api/oidc.ts";
+import { ledgerHandlers } from "#api/ledger.ts";
 import { lintHandlers } from "#api/lint.ts";
 import { passkeyHandlers } from "#api/passkeys.ts";
 import { preflightHandlers } from "#api/preflight.ts";
@@ -64,6 +66,7 @@ export interface HandlerGround {
   readonly probes: Probes;
   readonly metrics: Metrics;
   readonly roles: { readonly ca: ProviderName; readonly responder: ProviderName };
+  readonly keyLoad: OpenKeys["load"];
   readonly draining: () => boolean;
   /** Judges chains that strangers bring. */
   readonly paths: PathWork;
@@ -93,8 +96,10 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...approvalHandlers({ store, keys, clock, ...ground.fourEyes }),
     ...auditHandlers({ store }),
     ...accessLogHandlers({ store, clock }),
+    ...ledgerHandlers({ store, keys, roles: ground.roles }),
     ...keyHandlers({
-      ...{ store, keys, roles: ground.roles, poolSize: config.pkcs11.session_pool_size },
+      ...{ store, keys, clock, roles: ground.roles },
+      pool: () => ({ size: config.pkcs11.session_pool_size, ...ground.keyLoad() }),
     }),
     ...blockedKeyHandlers({ store, blockedKeys: parts.blockedKeys }),
     ...preflightHandlers({ preflight: ground.preflight }),

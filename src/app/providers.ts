@@ -4,7 +4,7 @@ import { providerClient } from "#adapters/network/oidc.ts";
 import type { SecretSources } from "#adapters/secrets/sources.ts";
 import { SecretUnavailable } from "#adapters/secrets/unavailable.ts";
 import type { Config } from "#config/schema.ts";
-import { mappingsOf } from "#config/sections/access.ts";
+import { mappingsOf, usualScopes } from "#config/sections/access.ts";
 import type { IdentityClaims } from "#core/jose/claims.ts";
 import type { BearerCheck } from "#domain/access/authenticate.ts";
 import type { Logins } from "#domain/access/logins.ts";
@@ -66,10 +66,17 @@ function weOf(
   if (!enabled || issuer_url === undefined || client_id === undefined) return undefined;
   if (redirect_url === undefined) return undefined;
   return {
-    ...{ issuer: issuer_url, clientId: client_id, redirectUrl: redirect_url, scopes },
+    ...{ issuer: issuer_url, clientId: client_id, redirectUrl: redirect_url },
+    scopes: wishedScopes(scopes),
     secret: () => clientSecret(oidc.client_secret, secrets),
   };
 }
+
+/** Undefined for the default, of which only what the provider lists is asked for. */
+export const wishedScopes = (scopes: readonly string[]): readonly string[] | undefined =>
+  scopes.length === usualScopes.length && usualScopes.every((one) => scopes.includes(one))
+    ? undefined
+    : scopes;
 
 /** A secret that cannot be had is a fault of the provider's side as far as whoever logs in is concerned. */
 async function clientSecret(

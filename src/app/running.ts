@@ -2,8 +2,11 @@
 
 import { systemPrincipal } from "#core/access/principal.ts";
 import { addSeconds, secondsPerDay } from "#core/time.ts";
+import { following } from "#adapters/listening-sockets.ts";
 import type { ServingFiles } from "#adapters/serving-files.ts";
-import { reload } from "#config/reload.ts";
+import { fileDigests } from "#config/files.ts";
+import { changedFiles, reload } from "#config/reload.ts";
+import { groupIdOf } from "#config/os-group.ts";
 import type { Config } from "#config/schema.ts";
 import { configDigest } from "#config/show.ts";
 import type { FailedLogins } from "#domain/access/failed-logins.ts";
@@ -23,7 +26,7 @@ import type { ServerLook } from "#app/preflight/premises.ts";
 import { clientAuthorities } from "./client-trust.ts";
 import type { FourEyesParts } from "./four-eyes.ts";
 import { describe, type Parts } from "./parts.ts";
-import { servingMaterial } from "./serving.ts";
+import { ServingCertificates } from "./serving.ts";
 
 /** Lets what was composed before the schedule existed wake it. */
 export interface Schedules {
@@ -50,6 +53,8 @@ export interface RunningDeps {
   /** Digest of the effective configuration, secrets excluded (CFG-8). */
   readonly digest: string;
   readonly reread: () => Config;
+  /** Has key providers that do not serve looked at again. */
+  readonly lookAtKeys: () => void;
   /** Reads what the configuration names, which may throw; what it gives puts the reloadable keys into force (RLD-1). */
   readonly prepare: (config: Config) => () => void | Promise<void>;
 }
@@ -75,7 +80,10 @@ export async function startRunning(deps: RunningDeps): Promise<Running> {
 class Server implements Running {
   readonly #deps: RunningDeps;
   readonly #scheduler: Scheduler;
+  readonly #certificates: ServingCertificates;
   #config: Config;
+  /** Digests of the files it names, as they were read. */
+  #files: ReadonlyMap<string, string>;
   #listeners: Listeners | undefined;
   #shown: string | undefined;
   #endWatch: (() => void) | undefined;
@@ -85,6 +93,12 @@ class Server implements Running {
   constructor(deps: RunningDeps) {
     this.#deps = deps;
     this.#config = deps.config;
+    const { files, clock, log } = deps;
+    this.#certificates = new ServingCertificates({
+      ...{ files, clock, log },
+      serving: deps.parts.serving,
+    });
+    this.#files = fileDigests(deps.config);
     const { counts, revocation } = deps.parts;
     const { refresh, responders, presigner } = revocation;
     const { presign, publish } = deps.config;
@@ -143,15 +157,18 @@ class Server implements Running {
   async start(): Promise<void> {
     const { config, front, cleartext } = this.#deps;
     const { server } = config;
-    const tls = await servingMaterial(this.#servingDeps(), server, cleartext);
+    const tls = await this.#certificates.material(server, cleartext);
     this.#shown = tls?.certificate;
     this.#authorities = clientAuthorities(config);
     this.#listeners = await Listeners.open(front, {
       ...{ host: server.host, port: server.port, tls, insecureAllowed: cleartext },
       tlsMinVersion: server.tls.min_version,
+      tlsSuites: server.tls.cipher_suites,
       clientAuthorities: this.#authorities,
       privateDirectory: config.data_dir,
+      following,
       publicHttp: server.public_http.enabled ? splitAddress(server.public_http.address) : undefined,
+      unixSocket: unixSocketOf(server.unix_socket),
       adminSocket: server.admin_socket.enabled ? server.admin_socket.path : undefined,
       idleTimeoutSeconds: server.idle_timeout_seconds,
       bodyTimeoutSeconds: server.body_timeout_seconds,
@@ -168,22 +185,33 @@ class Server implements Running {
   }
 
   async reload(): Promise<void> {
-    const { log, prepare, cleartext, reread } = this.#deps;
+    const { log, prepare, cleartext, reread, lookAtKeys } = this.#deps;
+    // Whatever the configuration says: a PIN is read again, and what was missing on a token is looked for.
+    lookAtKeys();
     try {
-      const { config, reloaded, restartRequired } = reload(this.#config, reread());
-      const restart_required = restartRequired.join(",") || undefined;
+      const { config, ...keys } = reload(this.#config, reread());
+      const files = fileDigests(config);
+      // A file may be another one under the same name.
+      const replaced = changedFiles(this.#files, files);
+      const reloaded = [...keys.reloaded, ...replaced.reloaded];
+      const waiting = [...keys.restartRequired, ...replaced.restartRequired];
+      const restart_required = waiting.join(",") || undefined;
       // Whatever can fail comes before the first change.
-      const tls = await servingMaterial(this.#servingDeps(), config.server, cleartext);
+      const tls = await this.#certificates.material(config.server, cleartext);
       const authorities = clientAuthorities(config);
       const takeOver = prepare(config);
       await this.#record("config.reload", { digest: configDigest(config), restart_required });
       this.#config = config;
+      // What waits for a restart is told at every reload until then, as changed keys are.
+      for (const key of replaced.restartRequired) files.delete(key);
+      this.#files = new Map([...this.#files, ...files]);
       await takeOver();
       this.#show(tls, authorities);
       log.write("info", "config_reloaded", { reloaded, restart_required });
     } catch (error) {
       // RLD-3: nothing changed and the process keeps serving; the log says what is wrong.
-      log.write("error", "config_reload_failed", { error: describe(error) });
+      const why = error instanceof Error ? error.message : String(error);
+      log.write("error", "config_reload_failed", { error: why });
       await this.#recordFailedReload();
     }
   }
@@ -222,7 +250,7 @@ class Server implements Running {
   /** Shows another certificate when there is one: renewed by pkid, or replaced by the operator. */
   async #rotate(): Promise<void> {
     const { cleartext } = this.#deps;
-    const tls = await servingMaterial(this.#servingDeps(), this.#config.server, cleartext);
+    const tls = await this.#certificates.material(this.#config.server, cleartext);
     this.#show(tls, this.#authorities);
   }
 
@@ -246,11 +274,6 @@ class Server implements Running {
     }
   }
 
-  #servingDeps() {
-    const { parts, files, clock } = this.#deps;
-    return { serving: parts.serving, files, clock };
-  }
-
   async #record(
     action: "config.load" | "config.reload",
     detail: Readonly<Record<string, string | undefined>>,
@@ -268,6 +291,12 @@ class Server implements Running {
 /** Of the time to stop, what running requests may take: the rest is for jobs, the last writes and the signers. */
 const drainMs = (shutdownSeconds: number): number =>
   Math.max(shutdownSeconds * 750, shutdownSeconds * 1000 - 5000);
+
+function unixSocketOf({ path, mode, group }: Config["server"]["unix_socket"]) {
+  if (path === undefined) return undefined;
+  const groupId = group === undefined ? undefined : groupIdOf(group);
+  return { path, mode: Number.parseInt(mode, 8), groupId };
+}
 
 function splitAddress(address: string): { readonly host: string; readonly port: number } {
   const at = address.lastIndexOf(":");

@@ -43,6 +43,7 @@ export async function storeOptions(
       driver: "sqlite",
       path: dsn,
       busyTimeoutMs: database.busy_timeout_ms,
+      minFreeBytes: database.min_free_mb * 1_048_576,
       ...(config.access_log.path === undefined ? {} : { accessLogPath: config.access_log.path }),
     };
   }

@@ -1,10 +1,10 @@
 /** The process around the command line: its outputs, its signals, and the server it may become. */
 
-import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
 import { newestSchema } from "#adapters/db/migration-state.ts";
+import { writeDurably } from "#adapters/keys/software/files.ts";
 import { osUser, systemClock } from "#adapters/system.ts";
 import { ProcessLog } from "#adapters/telemetry/log.ts";
 import { StandardError } from "#adapters/telemetry/standard-error.ts";
@@ -72,8 +72,15 @@ async function serve(request: ServeRequest, workerUrl: string, log: ProcessLog):
     }
   };
   const keepRootPassword = passwordKeeper(config, say);
-  const { migrate: mayMigrate, read } = request;
-  const ways = { mayFound: true, keepRootPassword, workerUrl, migrate: mayMigrate, read };
+  const { migrate: mayMigrate, foundAnew, read } = request;
+  const ways = {
+    mayFound: true,
+    foundAnew,
+    keepRootPassword,
+    workerUrl,
+    migrate: mayMigrate,
+    read,
+  };
   const app = await openApp({ config, build, log, ...ways });
   const running = await app.serve({
     cleartext: request.cleartext,
@@ -89,7 +96,10 @@ async function serve(request: ServeRequest, workerUrl: string, log: ProcessLog):
   signals.onReload(() => void running.reload());
   announce(running, config, say);
   log.write("info", "ready", {
-    ...{ url: running.url, public_url: running.publicUrl, data_dir: config.data_dir },
+    url: running.url,
+    public_url: config.server.public_url,
+    public_http: running.publicUrl || undefined,
+    data_dir: config.data_dir,
     ...{ version: build.version, config_digest: request.digest, config_file: request.fileName },
   });
   await signals.stop;
@@ -126,7 +136,8 @@ function passwordKeeper(config: Config, tell: (line: string) => void): (password
       return;
     }
     const file = join(config.data_dir, "root-password");
-    writeFileSync(file, `${password}\n`, { mode: 0o600 });
+    // Its hash is stored after this: a password that the power took would be nobody's.
+    writeDurably(file, Buffer.from(`${password}\n`));
     tell(`password of ${username} in ${file}`);
   };
 }

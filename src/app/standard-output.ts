@@ -22,6 +22,11 @@ export const standardOutput: Output = {
     throw new Failure(sentence, "output_lost", { cause: error });
   },
   isTerminal: isatty(standardOutputDescriptor),
+  get columns() {
+    return this.isTerminal
+      ? Math.max(columnsMin, process.stdout.columns || usualColumns)
+      : undefined;
+  },
 };
 
 /** Notes and errors of a command; when they cannot be written there is nowhere left to say so, and the work goes on. */
@@ -46,5 +51,8 @@ function written(descriptor: number, content: string | Uint8Array): string | und
   return undefined;
 }
 
+/** Narrower than this nothing can be told; a terminal that does not say is this wide. */
+const columnsMin = 40;
+const usualColumns = 80;
 const pieceMax = 1 << 20;
 const waitMs = 2;

@@ -14,6 +14,7 @@ import { commandHelp, nounHelp, rootHelp } from "./help.ts";
 import type { Io } from "./io.ts";
 import { canonical, checkComplete, pieces, readLine } from "./line.ts";
 import { openReach, secondsOf } from "./open-reach.ts";
+import type { Table } from "./table.ts";
 import { refusalText } from "./refusal-text.ts";
 
 /** Runs one command line (without the binary's name) and gives the exit code: 0 done, 1 refused or failed, 2 usage. */
@@ -82,7 +83,9 @@ async function perform(
   if (globals.tenant !== undefined) throw new UsageError("This command takes no --tenant.");
   const args = readArgs(command.args, parsed);
   const print: Invocation<Args>["print"] = (document, human) => {
-    io.stdout.write(globals.json ? `${JSON.stringify(document)}\n` : human);
+    const { columns } = io.stdout;
+    const text = typeof human === "string" ? human : fittedTo(human, columns);
+    io.stdout.write(globals.json ? `${JSON.stringify(document)}\n` : text);
   };
   const note = (sentence: string) => {
     if (!globals.quiet && !globals.json) io.stderr.write(`${sentence}\n`);
@@ -99,6 +102,9 @@ async function perform(
     await client.close();
   }
 }
+
+const fittedTo = (table: Table, columns: number | undefined): string =>
+  columns === undefined ? String(table) : table.fitted(columns);
 
 type Found =
   | { readonly help: string; readonly code: number }

@@ -12,6 +12,7 @@ import type { Client } from "./client.ts";
 import { type Args, type Given, type Globals, globalArgs } from "./args.ts";
 import type { Io } from "./io.ts";
 import type { LocalApp } from "./reach.ts";
+import type { Table } from "./table.ts";
 
 /** What `main.ts` lends the command line: everything that needs the composition root. */
 export interface CliDeps {
@@ -48,6 +49,8 @@ export interface ServeRequest {
   /** Lower hex SHA-256 of the effective values. */
   readonly digest: string;
   readonly migrate: boolean;
+  /** Another instance may begin where the database of an earlier one is gone. */
+  readonly foundAnew: boolean;
   /** The configuration as it reads now, with every fault and warning. */
   readonly read: () => Read;
   /** The configuration as it is now, or the lines that say what is wrong with it (RLD-1, RLD-3). */
@@ -82,8 +85,8 @@ export interface Invocation<A extends Args> {
   readonly client: Client;
   /** True when the flag stands on the line, by its name without dashes: a default is not given. */
   given(name: string): boolean;
-  /** Prints the result: the document with `--json`, else `human`. */
-  print(document: unknown, human: string): void;
+  /** Prints the result: the document with `--json`, else `human`, a table as wide as the terminal. */
+  print(document: unknown, human: string | Table): void;
   /** Prints a sentence on stderr unless `--quiet`. */
   note(sentence: string): void;
 }

@@ -5,9 +5,11 @@ import { approvalVerbs } from "#cli/commands/approvals.ts";
 import { auditVerbs } from "#cli/commands/audit.ts";
 import { caVerbs } from "#cli/commands/ca.ts";
 import { certVerbs } from "#cli/commands/cert.ts";
+import { completion } from "#cli/commands/completion.ts";
 import { configVerbs } from "#cli/commands/config.ts";
 import { crlVerbs } from "#cli/commands/crl.ts";
 import { ctVerbs } from "#cli/commands/ct.ts";
+import { dbVerbs } from "#cli/commands/db.ts";
 import { dnsRecordsVerbs } from "#cli/commands/dns-records.ts";
 import { grantVerbs } from "#cli/commands/grant.ts";
 import { hsmVerbs } from "#cli/commands/hsm.ts";
@@ -18,6 +20,7 @@ import { keysInventory } from "#cli/commands/keys-inventory.ts";
 import { migrate } from "#cli/commands/migrate.ts";
 import { monitorVerbs } from "#cli/commands/monitor.ts";
 import { ocspVerbs } from "#cli/commands/ocsp.ts";
+import { passkeysVerbs } from "#cli/commands/passkeys.ts";
 import { preflight } from "#cli/commands/preflight.ts";
 import { profileVerbs } from "#cli/commands/profile.ts";
 import { publishVerbs } from "#cli/commands/publish.ts";
@@ -26,6 +29,7 @@ import { revokeVerbs } from "#cli/commands/revoke.ts";
 import { serve } from "#cli/commands/serve.ts";
 import { sessionsVerbs } from "#cli/commands/sessions.ts";
 import { tenantVerbs } from "#cli/commands/tenant.ts";
+import { trustVerbs } from "#cli/commands/trust.ts";
 import { tokenVerbs } from "#cli/commands/token.ts";
 
 export const nouns: Readonly<Record<string, Noun>> = {
@@ -34,6 +38,7 @@ export const nouns: Readonly<Record<string, Noun>> = {
   serve,
   config: { summary: "Check, show and describe the configuration.", verbs: configVerbs },
   migrate,
+  db: { summary: "The database.", verbs: dbVerbs },
   preflight,
   ca: { summary: "Certificate authorities.", verbs: caVerbs },
   profile: { summary: "Certificate profiles.", verbs: profileVerbs },
@@ -42,10 +47,12 @@ export const nouns: Readonly<Record<string, Noun>> = {
   crl: { summary: "Certificate revocation lists.", verbs: crlVerbs },
   ct: { summary: "Certificate transparency.", verbs: ctVerbs },
   ocsp: { summary: "Online certificate status.", verbs: ocspVerbs },
+  trust: { summary: "CAs that this machine trusts.", verbs: trustVerbs },
   publish: { summary: "Artefacts for others to serve.", verbs: publishVerbs },
   monitor: { summary: "What is watched.", verbs: monitorVerbs },
   "dns-records": { summary: "DNS records that pin keys.", verbs: dnsRecordsVerbs },
   sessions: { summary: "People who are logged in.", verbs: sessionsVerbs },
+  passkeys: { summary: "What people confirm with.", verbs: passkeysVerbs },
   token: { summary: "API tokens.", verbs: tokenVerbs },
   grant: { summary: "Roles on single CAs.", verbs: grantVerbs },
   tenant: { summary: "Tenants, their quotas and what they use.", verbs: tenantVerbs },
@@ -60,4 +67,5 @@ export const nouns: Readonly<Record<string, Noun>> = {
     },
   },
   hsm: { summary: "The key store.", verbs: hsmVerbs },
+  completion: completion(() => nouns),
 };

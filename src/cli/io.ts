@@ -9,6 +9,8 @@ export interface Output {
   /** Returns when everything is written. What keeps standard output from being written ends the command. */
   write(content: string | Uint8Array): void;
   readonly isTerminal: boolean;
+  /** Characters in a line of the terminal; undefined for a pipe or a file, where nothing is cut. */
+  readonly columns?: number | undefined;
 }
 
 /** The shell around a command; tests hold one that only remembers. */

@@ -121,7 +121,7 @@ export function serveRequest(
   globals: Globals,
   io: Io,
   flags: Readonly<Record<string, unknown>> = {},
-): Omit<ServeRequest, "migrate"> {
+): Omit<ServeRequest, "migrate" | "foundAnew"> {
   const { config, origins, warnings, fileName } = loadedConfig(globals, io, flags);
   const { tls_cert, tls } = config.server;
   const selfIssueAsked =

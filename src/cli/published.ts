@@ -69,9 +69,39 @@ function overHttp(
   };
 }
 
+/** The octets at an address, without following redirects; undefined when there are more than `bytesMax`. */
+export async function fetched(
+  url: string,
+  of: {
+    readonly caFile: string | undefined;
+    readonly timeoutMs: number;
+    readonly bytesMax: number;
+  },
+): Promise<Uint8Array | undefined> {
+  const trust = of.caFile === undefined ? {} : { tls: { ca: trustedCas(of.caFile) } };
+  const response = await asked(url, { ...trust, timeoutMs: of.timeoutMs });
+  if (response.status !== 200) throw new Failure(`${url} answered ${response.status}.`);
+  return await limited(response, of.bytesMax);
+}
+
+/**
+ * As `fetched`, from a server nobody vouches for: only for what is judged by a digest known before. Fails for an answer that
+ * is too long.
+ */
+export async function fetchedUntrusted(
+  url: string,
+  { timeoutMs, bytesMax }: { readonly timeoutMs: number; readonly bytesMax: number },
+): Promise<Uint8Array> {
+  const response = await asked(url, { tls: { rejectUnauthorized: false }, timeoutMs });
+  if (response.status !== 200) throw new Failure(`${url} answered ${response.status}.`);
+  const octets = await limited(response, bytesMax);
+  if (octets === undefined) throw new Failure(`${url} answered more than a certificate.`);
+  return octets;
+}
+
 async function asked(
   url: string,
-  { timeoutMs, ...trust }: { readonly timeoutMs: number },
+  { timeoutMs, ...trust }: { readonly timeoutMs: number; readonly tls?: object },
 ): Promise<Response> {
   try {
     const signal = AbortSignal.timeout(timeoutMs);

@@ -1,5 +1,7 @@
 /** Reads answers of the server without trusting their shape, and lays rows out for people. */
 
+import { Table } from "./table.ts";
+
 /** A JSON object as answered. */
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -27,28 +29,19 @@ export function textAt(row: Row, key: string): string {
 }
 
 /** Aligned columns under a header; the last column is not padded. */
-export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const lines = [
-    head.map((title) => title.toUpperCase()),
-    ...rows.map((row) => row.map(printable)),
-  ];
-  const widths = head.map((_, column) =>
-    Math.max(...lines.map((line) => Bun.stringWidth(line[column] ?? ""))),
+export const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  String(printableTable(head, rows));
+
+const printableTable = (head: readonly string[], rows: readonly (readonly string[])[]): Table =>
+  new Table(
+    head,
+    rows.map((row) => row.map(printable)),
   );
-  return lines
-    .map((line) => {
-      const cells = line.map((cell, column) =>
-        column === line.length - 1 ? cell : padded(cell, widths[column] ?? 0),
-      );
-      return `${cells.join("  ").trimEnd()}\n`;
-    })
-    .join("");
-}
 
 /** The named members of rows as a table; the header is the member's name. */
-export function columns(rows: readonly Row[], keys: readonly string[]): string {
+export function columns(rows: readonly Row[], keys: readonly string[]): Table {
   const head = keys.map((key) => key.replaceAll("_", " "));
-  return table(
+  return printableTable(
     head,
     rows.map((row) => keys.map((key) => shortTime(textAt(row, key)) || "-")),
   );
@@ -73,9 +66,6 @@ export const printable = (text: string): string =>
 /** The text as one word of a shell's line. */
 export const shellWord = (text: string): string =>
   /^[A-Za-z0-9._:/@,+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
-
-const padded = (text: string, width: number): string =>
-  text + " ".repeat(Math.max(0, width - Bun.stringWidth(text)));
 
 /** A timestamp of the wire in whole seconds; any other text as it is. */
 const shortTime = (text: string): string =>

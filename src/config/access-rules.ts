@@ -84,6 +84,7 @@ function lookupFaults(block: LdapBlock): readonly Fault[] {
   const secretless = bind_dn !== undefined && bind_password === undefined;
   return [
     ...unset,
+    ...namelessFaults(block),
     ...(user_filter === undefined ? [] : filterFaults("user_filter", user_filter, /%s/)),
     ...(bind_dn === undefined && !user_dn_template?.includes("%s")
       ? [fault("auth.ldap.user_dn_template", "Must have %s, where the login name goes.")]
@@ -92,6 +93,23 @@ function lookupFaults(block: LdapBlock): readonly Fault[] {
       ? [fault("auth.ldap.bind_password", "Must be set together with auth.ldap.bind_dn.")]
       : []),
   ];
+}
+
+/** Where nothing shows which attribute names a person, guessing one would make every password a wrong one. */
+function namelessFaults(block: LdapBlock): readonly Fault[] {
+  const { bind_dn, user_dn_template = "", user_filter, username_attribute } = block;
+  const [, type = ""] = /^\s*([A-Za-z][A-Za-z0-9-]*)\s*=/.exec(user_dn_template) ?? [];
+  if (bind_dn === undefined && /^(sAMAccountName|userPrincipalName)$/i.test(type)) {
+    const sentence = `Active Directory names no entry by ${type}: write %s@its.domain or DOMAIN\\%s, with user_base_dn and user_filter.`;
+    return [fault("auth.ldap.user_dn_template", sentence)];
+  }
+  if (username_attribute !== undefined) return [];
+  const byTemplate = bind_dn === undefined && user_dn_template.includes("=");
+  const shown = byTemplate ? user_dn_template : user_filter;
+  if (!shown?.includes("%s") || /[A-Za-z][A-Za-z0-9-]*=%s/.test(shown)) return [];
+  const where = byTemplate ? "user_dn_template" : "user_filter";
+  const sentence = `Must be set, because ${where} holds no attribute against the whole of %s.`;
+  return [fault("auth.ldap.username_attribute", sentence)];
 }
 
 /** A principal name is no entry: what it stands for must be searched for as well. */

@@ -8,6 +8,7 @@ import { parseAnchors } from "#core/x509/client-path.ts";
 
 import { configuredLogs } from "./ct-logs.ts";
 import type { Fault } from "./kinds.ts";
+import { groupIdOf } from "./os-group.ts";
 import { type Config, configSchema } from "./schema.ts";
 import { leaves } from "./section.ts";
 import { valueAt } from "./show.ts";
@@ -24,11 +25,37 @@ export function fileFaults(config: Config): readonly Fault[] {
   if (faults.length > 0) return faults;
   return [
     ...servingPairFaults(config.server),
+    ...groupFaults(config.server.unix_socket.group),
     ...trustFaults(config.outbound.ca_file),
     ...anchorFaults(config.auth.mtls.ca_file),
     ...blocklistFaults(config.keychecks.weak_key_blocklist_paths),
     ...configuredLogs(config).faults,
   ];
+}
+
+/**
+ * Lower hex SHA-256 of each file that a key names, by the key; of a list of files, of all of them. Empty for what cannot be
+ * read now.
+ */
+export function fileDigests(config: Config): Map<string, string> {
+  const digests = new Map<string, string>();
+  for (const { path, field } of leaves(configSchema)) {
+    const value = valueAt(config, path);
+    if (field.mustExist && typeof value === "string") digests.set(path, digestOf([value]));
+  }
+  const { weak_key_blocklist_paths: lists } = config.keychecks;
+  if (lists.length > 0) digests.set("keychecks.weak_key_blocklist_paths", digestOf(lists));
+  return digests;
+}
+
+function digestOf(files: readonly string[]): string {
+  const hasher = new Bun.CryptoHasher("sha256");
+  for (const file of files) {
+    const octets = attempt(() => readFileSync(file));
+    if (octets === undefined) return "";
+    hasher.update(octets);
+  }
+  return hasher.digest("hex");
 }
 
 function servingPairFaults(server: Config["server"]): readonly Fault[] {
@@ -43,6 +70,12 @@ function servingPairFaults(server: Config["server"]): readonly Fault[] {
   }
   if (certificate.checkPrivateKey(key)) return [];
   return [{ path: "server.tls_key", sentence: "The key does not belong to server.tls_cert." }];
+}
+
+function groupFaults(name: string | undefined): readonly Fault[] {
+  if (name === undefined || groupIdOf(name) !== undefined) return [];
+  const path = "server.unix_socket.group";
+  return [{ path, sentence: `This system knows no group ${JSON.stringify(name)}.` }];
 }
 
 function trustFaults(file: string | undefined): readonly Fault[] {

@@ -25,6 +25,27 @@ export function reload(present: Config, next: Config): Reload {
   return { config, reloaded: paths(true), restartRequired: paths(false) };
 }
 
+/** The keys whose files have other content than before: those a reload reads again, and those only a restart does. */
+export function changedFiles(
+  before: ReadonlyMap<string, string>,
+  now: ReadonlyMap<string, string>,
+): Pick<Reload, "reloaded" | "restartRequired"> {
+  const changed = [...now].filter(([key, digest]) => before.has(key) && before.get(key) !== digest);
+  const keys = changed.map(([key]) => key);
+  return {
+    reloaded: keys.filter((key) => readAgain.has(key)),
+    restartRequired: keys.filter((key) => !readAgain.has(key)),
+  };
+}
+
+/** Files that whoever serves reads at every reload. */
+const readAgain: ReadonlySet<string> = new Set([
+  "server.tls_cert",
+  "server.tls_key",
+  "auth.mtls.ca_file",
+  "keychecks.weak_key_blocklist_paths",
+]);
+
 function mixed(of: Section, present: unknown, next: unknown): Record<string, unknown> {
   const out: Record<string, unknown> = {};
   if (!isPlain(present) || !isPlain(next)) return out;

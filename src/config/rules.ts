@@ -1,5 +1,10 @@
 /** Startup validation across keys: the rows of the contract that need no file, token or database (V-2 to V-15). */
 
+import { resolve } from "node:path";
+
+import { profileOf } from "#config/sections/issuance.ts";
+import { ProfileSet } from "#core/policy/profiles.ts";
+
 import { accessFaults } from "./access-rules.ts";
 import { approvalFaults } from "./approval-rules.ts";
 import { clientFaults } from "./client-rules.ts";
@@ -32,7 +37,7 @@ export function ruleFaults(
 }
 
 /** V-2: how the main listener gets its certificate. */
-function servingFaults({ server }: Config, env: Environment): readonly Fault[] {
+function servingFaults({ server, profiles }: Config, env: Environment): readonly Fault[] {
   const { tls_cert, tls_key } = server;
   const selfIssued = server.tls.self_issue.enabled;
   const faults: Fault[] = [];
@@ -55,14 +60,40 @@ function servingFaults({ server }: Config, env: Environment): readonly Fault[] {
   ) {
     faults.push(fault("server.tls.self_issue.dnsnames", "At least one name or address is needed."));
   }
-  return [...faults, ...socketFaults(server.admin_socket)];
+  const { profile } = server.tls.self_issue;
+  if (selfIssued && !new ProfileSet(profiles.map(profileOf)).has(profile)) {
+    faults.push(
+      fault("server.tls.self_issue.profile", `There is no profile ${JSON.stringify(profile)}.`),
+    );
+  }
+  if (server.tls.cipher_suites.length === 0) {
+    const sentence = "Must name at least one; server.tls.min_version: 1.3 does without TLS 1.2.";
+    faults.push(fault("server.tls.cipher_suites", sentence));
+  }
+  return [...faults, ...socketFaults(server)];
 }
 
 /** V-3: Linux limits the path of a Unix socket to 107 octets. */
-function socketFaults(socket: Config["server"]["admin_socket"]): readonly Fault[] {
-  if (!socket.enabled || Buffer.byteLength(socket.path) <= socketPathMax) return [];
-  const sentence = `The path of a Unix socket has at most ${socketPathMax} octets.`;
-  return [fault("server.admin_socket.path", sentence)];
+function socketFaults({
+  admin_socket: admin,
+  unix_socket: open,
+}: Config["server"]): readonly Fault[] {
+  const long = `The path of a Unix socket has at most ${socketPathMax} octets.`;
+  const faults: Fault[] = [];
+  if (admin.enabled && Buffer.byteLength(admin.path) > socketPathMax) {
+    faults.push(fault("server.admin_socket.path", long));
+  }
+  if (open.path === undefined) return faults;
+  if (Buffer.byteLength(open.path) > socketPathMax) {
+    faults.push(fault("server.unix_socket.path", long));
+  }
+  if (admin.enabled && resolve(open.path) === resolve(admin.path)) {
+    // Whoever may connect there would be an administrator.
+    faults.push(
+      fault("server.unix_socket.path", "Must be another path than server.admin_socket.path."),
+    );
+  }
+  return faults;
 }
 
 /** V-5, without what opening the database shows. */

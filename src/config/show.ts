@@ -2,7 +2,8 @@
 
 import type { Origins } from "./load.ts";
 import { type Config, configSchema } from "./schema.ts";
-import { isPlain, leaves, own, type Section, writeField } from "./section.ts";
+import type { SecretSetting, SecretSource } from "./secret.ts";
+import { type Field, isPlain, leaves, own, type Section, writeField } from "./section.ts";
 
 /** The effective values as YAML in the order of the declaration; a valid file apart from secrets. Unset keys are left out. */
 export function showYaml(config: Config, origins: Origins): string {
@@ -44,7 +45,7 @@ function sectionLines(
     if (value === undefined) return [];
     if (member.node === "field") {
       const origin = origins.get(inner) ?? "default";
-      return Object.entries(writeField(key, member, value)).map(
+      return Object.entries(shown(key, member, value)).map(
         ([name, raw]) => `${indent}${name}: ${yamlValue(raw)} # ${origin}`,
       );
     }
@@ -67,12 +68,37 @@ function sectionTree(
     if (member.node === "section") out[key] = sectionTree(member, value, inner, origins);
     else {
       const origin = origins?.get(inner);
-      for (const [name, raw] of Object.entries(writeField(key, member, value))) {
+      for (const [name, raw] of Object.entries(shown(key, member, value))) {
         out[name] = origin === undefined ? raw : { value: raw, origin };
       }
     }
   }
   return out;
+}
+
+/** A source by its type and what it is called there: where a server is and how one logs in is nobody's who reads this. */
+function shown(key: string, field: Field<unknown>, value: unknown): Record<string, unknown> {
+  if (!field.source || !isPlain(value) || value.from !== "source") {
+    return writeField(key, field, value);
+  }
+  const { source } = value as Extract<SecretSetting, { from: "source" }>; // Fields with a source hold nothing else.
+  return { [`${key}_source`]: namedSource(source) };
+}
+
+function namedSource(source: SecretSource): Record<string, unknown> {
+  const { type } = source;
+  switch (source.type) {
+    case "env":
+      return { type, env: { var: source.env.var } };
+    case "file":
+      return { type, file: { path: source.file.path } };
+    case "vault":
+      return { type, vault: { path: source.vault.path } };
+    case "aws":
+      return { type, aws: { secret_id: source.aws.secret_id } };
+    case "azure":
+      return { type, azure: { name: source.azure.name } };
+  }
 }
 
 /** A value on one line: plain where YAML reads it back as the same text, else JSON, which YAML includes. */

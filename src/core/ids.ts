@@ -1,6 +1,5 @@
 /** The identifiers pkid passes around, each a type of its own so that none can stand in for another. */
 
-import { sha256 } from "./crypto.ts";
 import { refuse } from "./problems.ts";
 import type { Instant } from "./time.ts";
 
@@ -13,14 +12,6 @@ export type Serial = string & { readonly brand: "Serial" };
 
 /** Marks a text from the store or from `Random.uuid` as a CA id; the caller vouches for it. */
 export const caId = (text: string): CaId => text as CaId;
-/** The CA id that belongs to one approval, and to nothing else (RFC 9562 §5.8: a version 8 UUID of a hash). */
-export function caIdFrom(approval: string): CaId {
-  const digest = sha256(new TextEncoder().encode(`pkid/ca-of-approval/1\0${approval}`));
-  const octets = digest.slice(0, 16);
-  octets[6] = ((octets[6] ?? 0) & 0x0f) | 0x80;
-  octets[8] = ((octets[8] ?? 0) & 0x3f) | 0x80;
-  return caId(uuidText(octets));
-}
 
 /**
  * An id that sorts by the time it was made (RFC 9562 §5.7: a version 7 UUID), for rows written by the thousand: an
@@ -37,7 +28,8 @@ export function orderedId(at: Instant, random: Uint8Array): string {
   return uuidText(octets);
 }
 
-function uuidText(octets: Uint8Array): string {
+/** Sixteen octets as a UUID is written (RFC 9562 §4). */
+export function uuidText(octets: Uint8Array): string {
   const hex = octets.toHex();
   const parts = [
     [0, 8],

@@ -105,6 +105,11 @@ export const problems = {
   operation_mismatch: [409, "This operation id belongs to another request.", ["operation_id"]],
   operation_running: [409, "The operation is already running.", ["operation_id"]],
   already_decided: [409, "You have already decided this request.", []],
+  approval_unreachable: [
+    409,
+    "Too few people besides you may approve this; nothing was stored.",
+    ["required_approvals", "operators"],
+  ],
   approval_not_pending: [409, "The request is no longer open.", ["status"]],
   approval_not_retryable: [409, "The request cannot be executed again.", ["status"]],
   approval_rejected: [409, "The request was rejected.", ["comment"]],

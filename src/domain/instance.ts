@@ -14,6 +14,8 @@ export interface InstanceDeps {
   readonly keys: Keys;
   readonly clock: Clock;
   readonly random: Random;
+  /** What the data directory says the id is; the database takes it over when it has none. */
+  readonly instanceId: string;
   /** argon2id at rest; slow on purpose. */
   readonly hashPassword: (password: string) => Promise<string>;
   /** Shows or keeps a password made up now; called before its hash is stored, so that no crash makes it unknown. */
@@ -37,8 +39,8 @@ export async function prepareInstance(
   root: RootSettings,
 ): Promise<PreparedInstance> {
   await beginLedger(deps);
-  const { store, random, clock } = deps;
-  const id = (await store.read.instance.value("instance_id")) ?? random.uuid();
+  const { store, clock } = deps;
+  const id = (await store.read.instance.value("instance_id")) ?? deps.instanceId;
   const password = await rootPassword(deps, root);
   const [genesis] = await store.read.audit.ledgerAfter(0, 1);
   assert(genesis !== undefined, "the ledger has begun");
@@ -59,7 +61,8 @@ export async function prepareInstance(
  * The genesis entry names the ledger key, which is pinned out of band (HTTP contract §10.2). The key is software-held
  * and sealed, never a CA key. A crash between key and entry leaves an unused key and a ledger that begins anew.
  */
-async function beginLedger({ store, keys, clock, random }: InstanceDeps): Promise<void> {
+async function beginLedger(deps: InstanceDeps): Promise<void> {
+  const { store, keys, clock, random } = deps;
   if ((await store.read.audit.ledgerHead()).seq > 0) return;
   const ledgerId = random.uuid();
   const label = `ledger-${ledgerId}`;
@@ -75,6 +78,8 @@ async function beginLedger({ store, keys, clock, random }: InstanceDeps): Promis
         signerFingerprint: fingerprint(held.spki),
       });
       assert(entry.number === 1, "the genesis is the first entry of the ledger");
+      // Of replicas that begin at once the one with the ledger gives the id.
+      await tx.instance.setValue("instance_id", deps.instanceId);
       await tx.instance.setValue("ledger_id", ledgerId);
       await tx.instance.setValue("ledger_key_id", held.ref.id);
     });

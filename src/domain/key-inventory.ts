@@ -12,6 +12,8 @@ export interface InventoriedKey extends ListedKey {
   readonly bound: boolean;
   /** The CA that signs with it, or whose responder does. */
   readonly ca: Pick<CaRecord, "id" | "label"> | undefined;
+  /** SubjectPublicKeyInfo, DER, of the ledger's own key: no certificate has it, and its signatures are for outsiders to check. */
+  readonly spki: Uint8Array | undefined;
 }
 
 export interface KeyInventoryDeps {
@@ -32,7 +34,8 @@ export async function keyInventory(
     for (const key of await keys.list(provider)) {
       const owner = owners.get(nameOf(key));
       const role = owner?.role ?? roleOf(key, families);
-      found.push({ ...key, role, bound: owner !== undefined, ca: owner?.ca });
+      const spki = owner?.role === "ledger" ? (await keys.find(key)).spki : undefined;
+      found.push({ ...key, role, bound: owner !== undefined, ca: owner?.ca, spki });
     }
   }
   return found.sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));

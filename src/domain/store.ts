@@ -1,6 +1,7 @@
 /** The store: every fact pkid keeps, behind one unit of work. */
 
 import type { AuditEvent } from "#core/audit/chain.ts";
+import { Problem } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
 import type { AccessReads, AccessWrites } from "#domain/access/store.ts";
 import type { ApprovalReads, ApprovalWrites } from "#domain/approvals/store.ts";
@@ -15,6 +16,19 @@ import type { PresignedReads, PresignedWrites } from "#domain/revocation/presign
 import type { RevocationReads, RevocationWrites } from "#domain/revocation/store.ts";
 import type { TenantReads, TenantWrites } from "#domain/tenants/store.ts";
 import type { TransparencyReads, TransparencyWrites } from "#domain/transparency/store.ts";
+
+/** Stands before the cause of a `storage_unavailable` when the unit it refuses has changed nothing for sure. */
+export class NothingWritten extends Error {
+  override readonly name = "NothingWritten";
+}
+
+/**
+ * True when the unit that was rejected with this error has changed nothing for sure: it failed by itself, or the
+ * database was lost before it was told to commit. False when a commit may have happened whose answer was lost.
+ */
+export const nothingWritten = (error: unknown): boolean =>
+  !(error instanceof Problem && error.code === "storage_unavailable") ||
+  error.cause instanceof NothingWritten;
 
 /** What can be read outside a unit of work: the last committed state. */
 export interface Reads {
@@ -74,7 +88,8 @@ export interface Store {
   /**
    * Runs the unit and commits it durably with others that wait (group commit); resolves only after the commit.
    * A unit that throws is rolled back alone and the promise rejects with its error. No key, network or clock call
-   * inside. Refuses `storage_unavailable` when the database does not accept writes.
+   * inside. Refuses `storage_unavailable` when the database does not accept writes; `nothingWritten` tells whether it may
+   * have committed all the same.
    * A unit never waits for another unit: that would wait for its own commit.
    */
   atomically<T>(unit: (tx: Unit) => Promise<T>): Promise<T>;
@@ -86,7 +101,7 @@ export interface Store {
   logAccess(row: AccessLogRow): void;
   /** Deletes the access log rows of requests before `before`. */
   pruneAccessLog(before: Instant): Promise<void>;
-  /** Ends within 3 s; throws when the database does not answer, and `storage_unavailable` when it takes no writes. */
-  ping(): Promise<void>;
+  /** Ends within 3 s; throws when the database does not answer, and `storage_unavailable` when it takes no writes, which with `writing` is tried. */
+  ping(writing?: boolean): Promise<void>;
   close(): Promise<void>;
 }

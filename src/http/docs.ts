@@ -2,8 +2,9 @@
 
 import { createHash } from "#core/crypto.ts";
 
-import { type Described, describedOperations, openapiDocument } from "./openapi.ts";
-import type { Handlers, PublicHandler } from "./public.ts";
+import { docsPage } from "./docs-page.ts";
+import { openapiDocument } from "./openapi.ts";
+import { described, type Handlers, type PublicHandler } from "./public.ts";
 
 /** The handlers of the description rows; `handlers` is asked for once all handlers exist, on the first request. */
 export function descriptionHandlers(
@@ -11,10 +12,14 @@ export function descriptionHandlers(
   version: string,
 ): { readonly "openapi.read": PublicHandler; readonly "openapi.page": PublicHandler } {
   const json = once(() => JSON.stringify(openapiDocument(handlers(), version)));
-  const html = once(() => page(describedOperations(handlers())));
+  const html = once(() => docsPage(handlers(), style));
   return {
-    "openapi.read": () => respond(json(), "application/json", "default-src 'none'"),
-    "openapi.page": () => respond(html(), "text/html; charset=utf-8", pagePolicy),
+    "openapi.read": described(() => respond(json(), "application/json", "default-src 'none'"), {
+      summary: "This description, for programs.",
+    }),
+    "openapi.page": described(() => respond(html(), "text/html; charset=utf-8", pagePolicy), {
+      ...{ summary: "This description, for people.", gives: ["text/html"] },
+    }),
   };
 }
 
@@ -28,33 +33,6 @@ function respond(text: string, type: string, policy: string): Response {
   return new Response(text, { headers });
 }
 
-function page(described: readonly Described[]): string {
-  const rows = described.map(
-    ({ name, method, path, needs, summary }) =>
-      `<tr><td><code>${method}</code></td><td><code>${escaped(path)}</code></td>` +
-      `<td><code>${escaped(needs)}</code></td><td>${escaped(summary)}</td><td>${escaped(name)}</td></tr>`,
-  );
-  return `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>pkid: operations</title>
-<style>${style}</style>
-<h1>Operations</h1>
-<p>The machine-readable form is <a href="/openapi.json">openapi.json</a> (OpenAPI 3.1).</p>
-<table>
-<thead><tr><th>Method<th>Path<th>Needs<th>What it does<th>Name</thead>
-<tbody>
-${rows.join("\n")}
-</tbody>
-</table>
-</html>
-`;
-}
-
-const escaped = (text: string): string =>
-  text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
-
 function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined;
   return () => {
@@ -65,7 +43,8 @@ function once<T>(make: () => T): () => T {
 
 const style =
   "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:75rem;padding:0 1rem}" +
-  "table{border-collapse:collapse;width:100%}" +
+  "table{border-collapse:collapse;width:100%;margin:.5rem 0}dt{font-weight:600}" +
+  "details{border-bottom:1px solid #ccc;padding:.3rem 0}summary{cursor:pointer}" +
   "th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid #ccc;vertical-align:top}";
 
 /** CSP level 3 §2.3.1: the one style sheet is allowed by its digest. */

@@ -6,12 +6,15 @@ import type { Arrival, FrontDoor } from "./front-door.ts";
 import { type MainListener, type MainOptions, openMain } from "./main-listener.ts";
 import { openPort, openSocket, type Server, type TlsMaterial } from "./port.ts";
 import { removeStaleSocket } from "./unix-door.ts";
+import { UnixListener, type UnixListenerOptions } from "./unix-listener.ts";
 
 export interface ListenerOptions extends MainOptions {
   /** `PKID_ALLOW_INSECURE_HTTP`: the operator terminates TLS in front of this process. */
   readonly insecureAllowed: boolean;
   /** Cleartext listener that serves only what relying parties fetch. */
   readonly publicHttp: { readonly host: string; readonly port: number } | undefined;
+  /** A Unix socket that serves what the main listener serves. */
+  readonly unixSocket?: Pick<UnixListenerOptions, "path" | "mode" | "groupId"> | undefined;
   /** Path of the admin Unix socket. */
   readonly adminSocket: string | undefined;
 }
@@ -27,6 +30,7 @@ export class Listeners {
   readonly #front: FrontDoor;
   readonly #main: MainListener;
   readonly #others: readonly Server[];
+  readonly #unix: UnixListener | undefined;
   readonly addresses: Addresses;
 
   /**
@@ -41,14 +45,16 @@ export class Listeners {
     // limit of the process from here, although the types only read it.
     Object.assign(http, { maxHeaderSize: headBytesMax });
     const opened: Server[] = [];
+    let unix: UnixListener | undefined;
     try {
       const admin = options.adminSocket;
       if (admin !== undefined) opened.push(await openAdminSocket(front, admin));
       const open = openPublic(front, options);
       if (open !== undefined) opened.push(open);
-      return new Listeners(front, await openMain(front, options), opened, open?.port);
+      unix = await openUnix(front, options);
+      return new Listeners(front, await openMain(front, options), { opened, unix }, open?.port);
     } catch (error) {
-      await Promise.all(opened.map((server) => server.stop(true)));
+      await Promise.all([unix?.close(0), ...opened.map((server) => server.stop(true))]);
       throw error;
     }
   }
@@ -56,12 +62,13 @@ export class Listeners {
   private constructor(
     front: FrontDoor,
     main: MainListener,
-    others: readonly Server[],
+    others: { readonly opened: readonly Server[]; readonly unix: UnixListener | undefined },
     publicPort: number | undefined,
   ) {
     this.#front = front;
     this.#main = main;
-    this.#others = others;
+    this.#others = others.opened;
+    this.#unix = others.unix;
     this.addresses = { main: main.port, public: publicPort };
   }
 
@@ -75,13 +82,24 @@ export class Listeners {
     const deadline = performance.now() + timeoutMs;
     await this.#front.drain(timeoutMs);
     const pending = () =>
-      this.#main.pending > 0 || this.#others.some((server) => server.pendingRequests > 0);
+      this.#main.pending > 0 ||
+      (this.#unix?.pending ?? 0) > 0 ||
+      this.#others.some((server) => server.pendingRequests > 0);
     // An answered request may still have octets on their way to a slow reader.
     while (pending() && performance.now() < deadline) await Bun.sleep(10);
     const left = Math.max(0, deadline - performance.now());
     const others = this.#others.map((server) => server.stop(true));
-    await Promise.all([this.#main.close(left), ...others]);
+    await Promise.all([this.#main.close(left), this.#unix?.close(left), ...others]);
   }
+}
+
+async function openUnix(
+  front: FrontDoor,
+  options: ListenerOptions,
+): Promise<UnixListener | undefined> {
+  const { unixSocket, privateDirectory } = options;
+  if (unixSocket === undefined) return undefined;
+  return UnixListener.open(front, { ...options, ...unixSocket, privateDirectory });
 }
 
 function openPublic(front: FrontDoor, options: ListenerOptions): Server | undefined {

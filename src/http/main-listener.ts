@@ -2,6 +2,8 @@
 
 import { createServer } from "node:net";
 
+import type { TlsSuite } from "#core/tls-suites.ts";
+
 import type { FrontDoor } from "./front-door.ts";
 import { PipeDoors } from "./pipe-doors.ts";
 import { openPort, type Server, type TimeLimits, type TlsMaterial } from "./port.ts";
@@ -14,14 +16,28 @@ export interface MainOptions extends TimeLimits {
   /** Without it the listener is cleartext. */
   readonly tls: TlsMaterial | undefined;
   readonly tlsMinVersion: "1.2" | "1.3";
+  /** What is spoken in TLS 1.2, by OpenSSL's names. */
+  readonly tlsSuites: readonly TlsSuite[];
   /**
    * The CAs, PEM each, that clients are asked for certificates of; undefined while they are asked for none, and always
    * without TLS. Whoever has use for client certificates adds to it; which CA is good for what is not decided here.
    */
   readonly clientAuthorities: readonly string[] | undefined;
+  /** How one listening socket follows another; without it a rotation cuts the connections that wait. */
+  readonly following?: Following | undefined;
   /** Where the sockets behind our own TLS may be, private to this user; the system's temporary directory without it. */
   readonly privateDirectory?: string | undefined;
 }
+
+/**
+ * Runs `open`, which listens on a port that this process listens on already, and has every new connection come to the new
+ * socket. `release` closes the old socket and leaves its connections. Undefined, without having run it, where the system
+ * cannot do that.
+ */
+export type Following = <S>(
+  port: number,
+  open: () => S,
+) => { readonly opened: S; release(): void } | undefined;
 
 /** One of two ways to serve the same port. */
 export interface MainListener {
@@ -50,9 +66,9 @@ export async function openMain(front: FrontDoor, options: MainOptions): Promise<
 class DirectListener implements MainListener {
   readonly #front: FrontDoor;
   readonly #options: MainOptions;
-  #serving: Server;
+  #serving: Generation;
   /** Those that take no new connection but still answer on old ones. */
-  readonly #retired = new Set<Server>();
+  readonly #retired = new Set<Generation>();
 
   constructor(front: FrontDoor, options: MainOptions) {
     this.#front = front;
@@ -65,38 +81,79 @@ class DirectListener implements MainListener {
   }
 
   get pending(): number {
-    return [this.#serving, ...this.#retired].reduce((sum, one) => sum + one.pendingRequests, 0);
+    const all = [this.#serving, ...this.#retired];
+    return all.reduce((sum, { server }) => sum + server.pendingRequests, 0);
   }
 
   /**
-   * Bun cannot exchange a certificate in place, so a second listener joins the port before the first leaves it; requests
-   * under way finish on the old one.
+   * Bun cannot exchange a certificate in place, so a second listener joins the port before the first leaves it. On the
+   * first, requests finish, and each connection is told to close with its next answer.
    */
   rotate(tls: TlsMaterial): void {
     const old = this.#serving;
-    this.#serving = this.#open(tls);
+    for (const one of this.#retired) one.release();
+    const followed = this.#options.following?.(this.port, () => this.#open(tls));
+    this.#serving = followed?.opened ?? this.#open(tls);
     this.#retired.add(old);
-    old.stop().then(
-      () => this.#retired.delete(old),
-      () => this.#retired.delete(old),
-    );
+    old.drains = true;
+    if (followed === undefined) {
+      this.#forget(old, old.server.stop());
+      return;
+    }
+    old.release = once(() => followed.release());
+    const { idleTimeoutSeconds, bodyTimeoutSeconds, requestTimeoutSeconds } = this.#options;
+    const longest = idleTimeoutSeconds + bodyTimeoutSeconds + requestTimeoutSeconds;
+    // What came in before the rotation is accepted first; then what was accepted has the time any connection has.
+    after(acceptedMs, old.release);
+    after(longest * 1000, () => this.#forget(old, old.server.stop(true)));
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#serving, ...this.#retired].map((server) => server.stop(true)));
+    const all = [this.#serving, ...this.#retired];
+    for (const { release } of all) release();
+    await Promise.all(all.map(({ server }) => server.stop(true)));
+  }
+
+  #forget(old: Generation, stopped: Promise<void>): void {
+    const forget = () => void this.#retired.delete(old);
+    stopped.then(forget, forget);
   }
 
   /** Both the first and every later listener share the port, or rotation could not overlap. */
-  #open(tls: TlsMaterial | undefined): Server {
-    const { tlsMinVersion: minVersion } = this.#options;
-    return openPort(this.#front, {
+  #open(tls: TlsMaterial | undefined): Generation {
+    const { tlsMinVersion: minVersion, tlsSuites: suites } = this.#options;
+    const generation = { drains: false, release: () => {} };
+    const server = openPort(this.#front, {
       ...this.#options,
       shared: true,
-      tls: tls && { material: tls, minVersion },
+      tls: tls && { material: tls, minVersion, suites },
       arrival: (peer) => ({ side: "main", secure: tls !== undefined, peer }),
+      drains: () => generation.drains,
     });
+    return Object.assign(generation, { server });
   }
 }
+
+/** One listener of several that follow each other. */
+interface Generation {
+  readonly server: Server;
+  /** Its connections are told to close. */
+  drains: boolean;
+  /** Closes the listening socket, once it has been followed. */
+  release: () => void;
+}
+
+function once(act: () => void): () => void {
+  let done = false;
+  return () => {
+    if (!done) act();
+    done = true;
+  };
+}
+
+const after = (milliseconds: number, act: () => void): void => {
+  setTimeout(act, milliseconds).unref();
+};
 
 /** TLS ended by us, and behind it a server for every client, which nobody else can reach. */
 class AskingListener implements MainListener {
@@ -115,6 +172,7 @@ class AskingListener implements MainListener {
         host: options.host,
         port: options.port,
         minVersion: options.tlsMinVersion,
+        suites: options.tlsSuites,
         tls,
         clientAuthorities,
         connectionsMax,
@@ -170,3 +228,5 @@ function freePort(host: string, wanted: number): Promise<number> {
 }
 
 const connectionsMax = 10_000;
+/** By then a handshake that began before a rotation has come to its end, or been lost on the way. */
+const acceptedMs = 1000;

@@ -2,9 +2,9 @@
 
 import { type ProblemCode, problems } from "#core/problems.ts";
 import { type Fields, objectSchema } from "#core/shape.ts";
-import type { Handler } from "#domain/access/call.ts";
 import { type OperationName, operationOf, operations, routesOf } from "#operations";
 
+import { refusalsOf } from "./openapi-refusals.ts";
 import type { Handlers } from "./public.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -53,49 +53,90 @@ export function openapiDocument(handlers: Handlers, version: string): Json {
 }
 
 function operationObject(described: Described, shape: Handlers[OperationName]): Json {
-  const json = typeof shape === "function" ? undefined : shape;
   const open = described.needs === "pub";
+  const { path, body, query, takes, gives, mayBeEmpty } = shapeOf(shape);
+  const taken = { query, body, octets: takes !== undefined };
   return {
     // An operationId is unique in the document (OpenAPI 3.1 §4.8.10).
-    ...(described.alias ? { "x-alias-of": described.name } : { operationId: described.name }),
+    operationId: described.alias ? `${described.name}.alias` : described.name,
+    ...(described.alias ? { "x-alias-of": described.name } : {}),
     summary: described.summary,
     tags: [described.name.split(".")[0]],
     security: open ? [] : [{ basic: [] }, { token: [] }, { session: [] }, { certificate: [] }],
     "x-needs": described.needs,
-    parameters: [...pathParameters(described.path, json), ...queryParameters(json)],
-    ...(shape.body === undefined ? {} : { requestBody: requestBody(shape.body, json) }),
+    parameters: [...pathParameters(described.path, path), ...queryParameters(query)],
+    ...requestBody({ body, takes, mayBeEmpty }),
     responses: {
-      "2XX": { description: "The operation succeeded.", ...jsonContent(json) },
-      default: {
-        description: "The operation was refused; nothing changed.",
-        content: { "application/json": { schema: { $ref: "#/components/schemas/Problem" } } },
-      },
+      ...success(gives),
+      ...Object.fromEntries(
+        refusalsOf(described.name, taken).map(([status, codes]) => [status, refusal(codes)]),
+      ),
+      default: refusal(undefined),
     },
   };
 }
 
-function pathParameters(path: string, json: Handler | undefined): readonly Json[] {
+/** What a handler says of itself, whichever kind it is. */
+export function shapeOf(shape: Handlers[OperationName]) {
+  const isPublic = typeof shape === "function";
+  return {
+    path: isPublic ? {} : shape.path,
+    query: shape.query ?? {},
+    body: shape.body,
+    takes: isPublic ? shape.takes : undefined,
+    gives: shape.gives ?? ["application/json"],
+    mayBeEmpty: !isPublic && shape.emptyBody,
+  };
+}
+
+function pathParameters(path: string, fields: Fields): readonly Json[] {
   return [...path.matchAll(/\{([a-z_]+)\*?\}/g)].map(([, name = ""]) => ({
     ...{ name, in: "path", required: true },
-    schema: json?.path[name]?.schema ?? { type: "string" },
+    schema: fields[name]?.schema ?? { type: "string" },
   }));
 }
 
-function queryParameters(json: Handler | undefined): readonly Json[] {
-  return Object.entries(json?.query ?? {}).map(([name, field]) => ({
+function queryParameters(fields: Fields): readonly Json[] {
+  return Object.entries(fields).map(([name, field]) => ({
     ...{ name, in: "query", required: !field.optional },
     schema: field.schema,
   }));
 }
 
-const requestBody = (body: Fields, json: Handler | undefined): Json => ({
-  required: json?.emptyBody !== true,
-  content: { "application/json": { schema: objectSchema(body) } },
-});
+function requestBody({ body, takes, mayBeEmpty }: Partial<ReturnType<typeof shapeOf>>): Json {
+  if (takes !== undefined) {
+    return { requestBody: { required: true, content: { [takes]: { schema: octets() } } } };
+  }
+  if (body === undefined) return {};
+  const content = { "application/json": { schema: objectSchema(body) } };
+  return { requestBody: { required: mayBeEmpty !== true, content } };
+}
 
-/** Public octet answers name their own media types; everything else is JSON. */
-const jsonContent = (json: Handler | undefined): Json =>
-  json === undefined ? {} : { content: { "application/json": {} } };
+/** Without a media type the browser is sent elsewhere. */
+function success(gives: readonly string[]): Json {
+  if (gives.length === 0) return { "3XX": { description: "The browser is sent on." } };
+  const content = Object.fromEntries(gives.map((type) => [type, contentOf(type)]));
+  return { "2XX": { description: "The operation succeeded.", content } };
+}
+
+function contentOf(type: string): Json {
+  if (type === "application/json") return {};
+  const isText = type.startsWith("text/") || type.includes("pem");
+  return { schema: isText ? { type: "string" } : octets() };
+}
+
+/** A refusal with one of these codes; of any at all when none are named. */
+function refusal(codes: readonly ProblemCode[] | undefined): Json {
+  const problem = { $ref: "#/components/schemas/Problem" };
+  const narrowed = { allOf: [problem, { properties: { code: { enum: codes } } }] };
+  return {
+    description: codes?.map((code) => problems[code][1]).join(" ") ?? "Refused; nothing changed.",
+    content: { "application/json": { schema: codes === undefined ? problem : narrowed } },
+  };
+}
+
+/** Binary content has no type in JSON Schema (OpenAPI 3.1 §4.8.14.1). */
+const octets = (): Json => ({});
 
 function problemSchema(): Json {
   return {

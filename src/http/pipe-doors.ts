@@ -30,11 +30,14 @@ export class PipeDoors {
   readonly #open = new Set<Server>();
   #count = 0;
 
-  /** `within` is a directory of this user alone, the system's temporary one without it or when its path is too long. */
-  constructor(front: FrontDoor, limits: TimeLimits, within: string | undefined) {
+  /**
+   * `within` is a directory of this user alone, the system's temporary one without it or when its path is too long; the
+   * sockets lie in a directory of that name there.
+   */
+  constructor(front: FrontDoor, limits: TimeLimits, within: string | undefined, name = "pipes") {
     this.#front = front;
     this.#limits = limits;
-    this.#directory = privateDirectory(within);
+    this.#directory = privateDirectory(within, name);
   }
 
   /** Requests of all clients whose answers have not left yet. */
@@ -146,8 +149,8 @@ function keptOpen(answer: Response | Promise<Response>): Response | Promise<Resp
 }
 
 /** A fresh directory of mode 0700; what a killed process left at the place is removed. */
-function privateDirectory(within: string | undefined): string {
-  const path = within === undefined ? undefined : join(within, "pipes");
+function privateDirectory(within: string | undefined, name: string): string {
+  const path = within === undefined ? undefined : join(within, name);
   if (path === undefined || Buffer.byteLength(path) + nameMax > socketPathMax) {
     return mkdtempSync(join(tmpdir(), "pkid-"));
   }

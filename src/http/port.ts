@@ -1,5 +1,7 @@
 /** One port or socket served by the runtime's HTTP server: limits of time, TLS, and what the front door is told. */
 
+import type { TlsSuite } from "#core/tls-suites.ts";
+
 import type { Arrival, FrontDoor } from "./front-door.ts";
 import { boundPrivately } from "./unix-door.ts";
 
@@ -7,6 +9,13 @@ import { boundPrivately } from "./unix-door.ts";
 export interface TlsMaterial {
   readonly certificate: string;
   readonly key: string;
+}
+
+/** How a port speaks TLS. */
+export interface TlsWish {
+  readonly material: TlsMaterial;
+  readonly minVersion: "1.2" | "1.3";
+  readonly suites: readonly TlsSuite[];
 }
 
 export type Server = Bun.Server<undefined>;
@@ -25,9 +34,11 @@ export interface PortOptions extends TimeLimits {
   readonly port: number;
   /** Several listeners may hold the port together, so that one can follow the other. */
   readonly shared: boolean;
-  readonly tls: { readonly material: TlsMaterial; readonly minVersion: "1.2" | "1.3" } | undefined;
+  readonly tls: TlsWish | undefined;
   /** What is known of a request beside its octets, by the address of the socket's peer. */
   readonly arrival: (peer: string) => Arrival;
+  /** True once every connection shall close with its next answer. */
+  readonly drains?: () => boolean;
 }
 
 /** Opens the port; throws when it is taken. */
@@ -40,12 +51,19 @@ export function openPort(front: FrontDoor, options: PortOptions): Server {
     hostname: host,
     port,
     reusePort: shared,
-    ...(tls === undefined ? {} : { tls: tlsOptions(tls.material, tls.minVersion) }),
+    ...(tls === undefined ? {} : { tls: tlsOptions(tls) }),
     fetch: (request, server) => {
       const arrival = options.arrival(server.requestIP(request)?.address ?? "");
-      return front.handle(request, arrival, limited(request, server, options));
+      const answer = front.handle(request, arrival, limited(request, server, options));
+      return options.drains?.() === true ? closing(answer) : answer;
     },
   });
+}
+
+function closing(answer: Response | Promise<Response>): Response | Promise<Response> {
+  if (answer instanceof Promise) return answer.then(closing);
+  answer.headers.set("connection", "close");
+  return answer;
 }
 
 export interface SocketOptions {
@@ -91,8 +109,10 @@ function limited(request: Request, server: Server, limits: TimeLimits): (() => v
 const atLeast = (seconds: number): number => Math.min(255, seconds + 4);
 
 /** Versions below 1.2 do not exist in Bun's TLS; 1.3 must be given as its wire number, which the types lack. */
-const tlsOptions = (tls: TlsMaterial, minVersion: "1.2" | "1.3") => ({
-  ...{ cert: tls.certificate, key: tls.key },
+const tlsOptions = ({ material, minVersion, suites }: TlsWish) => ({
+  cert: material.certificate,
+  key: material.key,
+  ciphers: suites.join(":"),
   minVersion: minVersion === "1.3" ? 0x0304 : 0x0303,
 });
 

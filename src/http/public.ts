@@ -27,7 +27,12 @@ export type PublicHandler = ((request: PublicRequest) => Response | Promise<Resp
 /** What /openapi.json says of a public operation, where its name does not say enough. */
 export interface PublicDescription {
   readonly summary: string;
+  readonly query: Fields;
   readonly body: Fields;
+  /** Media type of a body that is octets. */
+  readonly takes: string;
+  /** Media types of the answer, the one that comes unasked first; JSON when it is not said. */
+  readonly gives: readonly string[];
 }
 
 /** A public handler with its description. */

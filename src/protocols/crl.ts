@@ -4,6 +4,7 @@ import { createHash } from "#core/crypto.ts";
 import { pemFoot, pemHead, pemLines } from "#core/asn1/pem.ts";
 import { caId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
+import { oneOf, otherwise } from "#core/shape.ts";
 import { segmentOctets } from "#core/x509/crl-segments.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock } from "#domain/ports.ts";
@@ -11,7 +12,7 @@ import type { CrlPublisher } from "#domain/revocation/crl.ts";
 import { type CrlScopes, fullScope, partitionNumber } from "#domain/revocation/scopes.ts";
 import type { CrlHead, CrlKind } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
-import type { PublicHandler, PublicRequest } from "#http/public.ts";
+import { described, type PublicHandler, type PublicRequest } from "#http/public.ts";
 import { cacheableInParts, type LongContent } from "#http/validators.ts";
 
 interface Deps {
@@ -33,12 +34,27 @@ export function crlHandlers(deps: Deps) {
     deps.scopes.named(ca.id, path.shard ?? "");
   const pems = new PemFacts(deps.publisher);
   return {
-    "crl.read": served(deps, pems, full, "base"),
-    "crl.delta": served(deps, pems, full, "delta"),
-    "crl.partition": served(deps, pems, partition, "base"),
-    "crl.partition_delta": served(deps, pems, partition, "delta"),
+    "crl.read": described(served(deps, pems, full, "base"), listOf("The CRL of a CA.")),
+    "crl.delta": described(
+      served(deps, pems, full, "delta"),
+      listOf("What has changed since the base of the CRL."),
+    ),
+    "crl.partition": described(
+      served(deps, pems, partition, "base"),
+      listOf("The CRL of one partition of a CA's certificates."),
+    ),
+    "crl.partition_delta": described(
+      served(deps, pems, partition, "delta"),
+      listOf("What has changed since the base of a partition's CRL."),
+    ),
   };
 }
+
+const listOf = (summary: string) => ({
+  summary,
+  query: { format: otherwise(oneOf(["der", "pem"]), "der") },
+  gives: ["application/pkix-crl", "application/x-pem-file"],
+});
 
 function served(
   { store, clock, publisher, httpMaxAgeSeconds }: Deps,

@@ -45,7 +45,7 @@ export function ocspHandlers(deps: Deps): { get: DerHandler; post: DerHandler } 
     return sent(request, remembered);
   };
 
-  return {
+  const forms: { get: DerHandler; post: DerHandler } = {
     // Without a promise wherever the answer is known: relying parties ask the same by the hundred thousand.
     get: (call) => {
       const known = urls.get(call.request.url);
@@ -65,7 +65,19 @@ export function ocspHandlers(deps: Deps): { get: DerHandler; post: DerHandler } 
       return uncacheable(answer);
     },
   };
+  return {
+    get: Object.assign(forms.get, {
+      ...description,
+      summary: "OCSP with the request in the path.",
+    }),
+    post: Object.assign(forms.post, {
+      ...{ ...description, summary: "OCSP with the request in the body." },
+      takes: "application/ocsp-request",
+    }),
+  };
 }
+
+const description = { gives: ["application/ocsp-response"] };
 
 /** An answer a URL led to, and how it is sent. */
 interface Remembered {

@@ -274,6 +274,49 @@ describe.skipIf(slapdPath === undefined)("the connection", () => {
     server.close();
   });
 
+  test("is looked at with the eyes of the service: an account that reads nobody is found out", async () => {
+    const looked = async (wishes: Partial<DirectorySettings>) =>
+      (await lookAtDirectory(settings(wishes), () => 0))[0];
+    const own = {
+      ...searching(passwordOf("alice")),
+      service: { dn: `UID=alice, ${peopleDn}`, password: async () => passwordOf("alice") },
+    };
+    const nobody = "bind_dn finds nobody by user_filter below user_base_dn, or may not read them";
+    expect(await looked({ lookup: own })).toMatchObject({
+      fault: "bind_dn cannot search user_base_dn (the server answered with result 32)",
+    });
+    const people = { baseDn: `uid=alice,${peopleDn}`, filter: "(uid=%s)" };
+    expect(await looked({ lookup: { ...own, people } })).toMatchObject({ fault: nobody });
+    const wrong = searching(servicePassword, "(sAMAccountName=%s)");
+    expect(await looked({ lookup: wrong })).toMatchObject({ fault: nobody });
+    const { names } = settings();
+    expect(await looked({ names: { ...names, username: "sAMAccountName" } })).toMatchObject({
+      fault: expect.stringContaining("set auth.ldap.username_attribute"),
+    });
+  });
+
+  test("says why its answer was no, and a wrong attribute is a fault of ours", async () => {
+    const whys: string[] = [];
+    const said = (name: string, password: string, wishes?: Partial<DirectorySettings>) =>
+      ldapDirectory(settings(wishes), (why) => whys.push(why)).identify(name, password);
+    expect(await said("alice", "wrong")).toBeUndefined();
+    expect(await said("nobody", "wrong")).toBeUndefined();
+    const all = searching(servicePassword, "(|(uid=%s)(objectClass=person))");
+    expect(await said("alice", passwordOf("alice"), { lookup: all })).toBeUndefined();
+    expect(await said("root", passwordOf("root"))).toBeUndefined();
+    expect(whys).toEqual([
+      "password_refused",
+      "no_entry_found",
+      "several_entries_found",
+      "entry_names_nobody_here",
+    ]);
+    const { names } = settings();
+    const guessed = { names: { ...names, username: "sAMAccountName" } };
+    expect(await faultOf(said("alice", passwordOf("alice"), guessed))).toContain(
+      "people have no attribute sAMAccountName",
+    );
+  });
+
   test("is looked at without a person: connect, TLS, service bind", async () => {
     const [good] = await lookAtDirectory(settings(), () => Date.now());
     expect(good).toMatchObject({ certificateDays: expect.any(Number) });

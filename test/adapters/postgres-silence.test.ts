@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from 
 import { openStore } from "#adapters/db/open.ts";
 import type { Patience } from "#adapters/db/postgres-link.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
-import type { Store } from "#domain/store.ts";
+import { nothingWritten, type Store } from "#domain/store.ts";
 import { type FrozenPath, openPath } from "#test/support/frozen-path.ts";
 import { type PostgresServer, startPostgres } from "#test/support/postgres.ts";
 import { draft, noon } from "#test/support/records.ts";
@@ -118,7 +118,10 @@ test("a writing connection that dies in a unit keeps the head row from nobody: t
     path.freeze((said) => said.includes("for update"));
     await tx.instance.setValue("name", "stuck");
   });
-  expect(await refusalOf(stuck)).toMatchObject(unavailable);
+  const refusal = await refusalOf(stuck);
+  expect(refusal).toMatchObject(unavailable);
+  // It was lost before it was told to commit.
+  expect(nothingWritten(refusal)).toBe(true);
   await write("next");
   await direct.atomically((tx) => tx.instance.setValue("name", "other"));
   expect(await store.read.instance.value("name")).toBe("other");

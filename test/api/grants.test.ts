@@ -94,6 +94,17 @@ describe("a grant", () => {
     }
   });
 
+  test("reaches a group of a directory however its name is written, and is taken back so too", async () => {
+    const written = { entity_type: "group", entity_id: "CN=Ops, OU=Groups, DC=example" };
+    await grant(issuing, "ca-auditor", written);
+    const member = somebody("u1", [], { groups: ["cn=ops,ou=groups,dc=example"] });
+    expect(await labels(member)).toEqual(["web-issuing"]);
+    const again = { ...written, entity_id: "cn=ops,ou=groups,dc=Example" };
+    expect(await grant(issuing, "ca-auditor", again)).toMatchObject({ status: 200 });
+    const stranger = somebody("u2", [], { groups: ["cn=ops,ou=group,dc=example"] });
+    expect(await refusal(labels(stranger))).toMatchObject({ code: "forbidden" });
+  });
+
   test("adds to roles and never takes from them", async () => {
     const issuer = somebody("alice", { lab: ["issuer"] });
     await grant(issuing, "ca-auditor");

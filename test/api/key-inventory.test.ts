@@ -94,6 +94,8 @@ test("--strict fails on a key that could leave or belongs to nothing, and only t
   expect(await run(lost, "--strict")).toBe(1);
 });
 
+const noPool = () => ({ size: 1, inUse: 0, waiting: 0 });
+
 interface Item {
   readonly label: string;
   readonly role: string;
@@ -102,7 +104,7 @@ interface Item {
 
 async function inventory(world: Awaited<ReturnType<typeof smallCa>>, keys: Keys, query = "") {
   const roles = { ca: "software", responder: "software" } as const;
-  const handlers = keyHandlers({ store: world.store, keys, roles, poolSize: 1 });
+  const handlers = keyHandlers({ ...world, keys, roles, pool: noPool });
   const perform = pipeline({ ...world, hasRoom: () => true, onDecision: () => {} });
   const answer = await perform(
     {

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { csrSignatureValid, parseCsr } from "#core/x509/csr.ts";
 import { parsePublicKey } from "#core/x509/public-keys.ts";
 import { subscriberKeyTypes } from "#cli/new-request.ts";
+import { rowOf } from "#cli/rows.ts";
 import { type Answers, shell } from "#test/support/shell.ts";
 
 const id = "3e3d1b5c-0f2a-4a54-9d6e-2f1f5b7a9c10";
@@ -26,7 +27,7 @@ test.each(subscriberKeyTypes)(
     const { code, stdout, asked } = await issue(...names, "--key-out", file, "--key-type", type);
     expect([code, stdout]).toEqual([0, "PEM\n"]);
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    const { csr } = asked[0]?.body as { csr: string }; // What cert issue sends.
+    const csr = String(rowOf(asked[0]?.body).csr);
     const request = parseCsr(csr);
     expect(csrSignatureValid(request)).toBe(true);
     expect(request.sans).toEqual([
@@ -50,7 +51,7 @@ test("mail addresses and URIs are names of their kind, and a long name is no com
     name,
   ]);
   const { asked } = await issue(...flags, "--key-out", fresh());
-  const request = parseCsr((asked[0]?.body as { csr: string }).csr); // What cert issue sends.
+  const request = parseCsr(String(rowOf(asked[0]?.body).csr));
   expect(request.sans.map(({ kind }) => kind)).toEqual(["dns", "email", "uri"]);
   expect(Buffer.from(request.subject.der).includes("a@example.test")).toBe(true);
   expect(Buffer.from(request.subject.der).includes(long)).toBe(false);

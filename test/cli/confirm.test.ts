@@ -8,11 +8,18 @@ import type { Noun } from "#cli/command.ts";
 import { shell } from "#test/support/shell.ts";
 
 const id = "3e3d1b5c-0f2a-4a54-9d6e-2f1f5b7a9c10";
-const destructive = [`ca delete ${id}`, `ca retire ${id} --force`, "tenant delete web"];
+const destructive = [
+  `ca delete ${id}`,
+  `ca retire ${id} --force`,
+  "passkeys reset alice",
+  "tenant delete web",
+];
 
 test("no other command destroys, and each that does says what", () => {
   const asking = Object.entries(nouns).flatMap(([name, noun]) => destroyers(name, noun));
-  expect(asking.map(([path]) => path).sort()).toEqual(["ca delete", "ca retire", "tenant delete"]);
+  expect(asking.map(([path]) => path).sort()).toEqual([
+    ...["ca delete", "ca retire", "passkeys reset", "tenant delete"],
+  ]);
   for (const [, sentence] of asking) expect(sentence).toMatch(/ for good.*\.$/);
 });
 

@@ -92,6 +92,26 @@ database: { driver: postgres, dsn: "postgres://user:geheim@db/pkid?sslpassword=g
     });
   });
 
+  test("of a source its type and name are shown, and not where it is or how one logs in there", () => {
+    const vault =
+      "address: 'https://vault.internal', path: pkid/hsm, auth_method: approle, role_id: r-7";
+    const text = `pkcs11: { pin_source: { type: vault, vault: { ${vault} } } }
+root_user: { password_source: { type: aws, aws: { secret_id: pkid/root, region: eu-north-1 } } }
+auth: { ldap: { bind_password_source: { type: file, file: { path: /run/bind } } } }
+`;
+    const result = loadText(text);
+    if (!result.ok) throw new Error("must load");
+    const shown = showYaml(result.config, result.origins);
+    expect(shown).toContain('pin_source: {"type":"vault","vault":{"path":"pkid/hsm"}}');
+    expect(shown).toContain('password_source: {"type":"aws","aws":{"secret_id":"pkid/root"}}');
+    expect(shown).toContain('bind_password_source: {"type":"file","file":{"path":"/run/bind"}}');
+    const json = JSON.stringify(showJson(result.config));
+    for (const kept of ["vault.internal", "approle", "r-7", "eu-north-1"]) {
+      expect(shown).not.toContain(kept);
+      expect(json).not.toContain(kept);
+    }
+  });
+
   test("the digest ignores secrets and sees everything else", () => {
     const digest = configDigest(configOf(""));
     expect(digest).toMatch(/^[0-9a-f]{64}$/);

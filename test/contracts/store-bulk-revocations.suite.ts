@@ -141,7 +141,8 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
     const entries = ["1", "2", "3"].map((serial) =>
       revocation({ caId: ca, serial: parseSerial(serial), revokedAt: instant(noon + 1000) }),
     );
-    await store.atomically((tx) => tx.revocations.putMany(ca, entries));
+    const numbers = await store.atomically((tx) => tx.revocations.putMany(ca, entries));
+    expect(numbers).toEqual([before + 1, before + 2, before + 3]);
     const { items } = await store.read.revocations.page({ caId: ca }, 9);
     expect(items.map(({ serial, sequence }) => [String(serial), sequence])).toEqual([
       ["3", before + 3],

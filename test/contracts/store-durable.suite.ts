@@ -6,7 +6,7 @@ import { type ChainHead, genesis, violation } from "#core/audit/chain.ts";
 import { ledgerHash } from "#core/audit/ledger.ts";
 import type { Serial } from "#core/ids.ts";
 import { addSeconds } from "#core/time.ts";
-import type { Store } from "#domain/store.ts";
+import { nothingWritten, type Store } from "#domain/store.ts";
 import { certificate, draft, issue, ledgerDraft, noon } from "#test/support/records.ts";
 import { type DatabaseUnderTest, startWriter } from "#test/support/stores.ts";
 
@@ -100,6 +100,36 @@ function texts({ create, open }: Given): void {
     expect(rejected).toEqual([false, true, false, true, false, false]);
     const names = (await wholeChain(store)).map(({ actorName }) => actorName);
     expect(names).toEqual(["a", "\ufffd half a pair", "😀", "d"]);
+  });
+
+  test("the ledger is paged newest first, by kind, key and number", async () => {
+    const store = await open(await create());
+    for (const opId of ["a", "b", "c"]) {
+      await store.atomically((tx) => tx.audit.appendLedger(ledgerDraft("intent", opId)));
+      await store.atomically((tx) => tx.audit.appendLedger(ledgerDraft("outcome", opId)));
+    }
+    const first = await store.read.audit.ledger({ fromNumber: 2 }, 3);
+    expect([first.items.map(({ number }) => number), first.total]).toEqual([[6, 5, 4], 5]);
+    const second = await store.read.audit.ledger({ fromNumber: 2 }, 3, first.next?.at);
+    expect(second.items.map(({ number }) => number)).toEqual([3, 2]);
+    const intents = await store.read.audit.ledger({ kind: "intent", toNumber: 3 }, 10);
+    expect(intents.items.map(({ opId }) => opId)).toEqual(["b", "a"]);
+    expect((await store.read.audit.ledger({ signerFingerprint: "none" }, 10)).total).toBe(0);
+  });
+
+  test("a text with a NUL is refused as such, and nothing of its unit is written", async () => {
+    const store = await open(await create());
+    const refused = store.atomically(async (tx) => {
+      await tx.instance.setValue("before", "written");
+      await tx.instance.setValue("name", "b\0");
+    });
+    const error = await refused.then(
+      () => undefined,
+      (reason) => reason,
+    );
+    expect(error).toMatchObject({ code: "invalid_field", facts: { reason: "nul" } });
+    expect(nothingWritten(error)).toBe(true);
+    expect(await store.read.instance.value("before")).toBeUndefined();
   });
 
   test("the access log keeps rows that hold what no database can", async () => {

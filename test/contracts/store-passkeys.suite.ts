@@ -34,6 +34,21 @@ export function passkeyContract(given: () => { store: Store; home: string }): vo
     expect(await passkeysOf(account(home))).toEqual([second]);
   });
 
+  test("all passkeys of a subject are removed at once, whoever vouches for it, and nobody else's", async () => {
+    const { store, home } = given();
+    const first = passkey(`${home}-1`, home);
+    const owner: Account = { subject: home, voucher: "ldap", issuer: "" };
+    const second = passkey(`${home}-2`, home, { owner, createdAt: instant(noon + 1) });
+    const another = passkey(`${home}-3`, `${home}-x`);
+    for (const one of [second, first, another]) {
+      await store.atomically((tx) => tx.access.insertPasskey(one));
+    }
+    const reset = () => store.atomically((tx) => tx.access.removePasskeysOf(home));
+    expect(await reset()).toEqual([first, second]);
+    expect(await reset()).toEqual([]);
+    expect(await store.read.access.passkeysOf(account(`${home}-x`))).toEqual([another]);
+  });
+
   test("a counter grows with every use, unless it never counts", async () => {
     const { store, home } = given();
     const counting = passkey(`${home}-1`, home, { signCount: 4 });

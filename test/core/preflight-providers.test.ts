@@ -68,3 +68,14 @@ test("client CAs fail one by one when they have expired or not begun, and warn b
     "/ca.pem: CN=Outside expired 2026-05-31T00:00:00.000000Z. /ca.pem: CN=Outside expires 2026-06-10T00:00:00.000000Z.",
   ]);
 });
+
+test("a provider that would send people back fails, and one that does not list a scope is worth a warning", () => {
+  const good = { issuer, keys: 1, aheadSeconds: 0 };
+  const refused = judgeProviders([{ ...good, refusal: "invalid_scope (Invalid scopes: groups)" }]);
+  expect(refused).toMatchObject({
+    status: "fail",
+    detail: `${issuer} lets nobody log in: invalid_scope (Invalid scopes: groups).`,
+  });
+  expect(status({ ...good, refusal: undefined, unlisted: ["roles"] })).toBe("warn");
+  expect(status({ ...good, refusal: undefined, unlisted: [] })).toBe("pass");
+});

@@ -89,6 +89,7 @@ function ground(shared?: { store: MemoryStore; keys: MemoryKeys }) {
   const kept: string[] = [];
   return {
     kept,
+    instanceId: `of ${shared === undefined ? "first" : "second"}`,
     keepRootPassword: (password: string) => void kept.push(password),
     ...{ store: shared?.store ?? openMemoryStore(), keys: shared?.keys ?? openMemoryKeys() },
     ...{ clock: testClock(), random: seededRandom(shared === undefined ? "first" : "second") },

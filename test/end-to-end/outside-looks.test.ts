@@ -5,7 +5,7 @@ import { readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 import { type Chain, createChain } from "#test/support/first-certificate.ts";
-import { Instance, newHome } from "#test/support/instance.ts";
+import { failedStart, Instance, newHome } from "#test/support/instance.ts";
 import { lookFromOutside } from "#test/support/outside-look.ts";
 import { newCsr } from "#test/support/relying-party.ts";
 
@@ -60,10 +60,22 @@ test("a look from outside, then a kill: what was acknowledged is there, and revo
   expect((await instance.cli("audit", "verify")).code).toBe(0);
 }, 60_000);
 
+test("a second server on the same database is refused, whatever its data directory, and told who has it", async () => {
+  const other = newHome();
+  const config = { database: { dsn: database } };
+  const refused = await failedStart({ home: other, config });
+  expect([refused.code, refused.stdout]).toEqual([1, ""]);
+  expect(refused.stderr).toContain(`${database} is in use: process ${instance.pid} on `);
+  expect((await instance.fetch("/readyz")).status).toBe(200);
+  rmSync(other, { recursive: true });
+}, 30_000);
+
 test("a log that is removed under the server: not ready, nothing acknowledged, nothing lost by a stop", async () => {
   const before = await issued();
   rmSync(`${database}-wal`);
-  const refused = await instance.fetch("/readyz");
+  let refused = await instance.fetch("/readyz");
+  // An answer is given again for a second.
+  while (refused.status === 200) refused = await instance.fetch("/readyz");
   expect(refused.status).toBe(503);
   expect(await refused.json()).toMatchObject({
     components: { database: { status: "down", error: "The database does not accept writes." } },

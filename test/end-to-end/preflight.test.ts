@@ -199,7 +199,7 @@ describe("files and disk", () => {
     }
     chmodSync(join(home, "data"), 0o755);
     const { checks } = await preflight(home, ["data_dir.modes", "keys.ca"]);
-    expect([checks["data_dir.modes"]?.status, checks["keys.ca"]?.status]).toEqual(["fail", "skip"]);
+    expect([checks["data_dir.modes"]?.status, checks["keys.ca"]?.status]).toEqual(["fail", "fail"]);
   });
 
   test("disk.space fails when what stops issuance is near", async () => {
@@ -217,6 +217,31 @@ describe("files and disk", () => {
   });
 });
 
+describe("where a server refuses to start", () => {
+  const heads = ["audit.chain_head", "ledger.head", "keys.ca"];
+  const failing = async () => {
+    const { checks, summary } = await preflight(home, heads, { flags: ["--deep"] });
+    expect(summary).toMatchObject({ fail: heads.length, skip: 0 });
+    return heads.map((name) => checks[name]?.detail);
+  };
+
+  for (const [what, text] of [
+    ["another hash in the head row", `update heads set event_hash = '${"0".repeat(64)}'`],
+    ["a ledger head that is behind", "update heads set ledger_number = ledger_number - 1"],
+  ] as const) {
+    test(`${what} fails both chains and the CA keys, which nothing signs with then`, async () => {
+      sql(text);
+      for (const detail of await failing()) expect(detail).toContain("is not where it ends");
+    });
+  }
+
+  test("a master key that is gone fails the CA keys", async () => {
+    rmSync(join(home, "data", "master.key"));
+    expect(await statusOf("keys.ca")).toBe("fail");
+    expect(await statusOf("audit.chain_head")).toBe("pass");
+  });
+});
+
 describe("the database", () => {
   test("db.connectivity fails for a file that is none", async () => {
     expect(await statusOf("db.connectivity")).toBe("pass");
@@ -229,7 +254,7 @@ describe("the database", () => {
     const { checks } = await preflight(home, ["db.connectivity", "keys.ca"]);
     expect([checks["db.connectivity"]?.status, checks["keys.ca"]?.status]).toEqual([
       "fail",
-      "skip",
+      "fail",
     ]);
   });
 
@@ -242,7 +267,7 @@ describe("the database", () => {
       status: "fail",
       detail: expect.stringContaining("pending"),
     });
-    expect(checks["keys.ca"]?.status).toBe("skip");
+    expect(checks["keys.ca"]?.status).toBe("fail");
     expect(sql("select max(version) as v from schema_migrations")).toEqual([
       { v: (last[0]?.v ?? 0) - 1 },
     ]);

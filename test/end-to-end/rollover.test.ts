@@ -47,6 +47,9 @@ test("rotate, issue with the successor, retire: openssl follows each step", asyn
   const retired = await command(instance, ["ca", "retire", oldLabel, "--force", "--yes"]);
   expect(retired).toMatchObject({ retired_ca: { label: oldLabel, status: "retired" } });
 
+  // A client configured with the old name goes on as it is.
+  expect(rotated.new_ca).toMatchObject({ id: (await issued("later")).caId });
+
   // The parent's CRL lists the old CA, so that its leaf has no path any more; the new one's goes on.
   const after = await crls([newLabel]);
   const { text } = await openssl(["crl", "-in", join(chain.folder, `${rootLabel}.crl`), "-text"]);

@@ -79,7 +79,7 @@ test("a token that is pulled out is a 503 until it is back, without a restart", 
 }, 60_000);
 
 describe("a wrong PIN", () => {
-  test("leaves the instance alive but not ready, and is presented to the token once", async () => {
+  test("leaves the instance alive but not ready, is presented to the token once, and is read again on SIGHUP", async () => {
     const other = await createToken();
     writeFileSync(join(other.folder, "pin"), "4321\n");
     const wrong = await Instance.start({ config: other.config, env: other.env });
@@ -101,6 +101,12 @@ describe("a wrong PIN", () => {
       expect(wrong.signers()).toEqual(signers);
       expect(wrong.logs.filter((line) => line.includes("refused the PIN"))).toHaveLength(1);
       expect([...wrong.logs, text].join("\n")).not.toContain("4321");
+      // The file is mended: what a person says is read at once, in the same processes.
+      writeFileSync(join(other.folder, "pin"), "1234\n");
+      wrong.signal("SIGHUP");
+      await ready(wrong);
+      expect(wrong.signers()).toEqual(signers);
+      expect((await wrong.cli("ca", "init-root", "--label", "r", "--cn", "R")).code).toBe(0);
     } finally {
       await wrong.dispose();
       other.remove();

@@ -2,11 +2,11 @@
 
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdirSync, rmSync, closeSync, openSync, writeSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, rmSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
 import { type Chain, createChain } from "#test/support/first-certificate.ts";
-import { failedStart, Instance, newHome, runCli } from "#test/support/instance.ts";
+import { failedStart, Instance, newHome, runCli, writeConfig } from "#test/support/instance.ts";
 import { newCsr } from "#test/support/relying-party.ts";
 
 /** One home for all: each test starts it, breaks it, and mends it again. */
@@ -92,6 +92,56 @@ describe("when somebody has edited the database", () => {
   }
 });
 
+describe("when a page of the database is damaged", () => {
+  test("`pkid audit verify` names the event, `pkid db check` the damage, and neither speaks of writes", async () => {
+    const busy = await Instance.start({ home });
+    const client = await Client.of(busy);
+    for (let n = 0; n < 60; n++) await client.issued();
+    await busy.stop();
+    const copy = newHome();
+    Bun.spawnSync(["cp", "-a", `${home}/.`, copy]);
+    writeConfig(copy, {});
+    try {
+      damageEvents(join(copy, "data", "pkid.db"));
+      const verified = await runCli(copy, ["audit", "verify"]);
+      expect(verified.code).toBe(1);
+      expect(verified.stderr).toMatch(/Event \d+ cannot be read.*The database is damaged/s);
+      expect(verified.stderr).not.toContain("does not accept writes");
+      const checked = await runCli(copy, ["db", "check"]);
+      expect([checked.code, checked.stdout.includes("SQLite finds the file damaged")]).toEqual([
+        ...[1, true],
+      ]);
+    } finally {
+      rmSync(copy, { recursive: true });
+    }
+  }, 30_000);
+
+  test("`pkid db check` finds nothing where nothing is wrong, also beside a running server", async () => {
+    const stopped = await runCli(home, ["db", "check", "--deep", "--json"]);
+    expect(stopped.code).toBe(0);
+    const names = [
+      "db.connectivity",
+      "db.schema",
+      "db.integrity",
+      "ledger.head",
+      "audit.chain_head",
+    ];
+    const { checks } = JSON.parse(stopped.stdout) as { checks: { name: string; status: string }[] };
+    expect(checks.map(({ name, status }) => [name, status])).toEqual(
+      names.map((name) => [name, "pass"]),
+    );
+    const instance = await Instance.start({ home });
+    expect((await instance.cli("db", "check", "--deep")).code).toBe(0);
+    await instance.stop();
+    altered("update certificates set status = 'odd' where rowid = 1");
+    const broken = await runCli(home, ["db", "check"]);
+    altered("update certificates set status = 'good' where rowid = 1");
+    expect([broken.code, broken.stdout.includes("Certificates in an unknown state: 1.")]).toEqual([
+      ...[1, true],
+    ]);
+  }, 30_000);
+});
+
 describe("when space runs out", () => {
   test("below database.min_free_mb nothing is issued, and revocation goes on", async () => {
     const roomy = await Instance.start({ home });
@@ -115,6 +165,54 @@ describe("when space runs out", () => {
     ]);
     await instance.stop();
   }, 30_000);
+
+  test.if(canMount())(
+    "what is set aside lets revocations through on a disk that is full, and readiness says when it is used up",
+    async () => {
+      const small = newHome();
+      const folder = join(small, "data");
+      mkdirSync(folder, { mode: 0o700 });
+      run("mount", "-t", "tmpfs", "-o", "size=64m,mode=0700", "tmpfs", folder);
+      try {
+        const config = { database: { min_free_mb: 16 } };
+        const instance = await Instance.start({ home: small, config });
+        chain = await createChain(instance, "ecdsa-p256");
+        const client = await Client.of(instance);
+        const serials = [await client.issued(), await client.issued(), await client.issued()];
+        const reserve = join(folder, "pkid.db-reserve");
+        while (!existsSync(reserve) || statSync(reserve).size < 4 * 1_048_576) await Bun.sleep(50);
+        fill(join(folder, "filler"));
+        await Bun.sleep(1100); // Room is asked for once a second.
+        expect((await client.post("issue", { csr })).status).toBe(503);
+        for (const serial of serials) {
+          const revoked = await client.post("revoke", { serial, reason: "superseded" });
+          expect(revoked.status).toBe(200);
+          expect(await client.status(serial)).toBe("revoked");
+        }
+        expect(existsSync(reserve)).toBe(false);
+        const nearly = await ready(instance, 200);
+        expect(await nearly.text()).toContain("issuance is refused");
+        // Used up by somebody else: now revocation is refused, and readiness says so though nobody has tried.
+        fill(join(folder, "more"));
+        const full = await ready(instance, 503);
+        expect(await full.json()).toMatchObject({
+          components: {
+            database: { status: "down", error: "The database does not accept writes." },
+          },
+        });
+        for (const name of ["filler", "more"]) rmSync(join(folder, name));
+        await ready(instance, 200);
+        while (!existsSync(reserve)) await Bun.sleep(50);
+        for (const serial of serials) expect(await client.status(serial)).toBe("revoked");
+        expect((await instance.cli("audit", "verify")).code).toBe(0);
+        expect(await instance.stop()).toBe(0);
+      } finally {
+        run("umount", "-l", folder);
+        rmSync(small, { recursive: true });
+      }
+    },
+    60_000,
+  );
 
   test.if(canMount())(
     "a full disk is 503 and not ready, loses nothing, and heals by itself",
@@ -201,11 +299,37 @@ function altered(sql: string, where = home): void {
   database.close();
 }
 
+/** Overwrites the second page of events, which is neither the first nor the last that a start reads. */
+function damageEvents(path: string): void {
+  const database = new Database(path);
+  const pages = database
+    .query<{ pageno: number }, []>(
+      "select pageno from dbstat where name = 'events' and pagetype = 'leaf' order by path",
+    )
+    .all();
+  const sizes = database.query<{ page_size: number }, []>("pragma page_size").get();
+  database.close();
+  const size = sizes?.page_size ?? 0;
+  expect(pages.length).toBeGreaterThan(2);
+  const file = openSync(path, "r+");
+  writeSync(file, Buffer.alloc(size, 0xff), 0, size, ((pages[1]?.pageno ?? 0) - 1) * size);
+  closeSync(file);
+}
+
 function rows(sql: string): Record<string, unknown>[] {
   const database = new Database(join(home, "data", "pkid.db"), { readonly: true });
   const found = database.query<Record<string, unknown>, []>(sql).all();
   database.close();
   return found;
+}
+
+/** Asks until readiness has this status; an answer is given again for a second. */
+async function ready(instance: Instance, status: number): Promise<Response> {
+  for (;;) {
+    const answer = await instance.fetch("/readyz");
+    if (answer.status === status) return answer;
+    await Bun.sleep(100);
+  }
 }
 
 /** Writes zeros until the disk takes no more. */

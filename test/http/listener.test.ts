@@ -3,16 +3,19 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
+import type { TLSSocket } from "node:tls";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "bun:test";
 
+import { following } from "#adapters/listening-sockets.ts";
 import { readBytes } from "#http/body.ts";
 import type { TlsMaterial } from "#http/port.ts";
 import type { PublicHandler } from "#http/public.ts";
 
 import { rawExchange } from "#test/support/raw-http.ts";
 import { startStub, type StubServer } from "#test/support/stub-server.ts";
+import { connected } from "#test/support/tls-client.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "listener-"));
 const running: StubServer[] = [];
@@ -114,6 +117,90 @@ describe("TLS", () => {
     release();
     expect((await pending).status).toBe(200);
   });
+});
+
+describe("a rotation", () => {
+  const get = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
+
+  test("breaks nothing of two dozen clients, whether they keep their connections or not", async () => {
+    const server = await start({ tls: certificate("steady"), following });
+    const port = server.listeners.addresses.main;
+    let over = false;
+    const faults: string[] = [];
+    let answered = 0;
+    const client = async (keeps: boolean) => {
+      let socket: TLSSocket | undefined;
+      while (!over) {
+        socket ??= await connected(port);
+        const answer = await exchanged(socket, get);
+        if (answer.startsWith("HTTP/1.1 200")) answered += 1;
+        else faults.push(answer);
+        if (keeps && !/connection: close/i.test(answer)) {
+          await Bun.sleep(Math.random() * 10);
+          continue;
+        }
+        socket.destroy();
+        socket = undefined;
+      }
+      socket?.destroy();
+    };
+    const clients = Array.from({ length: 24 }, (_, at) => client(at % 2 === 0));
+    for (let round = 0; round < 10; round++) {
+      await Bun.sleep(100);
+      server.listeners.rotate(certificate(`steady-${round}`));
+      expect(await shownSubject(port)).toBe(`steady-${round}`);
+    }
+    over = true;
+    await Promise.all(clients);
+    expect(faults).toEqual([]);
+    expect(answered).toBeGreaterThan(500);
+  }, 30_000);
+
+  test("leaves a connection that waits, and tells it with its next answer to close", async () => {
+    const server = await start({ tls: certificate("waits"), following });
+    const port = server.listeners.addresses.main;
+    const [asked, silent] = [await connected(port), await connected(port)];
+    expect(await exchanged(asked, get)).not.toContain("onnection: close");
+    server.listeners.rotate(certificate("waits-no-more"));
+    // Past the moment in which the old socket is closed.
+    await Bun.sleep(1200);
+    for (const socket of [asked, silent]) {
+      const answer = await exchanged(socket, get);
+      expect(answer).toStartWith("HTTP/1.1 200");
+      expect(answer.toLowerCase()).toContain("connection: close");
+    }
+    expect(await shownSubject(port)).toBe("waits-no-more");
+    await server.listeners.close(100);
+    await expect(connected(port)).rejects.toThrow();
+  });
+
+  test("keeps no socket of before on the port", async () => {
+    const server = await start({ tls: certificate("only"), following });
+    const port = server.listeners.addresses.main;
+    for (const name of ["only-1", "only-2", "only-3"]) server.listeners.rotate(certificate(name));
+    await Bun.sleep(1200);
+    const end = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+    const rows = readFileSync("/proc/self/net/tcp", "utf8").split("\n");
+    const open = rows.map((row) => row.trim().split(/\s+/));
+    expect(open.filter(([, at, , state]) => at?.endsWith(end) && state === "0A")).toHaveLength(1);
+  });
+
+  /** The first answer to these octets, or what became of the connection instead. */
+  function exchanged(socket: TLSSocket, octets: string): Promise<string> {
+    return new Promise((resolve) => {
+      const settle = (said: string) => {
+        socket.off("data", heard).off("error", broken).off("close", closed);
+        // A fault in between is told by the next exchange.
+        if (socket.listenerCount("error") === 0) socket.on("error", () => {});
+        resolve(said);
+      };
+      const heard = (chunk: Buffer) => settle(String(chunk));
+      const broken = (error: Error) => settle(error.message);
+      const closed = () => settle("closed");
+      socket.on("data", heard).on("error", broken).on("close", closed);
+      socket.write(octets);
+    });
+  }
 });
 
 describe("slow clients", () => {

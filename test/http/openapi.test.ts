@@ -58,7 +58,9 @@ test("an alias is described with its operation's guards, and names it", async ()
       const verb = method.toLowerCase();
       const { operationId, ...same } = paths[own?.path ?? ""][verb];
       expect(operationId).toBe(name);
-      expect(paths[path][verb]).toEqual({ ...same, "x-alias-of": name });
+      expect(paths[path][verb]).toEqual({
+        ...{ ...same, operationId: `${name}.alias`, "x-alias-of": name },
+      });
     }
   }
 });
@@ -75,6 +77,30 @@ test("shapes become parameters and schemas, problems the error", async () => {
   expect(document.components.schemas.Problem.properties.code.enum).toContain("shutting_down");
 });
 
+test("every operation has an id of its own, a media type for its answer and the refusals of its gates", async () => {
+  const { paths } = await (await fetch(`${server.origin}/openapi.json`)).json();
+  const described: Described[] = Object.values<Record<string, Described>>(paths).flatMap((item) =>
+    Object.values(item),
+  );
+  const ids = described.map(({ operationId }) => operationId);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(ids.filter((id) => typeof id !== "string")).toEqual([]);
+  const { responses } = paths["/api/ca/{id}/issue"].post;
+  const codes = (status: number) =>
+    responses[status].content["application/json"].schema.allOf[1].properties.code.enum;
+  expect(codes(401)).toContain("unauthenticated");
+  expect(codes(403)).toEqual(["csrf_failed", "forbidden", "tenant_suspended"]);
+  expect(codes(400)).toEqual([
+    ...["bad_query", "unknown_parameter", "malformed_json", "unknown_field", "invalid_field"],
+    "missing_field",
+  ]);
+  expect(Object.keys(paths["/healthz"].get.responses)).toEqual(["500", "503", "2XX", "default"]);
+});
+
+interface Described {
+  readonly operationId: string;
+}
+
 test("the page escapes what it shows and allows its one style sheet by digest", async () => {
   const answer = await fetch(`${server.origin}/docs`);
   const page = await answer.text();
@@ -86,4 +112,23 @@ test("the page escapes what it shows and allows its one style sheet by digest", 
   expect(page).not.toContain("<script");
   expect(page).toContain("Issues &#60;a&#62; certificate.");
   expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
+});
+
+test("the page shows what an operation takes, its refusals, and how to authenticate", async () => {
+  const page = await (await fetch(`${server.origin}/docs`)).text();
+  const [, issue = ""] = /<details id="cert.issue">(.*?)<\/details>/s.exec(page) ?? [];
+  expect(issue).toContain("<code>POST /api/ca/{id}/issue</code>");
+  expect(issue).toContain("<tr><td><code>id</code><td>path<td>text");
+  expect(issue).toContain("<tr><td><code>limit</code><td>query<td>integer (1 to 9)");
+  expect(issue).toContain("<tr><td><code>csr</code><td><td>text (1 to 4096)<td>required");
+  expect(issue).toContain('<a href="#e-tenant_suspended">tenant_suspended</a>');
+  expect(issue).toContain("a credential with <code>issue</code>");
+  expect(page).toContain('<code id="e-tenant_suspended">tenant_suspended</code>');
+  expect(page).toContain("Authorization: Token pki_pat_");
+  for (const name of Object.keys(operations) as OperationName[]) {
+    if (operationOf(name).local) continue; // The table's own keys.
+    expect(page).toContain(`<details id="${name}">`);
+  }
+  const links = [...page.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id);
+  expect(links.filter((id) => !page.includes(`id="${id}"`))).toEqual([]);
 });

@@ -14,6 +14,7 @@ import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test } from "bun:test";
 
 import { sha256Hex } from "#core/crypto.ts";
+import { usualTlsSuites } from "#core/tls-suites.ts";
 import type { Authenticate } from "#domain/access/authenticate.ts";
 import { handler } from "#domain/access/call.ts";
 import { PipeDoors } from "#http/pipe-doors.ts";
@@ -380,7 +381,7 @@ describe("a connection", () => {
     const doors = new PipeDoors(server.front, limits, undefined);
     const terminator = await TlsTerminator.open({
       ...{ host: "127.0.0.1", port: 0, minVersion: "1.2", tls, clientAuthorities: [outside.pem] },
-      ...{ connectionsMax: 2, idleTimeoutSeconds: 30 },
+      ...{ connectionsMax: 2, idleTimeoutSeconds: 30, suites: usualTlsSuites },
       openDoor: (client) => doors.open({ side: "main", secure: true, ...client }),
     });
     const { port } = terminator;

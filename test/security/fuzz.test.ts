@@ -1,9 +1,10 @@
 /** Random octets thrown at every door of the running binary: it answers in its own words, keeps its size, and goes on. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
 
+import { Dice, printable } from "#test/support/dice.ts";
 import { type Chain, createChain } from "#test/support/first-certificate.ts";
+import { fuzz, residentMegabytes } from "#test/support/fuzz.ts";
 import { Instance } from "#test/support/instance.ts";
 import { rawOverTls } from "#test/support/raw-tls.ts";
 import { newCsr } from "#test/support/relying-party.ts";
@@ -41,7 +42,7 @@ describe("random input", () => {
     const paths = ["/api/ca/init-root", "/api/tokens", `/api/ca/${chain.intermediateId}/issue`];
     await round(async (random) => {
       const path = paths[random.below(paths.length)] ?? "";
-      const answer = await post(path, random.jsonish(csr), "application/json");
+      const answer = await post(path, random.jsonish(csr, names), "application/json");
       await refusedByName(answer, [201, 400, 404, 409]);
     });
   }, 60_000);
@@ -74,11 +75,11 @@ describe("random input", () => {
   }, 60_000);
 
   test("as cookies opens nothing, alone or beside a credential", async () => {
-    const names = ["pki_session", "pki_session_csrf", "pki_session_oidc_tx", "PKI_SESSION", ""];
+    const cookies = ["pki_session", "pki_session_csrf", "pki_session_oidc_tx", "PKI_SESSION", ""];
     await round(async (random) => {
       const octets = random.octets(64);
       const value = random.below(2) === 0 ? octets.toBase64() : printable(octets);
-      const name = names[random.below(names.length)] ?? "";
+      const name = cookies[random.below(cookies.length)] ?? "";
       const cookie = `${name}=${value.replaceAll(/[\r\n\0]/g, "")}`;
       for (const path of ["/api/me", "/auth/session"]) {
         await refusedByName(await instance.fetch(path, { headers: { cookie } }), [401]);
@@ -114,6 +115,20 @@ describe("random input", () => {
   });
 });
 
+test("a short run of the long fuzz breaks nothing", async () => {
+  const report = await fuzz({
+    calls: 800,
+    inputs: 1200,
+    raw: 150,
+    seed: 7,
+    clients: 8,
+    minutesMax: 2,
+  });
+  expect(report.broken).toEqual([]);
+  expect(report.made).toEqual({ "API calls": 800, "damaged inputs": 1200, "raw HTTP": 150 });
+  expect(report.statuses.get(200)).toBeGreaterThan(100);
+}, 180_000);
+
 function post(path: string, body: string | Uint8Array, type: string): Promise<Response> {
   const headers = { authorization: `Token ${secret}`, "content-type": type };
   // The DOM types want an ArrayBuffer of its own; fetch sends any view of octets.
@@ -144,52 +159,5 @@ async function statusByte(answer: Response): Promise<number | undefined> {
   return octets[4];
 }
 
-function residentMegabytes(pid: number): number {
-  const status = readFileSync(`/proc/${pid}/status`, "utf8");
-  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1024;
-}
-
-const printable = (octets: Uint8Array) =>
-  Array.from(octets, (octet) => String.fromCharCode(33 + (octet % 94))).join("");
-
-/** Dice that fall the same way every time (mulberry32). */
-class Dice {
-  #state: number;
-
-  constructor(seed: number) {
-    this.#state = seed * 0x9e3779b9;
-  }
-
-  below(limit: number): number {
-    this.#state = (this.#state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % limit;
-  }
-
-  octets(lengthMax: number): Uint8Array<ArrayBuffer> {
-    return Uint8Array.from({ length: this.below(lengthMax) }, () => this.below(256));
-  }
-
-  /** Octets, near-JSON, or JSON with members of every type. */
-  jsonish(csr: string): string | Uint8Array {
-    const value = (depth: number): unknown => {
-      const kinds = [null, true, -1, 1e308, "", "\u0000", "\ud800", csr, [], {}, 2 ** 53];
-      if (depth > 0 && this.below(3) === 0) return { [this.#name()]: value(depth - 1) };
-      if (depth > 0 && this.below(3) === 0) return [value(depth - 1), value(depth - 1)];
-      return kinds[this.below(kinds.length)];
-    };
-    const made = Object.fromEntries(Array.from({ length: 4 }, () => [this.#name(), value(3)]));
-    const text = JSON.stringify(made);
-    const choice = this.below(4);
-    if (choice === 0) return this.octets(200);
-    return choice === 1 ? text.slice(0, this.below(text.length)) : text;
-  }
-
-  #name(): string {
-    const names = ["label", "subject", "csr", "profile", "name", "roles", "scope", "__proto__"];
-    return names[this.below(names.length)] ?? "x";
-  }
-}
-
+const names = ["label", "subject", "csr", "profile", "name", "roles", "scope", "__proto__"];
 const malformedRequest = 1;

@@ -41,12 +41,15 @@ const ends: Readonly<Record<Writing, End>> = {
   "ca.rotate": "ca",
   "ca.delete": "ca",
   "kek.rotate": "kek",
+  "hsm.factory_reset": "kek",
   "approval.approve": "executes",
   "approval.retry": "executes",
   "webauthn.register_begin": "passkeys",
   "webauthn.register": "passkeys",
   "webauthn.step_up": "passkeys",
   "webauthn.remove": "passkeys",
+  // Guarded as removing one's own, which always is.
+  "webauthn.reset": "mints",
   // Ends nothing and opens nothing: a request and a key, and a certificate somebody else has signed.
   "ca.csr": "other",
   "ca.import_cert": "other",

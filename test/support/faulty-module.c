@@ -1,4 +1,5 @@
-/* A PKCS#11 module that passes everything to another one, except that C_Sign fails or dawdles when told to.
+/* A PKCS#11 module that passes everything to another one, except that C_Sign fails or dawdles when told to,
+ * and that every C_Login leaves a mark in a file.
  * The control file holds "<return value in hex> <times> <delay in ms>"; times counts down, also across processes. */
 
 #include <dlfcn.h>
@@ -11,7 +12,7 @@ typedef unsigned long CK_RV;
 typedef CK_RV (*sign_fn)(unsigned long, unsigned char *, unsigned long, unsigned char *, unsigned long *);
 /* CK_FUNCTION_LIST: a version, padded, and 68 pointers; C_Sign is the 44th. */
 struct list { unsigned char version[8]; void *call[68]; };
-enum { SIGN = 43, CALLS = 68 };
+enum { LOGIN = 18, SIGN = 43, CALLS = 68 };
 
 static struct list ours;
 static struct list *theirs;
@@ -41,6 +42,17 @@ static CK_RV sign(unsigned long session, unsigned char *input, unsigned long len
   return rv != 0 ? rv : ((sign_fn)theirs->call[SIGN])(session, input, length, output, room);
 }
 
+typedef CK_RV (*login_fn)(unsigned long, unsigned long, unsigned char *, unsigned long);
+
+static CK_RV login(unsigned long session, unsigned long user, unsigned char *pin, unsigned long length) {
+  FILE *file = fopen(CONTROL ".logins", "a");
+  if (file != NULL) {
+    fputc('x', file);
+    fclose(file);
+  }
+  return ((login_fn)theirs->call[LOGIN])(session, user, pin, length);
+}
+
 CK_RV C_GetFunctionList(struct list **out) {
   void *module = dlopen(REAL, RTLD_NOW | RTLD_LOCAL);
   if (module == NULL) return 6;
@@ -49,6 +61,7 @@ CK_RV C_GetFunctionList(struct list **out) {
   if (rv != 0) return rv;
   memcpy(&ours, theirs, sizeof ours);
   ours.call[SIGN] = (void *)sign;
+  ours.call[LOGIN] = (void *)login;
   *out = &ours;
   return 0;
 }

@@ -1,6 +1,6 @@
 /** Puts a faulty PKCS#11 module in front of a good one. */
 
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -9,6 +9,10 @@ export interface FaultyModule {
   readonly path: string;
   /** The next `times` signatures take `delayMs` longer and then give `rv`, or succeed when that is 0. */
   fail(rv: number, times: number, delayMs?: number): void;
+  /** How many of the signatures last told to fail were not asked for yet. */
+  left(): number;
+  /** How often a PIN was presented to the token. */
+  logins(): number;
 }
 
 /** Compiles it in front of the module at `real`. */
@@ -24,5 +28,8 @@ export function newFaultyModule(real: string): FaultyModule {
   if (built.exitCode !== 0) throw new Error(built.stderr.toString());
   const fail = (rv: number, times: number, delayMs = 0) =>
     writeFileSync(control, `${rv.toString(16)} ${times} ${delayMs}`);
-  return { path, fail };
+  const marks = `${control}.logins`;
+  const logins = () => (existsSync(marks) ? readFileSync(marks, "utf8").length : 0);
+  const left = () => Number(readFileSync(control, "utf8").split(" ")[1]);
+  return { path, fail, left, logins };
 }

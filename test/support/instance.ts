@@ -57,8 +57,8 @@ export class Instance {
         : await answering(child, logFile, publicUrl);
     const readyMs = performance.now() - started;
     const output = () => out.join("\n");
-    const { url = "", public_url = "" } = ready;
-    return new Instance(home, child, logFile, url, public_url, output, readyMs);
+    const { url = "", public_http = "" } = ready;
+    return new Instance(home, child, logFile, url, public_http, output, readyMs);
   }
 
   /** Every line of the log so far. */
@@ -109,6 +109,11 @@ export class Instance {
   async stop(): Promise<number> {
     this.child.kill("SIGTERM");
     return this.child.exited;
+  }
+
+  /** False once the process has ended. */
+  get running(): boolean {
+    return this.child.exitCode === null && this.child.signalCode === null;
   }
 
   signal(name: "SIGTERM" | "SIGHUP"): void {
@@ -217,7 +222,7 @@ async function answering(
     if (child.exitCode !== null) throw new Error(readFileSync(logFile, "utf8"));
     await Bun.sleep(10);
   }
-  return { public_url: publicUrl };
+  return { public_http: publicUrl };
 }
 
 function parsed(line: string): Record<string, string> | undefined {

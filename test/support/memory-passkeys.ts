@@ -17,7 +17,10 @@ export function passkeyReads({ passkeys }: MemoryState): Pick<AccessReads, "pass
 /** Passkey writes of a unit. */
 export function passkeyWrites(
   state: MemoryState,
-): Pick<AccessWrites, "passkeysOf" | "insertPasskey" | "usePasskey" | "removePasskey"> {
+): Pick<
+  AccessWrites,
+  "passkeysOf" | "insertPasskey" | "usePasskey" | "removePasskey" | "removePasskeysOf"
+> {
   const { passkeys } = state;
   const owned = (id: string, owner: Account) => {
     const passkey = passkeys.get(id);
@@ -37,6 +40,11 @@ export function passkeyWrites(
       if (counts && signCount <= passkey.signCount) return "counter";
       passkeys.set(id, { ...passkey, signCount, lastUsedAt: at });
       return "used";
+    },
+    removePasskeysOf: async (subject) => {
+      const gone = [...passkeys.values()].filter(({ owner }) => owner.subject === subject);
+      for (const { id } of gone) passkeys.delete(id);
+      return gone.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
     },
     removePasskey: async (id, owner) => {
       const passkey = owned(id, owner);

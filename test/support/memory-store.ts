@@ -256,11 +256,14 @@ function revocationWrites(state: MemoryState): Unit["revocations"] {
       return sequence;
     },
     putMany: async (ca, entries) => {
+      const numbers: number[] = [];
       for (const entry of entries) {
         const sequence = nextSequence(ca);
         forgetPresigned(state, ca, entry.serial);
         state.revocations.set(serialKey(ca, entry.serial), { ...entry, sequence });
+        numbers.push(sequence);
       }
+      return numbers;
     },
     remove: async (ca, serial) => {
       forgetPresigned(state, ca, serial);

@@ -3,6 +3,7 @@
 import type { Principal } from "#core/access/principal.ts";
 import { refuse } from "#core/problems.ts";
 import { instant } from "#core/time.ts";
+import { usualTlsSuites } from "#core/tls-suites.ts";
 import type { Authenticate } from "#domain/access/authenticate.ts";
 import { handler } from "#domain/access/call.ts";
 import type { Perform } from "#domain/access/perform.ts";
@@ -56,7 +57,7 @@ export async function startStub(
   });
   const listeners = await Listeners.open(front, {
     ...{ host: "127.0.0.1", port: 0, tls: undefined, tlsMinVersion: "1.2", insecureAllowed: true },
-    clientAuthorities: undefined,
+    ...{ clientAuthorities: undefined, tlsSuites: usualTlsSuites },
     ...{ publicHttp: undefined, adminSocket: undefined, idleTimeoutSeconds: 30 },
     ...{ bodyTimeoutSeconds: 30, requestTimeoutSeconds: 30 },
     ...options,

@@ -26,6 +26,8 @@ export interface FileTargetOptions {
   readonly busyTimeoutMs: number;
   /** The main module, for a thread; without it every row is written by this one. */
   readonly workerUrl: string | undefined;
+  /** True while the disk has no room for what can be lost. */
+  readonly scarce: () => boolean;
   readonly onFault: (sentence: string, error: unknown) => void;
 }
 
@@ -34,6 +36,7 @@ export function fileTarget({
   path,
   busyTimeoutMs,
   workerUrl,
+  scarce,
   onFault,
 }: FileTargetOptions): AccessLogTarget {
   const file = new AccessLogFile({ path, busyTimeoutMs, folds: workerUrl === undefined }, onFault);
@@ -54,6 +57,7 @@ export function fileTarget({
   return {
     reads: accessLogReads(file.session),
     insert: async (rows) => {
+      if (scarce()) throw new Error("the disk is nearly full");
       if (await byThread(rows)) return;
       file.insert(rows.map(packed).join(separator).split(separator));
       unfolded += rows.length;

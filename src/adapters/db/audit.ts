@@ -5,26 +5,27 @@ import { and, asc, desc, eq, gt, gte, lt, type SQL } from "drizzle-orm";
 import type { AuditEvent } from "#core/audit/chain.ts";
 import type { LedgerEntry } from "#core/audit/ledger.ts";
 import { assert } from "#core/problems.ts";
-import type { AuditReads, EventFilter } from "#domain/audit/store.ts";
+import type { AuditReads, EventFilter, LedgerFilter } from "#domain/audit/store.ts";
 import { within } from "./cas.ts";
 import type { Heads } from "./journal.ts";
 import { ownedByDead } from "./owners.ts";
-import { counted, type Session, startsWith } from "./session.ts";
+import { counted, pageOf, type Session, startsWith } from "./session.ts";
+import { newestOf } from "./sliced-search.ts";
 
-/** `owner` is this store's number among the replicas. */
-export function auditReads(session: Session, owner: number): AuditReads {
+/**
+ * `owner` is this store's number among the replicas. On SQLite, whose answers hold this thread, others have their turn
+ * between slices of `sliceRows` events: a filter that fits nothing looks at all of them.
+ */
+export function auditReads(session: Session, owner: number, sliceRows = usualSlice): AuditReads {
   const { db, t } = session;
   return {
     events: async (filter, limit, beforeSeq) => {
-      const where = matching(session, filter);
-      const earlier = beforeSeq === undefined ? undefined : lt(t.events.seq, beforeSeq);
-      const found = db.select().from(t.events).where(and(where, earlier));
-      const rows = await found.orderBy(desc(t.events.seq)).limit(limit + 1);
-      const [sum] = await db.select({ total: counted }).from(t.events).where(where);
+      const search = new EventSearch(session, filter, sliceRows);
+      const { rows, total } = await search.newest(limit + 1, beforeSeq);
       const items = rows.slice(0, limit).map(event);
       const last = items.at(-1);
       const next = rows.length > limit && last ? { at: last.seq, id: "" } : undefined;
-      return { items, next, total: sum?.total ?? 0 };
+      return { items, next, total };
     },
     eventsAfter: async (afterSeq, limit) => {
       const later = db.select().from(t.events).where(gt(t.events.seq, afterSeq));
@@ -33,6 +34,11 @@ export function auditReads(session: Session, owner: number): AuditReads {
     eventHead: async () => {
       const { eventSeq, eventHash } = await storedHeads(session);
       return { seq: eventSeq, hash: eventHash };
+    },
+    ledger: async (filter, limit, beforeNumber) => {
+      const chain = await ledgerChain(session, filter, sliceRows);
+      const { rows, total } = await newestOf(chain, limit + 1, beforeNumber);
+      return pageOf(rows.map(entry), limit, total, ({ number }) => ({ at: number, id: "" }));
     },
     ledgerAfter: async (afterNumber, limit) => {
       const later = db.select().from(t.ledger).where(gt(t.ledger.number, afterNumber));
@@ -53,6 +59,59 @@ export function auditReads(session: Session, owner: number): AuditReads {
     },
   };
 }
+
+class EventSearch {
+  readonly #session: Session;
+  readonly #where: SQL | undefined;
+  readonly #sliceRows: number;
+
+  constructor(session: Session, filter: EventFilter, sliceRows: number) {
+    this.#session = session;
+    this.#where = matching(session, filter);
+    this.#sliceRows = session.dialect === "sqlite" ? sliceRows : Number.MAX_SAFE_INTEGER;
+  }
+
+  /** At most `wanted` matching events before `beforeSeq`, newest first, and how many match in all. */
+  async newest(wanted: number, beforeSeq = Number.MAX_SAFE_INTEGER) {
+    const { eventSeq } = await storedHeads(this.#session);
+    // No event is ever deleted, so without a filter the last number is their number.
+    if (this.#where === undefined) {
+      return {
+        rows: await this.#rows(1, Math.min(eventSeq + 1, beforeSeq), wanted),
+        total: eventSeq,
+      };
+    }
+    const chain = {
+      first: 1,
+      end: eventSeq + 1,
+      sliceRows: this.#sliceRows,
+      rows: (low: number, high: number, limit: number) => this.#rows(low, high, limit),
+      count: (low: number, high: number) => this.#count(low, high),
+    };
+    return await newestOf(chain, wanted, beforeSeq);
+  }
+
+  async #rows(low: number, high: number, limit: number): Promise<readonly EventRow[]> {
+    const { db, t } = this.#session;
+    const found = db.select().from(t.events).where(this.#within(low, high));
+    return await found.orderBy(desc(t.events.seq)).limit(limit);
+  }
+
+  async #count(low: number, high: number): Promise<number> {
+    const { db, t } = this.#session;
+    const where = this.#within(low, high);
+    const [sum] = await db.select({ total: counted }).from(t.events).where(where);
+    return sum?.total ?? 0;
+  }
+
+  /** Sequence numbers from `low` up to, not including, `high`. */
+  #within(low: number, high: number): SQL | undefined {
+    const { seq } = this.#session.t.events;
+    return and(this.#where, gte(seq, low), lt(seq, high));
+  }
+}
+
+type EventRow = Session["t"]["events"]["$inferSelect"];
 
 /** The head row as last committed. */
 export async function storedHeads({ db, t }: Session): Promise<Heads> {
@@ -79,12 +138,42 @@ function matching({ t }: Session, filter: EventFilter): SQL | undefined {
   );
 }
 
+/** The part of the ledger a filter looks at; without more than numbers to go by nothing has to be counted. */
+async function ledgerChain(
+  session: Session,
+  { kind, signerFingerprint, fromNumber = 1, toNumber = Number.MAX_SAFE_INTEGER }: LedgerFilter,
+  sliceRows: number,
+) {
+  const { db, t, dialect } = session;
+  const { ledgerNumber } = await storedHeads(session);
+  const fits = and(
+    kind === undefined ? undefined : eq(t.ledger.kind, kind),
+    signerFingerprint === undefined ? undefined : eq(t.ledger.signerFingerprint, signerFingerprint),
+  );
+  const within = (low: number, high: number) =>
+    and(fits, gte(t.ledger.number, low), lt(t.ledger.number, high));
+  return {
+    first: fromNumber,
+    end: Math.min(ledgerNumber, toNumber) + 1,
+    sliceRows: dialect === "sqlite" && fits !== undefined ? sliceRows : Number.MAX_SAFE_INTEGER,
+    rows: async (low: number, high: number, limit: number) => {
+      const found = db.select().from(t.ledger).where(within(low, high));
+      return await found.orderBy(desc(t.ledger.number)).limit(limit);
+    },
+    count: async (low: number, high: number) => {
+      if (fits === undefined) return high - low;
+      const [sum] = await db.select({ total: counted }).from(t.ledger).where(within(low, high));
+      return sum?.total ?? 0;
+    },
+  };
+}
+
 function named(e: Session["t"]["events"], action: string): SQL {
   return action.endsWith(".*") ? startsWith(e.action, action.slice(0, -1)) : eq(e.action, action);
 }
 
 /** The event as it was hashed: without the column that only serves filters. */
-export function event(row: Session["t"]["events"]["$inferSelect"]): AuditEvent {
+export function event(row: EventRow): AuditEvent {
   const { at: _at, ...hashed } = row;
   return hashed;
 }
@@ -93,3 +182,5 @@ export function event(row: Session["t"]["events"]["$inferSelect"]): AuditEvent {
 export function entry(row: Session["t"]["ledger"]["$inferSelect"]): LedgerEntry {
   return row as LedgerEntry; // See above.
 }
+
+const usualSlice = 20_000;

@@ -5,7 +5,7 @@ import { statSync } from "node:fs";
 import { Database } from "bun:sqlite";
 
 import { type Instant, instant } from "#core/time.ts";
-import { StoreUnfit } from "./faults.ts";
+import { isDamage, StoreUnfit } from "./faults.ts";
 import type { StoreOptions } from "./open.ts";
 import type { PostgresOptions } from "./postgres.ts";
 import { Link, usualPatience } from "./postgres-link.ts";
@@ -41,10 +41,7 @@ export async function diagnose(options: StoreOptions): Promise<Diagnosis> {
 export async function violations(options: StoreOptions): Promise<readonly string[]> {
   const rows =
     options.driver === "sqlite"
-      ? withSqlite(options, (database) => [
-          ...sqliteViolations(database),
-          ...rules.map(({ sql }) => database.query<{ broken: number }, []>(sql).get()?.broken ?? 0),
-        ])
+      ? withSqlite(options, sqliteViolations)
       : await withPostgres(options, postgresViolations, wholeDatabaseMs);
   return rows.flatMap((found, index) => {
     if (typeof found === "string") return [found];
@@ -95,15 +92,34 @@ function withSqlite<T>({ path, busyTimeoutMs }: SqliteOptions, look: (database: 
   }
 }
 
-/** Pages and references, as SQLite itself checks them. */
-function sqliteViolations(database: Database): readonly string[] {
-  const pages = database.query<{ integrity_check: string }, []>("pragma integrity_check(10)").all();
+/** Pages, references and rules; of a file that is damaged only that, for nothing else it says can be believed. */
+function sqliteViolations(database: Database): readonly (string | number)[] {
+  const damaged = damagedPages(database);
+  if (damaged.length > 0) {
+    return [
+      ...damaged.map((line) => `SQLite finds the file damaged: ${line}.`),
+      ...rules.map(() => 0),
+    ];
+  }
   const references = database.query<{ table: string }, []>("pragma foreign_key_check").all();
-  const damaged = pages.map((row) => row.integrity_check).filter((line) => line !== "ok");
   return [
-    ...damaged.map((line) => `SQLite finds the file damaged: ${line}.`),
     ...(references.length === 0 ? [] : [`References without their row: ${references.length}.`]),
+    ...rules.map(({ sql }) => database.query<{ broken: number }, []>(sql).get()?.broken ?? 0),
   ];
+}
+
+/** What is wrong with pages, a line each; of some damage SQLite's own check says no more than that it is there. */
+function damagedPages(database: Database): readonly string[] {
+  try {
+    return database
+      .query<{ integrity_check: string }, []>("pragma integrity_check(10)")
+      .all()
+      .map((row) => row.integrity_check)
+      .filter((line) => line !== "ok");
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    return [error instanceof Error ? error.message : String(error)];
+  }
 }
 
 function diagnosePostgres(options: PostgresOptions): Promise<Diagnosis> {

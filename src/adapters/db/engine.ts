@@ -20,10 +20,15 @@ export interface Engine {
   release(): void;
   /** Undoes everything since `savepoint`, which is gone then; throws when the transaction itself is gone. */
   rollbackToSavepoint(): void | Promise<void>;
-  /** Durable when it returns; `heads` are what the head row now says. */
+  /**
+   * Durable when it returns; `heads` are what the head row now says. Throws `NothingWritten` around what kept it from
+   * happening, and anything else when it may have happened.
+   */
   commit(heads: Readonly<Heads>): Promise<void>;
-  /** Ends the transaction whatever its state; never throws. */
-  rollback(): Promise<void>;
+  /** Ends the transaction whatever its state; never throws. `cause` is the fault of the database that ended it. */
+  rollback(cause?: unknown): Promise<void>;
+  /** True while nothing can be written, from a failed write until the engine has found everything to be there. */
+  readonly stopped: boolean;
   /** The revocation sequence as last committed by anyone; at once where nobody else can have committed. */
   revocationSequence(): number | Promise<number>;
   /** Calls back when another process may have appended events, up to `seq` when it is known; never on SQLite. */

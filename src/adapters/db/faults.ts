@@ -1,6 +1,7 @@
 /** Tells a database that cannot serve from a bug in what it was asked, and why a store will not open. */
 
 import { Problem, refuse } from "#core/problems.ts";
+import { NothingWritten } from "#domain/store.ts";
 
 /** Why a store was not opened (V-6, V-28, V-29, file permissions); a start-up failure, never an answer to a request. */
 export class StoreUnfit extends Error {
@@ -20,7 +21,8 @@ export type UnfitReason =
   | "schema_altered"
   | "migration_pending"
   | "copy_failed"
-  | "head_mismatch";
+  | "head_mismatch"
+  | "in_use";
 
 /** The refusal for a database that does not serve now; the driver's error stays its cause, for the log only. */
 export function storageUnavailable(cause: unknown, sentence?: string): Problem {
@@ -28,6 +30,27 @@ export function storageUnavailable(cause: unknown, sentence?: string): Problem {
   problem.cause = rootCause(cause);
   return problem;
 }
+
+/** The same refusal, marked when nothing was written for sure. */
+export function unitRefused(cause: unknown, sure: boolean): Problem {
+  const problem = storageUnavailable(cause);
+  if (sure) problem.cause = new NothingWritten("nothing was written", { cause: problem.cause });
+  return problem;
+}
+
+/**
+ * True when the database's own answer to a commit says that it has not happened. What ends the session while it runs does
+ * not: a server that is told to stop may have committed already.
+ */
+export function saysNotCommitted(error: unknown): boolean {
+  const { code, errno } = codes(rootCause(error));
+  if (code === "ERR_POSTGRES_SERVER_ERROR") return !/^(08|57|58|XX)/.test(errno);
+  return ["SQLITE_FULL", "SQLITE_BUSY", "SQLITE_CONSTRAINT"].some((name) => code.startsWith(name));
+}
+
+/** The refusal of a text with a NUL, which PostgreSQL cannot hold; no dialect takes what another would not. */
+export const notHoldable = (): Problem =>
+  refuse("invalid_field", { reason: "nul" }, "A text holds a NUL character, which is not stored.");
 
 /** The fault of a database that is silent, or was given up while a statement ran; a storage fault like the driver's. */
 export const unreachableDatabase = (): Error =>
@@ -59,6 +82,16 @@ export function isStorageFault(error: unknown): boolean {
   }
   return faultCodes.some((prefix) => code.startsWith(prefix));
 }
+
+/** True when SQLite could not write, so that nobody knows what the disk has; somebody else's lock is no such fault. */
+export function isWriteFault(error: unknown): boolean {
+  const { code } = codes(rootCause(error));
+  return writeFaultCodes.some((prefix) => code.startsWith(prefix));
+}
+
+/** True when SQLite found no room on the disk. */
+export const isFull = (error: unknown): boolean =>
+  codes(rootCause(error)).code.startsWith("SQLITE_FULL");
 
 /** True when a table does not exist, on PostgreSQL. */
 export const isMissingTable = (error: unknown): boolean =>
@@ -93,6 +126,17 @@ const faultCodes = [
   ...["SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_BUSY"],
   ...["SQLITE_LOCKED", "SQLITE_NOMEM", "SQLITE_PROTOCOL", "SQLITE_CORRUPT", "SQLITE_NOTADB"],
   ...["ERR_POSTGRES_", "ECONNREFUSED", "ECONNRESET", "EPIPE", "ENOENT", "ETIMEDOUT"],
+];
+
+const writeFaultCodes = [
+  "SQLITE_IOERR",
+  "SQLITE_FULL",
+  "SQLITE_CORRUPT",
+  "SQLITE_NOTADB",
+  "SQLITE_CANTOPEN",
+  "SQLITE_READONLY",
+  "SQLITE_PROTOCOL",
+  "SQLITE_NOMEM",
 ];
 
 // SQLSTATE: connection, transaction rollback, resources, lock not available, operator, system, read only, internal.

@@ -6,6 +6,7 @@ import { type LedgerDraft, type LedgerEntry, ledgerHash } from "#core/audit/ledg
 import { assert } from "#core/problems.ts";
 import { type Instant, timestamp } from "#core/time.ts";
 import type { AuditWrites } from "#domain/audit/store.ts";
+import { notHoldable } from "./faults.ts";
 import { bulkInserter, placeholder, type Session } from "./session.ts";
 
 /** Where both chains and the revocation sequence end; the one row of `heads`. */
@@ -184,7 +185,7 @@ export class Journal implements AuditWrites {
 
 /** PostgreSQL's text holds no NUL and its index no long key; a batch must not fail for one unit's text at its flush. */
 function assertStorable(texts: Readonly<Record<string, string | number>>): void {
-  assert(!Object.values(texts).join("").includes("\0"), "no text of an event or entry holds a NUL");
+  if (Object.values(texts).join("").includes("\0")) throw notHoldable();
 }
 
 type EventRow = AuditEvent & { readonly at: number };

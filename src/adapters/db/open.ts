@@ -36,6 +36,7 @@ async function openOnSqlite(options: SqliteOptions, owner: number, deps: StoreDe
     path: accessLogPath(options),
     busyTimeoutMs: options.busyTimeoutMs,
     workerUrl: deps.workerUrl,
+    scarce: () => engine.scarce,
     onFault: deps.onFault ?? (() => {}),
   });
   return started(engine, owner, { ...deps, accessLog }, (fill) =>
@@ -57,7 +58,10 @@ async function started(
   try {
     const uuid = () => deps.random.uuid();
     const journal = new Journal({ session: engine.writer, owner, uuid });
-    await migrate(() => fillEmpty(engine.writer, deps));
+    await migrate(async () => {
+      deps.beforeFilling?.();
+      await fillEmpty(engine.writer, deps);
+    });
     await verifyHeads(engine.reader);
     const { eventSeq: seen } = await storedHeads(engine.reader);
     const schemaVersion = (await appliedMigrations(engine.reader)).length;

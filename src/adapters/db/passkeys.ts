@@ -9,7 +9,7 @@ import { inserter, type Session } from "./session.ts";
 type PasskeyReads = Pick<AccessReads, "passkeysOf">;
 type PasskeyWrites = Pick<
   AccessWrites,
-  "passkeysOf" | "insertPasskey" | "usePasskey" | "removePasskey"
+  "passkeysOf" | "insertPasskey" | "usePasskey" | "removePasskey" | "removePasskeysOf"
 >;
 
 /** Passkeys as last committed, oldest first. */
@@ -47,6 +47,10 @@ export function passkeyWrites(session: Session): PasskeyWrites {
     removePasskey: async (id, owner) => {
       const [gone] = await db.delete(passkeys).where(owned(id, owner)).returning();
       return gone && record(gone);
+    },
+    removePasskeysOf: async (subject) => {
+      const gone = await db.delete(passkeys).where(eq(passkeys.subject, subject)).returning();
+      return gone.map(record).sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
     },
   };
 }

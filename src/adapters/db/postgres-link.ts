@@ -78,6 +78,12 @@ export class Link {
     deadlineMs: number = this.#patience.statementMs,
   ): Promise<T> {
     if (this.#state.broken) return Promise.reject(unreachableDatabase());
+    let sent: PromiseLike<T>;
+    try {
+      sent = send(this.#connection);
+    } catch (error) {
+      return Promise.reject(error); // Nothing was sent, so nothing is waited for.
+    }
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const late = () => {
       this.giveUp();
@@ -87,7 +93,7 @@ export class Link {
     let timer = setTimeout(() => {
       timer = setTimeout(late, secondLookMs);
     }, deadlineMs);
-    send(this.#connection).then(
+    sent.then(
       (answer) => {
         clearTimeout(timer);
         resolve(answer);

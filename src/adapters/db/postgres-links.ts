@@ -81,8 +81,11 @@ export class Links {
     this.#opening++;
     try {
       const link = await this.#options.open();
+      if (this.#closed) {
+        link.giveUp();
+        throw unreachableDatabase();
+      }
       this.#open.add(link);
-      if (this.#closed) throw unreachableDatabase();
       return link;
     } catch (error) {
       this.#callNext();

@@ -5,7 +5,7 @@ import { drizzle } from "drizzle-orm/bun-sql";
 
 import { postgresKit } from "./kit.ts";
 import { defineTables } from "./schema.ts";
-import type { Db, Rows, Session, Value } from "./session.ts";
+import { type Db, refuseNul, type Rows, type Session, type Value } from "./session.ts";
 
 /** Sends one statement over a connection that is there for it. */
 export type Ask = <T>(send: (sql: SQL) => PromiseLike<T>) => Promise<T>;
@@ -16,13 +16,13 @@ export function postgresSession(ask: Ask): Session {
   const client = { unsafe: queries(ask) } as unknown as SQL;
   const db = drizzle({ client }) as unknown as Db;
   const rows = async (text: string, values: readonly Value[]): Promise<Rows> =>
-    await ask((sql) => sql.unsafe(text, [...values]).values());
+    await ask((sql) => sql.unsafe(text, holdable(values)).values());
   return {
     dialect: "postgres",
     t: tables,
     db,
     run: async (text: string, values: readonly Value[]) => {
-      const given = values.length === 0 ? undefined : [...values];
+      const given = values.length === 0 ? undefined : holdable(values);
       const result: { readonly count: number } = await ask((sql) => sql.unsafe(text, given));
       return result.count;
     },
@@ -40,7 +40,7 @@ function queries(ask: Ask) {
     let asValues = false;
     const answer = Promise.resolve().then(() =>
       ask<unknown>((sql) => {
-        const query = sql.unsafe(text, values);
+        const query = sql.unsafe(text, values && holdable(values));
         return asValues ? query.values() : query;
       }),
     );
@@ -51,6 +51,12 @@ function queries(ask: Ask) {
       },
     });
   };
+}
+
+/** The driver would send a NUL, and the server end the transaction for it. */
+function holdable(values: readonly unknown[]): unknown[] {
+  values.forEach(refuseNul);
+  return [...values];
 }
 
 const tables = defineTables(postgresKit);

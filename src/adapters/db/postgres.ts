@@ -3,9 +3,10 @@
 import { SQL } from "bun";
 
 import { assert } from "#core/problems.ts";
+import { NothingWritten } from "#domain/store.ts";
 import { storedHeads } from "./audit.ts";
 import type { Engine } from "./engine.ts";
-import { StoreUnfit, unreachableDatabase } from "./faults.ts";
+import { saysNotCommitted, StoreUnfit, unreachableDatabase } from "./faults.ts";
 import type { Heads } from "./journal.ts";
 import { presenceClass } from "./owners.ts";
 import { Link, type LinkOptions, type Patience, usualPatience } from "./postgres-link.ts";
@@ -30,6 +31,8 @@ export interface PostgresOptions {
 /** The engine on PostgreSQL 13 or later; `connect` refuses a server that could lose an acknowledged commit (V-6). */
 export class PostgresEngine implements Engine {
   readonly dialect = "postgres";
+  /** A connection that failed is replaced; what the server acknowledged it has. */
+  readonly stopped = false;
   readonly reader: Session;
   readonly writer: Session;
   readonly #options: LinkOptions;
@@ -43,6 +46,7 @@ export class PostgresEngine implements Engine {
   #beating: Link | undefined;
   #listening: SQL | undefined;
   #wake: (seq?: number) => void = () => {};
+  #closed = false;
   #begun: Readonly<Heads> | undefined;
   /** Statements sent ahead of their answers; all must have succeeded before the commit. */
   #ahead: Promise<unknown>[] = [];
@@ -173,8 +177,10 @@ export class PostgresEngine implements Engine {
     if (heads.eventSeq !== this.#begun?.eventSeq) {
       this.#sendAhead(`select pg_notify('${channel}', '${heads.eventSeq}')`);
     }
-    await Promise.all(this.#ahead);
-    await this.#write((sql) => sql.unsafe("commit"));
+    await Promise.all(this.#ahead).catch(raiseUnwritten);
+    await this.#write((sql) => sql.unsafe("commit")).catch((error) => {
+      throw saysNotCommitted(error) ? unwritten(error) : error;
+    });
     this.#settle();
   }
 
@@ -211,6 +217,7 @@ export class PostgresEngine implements Engine {
   }
 
   async close(): Promise<void> {
+    this.#closed = true;
     this.#watch.stop();
     this.#drop();
     this.#beating?.giveUp();
@@ -252,8 +259,11 @@ export class PostgresEngine implements Engine {
   }
 
   async #beat(): Promise<void> {
-    if (this.#beating?.broken !== false) this.#beating = await Link.open(this.#options);
-    const rows: readonly (readonly unknown[])[] = await this.#beating.ask(
+    const beating =
+      this.#beating?.broken === false ? this.#beating : await Link.open(this.#options);
+    this.#beating = beating;
+    if (this.#closed) beating.giveUp();
+    const rows: readonly (readonly unknown[])[] = await beating.ask(
       (sql) => sql.unsafe("select event_seq from heads where id = 1").values(),
       this.#options.patience.beatMs,
     );
@@ -292,6 +302,12 @@ export class PostgresEngine implements Engine {
     this.#listening?.close({ timeout: 0 }).catch(() => {});
     this.#listening = undefined;
   }
+}
+
+const unwritten = (cause: unknown) => new NothingWritten("nothing was committed", { cause });
+
+function raiseUnwritten(error: unknown): never {
+  throw unwritten(error);
 }
 
 /** Ends what a connection that is lent again must not carry on; one that cannot is given up, which ends it too. */

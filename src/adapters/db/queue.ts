@@ -2,8 +2,9 @@
 
 import { type Problem, refuse } from "#core/problems.ts";
 import type { AuditEvent } from "#core/audit/chain.ts";
+import { NothingWritten } from "#domain/store.ts";
 import type { Engine } from "./engine.ts";
-import { isStorageFault, storageUnavailable, translated } from "./faults.ts";
+import { isStorageFault, translated, unitRefused } from "./faults.ts";
 import type { Journal } from "./journal.ts";
 
 /** A unit that waits, and how its caller is answered. */
@@ -77,17 +78,24 @@ export class GroupCommit {
     const outcomes: Outcome[] = [];
     // A unit that is alone is taken back with the transaction: a savepoint would copy every page a large one changes.
     const alone = batch.length === 1;
+    let committing = false;
     try {
       this.#journal.begin(await this.#engine.begin());
       for (const { unit } of batch) outcomes.push(await this.#runUnit(unit, alone));
       if (alone && outcomes.some((outcome) => "error" in outcome)) await this.#engine.rollback();
-      else await this.#commit();
+      else {
+        await this.#journal.flush();
+        committing = true;
+        await this.#engine.commit(this.#journal.heads);
+        this.#failing = false;
+      }
     } catch (error) {
-      // Told once until a batch succeeds: a database that is away would fill the log with every request.
+      // Told once: while nothing can be written every request ends here.
       if (!this.#failing) this.#onFault("a batch of writes was rolled back", error);
       this.#failing = true;
-      await this.#engine.rollback();
-      rejectAll(batch, outcomes, storageUnavailable(error));
+      const nothing = error instanceof NothingWritten;
+      await this.#engine.rollback(nothing ? error.cause : error);
+      rejectAll(batch, outcomes, unitRefused(error, !committing || nothing));
       return;
     }
     this.#committed(this.#journal.events);
@@ -96,12 +104,6 @@ export class GroupCommit {
       if (outcome && "value" in outcome) resolve(outcome.value);
       else reject(outcome?.error);
     }
-  }
-
-  async #commit(): Promise<void> {
-    await this.#journal.flush();
-    await this.#engine.commit(this.#journal.heads);
-    this.#failing = false;
   }
 
   /** Gives what the unit gave or threw; throws only what ends the whole batch. One that is alone is not undone here. */

@@ -84,6 +84,7 @@ export function revocationWrites(session: Session, next: () => number): EntryWri
       await insertMany(rows);
       const last = rows.at(-1);
       if (last !== undefined) await changed(ca, last.sequence);
+      return rows.map(({ sequence }) => sequence);
     },
     remove: async (ca, serial) => {
       await forget(ca, serial);

@@ -4,6 +4,7 @@ import { type Column, getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { BaseSQLiteDatabase, SQLiteTable } from "drizzle-orm/sqlite-core";
 
 import type { Page, PageKey } from "#domain/authorities/store.ts";
+import { notHoldable } from "./faults.ts";
 import type { Tables } from "./schema.ts";
 
 export type Value = string | number | boolean | Uint8Array | null;
@@ -155,6 +156,11 @@ export const startsWithExactly = (column: Column, part: string): SQL =>
 
 const literal = (part: string) => part.replaceAll(/[%_!]/g, "!$&");
 
+/** Throws the refusal of a text that not every dialect can hold. */
+export function refuseNul(value: unknown): void {
+  if (typeof value === "string" && value.includes("\0")) throw notHoldable();
+}
+
 /** The columns an insert names: all but the row number that the kit's `rowNumber` lets the database count. */
 const writtenColumns = (table: SQLiteTable): readonly [string, Column][] =>
   Object.entries<Column>(getTableColumns(table)).filter(([, column]) => {
@@ -172,6 +178,7 @@ function driverValues(
   return columns.map(([key, column]) => {
     const value = row[key];
     if (value === undefined || value === null) return null;
+    refuseNul(value);
     return column.mapToDriverValue(value) as Value; // Each column type maps to what drivers bind.
   });
 }

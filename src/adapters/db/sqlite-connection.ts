@@ -7,7 +7,7 @@ import { drizzle } from "drizzle-orm/sqlite-proxy";
 import { StoreUnfit } from "./faults.ts";
 import { sqliteKit } from "./kit.ts";
 import { defineTables } from "./schema.ts";
-import type { Session, Value } from "./session.ts";
+import { refuseNul, type Session, type Value } from "./session.ts";
 
 export interface ConnectionSettings {
   /** The database file, which exists. */
@@ -77,7 +77,10 @@ export function sqliteSession(connection: () => Pick<SqliteConnection, "compiled
   const compiled = (text: string): Statement => connection().compiled(text);
   const db = drizzle(async (text, values, method) => {
     const statement = compiled(text);
-    if (method === "run") statement.run(...values);
+    if (method === "run") {
+      values.forEach(refuseNul);
+      statement.run(...values);
+    }
     return { rows: method === "run" ? [] : statement.values(...values) };
   });
   return {

@@ -3,10 +3,13 @@
 import type { Database } from "bun:sqlite";
 import { dirname, join } from "node:path";
 
+import { NothingWritten } from "#domain/store.ts";
 import { storedHeads } from "./audit.ts";
 import type { Engine } from "./engine.ts";
-import { storageUnavailable } from "./faults.ts";
+import { isFull, isWriteFault, saysNotCommitted, storageUnavailable } from "./faults.ts";
+import { verifyHeads } from "./heads.ts";
 import type { Heads } from "./journal.ts";
+import { Reserve } from "./reserve.ts";
 import type { Session } from "./session.ts";
 import { SqliteConnection, sqliteSession } from "./sqlite-connection.ts";
 import { SqliteFiles } from "./sqlite-files.ts";
@@ -18,6 +21,8 @@ export interface SqliteOptions {
   readonly busyTimeoutMs: number;
   /** The file of the access log; `access-log.db` beside the database when not given. */
   readonly accessLogPath?: string;
+  /** Octets that should stay free beside the database; some of them are set aside for revocations. */
+  readonly minFreeBytes?: number;
   /** For looking at a file another process writes; nothing can be changed through such a store. */
   readonly readOnly?: boolean;
 }
@@ -43,45 +48,68 @@ export class SqliteEngine implements Engine {
   readonly #onFault: TellFault;
   /** Undefined for a file of another process. */
   readonly #files: SqliteFiles | undefined;
-  readonly #write: SqliteConnection;
-  readonly #read: SqliteConnection;
+  /** Undefined from a failed write until the file has been opened again. */
+  #write: SqliteConnection | undefined;
+  #read: SqliteConnection;
   readonly #watch: ReturnType<typeof setInterval> | undefined;
+  readonly #reserve: Reserve;
   #displaced: string | undefined;
+  /** As committed last; what the file must hold. */
   #heads: Readonly<Heads> | undefined;
+  /** The write that failed. */
+  #fault: unknown;
+  #triesAt = 0;
+  #views = 0;
 
   constructor(options: SqliteOptions, onFault: TellFault) {
     this.#options = options;
     this.#onFault = onFault;
+    this.#reserve = new Reserve(options.path, options.minFreeBytes ?? 0);
     const foreign = options.readOnly === true;
-    this.#files = foreign ? undefined : SqliteFiles.prepared(options.path);
-    this.#write = this.#connect({ forReading: foreign });
-    this.#read = this.#connect({ forReading: true });
-    this.writer = sqliteSession(() => this.#write);
+    this.#files = foreign ? undefined : SqliteFiles.taken(options.path);
+    this.writer = sqliteSession(() => this.#writing());
     this.reader = sqliteSession(() => this.#read);
-    // The log is there from the first read on.
-    this.#read.compiled("select count(*) from sqlite_schema").values();
-    this.#files?.watch();
-    this.#watch = foreign
-      ? undefined
-      : setInterval(() => void this.#displacement(), watchMs).unref();
+    try {
+      this.#write = this.#connect({ forReading: foreign });
+      this.#read = this.#connect({ forReading: true });
+      // The log is there from the first read on.
+      this.#read.compiled("select count(*) from sqlite_schema").values();
+      this.#files?.watch();
+    } catch (error) {
+      this.#write?.close();
+      this.#files?.release();
+      throw error;
+    }
+    this.#watch = foreign ? undefined : setInterval(() => this.#tick(), watchMs).unref();
   }
 
   get database(): Database {
-    return this.#write.database;
+    return this.#writing().database;
+  }
+
+  get stopped(): boolean {
+    return this.#fault !== undefined;
+  }
+
+  /** True while what can be lost must not be written. */
+  get scarce(): boolean {
+    return this.#reserve.scarce;
   }
 
   /** Each view has a connection of its own, whose read transaction is the snapshot. */
   async view<T>(read: (session: Session) => Promise<T>): Promise<T> {
     const connection = this.#connect({ forReading: true, cacheKib: viewCacheKib });
+    this.#views += 1;
     try {
       connection.database.run("begin");
       return await read(sqliteSession(() => connection));
     } finally {
       connection.close();
+      this.#views -= 1;
     }
   }
 
-  /** The data-directory lock leaves no other process. */
+  /** The lock on the file leaves no other process. */
   exclusively<T>(_name: string, work: () => Promise<T>): Promise<T> {
     return work();
   }
@@ -89,35 +117,48 @@ export class SqliteEngine implements Engine {
   async begin(): Promise<Readonly<Heads>> {
     if (this.#files === undefined) throw storageUnavailable(new Error("opened for reading only"));
     this.#assertInPlace();
-    this.#write.compiled("begin immediate").run();
-    // The data-directory lock makes this process the only writer, so what it committed is what is stored.
+    this.#reserve.beforeWriting();
+    if (this.stopped) await this.#resume();
+    this.#writing().compiled("begin immediate").run();
+    // The lock on the file makes this process the only writer, so what it committed is what is stored.
     this.#heads ??= await storedHeads(this.writer);
     return this.#heads;
   }
 
   savepoint(): void {
-    this.#write.compiled("savepoint unit").run();
+    this.#writing().compiled("savepoint unit").run();
   }
 
   release(): void {
-    this.#write.compiled("release unit").run();
+    this.#writing().compiled("release unit").run();
   }
 
   rollbackToSavepoint(): void {
-    this.#write.compiled("rollback to unit").run();
+    this.#writing().compiled("rollback to unit").run();
     this.release();
   }
 
   async commit(committed: Readonly<Heads>): Promise<void> {
-    this.#write.compiled("commit").run();
+    try {
+      this.#writing().compiled("commit").run();
+    } catch (error) {
+      // A log that could not be synced may be found whole after a crash.
+      throw saysNotCommitted(error) ? new NothingWritten("not committed", { cause: error }) : error;
+    }
     // A commit into a log that has been removed is on no disk when the process ends: it is not acknowledged.
     this.#assertInPlace();
     this.#heads = { ...committed };
+    this.#foldWhenDue();
   }
 
-  async rollback(): Promise<void> {
-    const { database } = this.#write;
-    if (database.inTransaction) attempt(() => database.run("rollback"));
+  async rollback(cause?: unknown): Promise<void> {
+    const database = this.#write?.database;
+    try {
+      if (database?.inTransaction) database.run("rollback");
+    } catch (error) {
+      this.#stop(error);
+    }
+    if (isWriteFault(cause)) this.#stop(cause);
   }
 
   revocationSequence(): number | Promise<number> {
@@ -136,16 +177,94 @@ export class SqliteEngine implements Engine {
     clearInterval(this.#watch);
     // Closing the last connection folds the log into the database: never into what is somebody else's by now.
     if (this.#files !== undefined && !this.#files.foldable()) return;
-    if (this.#files !== undefined) attempt(() => this.database.run(fold));
+    if (this.#files !== undefined && !this.stopped) attempt(() => this.database.run(fold));
     this.#read.close();
-    this.#write.close();
+    this.#write?.close();
+    // Releasing would take the locks from a view that has not ended yet; the end of the process does it.
+    if (this.#views === 0) this.#files?.release();
+  }
+
+  #writing(): SqliteConnection {
+    if (this.#write === undefined) throw storageUnavailable(this.#fault);
+    return this.#write;
+  }
+
+  /**
+   * After a failed write or sync nobody knows what the disk has: the kernel drops what it could not write, and says so
+   * once. Nothing is acknowledged from here on until `#resume` has succeeded.
+   */
+  #stop(error: unknown): void {
+    if (isFull(error)) this.#reserve.giveUp();
+    if (this.stopped) return;
+    this.#fault = error;
+    this.#onFault("a write of the database failed; nothing is written until it is verified", error);
+  }
+
+  /** Refuses until the file, opened anew, is found to hold what was acknowledged; whoever asks soon after a trial waits a moment. */
+  async #resume(): Promise<void> {
+    await Bun.sleep(Math.max(0, this.#triesAt - performance.now()));
+    try {
+      await this.#reopen();
+    } catch (error) {
+      this.#fault = error;
+      this.#triesAt = performance.now() + betweenTriesMs;
+      throw storageUnavailable(error);
+    }
+    this.#fault = undefined;
+    this.#onFault("the database was opened again and holds what was acknowledged", undefined);
+  }
+
+  /**
+   * What was acknowledged was synced with it, so the part of the log that SQLite goes by is whole. It is written into the
+   * database once more, synced, and the log emptied: what the failed write left behind it can then never be taken for a
+   * part of it. The connection that failed takes no part in this, and new ones read what the file has.
+   */
+  async #reopen(): Promise<void> {
+    this.#write?.close();
+    this.#write = undefined;
+    const write = this.#connect({ forReading: false });
+    let read: SqliteConnection | undefined;
+    try {
+      write.database.run("pragma busy_timeout = 0");
+      const [busy] = write.compiled(fold).values()[0] ?? [];
+      if (busy !== 0) throw new Error("somebody reads the log and keeps it from being emptied");
+      write.database.run(`pragma busy_timeout = ${Math.trunc(this.#options.busyTimeoutMs)}`);
+      read = this.#connect({ forReading: true });
+      const [fresh, expected] = [read, this.#heads];
+      const session = sqliteSession(() => fresh);
+      if (expected !== undefined && !Bun.deepEquals(await storedHeads(session), expected)) {
+        throw new Error("the database does not hold what was acknowledged last");
+      }
+      await verifyHeads(session);
+    } catch (error) {
+      read?.close();
+      write.close();
+      throw error;
+    }
+    this.#read.close();
+    this.#read = read;
+    this.#write = write;
+  }
+
+  /** Folds the log into the database when it has grown long; SQLite would keep a failure of that to itself. */
+  #foldWhenDue(): void {
+    try {
+      const [, pages] = this.#writing().compiled("pragma wal_checkpoint(noop)").values()[0] ?? [];
+      if (Number(pages) >= foldedPages) this.#writing().compiled("pragma wal_checkpoint").values();
+    } catch (error) {
+      this.#stop(error);
+    }
   }
 
   #connect({ forReading, cacheKib = usualCacheKib }: { forReading: boolean; cacheKib?: number }) {
     const { path, busyTimeoutMs } = this.#options;
     const foreign = this.#files === undefined;
     const settings = { path, busyTimeoutMs, foreign, forReading, cacheKib };
-    return new SqliteConnection({ ...settings, checkpointPages });
+    return new SqliteConnection({ ...settings, checkpointPages: 0 });
+  }
+
+  #tick(): void {
+    if (this.#displacement() === undefined && !this.stopped) void this.#reserve.keep();
   }
 
   #assertInPlace(): void {
@@ -178,7 +297,8 @@ const fold = "pragma wal_checkpoint(truncate)";
 /** Between two looks at the files. */
 const watchMs = 1000;
 /** 32 MB of log between checkpoints: pages written many times reach the file once. */
-const checkpointPages = 8000;
+const foldedPages = 8000;
+const betweenTriesMs = 200;
 const usualCacheKib = 65_536;
 /** A view reads everything once. */
 const viewCacheKib = 8192;

@@ -79,7 +79,7 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
     logAccess: (row: AccessLogRow) => accessLog.add(row),
     pruneAccessLog: (before) => accessLog.prune(before),
     droppedAccessRows: () => accessLog.dropped,
-    ping: () => guarded(() => pinged(engine, queue))(),
+    ping: (writing = false) => guarded(() => pinged(engine, queue, writing))(),
     close: async () => {
       await accessLog.close();
       await queue.close();
@@ -90,9 +90,9 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
 }
 
 /** A database that lately refused a write is asked for one, which changes nothing, before it is called healthy. */
-async function pinged(engine: Engine, queue: GroupCommit): Promise<void> {
+async function pinged(engine: Engine, queue: GroupCommit, writing: boolean): Promise<void> {
   await engine.ping();
-  if (!queue.failing) return;
+  if (!writing && !queue.failing && !engine.stopped) return;
   await queue.run(async () => void (await engine.writer.run(emptyWrite, [])));
 }
 

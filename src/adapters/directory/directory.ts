@@ -9,13 +9,14 @@ import {
   namesEntry,
   valuesOf,
 } from "#core/access/directory-entry.ts";
+import { canonicalGroup } from "#core/access/group-names.ts";
 import type { DirectoryFacts } from "#core/preflight/providers.ts";
 import { type Directory, DirectoryFault } from "#domain/access/directory.ts";
 import { type Conversation, conversing } from "./client.ts";
 import type { DirectorySettings, PeopleSearch, ServiceAccount } from "./settings.ts";
 
 /** The port over LDAP. Servers are tried in order; the first that answers decides, for or against. */
-export function ldapDirectory(settings: DirectorySettings): Directory {
+export function ldapDirectory(settings: DirectorySettings, told: Told = () => {}): Directory {
   const { servers, tls, timeoutSeconds } = settings;
   return {
     identify: async (name, password) => {
@@ -23,7 +24,7 @@ export function ldapDirectory(settings: DirectorySettings): Directory {
       for (const server of servers) {
         try {
           return await conversing(server, tls, timeoutSeconds, (conversation) =>
-            identified(settings, conversation, name, password),
+            identified(settings, conversation, told, { login: name, password }),
           );
         } catch (error) {
           if (!(error instanceof DirectoryFault)) throw error;
@@ -35,16 +36,37 @@ export function ldapDirectory(settings: DirectorySettings): Directory {
   };
 }
 
-/** What each server shows to somebody who only looks: it binds as the service account and asks nothing. */
+/**
+ * Hears why an answer was no. From outside all of them are one refusal; an operator must tell a wrong password from an
+ * account that may read nobody. Never a password, and no name.
+ */
+export type Told = (why: Refusal) => void;
+
+export type Refusal =
+  | "no_entry_found"
+  | "several_entries_found"
+  | "password_refused"
+  | "name_makes_no_bind_name"
+  | "entry_names_nobody_here";
+
+interface Credential {
+  readonly login: string;
+  readonly password: string;
+}
+
+/** What each server shows to somebody who only looks: it binds as the service account and reads one person. */
 export async function lookAtDirectory(
-  { servers, tls, timeoutSeconds, lookup }: DirectorySettings,
+  { servers, tls, timeoutSeconds, lookup, names }: DirectorySettings,
   now: () => number,
 ): Promise<readonly DirectoryFacts[]> {
   const looks = servers.map(async (one): Promise<DirectoryFacts> => {
     const server = `${one.host}:${one.port}`;
     try {
       return await conversing(one, tls, timeoutSeconds, async (conversation) => {
-        if (lookup.by === "search") await bindService(conversation, lookup.service);
+        if (lookup.by === "search") {
+          await bindService(conversation, lookup.service);
+          await readSomebody(conversation, lookup, names);
+        }
         const { certificateEnds: ends } = conversation;
         return { server, certificateDays: ends && (ends - now()) / 86_400_000 };
       });
@@ -70,20 +92,55 @@ async function bindService(
   }
 }
 
+/** An account that may bind and read nobody would make every login a wrong password. */
+async function readSomebody(
+  conversation: Conversation,
+  { service, people: { baseDn, filter } }: Lookup<"search">,
+  { username }: DirectorySettings["names"],
+): Promise<void> {
+  const anybody = filter.replaceAll("%s", "*");
+  const place = { baseDn, filter: anybody, scope: "sub" } as const;
+  const found = await conversation.search(place, [username], 1).catch((error: unknown) => {
+    const why = error instanceof DirectoryFault ? ` (${error.message})` : "";
+    throw new DirectoryFault(`bind_dn cannot search user_base_dn${why}`);
+  });
+  // Itself is what it may read in any case.
+  const [one] = found.filter(({ dn }) => canonicalGroup(dn) !== canonicalGroup(service.dn));
+  if (one === undefined) {
+    throw new DirectoryFault(
+      "bind_dn finds nobody by user_filter below user_base_dn, or may not read them",
+    );
+  }
+  if (valuesOf(one, username).length === 0) throw new DirectoryFault(nameless(username));
+}
+
+const nameless = (username: string): string =>
+  `people have no attribute ${username} that bind_dn may read; set auth.ldap.username_attribute`;
+
 async function identified(
   settings: DirectorySettings,
   conversation: Conversation,
-  login: string,
-  password: string,
+  told: Told,
+  { login, password }: Credential,
 ): Promise<Identity | undefined> {
   const { lookup, names } = settings;
-  const entry =
+  const found =
     lookup.by === "search"
       ? await foundAndBound(settings, conversation, lookup, login, password)
       : await boundAndFound(settings, conversation, lookup, login, password);
-  if (entry === undefined) return undefined;
-  const groups = await groupsOf(settings, conversation, entry, login);
-  return identityOfEntry(entry, groups, names, login);
+  if (typeof found === "string") {
+    told(found);
+    return undefined;
+  }
+  const groups = await groupsOf(settings, conversation, found, login);
+  const identity = identityOfEntry(found, groups, names, login);
+  if (identity !== undefined) return identity;
+  // The password was right, and which attribute names people is ours to set.
+  if (valuesOf(found, names.username).length === 0) {
+    throw new DirectoryFault(nameless(names.username));
+  }
+  told("entry_names_nobody_here");
+  return undefined;
 }
 
 type Lookup<By> = Extract<DirectorySettings["lookup"], { readonly by: By }>;
@@ -98,14 +155,14 @@ async function foundAndBound(
   { service, people }: Lookup<"search">,
   login: string,
   password: string,
-): Promise<DirectoryEntry | undefined> {
+): Promise<DirectoryEntry | Refusal> {
   await bindService(conversation, service);
   const entry = await onlyPerson(settings, conversation, people, login);
-  if (entry === undefined) {
+  if (typeof entry === "string") {
     await bindAsNobody(conversation, people.baseDn, password);
-    return undefined;
+    return entry;
   }
-  if (!(await conversation.bind(entry.dn, password))) return undefined;
+  if (!(await conversation.bind(entry.dn, password))) return "password_refused";
   // Groups are looked up by whoever may see them.
   if (settings.groupSearch !== undefined) await bindService(conversation, service);
   return entry;
@@ -122,15 +179,18 @@ async function boundAndFound(
   { template, people }: Lookup<"bind">,
   login: string,
   password: string,
-): Promise<DirectoryEntry | undefined> {
+): Promise<DirectoryEntry | Refusal> {
   const name = filledBindName(template, login);
-  if (name === undefined || !(await conversation.bind(name, password))) return undefined;
+  if (name === undefined) return "name_makes_no_bind_name";
+  if (!(await conversation.bind(name, password))) return "password_refused";
   const entry = namesEntry(template)
     ? (
         await entries(settings, conversation, { baseDn: name, filter: "(objectClass=*)" }, "base")
       )[0]
     : people && (await onlyPerson(settings, conversation, people, login));
-  if (entry === undefined) throw new DirectoryFault("people cannot read their own entries");
+  if (entry === undefined || typeof entry === "string") {
+    throw new DirectoryFault("people cannot read their own entries");
+  }
   return entry;
 }
 
@@ -139,10 +199,11 @@ async function onlyPerson(
   conversation: Conversation,
   { baseDn, filter }: PeopleSearch,
   login: string,
-): Promise<DirectoryEntry | undefined> {
+): Promise<DirectoryEntry | Refusal> {
   const place = { baseDn, filter: filledFilter(filter, { s: login }) };
   const [only, second] = await entries(settings, conversation, place, "sub");
-  return second === undefined && only?.dn !== "" ? only : undefined;
+  if (second !== undefined) return "several_entries_found";
+  return only === undefined || only.dn === "" ? "no_entry_found" : only;
 }
 
 /** Nothing but the attributes that are looked at is asked for. */

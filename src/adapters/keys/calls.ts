@@ -68,7 +68,7 @@ export class Calls {
   }
 
   /** Refuses everything. */
-  refuseAll(fault: () => Error = unavailable): void {
+  refuseAll(fault: () => Error = () => unavailable()): void {
     for (const call of this.#waiting.values()) call.reject(fault());
     this.#waiting.clear();
   }
@@ -82,7 +82,8 @@ export function send(outbox: Outbox, id: number, call: Call): void {
 }
 
 /** The one refusal for a provider that does not answer. */
-export const unavailable = (): Error => refuse("key_unavailable", { retry_after: 2 });
+export const unavailable = (retryAfterSeconds = 2): Error =>
+  refuse("key_unavailable", { retry_after: retryAfterSeconds });
 
 /** Once, and once more after a respawn (KEY-8). */
 const sendsMax = 2;

@@ -2,7 +2,6 @@
 
 import { type Octets, piecesIn } from "#core/crypto.ts";
 import { Problem, type ProblemCode, refuse } from "#core/problems.ts";
-import type { SignatureName } from "#core/x509/algorithms.ts";
 import type {
   HeldKey,
   KekInUse,
@@ -15,7 +14,7 @@ import type {
 
 import { type Call, Calls, send, unavailable } from "./calls.ts";
 import { frameKinds, jsonBody, readJson } from "./frames.ts";
-import { launchSigner, type Signer } from "./launch.ts";
+import { launchSigner, type Signer, type WaitingSigner } from "./launch.ts";
 import {
   type CallRequest,
   type KekTally,
@@ -27,11 +26,11 @@ import {
   readWrapped,
   refusalBody,
   type Resealed,
-  signHead,
   unforeseen,
   type Wish,
   wrappedBody,
 } from "./requests.ts";
+import { SignHeads } from "./sign-heads.ts";
 import type { KeyHooks, SignerConfiguration } from "./settings.ts";
 
 /** What a client needs. */
@@ -46,15 +45,17 @@ export interface ClientDeps {
 }
 
 /**
- * `Keys` for one provider. Down means waiting for the next attempt: requests are refused at once. Stopped means
- * for good: closed, or the token refused the PIN, which is never tried again by itself.
+ * `Keys` for one provider. Down means waiting for the next attempt: requests are refused at once. Barred means that the
+ * token refused the PIN, which is never tried again by itself: the signer waits for another one. Stopped means for good.
  */
 export class SignerClient implements Keys {
   readonly #deps: ClientDeps;
   readonly #calls = new Calls();
-  readonly #heads = new Map<string, Uint8Array>();
+  readonly #heads = new SignHeads();
   #signer: Signer | undefined;
-  #state: "starting" | "serving" | "down" | "stopped" = "starting";
+  #state: "starting" | "serving" | "down" | "barred" | "stopped" = "starting";
+  /** Of a barred one, while its process lives. */
+  #waiting: WaitingSigner | undefined;
   #facts: ProviderFacts;
   #configuration: SignerConfiguration;
   /** Signers lost or not started since the last good answer. */
@@ -97,7 +98,7 @@ export class SignerClient implements Keys {
   }
 
   sign(ticket: Parameters<Keys["sign"]>[0], message: Octets): Promise<Uint8Array> {
-    const parts = [this.#head(ticket.key, ticket.algorithm), ...piecesIn(message)];
+    const parts = [this.#heads.of(ticket.key, ticket.algorithm), ...piecesIn(message)];
     // SLH-DSA takes seconds, many on a busy machine; a limit meant for the others would end a healthy signer.
     const slow = ticket.algorithm.startsWith("slh-dsa-");
     const timeoutMs = slow ? generateTimeoutMs : this.#deps.operationTimeoutMs;
@@ -159,6 +160,16 @@ export class SignerClient implements Keys {
     return [this.#facts];
   }
 
+  /** Looks again at what keeps a signer from serving, or from finding a key, without waiting for its time. */
+  again(): void {
+    if (this.#state === "serving") this.#signer?.outbox.add(frameKinds.again, 0, []);
+    else if (this.#waiting !== undefined) this.#waiting.again();
+    else if (this.#state === "down" || this.#state === "barred") {
+      clearTimeout(this.#relaunch);
+      void this.#launch();
+    }
+  }
+
   async close(): Promise<void> {
     await this.#stop();
   }
@@ -202,6 +213,7 @@ export class SignerClient implements Keys {
     repeatable: boolean,
     timeoutMs: number,
   ): Promise<Buffer> {
+    if (this.#state === "barred") return Promise.reject(unavailable(barredSeconds));
     if (this.#state === "down" || this.#state === "stopped") return Promise.reject(unavailable());
     return new Promise((resolve, reject) => {
       const deadline = performance.now() + timeoutMs;
@@ -259,22 +271,40 @@ export class SignerClient implements Keys {
     this.#state = "starting";
     const { command, privateDir } = this.#deps;
     const configuration = this.#configuration;
-    try {
-      const signer = await launchSigner({
-        ...{ configuration, command, privateDir },
-        answer: (kind, id, body) => this.#answer(kind, id, body),
-        lost: (reason) => this.#lost(reason),
-      });
-      this.#serve(signer);
-      return undefined;
-    } catch (fault) {
-      const known = fault instanceof LaunchFault ? fault : unforeseen(fault);
-      this.#notStarted(known);
-      return known;
-    }
+    const barred = Promise.withResolvers<LaunchFault>();
+    const launched = launchSigner({
+      ...{ configuration, command, privateDir },
+      answer: (kind, id, body) => this.#answer(kind, id, body),
+      lost: (reason) => this.#lost(reason),
+      waiting: (fault, signer) => {
+        this.#bar(fault, signer);
+        barred.resolve(fault);
+      },
+    });
+    const settled = launched.then(
+      (signer) => this.#serve(signer),
+      (fault) => {
+        const known = fault instanceof LaunchFault ? fault : unforeseen(fault);
+        this.#notStarted(known);
+        return known;
+      },
+    );
+    return await Promise.race([settled, barred.promise]);
   }
 
-  #serve(signer: Signer): void {
+  /** Nothing is asked until the signer has another PIN. */
+  #bar(fault: LaunchFault, signer: WaitingSigner): void {
+    if (this.#state === "stopped") {
+      signer.kill();
+      return;
+    }
+    this.#state = "barred";
+    this.#waiting = signer;
+    this.#tell(fault);
+  }
+
+  #serve(signer: Signer): undefined {
+    this.#waiting = undefined;
     if (this.#state === "stopped") {
       signer.kill();
       return;
@@ -288,15 +318,19 @@ export class SignerClient implements Keys {
   #notStarted(fault: LaunchFault): void {
     if (this.#state === "stopped") return;
     this.#losses += 1;
-    const { kind, message, reason } = fault;
+    this.#tell(fault);
+    // A successor would present the PIN that was refused; whether to risk that is for a person.
+    if (this.#state === "barred") this.#waiting = undefined;
+    else this.#down(fault.kind === "source" ? sourceDelayMs : 0);
+  }
+
+  #tell({ kind, message, reason }: LaunchFault): void {
     // One report for one trouble, however many attempts it outlasts.
     if (this.#facts.error !== message) {
       this.#deps.hooks.fault?.(message, { provider: this.#facts.provider, kind, reason });
     }
     this.#facts = { ...this.#facts, available: false, error: message };
     this.#calls.refuseAll();
-    if (fault.kind === "operator") this.#state = "stopped";
-    else this.#down(fault.kind === "source" ? sourceDelayMs : 0);
   }
 
   #lost(reason: string): void {
@@ -327,6 +361,7 @@ export class SignerClient implements Keys {
     const signer = this.#signer;
     this.#signer = undefined;
     this.#calls.refuseAll();
+    this.#waiting?.kill();
     await signer?.end();
   }
 
@@ -344,20 +379,12 @@ export class SignerClient implements Keys {
   #sweepMs(): number {
     return Math.min(250, this.#deps.operationTimeoutMs / 4);
   }
-
-  #head(key: KeyRef, algorithm: SignatureName): Uint8Array {
-    const name = `${key.id}/${algorithm}/${key.label}`;
-    const known = this.#heads.get(name);
-    if (known !== undefined) return known;
-    if (this.#heads.size >= headsMax) this.#heads.clear();
-    const head = signHead(key, algorithm);
-    this.#heads.set(name, head);
-    return head;
-  }
 }
 
 /** A crash or a stall now and then is healed while callers wait; the next one without a good answer is not. */
 const lossesHealedAtOnce = 2;
+/** Said to callers while a person has to give another PIN; the signer looks for one at least as often. */
+const barredSeconds = 60;
 const firstDelayMs = 100;
 const longestDelayMs = 2000;
 /** Between attempts at a server that keeps a PIN; some lock out who asks in vain too often. */
@@ -368,4 +395,3 @@ const listTimeoutMs = 60_000;
 const factsTimeoutMs = 2500;
 /** RSA-4096 takes minutes on a smart card. */
 const generateTimeoutMs = 120_000;
-const headsMax = 4096;

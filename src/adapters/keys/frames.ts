@@ -7,6 +7,8 @@ export const frameKinds = {
   sign: 3,
   granted: 4,
   denied: 5,
+  /** Has a look taken again at what was refused or missing. */
+  again: 6,
   ready: 16,
   result: 17,
   signature: 18,

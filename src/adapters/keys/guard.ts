@@ -8,10 +8,13 @@ import type { GuardSettings } from "./settings.ts";
 /**
  * Wraps `keys`; what finds no place, or no turn in time, is refused with `overloaded`. The limits are asked for anew
  * each time, because a reload may change them. Looking a key up, and signing what makes a revocation known, never wait
- * behind those who want certificates (HTTP contract §9, REV-3).
+ * behind those who want certificates (HTTP contract §9, REV-3). `turns` shows how much is under way.
  */
-export function guarded(keys: Keys, settings: () => GuardSettings): Keys {
-  const turns = new Turns(settings);
+export function guarded(
+  keys: Keys,
+  settings: () => GuardSettings,
+  turns: Turns = new Turns(settings),
+): Keys {
   return {
     generate: (wanted) => turns.during(() => keys.generate(wanted)),
     find: (ref) => keys.find(ref),
@@ -42,7 +45,7 @@ interface Waiting {
 }
 
 /** First come, first served. One timer watches the whole queue, because its order is the order of expiry. */
-class Turns {
+export class Turns {
   readonly #settings: () => GuardSettings;
   readonly #queue: Waiting[] = [];
   #first = 0;
@@ -51,6 +54,16 @@ class Turns {
 
   constructor(settings: () => GuardSettings) {
     this.#settings = settings;
+  }
+
+  /** Operations under way. */
+  get inUse(): number {
+    return this.#running;
+  }
+
+  /** Operations that wait for their turn. */
+  get waiting(): number {
+    return this.#queue.length - this.#first;
   }
 
   async during<T>(work: () => Promise<T>): Promise<T> {

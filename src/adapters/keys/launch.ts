@@ -28,6 +28,13 @@ export interface Signer {
   end(): Promise<void>;
 }
 
+/** A signer whose PIN was refused. */
+export interface WaitingSigner {
+  /** Has the source of the PIN looked at now. */
+  again(): void;
+  kill(): void;
+}
+
 /** What a launch needs. */
 export interface LaunchDeps {
   readonly command: readonly string[];
@@ -35,6 +42,8 @@ export interface LaunchDeps {
   readonly configuration: SignerConfiguration;
   /** Every answer after `ready`. */
   readonly answer: FrameHandler;
+  /** It waits for another PIN: told why, and how to have it look again or end. It may serve yet. */
+  readonly waiting: (fault: LaunchFault, signer: WaitingSigner) => void;
   /** The process is gone or its stream is broken; called at most once, and only after a successful launch. */
   readonly lost: (reason: string) => void;
 }
@@ -57,6 +66,8 @@ class Launch {
   readonly #reader = new FrameReader();
   readonly #ready = Promise.withResolvers<ProviderFacts>();
   #state: "starting" | "serving" | "over" = "starting";
+  #outbox: Outbox | undefined;
+  #timer: Timer | undefined;
   #closeStream: () => void = () => {};
   #killProcess: () => void = () => {};
 
@@ -74,15 +85,16 @@ class Launch {
       onExit: (_child, code, signal) => this.#over(`signer ended (${signal ?? code})`),
     });
     this.#killProcess = () => child.kill("SIGKILL");
-    const timer = setTimeout(() => this.#over("signer was not ready in time"), readyTimeoutMs);
+    this.#timer = setTimeout(() => this.#over("signer was not ready in time"), readyTimeoutMs);
     try {
       const outbox = await this.#connect(child.stdio[3] ?? -1);
+      this.#outbox = outbox;
       outbox.add(frameKinds.configure, 0, [jsonBody(configuration)]);
       const facts = await this.#ready.promise;
       const end = () => this.#endGently(child.exited);
       return { outbox, facts, pid: child.pid, kill: () => this.#kill(), end };
     } finally {
-      clearTimeout(timer);
+      clearTimeout(this.#timer);
     }
   }
 
@@ -111,8 +123,18 @@ class Launch {
       this.#state = "serving";
       this.#ready.resolve(readJson(body) as ProviderFacts); // Written by our own binary.
     } else if (kind === frameKinds.fault) {
-      this.#fail(readFault(body));
+      const fault = readFault(body);
+      if (fault.kind === "operator") this.#wait(fault);
+      else this.#fail(fault);
     }
+  }
+
+  /** However long it takes: the process alone knows which PIN it must not present again. */
+  #wait(fault: LaunchFault): void {
+    clearTimeout(this.#timer);
+    const again = () => this.#outbox?.add(frameKinds.again, 0, []);
+    const kill = () => this.#fail(fault);
+    this.#deps.waiting(fault, { again, kill });
   }
 
   #over(reason: string): void {

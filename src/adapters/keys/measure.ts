@@ -1,7 +1,7 @@
 /** Measures every key operation: what it was, how it ended, how long it took. */
 
 import { Problem } from "#core/problems.ts";
-import type { Keys } from "#domain/keys.ts";
+import type { Keys, ProviderFacts } from "#domain/keys.ts";
 
 import type { KeyHooks, KeyOperation } from "./settings.ts";
 
@@ -9,18 +9,8 @@ import type { KeyHooks, KeyOperation } from "./settings.ts";
 export function measured(keys: Keys, hooks: KeyHooks): Keys {
   const { measured: report, unwrapped } = hooks;
   if (report === undefined && unwrapped === undefined) return keys;
-  const timed = async <T>(operation: KeyOperation, work: Promise<T>): Promise<T> => {
-    const started = performance.now();
-    let result = "ok";
-    try {
-      return await work;
-    } catch (fault) {
-      result = fault instanceof Problem ? fault.code : "fault";
-      throw fault;
-    } finally {
-      report?.(operation, result, (performance.now() - started) / 1000);
-    }
-  };
+  const timed = <T>(operation: KeyOperation, work: Promise<T>): Promise<T> =>
+    timedWork(report, operation, work);
   return {
     generate: (wanted) => timed("generate", keys.generate(wanted)),
     find: (ref) => timed("find", keys.find(ref)),
@@ -36,7 +26,42 @@ export function measured(keys: Keys, hooks: KeyHooks): Keys {
       },
     },
     list: (provider) => keys.list(provider),
-    facts: () => keys.facts(),
+    facts: () => pinged(report, keys),
     close: () => keys.close(),
   };
+}
+
+/** Reads a public key, told apart from looking a key up. */
+export const publicKeyOf =
+  (keys: Pick<Keys, "find">, { measured: report }: KeyHooks): Keys["find"] =>
+  (ref) =>
+    timedWork(report, "public_key", keys.find(ref));
+
+async function timedWork<T>(
+  report: KeyHooks["measured"],
+  operation: KeyOperation,
+  work: Promise<T>,
+): Promise<T> {
+  const started = performance.now();
+  let result = "ok";
+  try {
+    return await work;
+  } catch (fault) {
+    result = fault instanceof Problem ? fault.code : "fault";
+    throw fault;
+  } finally {
+    report?.(operation, result, (performance.now() - started) / 1000);
+  }
+}
+
+/** Facts are never refused, so a provider that does not answer shows in them: each is a ping of its own. */
+async function pinged(
+  report: KeyHooks["measured"],
+  keys: Pick<Keys, "facts">,
+): Promise<readonly ProviderFacts[]> {
+  const started = performance.now();
+  const all = await keys.facts();
+  const seconds = (performance.now() - started) / 1000;
+  for (const { available } of all) report?.("ping", available ? "ok" : "key_unavailable", seconds);
+  return all;
 }

@@ -4,9 +4,9 @@ import { refuse } from "#core/problems.ts";
 import type { Keys, ProviderName } from "#domain/keys.ts";
 
 import { SignerClient } from "./client.ts";
-import { guarded } from "./guard.ts";
+import { guarded, Turns } from "./guard.ts";
 import { ownSignerCommand } from "./launch.ts";
-import { measured } from "./measure.ts";
+import { measured, publicKeyOf } from "./measure.ts";
 import { routed } from "./route.ts";
 import { isWish, type Wish } from "./requests.ts";
 import type { GuardSettings, KeyHooks, KeySettings } from "./settings.ts";
@@ -17,7 +17,7 @@ import { verified } from "./verify.ts";
  * Starts a signer for each configured provider. Throws a `LaunchFault` of kind `configuration` when a setting keeps
  * a provider from ever serving (V-11, V-12); a device that is merely away is waited for, and refused until then.
  */
-export async function openKeys(settings: KeySettings, hooks: KeyHooks = {}): Promise<Keys> {
+export async function openKeys(settings: KeySettings, hooks: KeyHooks = {}): Promise<OpenKeys> {
   const clients = clientsFor(settings, hooks);
   const all = Object.values(clients);
   try {
@@ -28,8 +28,25 @@ export async function openKeys(settings: KeySettings, hooks: KeyHooks = {}): Pro
   }
   // From the inside out: what is measured is the device, what is verified is its answer, and a ticket is spent
   // before it waits for its turn.
-  const device = measured(routed(clients), hooks);
-  return singleUse(guarded(verified(device, hooks), () => settings.guard?.() ?? usualGuard));
+  const raw = routed(clients);
+  const proven = verified(measured(raw, hooks), hooks, publicKeyOf(raw, hooks));
+  const limits = () => settings.guard?.() ?? usualGuard;
+  const turns = new Turns(limits);
+  return {
+    ...singleUse(guarded(proven, limits, turns)),
+    load: () => ({ inUse: turns.inUse, waiting: turns.waiting }),
+    again: () => {
+      for (const client of all) client.again();
+    },
+  };
+}
+
+/** The keys, and what an operator may do about providers that do not serve. */
+export interface OpenKeys extends Keys {
+  /** Reads a refused PIN again and looks for missing keys now; presents no PIN that was refused already. */
+  again(): void;
+  /** Operations under way and waiting for their turn. */
+  load(): { readonly inUse: number; readonly waiting: number };
 }
 
 function clientsFor(

@@ -72,7 +72,7 @@ export interface SignRequest {
 
 /**
  * Why a signer cannot serve. `configuration`: the settings are wrong (V-11, V-12). `operator`: the token refused
- * the PIN or may not be tried again; never repeated by itself. `source`: the server that keeps PIN or passphrase does not
+ * the PIN or may not be tried again; the signer waits for another one. `source`: the server that keeps PIN or passphrase does not
  * give it; stops a start, and is asked again later. `device`: it may come back.
  */
 export type LaunchFaultKind = "configuration" | "operator" | "source" | "device";

@@ -81,7 +81,7 @@ export type SignerConfiguration =
 
 /** Whom the adapter tells what it does. */
 export interface KeyHooks {
-  /** One finished operation: `sign`, `generate`, `find`, `destroy`, `decrypt` (of a data key); `ok` or the code it was refused with. */
+  /** One finished operation: `sign`, `generate`, `find`, `destroy`, `decrypt` (of a data key), `public_key` (read to hold signatures against it), `ping`; `ok` or the code it was refused with. */
   readonly measured?: (operation: KeyOperation, result: string, seconds: number) => void;
   /** One data key wrapped (`encrypt`) or unwrapped (`decrypt`) for a software-held private key, inside the signers. */
   readonly enveloped?: (operation: "encrypt" | "decrypt", succeeded: boolean) => void;
@@ -91,4 +91,11 @@ export interface KeyHooks {
   readonly fault?: (sentence: string, facts: Readonly<Record<string, string | number>>) => void;
 }
 
-export type KeyOperation = "sign" | "generate" | "find" | "destroy" | "decrypt";
+export type KeyOperation =
+  | "sign"
+  | "generate"
+  | "find"
+  | "destroy"
+  | "decrypt"
+  | "public_key"
+  | "ping";

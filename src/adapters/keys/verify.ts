@@ -17,14 +17,18 @@ interface Pinned {
 /**
  * Wraps `keys`. The pin is the key id itself: the digest of the public key, kept in our store. OCSP answers are
  * checked at the first use of a key and one in 64 after, everything else always. A mismatch is a fault of the
- * provider: it is reported and refused with `key_unavailable`.
+ * provider: it is reported and refused with `key_unavailable`. `publicKey` reads what is pinned.
  */
-export function verified(keys: Keys, hooks: KeyHooks): Keys {
+export function verified(
+  keys: Keys,
+  hooks: KeyHooks,
+  publicKey: Keys["find"] = (ref) => keys.find(ref),
+): Keys {
   const pins = new Map<string, Pinned>();
   const pin = async (ref: KeyRef): Promise<Pinned> => {
     const known = pins.get(ref.id);
     if (known !== undefined) return known;
-    const { spki } = await keys.find(ref);
+    const { spki } = await publicKey(ref);
     if (keyIdOf(spki) !== ref.id)
       throw mismatch(hooks, "The provider holds another key by this id.");
     if (pins.size >= pinsMax) pins.clear();

@@ -35,6 +35,8 @@ export interface OutboundAnswer {
   readonly octets: Uint8Array;
   /** The server's clock in epoch milliseconds, when it tells. */
   readonly date: number | undefined;
+  /** Where a redirect leads. */
+  readonly location: string | undefined;
 }
 
 /** A redirect is an answer like any other. Throws `OutboundFault`. */
@@ -53,6 +55,7 @@ export async function askServer(
     return {
       ...{ status: response.status, octets: await limited(response, limits.bytesMax) },
       date: Number.isNaN(date) ? undefined : date,
+      location: response.headers.get("location") ?? undefined,
     };
   } catch (error) {
     if (error instanceof OutboundFault) throw error;

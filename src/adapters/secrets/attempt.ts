@@ -48,6 +48,11 @@ export interface Exchange {
   readonly metadata?: boolean;
   /** The word for what went wrong in an answer that is a refusal. */
   readonly word?: (answer: unknown) => unknown;
+  /** The sentences such an answer has for people, and what was sent and must not come back in them. */
+  readonly said?: {
+    readonly texts: (answer: unknown) => readonly string[];
+    readonly never: readonly string[];
+  };
 }
 
 /** Exchanges of one attempt share its time. */
@@ -174,7 +179,7 @@ function isLinkLocal({ protocol, hostname }: URL): boolean {
   return protocol === "http:" && isIP(host) !== 0 && link;
 }
 
-function refusalOf({ who, word }: Exchange, status: number, answer: string): SourceFault {
+function refusalOf({ who, word, said }: Exchange, status: number, answer: string): SourceFault {
   if (status >= 300 && status < 400) {
     return new SourceFault(`${who} answered ${status}, and redirects are not followed`);
   }
@@ -182,12 +187,24 @@ function refusalOf({ who, word }: Exchange, status: number, answer: string): Sou
   // Only a word: more of an answer could repeat what was sent.
   const told = typeof named === "string" && /^[A-Za-z_]{1,64}$/.test(named) ? ` (${named})` : "";
   const hint = hints[status] ?? "";
+  const own = said === undefined ? "" : ownWords(said.texts(objectIn(answer)), said.never);
   return new SourceFault(
-    `${who} answered ${status}${told}${hint}`,
+    `${who} answered ${status}${told}${hint}${own === "" ? "" : ` (${own})`}`,
     status === 429 || status >= 500,
   );
 }
 
+/** On one line, without what could draw on a terminal, and nothing at all where it repeats what was sent. */
+function ownWords(texts: readonly string[], never: readonly string[]): string {
+  const line = texts
+    .join("; ")
+    .replace(/[^\x20-\x7e]+/g, " ")
+    .trim()
+    .slice(0, ownWordsMax);
+  return never.some((sent) => sent !== "" && line.includes(sent)) ? "" : line;
+}
+
+const ownWordsMax = 300;
 const hints: Readonly<Record<number, string>> = {
   401: ": it does not accept us",
   403: ": it does not let us",

@@ -40,6 +40,7 @@ async function read(source: VaultSource, token: string, attempt: Attempt): Promi
   const segments = [...mount.split("/"), ...(kv_version === 2 ? ["data"] : []), ...path.split("/")];
   const { data: outer } = await attempt.json({
     ...{ who, url: urlOf(source, segments), headers: headersOf(source, token) },
+    said: { texts: errorsOf, never: [token] },
   });
   const members = objectOf(kv_version === 2 ? objectOf(outer)?.data : outer);
   if (members !== undefined) return fieldOf(members, field);
@@ -56,6 +57,7 @@ async function logIn(source: VaultSource, env: Environment, attempt: Attempt): P
     ...{ who: "the approle login", method: "POST", headers: headersOf(source) },
     url: urlOf(source, ["auth", "approle", "login"]),
     body: JSON.stringify({ role_id: role, secret_id: secret }),
+    said: { texts: errorsOf, never: [role, secret] },
   });
   return textAt(objectOf(auth), "client_token", "the approle login");
 }
@@ -100,5 +102,11 @@ function headersOf({ namespace }: VaultSource, token?: string): Record<string, s
 
 const urlOf = ({ address }: VaultSource, segments: readonly string[]): string =>
   `${address}/v1/${segments.map(encodeURIComponent).join("/")}`;
+
+/** A refusal of Vault's is `{"errors": ["permission denied"]}`. */
+function errorsOf(answer: unknown): readonly string[] {
+  const errors = objectOf(answer)?.errors;
+  return Array.isArray(errors) ? errors.filter((one) => typeof one === "string") : [];
+}
 
 const who = "the server";

@@ -20,6 +20,7 @@ import { tellKeks } from "#domain/envelopes/keks.ts";
 import type { PreflightWish } from "#domain/preflight/run.ts";
 import type { Store } from "#domain/store.ts";
 import { useProxy } from "#app/proxy.ts";
+import { PlaceIdentity } from "#app/identity.ts";
 import { openSecrets } from "#app/secrets.ts";
 import { keySettings, storeOptions } from "#app/settings.ts";
 import { preflightOver } from "./checks.ts";
@@ -78,7 +79,11 @@ class NotThere extends Error {}
 /** Looks at the database of a running or a stopped instance. */
 export async function diagnosed(config: Config) {
   const file = await databaseFile(config);
-  if (file !== undefined && !existsSync(file)) throw new NotThere(firstStart);
+  if (file !== undefined && !existsSync(file)) {
+    // Where an instance has been its database is missing, which is no first start.
+    PlaceIdentity.of(config).mayBegin(file, false);
+    throw new NotThere(firstStart);
+  }
   return await diagnose(await storeOptions(config, false, openSecrets(config)));
 }
 

@@ -8,6 +8,7 @@ import { systemClock } from "#adapters/system.ts";
 import { faultLine } from "#config/load.ts";
 import type { Config } from "#config/schema.ts";
 import { directorySettings } from "#app/directory.ts";
+import { wishedScopes } from "#app/providers.ts";
 import { openSecrets } from "#app/secrets.ts";
 import { approvalClasses, thresholdOf } from "#core/approvals/classes.ts";
 import { failed, type Finding, skipped } from "#core/preflight/finding.ts";
@@ -34,12 +35,24 @@ export function loginChecks(premises: Premises, wish: PreflightWish): Pick<Check
       const config = configOf(premises);
       const trust = extraTrust(config);
       const now = () => systemClock.now();
-      const looks = issuersOf(config).map((issuer) => lookAtProvider(trust, issuer, now));
+      const we = clientOf(config);
+      const looks = issuersOf(config).map((issuer) =>
+        lookAtProvider(trust, issuer, now, issuer === we?.issuer ? we : undefined),
+      );
       return judgeProviders(await Promise.all(looks));
     },
     "auth.mtls": () => clientCas(premises, wish.expiryWarnDays),
     "approvals.quorum": () => judgeQuorum(quorums(configOf(premises))),
   };
+}
+
+/** Who we are where people log in; its secret is not needed to ask. */
+function clientOf({ auth: { oidc } }: Config) {
+  const { enabled, issuer_url: issuer, client_id: clientId, redirect_url: redirectUrl } = oidc;
+  if (!enabled || issuer === undefined || clientId === undefined) return undefined;
+  if (redirectUrl === undefined) return undefined;
+  const secret = async () => undefined;
+  return { issuer, clientId, redirectUrl, scopes: wishedScopes(oidc.scopes), secret };
 }
 
 /** Without a file there is no valid configuration, whose faults then say what is wrong. */

@@ -32,7 +32,7 @@ import type { Store } from "#domain/store.ts";
 import { targetOf } from "#app/publishing.ts";
 import { openSecrets } from "#app/secrets.ts";
 import { configuredAdmins } from "./logins.ts";
-import { configOf, type Premises, present } from "./premises.ts";
+import { closed, configOf, type Premises, present } from "./premises.ts";
 
 type Covered =
   | "ledger.head"
@@ -59,9 +59,10 @@ export function recordChecks(premises: Premises, wish: PreflightWish): Pick<Chec
   const limits = { warnDays: wish.expiryWarnDays, failDays: wish.expiryFailDays };
   const profiles = () => new ProfileSet(configOf(premises).profiles.map(profileOf));
   return {
-    "ledger.head": () => ledgerHolds(store(), wish.auditSample, now()),
+    // A server refuses to start over a chain that is broken: what keeps the store closed is what they fail with.
+    "ledger.head": () => openOr(premises, () => ledgerHolds(store(), wish.auditSample, now())),
     "issuance.orphans": () => orphansSettled(store(), now()),
-    "audit.chain_head": () => eventsHold(store(), wish.auditSample),
+    "audit.chain_head": () => openOr(premises, () => eventsHold(store(), wish.auditSample)),
     "certs.ca_expiry": () => casLive(store(), profiles(), now(), limits),
     "certs.responder_expiry": () => respondersLive(store(), now(), limits),
     "certs.expiring": () => leavesRenewed(store(), now(), limits),
@@ -88,6 +89,9 @@ export function recordChecks(premises: Premises, wish: PreflightWish): Pick<Chec
     "clock.skew": () => skew(premises, store()),
   };
 }
+
+const openOr = ({ store }: Premises, check: () => Promise<Finding>): Finding | Promise<Finding> =>
+  "fault" in store ? closed(store) : check();
 
 function publication(config: Config, store: Store, now: Instant): Promise<Finding> {
   const { publish } = config;

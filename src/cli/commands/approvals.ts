@@ -53,7 +53,7 @@ export const approvalVerbs: Readonly<Record<string, Command>> = {
     summary: "Withdraw a request of your own.",
     args: { id: word(), reason: required("Why, 1 to 500 characters.", "text") },
     run: async ({ args: { id, reason }, client, print }) => {
-      const body = { comment: reason };
+      const body = { comment: reason, withdraw: true };
       const approval = await client.ask("approval.reject", { path: { id }, body });
       print(approval, approvalText(approval));
     },

@@ -9,6 +9,7 @@ import { command } from "#cli/command.ts";
 import { Failure, UsageError } from "#cli/failure.ts";
 import { type ManifestItem, readManifest } from "#cli/manifest.ts";
 import { type Out, outFile } from "#cli/out-file.ts";
+import { bar, watched } from "#cli/progress.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
 import { columns, facts, type Row, rowsAt, textAt } from "#cli/rows.ts";
 
@@ -28,7 +29,7 @@ export const issueBulk = command({
     confirm: number("Number of certificates to issue; must be that of the manifest.", "count"),
     "operation-id": value("Id of a run to repeat; only what is missing is issued.", "id"),
   },
-  run: async ({ args, client, io, print, note }) => {
+  run: async ({ args, globals, client, io, print, note }) => {
     const items = await readManifest(io, args.manifest, args.profile);
     const dry_run = args["dry-run"];
     const folder = args["out-dir"];
@@ -46,7 +47,17 @@ export const issueBulk = command({
     const id = await caIdOf(client, args.ca);
     if (!dry_run) note(`Operation ${operation}; repeat it with --operation-id ${operation}.`);
     const shared = { dry_run, concurrency: args.concurrency ?? 8 };
-    const total = await inSlices(client, { id, operation, items, shared }, note);
+    const run = { id, operation, items, shared };
+    const tell = sparingly(note, items.length);
+    const done = { count: 0 };
+    const work = inSlices(client, run, (count) => {
+      done.count = count;
+      if (!io.stderr.isTerminal) tell(count);
+    });
+    const drawn = io.stderr.isTerminal && !globals.quiet && !globals.json;
+    const total = await (drawn
+      ? watched(io, work, async () => bar(done.count, items.length))
+      : work);
     if (folder !== undefined) writeBundles(folder, rowsAt(total, "items"));
     const failed = rowsAt(total, "items").filter((item) => textAt(item, "error_code") !== "");
     const counts = dry_run ? ["requested", "valid", "invalid"] : ["requested", "issued", "failed"];
@@ -68,7 +79,7 @@ interface BulkRun {
 async function inSlices(
   client: Client,
   { id, operation, items, shared }: BulkRun,
-  note: (sentence: string) => void,
+  progress: (done: number) => void,
 ): Promise<Row> {
   const answers: Row[] = [];
   for (let at = 0; at < items.length; at += sliceMax) {
@@ -76,8 +87,7 @@ async function inSlices(
     const operation_id = `${operation}.${at / sliceMax}`;
     const body = { ...shared, items: slice, confirm_count: slice.length, operation_id };
     answers.push(await client.ask("cert.issue_bulk", { path: { id }, body }));
-    const done = Math.min(items.length, at + sliceMax);
-    if (items.length > sliceMax) note(`${done} of ${items.length}`);
+    progress(Math.min(items.length, at + sliceMax));
   }
   const sum = (key: string) => answers.reduce((all, answer) => all + Number(answer[key] ?? 0), 0);
   const numbers = [...counted].filter((key) => answers.some((answer) => key in answer));
@@ -87,6 +97,17 @@ async function inSlices(
     ...{ operation_id: operation },
     ...Object.fromEntries(numbers.map((key) => [key, sum(key)])),
     items: all.map((item, index) => ({ ...item, index })),
+  };
+}
+
+/** Says how far it has come after the first slice, and then every ten seconds at most. */
+function sparingly(note: (sentence: string) => void, total: number): (done: number) => void {
+  let last = Number.NEGATIVE_INFINITY;
+  return (done) => {
+    const now = performance.now();
+    if (done === total || now - last < lineMs) return;
+    last = now;
+    note(`${done} of ${total}`);
   };
 }
 
@@ -117,3 +138,4 @@ const counted = [
 ] as const;
 const plainName = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$/;
 const sliceMax = 250;
+const lineMs = 10_000;

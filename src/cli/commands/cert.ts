@@ -1,45 +1,30 @@
 /** `pkid cert`: issues, lists and shows certificates. */
 
-import { many, number, toggle, value, word } from "#cli/args.ts";
+import { many, toggle, value, word } from "#cli/args.ts";
 import { readCertificateAndChain, readCertificates } from "#cli/certificate-files.ts";
 import { certificateOf } from "#cli/certificate-reference.ts";
 import { certificateText } from "#cli/certificate-text.ts";
 import type { Client } from "#cli/client.ts";
 import { type Command, command } from "#cli/command.ts";
 import { Refusal } from "#cli/failure.ts";
-import { readTextArgument } from "#cli/io.ts";
 import { issueBulk } from "./cert-bulk.ts";
 import { lintVerb } from "./cert-lint.ts";
-import { issuedPrinter, outArgs } from "#cli/issued.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
 import { columns, facts, rowsAt, textAt } from "#cli/rows.ts";
 
+import { certExport } from "./cert-export.ts";
+import { certInspect } from "./cert-inspect.ts";
 import { certIssue } from "./cert-issue.ts";
+import { certRenew, needsRenewal } from "./cert-renew.ts";
 import { certList } from "./cert-list.ts";
 
 export const certVerbs: Readonly<Record<string, Command>> = {
   issue: certIssue,
   "issue-bulk": issueBulk,
-  renew: command({
-    summary: "Certify the identity of a certificate again, by its serial or its file.",
-    args: {
-      serial: word(),
-      ca: caArg,
-      csr: value("PKCS#10 request with the new key, - for stdin; else the key stays.", "file"),
-      "validity-days": number("Validity in days, within the limits of the profile.", "days"),
-      ...outArgs,
-    },
-    run: async (invocation) => {
-      const { args, client, io } = invocation;
-      const printIssued = issuedPrinter(invocation);
-      const csr = args.csr === undefined ? undefined : await readTextArgument(io, args.csr);
-      const { id, serial } = await certificateOf(client, io, { ca: args.ca, given: args.serial });
-      const path = { id };
-      const body = { serial, csr, validity_days: args["validity-days"] };
-      printIssued(await client.ask("cert.renew", { path, body }));
-      return 0;
-    },
-  }),
+  renew: certRenew,
+  "needs-renewal": needsRenewal,
+  export: certExport,
+  inspect: certInspect,
   lint: lintVerb,
   list: certList,
   show: command({
@@ -111,7 +96,8 @@ async function eventsText(
 ): Promise<string> {
   try {
     const list = await client.ask("event.list", { query: { ca, serial } });
-    return columns(rowsAt(list, "items"), ["timestamp", "actor", "action", "result", "detail"]);
+    const keys = ["timestamp", "actor", "action", "result", "detail"];
+    return String(columns(rowsAt(list, "items"), keys));
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     note(`Its events are not shown: ${error.message}`);

@@ -2,13 +2,14 @@
 
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { hostname } from "node:os";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 
 import { exampleFile, type Preset } from "#config/example.ts";
 import { loadConfig } from "#config/load.ts";
 
 import { choice, toggle, value, valueOr } from "#cli/args.ts";
 import { command } from "#cli/command.ts";
+import { PlaceIdentity } from "#app/identity.ts";
 import { Failure } from "#cli/failure.ts";
 import { kindOfFile } from "#cli/file-kinds.ts";
 import { writeFile } from "#cli/io.ts";
@@ -24,6 +25,9 @@ export const init = command({
     database: choice("sqlite or postgres.", "driver", ["sqlite", "postgres"]),
     "key-provider": choice("software or pkcs11.", "provider", ["software", "pkcs11"]),
     force: toggle("Overwrite an existing configuration."),
+    "found-anew": toggle(
+      "Let another instance begin in a data directory whose database is gone; its keys stay.",
+    ),
   },
   run: async ({ args, globals, io, print }) => {
     const dataDir = globals["data-dir"] ?? io.env.PKID_DATA_DIR ?? "./pkid-data";
@@ -33,7 +37,9 @@ export const init = command({
       ...databases[args.database],
       ...providers[args["key-provider"]],
     };
+    if (args["found-anew"]) mustBeGone(join(preset.data_dir, "pkid.db"));
     writeConfiguration(args.out, preset, args.force);
+    if (args["found-anew"]) beginAnew(preset.data_dir);
     const written = { config: resolve(args.out), data_dir: preset.data_dir };
     print(
       written,
@@ -41,6 +47,15 @@ export const init = command({
     );
   },
 });
+
+/** Refuses while there is a database: then the instance is not gone. */
+function mustBeGone(database: string): void {
+  if (!existsSync(database)) return;
+  throw new Failure(`${database} is there; --found-anew is for a database that is gone.`);
+}
+
+const beginAnew = (directory: string): void =>
+  new PlaceIdentity({ directory, keystore: join(directory, "keys") }).beginAnew();
 
 /**
  * Writes the file (0600) and makes the data directory (0700). Refuses to overwrite unless forced, and before anything is

@@ -29,8 +29,7 @@ export const preflight = command({
   run: async (invocation) => {
     const { globals, io, print } = invocation;
     const report = await reported(invocation, wishOf(invocation.args));
-    const colour = io.stdout.isTerminal && globals.color && io.env.NO_COLOR === undefined;
-    print(report, reportText(report, colour));
+    print(report, reportText(report, colours({ globals, io })));
     const summary = rowOf(report.summary);
     if (Number(summary.fail) > 0) return 2;
     return Number(summary.warn) > 0 ? 1 : 0;
@@ -38,8 +37,8 @@ export const preflight = command({
 });
 
 /** From the server that runs on this data directory, else from a look of this process. */
-async function reported(
-  { globals, io, deps }: Invocation<typeof args>,
+export async function reported(
+  { globals, io, deps }: Pick<Invocation<typeof args>, "globals" | "io" | "deps">,
   wish: PreflightWish,
 ): Promise<Row> {
   refuseElsewhere(globals, io);
@@ -89,7 +88,7 @@ function known(word: string): CheckName {
 }
 
 /** One line per check, below each that warns or fails its remedy, and the counts. */
-function reportText(report: Row, colour: boolean): string {
+export function reportText(report: Row, colour: boolean): string {
   const checks = rowsAt(report, "checks");
   const rows = checks.map((check) => ["status", "name", "detail"].map((key) => textAt(check, key)));
   const [head = "", ...lines] = table(["status", "check", "detail"], rows).trimEnd().split("\n");
@@ -104,12 +103,16 @@ function reportText(report: Row, colour: boolean): string {
   return `${[head, ...told].join("\n")}\n\n${counts.join(", ")}\n`;
 }
 
+/** True where a report is painted. */
+export const colours = ({ globals, io }: Pick<Invocation<typeof args>, "globals" | "io">) =>
+  io.stdout.isTerminal && globals.color && io.env.NO_COLOR === undefined;
+
 function painted(line: string, status: string, colour: boolean): string {
-  const code = colours[status];
+  const code = codes[status];
   if (!colour || code === undefined) return line;
   return `\u001b[${code}m${line.slice(0, status.length)}\u001b[0m${line.slice(status.length)}`;
 }
 
-const colours: Readonly<Record<string, string>> = { pass: "32", warn: "33", fail: "31", skip: "2" };
+const codes: Readonly<Record<string, string>> = { pass: "32", warn: "33", fail: "31", skip: "2" };
 const answerSeconds = 10;
 const timeoutSecondsMax = 240;

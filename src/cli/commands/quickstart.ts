@@ -75,7 +75,7 @@ export const quickstart = command({
     print(result, nextSteps(made, textAt(issuing, "id"), ocspBase(invocation)));
     await client.close();
     if (!args.serve) return 0;
-    return deps.serve({ ...serveRequest(globals, io), migrate: false });
+    return deps.serve({ ...serveRequest(globals, io), migrate: false, foundAnew: false });
   },
 });
 

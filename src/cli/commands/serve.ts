@@ -11,13 +11,16 @@ export const serve = command({
   local: true,
   args: {
     listen: value("Address of the main listener instead of the configured one.", "host:port"),
+    "found-anew": toggle(
+      "Found another instance where the database of an earlier one is gone; its keys stay.",
+    ),
     migrate: toggle("Bring a postgres schema up to date first; sqlite always is."),
   },
   run: async ({ args, globals, io, deps }) => {
     const request = serveRequest(globals, io, listenArgs(args.listen));
     await portsMustBeFree(request.config);
     const migrate = args.migrate || request.config.database.driver === "sqlite";
-    return deps.serve({ ...request, migrate });
+    return deps.serve({ ...request, migrate, foundAnew: args["found-anew"] });
   },
 });
 

@@ -107,6 +107,9 @@ const roleMapping = {
 } as const;
 export type RoleMappingSetting = Values<typeof roleMapping>;
 
+/** Asked for as far as the provider knows them; a list of one's own is asked for as it is. */
+export const usualScopes: readonly string[] = ["openid", "profile", "email"];
+
 /** The keys under `auth`. */
 export const auth = section("Authentication", {
   session: section("Sessions of people", {
@@ -140,9 +143,11 @@ export const auth = section("Authentication", {
       ),
     ),
     client_secret: secret("Our secret there; none for a public client."),
-    scopes: list("Scopes asked for.", textual("scope", "openid"), [
-      ...["openid", "profile", "email", "groups"],
-    ]),
+    scopes: list(
+      "Scopes asked for. Of the default only those are that the provider lists, and groups beside them when it lists that.",
+      textual("scope", "openid"),
+      [...usualScopes],
+    ),
     groups_claim: text("Claim that holds the groups of a person.", "groups"),
     role_mappings: items("Roles by what claims hold, beside those of `rbac`.", roleMapping),
     allow_zero_role: flag("Let in people who have no role.", false),

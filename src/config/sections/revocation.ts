@@ -8,7 +8,7 @@ import { maybeDerived, section } from "#config/section.ts";
 /** The keys under `crl`. */
 export const crl = section("CRLs", {
   shards: count(
-    "Partitions over which the CRL of each CA is spread; 0 and 1: none. May grow and shrink at any restart.",
+    "Partitions over which the CRL of each CA is spread; 0 and 1: none. May grow and shrink at any restart. Software on NSS cannot read partitions (their issuingDistributionPoint is critical) and needs the full CRL; openssl reads deltas with `-extended_crl -use_deltas` only.",
     0,
     { max: 1024 },
   ),

@@ -1,9 +1,12 @@
 /** Settings of the listeners: addresses, TLS, limits on clients. */
 
+import { WrongValue } from "#core/shape.ts";
+import { tlsSuiteNames, usualTlsSuites } from "#core/tls-suites.ts";
 import { endsInNumber } from "#core/x509/addresses.ts";
 
 import {
   count,
+  duration,
   existingFile,
   field,
   baseUrl,
@@ -15,13 +18,35 @@ import {
   text,
   word,
 } from "#config/fields.ts";
-import { address, block, dnsName, type Place, whole } from "#config/kinds.ts";
+import { address, block, dnsName, oneWord, type Place, textual, whole } from "#config/kinds.ts";
 import { derived, section } from "#config/section.ts";
+
+/** What every client of TLS 1.2 and 1.3 knows. */
+const servingKeyTypes = [
+  "ecdsa-p256",
+  "ecdsa-p384",
+  "ecdsa-p521",
+  "rsa-2048",
+  "rsa-3072",
+  "rsa-4096",
+] as const;
 
 const selfIssue = section("Serving certificate issued by pkid itself", {
   enabled: flag(
     "Issue, store and rotate the serving certificate with an internal CA.",
     derived("true without `server.tls_cert`", (of) => of("server.tls_cert") === undefined),
+  ),
+  ca_id: text(
+    "Id or label of the CA that issues it; without it an internal one, whose certificate lies in `<data_dir>/serving-ca.pem`.",
+  ),
+  profile: text("Profile it is issued under.", "server"),
+  key_type: word(
+    "Type of its key, which is new with every certificate.",
+    servingKeyTypes,
+    "ecdsa-p256",
+  ),
+  renew_before: duration(
+    "Time before its end at which it is replaced; two thirds of its life at most. Without it the last third.",
   ),
   common_name: text(
     "Common name.",
@@ -48,6 +73,26 @@ const cacheSeconds = {
   read: (raw: unknown, at: Place) => seconds.read(raw, at) || 3600,
 };
 
+const socketPath = textual("path", "/run/pkid/pkid.sock", {
+  pattern: /^\//,
+  max: 4096,
+  wants: "Must be an absolute path.",
+});
+
+const octal = textual("octal", "0660", { pattern: /^0?[0-7]{3}$/, max: 4, wants: octalWanted() });
+const permissionBits = {
+  ...octal,
+  // In quotes, because YAML 1.2 reads 0660 as six hundred and sixty, and 0o660 as four hundred and thirty-two.
+  read: (raw: unknown, at: Place) => {
+    if (typeof raw !== "string") throw new WrongValue(octalWanted());
+    return octal.read(raw, at);
+  },
+};
+
+function octalWanted(): string {
+  return 'Must be three octal digits in quotes, such as "0660".';
+}
+
 /** The keys under `server`. */
 export const server = section("Listeners", {
   host: text("Address the main listener binds to.", "0.0.0.0"),
@@ -59,6 +104,11 @@ export const server = section("Listeners", {
   tls_key: reloadable(existingFile("PEM file with the key of the serving certificate.")),
   tls: section("TLS of the main listener", {
     min_version: word("Oldest TLS version spoken.", ["1.2", "1.3"], "1.2"),
+    cipher_suites: list(
+      "Cipher suites of TLS 1.2, by OpenSSL's names; those of TLS 1.3 are always spoken. Suites without forward secrecy do not exist as a setting.",
+      oneWord(tlsSuiteNames),
+      usualTlsSuites,
+    ),
     self_issue: selfIssue,
   }),
   trusted_proxies: list(
@@ -69,6 +119,11 @@ export const server = section("Listeners", {
   public_http: section("Cleartext listener for CRLs, OCSP and CA certificates", {
     enabled: flag("Serve the public revocation endpoints without TLS, and nothing else.", false),
     address: hostPort("Address of the cleartext listener.", "0.0.0.0:8080"),
+  }),
+  unix_socket: section("The routes of the main listener on a Unix socket", {
+    path: field("Path of the socket; without it there is none.", socketPath),
+    mode: field("Permission bits in octal digits: who may connect.", permissionBits, "0600"),
+    group: text("Group the socket belongs to."),
   }),
   admin_socket: section("Local administration", {
     enabled: flag("Listen on a Unix socket (mode 0600) for the command line.", true),

@@ -1,6 +1,7 @@
 /** Which roles an identity has: by subject, by verified e-mail, by group, and by the mappings of the login that vouches for it. */
 
 import type { TenantId } from "#core/ids.ts";
+import { canonicalGroup } from "./group-names.ts";
 import type { Role } from "./roles.ts";
 
 /** A person or machine as an identity provider or directory describes it. */
@@ -51,7 +52,10 @@ export function rolesOf(
   assignments: Assignments,
   mappings: readonly RoleMapping[],
 ): HeldRoles {
-  const matching = mappings.filter(({ claim, value }) => valuesOf(identity, claim).includes(value));
+  const matching = mappings.filter(({ claim, value }) => {
+    const wanted = canonicalGroup(value);
+    return valuesOf(identity, claim).some((one) => canonicalGroup(one) === wanted);
+  });
   const platform = matching.filter(({ tenant }) => tenant === undefined);
   const roles = [...assigned(identity, assignments), ...platform.flatMap((one) => one.roles)];
   const tenantRoles = new Map<string, readonly Role[]>();
@@ -73,7 +77,17 @@ export const roleless = ({ roles, tenantRoles }: HeldRoles): boolean =>
 function assigned({ subject, email, emailVerified, groups }: Described, of: Assignments) {
   const bySubject = subject.includes("@") ? [] : given(of.subjects, subject);
   const byEmail = emailVerified && email?.includes("@") ? given(of.subjects, email) : [];
-  return [...bySubject, ...byEmail, ...groups.flatMap((group) => given(of.groups, group))];
+  return [...bySubject, ...byEmail, ...givenToGroups(of.groups, groups)];
+}
+
+function givenToGroups(
+  of: Readonly<Record<string, readonly Role[]>>,
+  groups: readonly string[],
+): readonly Role[] {
+  const held = new Set(groups.map(canonicalGroup));
+  return Object.entries(of).flatMap(([name, roles]) =>
+    held.has(canonicalGroup(name)) ? roles : [],
+  );
 }
 
 const given = (of: Readonly<Record<string, readonly Role[]>>, name: string): readonly Role[] =>

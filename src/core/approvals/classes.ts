@@ -48,9 +48,21 @@ export function thresholdOf(
 export function isOperator(settings: ApprovalSettings, of: ApprovalClass, person: Person): boolean {
   const named = Object.hasOwn(settings.operators, of) ? settings.operators[of] : undefined;
   if (named === undefined || named.length === 0) return true;
-  return named.some((name) =>
-    name.includes("@") ? canonicalAddress(name) === person.address : name === person.subject,
-  );
+  return named.some((name) => isNamed(name, person));
+}
+
+const isNamed = (name: string, person: Person): boolean =>
+  name.includes("@") ? canonicalAddress(name) === person.address : name === person.subject;
+
+/** How many of those listed for the class may decide what this person asks for; undefined where the class has no list. */
+export function operatorsBeside(
+  settings: ApprovalSettings,
+  of: ApprovalClass,
+  maker: Person,
+): number | undefined {
+  const named = Object.hasOwn(settings.operators, of) ? settings.operators[of] : undefined;
+  if (named === undefined || named.length === 0) return undefined;
+  return new Set(named.filter((name) => !isNamed(name, maker))).size;
 }
 
 /**

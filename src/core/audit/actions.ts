@@ -4,7 +4,7 @@ import type { CaId, Serial, TenantId } from "#core/ids.ts";
 
 const caDetail = [
   ...["subject", "parent", "key_type", "serial", "old_ca", "new_ca"],
-  ...["reason", "force", "approval"],
+  ...["reason", "force", "approval", "sha256"],
 ] as const;
 
 const quotaDetail = [
@@ -15,15 +15,18 @@ const approvalDetail = [
   ...["resource", "required", "approvals", "comment", "withdrawn", "reason"],
 ] as const;
 
-/** Columns: the detail keys. Target and target name are given by whoever appends the event. */
+/**
+ * Columns: the detail keys. What an event brought about is bound by it, so that a row that was edited or removed later is
+ * found: a certificate or list by the digest of its DER (`sha256`), a change of revocation by its serial, reason, number in
+ * the revocation sequence and time, which is that of the event unless `revoked_at` says another. Target and target name are given by whoever appends the event. */
 export const actions = {
   "auth.login": ["method"],
   "auth.logout": ["ended_by"],
-  "auth.login_failed": ["method", "reason", "channel", "count"],
+  "auth.login_failed": ["method", "reason", "channel", "count", "error", "description"],
   "auth.step_up": ["credential"],
   "auth.step_up_denied": ["operation", "reason", "credential"],
   "webauthn.register": ["subject"],
-  "webauthn.remove": ["subject"],
+  "webauthn.remove": ["subject", "approval"],
   "token.create": ["scope", "roles", "tenant", "expires_at", "approval"],
   "token.revoke": ["scope", "roles", "tenant", "expires_at", "approval"],
   "tenant.create": ["slug", "name", "kek_label", ...quotaDetail],
@@ -34,20 +37,23 @@ export const actions = {
   "resource.revoke": ["role", "scope"],
   "cert.issue": [
     ...["profile", "not_after", "ct", "requester", "protocol"],
-    ...["renewed_from", "validity_clamped", "approval", "reasons"],
+    ...["renewed_from", "validity_clamped", "approval", "reasons", "sha256"],
   ],
   "cert.issue_bulk": ["op", "requested", "issued", "pending", "failed"],
   "cert.renew": [
     ...["renewed_from", "profile", "not_after", "ct", "validity_clamped"],
-    ...["approval", "reasons"],
+    ...["approval", "reasons", "sha256"],
   ],
-  "cert.revoke": ["reason", "known", "previous", "protocol", "bulk_op"],
+  "cert.revoke": [
+    ...["reason", "known", "previous", "protocol", "bulk_op"],
+    ...["revoked_at", "sequence"],
+  ],
   "cert.revoke_bulk": [
     ...["op", "reason", "filter", "planned", "revoked", "upgraded", "already_skipped", "batches"],
     ...["crl_scopes", "duration", "approval", "confirm_count", "actual_count"],
   ],
-  "cert.suspend": ["reason", "bulk_op"],
-  "cert.release": ["held_since"],
+  "cert.suspend": ["reason", "bulk_op", "revoked_at", "sequence"],
+  "cert.release": ["held_since", "sequence"],
   "cert.lint": ["profile", "findings"],
   "cert.caa": ["names", "verdict"],
   "cert.keycheck": ["profile", "findings"],
@@ -63,8 +69,9 @@ export const actions = {
   "key.block": ["reason", "source"],
   "key.unblock": ["reason", "source"],
   "kek.rotate": ["old_version", "new_version", "approval"],
+  "hsm.factory_reset": ["approval"],
   "publish.run": ["target", "artifacts", "earliest_expiry"],
-  "crl.publish": ["number", "kind", "entries"],
+  "crl.publish": ["number", "kind", "entries", "sha256"],
   "crl.clock_reset": ["number", "from", "to"],
   "crl.import": ["imported", "already_revoked"],
   "ocsp.presign": ["responses", "signed", "shed", "duration"],

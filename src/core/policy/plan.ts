@@ -15,7 +15,8 @@ import type { PublicKey } from "#core/x509/public-keys.ts";
 export type PlanKind = "root" | "intermediate" | "leaf" | "responder";
 
 /** What shortened a validity. */
-export type ValidityLimit = "profile" | "policy" | "ca";
+export const validityLimits = ["profile", "policy", "ca"] as const;
+export type ValidityLimit = (typeof validityLimits)[number];
 
 export interface Plan {
   readonly kind: PlanKind;

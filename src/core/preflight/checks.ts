@@ -59,7 +59,7 @@ export const preflightChecks = {
     "Run `pkid migrate` or the newer binary.", "config"),
   "db.integrity": row(
     "foreign keys, states, duplicates", none, "any violation",
-    "Run `pkid verify`; restore if it confirms.", "config", "deep"),
+    "Stop the server and restore from a backup; `pkid audit verify` says what the chains still prove.", "config", "deep"),
   "keyprovider.ca": row(
     "the provider of CA keys opens and answers", "no probe available", "unreachable, wrong PIN, several tokens match",
     "Check module, token and PIN source.", "config"),
@@ -74,7 +74,7 @@ export const preflightChecks = {
     "Correct the URI; use `pin_source`."),
   "keys.ca": row(
     "each CA key present, signs and verifies, matches its certificate", none, "missing, mismatch, self-test fails",
-    "Restore the token; the CA stays unavailable until then.", "store", "keys"),
+    "Restore the token; the CA stays unavailable until then.", "config"),
   "keys.extractable": row(
     "attributes in the provider", "CA key held in software", "extractable or not sensitive",
     "Create a successor with `ca rotate` on the HSM.", "store", "keys"),
@@ -86,13 +86,13 @@ export const preflightChecks = {
     "Restore the KEK; finish `keys kek rotate`.", "store", "keys"),
   "ledger.head": row(
     "ledger tail, open entries", "an entry open for more than 1 min", "hash broken, artefact missing",
-    "`pkid verify`; treat as an incident.", "store"),
+    "`pkid audit verify`; treat as an incident.", "config"),
   "issuance.orphans": row(
     "intents without artefact", "any in the last 30 days", "orphans in a public profile not revoked",
     "Review `cert orphans`; revoke what was logged.", "store"),
   "audit.chain_head": row(
     "newest events", none, "broken link, head mismatch",
-    "`pkid audit verify`; stop issuing until explained.", "store"),
+    "`pkid audit verify`; stop issuing until explained.", "config"),
   "certs.ca_expiry": row(
     "every CA not retired", "fewer than the warn days, or shorter than the longest profile on it", "fewer than the fail days, or expired",
     "Rotate the intermediate or renew the root.", "config", "store"),
@@ -110,7 +110,7 @@ export const preflightChecks = {
     "Check the leader, the CA key and the clock; `pkid monitor clock-accept` confirms the time.", "store"),
   "crl.partitions": row(
     "stamped against served partitions", "no partitions while a full CRL exceeds 10 MiB; one not published yet", "a stamped partition is not served or lacks an entry",
-    "Raise `crl.shards`; run `pkid verify`.", "config", "store"),
+    "Raise `crl.shards`; run `pkid crl status`.", "config", "store"),
   "revocation.urls": row(
     "the CDP, OCSP and caIssuers URLs of the newest certificate of each CA, fetched from here", "answer > 1 s; https-only CDP; a copy past half of its life", "no answer, wrong signer, stale, redirect",
     "Fix DNS, proxy or `crl.base_url`.", "config", "store", "network"),

@@ -15,6 +15,10 @@ export type ProviderFacts =
       readonly keys: number;
       /** Seconds the provider's clock is ahead of ours; undefined when it does not tell its time. */
       readonly aheadSeconds: number | undefined;
+      /** Why it would send people back who are to log in. */
+      readonly refusal?: string | undefined;
+      /** Scopes that are asked for and that it does not list. */
+      readonly unlisted?: readonly string[];
     };
 
 /** Reached, named as configured, with keys, and at our time: tokens carry times that both sides must mean. */
@@ -23,6 +27,16 @@ export function judgeProviders(providers: readonly ProviderFacts[]): Finding {
   const findings = providers.flatMap((one) => {
     if ("fault" in one) return [failed(`${one.issuer}: ${one.fault}.`)];
     if (one.keys === 0) return [failed(`${one.issuer} publishes no key that can be used.`)];
+    if (one.refusal !== undefined)
+      return [failed(`${one.issuer} lets nobody log in: ${one.refusal}.`)];
+    const { unlisted = [] } = one;
+    if (unlisted.length > 0) {
+      return [
+        warned(
+          `${one.issuer} does not list the scopes ${unlisted.join(", ")} and may refuse them.`,
+        ),
+      ];
+    }
     const apart = Math.round(Math.abs(one.aheadSeconds ?? 0));
     return apart > apartSecondsMax ? [warned(`The clock of ${one.issuer} is ${apart} s off.`)] : [];
   });

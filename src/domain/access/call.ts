@@ -93,6 +93,8 @@ export interface Handler {
   readonly path: Fields;
   readonly query: Fields;
   readonly body: Fields | undefined;
+  /** Media types of the answer, the one that comes unasked first. */
+  readonly gives: readonly string[];
   /** True when the body may be absent: every member of it may be. */
   readonly emptyBody: boolean;
   run(call: Authorized<Fields, Fields, Fields>): Promise<Answer | RawAnswer>;
@@ -108,6 +110,8 @@ export function handler<
   readonly path?: P;
   readonly query?: Q;
   readonly body?: B;
+  /** JSON when it is not said. */
+  readonly gives?: readonly string[];
   readonly run: (call: Authorized<P, Q, B>) => Promise<Answer | RawAnswer>;
 }): Handler {
   return {
@@ -115,6 +119,7 @@ export function handler<
     path: shape.path ?? {},
     query: shape.query ?? {},
     body: shape.body,
+    gives: shape.gives ?? ["application/json"],
     emptyBody: Object.values<Fields[string]>(shape.body ?? {}).every(({ optional }) => optional),
     // `perform` reads the input with exactly these shapes before it runs the handler.
     run: shape.run as unknown as Handler["run"],

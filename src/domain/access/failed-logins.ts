@@ -11,6 +11,9 @@ export interface FailedLogin {
   /** `invalid_credentials`, `directory_unavailable`, `no_access`, or a code of the OIDC callback. */
   readonly reason: string;
   readonly channel?: "basic";
+  /** What an identity provider gave as its reason. */
+  readonly error?: string | undefined;
+  readonly description?: string | undefined;
   /** As typed; a stranger wrote it. */
   readonly loginName: string;
   readonly ip: string;
@@ -57,8 +60,9 @@ async function append(
   count: number,
   now: Instant,
 ): Promise<void> {
-  const { method, reason, channel, ip, requestId } = failure;
-  const detail = { method, reason, channel, count: count > 1 ? count : undefined };
+  const { method, reason, channel, error, description, ip, requestId } = failure;
+  const repeats = count > 1 ? count : undefined;
+  const detail = { method, reason, channel, count: repeats, error, description };
   await store.atomically(async (tx) => {
     await tx.audit.appendEvent(
       {

@@ -7,7 +7,7 @@ import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { authorOf, type Origin } from "./call.ts";
-import { type EffectiveGrant, type GrantSource, grantsOn } from "./grants.ts";
+import { type EffectiveGrant, type GrantSource, grantsOn, idOf } from "./grants.ts";
 import { Rights } from "./rights.ts";
 import type { GrantRecord } from "./store.ts";
 
@@ -51,8 +51,9 @@ export class Granting {
     origin: Origin,
     rights: Rights,
     ca: CaRecord,
-    wish: GrantWish,
+    asked: GrantWish,
   ): Promise<{ readonly grant: EffectiveGrant; readonly added: boolean }> {
+    const wish = { ...asked, id: idOf(asked) };
     for (const capability of capabilitiesOf(wish.role)) {
       const held = await rights.on(ca, capability, wish.scope);
       if (!held) throw refuse("forbidden", { capability });
@@ -82,7 +83,9 @@ export class Granting {
     const { store, clock } = this.#deps;
     const now = clock.now();
     const gone = await store.atomically(async (tx) => {
-      const grant = await tx.access.revokeGrant({ ca: ca.id, ...wish });
+      const as = (id: string) => tx.access.revokeGrant({ ca: ca.id, ...wish, id });
+      // One that is older may be stored as it was written.
+      const grant = (await as(idOf(wish))) ?? (await as(wish.id));
       if (grant === undefined) return false;
       await tx.audit.appendEvent(grantEvent("resource.revoke", origin, grant), now);
       return true;
@@ -110,7 +113,7 @@ const fromConfig = ({ source }: EffectiveGrant): boolean => source === "config";
 const isSame = (grant: GrantRecord, ca: CaRecord, wish: GrantWish): boolean =>
   grant.ca === ca.id &&
   grant.type === wish.type &&
-  grant.id === wish.id &&
+  idOf(grant) === idOf(wish) &&
   grant.role === wish.role &&
   grant.scope === wish.scope;
 

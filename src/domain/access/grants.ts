@@ -1,5 +1,6 @@
 /** Grants on single CAs, wherever they are kept: given and taken back through the API, or declared in the configuration. */
 
+import { canonicalGroup } from "#core/access/group-names.ts";
 import type { Principal } from "#core/access/principal.ts";
 import type { GrantRole } from "#core/access/roles.ts";
 import { caId } from "#core/ids.ts";
@@ -41,7 +42,7 @@ export async function grantsTo(
   const stored = await store.read.access.grantsTo(names);
   const { grants } = source.configured();
   const own = grants.filter((grant) =>
-    names.some((name) => name.type === grant.type && name.id === grant.id),
+    names.some((name) => name.type === grant.type && name.id === idOf(grant)),
   );
   return [...stored.map(fromDatabase), ...(await resolved(store.read.cas, source, own))];
 }
@@ -72,9 +73,15 @@ function namesOf({ subject, email, emailVerified, groups }: Principal): readonly
   const users = [...(subject.includes("@") ? [] : [subject]), ...address];
   return [
     ...users.map((id): Grantee => ({ type: "user", id })),
-    ...groups.map((id): Grantee => ({ type: "group", id })),
+    // As they are, for grants that were stored so, and as they are stored now.
+    ...[...new Set([...groups, ...groups.map(canonicalGroup)])].map(
+      (id): Grantee => ({ type: "group", id }),
+    ),
   ];
 }
+
+/** What a grant is stored and found under: one spelling for a group, whoever writes its name. */
+export const idOf = ({ type, id }: Grantee): string => (type === "group" ? canonicalGroup(id) : id);
 
 /** A grant on a CA that does not exist gives nothing. */
 async function resolved(

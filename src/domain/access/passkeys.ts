@@ -9,6 +9,7 @@ import type { Store } from "#domain/store.ts";
 import { type AttestedKey, type Assertion, base64url, type PasskeyChecks } from "./ceremonies.ts";
 import { authorOf, type Origin } from "./call.ts";
 import { Challenges } from "./challenges.ts";
+import type { Refusals } from "./refusals.ts";
 import type { Session, Sessions } from "./sessions.ts";
 import { type RequireStepUp, stepUpDenial } from "./step-up.ts";
 import type { PasskeyRecord } from "./store.ts";
@@ -20,6 +21,8 @@ export interface PasskeyDeps {
   readonly sessions: Pick<Sessions, "stepUp">;
   readonly checks: PasskeyChecks;
   readonly requireStepUp: RequireStepUp;
+  /** Writes failed confirmations down. */
+  readonly refusals: Pick<Refusals, "record">;
   /** How long one confirmation counts. */
   readonly stepUpSeconds: number;
 }
@@ -92,7 +95,10 @@ export class Passkeys {
       // Checked again: two sessions may have begun a first passkey, and only one of them gets it.
       this.#admit(origin, session, await tx.access.passkeysOf(owner));
       const isNew = await tx.access.insertPasskey(passkey);
-      if (!isNew) throw refuse("webauthn_failed", { reason: "known_credential" });
+      if (!isNew) {
+        const known = "This passkey is already registered.";
+        throw refuse("webauthn_failed", { reason: "known_credential" }, known);
+      }
       await tx.audit.appendEvent(passkeyEvent("webauthn.register", origin, passkey), now);
     });
     return passkey.id;
@@ -154,6 +160,24 @@ export class Passkeys {
     });
   }
 
+  /**
+   * Removes all passkeys of a subject, for an administrator: who has lost the last one cannot confirm to add another. Gives
+   * how many there were; refuses `not_found` for none. The person adds a first one within five minutes of a login.
+   */
+  async reset(origin: Origin, subject: string): Promise<number> {
+    const now = this.#deps.clock.now();
+    return await this.#deps.store.atomically(async (tx) => {
+      const gone = await tx.access.removePasskeysOf(subject);
+      if (gone.length === 0) throw refuse("not_found");
+      for (const [at, passkey] of gone.entries()) {
+        const event = passkeyEvent("webauthn.remove", origin, passkey);
+        // What was approved is done once, and told by the first of its events.
+        await tx.audit.appendEvent(at === 0 ? event : { ...event, approval: undefined }, now);
+      }
+      return gone.length;
+    });
+  }
+
   /** Everything but the counter, which is compared where it is stored. */
   async #accepted(origin: Origin, assertion: Assertion) {
     const session = sessionOf(origin);
@@ -170,11 +194,7 @@ export class Passkeys {
   }
 
   async #failed(origin: Origin, credential: string, reason: string): Promise<never> {
-    const { store, clock } = this.#deps;
-    const now = clock.now();
-    await store.atomically(async (tx) => {
-      await tx.audit.appendEvent(stepUpDenial(origin, { reason, credential }), now);
-    });
+    await this.#deps.refusals.record(stepUpDenial(origin, { reason, credential }));
     throw refuse("step_up_failed", { reason });
   }
 

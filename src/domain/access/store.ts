@@ -100,6 +100,8 @@ export interface AccessWrites {
   usePasskey(use: PasskeyUse): Promise<"used" | "counter" | "gone">;
   /** Gives the passkey that is gone; undefined when this person had none of this id. */
   removePasskey(id: string, owner: Account): Promise<PasskeyRecord | undefined>;
+  /** Removes every passkey of this subject, whoever vouches for it, and gives them, oldest first. */
+  removePasskeysOf(subject: string): Promise<readonly PasskeyRecord[]>;
   insertToken(token: ApiTokenRecord): Promise<void>;
   /** Gives false when it was revoked before. */
   revokeToken(id: string, at: Instant, by: string): Promise<boolean>;

@@ -66,9 +66,18 @@ export class Approvals {
     return (await store.read.approvals.byId(id)) ?? approval;
   }
 
-  /** Ends a request for good: one rejection is enough, and so is its maker's change of mind. Refuses as `approve`. */
-  async reject(who: Decider, id: string, comment: string): Promise<ApprovalRecord> {
-    if (!(await this.#isMine(who, id))) await this.#refuseUnlessMay(who, id);
+  /**
+   * Ends a request for good: one rejection is enough, and so is its maker's change of mind. Refuses as `approve`, and
+   * `forbidden` to withdraw what somebody else has made.
+   */
+  async reject(
+    who: Decider,
+    id: string,
+    { comment, withdraw }: { readonly comment: string; readonly withdraw: boolean },
+  ): Promise<ApprovalRecord> {
+    const mine = await this.#isMine(who, id);
+    if (!mine) await this.#refuseUnlessMay(who, id);
+    if (!mine && withdraw) throw refuse("forbidden", {}, notTheMaker);
     return await this.#decided(who.origin, id, { decision: "reject", comment });
   }
 
@@ -205,4 +214,6 @@ async function settle(
 const isMaker = ({ principal }: Origin, { maker }: ApprovalRecord): boolean =>
   isSamePerson(maker.person, principal.person);
 
+const notTheMaker =
+  "Only who made a request withdraws it; whoever may decide on it rejects it instead.";
 const sweptAtOnce = 500;

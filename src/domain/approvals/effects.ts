@@ -55,5 +55,5 @@ async function mark(tx: Unit, draft: EventDraft, at: Instant): Promise<void> {
 const effects: ReadonlySet<Action> = new Set([
   ...(["ca.init_root", "ca.issue_intermediate", "ca.import_cert", "ca.cross_sign"] as const),
   ...(["ca.rotate", "ca.retire", "cert.revoke_bulk", "kek.rotate", "token.create"] as const),
-  ...(["cert.issue", "cert.renew"] as const),
+  ...(["cert.issue", "cert.renew", "webauthn.remove"] as const),
 ]);

@@ -2,7 +2,12 @@
 
 import { isSamePerson } from "#core/access/person.ts";
 import { effectiveRoles } from "#core/access/principal.ts";
-import { type ApprovalClass, type ApprovalSettings, thresholdOf } from "#core/approvals/classes.ts";
+import {
+  type ApprovalClass,
+  type ApprovalSettings,
+  operatorsBeside,
+  thresholdOf,
+} from "#core/approvals/classes.ts";
 import { fingerprintOf, type JsonObject, type StoredInput } from "#core/approvals/input.ts";
 import type { Action } from "#core/audit/actions.ts";
 import type { TenantId } from "#core/ids.ts";
@@ -79,12 +84,22 @@ export class FourEyes {
     }
     const known = await this.#known(origin, fingerprint);
     if (known !== undefined) return await this.#outcome(known, call.also);
+    this.#refuseUnreachable(origin, call.operationClass);
     await call.check();
     const made = this.#recordOf(origin, call, fingerprint);
     const stored = await this.#park(origin, made);
     return stored.id === made.id
       ? { kind: "parked", approval: stored }
       : await this.#outcome(stored, call.also);
+  }
+
+  /** With so few operators beside the maker nobody could ever bring the request to its end. */
+  #refuseUnreachable({ principal }: Origin, of: ApprovalClass): void {
+    const { settings } = this.#deps;
+    const required = thresholdOf(settings, of);
+    const operators = operatorsBeside(settings, of, principal.person);
+    if (operators === undefined || operators >= required) return;
+    throw refuse("approval_unreachable", { required_approvals: required, operators });
   }
 
   async #named(origin: Origin, fingerprint: string, id: string): Promise<ApprovalRecord> {

@@ -1,6 +1,8 @@
 /** Creates CAs: a key in the provider, announced in the ledger, and a certificate through the ceremony. */
 
-import { caId, caIdFrom, type TenantId } from "#core/ids.ts";
+import { sha256Hex } from "#core/crypto.ts";
+import { caId, type TenantId } from "#core/ids.ts";
+import { caIdFrom } from "#core/approvals/ca-id.ts";
 import type { Action } from "#core/audit/actions.ts";
 import {
   type CaConstraints,
@@ -33,6 +35,7 @@ import { parsePublicKey, spkiSha256 } from "#core/x509/public-keys.ts";
 import type { Origin } from "#domain/access/call.ts";
 import type { Ceremony } from "#domain/certificates/ceremony.ts";
 import { aboutCa, refusingGates } from "#domain/certificates/events.ts";
+import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { HeldKey, Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
@@ -380,10 +383,13 @@ function creationEvents(creation: Creation, ca: CaSigner["ca"], action: Creation
   // A CA that was not created has no id to be found under.
   const nothing = { ...about, caId: parent?.ca.id, target: parent?.ca.id };
   return {
-    issued: ({ serial }: { serial: CaRecord["serial"] }) => [
+    issued: ({ serial, certificate }: Pick<CertificateRecord, "serial" | "certificate">) => [
       {
         ...{ ...about, result: "success" as const, serial },
-        detail: { ...detail, serial, new_ca: predecessor && ca.id },
+        detail: {
+          ...{ ...detail, serial, new_ca: predecessor && ca.id },
+          sha256: sha256Hex(certificate),
+        },
       },
     ],
     refused: (_refusal: Problem, gates: Parameters<typeof refusingGates>[0]) => [

@@ -1,6 +1,7 @@
 /** Cross certificates: one CA vouches for the name and key of another, so that clients of both find a path (ROL-6). */
 
 import { oids } from "#core/asn1/oids.ts";
+import { sha256Hex } from "#core/crypto.ts";
 import {
   caExtensions,
   caKeyUsages,
@@ -226,8 +227,11 @@ function crossPathLength(
 function crossEvents(origin: Origin, ca: CaSigner["ca"], subject: string) {
   const about = { action: "ca.cross_sign" as const, ...aboutCa(origin, ca), targetName: ca.label };
   return {
-    issued: ({ serial }: { serial: CrossSignRecord["serial"] }) => [
-      { ...about, result: "success" as const, serial, detail: { subject, serial } },
+    issued: ({ serial, certificate }: Pick<CrossSignRecord, "serial" | "certificate">) => [
+      {
+        ...{ ...about, result: "success" as const, serial },
+        detail: { subject, serial, sha256: sha256Hex(certificate) },
+      },
     ],
     refused: (_refusal: Problem, gates: Parameters<typeof refusingGates>[0]) => [
       { ...about, result: "denied" as const, detail: { subject, reason: refusingGates(gates) } },

@@ -1,6 +1,7 @@
 /** CAs below a root somewhere else: the key and its request here, the certificate from there (ROL-7). */
 
 import { decodePem, decodePemBlocks, encodePem } from "#core/asn1/pem.ts";
+import { sha256Hex } from "#core/crypto.ts";
 import { caId, type TenantId } from "#core/ids.ts";
 import { caKeyUsages } from "#core/policy/certificate-extensions.ts";
 import { checkImport, type ImportWarning, pathLengthOf } from "#core/policy/import-checks.ts";
@@ -25,6 +26,7 @@ import type { Origin } from "#domain/access/call.ts";
 import { closeTicket, openTicket, type SigningIntent } from "#domain/audit/sign-ledger.ts";
 import { aboutCa } from "#domain/certificates/events.ts";
 import type { HeldKey } from "#domain/keys.ts";
+import { nothingWritten } from "#domain/store.ts";
 import { requireTenant } from "#domain/tenants/quotas.ts";
 import { discardCaKeys, makeCaKeys } from "./ca-keys.ts";
 import type { AuthoritiesDeps, CaWish } from "./create.ts";
@@ -146,8 +148,7 @@ export class ExternalAuthorities {
       return ca;
     } catch (error) {
       // When the database is away the start-up reconciliation closes it.
-      const writable = !(error instanceof Problem && error.code === "storage_unavailable");
-      if (writable) await close(error);
+      if (nothingWritten(error)) await close(error);
       throw error;
     }
   }
@@ -225,14 +226,20 @@ function pendingCa(
 function requestEvent(origin: Origin, ca: CaRecord) {
   return {
     ...{ action: "ca.csr" as const, result: "success" as const, ...aboutCa(origin, ca) },
-    ...{ targetName: ca.label, detail: { subject: ca.subject, key_type: ca.keyType } },
+    targetName: ca.label,
+    detail: {
+      ...{ subject: ca.subject, key_type: ca.keyType },
+      sha256: ca.csr && sha256Hex(ca.csr),
+    },
   };
 }
 
-function importEvent(origin: Origin, ca: CaRecord, { subject, serial }: Certified) {
+function importEvent(origin: Origin, ca: CaRecord, { subject, serial, certificate }: Certified) {
+  const sha256 = sha256Hex(certificate);
   return {
     ...{ action: "ca.import_cert" as const, result: "success" as const },
-    ...{ ...aboutCa(origin, ca, serial), targetName: ca.label, detail: { subject, serial } },
+    ...{ ...aboutCa(origin, ca, serial), targetName: ca.label },
+    detail: { subject, serial, sha256 },
   };
 }
 

@@ -4,12 +4,13 @@ import { Problem, refuse } from "#core/problems.ts";
 import type { CaReads, CaRecord } from "./store.ts";
 
 /**
- * Superseded ids are accepted and resolve to the active successor, which the answer names in `ca_id` (behaviour.md §5.1).
- * Refuses `ca_not_active` for pending and retired CAs.
+ * Superseded and retired ids are accepted and resolve to the active member of the lineage, which the answer names in `ca_id`:
+ * a client configured years ago keeps working (behaviour.md §5.1). Refuses `ca_not_active` for pending CAs, and where no
+ * member is active.
  */
 export async function activeMember(cas: CaReads, ca: CaRecord): Promise<CaRecord> {
   if (ca.status === "active") return ca;
-  if (ca.status !== "superseded") throw refuse("ca_not_active", { status: ca.status });
+  if (ca.status === "pending") throw refuse("ca_not_active", { status: ca.status });
   const members = await cas.lineage(ca.lineage);
   const active = members.findLast((member) => member.status === "active");
   if (active === undefined) throw refuse("ca_not_active", { status: ca.status });
@@ -30,13 +31,16 @@ export async function acrossRollover<T>(
     try {
       return await work(named);
     } catch (error) {
-      if (!supersededMeanwhile(error) || attempt === attemptsMax) throw error;
+      if (!replacedMeanwhile(error) || attempt === attemptsMax) throw error;
       named = (await cas.byId(ca.id)) ?? ca;
     }
   }
 }
 
-const supersededMeanwhile = (error: unknown): boolean =>
-  error instanceof Problem && error.code === "ca_not_active" && error.facts.status === "superseded";
+/** A member that is superseded, or by now retired too, has a successor that may be active. */
+const replacedMeanwhile = (error: unknown): boolean =>
+  error instanceof Problem &&
+  error.code === "ca_not_active" &&
+  (error.facts.status === "superseded" || error.facts.status === "retired");
 
 const attemptsMax = 3;

@@ -28,7 +28,7 @@ import type { CaSigner } from "#domain/authorities/signers.ts";
 import { type KeyFactsDeps, keyFactsOf } from "#domain/key-checks/facts.ts";
 import type { Keys, SignTicket } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
-import type { Store, Unit } from "#domain/store.ts";
+import { nothingWritten, type Store, type Unit } from "#domain/store.ts";
 import { requireActive, reserveLeaf } from "#domain/tenants/quotas.ts";
 import type { InclusionRecord } from "#domain/transparency/store.ts";
 import type { CaaGate } from "./caa.ts";
@@ -99,6 +99,8 @@ interface Promised {
 /** The one place where a certificate is signed. */
 export class Ceremony {
   readonly #deps: CeremonyDeps;
+  /** Intents to be abandoned as soon as the database takes it. */
+  readonly #owed: (() => Promise<void>)[] = [];
 
   constructor(deps: CeremonyDeps) {
     this.#deps = deps;
@@ -110,6 +112,7 @@ export class Ceremony {
    * intent abandoned.
    */
   async certify(order: SigningOrder): Promise<CertificateRecord> {
+    await this.#payOwed();
     const first = await this.#clearAndIntend(order);
     const promised = await this.#readied(order, first);
     const signature = await this.#sign(order, promised);
@@ -117,8 +120,7 @@ export class Ceremony {
       return await this.#commit(order, promised, signature);
     } catch (error) {
       // The unit refused (a label taken, a CA rolled over meanwhile): what was signed is thrown away and said to be.
-      const refused = error instanceof Problem && error.code !== "storage_unavailable";
-      if (refused) await this.#abandon(order, promised, error.code);
+      if (nothingWritten(error)) await this.#abandonOrOwe(order, promised, error);
       throw error;
     }
   }
@@ -211,10 +213,11 @@ export class Ceremony {
     // 2. Keep it before any log can see it: from then on it counts as issued.
     const createdAt = clock.now();
     const unsettled = order.profile?.lint.public === true;
-    await store.atomically(async (tx) => {
+    const keeping = store.atomically(async (tx) => {
       await closeTicket(tx, intended.intent, { signature }, createdAt);
       await tx.transparency.keep({ caId: issuer.id, serial, certificate, unsettled, createdAt });
     });
+    await keeping.catch((error) => this.#abandonUnlessWritten(order, intended, error));
 
     try {
       // 3. Collect promises; nothing is locked while logs think.
@@ -232,9 +235,11 @@ export class Ceremony {
         return { cleared, rowId, intent, ticket, final };
       });
     } catch (error) {
-      const refused = error instanceof Problem && error.code !== "storage_unavailable";
-      if (refused) await this.#giveUp(rowId, order.refused(error, cleared.gates));
-      if (refused) await promises.lost();
+      if (nothingWritten(error)) {
+        const drafts = error instanceof Problem ? order.refused(error, cleared.gates) : [];
+        await this.#orOwe(() => this.#giveUp(rowId, drafts));
+        await promises.lost();
+      }
       throw error;
     }
   }
@@ -268,10 +273,11 @@ export class Ceremony {
     const cleared = withAlternativeSignature(first.cleared, signature);
     const intent = this.#intentOf(order, cleared);
     const at = this.#deps.clock.now();
-    const ticket = await this.#deps.store.atomically(async (tx) => {
+    const going = this.#deps.store.atomically(async (tx) => {
       await closeTicket(tx, first.intent, { signature }, at);
       return await openTicket(tx, intent, at);
     });
+    const ticket = await going.catch((error) => this.#abandonUnlessWritten(order, first, error));
     return { cleared, rowId: first.rowId, intent, ticket };
   }
 
@@ -286,9 +292,39 @@ export class Ceremony {
       );
       return signature;
     } catch (error) {
-      await this.#abandon(order, promised, error instanceof Problem ? error.code : "internal");
+      await this.#abandonOrOwe(order, promised, error);
       throw error;
     }
+  }
+
+  /** For a unit between two signatures; throws what it failed with. */
+  async #abandonUnlessWritten(
+    order: SigningOrder,
+    promised: Promised,
+    error: unknown,
+  ): Promise<never> {
+    if (nothingWritten(error)) await this.#abandonOrOwe(order, promised, error);
+    throw error;
+  }
+
+  async #abandonOrOwe(order: SigningOrder, promised: Promised, error: unknown): Promise<void> {
+    const word = error instanceof Problem ? error.code : "internal";
+    await this.#orOwe(() => this.#abandon(order, promised, word));
+  }
+
+  /** What cannot be written down now, because the database is away, is before the next certificate; at worst at a start. */
+  async #orOwe(write: () => Promise<void>): Promise<void> {
+    try {
+      await write();
+    } catch (error) {
+      // Its caller learns what it failed with first; only a database that is away is worth another attempt.
+      const away = error instanceof Problem && error.code === "storage_unavailable";
+      if (away && nothingWritten(error) && this.#owed.length < owedMax) this.#owed.push(write);
+    }
+  }
+
+  async #payOwed(): Promise<void> {
+    for (const write of this.#owed.splice(0)) await this.#orOwe(write);
   }
 
   async #abandon(order: SigningOrder, promised: Promised, error: string): Promise<void> {
@@ -395,4 +431,5 @@ const ctOf = ({ profile }: Undecided): CtPolicy | undefined =>
 /** RFC 6962 §3.1: the poison stands where the SCT list will, last. */
 const poisoned = (plan: Plan): Plan => ({ ...plan, extensions: [...plan.extensions, poison()] });
 
+const owedMax = 1000;
 const drawsMax = 3;

@@ -2,6 +2,7 @@
 
 import { effectiveRoles } from "#core/access/principal.ts";
 import type { Action, EventDraft } from "#core/audit/actions.ts";
+import { sha256Hex } from "#core/crypto.ts";
 import type { Serial } from "#core/ids.ts";
 import type { GateName, GateReport } from "#core/policy/gates.ts";
 import type { ValidityLimit } from "#core/policy/plan.ts";
@@ -39,7 +40,7 @@ export function leafEvents(
   const action = renewedFrom === undefined ? "cert.issue" : "cert.renew";
   const from = { renewed_from: renewedFrom };
   return {
-    issued: ({ serial, notAfter, ct }, gates) => [
+    issued: ({ serial, notAfter, ct, certificate }, gates) => [
       ...gateEvents(origin, ca, profile, gates),
       {
         ...{ action, result: "success", ...aboutCa(origin, ca, serial), targetName: serial },
@@ -52,6 +53,7 @@ export function leafEvents(
             ...from,
           },
           validity_clamped: clamped,
+          sha256: sha256Hex(certificate),
         },
       },
     ],

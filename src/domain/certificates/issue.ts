@@ -1,9 +1,10 @@
 /** Issuance of a leaf, the one path for every caller: load, admit, clear, intend, sign, commit. */
 
+import { detailValues } from "#core/audit/detail.ts";
 import type { CaId, Serial } from "#core/ids.ts";
 import type { Caller } from "#core/policy/admit.ts";
 import type { CaaFacts } from "#core/policy/caa.ts";
-import type { ValidityLimit } from "#core/policy/plan.ts";
+import { type ValidityLimit, validityLimits } from "#core/policy/plan.ts";
 import { markerOf } from "#core/policy/profiles.ts";
 import { assert } from "#core/problems.ts";
 import { secondsPerDay } from "#core/time.ts";
@@ -164,9 +165,9 @@ function leafOrder(origin: Origin, planned: Planned, more: LeafMore): SigningOrd
   };
 }
 
-/** A certificate of the inventory as its issue answered it. */
+/** A certificate of the inventory as its issue answered it; what shortened its validity is in its event. */
 export async function issuedBefore(
-  read: Pick<Reads, "cas" | "certificates">,
+  read: Pick<Reads, "cas" | "certificates" | "audit">,
   ca: CaId,
   serial: Serial,
 ): Promise<Issued> {
@@ -180,6 +181,20 @@ export async function issuedBefore(
     serial,
     caId: ca,
     record,
-    clamped: undefined,
+    clamped: await clampedBy(read, ca, serial),
   };
+}
+
+async function clampedBy(
+  { audit }: Pick<Reads, "audit">,
+  ca: CaId,
+  serial: Serial,
+): Promise<ValidityLimit | undefined> {
+  for (const action of ["cert.issue", "cert.renew"] as const) {
+    const filter = { reach: "platform", caId: ca, serial, action, result: "success" } as const;
+    const [event] = (await audit.events(filter, 1)).items;
+    const by = event && detailValues(event.detail).get("validity_clamped");
+    if (by !== undefined) return validityLimits.find((limit) => limit === by);
+  }
+  return undefined;
 }

@@ -9,6 +9,7 @@ import {
   warned,
 } from "#core/preflight/finding.ts";
 import { systemPrincipal } from "#core/access/principal.ts";
+import { detailValues } from "#core/audit/detail.ts";
 import { equalInConstantTime } from "#core/crypto.ts";
 import { Problem } from "#core/problems.ts";
 import { secondsPerDay } from "#core/time.ts";
@@ -131,7 +132,7 @@ async function failureOf(
   const actor = systemPrincipal("ocsp").subject;
   const filter = { reach: "platform", caId: id, action: "cert.issue", actor } as const;
   const [newest] = (await read.audit.events(filter, 1)).items;
-  return newest && (/ reasons=(\S+)$/.exec(newest.detail)?.[1] ?? newest.result);
+  return newest && (detailValues(newest.detail).get("reasons") ?? newest.result);
 }
 
 /** Every version that may still open something, by a value wrapped and unwrapped with it. */

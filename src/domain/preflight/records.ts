@@ -12,6 +12,7 @@ import {
   warned,
 } from "#core/preflight/finding.ts";
 import { type Instant, parseTimestamp, secondsPerDay } from "#core/time.ts";
+import { nextTurn } from "#core/turns.ts";
 import type { Reads, Store } from "#domain/store.ts";
 import { everyCa } from "./keys.ts";
 
@@ -162,10 +163,12 @@ async function* newest<T>(
     yield* page;
     if (page.length === 0) return;
     position += page.length;
+    // A store in this process answers at once: others have their turn between pages.
+    await nextTurn();
   }
 }
 
-const pageRows = 1000;
+const pageRows = 250;
 const openMsMax = 60_000;
 const recentMs = 30 * secondsPerDay * 1000;
 const orphansMax = 500;

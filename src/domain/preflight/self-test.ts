@@ -11,7 +11,7 @@ import { closeTicket, openTicket, type SigningIntent } from "#domain/audit/sign-
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
-import type { Store } from "#domain/store.ts";
+import { nothingWritten, type Store } from "#domain/store.ts";
 
 export interface SelfTestDeps {
   readonly store: Store;
@@ -60,8 +60,8 @@ export async function selfTest(
     const at = clock.now();
     const word = error instanceof Problem ? error.code : "internal";
     // While the database is away the next start closes the entry.
-    const writable = !(error instanceof Problem && error.code === "storage_unavailable");
-    if (writable) await store.atomically((tx) => closeTicket(tx, intent, { error: word }, at));
+    if (nothingWritten(error))
+      await store.atomically((tx) => closeTicket(tx, intent, { error: word }, at));
     throw error;
   }
 }

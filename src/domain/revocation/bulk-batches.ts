@@ -1,7 +1,7 @@
 /** The batches of a bulk revocation: each one unit with its own time, its entries and one event per certificate. */
 
 import { orderedId, type Serial } from "#core/ids.ts";
-import { refuse } from "#core/problems.ts";
+import { assert, refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
 import type { StillMay } from "#domain/access/principal-now.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
@@ -136,12 +136,14 @@ export class BulkBatches {
       const known = kind !== "bare";
       entries.push({ caId: ca.id, serial, revokedAt: at, reason, known, expiresAt });
     }
-    await tx.revocations.putMany(ca.id, entries);
+    const sequences = await tx.revocations.putMany(ca.id, entries);
     const author = authorOf(run);
-    for (const { serial, kind, heldSince } of changes) {
+    for (const [index, { serial, kind, heldSince }] of changes.entries()) {
+      const sequence = sequences[index];
+      assert(sequence !== undefined, "every change has its number");
       if (kind === "ca") await tx.cas.retireSubject(ca.id, serial);
       const told = { caId: ca.id, tenant: ca.tenant, serial, to, reason, bulkOp: run.id } as const;
-      const facts = { known: kind !== "bare", heldSince };
+      const facts = { known: kind !== "bare", heldSince, sequence };
       await tx.audit.appendEvent(revocationEvent(author, { ...told, ...facts }), at);
     }
     if (reason === "keyCompromise") await this.#block(tx, run, ca, changes, at);

@@ -342,7 +342,7 @@ function publishEvent(ca: CaRecord, by: Origin, crl: CrlHead) {
   return {
     ...aboutList(ca, by, crl.scope),
     action: "crl.publish" as const,
-    detail: { number: crl.number, kind, entries: crl.entries },
+    detail: { number: crl.number, kind, entries: crl.entries, sha256: crl.sha256 },
   };
 }
 

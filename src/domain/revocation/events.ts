@@ -16,6 +16,10 @@ export interface ToldChange {
   readonly reason: RevocationReason | undefined;
   /** False for a serial the inventory does not know. */
   readonly known: boolean;
+  /** Its number in the revocation sequence. */
+  readonly sequence: number;
+  /** Where an older list says when it was revoked; absent where that is the time of the event. */
+  readonly revokedAt?: Instant | undefined;
   /** Since when it was held, when it was. */
   readonly heldSince: Instant | undefined;
   /** `acme` or `cmp` when a device asked. */
@@ -26,7 +30,9 @@ export interface ToldChange {
 
 /** One event of HTTP contract §5.4. */
 export function revocationEvent(author: Author, change: ToldChange): EventDraft {
-  const { caId, tenant, serial, reason, known, heldSince } = change;
+  const { caId, tenant, serial, reason, known, heldSince, sequence } = change;
+  const revoked_at = change.revokedAt && timestamp(change.revokedAt);
+  const bound = { revoked_at, sequence };
   const subject = {
     ...{ ...author, result: "success" as const, tenant, caId, serial },
     ...{ target: caId, targetName: serial },
@@ -35,14 +41,16 @@ export function revocationEvent(author: Author, change: ToldChange): EventDraft 
     case "revoked": {
       const previous = heldSince === undefined ? undefined : "held";
       const { protocol, bulkOp: bulk_op } = change;
-      const detail = { reason, known: known ? undefined : false, previous, protocol, bulk_op };
-      return { ...subject, action: "cert.revoke", detail };
+      const facts = { reason, known: known ? undefined : false, previous, protocol, bulk_op };
+      return { ...subject, action: "cert.revoke", detail: { ...facts, ...bound } };
     }
-    case "held":
-      return { ...subject, action: "cert.suspend", detail: { reason, bulk_op: change.bulkOp } };
+    case "held": {
+      const detail = { reason, bulk_op: change.bulkOp, ...bound };
+      return { ...subject, action: "cert.suspend", detail };
+    }
     case "good": {
       const held_since = heldSince === undefined ? undefined : timestamp(heldSince);
-      return { ...subject, action: "cert.release", detail: { held_since } };
+      return { ...subject, action: "cert.release", detail: { held_since, sequence } };
     }
   }
 }

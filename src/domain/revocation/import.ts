@@ -157,10 +157,11 @@ async function putBare(
   const at = instant(Math.min(now, revokedAt));
   const expiresAt = await entryEnd(tx, { caId: ca.id, serial }, undefined);
   const entry = { caId: ca.id, serial, revokedAt: at, reason, known: false, expiresAt };
-  await tx.revocations.put(entry);
+  const sequence = await tx.revocations.put(entry);
   const to = reason === "certificateHold" ? ("held" as const) : ("revoked" as const);
   const told = { caId: ca.id, tenant: ca.tenant, serial, to, reason, known: false };
-  const change = { ...told, heldSince: undefined, protocol: "import" };
+  const bound = { sequence, revokedAt: at === now ? undefined : at };
+  const change = { ...told, ...bound, heldSince: undefined, protocol: "import" };
   await tx.audit.appendEvent(revocationEvent(authorOf(origin, ca.tenant), change), now);
 }
 

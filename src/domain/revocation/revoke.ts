@@ -127,7 +127,7 @@ export class Revoker {
       const decided = changeOf(request, found, outcome.change, reason, at);
       const change = { ...decided, sequence: await write(tx, decided, found) };
       const blocked = this.#compromised(request, change, found);
-      await tx.audit.appendEvent(eventOf(request, change, found), now);
+      await tx.audit.appendEvent(eventOf(request, change, found, now), now);
       for (const record of blocked) await block(tx, request.origin, record);
       await request.also?.(tx, now);
       return { result: resultOf(change), change };
@@ -241,13 +241,21 @@ async function block(tx: Unit, origin: Origin, record: BlockedKeyRecord): Promis
   await tx.audit.appendEvent(blockEvent(authorOf(origin, record.tenant), record), record.createdAt);
 }
 
-function eventOf(request: RevocationRequest, change: RevocationChange, found: Found) {
+function eventOf(
+  request: RevocationRequest,
+  change: Decided & { readonly sequence: number },
+  found: Found,
+  now: Instant,
+) {
   const { ca, origin, protocol } = request;
+  const { sequence, at } = change;
+  const revokedAt = at === now ? undefined : at;
   const { entry, certificate, state } = found;
   const heldSince = state === "held" ? (entry?.revokedAt ?? certificate?.revokedAt) : undefined;
   return revocationEvent(authorOf(origin, ca.tenant), {
     ...{ caId: ca.id, tenant: ca.tenant, serial: change.serial, to: change.to },
     ...{ reason: change.reason, known: certificate !== undefined, heldSince, protocol },
+    ...{ sequence, revokedAt },
   });
 }
 

@@ -213,8 +213,11 @@ export interface RevocationWrites {
   lock(ca: CaId, serial: Serial): Promise<RevocationRecord | undefined>;
   /** Inserts or replaces the entry of its serial under the next sequence number, which it gives. */
   put(entry: Omit<RevocationRecord, "sequence">): Promise<number>;
-  /** The same for many serials of one CA, each under a sequence number of its own, in their order. */
-  putMany(ca: CaId, entries: readonly Omit<RevocationRecord, "sequence">[]): Promise<void>;
+  /** The same for many serials of one CA, each under a sequence number of its own, in their order; gives the numbers. */
+  putMany(
+    ca: CaId,
+    entries: readonly Omit<RevocationRecord, "sequence">[],
+  ): Promise<readonly number[]>;
   /** Removes the entry of a released serial, taking the next sequence number too; views tell it as released. */
   remove(ca: CaId, serial: Serial): Promise<number>;
   /** Keeps the stamp of a partition; the latest notAfter stays, rounded up to a day. */

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { guarded } from "#adapters/keys/guard.ts";
-import { measured } from "#adapters/keys/measure.ts";
+import { guarded, Turns } from "#adapters/keys/guard.ts";
+import { measured, publicKeyOf } from "#adapters/keys/measure.ts";
 import { routed } from "#adapters/keys/route.ts";
 import { verified } from "#adapters/keys/verify.ts";
 import type { HeldKey, Keys, SignTicket } from "#domain/keys.ts";
@@ -180,6 +180,45 @@ describe("measures", () => {
       ...["generate ok", "sign ok", "sign fault", "destroy ok"],
       "find key_unavailable",
     ]);
+  });
+
+  test("tell a key that is looked up from a public key that is read, and a ping that fails from one that does not", async () => {
+    const heard: string[] = [];
+    const memory = openMemoryKeys();
+    const hooked = {
+      measured: (operation: string, result: string) => heard.push(`${operation} ${result}`),
+    };
+    const keys = verified(measured(memory, hooked), hooked, publicKeyOf(memory, hooked));
+    const held = await keys.generate(ca);
+    await sign(keys, held);
+    await sign(keys, held);
+    await keys.find(held.ref);
+    await keys.facts();
+    const [facts] = await memory.facts();
+    memory.facts = async () => (facts === undefined ? [] : [{ ...facts, available: false }]);
+    await keys.facts();
+    expect(heard).toEqual([
+      ...["generate ok", "public_key ok", "sign ok", "sign ok", "find ok", "ping ok"],
+      "ping key_unavailable",
+    ]);
+  });
+
+  test("show what is under way and what waits", async () => {
+    const memory = openMemoryKeys();
+    const limits = () => ({ maxInFlight: 1, maxQueue: 5, acquireTimeoutMs: 0 });
+    const turns = new Turns(limits);
+    const keys = guarded(memory, limits, turns);
+    const gate = Promise.withResolvers<void>();
+    const list = memory.list;
+    memory.list = async (provider) => {
+      await gate.promise;
+      return await list(provider);
+    };
+    const asked = [1, 2, 3].map(() => keys.list("software"));
+    expect([turns.inUse, turns.waiting]).toEqual([1, 2]);
+    gate.resolve();
+    await Promise.all(asked);
+    expect([turns.inUse, turns.waiting]).toEqual([0, 0]);
   });
 });
 

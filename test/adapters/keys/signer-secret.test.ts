@@ -4,7 +4,8 @@ import { afterEach, describe, expect, test } from "bun:test";
 
 import { LaunchFault } from "#adapters/keys/requests.ts";
 import type { KeptElsewhere, SignerConfiguration } from "#adapters/keys/settings.ts";
-import { withFetchedSecret } from "#adapters/keys/signer/secret.ts";
+import { ChangedSecret } from "#adapters/keys/signer/changed-secret.ts";
+import { pinReader, withFetchedSecret } from "#adapters/keys/signer/secret.ts";
 
 const variable = "PKID_TEST_TOKEN_OF_A_STORE";
 const remote: KeptElsewhere = {
@@ -19,6 +20,10 @@ const store = (passphraseSource: KeptElsewhere | undefined): SignerConfiguration
   ...{ provider: "software", keks: [] },
   software: { keystoreDir: "/k", masterKeyFile: "/m", passphraseSource },
 });
+
+const raise = (): string => {
+  throw new Error("absent");
+};
 
 afterEach(() => {
   delete process.env[variable];
@@ -49,6 +54,39 @@ describe("a signer", () => {
     for (const configuration of [open, store(undefined)]) {
       expect(await withFetchedSecret(configuration, nobody)).toBe(configuration);
     }
+  });
+
+  test("fetches a refused PIN again with what it was given, and lets nothing lie about meanwhile", async () => {
+    process.env[variable] = "token";
+    const seen: unknown[] = [];
+    let kept = "wrong";
+    const fetchSecret = async () => {
+      seen.push(process.env[variable]);
+      return kept;
+    };
+    const read = pinReader(token, fetchSecret);
+    await withFetchedSecret(token, fetchSecret);
+    expect(process.env[variable]).toBeUndefined();
+    kept = "right";
+    expect(await read()).toBe("right");
+    expect(process.env[variable]).toBeUndefined();
+    expect(seen).toEqual(["token", "token"]);
+  });
+
+  test("waits for another secret than the one tried, over a source that fails and one that gives the same", async () => {
+    const gives = [() => "tried", () => raise(), () => "", () => "other"];
+    const changed = new ChangedSecret({
+      read: async () => (gives.length > 1 ? gives.shift() : gives[0])?.() || raise(),
+      pauses: [0],
+    });
+    expect(await changed.after("tried")).toBe("other");
+  });
+
+  test("waits between two looks, unless it is nudged", async () => {
+    const changed = new ChangedSecret({ read: async () => "other", pauses: [3600] });
+    const found = changed.after("tried");
+    changed.nudge();
+    expect(await found).toBe("other");
   });
 
   test("says to the public that the secret cannot be had, and to the log why", async () => {

@@ -93,3 +93,23 @@ function holds(text: string, secret: string): boolean {
     return false; // No JSON: it is only itself.
   }
 }
+
+test("what Vault says for itself is told, on one line, unless it repeats what was sent", async () => {
+  const told = async (errors: unknown, token = "hvs.secret") => {
+    const ask: Ask = async () => ({
+      status: 403,
+      octets: Buffer.from(JSON.stringify({ errors })),
+    });
+    const ground = { ask, env: { VAULT_TOKEN: token }, now: () => instant(0), trust: () => [] };
+    const failed = await fetchSecret({ type: "vault", vault }, ground).catch((error) => error);
+    return String(failed.message);
+  };
+  expect(await told(["permission denied", "no policy\n\u001b[31m grants it"])).toContain(
+    "answered 403: it does not let us (permission denied; no policy [31m grants it)",
+  );
+  for (const nothing of [[], "text", undefined, [1], ["bad token hvs.secret"]]) {
+    expect(await told(nothing)).toContain("answered 403: it does not let us");
+    expect(await told(nothing)).not.toContain("hvs.secret");
+  }
+  expect((await told(["x".repeat(5000)])).length).toBeLessThan(500);
+});

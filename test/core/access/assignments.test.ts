@@ -78,6 +78,20 @@ describe("a mapping", () => {
   });
 });
 
+test("a group that is a distinguished name is the same in every spelling, by rbac and by mappings", () => {
+  const held = "CN=Ops\\, EU,OU=Groups,DC=example,DC=com";
+  const identity = { ...nobody, groups: [held], claims: { g: [held] } };
+  const groups = { "cn=ops\\2c eu,ou=groups,dc=example,dc=com": ["issuer"] } as const;
+  expect(rolesOf(identity, { subjects: {}, groups }, []).roles).toEqual(["issuer"]);
+  const value = "commonName=ops\\, eu, ou=groups, dc=example, dc=com";
+  const mapping = { claim: "g", value, tenant: undefined, roles: ["auditor"] } as const;
+  expect(rolesOf(identity, none, [mapping]).roles).toEqual(["auditor"]);
+  const other = { ...mapping, value: "cn=ops,ou=eu,ou=groups,dc=example,dc=com" };
+  expect(rolesOf(identity, none, [other]).roles).toEqual([]);
+  const plain = { ...nobody, groups: ["OPS", "constructor"] };
+  expect(rolesOf(plain, { subjects: {}, groups: { ops: ["admin"] } }, []).roles).toEqual([]);
+});
+
 test("what means something inside pkid is nobody's subject outside", () => {
   for (const subject of [
     "root",

@@ -12,6 +12,8 @@ import { accessWorld, visitor } from "#test/support/access.ts";
 import { seededRandom } from "#test/support/ports.ts";
 import { SoftAuthenticator } from "#test/support/soft-authenticator.ts";
 import { ownPerson } from "#core/access/person.ts";
+import { Refusals } from "#domain/access/refusals.ts";
+import { somebody } from "#test/support/governed-world.ts";
 
 const home = { origin: "https://pki.example.com", rpId: "pki.example.com" };
 
@@ -20,6 +22,7 @@ function world(userVerification: "required" | "preferred" = "required") {
   const requireStepUp = stepUpGate(clock, usualStepUps);
   const passkeys = new Passkeys({
     ...{ store, clock, sessions, requireStepUp, random: seededRandom("passkeys") },
+    refusals: new Refusals({ store, clock }),
     checks: new WebAuthn({ rpId: home.rpId, origins: [home.origin], userVerification }),
     stepUpSeconds: 300,
   });
@@ -97,6 +100,64 @@ describe("a first passkey", () => {
     );
     expect(ended.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
     expect(await store.read.access.passkeysOf(ownPerson("root"))).toHaveLength(1);
+  });
+});
+
+test("confirmations that fail again and again are one event", async () => {
+  const { store, logIn, register, confirm } = world();
+  const caller = await logIn();
+  await register(caller(), new SoftAuthenticator(home));
+  for (let tries = 0; tries < 6; tries++) {
+    const failed = await problemOf(() => confirm(caller(), new SoftAuthenticator(home)));
+    expect(failed).toMatchObject({ facts: { reason: "unknown_credential" } });
+  }
+  const denied = [...store.state.events.values()].filter(({ result }) => result === "denied");
+  expect(denied.map(({ action }) => action)).toEqual(["auth.step_up_denied"]);
+});
+
+describe("a lost passkey", () => {
+  test("is removed by an administrator, with an event each, and then a new one is a first one", async () => {
+    const { store, clock, passkeys, logIn, register } = world();
+    const admin = {
+      principal: somebody("admin", ["admin"]),
+      ip: "192.0.2.9",
+      requestId: "r",
+    };
+    expect((await problemOf(() => passkeys.reset(admin, "root")))?.code).toBe("not_found");
+    const caller = await logIn();
+    await register(caller(), new SoftAuthenticator(home));
+    clock.advance(600);
+    const again = await logIn();
+    expect((await problemOf(() => register(again(), new SoftAuthenticator(home))))?.code).toBe(
+      "step_up_required",
+    );
+    expect(await passkeys.reset(admin, "root")).toBe(1);
+    const last = [...store.state.events.values()].at(-1);
+    expect(last).toMatchObject({
+      action: "webauthn.remove",
+      actor: "admin",
+      detail: "subject=root",
+    });
+    await register(again(), new SoftAuthenticator(home));
+    expect(await passkeys.list(again())).toHaveLength(1);
+  });
+
+  test("that is registered already is said to be", async () => {
+    const { passkeys, logIn, register } = world();
+    const caller = await logIn();
+    const key = new SoftAuthenticator(home);
+    await register(caller(), key);
+    await passkeys.beginStepUp(caller());
+    const other = { ...caller(), principal: somebody("bob", ["admin"]) };
+    const session = caller().session;
+    if (session === undefined) throw new Error("a login has a session");
+    const bobs = { ...other, session: { ...session, digest: "b", principal: other.principal } };
+    const told = await problemOf(() => register(bobs, key));
+    expect([told?.code, told?.message, told?.facts]).toEqual([
+      "webauthn_failed",
+      "This passkey is already registered.",
+      { reason: "known_credential" },
+    ]);
   });
 });
 

@@ -233,6 +233,23 @@ describe("parked issuance", () => {
     expect(await certificate(id, somebody("ivy", ["issuer"]))).toMatchObject({ code: 200 });
   });
 
+  test("says what shortened the validity, however and whenever it is collected", async () => {
+    world.clock.advance(1700 * 86_400);
+    const { approval_id: id } = await issue();
+    const approved = await world.approve(bob, id);
+    const kept = { code: 200, validity_clamped: "ca" };
+    expect(await certificate(id)).toMatchObject(kept);
+    expect(await certificate(id, somebody("ivy", ["issuer"]))).toMatchObject(kept);
+    // As after a crash between the certificate and the answer to its issue.
+    const approval = world.memory.state.approvals.get(id);
+    if (approval === undefined) throw new Error("it was parked");
+    world.memory.state.approvals.set(id, { ...approval, answer: undefined });
+    expect(await certificate(id)).toMatchObject(kept);
+    expect(approved).toMatchObject({ status: "executed" });
+    world.memory.state.approvals.set(id, approval);
+    expect(await issue({}, alice, id)).toMatchObject({ code: 201, validity_clamped: "ca" });
+  });
+
   test("35: two requests that differ only in the key are two", async () => {
     const [one, other] = [await issue(), await issue({ csr: csr() })];
     expect(one.approval_id).not.toBe(other.approval_id);

@@ -3,6 +3,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 
 import { localPerson, plainPerson } from "#core/access/person.ts";
+import type { Principal } from "#core/access/principal.ts";
 import { refuse } from "#core/problems.ts";
 import { refusal, somebody } from "#test/support/governed-world.ts";
 import { personNamed } from "#test/support/people.ts";
@@ -181,6 +182,30 @@ describe("a decision", () => {
     expect((await refusal(world.ask("token.create", admin, named))).code).toBe("not_found");
     expect((await world.ask("token.create", boss, named)).secret).toMatch(/^pki_pat_/);
     expect((await world.approve(admin, id)).status).toBe("executed");
+  });
+
+  test("is not ended by who means to withdraw a request of somebody else's", async () => {
+    const { approval_id: id } = await park();
+    const withdraw = (who: Principal) => reject(id, who, { comment: "mine", withdraw: true });
+    const told = await refusal(withdraw(bob));
+    expect(told).toMatchObject({ code: "forbidden" });
+    expect((await show(id)).status).toBe("pending");
+    expect((await withdraw(alice)).status).toBe("rejected");
+    const { approval_id: again } = await park();
+    expect((await reject(again, bob)).status).toBe("rejected");
+  });
+
+  test("can be had from enough operators beside the maker, or the request is not stored", async () => {
+    const operators = { "ca.create": ["alice", "bob", "b@x.test", "carol"] };
+    world = await fourEyesWorld({ thresholds: { "ca.create": 3 }, operators });
+    // Bob is listed by his name and by his address: beside him there are two.
+    expect(await refusal(park("root", bob))).toMatchObject({
+      code: "approval_unreachable",
+      facts: { required_approvals: 3, operators: 2 },
+    });
+    expect(world.actions()).toEqual([]);
+    expect((await park("root", alice)).code).toBe(202);
+    expect((await park("root", shell)).code).toBe(202);
   });
 
   test("counts once for a person, whatever it is called", async () => {

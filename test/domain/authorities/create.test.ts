@@ -178,6 +178,7 @@ test("only an active CA certifies another", async () => {
   const world = issuanceWorld();
   const root = await initRoot(world);
   const retired = { ...root, status: "retired" as const };
+  world.store.state.cas.set(root.id, retired);
   const wish = caWish({ label: "below" });
   expect(await codeOf(world.authorities.issueIntermediate(rootOrigin, retired, wish))).toBe(
     "ca_not_active",

@@ -196,6 +196,7 @@ test("what may not be vouched for is refused before the key is used", async () =
     code: "validity_exceeds_limit",
   });
   other = { ...other, status: "retired" };
+  world.store.state.cas.set(other.id, other);
   expect((await refusal(sign(local(world.root)))).code).toBe("ca_not_active");
   expect(world.keys.signed.length).toBe(signed);
 });

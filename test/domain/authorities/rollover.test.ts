@@ -10,7 +10,7 @@ import { chainBundle } from "#domain/authorities/bundle.ts";
 import { CrossSigning } from "#domain/authorities/cross-sign.ts";
 import { rotationStatus } from "#domain/authorities/rollover.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import { caWish, leafWish, rootOrigin } from "#test/support/issuance.ts";
+import { caWish, csr, leafWish, rootOrigin } from "#test/support/issuance.ts";
 import {
   certificateOf,
   opensslVerifies,
@@ -288,8 +288,41 @@ test("retire revokes the old certificate under its parent, whose CRL says so bef
   const published = ["crl.publish", "crl.publish"];
   expect(actionsOf().slice(-4)).toEqual(["cert.revoke", "ca.retire", ...published]);
   expect(await bundle(successor)).not.toContain(encodePem("CERTIFICATE", certificateOf(old)));
-  expect(await refusal(issue(await stored(old)))).toMatchObject({ code: "ca_not_active" });
   expect(await refusal(retire(world.root))).toMatchObject({ code: "ca_not_superseded" });
+});
+
+test("a client that names a retired CA is served by the active member of its lineage, on every path", async () => {
+  const upper = await world.authorities.issueIntermediate(
+    rootOrigin,
+    world.root,
+    caWish({ label: "upper", maxPathLength: 2 }),
+  );
+  const leaf = await issue(upper);
+  const { old, successor } = await rotate(upper);
+  await retire(old, true);
+  const named = await stored(old);
+  expect(named.status).toBe("retired");
+  const renewed = { serial: leaf.serial, csr: undefined, validityDays: undefined };
+  const made = [
+    (await issue(named)).caId,
+    (await world.issuance.renew(rootOrigin, named, { ...renewed, caller: "interactive" })).caId,
+    (await world.authorities.issueIntermediate(rootOrigin, named, caWish({ label: "lower" })))
+      .parent,
+  ];
+  expect(made).toEqual([successor.id, successor.id, successor.id]);
+  const asked = { csr: csr() };
+  const wish = { asked, profile: "server", validityDays: undefined, mustStaple: undefined };
+  expect((await world.issuance.preview(named, wish)).refusal).toBeUndefined();
+  expect(await bundle(named)).toContain(encodePem("CERTIFICATE", certificateOf(successor)));
+  expect((await rotate(named)).old.id).toBe(successor.id);
+});
+
+test("without an active member a retired CA stays refused", async () => {
+  const retired = { ...world.issuing, status: "retired" as const };
+  world.store.state.cas.set(retired.id, retired);
+  expect(await refusal(issue(retired))).toMatchObject({
+    ...{ code: "ca_not_active", facts: { status: "retired" } },
+  });
 });
 
 test("a retirement whose event cannot be written retires nothing", async () => {

@@ -1,12 +1,13 @@
 /** The ceremony: record before signing, one unit per change and event, and what failures leave behind. */
 
-import { beforeEach, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 
 import { sha256Hex } from "#core/crypto.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { parseCsr } from "#core/x509/csr.ts";
+import { NothingWritten } from "#domain/store.ts";
 import { reconcileIntents } from "#domain/certificates/reconcile.ts";
 import { drawSerial } from "#domain/certificates/serials.ts";
 import type { IssueWish } from "#domain/certificates/issue.ts";
@@ -53,7 +54,7 @@ test("an issued certificate is in the inventory and in the chain, and its intent
   expect(lastEvent()).toMatchObject({
     ...{ action: "cert.issue", result: "success", serial, caId: root.id, target: root.id },
     ...{ targetName: serial, actor: "root", ip: "192.0.2.7", requestId: "request-1" },
-    detail: "profile=server not_after=2027-07-03T11:54:59.000000Z ct=none requester=root",
+    detail: `profile=server not_after=2027-07-03T11:54:59.000000Z ct=none requester=root sha256=${sha256Hex(record.certificate)}`,
   });
 });
 
@@ -183,6 +184,42 @@ test("when the event cannot be appended nothing is issued, and the intent waits 
   expect(intents().at(-1)?.state).toBe("intended");
 });
 
+describe("an error after the signature that wrote nothing for sure", () => {
+  const surely = () => {
+    const refusal = refuse("storage_unavailable", { retry_after: 2 });
+    refusal.cause = new NothingWritten("the connection was lost before the commit");
+    return refusal;
+  };
+
+  for (const [what, fault, word] of [
+    ["a fault of the driver", () => new Error("invalid byte sequence"), "internal"],
+    ["a database that was lost before the commit", surely, "storage_unavailable"],
+  ] as const) {
+    test(`abandons the intent and closes the ledger: ${what}`, async () => {
+      let failures = 0;
+      world.store.beforeWrite = (operation) => {
+        if (operation === "certificates.activate" && failures++ === 0) throw fault();
+      };
+      await expect(issue()).rejects.toThrow();
+      expect(intents().at(-1)?.state).toBe("abandoned");
+      expect(ledger().at(-1)).toMatchObject({ result: "error", error: word });
+      expect(world.store.state.certificates.size).toBe(1);
+      expect(await reconcileIntents(world.store, world.clock)).toEqual([]);
+    });
+  }
+
+  test("abandons the intent before the next certificate when the database stays away for a while", async () => {
+    world.store.beforeWrite = (operation) => {
+      if (["certificates.activate", "certificates.settle"].includes(operation)) throw surely();
+    };
+    expect(await codeOf(issue())).toBe("storage_unavailable");
+    expect(intents().at(-1)?.state).toBe("intended");
+    world.store.beforeWrite = () => {};
+    await issue();
+    expect(intents().map(({ state }) => state)).toEqual(["issued", "abandoned", "issued"]);
+  });
+});
+
 test("start-up orphans what a crash left, closes its ledger entry as unknown, and does so once", async () => {
   world.store.beforeWrite = (operation) => {
     if (operation === "certificates.activate") throw refuse("storage_unavailable");
@@ -225,14 +262,19 @@ test("an expired CA signs nothing", async () => {
   expect(await codeOf(issue())).toBe("ca_not_active");
 });
 
-test("a superseded id signs with the active member and says so; pending and retired ones refuse", async () => {
+test("a superseded or retired id signs with the active member and says so; pending ones refuse, and all without one", async () => {
   const successor = await initRoot(world, { label: "successor" });
   const { cas } = world.store.state;
   cas.set(root.id, { ...root, status: "superseded" });
   cas.set(successor.id, { ...successor, lineage: root.id });
-  root = { ...root, status: "superseded" };
-  expect((await issue()).caId).toBe(successor.id);
-  for (const status of ["pending", "retired"] as const) {
+  for (const status of ["superseded", "retired"] as const) {
+    root = { ...root, status };
+    expect((await issue()).caId).toBe(successor.id);
+  }
+  root = { ...root, status: "pending" };
+  expect(await codeOf(issue())).toBe("ca_not_active");
+  cas.set(successor.id, { ...successor, lineage: root.id, status: "retired" });
+  for (const status of ["superseded", "retired"] as const) {
     root = { ...root, status };
     expect(await codeOf(issue())).toBe("ca_not_active");
   }

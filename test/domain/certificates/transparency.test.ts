@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 
 import { encodePem } from "#core/asn1/pem.ts";
 import { sha256Hex } from "#core/crypto.ts";
-import { Problem } from "#core/problems.ts";
+import { Problem, refuse } from "#core/problems.ts";
 import { addSeconds } from "#core/time.ts";
 import { logKeyOf } from "#core/transparency/log-keys.ts";
 import { parseSctList, sctVerified } from "#core/transparency/sct.ts";
@@ -227,13 +227,16 @@ test("a public serial of which no certificate came is revoked by the system, onc
   expect(world.events()).toHaveLength(count);
 });
 
+/** As a database that is gone in the middle of a commit: nobody knows what it has kept. */
+const thePowerWent = () => refuse("storage_unavailable", { retry_after: 2 });
+
 test("a crash while logs think leaves an orphan, whose serial is revoked after the start when it is public", async () => {
   for (const lint of [publicLint, { ...publicLint, public: false }]) {
     await using world = await ctWorld({ "a-1": {} }, {}, { lint });
     let writes = 0;
     world.store.beforeWrite = (operation) => {
       if (operation === "transparency.keep") writes = 1;
-      else if (writes > 0 && operation === "audit.appendLedger") throw new Error("the power went");
+      else if (writes > 0 && operation === "audit.appendLedger") throw thePowerWent();
     };
     await world.issue().catch(() => {});
     world.store.beforeWrite = () => {};
@@ -251,7 +254,7 @@ test("a crash after the final signature leaves an open entry, closed as unknown,
   await using world = await ctWorld({ "a-1": {} }, {}, { lint: publicLint });
   world.store.beforeWrite = (operation) => {
     if (operation === "certificates.activate" && world.keys.signed.length > 2) {
-      throw new Error("the power went");
+      throw thePowerWent();
     }
   };
   await world.issue().catch(() => {});
@@ -277,7 +280,7 @@ test("a revocation that was written before the crash is not an error after it", 
   const down = { instead: () => new Response("", { status: 503 }) };
   await using world = await ctWorld({ "a-1": down }, {}, { lint: publicLint });
   world.store.beforeWrite = (operation) => {
-    if (operation === "transparency.settlePrecertificate") throw new Error("the power went");
+    if (operation === "transparency.settlePrecertificate") throw thePowerWent();
   };
   expect((await refusalOf(world.issue())).code).toBe("ct_policy_unmet");
   world.store.beforeWrite = () => {};

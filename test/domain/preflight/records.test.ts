@@ -2,6 +2,7 @@
 
 import { beforeEach, describe, expect, test } from "bun:test";
 
+import { refuse } from "#core/problems.ts";
 import { eventHash } from "#core/audit/chain.ts";
 import { ledgerHash } from "#core/audit/ledger.ts";
 import { parseSerial } from "#core/ids.ts";
@@ -36,6 +37,9 @@ beforeEach(async () => {
 });
 const day = secondsPerDay;
 const limits = { warnDays: 30, failDays: 7 };
+
+/** As a database that is gone in the middle of a commit: nobody knows what it has kept. */
+const powerCut = () => refuse("storage_unavailable", { retry_after: 2 });
 
 describe("audit.chain_head", () => {
   const check = (sample = 1000) => eventsHold(world.store, sample);
@@ -90,9 +94,11 @@ describe("ledger.head", () => {
 
   test("warns of an intent that has been open for more than a minute", async () => {
     world.store.beforeWrite = (operation) => {
-      if (operation === "certificates.activate") throw new Error("power cut");
+      if (operation === "certificates.activate") throw powerCut();
     };
-    await expect(world.issuance.issue(rootOrigin, root, leafWish())).rejects.toThrow("power cut");
+    await expect(world.issuance.issue(rootOrigin, root, leafWish())).rejects.toMatchObject({
+      code: "storage_unavailable",
+    });
     world.clock.advance(60);
     expect((await check()).status).toBe("pass");
     world.clock.advance(1);
@@ -129,9 +135,11 @@ describe("issuance.orphans", () => {
     const check = () => orphansSettled(world.store, world.clock.now());
     expect((await check()).status).toBe("pass");
     world.store.beforeWrite = (operation) => {
-      if (operation === "certificates.activate") throw new Error("power cut");
+      if (operation === "certificates.activate") throw powerCut();
     };
-    await expect(world.issuance.issue(rootOrigin, root, leafWish())).rejects.toThrow("power cut");
+    await expect(world.issuance.issue(rootOrigin, root, leafWish())).rejects.toMatchObject({
+      code: "storage_unavailable",
+    });
     await world.store.atomically((tx) => tx.certificates.orphanOpenIntents());
     expect((await check()).status).toBe("warn");
     world.clock.advance(30 * day);

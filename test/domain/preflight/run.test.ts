@@ -109,7 +109,7 @@ describe("passed over", () => {
 
   test("is what needs something that is not there, with the reason", async () => {
     const { checks } = await run(
-      { only: ["keys.ca"] },
+      { only: ["keys.extractable"] },
       { store: "There is no instance here yet." },
     );
     expect(checks[0]).toMatchObject({ status: "skip", detail: "There is no instance here yet." });

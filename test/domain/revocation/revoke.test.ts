@@ -39,7 +39,7 @@ test("a revocation is in both tables and in one event", async () => {
   expect(events()[0]).toMatchObject({
     ...{ action: "cert.revoke", result: "success", actor: "root", actorRoles: "root" },
     ...{ target: small.ca.id, targetName: serial, caId: small.ca.id, serial },
-    ...{ detail: "reason=superseded", ip: "192.0.2.1", tenant: "default" },
+    ...{ detail: "reason=superseded sequence=1", ip: "192.0.2.1", tenant: "default" },
   });
 });
 
@@ -56,7 +56,7 @@ test("revoking twice keeps the first time and reason and writes one event", asyn
 test("an unknown serial becomes a bare entry, and stays what it first was", async () => {
   const serial = parseSerial("0xabcdef");
   await small.revoker.revoke(asked(serial), "unspecified");
-  expect(events()[0]?.detail).toBe("reason=unspecified known=false");
+  expect(events()[0]?.detail).toBe("reason=unspecified known=false sequence=1");
   const entry = await small.store.read.revocations.bySerial(small.ca.id, serial);
   expect(entry).toMatchObject({ known: false, expiresAt: undefined });
   small.clock.advance(5);
@@ -79,9 +79,9 @@ test("a hold can be repeated, released, and taken again", async () => {
   expect(await codeOf(small.revoker.release(asked(serial)))).toBe("not_held");
   expect((await small.revoker.suspend(asked(serial))).status).toBe("held");
   expect(events().map(({ action, detail }) => `${action} ${detail}`)).toEqual([
-    "cert.suspend reason=certificateHold",
-    "cert.release held_since=2026-06-01T12:00:00.000000Z",
-    "cert.suspend reason=certificateHold",
+    "cert.suspend reason=certificateHold sequence=1",
+    "cert.release held_since=2026-06-01T12:00:00.000000Z sequence=2",
+    "cert.suspend reason=certificateHold sequence=3",
   ]);
 });
 
@@ -91,7 +91,7 @@ test("revoking a held certificate is permanent, with a new time and reason", asy
   small.clock.advance(30);
   const result = await small.revoker.revoke(asked(serial), "keyCompromise");
   expect(result).toMatchObject({ status: "revoked", revokedAt: small.clock.at });
-  expect(events()[1]?.detail).toBe("reason=keyCompromise previous=held");
+  expect(events()[1]?.detail).toBe("reason=keyCompromise previous=held sequence=2");
   expect(await codeOf(small.revoker.release(asked(serial)))).toBe("not_held");
   expect(await codeOf(small.revoker.suspend(asked(serial)))).toBe("already_revoked");
 });

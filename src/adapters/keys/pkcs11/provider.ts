@@ -7,12 +7,13 @@ import type { HeldKek, HeldKey, ListedKey, ProviderFacts } from "#domain/keys.ts
 import { RestartNeeded, type RestartWish } from "#adapters/keys/requests.ts";
 import type { Pkcs11Settings } from "#adapters/keys/settings.ts";
 import type { DekUse, LocalRef, SigningProvider } from "#adapters/keys/signer/provider.ts";
+import { resolveSecret } from "#adapters/keys/signer/secret.ts";
 
 import type { Outcome } from "./jobs.ts";
 import { WorkerPool } from "./pool.ts";
 import { QuickKeys } from "./quick-keys.ts";
 import { TokenSession } from "./session.ts";
-import { openToken, type Token } from "./token.ts";
+import { openToken, type PinSource, type Token } from "./token.ts";
 
 /** What the provider needs from the process it lives in. */
 export interface Pkcs11Deps {
@@ -20,6 +21,7 @@ export interface Pkcs11Deps {
   readonly restart: (reason: string) => void;
   /** A sentence for the server's log. */
   readonly note: (sentence: string) => void;
+  readonly anotherPin: PinSource["another"];
 }
 
 /** Opens the token and its workers; throws a `LaunchFault`. */
@@ -28,7 +30,10 @@ export async function openPkcs11Provider(
   deps: Pkcs11Deps,
 ): Promise<SigningProvider> {
   // Initialise and log in first, alone: modules crash when threads do it at once.
-  const token = openToken(settings);
+  const token = await openToken(settings, {
+    pin: () => resolveSecret(settings.pinSource, "PIN"),
+    another: deps.anotherPin,
+  });
   const pool = await WorkerPool.start({
     ...{ workerUrl: deps.workerUrl, count: settings.sessions, broken: deps.restart },
     start: { modulePath: settings.modulePath, slot: token.slot, serial: token.serial },
@@ -44,6 +49,8 @@ class Pkcs11Provider implements SigningProvider {
   readonly #deps: Pkcs11Deps;
   readonly #quick: QuickKeys;
   readonly #since = performance.now();
+  /** True once a key was asked for that this process cannot see. */
+  #missed = false;
 
   constructor(token: Token, pool: WorkerPool, deps: Pkcs11Deps) {
     this.#token = token;
@@ -117,6 +124,11 @@ class Pkcs11Provider implements SigningProvider {
     throw this.#failure(outcome);
   }
 
+  /** A module may show what was put back on the token to a fresh process only. */
+  lookAgain(): void {
+    if (this.#missed) this.#deps.restart("a key that was missing is looked for again");
+  }
+
   #held(outcome: Outcome): HeldKey {
     if (outcome.status === "held") return outcome.held;
     throw this.#failure(outcome);
@@ -141,6 +153,7 @@ class Pkcs11Provider implements SigningProvider {
   #restartOrRefuse(wish: RestartWish, reason: string): Error {
     const age = performance.now() - this.#since;
     if (age >= provenAfterMs[wish] || !this.#token.alive()) return new RestartNeeded(reason);
+    if (wish !== "device") this.#missed = true;
     if (wish !== "key absent") {
       this.#deps.note(`The token failed an operation right after a restart: ${reason}.`);
     }

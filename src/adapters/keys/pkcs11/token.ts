@@ -3,7 +3,6 @@
 import type { KeyType } from "#core/x509/algorithms.ts";
 import { LaunchFault } from "#adapters/keys/requests.ts";
 import type { Pkcs11Settings } from "#adapters/keys/settings.ts";
-import { resolveSecret } from "#adapters/keys/signer/secret.ts";
 
 import { ckf, ckm, ckuUser } from "./ck.ts";
 import { type Handle, loadModule, type P11 } from "./module.ts";
@@ -21,18 +20,48 @@ export interface Token {
   alive(): boolean;
 }
 
+/** What opening a token asks of the process it happens in. */
+export interface PinSource {
+  /** The PIN; called at most once for each opening, and only when it is presented. */
+  readonly pin: () => string;
+  /** Resolves with another PIN than the one refused, or with any when none was presented; told why it is wanted. */
+  readonly another: (fault: LaunchFault, refused: string | undefined) => Promise<string>;
+}
+
 /**
- * Opens the token. Throws `configuration` when the module or the selection is wrong, `operator` when the PIN is,
- * `device` otherwise. The PIN is read, used once and forgotten.
+ * Opens the token. Throws `configuration` when the module or the selection is wrong, `device` otherwise. Where the PIN is
+ * refused or may not be tried, waits for another one and opens the token anew: no PIN is presented twice.
  */
-export function openToken(settings: Pkcs11Settings): Token {
+export async function openToken(settings: Pkcs11Settings, source: PinSource): Promise<Token> {
   const p11 = loadModule(settings.modulePath);
+  let presented: string | undefined;
+  let { pin } = source;
+  const present = () => {
+    presented = pin();
+    return presented;
+  };
+  let waiting: LaunchFault | undefined;
+  for (;;) {
+    try {
+      return openOnce(p11, settings, present);
+    } catch (fault) {
+      // Once a PIN was refused nothing may end this process but its server: a successor would present it again.
+      if (!(fault instanceof LaunchFault) || (fault.kind !== "operator" && !waiting)) throw fault;
+      if (fault.kind === "operator") waiting = fault;
+      const next = await source.another(waiting ?? fault, presented);
+      pin = () => next;
+      finalize(p11);
+    }
+  }
+}
+
+function openOnce(p11: P11, settings: Pkcs11Settings, pin: () => string): Token {
   return calling("The PKCS#11 module failed to open its token.", () => {
     initialize(p11, settings);
     const slot = selectSlot(p11, settings);
     const found = p11.C_GetTokenInfo(slot);
     const sentinel = p11.C_OpenSession(slot, ckf.serialSession);
-    logIn(p11, sentinel, found.flags, settings);
+    logIn(p11, sentinel, found.flags, pin);
     return {
       ...{ p11, slot },
       serial: found.serialNumber.trim(),
@@ -49,6 +78,15 @@ function initialize(p11: P11, { libraryParameters }: Pkcs11Settings): void {
   if (libraryParameters === undefined) p11.C_Initialize({ flags });
   // The copy pkcs11js makes is one octet short; a final blank is what it may lose.
   else p11.C_Initialize({ flags, libraryParameters: `${libraryParameters} ` });
+}
+
+/** A module sees what was changed on a token from outside only after this. */
+function finalize(p11: P11): void {
+  try {
+    p11.C_Finalize();
+  } catch {
+    // It was never initialised, or has forgotten that it was.
+  }
 }
 
 /** V-11: exactly one. By label, serial and manufacturer, never by slot number, which changes on re-insertion. */
@@ -74,13 +112,13 @@ function selectSlot(p11: P11, settings: Pkcs11Settings): Handle {
 const matches = (wanted: string | undefined, found: string): boolean =>
   wanted === undefined || wanted.trim() === found.trim();
 
-function logIn(p11: P11, session: Handle, flags: number, settings: Pkcs11Settings): void {
+function logIn(p11: P11, session: Handle, flags: number, pin: () => string): void {
   if ((flags & ckf.loginRequired) === 0) return;
   if ((flags & ckf.userPinLocked) !== 0) throw pinFault("The token's PIN is locked.");
   // One wrong guess more would lock the token; only a person may decide to risk that.
   if ((flags & ckf.userPinFinalTry) !== 0) throw pinFault("The token allows one last PIN attempt.");
   try {
-    p11.C_Login(session, ckuUser, resolveSecret(settings.pinSource, "PIN"));
+    p11.C_Login(session, ckuUser, pin());
   } catch (fault) {
     const rv = returnValueOf(fault);
     if (rv?.action === "benign") return;

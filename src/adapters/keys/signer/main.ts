@@ -3,15 +3,16 @@
 import { workerData } from "node:worker_threads";
 
 import { FrameReader, frameKinds, jsonBody, type Outbox, readJson } from "#adapters/keys/frames.ts";
-import { faultBody, restartExitCode } from "#adapters/keys/requests.ts";
+import { faultBody, type LaunchFault, restartExitCode } from "#adapters/keys/requests.ts";
 import type { SignerConfiguration } from "#adapters/keys/settings.ts";
 import { openSoftwareProvider } from "#adapters/keys/software/provider.ts";
 import { isSlhDsaJob } from "#adapters/keys/software/slh-dsa.ts";
 import { openStream } from "#adapters/keys/stream.ts";
 
+import { ChangedSecret } from "./changed-secret.ts";
 import { forbidDumps } from "./no-dumps.ts";
 import type { SigningProvider } from "./provider.ts";
-import { type FetchSecret, withFetchedSecret } from "./secret.ts";
+import { type FetchSecret, pinReader, withFetchedSecret } from "./secret.ts";
 import { SignerService } from "./serve.ts";
 import { ServerLink } from "./server-link.ts";
 
@@ -45,14 +46,22 @@ export async function runSigner(deps: SignerDeps): Promise<void> {
   const reader = new FrameReader();
   let service: SignerService | undefined;
   let opening = false;
+  let nudge = () => {};
   const received = (chunk: Buffer, answers: Outbox) =>
     reader.push(chunk, (kind, id, body) => {
       if (service !== undefined) service.handle(kind, id, body);
+      else if (kind === frameKinds.again) nudge();
       else if (!opening && kind === frameKinds.configure) {
         opening = true;
         // Written by our own binary over an inherited socket.
         const configuration = readJson(body) as SignerConfiguration;
-        void open(configuration, answers, deps).then((opened) => {
+        const source = pinSourceOf(configuration);
+        const secret = new ChangedSecret({
+          read: pinReader(configuration, deps.fetchSecret),
+          pauses: source === "remote" ? remotePauses : localPauses,
+        });
+        nudge = () => secret.nudge();
+        void open(configuration, answers, { ...deps, secret }).then((opened) => {
           service = opened;
         });
       }
@@ -63,7 +72,7 @@ export async function runSigner(deps: SignerDeps): Promise<void> {
 async function open(
   configuration: SignerConfiguration,
   outbox: Outbox,
-  deps: SignerDeps,
+  deps: OpeningDeps,
 ): Promise<SignerService | undefined> {
   const restart = () => {
     outbox.flush();
@@ -72,7 +81,10 @@ async function open(
   const link = new ServerLink(outbox);
   try {
     const complete = await withFetchedSecret(configuration, deps.fetchSecret);
-    const provider = await openProvider(complete, link, { ...deps, restart });
+    const refused = (fault: LaunchFault) => {
+      outbox.add(frameKinds.fault, 0, [faultBody(fault)]);
+    };
+    const provider = await openProvider(complete, link, { ...deps, restart, refused });
     outbox.add(frameKinds.ready, 0, [jsonBody(provider.facts())]);
     return new SignerService({ provider, outbox, link, restart });
   } catch (fault) {
@@ -86,7 +98,7 @@ async function open(
 async function openProvider(
   configuration: SignerConfiguration,
   link: ServerLink,
-  { workerUrl, restart }: SignerDeps & { readonly restart: (reason: string) => void },
+  { workerUrl, restart, refused, secret }: OpeningDeps & OpeningWays,
 ): Promise<SigningProvider> {
   if (configuration.provider === "software") {
     const provider = openSoftwareProvider(configuration.software, { workerUrl, link });
@@ -95,8 +107,30 @@ async function openProvider(
   }
   const { openPkcs11Provider } = await import("#adapters/keys/pkcs11/provider.ts");
   const note = (sentence: string) => link.note(sentence);
-  return openPkcs11Provider(configuration.pkcs11, { workerUrl, restart, note });
+  const anotherPin = (fault: LaunchFault, tried: string | undefined) => {
+    refused(fault);
+    return secret.after(tried);
+  };
+  return openPkcs11Provider(configuration.pkcs11, { workerUrl, restart, note, anotherPin });
 }
+
+interface OpeningDeps extends SignerDeps {
+  readonly secret: ChangedSecret;
+}
+
+interface OpeningWays {
+  readonly restart: (reason: string) => void;
+  /** Tells the server why this process does not serve yet, and waits. */
+  readonly refused: (fault: LaunchFault) => void;
+}
+
+const pinSourceOf = (configuration: SignerConfiguration): string =>
+  configuration.provider === "pkcs11" ? configuration.pkcs11.pinSource.type : "none";
+
+/** Seconds between two looks at a file whose PIN was refused. */
+const localPauses = [2, 4, 8, 16, 32, 60];
+/** Of a server that keeps it; some lock out who asks in vain too often. */
+const remotePauses = [60];
 
 /** The first descriptor after the standard three; the server makes it with a socket pair. */
 const inheritedSocket = 3;

@@ -31,6 +31,8 @@ export interface SigningProvider {
   /** Fast signatures come at once, slow ones later; `message` must not be read after the call returned. */
   sign(ref: LocalRef, algorithm: SignatureName, message: Buffer): Uint8Array | Promise<Uint8Array>;
   list(): Promise<readonly ListedKey[]>;
+  /** Takes a fresh look where a key was missing; may end the process for it. */
+  lookAgain(): void;
   destroy(ref: LocalRef): Promise<void>;
   generateKek(label: string): Promise<HeldKek>;
   wrap(kek: LocalRef, dek: Uint8Array, use: DekUse): Promise<WrappedDek>;

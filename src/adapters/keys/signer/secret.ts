@@ -32,6 +32,31 @@ export async function withFetchedSecret(
   return { ...configuration, software: { ...software, passphraseSource } };
 }
 
+/** Reads the PIN again, as often as it is called: from its file, or from the server that keeps it. */
+export function pinReader(
+  configuration: SignerConfiguration,
+  fetchSecret: FetchSecret,
+): () => Promise<string> {
+  const variables = variablesFor(configuration);
+  return async () => {
+    // What it is fetched with was taken out of the environment by the first time.
+    for (const [name, value] of variables) process.env[name] = value;
+    const complete = await withFetchedSecret(configuration, fetchSecret);
+    if (complete.provider !== "pkcs11") throw new LaunchFault("configuration", "There is no PIN.");
+    return resolveSecret(complete.pkcs11.pinSource, "PIN");
+  };
+}
+
+function variablesFor(configuration: SignerConfiguration): readonly (readonly [string, string])[] {
+  if (configuration.provider !== "pkcs11") return [];
+  const { pinSource } = configuration.pkcs11;
+  if (pinSource.type !== "remote") return [];
+  return pinSource.variables.flatMap((name) => {
+    const value = process.env[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+}
+
 async function fetched(
   { key, source, caFile, variables }: KeptElsewhere,
   what: string,

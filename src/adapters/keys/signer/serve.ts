@@ -51,6 +51,7 @@ export class SignerService {
   /** Takes one request frame. */
   handle(kind: number, id: number, body: Buffer): void {
     if (kind === frameKinds.sign) this.#sign(id, body);
+    else if (kind === frameKinds.again) this.#provider.lookAgain();
     else if (kind === frameKinds.call) void this.#call(id, readJson(body));
     else this.#link.answered(kind, id, body);
   }

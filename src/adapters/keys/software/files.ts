@@ -42,7 +42,12 @@ export function removeLeftovers(directory: string): void {
 /** Writes a new file of mode 0600 durably: temporary file, fsync, rename, fsync of the directory. */
 export function writeDurably(path: string, content: Uint8Array): void {
   const temporary = writeTemporary(path, content);
-  renameSync(temporary, path);
+  try {
+    renameSync(temporary, path);
+  } catch (fault) {
+    unlinkSync(temporary);
+    throw fault;
+  }
   syncDirectory(dirname(path));
 }
 

@@ -104,6 +104,9 @@ class SoftwareProvider implements SigningProvider {
     this.#store.remove(ref);
   }
 
+  /** Nothing to do: files are looked for whenever a key is not open. */
+  lookAgain(): void {}
+
   async generateKek(label: string): Promise<HeldKek> {
     return this.#store.keks.add(label);
   }

@@ -2,6 +2,7 @@
 
 import { identityOf, type IdentityClaims } from "#core/jose/claims.ts";
 import { equalInConstantTime, sha256 } from "#core/crypto.ts";
+import { type ProviderError, providerError } from "#core/jose/provider-error.ts";
 import { Problem, type ProblemCode, refuse } from "#core/problems.ts";
 import type { Log } from "#domain/ports.ts";
 import type { Logins, Opened, Visitor } from "#domain/access/logins.ts";
@@ -24,6 +25,7 @@ export interface Returned {
   readonly code: string | undefined;
   readonly state: string | undefined;
   readonly error: string | undefined;
+  readonly description: string | undefined;
   readonly issuer: string | undefined;
   /** The transaction cookie. */
   readonly transaction: string | undefined;
@@ -55,22 +57,24 @@ export class OidcLogin {
 
   /**
    * The session of whoever the provider says has logged in. Refuses with the codes of HTTP contract §2.3; every refusal
-   * is an event. What the provider says of an error is shown to nobody: anybody can write such an address.
+   * is an event. What the provider says of an error goes to the log and into that event, and is shown to nobody: anybody
+   * can write such an address.
    */
   async complete(returned: Returned, visitor: Visitor): Promise<Opened> {
-    const identity = await this.#identity(returned).catch(async (thrown: unknown) => {
+    const heard: Heard = { said: undefined };
+    const identity = await this.#identity(returned, heard).catch(async (thrown: unknown) => {
       if (thrown instanceof Problem) {
         const result = thrown.status === 502 ? "error" : "denied";
         const { ip, requestId } = visitor;
         const failure = { method: "oidc", reason: thrown.code, loginName: "" } as const;
-        await this.#deps.logins.failed({ ...failure, ip, requestId }, result);
+        await this.#deps.logins.failed({ ...failure, ...heard.said, ip, requestId }, result);
       }
       throw thrown;
     });
     return this.#deps.logins.vouched("oidc", identity, visitor);
   }
 
-  async #identity(returned: Returned) {
+  async #identity(returned: Returned, heard: Heard) {
     const { transactions, provider, we, names } = this.#deps;
     const { transaction = "", state = "", code = "" } = returned;
     // 1. The browser is the one that began, and it began less than ten minutes ago.
@@ -79,11 +83,11 @@ export class OidcLogin {
     if (!equal(state, secrets.state)) never("state_mismatch");
     transactions.use(transaction);
     // 3. The answer is from our provider, and it is no error (RFC 9207 §2.4).
-    await this.#ownAnswer(returned);
-    if (returned.error !== undefined) never("idp_error");
+    await this.#ownAnswer(returned, heard);
+    if (returned.error !== undefined) this.#refused(returned, heard);
     if (code === "") never("no_code");
     // 4. The code is redeemed with the proof that we asked for it.
-    const token = await this.#redeemed(code, secrets.codeVerifier);
+    const token = await this.#redeemed(code, secrets.codeVerifier, heard);
     // 5. The token is the provider's, for us, now, and for this very login.
     const judged = await provider.judge(token, we.clientId, "id");
     if (judged.verdict === "unavailable") return never("exchange_failed");
@@ -93,19 +97,26 @@ export class OidcLogin {
     return identityOf(judged.claims, names) ?? never("claims_failed");
   }
 
-  async #ownAnswer({ issuer }: Returned): Promise<void> {
-    const metadata = await this.#reaching(() => this.#deps.provider.metadata());
+  #refused({ error, description }: Returned, heard: Heard): never {
+    heard.said = providerError(error, description);
+    this.#deps.log.write("warn", "oidc_provider_error", { ...heard.said });
+    return never("idp_error");
+  }
+
+  async #ownAnswer({ issuer }: Returned, heard: Heard): Promise<void> {
+    const metadata = await this.#reaching(() => this.#deps.provider.metadata(), heard);
     const foreign = issuer !== undefined && issuer !== metadata.issuer;
     if (foreign || (issuer === undefined && metadata.namesIssuer)) never("idp_error");
   }
 
-  async #redeemed(code: string, codeVerifier: string): Promise<string> {
+  async #redeemed(code: string, codeVerifier: string, heard: Heard): Promise<string> {
     const { client, we, provider } = this.#deps;
     if (this.#redeeming >= redeemingMax) never("exchange_failed");
     this.#redeeming += 1;
     try {
-      const token = await this.#reaching(async () =>
-        client.exchange(await provider.metadata(), we, { code, codeVerifier }),
+      const token = await this.#reaching(
+        async () => client.exchange(await provider.metadata(), we, { code, codeVerifier }),
+        heard,
       );
       return token ?? never("no_id_token");
     } finally {
@@ -113,10 +124,11 @@ export class OidcLogin {
     }
   }
 
-  async #reaching<T>(work: () => Promise<T>): Promise<T> {
+  async #reaching<T>(work: () => Promise<T>, heard: Heard): Promise<T> {
     try {
       return await work();
     } catch (error) {
+      if (error instanceof ProviderFault) heard.said = error.said;
       this.#logFault(error);
       return never("exchange_failed");
     }
@@ -126,6 +138,11 @@ export class OidcLogin {
     const why = error instanceof ProviderFault ? error.message : String(error);
     this.#deps.log.write("warn", "oidc_provider_fault", { why });
   }
+}
+
+/** What the provider gave as its reason, once it has. */
+interface Heard {
+  said: ProviderError | undefined;
 }
 
 type CallbackCode = Extract<

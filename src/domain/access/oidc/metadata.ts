@@ -1,5 +1,7 @@
 /** What an identity provider says about itself (OpenID Connect Discovery 1.0, RFC 8414). */
 
+import { type ProviderError, providerErrorText } from "#core/jose/provider-error.ts";
+
 /** The part of the discovery document that is used. */
 export interface ProviderMetadata {
   readonly issuer: string;
@@ -10,11 +12,21 @@ export interface ProviderMetadata {
   readonly namesIssuer: boolean;
   /** How the client proves its secret. */
   readonly clientAuthentication: "basic" | "post";
+  /** `scopes_supported`; undefined where the provider does not say. */
+  readonly scopes: readonly string[] | undefined;
 }
 
 /** The provider did not answer, or not with what it should; the message is for the log. */
 export class ProviderFault extends Error {
   override readonly name = "ProviderFault";
+
+  /** `said` is what the provider itself gave as its reason. */
+  constructor(
+    message: string,
+    readonly said?: ProviderError,
+  ) {
+    super(said === undefined ? message : `${message}: ${providerErrorText(said)}`);
+  }
 }
 
 /** Where a provider describes itself; an issuer that ends with a slash has only one. */
@@ -40,6 +52,7 @@ export function parseMetadata(document: unknown, issuer: string): ProviderMetada
     keysUrl: addressAt(members, "jwks_uri"),
     namesIssuer: members.authorization_response_iss_parameter_supported === true,
     clientAuthentication: clientAuthentication(members.token_endpoint_auth_methods_supported),
+    scopes: textsOf(members.scopes_supported),
   };
 }
 
@@ -51,6 +64,9 @@ function addressAt(members: Readonly<Record<string, unknown>>, name: string): st
   }
   return url.href;
 }
+
+const textsOf = (value: unknown): readonly string[] | undefined =>
+  Array.isArray(value) ? value.filter((one) => typeof one === "string") : undefined;
 
 /** Discovery §3: a provider that does not say takes Basic. */
 function clientAuthentication(supported: unknown): "basic" | "post" {

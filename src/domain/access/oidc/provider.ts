@@ -29,7 +29,8 @@ export interface ProviderClient {
 export interface OidcClient {
   readonly clientId: string;
   readonly redirectUrl: string;
-  readonly scopes: readonly string[];
+  /** The operator's own list; undefined asks for what is usual and listed. */
+  readonly scopes: readonly string[] | undefined;
   /** Resolved when it is needed; undefined for a public client. */
   readonly secret: () => Promise<string | undefined>;
 }

@@ -49,6 +49,18 @@ function declareAll(module: string): void {
       });
     }
 
+    test("a new key has signed nothing: each of its signatures has a ticket", async () => {
+      const { client } = await withKey();
+      faulty.fail(0, 9);
+      const kinds = ["ecdsa-p384", "rsa-2048", "ed25519"] as const;
+      for (const keyType of kinds) {
+        const wanted = { provider: "pkcs11", label: keyType, keyType, role: "ca" } as const;
+        const held = await client.generate(wanted);
+        expect(faulty.left()).toBe(9);
+        expect(held.keyType).toBe(keyType);
+      }
+    });
+
     test("the same for a key that is used without a worker", async () => {
       const { client, held } = await withQuickKey();
       const pid = client.signerPid;

@@ -170,7 +170,7 @@ describe("a sealed key file", () => {
   });
 
   test("a label is taken once, also by two at the same moment", async () => {
-    await expect(store.add("first", "ecdsa-p256", p256())).rejects.toThrow("taken");
+    await expect(store.add("first", "ecdsa-p256", p256())).rejects.toThrow("not available");
     const both = [store.add("both", "ecdsa-p256", p256()), store.add("both", "ecdsa-p256", p256())];
     const results = await Promise.allSettled(both);
     expect(results.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);

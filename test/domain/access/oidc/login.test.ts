@@ -23,7 +23,10 @@ const document = {
 };
 
 /** A provider that redeems the code `good` for a token about alice, of whatever login began last. */
-function world(change: Partial<ProviderClient> = {}) {
+function world(
+  change: Partial<ProviderClient> = {},
+  hear: (message: string, facts: unknown) => void = () => {},
+) {
   const access = accessWorld({ rules: { oidc: { mappings: [], allowZeroRole: true } } });
   const { clock, logins } = access;
   let began: LoginSecrets | undefined;
@@ -50,12 +53,17 @@ function world(change: Partial<ProviderClient> = {}) {
     ...{ provider, client, logins, names: { groupsClaim: "groups", mapped: [] } },
     we: { clientId: "pkid", redirectUrl: "https://pkid.test/cb", scopes: ["openid"], secret },
     transactions: new Transactions({ clock, random: seededRandom("transactions") }),
-    log: { write: (_level, message) => void logged.push(message) },
+    log: {
+      write: (_level, message, facts) => {
+        logged.push(message);
+        hear(message, facts);
+      },
+    },
   });
   const begin = async (): Promise<Returned> => {
     const { location, transaction } = await login.begin();
     const state = new URL(location).searchParams.get("state") ?? "";
-    return { code: "good", state, error: undefined, issuer, transaction };
+    return { code: "good", state, error: undefined, description: undefined, issuer, transaction };
   };
   return { ...access, login, begin, logged };
 }
@@ -138,4 +146,45 @@ describe("a provider", () => {
     resolve(undefined);
     expect(new Set(await Promise.all(waiting))).toEqual(new Set(["no_id_token"]));
   });
+});
+
+test("what the provider gives as its reason is in the log and in the event, cut and cleaned, and not in the answer", async () => {
+  const told: unknown[] = [];
+  const { store, login, begin } = world({}, (message, facts) => told.push([message, facts]));
+  const description = `Invalid scopes:\u001b[31m ${"groups ".repeat(100)}`;
+  const answer = { ...(await begin()), error: "invalid_scope", description };
+  const refusal = await login.complete(answer, visitor).catch((error: unknown) => error);
+  expect(refusal).toMatchObject({ code: "idp_error", facts: {} });
+  const event = [...store.state.events.values()].at(-1);
+  expect(event).toMatchObject({ action: "auth.login_failed", result: "denied" });
+  expect(event?.detail).toContain("reason=idp_error error=invalid_scope");
+  expect(event?.detail).toContain("Invalid scopes: [31m groups");
+  expect(event?.detail.length).toBeLessThan(350);
+  expect(told).toMatchObject([
+    ["oidc_provider_error", { error: "invalid_scope", description: expect.stringMatching(/^Inv/) }],
+  ]);
+});
+
+test("a refused code is in the event with the provider's reason", async () => {
+  const { store, login, begin } = world({
+    exchange: async () => {
+      const said = { error: "invalid_client", description: "Invalid client secret" };
+      throw new ProviderFault("the provider answered 401", said);
+    },
+  });
+  expect(await refusalOf(login.complete(await begin(), visitor))).toBe("exchange_failed");
+  const detail = [...store.state.events.values()].at(-1)?.detail;
+  expect(detail).toContain('error=invalid_client description="Invalid client secret"');
+});
+
+test("an error nobody has begun a login for is in no event with words of its own", async () => {
+  const { store, login, begin } = world();
+  const stranger = {
+    ...(await begin()),
+    state: "x".repeat(43),
+    error: "spam",
+    description: "spam",
+  };
+  expect(await refusalOf(login.complete(stranger, visitor))).toBe("state_mismatch");
+  expect([...store.state.events.values()].at(-1)?.detail).not.toContain("spam");
 });

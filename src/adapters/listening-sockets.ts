@@ -1,0 +1,109 @@
+/** Lets one listening socket follow another on a shared port without losing a connection; only Linux can. */
+
+import { dlopen, ptr } from "bun:ffi";
+import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+
+/** What came of opening the follower. */
+export interface Followed<S> {
+  readonly opened: S;
+  /** Closes the sockets that were there before, and leaves the connections they have accepted as they are. */
+  release(): void;
+}
+
+/**
+ * Runs `open`, which begins to listen on a port that this process shares with itself already, and has the kernel give every
+ * new connection to the new socket from then on. Undefined, and `open` has not run, where there is nothing to follow or the
+ * system cannot do it.
+ */
+export function following<S>(port: number, open: () => S): Followed<S> | undefined {
+  const library = libc();
+  const before = library === undefined ? [] : listeningOn(port);
+  if (library === undefined || before.length === 0) return undefined;
+  const opened = open();
+  const fresh = listeningOn(port).find((file) => !before.includes(file));
+  // Where the kernel refuses it deals new connections to both until the release, and none is lost for that either.
+  if (fresh !== undefined) directTo(library, fresh, before.length);
+  return { opened, release: () => closeUnder(library, before, port) };
+}
+
+type Libc = NonNullable<ReturnType<typeof libc>>;
+
+function libc() {
+  if (process.platform !== "linux") return undefined;
+  const musl = `libc.musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`;
+  for (const name of ["libc.so.6", musl]) {
+    try {
+      return dlopen(name, {
+        dup2: { args: ["i32", "i32"], returns: "i32" },
+        setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" },
+      });
+    } catch {
+      // Another C library has another name.
+    }
+  }
+  return undefined;
+}
+
+/** A filter of one instruction, "give back `index`" (socket(7), SO_ATTACH_REUSEPORT_CBPF): the socket that joined last. */
+function directTo(library: Libc, file: number, index: number): void {
+  const instruction = new Uint8Array(8);
+  const code = new DataView(instruction.buffer);
+  code.setUint16(0, returnConstant, true);
+  code.setUint32(4, index, true);
+  const program = new Uint8Array(16);
+  const header = new DataView(program.buffer);
+  header.setUint16(0, 1, true);
+  header.setBigUint64(8, BigInt(ptr(instruction)), true);
+  library.symbols.setsockopt(file, solSocket, attachReusePortCbpf, ptr(program), program.length);
+}
+
+/**
+ * Puts another file in the place of each socket, which closes it: the runtime has no way to stop listening that does not also
+ * cut the connections that wait for their next request. The runtime closes what is there now with its server.
+ */
+function closeUnder(library: Libc, files: readonly number[], port: number): void {
+  const still = new Set(listeningOn(port));
+  const nothing = openSync("/dev/null", "r+");
+  for (const file of files) if (still.has(file)) library.symbols.dup2(nothing, file);
+  closeSync(nothing);
+}
+
+/** Descriptors of this process that listen on a TCP port. */
+function listeningOn(port: number): readonly number[] {
+  const files = new Map<string, number>();
+  for (const file of readdirSync("/proc/self/fd")) {
+    const inode = /^socket:\[(\d+)\]$/.exec(linkOf(file))?.[1];
+    if (inode !== undefined) files.set(inode, Number(file));
+  }
+  const end = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+  return ["tcp", "tcp6"].flatMap((table) =>
+    rowsOf(table).flatMap(([, local = "", , state, , , , , , inode = ""]) => {
+      const file = files.get(inode);
+      return local.endsWith(end) && state === listen && file !== undefined ? [file] : [];
+    }),
+  );
+}
+
+function rowsOf(table: string): readonly (readonly string[])[] {
+  try {
+    const text = readFileSync(`/proc/self/net/${table}`, "utf8");
+    return text.split("\n").map((row) => row.trim().split(/\s+/));
+  } catch {
+    return []; // A system without IPv6 has no such table.
+  }
+}
+
+function linkOf(file: string): string {
+  try {
+    return readlinkSync(`/proc/self/fd/${file}`);
+  } catch {
+    return ""; // The descriptor of the directory itself is gone by now.
+  }
+}
+
+/** The state of a socket that listens, as the kernel writes it. */
+const listen = "0A";
+const solSocket = 1;
+const attachReusePortCbpf = 51;
+/** `BPF_RET | BPF_K`. */
+const returnConstant = 0x06;

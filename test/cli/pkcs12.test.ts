@@ -1,0 +1,122 @@
+/** PKCS#12 stores hold against OpenSSL, NSS and Java, written and read. */
+
+import { beforeAll, describe, expect, test } from "bun:test";
+import { createPrivateKey } from "node:crypto";
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+
+import { DerError } from "#core/asn1/cursor.ts";
+import { decodePem } from "#core/asn1/pem.ts";
+import { encodePkcs12, openPkcs12 } from "#cli/pkcs12.ts";
+import { ran } from "#test/support/child.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "pkid-p12-"));
+const at = (name: string) => join(folder, name);
+const pem = (name: string) => readFileSync(at(name), "utf8");
+const der = (name: string) => decodePem(pem(name), ["CERTIFICATE"]) ?? new Uint8Array();
+const ciphers = ["aes-256", "3des"] as const;
+const passphrase = "geheim ß€";
+
+beforeAll(async () => {
+  const key = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
+  await run(`openssl req -x509 ${key} -subj /CN=CA -keyout ca.key -out ca.pem`);
+  await run(`openssl req -new ${key} -subj /CN=leaf -keyout leaf.key -out leaf.csr`);
+  await run("openssl x509 -req -in leaf.csr -CA ca.pem -CAkey ca.key -set_serial 7 -out leaf.pem");
+  for (const cipher of ciphers) writeFileSync(at(`${cipher}.p12`), store(cipher));
+  writeFileSync(at("pass"), `${passphrase}\n`);
+}, 60_000);
+
+function store(cipher: (typeof ciphers)[number], secret = passphrase): Uint8Array {
+  const key = createPrivateKey(pem("leaf.key")).export({ format: "der", type: "pkcs8" });
+  const certificates = [der("leaf.pem"), der("ca.pem")];
+  const friendlyName = "www ä";
+  return encodePkcs12({ key: new Uint8Array(key), certificates, friendlyName }, secret, cipher);
+}
+
+describe.each(ciphers)("a store with %s", (cipher) => {
+  const file = at(`${cipher}.p12`);
+
+  test("is read by OpenSSL, key and path", async () => {
+    const legacy = cipher === "3des" ? "-legacy" : "";
+    const { stdout } = await run(`openssl pkcs12 -in ${file} -passin file:pass -nodes ${legacy}`);
+    for (const name of ["leaf.pem", "ca.pem", "leaf.key"]) {
+      expect(stdout.replace(/\s/g, "")).toContain(pem(name).replace(/\s/g, ""));
+    }
+    expect(stdout).toContain("friendlyName: www");
+  });
+
+  test("is read by NSS", async () => {
+    const db = mkdtempSync(join(folder, "nss-"));
+    await run(`certutil -N -d sql:${db} --empty-password`);
+    await run(`pk12util -i ${file} -d sql:${db} -w pass`);
+    expect((await run(`certutil -K -d sql:${db}`)).stdout).toContain("www");
+  });
+
+  test.skipIf(!existsSync("/usr/bin/keytool"))(
+    "is read by Java",
+    async () => {
+      const ascii = at(`${cipher}-ascii.p12`);
+      writeFileSync(ascii, store(cipher, "changeit"));
+      const { stdout } = await run(`keytool -list -v -keystore ${ascii} -storepass changeit`);
+      expect(stdout).toContain("PrivateKeyEntry");
+      expect(stdout).toContain("Certificate chain length: 2");
+    },
+    60_000,
+  );
+
+  test("is read here, and with another passphrase by nobody", () => {
+    const octets = readFileSync(file);
+    const opened = openPkcs12(octets, passphrase);
+    expect(opened).toEqual({
+      keys: 1,
+      certificates: [der("leaf.pem"), der("ca.pem")],
+      names: ["www ä"],
+    });
+    expect(openPkcs12(octets, "geheim")).toBe(undefined);
+    expect(openPkcs12(octets, "")).toBe(undefined);
+  });
+});
+
+test("stores of OpenSSL are read, also old ones", async () => {
+  const ways = [
+    "",
+    "-legacy -keypbe PBE-SHA1-3DES -certpbe PBE-SHA1-3DES",
+    "-macalg sha512",
+    "-certpbe NONE",
+  ];
+  for (const way of ways) {
+    await run(
+      `openssl pkcs12 -export -in leaf.pem -inkey leaf.key -name n -passout pass:x -out o.p12 ${way}`,
+    );
+    expect({ way, opened: openPkcs12(readFileSync(at("o.p12")), "x") }).toEqual({
+      way,
+      opened: { keys: 1, certificates: [der("leaf.pem")], names: ["n"] },
+    });
+  }
+});
+
+test("any damage is a refusal and no crash", () => {
+  const octets = readFileSync(at("aes-256.p12"));
+  fc.assert(
+    fc.property(fc.nat(250), fc.integer({ min: 1, max: 255 }), (where, flip) => {
+      const damaged = new Uint8Array(octets);
+      // Past the iterations of the key, which may be a few million in a damaged store too.
+      const spot = where < 60 ? where : octets.length - where;
+      damaged[spot] = (damaged[spot] ?? 0) ^ flip;
+      try {
+        openPkcs12(damaged, "x");
+      } catch (error) {
+        expect(error).toBeInstanceOf(DerError);
+      }
+    }),
+    { numRuns: 30 },
+  );
+}, 60_000);
+
+async function run(line: string) {
+  const done = await ran(line.split(" ").filter(Boolean), { cwd: folder, env: { HOME: folder } });
+  if (done.code !== 0) throw new Error(`${line}: ${done.stdout}${done.stderr}`);
+  return done;
+}

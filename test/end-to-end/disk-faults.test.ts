@@ -1,0 +1,53 @@
+/** A disk that fails at any write and then loses its power, in the short mode; `bun run chaos --disk` is the long one. */
+
+import { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
+
+import { everyFault, newStore, runOnFaultyDisk, sweepFaults } from "#test/support/disk-faults.ts";
+import { DiskUnder, newFaultyDisk } from "#test/support/faulty-disk.ts";
+import { sqliteDatabase } from "#test/support/stores.ts";
+
+const library = newFaultyDisk();
+
+test("the disk of these tests forgets what was never synced, and what a failed sync has dropped", async () => {
+  for (const [synchronous, from, kept] of [
+    ["off", 0, 0],
+    ["full", 0, 2],
+    ["full", 4, 0],
+  ] as const) {
+    const { target } = sqliteDatabase();
+    Bun.spawnSync(["touch", target]);
+    const disk = new DiskUnder(target);
+    const script = `const { Database } = await import("bun:sqlite");
+      const database = new Database(process.argv[1]);
+      database.run("pragma journal_mode = wal; pragma synchronous = ${synchronous}");
+      database.run("create table t (a)");
+      try { database.run("insert into t values (1), (2)"); } catch {}
+      process.kill(process.pid, "SIGKILL");`;
+    const fault = { from, times: 1000, errno: "EIO", seed: 5 } as const;
+    const env = { ...process.env, ...disk.env(library, fault) };
+    Bun.spawnSync([process.execPath, "-e", script, target], { env });
+    expect(disk.operations).toBeGreaterThan(3);
+    disk.cutPower();
+    const database = new Database(target);
+    const tables = database.query("select name from sqlite_schema").all();
+    const rows = tables.length === 0 ? [] : database.query("select a from t").all();
+    expect(rows).toHaveLength(kept);
+    database.close();
+  }
+});
+
+test("a power cut alone loses nothing", async () => {
+  const plan = { library, rounds: 2, wanted: 5 };
+  const fault = { from: 0, times: 0, errno: "EIO", seed: 1 } as const;
+  const run = await runOnFaultyDisk({ ...plan, target: await newStore(), fault });
+  expect(run.broken).toEqual([]);
+}, 60_000);
+
+test("EIO or ENOSPC at one write, sync or truncation, or at some in a row, then a power cut: nothing acknowledged is lost", async () => {
+  const swept = await sweepFaults({ library, made: newStore, step: 37, faults: everyFault });
+  expect(swept.broken).toEqual([]);
+  expect(swept.runs).toBeGreaterThan(8);
+  // Nearly every operation belongs to a commit, and its failure ends writing until the store has verified itself.
+  expect(swept.stopped).toBeGreaterThan(swept.runs / 2);
+}, 120_000);

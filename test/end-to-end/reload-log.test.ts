@@ -1,0 +1,64 @@
+/** What a reload says in the log: files that are other ones under the same name, faults in words, and the address in force. */
+
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { OutsideCa } from "#test/support/client-certificates.ts";
+import { Instance, newHome, writeConfig } from "#test/support/instance.ts";
+
+let instance: Instance;
+const settings = (home: string) => ({
+  server: { public_url: "https://pki.example.com" },
+  outbound: { ca_file: join(home, "outbound.pem") },
+  auth: {
+    mtls: {
+      enabled: true,
+      ca_file: join(home, "clients.pem"),
+      bindings: [{ subject_cn: "robot", subject: "robot", roles: ["auditor"] }],
+    },
+  },
+});
+const another = () => OutsideCa.root("Outside").pem;
+
+beforeAll(async () => {
+  const home = newHome();
+  for (const name of ["outbound.pem", "clients.pem"]) writeFileSync(join(home, name), another());
+  instance = await Instance.start({ home, config: settings(home) });
+}, 30_000);
+afterAll(() => instance?.dispose());
+
+const said = (message: string) =>
+  instance.logs.flatMap((line) => (line.includes(`"${message}"`) ? [JSON.parse(line)] : []));
+async function reloaded(message: string) {
+  const before = said(message).length;
+  instance.signal("SIGHUP");
+  while (said(message).length <= before) await Bun.sleep(10);
+  return said(message).at(-1);
+}
+
+test("the entry of the start has the public address that is in force", () => {
+  expect(said("ready")[0].public_url).toBe("https://pki.example.com");
+});
+
+test("a file whose content has changed is told, and whether a restart is needed for it", async () => {
+  expect(await reloaded("config_reloaded")).toMatchObject({ reloaded: [] });
+  writeFileSync(join(instance.home, "clients.pem"), another());
+  writeFileSync(join(instance.home, "outbound.pem"), another());
+  const told = await reloaded("config_reloaded");
+  expect([told.reloaded, told.restart_required]).toEqual([
+    ["auth.mtls.ca_file"],
+    "outbound.ca_file",
+  ]);
+  const quiet = await reloaded("config_reloaded");
+  expect([quiet.reloaded, quiet.restart_required]).toEqual([[], "outbound.ca_file"]);
+}, 30_000);
+
+test("a configuration that cannot be read is told in words, without the places of the program", async () => {
+  writeConfig(instance.home, { ...settings(instance.home), log: { level: "loud" } });
+  const { error } = await reloaded("config_reload_failed");
+  expect(error).toContain("log.level");
+  expect(error).not.toMatch(/\n\s+at |\.ts:\d/);
+  writeConfig(instance.home, settings(instance.home));
+  await reloaded("config_reloaded");
+}, 30_000);
