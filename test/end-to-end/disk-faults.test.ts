@@ -2,9 +2,13 @@
 
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
+import { join } from "node:path";
 
 import { everyFault, newStore, runOnFaultyDisk, sweepFaults } from "#test/support/disk-faults.ts";
+import { createChain } from "#test/support/first-certificate.ts";
 import { DiskUnder, newFaultyDisk } from "#test/support/faulty-disk.ts";
+import { Instance, newHome } from "#test/support/instance.ts";
+import { newCsr } from "#test/support/relying-party.ts";
 import { sqliteDatabase } from "#test/support/stores.ts";
 
 const library = newFaultyDisk();
@@ -50,4 +54,49 @@ test("EIO or ENOSPC at one write, sync or truncation, or at some in a row, then 
   expect(swept.runs).toBeGreaterThan(8);
   // Nearly every operation belongs to a commit, and its failure ends writing until the store has verified itself.
   expect(swept.stopped).toBeGreaterThan(swept.runs / 2);
+}, 120_000);
+
+test("a server under load whose disk fails once and then loses its power has lost nothing it acknowledged", async () => {
+  const home = newHome();
+  const made = await Instance.start({ home });
+  const chain = await createChain(made, "ecdsa-p256");
+  const csr = await newCsr(home, "disk.example.test");
+  await made.stop();
+  const disk = new DiskUnder(join(home, "data", "pkid.db"));
+  // Starting takes some forty operations, a certificate about twenty.
+  const fault = { from: 200, times: 2, errno: "EIO", seed: 7 } as const;
+  const instance = await Instance.start({ home, env: disk.env(library, fault) });
+  const ca = `/api/ca/${chain.intermediateId}`;
+  const acknowledged = { issued: [] as string[], revoked: [] as string[] };
+  let refused = 0;
+  const client = async () => {
+    for (let n = 0; n < 12; n++) {
+      try {
+        const issue = instance.admin<{ serial: string }>("POST", `${ca}/issue`, { csr });
+        const { serial } = await issue;
+        acknowledged.issued.push(serial);
+        await instance.admin("POST", `${ca}/revoke`, { serial, reason: "superseded" });
+        acknowledged.revoked.push(serial);
+      } catch (error) {
+        expect(String(error)).toContain("storage_unavailable");
+        refused += 1;
+      }
+    }
+  };
+  await Promise.all([client(), client(), client(), client()]);
+  expect(refused).toBeGreaterThan(0);
+  expect((await instance.fetch("/readyz")).status).toBe(200);
+  expect(disk.operations).toBeGreaterThan(fault.from + 100);
+  await instance.kill();
+  disk.cutPower();
+  const after = await Instance.start({ home });
+  const status = async (serial: string) =>
+    (await after.admin<{ status: string }>("GET", `${ca}/certificates/${serial}`)).status;
+  expect(acknowledged.revoked.length).toBeGreaterThan(20);
+  for (const serial of acknowledged.issued)
+    expect(["good", "revoked"]).toContain(await status(serial));
+  for (const serial of acknowledged.revoked) expect(await status(serial)).toBe("revoked");
+  expect((await after.cli("audit", "verify")).code).toBe(0);
+  expect((await after.cli("db", "check", "--deep")).code).toBe(0);
+  await after.dispose();
 }, 120_000);
