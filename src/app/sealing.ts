@@ -34,7 +34,8 @@ export async function openSealing(ground: {
   readonly metrics: Metrics;
 }): Promise<Sealing> {
   const { config, store, keys, clock, random, log, metrics } = ground;
-  const keks = new Keks({ store, keys, clock, ...kekHolder(config) });
+  const hybrid = config.secret.pqc_hybrid;
+  const keks = new Keks({ store, keys, clock, ...kekHolder(config), hybrid });
   const onOperation = (operation: "encrypt" | "decrypt", succeeded: boolean) =>
     countEnvelope(metrics, operation, succeeded);
   const envelopes = new Envelopes({ keks, keys, random, onOperation });

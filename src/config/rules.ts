@@ -139,7 +139,7 @@ function rootFaults({ root_user }: Config): readonly Fault[] {
 
 /** V-11 and the master key of V-12, without what the token and the files show. */
 function keyFaults(
-  { key_provider, pkcs11 }: Config,
+  { key_provider, pkcs11, secret }: Config,
   isSet: (path: string) => boolean,
 ): readonly Fault[] {
   const faults: Fault[] = [];
@@ -148,6 +148,9 @@ function keyFaults(
   if (wanting && pkcs11.module_path === undefined) {
     const sentence = `Must be set, because key_provider.${wanting[0]} is pkcs11.`;
     faults.push(fault("pkcs11.module_path", sentence));
+  }
+  if (secret.pqc_hybrid && secret.kek_label === undefined) {
+    faults.push(fault("secret.pqc_hybrid", "Needs a key-encryption key; set secret.kek_label."));
   }
   const fields = [pkcs11.token_label, pkcs11.token_serial, pkcs11.token_manufacturer];
   if (pkcs11.uri !== undefined && fields.some((given) => given !== undefined)) {

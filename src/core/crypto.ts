@@ -96,6 +96,17 @@ export function openAes256Gcm(
 
 const gcmTagBytes = 16;
 
+/**
+ * HKDF with SHA-256 and no salt (RFC 5869): 32 octets from a secret of full entropy, bound to `binding`, its info. By
+ * HMAC, because the runtime takes no info above 1,024 octets.
+ */
+export function hkdfSha256(secret: Uint8Array, binding: Uint8Array): Uint8Array {
+  const extracted = hmacSha256(new Uint8Array(32), secret);
+  const key = hmacSha256(extracted, Buffer.concat([binding, Buffer.of(1)]));
+  extracted.fill(0);
+  return key;
+}
+
 /** A public key ready for verification. */
 export type VerificationKey = nodeCrypto.KeyObject | OwnKey;
 

@@ -11,12 +11,29 @@ export interface WrappedDek {
   readonly wrappedDek: Uint8Array;
 }
 
+/** What a hybrid wrap needs besides (KEK-5): then `wrap` is how the KEK wraps the share, not the data key. */
+export interface PqcHalf {
+  /** The random share, wrapped by the KEK. */
+  readonly wrappedShare: Uint8Array;
+  /** Of ML-KEM-1024. */
+  readonly ciphertext: Uint8Array;
+}
+
 /** Which KEK wraps the data key, and the wrapped key: all that a rotation changes. */
 export interface EnvelopeHeader extends WrappedDek {
   /** The label family of the KEK. */
   readonly kek: string;
   readonly kekVersion: number;
+  /** Undefined when the KEK alone wraps the data key. */
+  readonly pqc?: PqcHalf | undefined;
 }
+
+/** A header that opens with both halves only. */
+export type HybridHeader = EnvelopeHeader & { readonly pqc: PqcHalf };
+
+/** True when the KEK alone does not open it. */
+export const isHybrid = (header: EnvelopeHeader): header is HybridHeader =>
+  header.pqc !== undefined;
 
 /** A sealed value. */
 export interface Envelope extends EnvelopeHeader {
@@ -57,13 +74,38 @@ export function openEnvelope(
 export const fitsCommitment = (envelope: Envelope, dek: Uint8Array): boolean =>
   dek.length === dekBytes && equalInConstantTime(envelope.commit, commitmentOf(dek));
 
+/** The same content under another header, of which no part is kept. */
+export const withHeader = (envelope: Envelope, header: EnvelopeHeader): Envelope => ({
+  kek: header.kek,
+  kekVersion: header.kekVersion,
+  wrap: header.wrap,
+  wrappedDek: header.wrappedDek,
+  pqc: header.pqc,
+  nonce: envelope.nonce,
+  commit: envelope.commit,
+  ciphertext: envelope.ciphertext,
+  context: envelope.context,
+});
+
 /** The one text of an envelope. */
 export function encodeEnvelope(envelope: Envelope): string {
-  const { kek, kekVersion, wrap, wrappedDek, nonce, commit, ciphertext, context } = envelope;
+  const { kek, kekVersion, wrap, wrappedDek, nonce, commit, ciphertext, context, pqc } = envelope;
   return JSON.stringify({
-    ...{ v: 1, kek, kek_version: kekVersion, wrap, wrapped_dek: wrappedDek.toBase64() },
-    ...{ alg, nonce: nonce.toBase64(), commit: commit.toBase64() },
-    ...{ ciphertext: ciphertext.toBase64(), context },
+    v: pqc === undefined ? plain : hybrid,
+    kek,
+    kek_version: kekVersion,
+    wrap,
+    wrapped_dek: wrappedDek.toBase64(),
+    alg,
+    nonce: nonce.toBase64(),
+    commit: commit.toBase64(),
+    ciphertext: ciphertext.toBase64(),
+    context,
+    pqc: pqc && {
+      kem: kemName,
+      wrapped_share: pqc.wrappedShare.toBase64(),
+      ciphertext: pqc.ciphertext.toBase64(),
+    },
   });
 }
 
@@ -72,7 +114,7 @@ export function parseEnvelope(text: string): Envelope | undefined {
   const members = membersOf(text);
   if (members === undefined) return undefined;
   const { v, kek, kek_version: kekVersion, wrap, alg: cipher, context } = members;
-  if (v !== 1 || cipher !== alg || !isWrap(wrap)) return undefined;
+  if ((v !== plain && v !== hybrid) || cipher !== alg || !isWrap(wrap)) return undefined;
   if (typeof kek !== "string" || typeof context !== "string") return undefined;
   if (typeof kekVersion !== "number" || !Number.isSafeInteger(kekVersion) || kekVersion < 1) {
     return undefined;
@@ -82,7 +124,11 @@ export function parseEnvelope(text: string): Envelope | undefined {
   const commit = octets(members.commit, commitBytes);
   const ciphertext = octets(members.ciphertext);
   if (!(wrappedDek && nonce && commit && ciphertext)) return undefined;
-  if (!wrappedBytes[wrap].includes(wrappedDek.length)) return undefined;
+  const pqc = pqcOf(members.pqc);
+  if (v === hybrid && pqc === undefined) return undefined;
+  const byKek = pqc?.wrappedShare ?? wrappedDek;
+  if (!wrappedBytes[wrap].includes(byKek.length)) return undefined;
+  if (pqc !== undefined && wrappedDek.length !== aesWrappedBytes) return undefined;
   const envelope = {
     kek,
     kekVersion,
@@ -92,9 +138,19 @@ export function parseEnvelope(text: string): Envelope | undefined {
     commit,
     ciphertext,
     context,
+    pqc,
   } as const;
   // One spelling only: no member twice, unknown or elsewhere, no blank, no other base64.
   return encodeEnvelope(envelope) === text ? envelope : undefined;
+}
+
+/** Its other members are held to the one spelling by the caller. */
+function pqcOf(value: unknown): PqcHalf | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  const members = value as Readonly<Record<string, unknown>>; // Both members are checked below.
+  const wrappedShare = octets(members.wrapped_share);
+  const ciphertext = octets(members.ciphertext, kemCiphertextBytes);
+  return wrappedShare && ciphertext && { wrappedShare, ciphertext };
 }
 
 const isWrap = (value: unknown): value is Wrap =>
@@ -134,13 +190,19 @@ function associated(commit: Uint8Array, context: string): Uint8Array {
   return Buffer.concat([Buffer.from("pkid/envelope/1"), ...parts]);
 }
 
+/** The versions of the format: of a data key under the KEK alone, and under the KEK and ML-KEM-1024. */
+const [plain, hybrid] = [1, 2] as const;
 const alg = "AES-256-GCM";
 const dekBytes = 32;
 const nonceBytes = 12;
 const commitBytes = 32;
+const aesWrappedBytes = nonceBytes + dekBytes + 16;
+/** The one mechanism (FIPS 203), as an envelope names it. */
+export const kemName = "ML-KEM-1024";
+const kemCiphertextBytes = 1568;
 /** IV, key and tag; the modulus of RSA-3072 or RSA-4096. */
 const wrappedBytes: Readonly<Record<Wrap, readonly number[]>> = {
-  "AES-256-GCM": [12 + dekBytes + 16],
+  "AES-256-GCM": [aesWrappedBytes],
   "RSA-OAEP-SHA256": [384, 512],
 };
 const textMax = 256 * 1024;

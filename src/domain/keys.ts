@@ -1,7 +1,7 @@
 /** Where private keys are held and used; the domain never sees one. */
 
 import type { LedgerDraft, KeyRole, SignPurpose } from "#core/audit/ledger.ts";
-import type { WrappedDek } from "#core/envelope.ts";
+import type { HybridHeader, WrappedDek } from "#core/envelope.ts";
 import type { Octets } from "#core/crypto.ts";
 import type { CaId } from "#core/ids.ts";
 import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
@@ -84,6 +84,36 @@ export interface KekInUse {
   /** One is active: it wraps. */
   readonly status: "active" | "retiring";
   readonly key: KeyRef;
+  /** True when it wraps with its ML-KEM half as well (KEK-5). */
+  readonly hybrid?: boolean;
+}
+
+/** A data key to be wrapped under a KEK version and its ML-KEM half. */
+export interface HybridWish {
+  readonly family: string;
+  readonly version: number;
+  /** 32 octets, as is the share. */
+  readonly dek: Uint8Array;
+  readonly share: Uint8Array;
+  /** The share as the KEK wrapped it. */
+  readonly wrappedShare: WrappedDek;
+}
+
+/**
+ * ML-KEM-1024 halves of KEK versions (KEK-5): always in the software key store, each named by its KEK. Whatever keeps one
+ * from being used is `key_unavailable`. As with KEKs, what is wrapped here is the data key of a value, never of a private key.
+ */
+export interface MlKemHalves {
+  /** Makes one durably; gives its fingerprint. Refuses `already_exists` when the KEK has one. */
+  generate(kek: KeyRef): Promise<string>;
+  /** Lower hex SHA-256 of the SubjectPublicKeyInfo of one that opens. */
+  fingerprint(kek: KeyRef): Promise<string>;
+  /** The whole header over the data key. */
+  wrap(kek: KeyRef, wish: HybridWish): Promise<HybridHeader>;
+  /** The data key, with the share as the KEK unwrapped it. */
+  unwrap(kek: KeyRef, header: HybridHeader, share: Uint8Array): Promise<Uint8Array>;
+  /** Destroys one for good; used for those that never wrapped. */
+  destroy(kek: KeyRef): Promise<void>;
 }
 
 /**
@@ -104,6 +134,7 @@ export interface KekKeys {
   unwrap(kek: KeyRef, wrapped: WrappedDek): Promise<Uint8Array>;
   /** Destroys one for good; used for keys that never wrapped. */
   destroy(kek: KeyRef): Promise<void>;
+  readonly halves: MlKemHalves;
   /**
    * Tells which versions there are, all of them; an earlier list is forgotten. Software-held private keys are sealed
    * under the active one from now on, and open under any of them; without an active one none is made.

@@ -18,7 +18,6 @@ const toCome = [
   "monitor",
   "retention",
   "scep",
-  "secret.pqc_hybrid",
   "tsa",
   "webhook",
 ];

@@ -101,6 +101,7 @@ const refusals = [
   ["V-11", "key_provider: { type: pkcs11 }", "pkcs11.module_path: Must be set, because key_provider.type is pkcs11."],
   ["V-11", "key_provider: { roles: { responder: pkcs11 } }", "pkcs11.module_path: Must be set, because key_provider.roles.responder is pkcs11."],
   ["V-11", "pkcs11: { uri: 'pkcs11:token=a', token_label: a }", "pkcs11.uri: Replaces token_label, token_serial and token_manufacturer; set one or the other."],
+  ["V-12", "secret: { pqc_hybrid: true }", "secret.pqc_hybrid: Needs a key-encryption key; set secret.kek_label."],
   ["V-12", "key_provider: { software: { passphrase: x, master_key_file: /k } }", "key_provider.software.passphrase: Only one of passphrase and master_key_file may be set."],
   ["V-15", "crl: { shards: 2 }", "crl.shards: Needs crl.base_url or server.public_url for the pointers to them."],
   ["V-13", `profiles: [{ name: a, ${usages}, default_validity_days: 2, max_validity_days: 1 }]`, "profiles[0].default_validity_days: Must not be longer than the longest validity."],

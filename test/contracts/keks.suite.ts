@@ -2,8 +2,12 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
-import type { Wrap } from "#core/envelope.ts";
+import { randomBytes } from "node:crypto";
+
+import type { HybridHeader, Wrap } from "#core/envelope.ts";
+import { unwrapHybrid, wrapHybrid } from "#domain/envelopes/hybrid.ts";
 import type { KeyRef, Keys, ProviderName } from "#domain/keys.ts";
+import type { Random } from "#domain/ports.ts";
 
 /** Declares the suite; `open` opens the same key store again after a close when `durable`. */
 export function keksContract(
@@ -72,12 +76,77 @@ export function keksContract(
       await keys.keks.destroy((await keys.keks.generate({ provider, label: "short-lived" })).key);
     });
 
+    describe("KEK-5: with its ML-KEM half", () => {
+      const random: Random = { bytes: randomBytes, uuid: () => crypto.randomUUID() };
+      const version = () => ({ key: kek, family: "pkid-kek", version: 1 });
+      const hybrid = () => wrapHybrid(keys, version(), { dek, random });
+      let half: string;
+      beforeAll(async () => {
+        half = await keys.keks.halves.generate(kek);
+      });
+
+      test("a data key comes out as it went in, and the KEK alone gives only the share", async () => {
+        const header = await hybrid();
+        expect(header).toMatchObject({ kek: "pkid-kek", kekVersion: 1, wrap: how });
+        expect(header.pqc).toMatchObject({ wrappedShare: { length: octets } });
+        expect(header.pqc.ciphertext).toHaveLength(1568);
+        expect(await unwrapHybrid(keys, { key: kek }, header)).toEqual(dek);
+        const { wrap, pqc } = header;
+        const share = await keys.keks.unwrap(kek, { wrap, wrappedDek: pqc.wrappedShare });
+        expect(share).not.toEqual(dek);
+        await expect(keys.keks.unwrap(kek, header)).rejects.toMatchObject(unavailable);
+      });
+
+      test("an altered header, another share and another KEK's half are one and the same refusal", async () => {
+        const header = await hybrid();
+        const { pqc, wrappedDek } = header;
+        const flip = (of: Uint8Array, at: number) => of.with(at, (of[at] ?? 0) ^ 1);
+        const other = await hybrid();
+        const altered: readonly HybridHeader[] = [
+          { ...header, kek: "pkid-ke" },
+          { ...header, kekVersion: 2 },
+          { ...header, wrappedDek: flip(wrappedDek, 20) },
+          { ...header, pqc: { ...pqc, ciphertext: flip(pqc.ciphertext, 700) } },
+          { ...header, pqc: { ...pqc, ciphertext: pqc.ciphertext.slice(1) } },
+          { ...header, pqc: { ...pqc, wrappedShare: flip(pqc.wrappedShare, 20) } },
+          { ...header, pqc: { ...pqc, wrappedShare: other.pqc.wrappedShare } },
+          { ...header, pqc: { ...pqc, ciphertext: other.pqc.ciphertext } },
+        ];
+        for (const one of altered) {
+          await expect(unwrapHybrid(keys, { key: kek }, one)).rejects.toMatchObject(unavailable);
+        }
+        const share = new Uint8Array(32);
+        const guessed = keys.keks.halves.unwrap(kek, header, share);
+        await expect(guessed).rejects.toMatchObject(unavailable);
+      });
+
+      test("a KEK has one half, whose fingerprint stays; without it nothing is wrapped or opened", async () => {
+        const again = keys.keks.halves.generate(kek);
+        await expect(again).rejects.toMatchObject({ code: "already_exists" });
+        expect(await keys.keks.halves.fingerprint(kek)).toBe(half);
+        const { key: bare } = await keys.keks.generate({ provider, label: "without-half" });
+        const wish = { key: bare, family: "f", version: 1 };
+        await expect(wrapHybrid(keys, wish, { dek, random })).rejects.toMatchObject(unavailable);
+        await expect(keys.keks.halves.fingerprint(bare)).rejects.toMatchObject(unavailable);
+        const made = await keys.keks.halves.generate(bare);
+        expect(made).not.toBe(half);
+        const header = await wrapHybrid(keys, wish, { dek, random });
+        await keys.keks.halves.destroy(bare);
+        await expect(unwrapHybrid(keys, wish, header)).rejects.toMatchObject(unavailable);
+        await keys.keks.destroy(bare);
+      });
+    });
+
     if (!subject.durable) return;
 
     test("a KEK opens after a restart what it sealed before", async () => {
       const wrapped = await keys.keks.wrap(kek, dek);
+      const version = { key: kek, family: "pkid-kek", version: 1 };
+      const random: Random = { bytes: randomBytes, uuid: () => crypto.randomUUID() };
+      const header = await wrapHybrid(keys, version, { dek, random });
       await keys.close();
       keys = await subject.open();
+      expect(await unwrapHybrid(keys, version, header)).toEqual(dek);
       expect(await keys.keks.unwrap(kek, wrapped)).toEqual(dek);
     });
   });

@@ -27,6 +27,15 @@ else {
     ),
     durable: true,
   });
+  keysContract("sealed files under a KEK on a SoftHSM token with an ML-KEM half", {
+    provider: "software",
+    keyTypes: ["ecdsa-p256"],
+    open: opener(
+      { ...newKeyStore(), pkcs11: settings.pkcs11 },
+      { provider: "pkcs11", hybrid: true, hooks: { fault: (...words) => console.error(...words) } },
+    ),
+    durable: true,
+  });
   const open = () => openKeys(settings);
   keksContract("SoftHSM", { provider: "pkcs11", open, durable: true });
 }

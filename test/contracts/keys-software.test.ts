@@ -26,6 +26,12 @@ keysContract("sealed files", {
   open: opener(settings),
   durable: true,
 });
+keysContract("sealed files under a KEK with an ML-KEM half", {
+  provider: "software",
+  keyTypes: ["ecdsa-p256", "ml-dsa-65"],
+  open: opener(newKeyStore(), { hybrid: true }),
+  durable: true,
+});
 keksContract("sealed files", {
   provider: "software",
   open: () => openKeys(settings),

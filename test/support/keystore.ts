@@ -14,12 +14,17 @@ export const signerCommand = [process.execPath, join(import.meta.dir, "signer-en
 /** Opens these keys, at every call anew, with a KEK held by `provider` under which private keys are sealed. */
 export function opener(
   settings: KeySettings,
-  { provider = "software", hooks = {} }: { provider?: ProviderName; hooks?: KeyHooks } = {},
+  wish: { provider?: ProviderName; hooks?: KeyHooks; hybrid?: boolean } = {},
 ): () => Promise<Keys> {
+  const { provider = "software", hooks = {}, hybrid = false } = wish;
   let active: KekInUse | undefined;
   return async () => {
     const keys = await openKeys(settings, hooks);
-    active ??= await newVersion(keys, 1, provider);
+    if (active === undefined) {
+      // Two versions, so that stores with and without a half may share a token.
+      active = { ...(await newVersion(keys, hybrid ? 2 : 1, provider)), hybrid };
+      if (hybrid) await keys.keks.halves.generate(active.key);
+    }
     await keys.keks.use([active]);
     return keys;
   };

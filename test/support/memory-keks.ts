@@ -4,6 +4,8 @@ import { openAes256Gcm, sealAes256Gcm } from "#core/crypto.ts";
 import { refuse } from "#core/problems.ts";
 import type { KekKeys, KeyRef } from "#domain/keys.ts";
 
+import { memoryHalves } from "./memory-halves.ts";
+
 /** An empty set of KEKs; the secrets are laid open to tests, by id. */
 export function memoryKeks(): KekKeys & { readonly secrets: Map<string, Uint8Array> } {
   const secrets = new Map<string, Uint8Array>();
@@ -39,6 +41,7 @@ export function memoryKeks(): KekKeys & { readonly secrets: Map<string, Uint8Arr
       secrets.delete(id);
       labels.delete(id);
     },
+    halves: memoryHalves(),
     use: async () => {},
     reseal: async () => 0,
   };

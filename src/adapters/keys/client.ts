@@ -17,11 +17,14 @@ import { frameKinds, jsonBody, readJson } from "./frames.ts";
 import { launchSigner, type Signer, type WaitingSigner } from "./launch.ts";
 import {
   type CallRequest,
+  hybridHeaderBody,
+  hybridWishBody,
   type KekTally,
   LaunchFault,
   readFault,
   readHeldKek,
   readHeldKey,
+  readHybridHeader,
   readRefusal,
   readWrapped,
   refusalBody,
@@ -123,6 +126,25 @@ export class SignerClient implements Keys {
     },
     destroy: async (key) => {
       await this.#call({ operation: "kek.destroy", key }, { repeatable: false });
+    },
+    halves: {
+      generate: async (key) => {
+        const options = { repeatable: false };
+        return String(await this.#call({ operation: "half.generate", key }, options));
+      },
+      fingerprint: async (key) => String(await this.#call({ operation: "half.fingerprint", key })),
+      wrap: async (key, asked) => {
+        const wish = hybridWishBody(asked);
+        return readHybridHeader(await this.#call({ operation: "half.wrap", key, wish }));
+      },
+      unwrap: async (key, hybrid, secret) => {
+        const [header, share] = [hybridHeaderBody(hybrid), secret.toBase64()];
+        const request = { operation: "half.unwrap", key, header, share } as const;
+        return Uint8Array.fromBase64(String(await this.#call(request)));
+      },
+      destroy: async (key) => {
+        await this.#call({ operation: "half.destroy", key }, { repeatable: false });
+      },
     },
     use: (versions) => this.#useKeks(versions),
     reseal: (version) => this.#reseal(version),

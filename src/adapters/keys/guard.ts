@@ -15,6 +15,7 @@ export function guarded(
   settings: () => GuardSettings,
   turns: Turns = new Turns(settings),
 ): Keys {
+  const { halves } = keys.keks;
   return {
     generate: (wanted) => turns.during(() => keys.generate(wanted)),
     find: (ref) => keys.find(ref),
@@ -28,6 +29,13 @@ export function guarded(
       wrap: (kek, dek) => turns.during(() => keys.keks.wrap(kek, dek)),
       unwrap: (kek, wrapped) => turns.during(() => keys.keks.unwrap(kek, wrapped)),
       destroy: (kek) => turns.during(() => keys.keks.destroy(kek)),
+      halves: {
+        generate: (kek) => turns.during(() => halves.generate(kek)),
+        fingerprint: (kek) => turns.during(() => halves.fingerprint(kek)),
+        wrap: (kek, wish) => turns.during(() => halves.wrap(kek, wish)),
+        unwrap: (kek, header, share) => turns.during(() => halves.unwrap(kek, header, share)),
+        destroy: (kek) => turns.during(() => halves.destroy(kek)),
+      },
       use: (versions) => keys.keks.use(versions),
       // Goes on for as long as there are keys, and must not be shed half-way.
       reseal: (version) => keys.keks.reseal(version),

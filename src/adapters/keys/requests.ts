@@ -2,8 +2,8 @@
 
 import { Problem, type ProblemCode, problems } from "#core/problems.ts";
 import { type KeyType, type SignatureName, signatures } from "#core/x509/algorithms.ts";
-import type { Wrap, WrappedDek } from "#core/envelope.ts";
-import type { HeldKek, HeldKey, KekInUse, KeyRef } from "#domain/keys.ts";
+import type { HybridHeader, Wrap, WrappedDek } from "#core/envelope.ts";
+import type { HeldKek, HeldKey, HybridWish, KekInUse, KeyRef } from "#domain/keys.ts";
 
 import { jsonBody, readJson } from "./frames.ts";
 
@@ -17,6 +17,18 @@ export type CallRequest =
   | { readonly operation: "kek.wrap"; readonly key: KeyRef; readonly dek: string }
   | { readonly operation: "kek.unwrap"; readonly key: KeyRef; readonly wrapped: WrappedBody }
   | { readonly operation: "kek.destroy"; readonly key: KeyRef }
+  | {
+      readonly operation: "half.generate" | "half.fingerprint" | "half.destroy";
+      readonly key: KeyRef;
+    }
+  | { readonly operation: "half.wrap"; readonly key: KeyRef; readonly wish: HybridWishBody }
+  /** `share` in base64. */
+  | {
+      readonly operation: "half.unwrap";
+      readonly key: KeyRef;
+      readonly header: HybridHeaderBody;
+      readonly share: string;
+    }
   | { readonly operation: "kek.use"; readonly versions: readonly KekInUse[] }
   | { readonly operation: "kek.reseal"; readonly version: number }
   | Wish
@@ -45,6 +57,20 @@ export const isWish = ({ operation }: { readonly operation: string }): boolean =
 export interface WrappedBody {
   readonly wrap: Wrap;
   readonly octets: string;
+}
+
+/** A wish for a hybrid wrap with its octets in base64. */
+export interface HybridWishBody extends Pick<HybridWish, "family" | "version"> {
+  readonly dek: string;
+  readonly share: string;
+  readonly wrappedShare: WrappedBody;
+}
+
+/** A hybrid header with its octets in base64. */
+export interface HybridHeaderBody extends Pick<HybridHeader, "kek" | "kekVersion" | "wrap"> {
+  readonly octets: string;
+  readonly wrappedShare: string;
+  readonly ciphertext: string;
 }
 
 /** What came of one step of `kek.reseal`. */
@@ -203,6 +229,49 @@ export const wrappedBody = ({ wrap, wrappedDek }: WrappedDek): WrappedBody => ({
 export function readWrapped(value: unknown): WrappedDek {
   const { wrap, octets } = value as WrappedBody; // Written by wrappedBody.
   return { wrap, wrappedDek: Uint8Array.fromBase64(octets) };
+}
+
+/** A wish for a hybrid wrap for JSON. */
+export const hybridWishBody = (wish: HybridWish): HybridWishBody => ({
+  family: wish.family,
+  version: wish.version,
+  dek: wish.dek.toBase64(),
+  share: wish.share.toBase64(),
+  wrappedShare: wrappedBody(wish.wrappedShare),
+});
+
+/** Reads a wish for a hybrid wrap. */
+export const readHybridWish = (body: HybridWishBody): HybridWish => ({
+  family: body.family,
+  version: body.version,
+  dek: Uint8Array.fromBase64(body.dek),
+  share: Uint8Array.fromBase64(body.share),
+  wrappedShare: readWrapped(body.wrappedShare),
+});
+
+/** A hybrid header for JSON. */
+export const hybridHeaderBody = (header: HybridHeader): HybridHeaderBody => ({
+  kek: header.kek,
+  kekVersion: header.kekVersion,
+  wrap: header.wrap,
+  octets: header.wrappedDek.toBase64(),
+  wrappedShare: header.pqc.wrappedShare.toBase64(),
+  ciphertext: header.pqc.ciphertext.toBase64(),
+});
+
+/** Reads a hybrid header. */
+export function readHybridHeader(value: unknown): HybridHeader {
+  const body = value as HybridHeaderBody; // Written by hybridHeaderBody.
+  return {
+    kek: body.kek,
+    kekVersion: body.kekVersion,
+    wrap: body.wrap,
+    wrappedDek: Uint8Array.fromBase64(body.octets),
+    pqc: {
+      wrappedShare: Uint8Array.fromBase64(body.wrappedShare),
+      ciphertext: Uint8Array.fromBase64(body.ciphertext),
+    },
+  };
 }
 
 const algorithmNames = Object.keys(signatures) as SignatureName[]; // The keys of the table.

@@ -21,6 +21,13 @@ export function routed(providers: Readonly<Partial<Record<ProviderName, Keys>>>)
       wrap: async (kek, dek) => of(kek.provider).keks.wrap(kek, dek),
       unwrap: async (kek, wrapped) => of(kek.provider).keks.unwrap(kek, wrapped),
       destroy: async (kek) => of(kek.provider).keks.destroy(kek),
+      halves: {
+        generate: async (kek) => of("software").keks.halves.generate(kek),
+        fingerprint: async (kek) => of("software").keks.halves.fingerprint(kek),
+        wrap: async (kek, wish) => of("software").keks.halves.wrap(kek, wish),
+        unwrap: async (kek, header, share) => of("software").keks.halves.unwrap(kek, header, share),
+        destroy: async (kek) => of("software").keks.halves.destroy(kek),
+      },
       use: async (versions) => {
         await Promise.all(all.map((keys) => keys.keks.use(versions)));
       },

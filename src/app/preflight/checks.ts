@@ -6,6 +6,7 @@ import { judgeJobs } from "#core/preflight/host.ts";
 import type { PreflightReport } from "#core/preflight/report.ts";
 import {
   caKeysSign,
+  halvesOpen,
   keksOpen,
   keysStay,
   providerAnswers,
@@ -64,5 +65,6 @@ function keyChecks(premises: Premises) {
     "keys.extractable": () => keysStay(ground(), Object.values(roles())),
     "keys.ocsp_delegate": () => respondersFit(ground(), configOf(premises).ocsp.delegated),
     "keys.kek": () => keksOpen(ground()),
+    "pqc.hybrid": () => halvesOpen(ground(), configOf(premises).secret.pqc_hybrid),
   };
 }

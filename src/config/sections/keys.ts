@@ -1,6 +1,6 @@
 /** Settings of private keys: the provider, its software store, and the PKCS#11 token. */
 
-import { count, existingFile, path, text, word } from "#config/fields.ts";
+import { count, existingFile, flag, path, text, word } from "#config/fields.ts";
 import { secret } from "#config/secret-field.ts";
 import { derived, maybeDerived, section } from "#config/section.ts";
 
@@ -82,5 +82,9 @@ function wrongUri(uri: string): string | undefined {
 export const secretSection = section("Secrets in the database", {
   kek_label: text(
     "Label family of the key that seals secrets and software keys, made by `key_provider.type`; unset: in the software store.",
+  ),
+  pqc_hybrid: flag(
+    "New versions of that key get an ML-KEM-1024 half in the software store, and what they seal opens with both only; wants `secret.kek_label`.",
+    false,
   ),
 });

@@ -84,6 +84,9 @@ export const preflightChecks = {
   "keys.kek": row(
     "every version that seals or opens", "a retiring version older than 30 days", "a version cannot be opened",
     "Restore the KEK; finish `keys kek rotate`.", "store", "keys"),
+  "pqc.hybrid": row(
+    "the ML-KEM half of the KEK when switched on", none, "absent or unusable",
+    "Run `keys kek rotate`.", "store", "keys"),
   "ledger.head": row(
     "ledger tail, open entries", "an entry open for more than 1 min", "hash broken, artefact missing",
     "`pkid audit verify`; treat as an incident.", "config"),

@@ -2,16 +2,20 @@
 
 import {
   type Envelope,
+  type EnvelopeHeader,
   encodeEnvelope,
   fitsCommitment,
+  isHybrid,
   openEnvelope,
   parseEnvelope,
   sealEnvelope,
+  withHeader,
 } from "#core/envelope.ts";
 import { refuse } from "#core/problems.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Random } from "#domain/ports.ts";
 import type { Unit } from "#domain/store.ts";
+import { unwrapHybrid, wrapHybrid } from "./hybrid.ts";
 import type { Keks } from "./keks.ts";
 import type { Place } from "./places.ts";
 import type { KekVersion, SealedValue } from "./store.ts";
@@ -65,12 +69,14 @@ export class Envelopes {
     const dek = await this.#counted("decrypt", () => this.#unwrapped(envelope));
     const header = await this.#counted("encrypt", () => this.#header(to, dek));
     dek.fill(0);
-    return sealedValue(value.place, { ...envelope, ...header });
+    return sealedValue(value.place, withHeader(envelope, header));
   }
 
-  async #header({ key, family, version }: KekVersion, dek: Uint8Array) {
-    const wrapped = await this.#deps.keys.keks.wrap(key, dek);
-    return { ...wrapped, kek: family, kekVersion: version };
+  async #header(to: KekVersion, dek: Uint8Array): Promise<EnvelopeHeader> {
+    const { keks, keys, random } = this.#deps;
+    if (await keks.wrapsHybrid(to)) return await wrapHybrid(keys, to, { dek, random });
+    const { key, family, version } = to;
+    return { ...(await keys.keks.wrap(key, dek)), kek: family, kekVersion: version };
   }
 
   async #unwrapped(envelope: Envelope): Promise<Uint8Array> {
@@ -78,7 +84,10 @@ export class Envelopes {
     const version = versions.find((one) => one.version === envelope.kekVersion);
     if (version === undefined || version.status === "retired") return unavailable();
     if (version.family !== envelope.kek) return unavailable();
-    const dek = await this.#deps.keys.keks.unwrap(version.key, envelope);
+    const { keys } = this.#deps;
+    const dek = isHybrid(envelope)
+      ? await unwrapHybrid(keys, version, envelope)
+      : await keys.keks.unwrap(version.key, envelope);
     return fitsCommitment(envelope, dek) ? dek : unavailable();
   }
 

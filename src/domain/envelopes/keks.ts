@@ -4,9 +4,10 @@ import { sha256Hex } from "#core/crypto.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { type Instant, timestamp } from "#core/time.ts";
 import { fingerprintOf, spkiSha256 as digestOf } from "#core/x509/public-keys.ts";
-import type { HeldKek, KeyRef, Keys, ProviderName } from "#domain/keys.ts";
+import type { HeldKek, KekInUse, KeyRef, Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
+import { halfOf, rememberHalf } from "./hybrid.ts";
 import type { KekVersion } from "./store.ts";
 
 export interface KekDeps {
@@ -16,6 +17,8 @@ export interface KekDeps {
   /** Where new versions are made, and under which label family (`secret.kek_label`). */
   readonly provider: ProviderName;
   readonly family: string;
+  /** True while new versions get an ML-KEM half and those that have one wrap with it (`secret.pqc_hybrid`). */
+  readonly hybrid?: boolean;
 }
 
 /** The versions of one instance's KEK. */
@@ -45,6 +48,11 @@ export class Keks {
     return (await this.next(undefined)) ?? activeOf(await this.versions()) ?? unavailable();
   }
 
+  /** True when data keys under `version` are wrapped with its ML-KEM half as well. */
+  wrapsHybrid(version: KekVersion): Promise<boolean> {
+    return wrapsHybrid(this.#deps, version);
+  }
+
   /** Makes the first version when there is none, and tells the key stores which there are. */
   async prepare(): Promise<void> {
     await this.active();
@@ -62,8 +70,11 @@ export class Keks {
   }
 
   async #tellAndSay(): Promise<void> {
-    const { version = 0 } = activeOf(await tellKeks(this.#deps)) ?? {};
-    if (version <= this.#heard) return;
+    const active = activeOf(await tellKeks(this.#deps));
+    const { version = 0 } = active ?? {};
+    if (active === undefined || version <= this.#heard) return;
+    // Who cannot open what is sealed from now on does not say so: then the old version stays.
+    if (!(await hasItsHalf(this.#deps, active))) unavailable();
     await this.#deps.store.atomically((tx) => tx.envelopes.heard(version));
     this.#heard = version;
   }
@@ -77,7 +88,7 @@ export class Keks {
     record: (tx: Unit, next: KekVersion, at: Instant) => Promise<void> = async () => {},
   ): Promise<KekVersion | undefined> {
     const { store, keys, clock, family } = this.#deps;
-    const { version, held } = await this.#make(replaced?.version ?? 0);
+    const { version, held, half } = await this.#make(replaced?.version ?? 0);
     const { key, spki, deviceSerial } = held;
     const spkiSha256 = spki && digestOf(spki);
     const createdAt = clock.now();
@@ -89,13 +100,17 @@ export class Keks {
       begun = await store.atomically(async (tx) => {
         if (!(await tx.envelopes.begin(next, replaced?.version))) return false;
         if (spkiSha256 !== undefined) await tx.keyChecks.claim(spkiSha256);
+        if (half !== undefined) await rememberHalf(tx, next, half);
         if (ledgerBegun) await announceKek(tx, next, createdAt);
         await record(tx, next, createdAt);
         return true;
       });
     } finally {
       // A commit whose answer was lost is the one case in which the row may exist: then the key stays.
-      if (!begun && !(await this.#known(version))) await keys.keks.destroy(key);
+      if (!begun && !(await this.#known(version))) {
+        if (half !== undefined) await keys.keks.halves.destroy(key);
+        await keys.keks.destroy(key);
+      }
     }
     return begun ? next : undefined;
   }
@@ -115,29 +130,74 @@ export class Keks {
   }
 
   /** A crash between a key and its row leaves a label taken: then the next number is. */
-  async #make(last: number): Promise<{ readonly version: number; readonly held: HeldKek }> {
+  async #make(last: number): Promise<Made> {
     const { keys, provider, family } = this.#deps;
     for (let version = last + 1; version <= last + labelsTried; version += 1) {
       try {
         const held = await keys.keks.generate({ provider, label: `${family}-v${version}` });
-        return { version, held };
+        return { version, held, half: await this.#makeHalf(held) };
       } catch (error) {
         if (!(error instanceof Problem && error.code === "already_exists")) throw error;
       }
     }
     return unavailable();
   }
+
+  /** A version whose half cannot be made is none. */
+  async #makeHalf({ key }: HeldKek): Promise<string | undefined> {
+    const { keys, hybrid } = this.#deps;
+    if (hybrid !== true) return undefined;
+    try {
+      return await keys.keks.halves.generate(key);
+    } catch (error) {
+      await keys.keks.destroy(key);
+      throw error;
+    }
+  }
+}
+
+interface Made {
+  readonly version: number;
+  readonly held: HeldKek;
+  /** Fingerprint of its ML-KEM half. */
+  readonly half: string | undefined;
+}
+
+/** False when a version was made with an ML-KEM half and this key store does not have that one. */
+export async function hasItsHalf(
+  { store, keys }: Pick<KekDeps, "store" | "keys">,
+  version: Pick<KekVersion, "version" | "key">,
+): Promise<boolean> {
+  const made = await halfOf(store, version);
+  if (made === undefined) return true;
+  try {
+    return (await keys.keks.halves.fingerprint(version.key)) === made;
+  } catch (error) {
+    if (error instanceof Problem && error.code === "key_unavailable") return false;
+    throw error;
+  }
+}
+
+/** The one rule: switched on, and made with a half. One that is missing since is missed at use, never done without. */
+async function wrapsHybrid(
+  { store, hybrid }: Pick<KekDeps, "store" | "hybrid">,
+  version: Pick<KekVersion, "version">,
+): Promise<boolean> {
+  return hybrid === true && (await halfOf(store, version)) !== undefined;
 }
 
 /** Tells the key stores which versions open, and which one seals private keys from now on; gives all there are. */
-export async function tellKeks({
-  store,
-  keys,
-}: Pick<KekDeps, "store" | "keys">): Promise<readonly KekVersion[]> {
+export async function tellKeks(
+  deps: Pick<KekDeps, "store" | "keys" | "hybrid">,
+): Promise<readonly KekVersion[]> {
+  const { store, keys } = deps;
   const versions = await store.read.envelopes.versions();
-  const inUse = versions.flatMap(({ status, version, family, key }) =>
-    status === "retired" ? [] : [{ version, family, status, key }],
-  );
+  const inUse: KekInUse[] = [];
+  for (const { status, version, family, key } of versions) {
+    if (status === "retired") continue;
+    const hybrid = await wrapsHybrid(deps, { version });
+    inUse.push({ version, family, status, key, hybrid });
+  }
   await keys.keks.use(inUse);
   return versions;
 }

@@ -6,7 +6,7 @@ import type { Keys } from "#domain/keys.ts";
 import type { Log } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { type Envelopes, keepSealed } from "./envelopes.ts";
-import type { Keks } from "./keks.ts";
+import { hasItsHalf, type Keks } from "./keks.ts";
 import { placeOf } from "./places.ts";
 
 export interface KnownValueDeps {
@@ -29,11 +29,12 @@ export class KekUnusable extends Error {
 /**
  * Makes the first KEK and tells the key stores which versions there are, so that private keys can be opened and made.
  * Throws `KekUnusable` when values are sealed under a label that is not set any more or under a provider that is not
- * configured, and when an instance would begin without one. A provider that is merely away is else no reason not to
+ * configured, when the ML-KEM half of a version is not here, and when an instance would begin without a KEK. A provider that is merely away is else no reason not to
  * start.
  */
 export async function prepareKek(deps: KnownValueDeps): Promise<void> {
   await checkSettings(deps);
+  await checkHalves(deps);
   const { store, keks, log } = deps;
   try {
     await keks.prepare();
@@ -82,6 +83,19 @@ async function checkSettings({ keys, keks, labelled, usualFamily }: KnownValueDe
   if (inUse.some(({ key }) => !configured.has(key.provider))) {
     throw new KekUnusable(
       "The provider of the KEK is not configured, and values are sealed under it.",
+    );
+  }
+}
+
+/** KEK-5: what both halves seal opens with neither alone. */
+async function checkHalves(deps: KnownValueDeps): Promise<void> {
+  const { keys, keks } = deps;
+  for (const version of await keks.versions()) {
+    if (version.status === "retired" || (await hasItsHalf(deps, version))) continue;
+    const facts = (await keys.facts()).find(({ provider }) => provider === "software");
+    if (facts?.available !== true) return;
+    throw new KekUnusable(
+      `The ML-KEM half of KEK version ${version.version} is not in this key store; restore the store, or copy it from the replica that has it.`,
     );
   }
 }

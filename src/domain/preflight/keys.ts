@@ -15,6 +15,9 @@ import { Problem } from "#core/problems.ts";
 import { secondsPerDay } from "#core/time.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import type { CaRecord, PageKey } from "#domain/authorities/store.ts";
+import { halfOf, unwrapHybrid, wrapHybrid } from "#domain/envelopes/hybrid.ts";
+import { hasItsHalf } from "#domain/envelopes/keks.ts";
+import type { KekVersion } from "#domain/envelopes/store.ts";
 import { keyInventory } from "#domain/key-inventory.ts";
 import type { ProviderName } from "#domain/keys.ts";
 import type { Store } from "#domain/store.ts";
@@ -162,6 +165,39 @@ export async function keksOpen({ store, keys, clock, random }: SelfTestDeps): Pr
   const last = inUse[0];
   if (last === undefined) return skipped("Nothing is sealed yet.");
   return gathered(findings, `${inUse.length} versions open; version ${last.version} seals.`);
+}
+
+/** The ML-KEM half of every version in use that was made with one; `on` wants one of the version that seals (KEK-5). */
+export async function halvesOpen(deps: SelfTestDeps, on: boolean): Promise<Finding> {
+  const versions = await deps.store.read.envelopes.versions();
+  const findings: Finding[] = [];
+  let halves = 0;
+  for (const version of versions) {
+    if (version.status === "retired") continue;
+    const made = (await halfOf(deps.store, version)) !== undefined;
+    if (made) halves += 1;
+    if (made && !(await halfOpens(deps, version)))
+      findings.push(failed(`The ML-KEM half of version ${version.version} is absent or unusable.`));
+    if (on && !made && version.status === "active")
+      findings.push(failed(`Version ${version.version} seals without an ML-KEM half.`));
+  }
+  if (halves === 0 && findings.length === 0) {
+    return skipped(on ? "Nothing is sealed yet." : "Off (`secret.pqc_hybrid`).");
+  }
+  return gathered(findings, "What is sealed with an ML-KEM half opens with it.");
+}
+
+async function halfOpens(deps: SelfTestDeps, version: KekVersion): Promise<boolean> {
+  const { keys, random } = deps;
+  const value = random.bytes(32);
+  try {
+    if (!(await hasItsHalf(deps, version))) return false;
+    const header = await wrapHybrid(keys, version, { dek: value, random });
+    return equalInConstantTime(await unwrapHybrid(keys, version, header), value);
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    return false;
+  }
 }
 
 /** Those that sign, the internal one among them, and those that wait for their certificate. */

@@ -12,6 +12,7 @@ import { Keks } from "#domain/envelopes/keks.ts";
 import type { Keys } from "#domain/keys.ts";
 import {
   caKeysSign,
+  halvesOpen,
   keksOpen,
   keysStay,
   providerAnswers,
@@ -189,5 +190,34 @@ describe("keys.kek", () => {
     expect(await keksOpen(world)).toMatchObject({
       ...{ status: "fail", detail: expect.stringContaining("Version 1 does not open") },
     });
+  });
+});
+
+describe("pqc.hybrid", () => {
+  test("wants a half of the version that seals when switched on, and one that opens of every version that has one", async () => {
+    const world = issuanceWorld();
+    expect((await halvesOpen(world, true)).status).toBe("skip");
+    const plain = new Keks({ ...world, provider: "software", family: "kek" });
+    const first = await plain.active();
+    expect((await halvesOpen(world, false)).status).toBe("skip");
+    expect(await halvesOpen(world, true)).toEqual({
+      status: "fail",
+      detail: "Version 1 seals without an ML-KEM half.",
+    });
+    const hybrid = new Keks({ ...world, provider: "software", family: "kek", hybrid: true });
+    const next = await hybrid.next(first);
+    expect((await halvesOpen(world, true)).status).toBe("pass");
+    expect((await halvesOpen(world, false)).status).toBe("pass");
+    if (next === undefined) throw new Error("nobody else rotates");
+    await world.keys.keks.halves.destroy(next.key);
+    for (const on of [true, false]) {
+      expect(await halvesOpen(world, on)).toEqual({
+        status: "fail",
+        detail: "The ML-KEM half of version 2 is absent or unusable.",
+      });
+    }
+    // Another half than the one it was made with is none.
+    await world.keys.keks.halves.generate(next.key);
+    expect((await halvesOpen(world, true)).status).toBe("fail");
   });
 });

@@ -43,6 +43,8 @@ export async function openPkcs11Provider(
 
 class Pkcs11Provider implements SigningProvider {
   readonly servesSigners = true;
+  /** They lie in the software key store, also those of KEKs held here. */
+  readonly halves = undefined;
   readonly sealing = undefined;
   readonly #token: Token;
   readonly #pool: WorkerPool;

@@ -1,8 +1,16 @@
 /** What a provider of keys does inside the signer process. */
 
-import type { WrappedDek } from "#core/envelope.ts";
+import type { HybridHeader, WrappedDek } from "#core/envelope.ts";
 import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
-import type { HeldKek, HeldKey, KekInUse, KeyRef, ListedKey, ProviderFacts } from "#domain/keys.ts";
+import type {
+  HeldKek,
+  HeldKey,
+  HybridWish,
+  KekInUse,
+  KeyRef,
+  ListedKey,
+  ProviderFacts,
+} from "#domain/keys.ts";
 import type { Resealed } from "#adapters/keys/requests.ts";
 
 /** Names a key inside one provider. */
@@ -43,6 +51,17 @@ export interface SigningProvider {
   readonly servesSigners: boolean;
   /** Undefined where private keys are the device's own business. */
   readonly sealing: PrivateKeySealing | undefined;
+  /** Undefined where none are kept. */
+  readonly halves: KekHalves | undefined;
+}
+
+/** As `MlKemHalves`, inside the signer and for either use. */
+export interface KekHalves {
+  generate(kek: LocalRef): Promise<string>;
+  fingerprint(kek: LocalRef): Promise<string>;
+  wrap(kek: LocalRef, wish: HybridWish, use: DekUse): Promise<HybridHeader>;
+  unwrap(kek: LocalRef, header: HybridHeader, share: Uint8Array, use: DekUse): Promise<Uint8Array>;
+  remove(kek: LocalRef): void;
 }
 
 /** Private keys sealed under a KEK. */

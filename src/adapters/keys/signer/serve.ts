@@ -12,6 +12,9 @@ import {
   faultBody,
   heldKekBody,
   heldKeyBody,
+  hybridHeaderBody,
+  readHybridHeader,
+  readHybridWish,
   readSignRequest,
   readWrapped,
   refusalBody,
@@ -101,6 +104,12 @@ export class SignerService {
         const wrapped = readWrapped(call.wrapped);
         return (await this.#provider.unwrap(call.key, wrapped, "value")).toBase64();
       }
+      case "half.generate":
+      case "half.fingerprint":
+      case "half.destroy":
+      case "half.wrap":
+      case "half.unwrap":
+        return await this.#half(call);
       case "kek.use":
         this.#provider.sealing?.use(call.versions);
         return null;
@@ -120,6 +129,25 @@ export class SignerService {
       default:
         return call satisfies never;
     }
+  }
+
+  /** Hybrid wraps of the data keys of values; those of private keys are made in here and asked for by nobody. */
+  async #half(call: Extract<CallRequest, { operation: `half.${string}` }>): Promise<unknown> {
+    const { halves } = this.#provider;
+    if (halves === undefined) throw refuse("key_unavailable", { retry_after: 2 });
+    if (call.operation === "half.generate") return await halves.generate(call.key);
+    if (call.operation === "half.fingerprint") return await halves.fingerprint(call.key);
+    if (call.operation === "half.wrap") {
+      const wish = readHybridWish(call.wish);
+      return hybridHeaderBody(await halves.wrap(call.key, wish, "value"));
+    }
+    if (call.operation === "half.unwrap") {
+      const share = Uint8Array.fromBase64(call.share);
+      const header = readHybridHeader(call.header);
+      return (await halves.unwrap(call.key, header, share, "value")).toBase64();
+    }
+    halves.remove(call.key);
+    return null;
   }
 
   /** Serves another signer: no data key of a private key leaves this process but in a box for one. */

@@ -1,6 +1,8 @@
 /** The KEK versions under which private keys are sealed: those in sealed files here, those on a token elsewhere. */
 
-import type { EnvelopeHeader, WrappedDek } from "#core/envelope.ts";
+import { randomBytes } from "node:crypto";
+
+import { type EnvelopeHeader, isHybrid, type WrappedDek } from "#core/envelope.ts";
 import { refuse } from "#core/problems.ts";
 import type { KekInUse, KeyRef } from "#domain/keys.ts";
 import { readWrapped, wrappedBody } from "#adapters/keys/requests.ts";
@@ -8,9 +10,11 @@ import { boxFor, Mailbox } from "#adapters/keys/signer/hand-over.ts";
 import type { ServerLink } from "#adapters/keys/signer/server-link.ts";
 
 import type { SealedKeks } from "./keks.ts";
+import type { SealedHalves } from "./ml-kem-halves.ts";
 
 interface Deps {
   readonly keks: Pick<SealedKeks, "wrap" | "unwrap">;
+  readonly halves: Pick<SealedHalves, "wrap" | "unwrap">;
   readonly link: Pick<ServerLink, "wish" | "tally">;
 }
 
@@ -33,13 +37,12 @@ export class KekRing {
   }
 
   /** A data key under one version. Refuses `key_unavailable`. */
-  async wrap({ key, family, version }: KekInUse, dek: Uint8Array): Promise<EnvelopeHeader> {
-    const wrapped = await this.#counted("encrypt", key, () =>
-      key.provider === "software"
-        ? Promise.resolve(this.#deps.keks.wrap(key, dek, "private key"))
-        : this.#wrapElsewhere(key, dek),
-    );
-    return { kek: family, kekVersion: version, ...wrapped };
+  async wrap(kek: KekInUse, dek: Uint8Array): Promise<EnvelopeHeader> {
+    const { key, family, version } = kek;
+    return await this.#counted("encrypt", key, async () => {
+      if (kek.hybrid === true) return await this.#wrapUnderBoth(kek, dek);
+      return { kek: family, kekVersion: version, ...(await this.#wrapByKek(key, dek)) };
+    });
   }
 
   /** The data key behind a header; one refusal for an unknown or retired version and for altered octets (KEY-8). */
@@ -47,9 +50,37 @@ export class KekRing {
     const { key } = this.#versionOf(header) ?? {};
     return await this.#counted("decrypt", key, async () => {
       if (key === undefined) throw unavailable();
-      if (key.provider === "software") return this.#deps.keks.unwrap(key, header, "private key");
-      return await this.#unwrapElsewhere(key, header);
+      if (!isHybrid(header)) return await this.#unwrapByKek(key, header);
+      const { wrap, pqc } = header;
+      const share = await this.#unwrapByKek(key, { wrap, wrappedDek: pqc.wrappedShare });
+      try {
+        return await this.#deps.halves.unwrap(key, header, share, "private key");
+      } finally {
+        share.fill(0);
+      }
     });
+  }
+
+  async #wrapUnderBoth(kek: KekInUse, dek: Uint8Array): Promise<EnvelopeHeader> {
+    const { key, family, version } = kek;
+    const share = randomBytes(shareBytes);
+    try {
+      const wrappedShare = await this.#wrapByKek(key, share);
+      const wish = { family, version, dek, share, wrappedShare };
+      return await this.#deps.halves.wrap(key, wish, "private key");
+    } finally {
+      share.fill(0);
+    }
+  }
+
+  #wrapByKek(key: KeyRef, secret: Uint8Array): Promise<WrappedDek> {
+    if (key.provider !== "software") return this.#wrapElsewhere(key, secret);
+    return this.#deps.keks.wrap(key, secret, "private key");
+  }
+
+  #unwrapByKek(key: KeyRef, wrapped: WrappedDek): Promise<Uint8Array> {
+    if (key.provider !== "software") return this.#unwrapElsewhere(key, wrapped);
+    return this.#deps.keks.unwrap(key, wrapped, "private key");
   }
 
   /** True while the version a header names still opens. */
@@ -96,4 +127,5 @@ export class KekRing {
   }
 }
 
+const shareBytes = 32;
 const unavailable = () => refuse("key_unavailable", { retry_after: 2 });

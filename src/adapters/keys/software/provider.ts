@@ -18,6 +18,7 @@ import { checkFits } from "#adapters/keys/fits.ts";
 import type { SoftwareSettings } from "#adapters/keys/settings.ts";
 import type {
   DekUse,
+  KekHalves,
   LocalRef,
   PrivateKeySealing,
   SigningProvider,
@@ -39,6 +40,7 @@ export function openSoftwareProvider(
 class SoftwareProvider implements SigningProvider {
   readonly servesSigners = false;
   readonly sealing: PrivateKeySealing;
+  readonly halves: KekHalves;
   readonly #store: SealedKeys;
   readonly #slow: SlhDsaWork;
   /** Keys in use, unsealed; the least recently loaded goes first. */
@@ -47,6 +49,7 @@ class SoftwareProvider implements SigningProvider {
 
   constructor(store: SealedKeys, slow: SlhDsaWork) {
     this.#store = store;
+    this.halves = store.halves;
     this.sealing = {
       use: (versions) => store.ring.use(versions),
       reseal: (version) => store.reseal(version),

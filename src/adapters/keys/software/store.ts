@@ -4,7 +4,13 @@ import { randomBytes } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 
-import { type Envelope, fitsCommitment, openEnvelope, sealEnvelope } from "#core/envelope.ts";
+import {
+  type Envelope,
+  fitsCommitment,
+  openEnvelope,
+  sealEnvelope,
+  withHeader,
+} from "#core/envelope.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import type { KeyType } from "#core/x509/algorithms.ts";
 import { keyIdOf } from "#core/x509/public-keys.ts";
@@ -22,10 +28,12 @@ import {
   removeLeftovers,
   writeDurably,
 } from "./files.ts";
-import { kekNames, SealedKeks } from "./keks.ts";
+import { SealedKeks } from "./keks.ts";
 import { KekRing } from "./kek-ring.ts";
 import { contextOf, encodeKeyFile, isEnveloped, type KeyFile, parseKeyFile } from "./key-file.ts";
 import { MasterKey } from "./master-key.ts";
+import { SealedHalves } from "./ml-kem-halves.ts";
+import { sealedIds } from "./sealed-files.ts";
 import { exportSecret, importSecret, type Secret, spkiOf } from "./secrets.ts";
 import { unseal } from "./seal.ts";
 
@@ -48,6 +56,8 @@ export class SealedKeys {
   readonly storeId: string;
   /** The key-encryption keys beside them. */
   readonly keks: SealedKeks;
+  /** The ML-KEM halves of KEKs, of those on a token too. */
+  readonly halves: SealedHalves;
   /** Those the keys are sealed under, wherever they are held. */
   readonly ring: KekRing;
 
@@ -62,8 +72,10 @@ export class SealedKeys {
     this.storeId = readSmall(idPath, 64)?.toString("utf8") ?? "";
     this.#masterKey = new MasterKey(settings, this.storeId, () => this.#needsMasterKey());
     const { storeId } = this;
-    this.keks = new SealedKeks({ directory: this.#directory, storeId, masterKey: this.#masterKey });
-    this.ring = new KekRing({ keks: this.keks, link });
+    const ground = { directory: this.#directory, storeId, masterKey: this.#masterKey };
+    this.keks = new SealedKeks(ground);
+    this.halves = new SealedHalves(ground);
+    this.ring = new KekRing({ keks: this.keks, halves: this.halves, link });
   }
 
   /** Seals a new key durably. Refuses a label that is taken (KEY-2), and `key_unavailable` without a KEK. */
@@ -185,7 +197,7 @@ export class SealedKeys {
     const dek = await this.ring.unwrap(envelope);
     try {
       if (!fitsCommitment(envelope, dek)) throw absent();
-      return { ...envelope, ...(await this.ring.wrap(kek, dek)) };
+      return withHeader(envelope, await this.ring.wrap(kek, dek));
     } finally {
       dek.fill(0);
     }
@@ -228,7 +240,10 @@ export class SealedKeys {
   }
 
   #needsMasterKey(): boolean {
-    return kekNames(this.#directory).length > 0 || this.#files().some((file) => !isEnveloped(file));
+    const sealed = (["kek", "mlkem"] as const).some(
+      (suffix) => sealedIds(this.#directory, suffix).length > 0,
+    );
+    return sealed || this.#files().some((file) => !isEnveloped(file));
   }
 
   #files(): KeyFile[] {

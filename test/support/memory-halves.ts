@@ -1,0 +1,48 @@
+/** Working ML-KEM halves in memory, by another implementation of ML-KEM than the software key store uses. */
+
+import { ml_kem1024 } from "@noble/post-quantum/ml-kem.js";
+
+import { sha256Hex } from "#core/crypto.ts";
+import { openUnderBoth, wrapUnderBoth } from "#core/hybrid-wrap.ts";
+import { refuse } from "#core/problems.ts";
+import type { KeyRef, MlKemHalves } from "#domain/keys.ts";
+
+type Pair = ReturnType<typeof ml_kem1024.keygen>;
+
+/** An empty set of halves; the pairs are laid open to tests, by the id of their KEK. */
+export function memoryHalves(): MlKemHalves & { readonly pairs: Map<string, Pair> } {
+  const pairs = new Map<string, Pair>();
+  const use = "value";
+  const pairOf = ({ id }: KeyRef) => pairs.get(id) ?? unavailable();
+  return {
+    pairs,
+    generate: async ({ id }) => {
+      if (pairs.has(id)) throw refuse("already_exists", { field: "label" });
+      const pair = ml_kem1024.keygen();
+      pairs.set(id, pair);
+      return sha256Hex(pair.publicKey);
+    },
+    fingerprint: async (kek) => sha256Hex(pairOf(kek).publicKey),
+    wrap: async (kek, { family, version, dek, share, wrappedShare }) => {
+      const { cipherText, sharedSecret } = ml_kem1024.encapsulate(pairOf(kek).publicKey);
+      const pqc = { wrappedShare: wrappedShare.wrappedDek, ciphertext: cipherText };
+      const terms = { kek: family, kekVersion: version, wrap: wrappedShare.wrap, pqc };
+      const fresh = { dek, iv: crypto.getRandomValues(new Uint8Array(12)) };
+      const secrets = { share, shared: sharedSecret };
+      return { ...terms, wrappedDek: wrapUnderBoth(secrets, { terms, use }, fresh) };
+    },
+    unwrap: async (kek, header, share) => {
+      if (header.pqc.ciphertext.length !== 1568) return unavailable();
+      const shared = ml_kem1024.decapsulate(header.pqc.ciphertext, pairOf(kek).secretKey);
+      const bound = { terms: header, use };
+      return openUnderBoth({ share, shared }, bound, header.wrappedDek) ?? unavailable();
+    },
+    destroy: async ({ id }) => {
+      pairs.delete(id);
+    },
+  };
+}
+
+function unavailable(): never {
+  throw refuse("key_unavailable", { retry_after: 2 });
+}
