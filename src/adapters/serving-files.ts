@@ -3,9 +3,11 @@
 import {
   createPrivateKey,
   createPublicKey,
-  generateKeyPairSync,
+  generateKeyPair,
+  type KeyObject,
   X509Certificate,
 } from "node:crypto";
+import { promisify } from "node:util";
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -48,13 +50,35 @@ export class ServingFiles {
   }
 }
 
-/** A fresh P-256 key: PKCS#8 in PEM, and its SubjectPublicKeyInfo in DER. */
-export function newServingKey(): { readonly key: string; readonly spki: Uint8Array } {
-  const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+/** What a serving key can be, by the names of the HTTP contract. */
+export type ServingKeyType = keyof typeof keyOptions;
+
+/** A fresh key, made off the serving thread: PKCS#8 in PEM, and its SubjectPublicKeyInfo in DER. */
+export async function newServingKey(
+  type: ServingKeyType,
+): Promise<{ readonly key: string; readonly spki: Uint8Array }> {
+  const { privateKey, publicKey } = await made(type);
   return {
     key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
     spki: new Uint8Array(publicKey.export({ type: "spki", format: "der" })),
   };
+}
+
+/** True when the first certificate of the PEM text is for a key of this type. */
+export function hasKeyType(certificate: string, type: ServingKeyType): boolean {
+  const { asymmetricKeyType, asymmetricKeyDetails } = new X509Certificate(certificate).publicKey;
+  const { curve, bits } = keyOptions[type];
+  if (curve === undefined) {
+    return asymmetricKeyType === "rsa" && asymmetricKeyDetails?.modulusLength === bits;
+  }
+  return asymmetricKeyType === "ec" && asymmetricKeyDetails?.namedCurve === curve;
+}
+
+function made(type: ServingKeyType): Promise<{ privateKey: KeyObject; publicKey: KeyObject }> {
+  const { curve, bits } = keyOptions[type];
+  return curve === undefined
+    ? promisify(generateKeyPair)("rsa", { modulusLength: bits })
+    : promisify(generateKeyPair)("ec", { namedCurve: curve });
 }
 
 /** True when the first certificate of the PEM text carries the public half of the key. */
@@ -67,6 +91,15 @@ export function belongTogether(key: string, certificate: string): boolean {
     return false;
   }
 }
+
+const keyOptions = {
+  "ecdsa-p256": { curve: "prime256v1", bits: 256 },
+  "ecdsa-p384": { curve: "secp384r1", bits: 384 },
+  "ecdsa-p521": { curve: "secp521r1", bits: 521 },
+  "rsa-2048": { curve: undefined, bits: 2048 },
+  "rsa-3072": { curve: undefined, bits: 3072 },
+  "rsa-4096": { curve: undefined, bits: 4096 },
+} as const;
 
 const keyName = "serving-key.pem";
 const certificateName = "serving.pem";

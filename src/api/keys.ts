@@ -1,17 +1,21 @@
 /** The key store in JSON. */
 
 import { encodePem } from "#core/asn1/pem.ts";
+import { flag, otherwise, text } from "#core/shape.ts";
 import { fingerprint } from "#core/x509/public-keys.ts";
 import { type Handler, handler, ok } from "#domain/access/call.ts";
 import type { Page, PageKey } from "#domain/authorities/store.ts";
+import { factoryReset } from "#domain/factory-reset.ts";
 import { type InventoriedKey, keyInventory } from "#domain/key-inventory.ts";
 import type { Keys, ProviderName } from "#domain/keys.ts";
+import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 
 import { pageFields, pageOf } from "./pages.ts";
 
 export interface KeyHandlerDeps {
+  readonly clock: Clock;
   readonly store: Store;
   readonly keys: Keys;
   /** Which provider holds the keys of each role. */
@@ -20,7 +24,7 @@ export interface KeyHandlerDeps {
   readonly pool: () => { readonly size: number; readonly inUse: number; readonly waiting: number };
 }
 
-/** Handlers for `hsm.info` and `inventory.keys`. */
+/** Handlers for `hsm.info`, `hsm.factory_reset` and `inventory.keys`. */
 export function keyHandlers(deps: KeyHandlerDeps) {
   return {
     "hsm.info": handler({
@@ -43,6 +47,19 @@ export function keyHandlers(deps: KeyHandlerDeps) {
           ledger: { ledger_id: ledgerId ?? "", last_number: head.seq },
           ...(main?.error === undefined ? {} : { error: main.error }),
         });
+      },
+    }),
+    "hsm.factory_reset": handler({
+      summary: "Destroy every key of this instance on the token, for good.",
+      body: {
+        confirm: text({ min: 1, max: 128 }),
+        destroy_ca_keys: otherwise(flag(), false),
+      },
+      run: async ({ origin, body }) => {
+        const { confirm, destroy_ca_keys: destroyCaKeys } = body;
+        const ground = { ...deps, provider: deps.roles.ca };
+        await factoryReset(ground, origin, { confirm, destroyCaKeys });
+        return ok({ status: "reset" });
       },
     }),
     "inventory.keys": handler({

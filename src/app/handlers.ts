@@ -24,6 +24,7 @@ import { keyHandlers } from "#api/keys.ts";
 import { pinningHandlers } from "#api/pinning.ts";
 import { loginHandlers } from "#api/logins.ts";
 import { oidcHandlers } from "#api/oidc.ts";
+import { ledgerHandlers } from "#api/ledger.ts";
 import { lintHandlers } from "#api/lint.ts";
 import { passkeyHandlers } from "#api/passkeys.ts";
 import { preflightHandlers } from "#api/preflight.ts";
@@ -95,8 +96,9 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...approvalHandlers({ store, keys, clock, ...ground.fourEyes }),
     ...auditHandlers({ store }),
     ...accessLogHandlers({ store, clock }),
+    ...ledgerHandlers({ store, keys, roles: ground.roles }),
     ...keyHandlers({
-      ...{ store, keys, roles: ground.roles },
+      ...{ store, keys, clock, roles: ground.roles },
       pool: () => ({ size: config.pkcs11.session_pool_size, ...ground.keyLoad() }),
     }),
     ...blockedKeyHandlers({ store, blockedKeys: parts.blockedKeys }),

@@ -26,7 +26,7 @@ import type { ServerLook } from "#app/preflight/premises.ts";
 import { clientAuthorities } from "./client-trust.ts";
 import type { FourEyesParts } from "./four-eyes.ts";
 import { describe, type Parts } from "./parts.ts";
-import { servingMaterial } from "./serving.ts";
+import { ServingCertificates } from "./serving.ts";
 
 /** Lets what was composed before the schedule existed wake it. */
 export interface Schedules {
@@ -80,6 +80,7 @@ export async function startRunning(deps: RunningDeps): Promise<Running> {
 class Server implements Running {
   readonly #deps: RunningDeps;
   readonly #scheduler: Scheduler;
+  readonly #certificates: ServingCertificates;
   #config: Config;
   /** Digests of the files it names, as they were read. */
   #files: ReadonlyMap<string, string>;
@@ -92,6 +93,11 @@ class Server implements Running {
   constructor(deps: RunningDeps) {
     this.#deps = deps;
     this.#config = deps.config;
+    const { files, clock, log } = deps;
+    this.#certificates = new ServingCertificates({
+      ...{ files, clock, log },
+      serving: deps.parts.serving,
+    });
     this.#files = fileDigests(deps.config);
     const { counts, revocation } = deps.parts;
     const { refresh, responders, presigner } = revocation;
@@ -151,7 +157,7 @@ class Server implements Running {
   async start(): Promise<void> {
     const { config, front, cleartext } = this.#deps;
     const { server } = config;
-    const tls = await servingMaterial(this.#servingDeps(), server, cleartext);
+    const tls = await this.#certificates.material(server, cleartext);
     this.#shown = tls?.certificate;
     this.#authorities = clientAuthorities(config);
     this.#listeners = await Listeners.open(front, {
@@ -191,7 +197,7 @@ class Server implements Running {
       const waiting = [...keys.restartRequired, ...replaced.restartRequired];
       const restart_required = waiting.join(",") || undefined;
       // Whatever can fail comes before the first change.
-      const tls = await servingMaterial(this.#servingDeps(), config.server, cleartext);
+      const tls = await this.#certificates.material(config.server, cleartext);
       const authorities = clientAuthorities(config);
       const takeOver = prepare(config);
       await this.#record("config.reload", { digest: configDigest(config), restart_required });
@@ -244,7 +250,7 @@ class Server implements Running {
   /** Shows another certificate when there is one: renewed by pkid, or replaced by the operator. */
   async #rotate(): Promise<void> {
     const { cleartext } = this.#deps;
-    const tls = await servingMaterial(this.#servingDeps(), this.#config.server, cleartext);
+    const tls = await this.#certificates.material(this.#config.server, cleartext);
     this.#show(tls, this.#authorities);
   }
 
@@ -266,11 +272,6 @@ class Server implements Running {
       // The database is away, which may be why the reload failed; the log has both.
       this.#deps.log.write("error", "event_lost", { error: describe(error) });
     }
-  }
-
-  #servingDeps() {
-    const { parts, files, clock } = this.#deps;
-    return { serving: parts.serving, files, clock };
   }
 
   async #record(

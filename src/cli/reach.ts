@@ -1,7 +1,7 @@
 /** Where a command runs: a remote server, the running server of this data directory, or this process (cli.md §1). */
 
 import { X509Certificate } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 
 import { decodePemBlocks } from "#core/asn1/pem.ts";
 
@@ -56,10 +56,24 @@ export function remoteReach(of: {
   };
 }
 
-/** The admin socket of a running server; undefined when nobody answers there. */
-export async function socketReach(config: Config, timeoutMs: number): Promise<Reach | undefined> {
+/**
+ * The admin socket of a running server; undefined when nobody answers there. Fails on a socket of somebody else, who would be
+ * told what is meant for the server; `user` is the number of the caller, root's is trusted with everybody's.
+ */
+export async function socketReach(
+  config: Config,
+  timeoutMs: number,
+  user: number | undefined = process.getuid?.(),
+): Promise<Reach | undefined> {
   const { enabled, path: unix } = config.server.admin_socket;
   if (!enabled || !existsSync(unix)) return undefined;
+  const owner = statSync(unix).uid;
+  if (user !== undefined && ![owner, 0].includes(user) && owner !== 0) {
+    throw new Failure(
+      `The admin socket ${unix} belongs to another user (${owner}).`,
+      "unreachable",
+    );
+  }
   const send: Reach["send"] = (method, path, body, more = {}) =>
     reaching(unix, () =>
       fetch(`http://localhost${path}`, { ...request(method, body, { ...more }, timeoutMs), unix }),

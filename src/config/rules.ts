@@ -2,6 +2,9 @@
 
 import { resolve } from "node:path";
 
+import { profileOf } from "#config/sections/issuance.ts";
+import { ProfileSet } from "#core/policy/profiles.ts";
+
 import { accessFaults } from "./access-rules.ts";
 import { approvalFaults } from "./approval-rules.ts";
 import { clientFaults } from "./client-rules.ts";
@@ -34,7 +37,7 @@ export function ruleFaults(
 }
 
 /** V-2: how the main listener gets its certificate. */
-function servingFaults({ server }: Config, env: Environment): readonly Fault[] {
+function servingFaults({ server, profiles }: Config, env: Environment): readonly Fault[] {
   const { tls_cert, tls_key } = server;
   const selfIssued = server.tls.self_issue.enabled;
   const faults: Fault[] = [];
@@ -56,6 +59,12 @@ function servingFaults({ server }: Config, env: Environment): readonly Fault[] {
     server.tls.self_issue.dnsnames.length + server.tls.self_issue.ips.length === 0
   ) {
     faults.push(fault("server.tls.self_issue.dnsnames", "At least one name or address is needed."));
+  }
+  const { profile } = server.tls.self_issue;
+  if (selfIssued && !new ProfileSet(profiles.map(profileOf)).has(profile)) {
+    faults.push(
+      fault("server.tls.self_issue.profile", `There is no profile ${JSON.stringify(profile)}.`),
+    );
   }
   if (server.tls.cipher_suites.length === 0) {
     const sentence = "Must name at least one; server.tls.min_version: 1.3 does without TLS 1.2.";

@@ -1,9 +1,5 @@
 /** RSA keys whose exponent is longer than the runtime's cryptography takes: verification by RFC 8017, in plain arithmetic. */
 
-import { DerError, openSequence } from "#core/asn1/cursor.ts";
-import { oids } from "#core/asn1/oids.ts";
-import { tags } from "#core/asn1/tags.ts";
-
 export type RsaHash = "sha256" | "sha384" | "sha512";
 
 /** The digest of octets, as the runtime makes it. */
@@ -44,21 +40,35 @@ export class WideRsaPublicKey {
 
 /**
  * The key in a SubjectPublicKeyInfo with an exponent of more than 33 bits, which the runtime refuses, and up to 256;
- * undefined for every other key, and for moduli beyond 8192 bits, whose arithmetic would hold everybody up.
+ * undefined for every other key, and for moduli beyond 4096 bits, whose arithmetic would hold everybody up.
  */
 export function readWideRsaKey(spki: Uint8Array): WideRsaPublicKey | undefined {
-  try {
-    const outer = openSequence(spki);
-    if (outer.enter(tags.sequence).oid() !== oids.rsaEncryption) return undefined;
-    const numbers = openSequence(outer.wholeBits());
-    const [modulus, exponent] = [numbers.unsigned(), numbers.unsigned()];
-    if (modulus.length > 1024 || exponent.length > 32) return undefined;
-    const [n, e] = [numberOf(modulus), numberOf(exponent)];
-    return e >> 33n === 0n || n % 2n === 0n ? undefined : new WideRsaPublicKey(n, e);
-  } catch (error) {
-    if (error instanceof DerError) return undefined; // Whoever imports it says what is wrong.
-    throw error;
+  const outer = contentOf(spki, 0, 0x30, spki.length);
+  if (outer === undefined || !algorithm.every((octet, at) => spki[outer.start + at] === octet)) {
+    return undefined;
   }
+  const bits = contentOf(spki, outer.start + algorithm.length, 0x03, outer.end);
+  const numbers = bits && contentOf(spki, bits.start + 1, 0x30, bits.end);
+  const modulus = numbers && contentOf(spki, numbers.start, 0x02);
+  const exponent = modulus && contentOf(spki, modulus.end, 0x02, numbers.end);
+  if (modulus === undefined || exponent === undefined) return undefined;
+  const [n, e] = [modulus, exponent].map(({ start, end }) => spki.subarray(start, end));
+  if (n === undefined || e === undefined || n.length > 513 || e.length > 33) return undefined;
+  const key = { modulus: numberOf(n), exponent: numberOf(e) };
+  const isWide = key.exponent >> 33n !== 0n && key.modulus % 2n === 1n;
+  return isWide ? new WideRsaPublicKey(key.modulus, key.exponent) : undefined;
+}
+
+/** Where the content of an element is; undefined unless it has the tag and, where one is given, that very end. */
+function contentOf(octets: Uint8Array, at: number, tag: number, end?: number) {
+  const first = octets[at + 1] ?? 0;
+  const more = first < 0x80 ? 0 : first - 0x80;
+  if (octets[at] !== tag || more > 2) return undefined;
+  const start = at + 2 + more;
+  const length = more === 0 ? first : Number(numberOf(octets.subarray(at + 2, start)));
+  const found = { start, end: start + length };
+  const isWhole = found.end <= octets.length && (end === undefined || found.end === end);
+  return isWhole ? found : undefined;
 }
 
 /** §9.2: the one encoding of the digest, to be compared as a whole. */
@@ -124,6 +134,9 @@ const octetsOf = (number: bigint, length: number): Uint8Array =>
 
 /** Of public values: nothing is told by the time it takes. */
 const isSame = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;
+
+/** The AlgorithmIdentifier of rsaEncryption with NULL (RFC 3279 §2.3.1). */
+const algorithm = Uint8Array.fromHex("300d06092a864886f70d0101010500");
 
 /** §9.2 note 1: what stands before the digest. */
 const digestInfos = {

@@ -95,8 +95,13 @@ export class ClockWatch {
     await this.#keep();
   }
 
-  /** Remembers the time, so that a quiet instance is not taken for one that was down for long. */
+  /**
+   * Remembers the time, so that a quiet instance is not taken for one that was down for long; or a pause that began since the
+   * last watch, which whoever starts next could no longer see: events of the wrong time are stored by then.
+   */
   async remember(): Promise<void> {
+    this.#look();
+    await this.#keep();
     if (this.pause.behindUntil !== undefined || this.pause.ahead !== undefined) return;
     const now = String(this.#deps.clock.now());
     await this.#deps.store.atomically((tx) => tx.instance.setValue(seenName, now));

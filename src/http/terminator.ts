@@ -99,9 +99,15 @@ const contextOf = (
   ...{ minVersion: `TLSv${minVersion}` as const, allowPartialTrustChain: true },
 });
 
-/** Whatever TLS did not believe is as good as nothing; the others come in the order they were shown, which is free. */
+/**
+ * In the order they were shown, which is free; nothing where TLS found no way to what is trusted. It follows the first
+ * issuer of a name alone: where that one is not valid or may not issue, a later one may be and may, and whoever relies on
+ * the certificate looks for a path of its own.
+ */
 function certificateOf(socket: TLSSocket): ClientCertificate | undefined {
-  if (!socket.authorized) return undefined;
+  // Declared as an Error, which it is only before the handshake has ended.
+  const fault = String(socket.authorizationError as unknown);
+  if (!socket.authorized && !faultsOfOnePath.has(fault)) return undefined;
   const chain = new Map<string, Uint8Array>();
   let shown: Partial<DetailedPeerCertificate> | undefined = socket.getPeerCertificate(true);
   for (let n = 0; shown?.raw !== undefined && n < chainMax; n++) {
@@ -111,6 +117,15 @@ function certificateOf(socket: TLSSocket): ClientCertificate | undefined {
   }
   return chain.size === 0 ? undefined : { chain: [...chain.values()] };
 }
+
+/** What TLS says of a path it has found, by the names of X509_verify_cert; the signatures are for others to verify. */
+const faultsOfOnePath: ReadonlySet<string> = new Set([
+  "CERT_HAS_EXPIRED",
+  "CERT_NOT_YET_VALID",
+  "INVALID_CA",
+  "INVALID_PURPOSE",
+  "PATH_LENGTH_EXCEEDED",
+]);
 
 const handshakeMs = 10_000;
 const chainMax = 20;

@@ -58,7 +58,7 @@ export const schedule = (deps: JobDeps): readonly Job[] => [
   { name: "login.fold", everySeconds: 60, run: () => deps.failedLogins.fold() },
   { name: "refusal.fold", everySeconds: 60, run: () => deps.refusals.fold() },
   { name: "ledger.count", everySeconds: 3600, run: () => deps.counts.write() },
-  { name: "serving.renew", everySeconds: 3600, run: () => deps.serving.renewals() },
+  { name: "serving.renew", everySeconds: 60, run: () => deps.serving.renewals() },
   {
     name: "access_log.prune",
     everySeconds: 3600,

@@ -104,7 +104,7 @@ interface Item {
 
 async function inventory(world: Awaited<ReturnType<typeof smallCa>>, keys: Keys, query = "") {
   const roles = { ca: "software", responder: "software" } as const;
-  const handlers = keyHandlers({ store: world.store, keys, roles, pool: noPool });
+  const handlers = keyHandlers({ ...world, keys, roles, pool: noPool });
   const perform = pipeline({ ...world, hasRoom: () => true, onDecision: () => {} });
   const answer = await perform(
     {

@@ -48,6 +48,9 @@ const requests = [
   [`keys block remove --id ${id}`,              `DELETE /api/blocked-keys/${id}`, undefined],
   ["keys inventory --limit 5",                 "GET /api/inventory/keys?limit=5", undefined],
   ["hsm status",                               "GET /api/hsm/info", undefined],
+  [`approvals withdraw ${id} --reason mine`,   `POST /api/approvals/${id}/reject`, { comment: "mine", withdraw: true }],
+  [`approvals reject ${id} --reason no`,       `POST /api/approvals/${id}/reject`, { comment: "no" }],
+  ["passkeys reset alice --yes",               "POST /api/passkeys:reset", { subject: "alice" }],
 ] as const;
 
 test("SSHFP records are computed here and ask no instance", async () => {

@@ -1,11 +1,13 @@
 /** The three ways to an instance: remote, admin socket, this process (cli.md §1). */
 
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { chownSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { NoInstance } from "#cli/failure.ts";
+import { socketReach } from "#cli/reach.ts";
+import { configOf } from "#test/support/config.ts";
 import { shell } from "#test/support/shell.ts";
 
 test("a remote server gets the token and nothing runs here", async () => {
@@ -42,6 +44,27 @@ test("PKID_URL does not move a local command to another machine", async () => {
   const { code, asked } = await shell(argv, { env });
   expect(code).toBe(0);
   expect(asked.map(({ actor }) => actor)).toEqual(["operator"]);
+});
+
+test("an admin socket of another user is told nothing", async () => {
+  const path = join(mkdtempSync(join(tmpdir(), "pkid-")), "admin.sock");
+  const asked: string[] = [];
+  using _squatter = Bun.serve({
+    unix: path,
+    fetch: (request) => {
+      asked.push(request.url);
+      return new Response();
+    },
+  });
+  const config = configOf(`server: { admin_socket: { path: ${path} } }`);
+  const owner = process.getuid?.() ?? 0;
+  // Whoever made it asks it, and so does root; where it is root's everybody may.
+  expect((await socketReach(config, 5000, owner))?.way).toBe("socket");
+  expect((await socketReach(config, 5000, 0))?.way).toBe("socket");
+  if (owner === 0) chownSync(path, 65_534, 65_534);
+  asked.length = 0;
+  await expect(socketReach(config, 5000, 4321)).rejects.toThrow("belongs to another user");
+  expect(asked).toEqual([]);
 });
 
 test("a redirect is not followed, because it would carry the token along", async () => {

@@ -33,6 +33,7 @@ const refusals = [
   ["V-2", tls, "server.tls.self_issue.enabled: Must not be true together with server.tls_cert."],
   ["V-2", bare, "server.tls.self_issue.enabled: Without a certificate the port would speak cleartext; set server.tls_cert, or PKID_ALLOW_INSECURE_HTTP=1."],
   ["V-2", "server: { tls: { cipher_suites: [] } }", "server.tls.cipher_suites: Must name at least one; server.tls.min_version: 1.3 does without TLS 1.2."],
+  ["V-13", "server: { tls: { self_issue: { profile: webb } } }", 'server.tls.self_issue.profile: There is no profile "webb".'],
   ["V-1", "server: { tls: { cipher_suites: [AES128-SHA] } }", "server.tls.cipher_suites[0]: Must be one of ECDHE-ECDSA-AES128-GCM-SHA256, ECDHE-RSA-AES128-GCM-SHA256, ECDHE-ECDSA-AES256-GCM-SHA384, ECDHE-RSA-AES256-GCM-SHA384, ECDHE-ECDSA-CHACHA20-POLY1305, ECDHE-RSA-CHACHA20-POLY1305, ECDHE-ECDSA-AES128-SHA, ECDHE-RSA-AES128-SHA, ECDHE-ECDSA-AES256-SHA, ECDHE-RSA-AES256-SHA."],
   ["V-3", "server: { unix_socket: { path: run/pkid.sock } }", "server.unix_socket.path: Must be an absolute path."],
   ["V-3", `server: { unix_socket: { path: /${"d".repeat(107)} } }`, "server.unix_socket.path: The path of a Unix socket has at most 107 octets."],

@@ -102,6 +102,21 @@ function texts({ create, open }: Given): void {
     expect(names).toEqual(["a", "\ufffd half a pair", "😀", "d"]);
   });
 
+  test("the ledger is paged newest first, by kind, key and number", async () => {
+    const store = await open(await create());
+    for (const opId of ["a", "b", "c"]) {
+      await store.atomically((tx) => tx.audit.appendLedger(ledgerDraft("intent", opId)));
+      await store.atomically((tx) => tx.audit.appendLedger(ledgerDraft("outcome", opId)));
+    }
+    const first = await store.read.audit.ledger({ fromNumber: 2 }, 3);
+    expect([first.items.map(({ number }) => number), first.total]).toEqual([[6, 5, 4], 5]);
+    const second = await store.read.audit.ledger({ fromNumber: 2 }, 3, first.next?.at);
+    expect(second.items.map(({ number }) => number)).toEqual([3, 2]);
+    const intents = await store.read.audit.ledger({ kind: "intent", toNumber: 3 }, 10);
+    expect(intents.items.map(({ opId }) => opId)).toEqual(["b", "a"]);
+    expect((await store.read.audit.ledger({ signerFingerprint: "none" }, 10)).total).toBe(0);
+  });
+
   test("a text with a NUL is refused as such, and nothing of its unit is written", async () => {
     const store = await open(await create());
     const refused = store.atomically(async (tx) => {

@@ -229,3 +229,14 @@ describe("the clock is believed against what says to be from its future", () => 
     expect(watch.believed).toBe(true);
   });
 });
+
+test("a leap that was noticed just before the process ends is known to the next one", async () => {
+  const opened = await world();
+  opened.clock.step(400 * 86_400);
+  expect(opened.clockWatch.pause.ahead).toBeDefined();
+  // An event of the wrong time: from now on the last event says nothing about the leap.
+  await issue(opened, opened.root);
+  await opened.clockWatch.remember();
+  const { watch } = await restarted(opened);
+  expect(watch.pause.ahead).toBeDefined();
+});

@@ -45,6 +45,19 @@ const clients = {
   ),
 };
 
+/** A good client that shows certificates of its renewed issuer, the ended one first or last. */
+function renewed(name: string, ended: "first" | "last") {
+  const { chain, key } = issuing.client();
+  const [notBefore, notAfter] = [-9, -2].map((days) => instant(Date.now() + days * day));
+  const old = outside.again(issuing, {
+    notBefore: notBefore ?? instant(0),
+    notAfter: notAfter ?? instant(0),
+  });
+  const [leaf = old, ...issuers] = chain;
+  const shown = ended === "first" ? [leaf, old, ...issuers] : [leaf, ...issuers, old];
+  return savedClient(home, name, { key, chain: shown });
+}
+
 const bindings = [
   { name: "nobody", subject: "everybody", roles: ["admin"] },
   { name: "robots", subject_cn: "robot", subject: "robot", roles: ["issuer"] },
@@ -139,6 +152,15 @@ describe("a client certificate", () => {
     expect((await curl(clients.auditor, "/api/events")).status).toBe(200);
     expect((await curl(clients.auditor, "/api/tokens")).status).toBe(403);
     expect((await curl(clients.good, "/api/sessions")).status).toBe(403);
+  });
+
+  test("is let in over the issuer's valid certificate, wherever it shows one that has ended", async () => {
+    for (const ended of ["first", "last"] as const) {
+      const who = renewed(`renewed-${ended}`, ended);
+      for (const version of ["1.2", "1.3"]) {
+        expect(await whoIs(who, `--tlsv${version}`, "--tls-max", version)).toBe("robot");
+      }
+    }
   });
 
   test("is asked for and never required, and one that is not believed is as good as none", async () => {

@@ -41,6 +41,7 @@ const ends: Readonly<Record<Writing, End>> = {
   "ca.rotate": "ca",
   "ca.delete": "ca",
   "kek.rotate": "kek",
+  "hsm.factory_reset": "kek",
   "approval.approve": "executes",
   "approval.retry": "executes",
   "webauthn.register_begin": "passkeys",

@@ -63,6 +63,11 @@ export class OutsideCa {
     return new OutsideCa(der, subject, key, [der, ...this.above]);
   }
 
+  /** Another certificate for the name and key of a CA below this. */
+  again({ name, key }: OutsideCa, wish: Wish): Uint8Array {
+    return made(this.name, this.key, name, key.spki, { ...wish, more: caExtensions() });
+  }
+
   client(wish: Wish = {}): Held {
     const key = makeKey("ecdsa-p256");
     const subject = wish.subject ?? [{ type: "CN", value: "robot" }];

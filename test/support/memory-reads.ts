@@ -276,6 +276,18 @@ function auditReads(state: MemoryState): Reads["audit"] {
     eventsAfter: async (afterSeq, limit) =>
       [...state.events.values()].slice(afterSeq, afterSeq + limit),
     eventHead: async () => headOf(state.events),
+    ledger: async (filter, limit, beforeNumber) => {
+      const { kind, signerFingerprint, fromNumber = 1, toNumber = Infinity } = filter;
+      const all = [...state.ledger.values()].filter(
+        (entry) =>
+          (kind === undefined || entry.kind === kind) &&
+          (signerFingerprint === undefined || entry.signerFingerprint === signerFingerprint) &&
+          entry.number >= fromNumber &&
+          entry.number <= toNumber,
+      );
+      const after = beforeNumber === undefined ? undefined : { at: beforeNumber, id: "" };
+      return pageOf(all, (entry) => ({ at: entry.number, id: "" }), limit, after);
+    },
     ledgerAfter: async (afterNumber, limit) =>
       [...state.ledger.values()].slice(afterNumber, afterNumber + limit),
     ledgerHead: async () => headOf(state.ledger),

@@ -5,11 +5,12 @@ import { and, asc, desc, eq, gt, gte, lt, type SQL } from "drizzle-orm";
 import type { AuditEvent } from "#core/audit/chain.ts";
 import type { LedgerEntry } from "#core/audit/ledger.ts";
 import { assert } from "#core/problems.ts";
-import type { AuditReads, EventFilter } from "#domain/audit/store.ts";
+import type { AuditReads, EventFilter, LedgerFilter } from "#domain/audit/store.ts";
 import { within } from "./cas.ts";
 import type { Heads } from "./journal.ts";
 import { ownedByDead } from "./owners.ts";
-import { breath, counted, type Session, startsWith } from "./session.ts";
+import { counted, pageOf, type Session, startsWith } from "./session.ts";
+import { newestOf } from "./sliced-search.ts";
 
 /**
  * `owner` is this store's number among the replicas. On SQLite, whose answers hold this thread, others have their turn
@@ -33,6 +34,11 @@ export function auditReads(session: Session, owner: number, sliceRows = usualSli
     eventHead: async () => {
       const { eventSeq, eventHash } = await storedHeads(session);
       return { seq: eventSeq, hash: eventHash };
+    },
+    ledger: async (filter, limit, beforeNumber) => {
+      const chain = await ledgerChain(session, filter, sliceRows);
+      const { rows, total } = await newestOf(chain, limit + 1, beforeNumber);
+      return pageOf(rows.map(entry), limit, total, ({ number }) => ({ at: number, id: "" }));
     },
     ledgerAfter: async (afterNumber, limit) => {
       const later = db.select().from(t.ledger).where(gt(t.ledger.number, afterNumber));
@@ -75,19 +81,14 @@ class EventSearch {
         total: eventSeq,
       };
     }
-    const rows: EventRow[] = [];
-    let total = 0;
-    for (let high = eventSeq + 1; high > 1; ) {
-      const low = Math.max(1, high - this.#sliceRows);
-      if (rows.length < wanted && low < beforeSeq) {
-        const found = await this.#rows(low, Math.min(high, beforeSeq), wanted - rows.length);
-        for (const row of found) rows.push(row);
-      }
-      total += await this.#count(low, high);
-      high = low;
-      if (high > 1) await breath();
-    }
-    return { rows, total };
+    const chain = {
+      first: 1,
+      end: eventSeq + 1,
+      sliceRows: this.#sliceRows,
+      rows: (low: number, high: number, limit: number) => this.#rows(low, high, limit),
+      count: (low: number, high: number) => this.#count(low, high),
+    };
+    return await newestOf(chain, wanted, beforeSeq);
   }
 
   async #rows(low: number, high: number, limit: number): Promise<readonly EventRow[]> {
@@ -135,6 +136,36 @@ function matching({ t }: Session, filter: EventFilter): SQL | undefined {
     from === undefined ? undefined : gte(e.at, from),
     to === undefined ? undefined : lt(e.at, to),
   );
+}
+
+/** The part of the ledger a filter looks at; without more than numbers to go by nothing has to be counted. */
+async function ledgerChain(
+  session: Session,
+  { kind, signerFingerprint, fromNumber = 1, toNumber = Number.MAX_SAFE_INTEGER }: LedgerFilter,
+  sliceRows: number,
+) {
+  const { db, t, dialect } = session;
+  const { ledgerNumber } = await storedHeads(session);
+  const fits = and(
+    kind === undefined ? undefined : eq(t.ledger.kind, kind),
+    signerFingerprint === undefined ? undefined : eq(t.ledger.signerFingerprint, signerFingerprint),
+  );
+  const within = (low: number, high: number) =>
+    and(fits, gte(t.ledger.number, low), lt(t.ledger.number, high));
+  return {
+    first: fromNumber,
+    end: Math.min(ledgerNumber, toNumber) + 1,
+    sliceRows: dialect === "sqlite" && fits !== undefined ? sliceRows : Number.MAX_SAFE_INTEGER,
+    rows: async (low: number, high: number, limit: number) => {
+      const found = db.select().from(t.ledger).where(within(low, high));
+      return await found.orderBy(desc(t.ledger.number)).limit(limit);
+    },
+    count: async (low: number, high: number) => {
+      if (fits === undefined) return high - low;
+      const [sum] = await db.select({ total: counted }).from(t.ledger).where(within(low, high));
+      return sum?.total ?? 0;
+    },
+  };
 }
 
 function named(e: Session["t"]["events"], action: string): SQL {

@@ -1,7 +1,8 @@
-/** `pkid hsm`: what the key store says about itself. */
+/** `pkid hsm`: what the key store says about itself, and what was done with its keys. */
 
+import { pageArgs, required, toggle, value } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";
-import { facts, textAt } from "#cli/rows.ts";
+import { columns, facts, rowsAt, textAt } from "#cli/rows.ts";
 
 export const hsmVerbs: Readonly<Record<string, Command>> = {
   status: command({
@@ -10,6 +11,39 @@ export const hsmVerbs: Readonly<Record<string, Command>> = {
       const status = await client.ask("hsm.info");
       print(status, facts(status, Object.keys(status)));
       return textAt(status, "available") === "true" ? 0 : 1;
+    },
+  }),
+  "factory-reset": command({
+    summary: "Destroy every key of this instance on the token, for good.",
+    destroys: "The keys on the token are gone for good.",
+    args: {
+      confirm: required("Serial of the device, as `hsm status` shows it.", "serial"),
+      "destroy-ca-keys": toggle("Also keys of CAs that still sign something."),
+    },
+    run: async ({ args, client, print }) => {
+      const body = { confirm: args.confirm, destroy_ca_keys: args["destroy-ca-keys"] };
+      const reset = await client.ask("hsm.factory_reset", { body });
+      print(reset, facts(reset, ["status"]));
+    },
+  }),
+  log: command({
+    summary: "List the entries of the sign ledger, newest first.",
+    args: {
+      kind: value("Only one kind: genesis, key, intent, outcome or count.", "kind"),
+      signer: value("Only one key, by its fingerprint.", "fingerprint"),
+      from: value("From this number on.", "number"),
+      to: value("Up to this number.", "number"),
+      ...pageArgs,
+    },
+    run: async ({ args, client, print }) => {
+      const { all, signer, from, to, ...query } = args;
+      const named = { signer_fingerprint: signer, from_number: from, to_number: to };
+      const list = await client.list("hsm.audit_log", { query: { ...query, ...named } }, all);
+      const keys = ["number", "timestamp", "kind", "key_label", "operation", "purpose", "result"];
+      print(list, columns(rowsAt(list, "items"), keys));
+      // An entry that does not recompute is for whoever looks, and for scripts.
+      const broken = rowsAt(list, "items").some((row) => textAt(row, "hash_valid") === "false");
+      return broken ? 1 : 0;
     },
   }),
 };

@@ -6,6 +6,7 @@ import { endsInNumber } from "#core/x509/addresses.ts";
 
 import {
   count,
+  duration,
   existingFile,
   field,
   baseUrl,
@@ -20,10 +21,32 @@ import {
 import { address, block, dnsName, oneWord, type Place, textual, whole } from "#config/kinds.ts";
 import { derived, section } from "#config/section.ts";
 
+/** What every client of TLS 1.2 and 1.3 knows. */
+const servingKeyTypes = [
+  "ecdsa-p256",
+  "ecdsa-p384",
+  "ecdsa-p521",
+  "rsa-2048",
+  "rsa-3072",
+  "rsa-4096",
+] as const;
+
 const selfIssue = section("Serving certificate issued by pkid itself", {
   enabled: flag(
     "Issue, store and rotate the serving certificate with an internal CA.",
     derived("true without `server.tls_cert`", (of) => of("server.tls_cert") === undefined),
+  ),
+  ca_id: text(
+    "Id or label of the CA that issues it; without it an internal one, whose certificate lies in `<data_dir>/serving-ca.pem`.",
+  ),
+  profile: text("Profile it is issued under.", "server"),
+  key_type: word(
+    "Type of its key, which is new with every certificate.",
+    servingKeyTypes,
+    "ecdsa-p256",
+  ),
+  renew_before: duration(
+    "Time before its end at which it is replaced; two thirds of its life at most. Without it the last third.",
   ),
   common_name: text(
     "Common name.",

@@ -69,6 +69,7 @@ export const actions = {
   "key.block": ["reason", "source"],
   "key.unblock": ["reason", "source"],
   "kek.rotate": ["old_version", "new_version", "approval"],
+  "hsm.factory_reset": ["approval"],
   "publish.run": ["target", "artifacts", "earliest_expiry"],
   "crl.publish": ["number", "kind", "entries", "sha256"],
   "crl.clock_reset": ["number", "from", "to"],

@@ -2,7 +2,9 @@
 
 import { chainedHash } from "./chain.ts";
 
-export type LedgerKind = "genesis" | "key" | "intent" | "outcome" | "count";
+/** What an entry is about. */
+export const ledgerKinds = ["genesis", "key", "intent", "outcome", "count"] as const;
+export type LedgerKind = (typeof ledgerKinds)[number];
 export type KeyRole = "ca" | "ssh" | "responder" | "tsa" | "kek" | "ledger";
 export type SignPurpose =
   | "certificate"

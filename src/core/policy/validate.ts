@@ -64,6 +64,13 @@ export const isFaultless = (path: readonly ParsedCertificate[], now: Instant): b
     return decided(() => check({ path, revocation: [], now })).status !== "fail";
   });
 
+/** The same for who is not asked whether keys are any good: the path of a client, whom TLS has heard use its key. */
+export const isSoundPath = (path: readonly ParsedCertificate[], now: Instant): boolean =>
+  checks.every(([name, check]) => {
+    if (name === "weak_key") return true;
+    return decided(() => check({ path, revocation: [], now })).status !== "fail";
+  });
+
 /** What is said when no path was found: nothing below can be decided. */
 export const unbuilt: readonly Check[] = [
   { name: "chain", status: "fail", detail: "no path to the trust anchor" },

@@ -6,7 +6,12 @@ import { decodePemBlocks } from "#core/asn1/pem.ts";
 import type { Instant } from "#core/time.ts";
 
 import { extensionOf, type ParsedCertificate, parseCertificate } from "./certificate.ts";
-import { extendedKeyUsages, parseExtendedKeyUsage } from "./extensions.ts";
+import {
+  extendedKeyUsages,
+  type KeyUsage,
+  parseExtendedKeyUsage,
+  parseKeyUsage,
+} from "./extensions.ts";
 import { findPath, isValidAt, type Path } from "./path.ts";
 
 /** The certificates of a PEM file; undefined when there is none, or one is no certificate. */
@@ -23,19 +28,29 @@ export function parseAnchors(text: string): readonly ParsedCertificate[] | undef
 
 /**
  * The path from the first of the certificates presented over the others to an anchor that is valid now, each signed by the
- * next by an algorithm of the table, and each but the first a CA that may have so many below it (RFC 5280 §6.1.4 k to n);
- * undefined when there is none. TLS has looked at name constraints and policies before; this holds also for anchors that
- * were replaced since.
+ * next by an algorithm of the table, each but the first a CA that may have so many below it (RFC 5280 §6.1.4 k to n), and
+ * all for clients; `sound` says what else a path must be. Undefined when there is none. TLS looks at one path alone, so
+ * its word counts for nothing here.
  */
 export function clientPath(
   [leaf, ...others]: readonly ParsedCertificate[],
-  anchors: readonly ParsedCertificate[],
-  now: Instant,
+  { anchors, now, sound }: ClientPathWish,
 ): Path | undefined {
-  if (leaf === undefined || !isValidAt(leaf, now)) return undefined;
-  const accept = (path: Path) => path.slice(0, -1).every(({ signatureName }) => signatureName);
-  const found = findPath({ certificate: leaf, intermediates: others, anchors, now, accept });
+  if (leaf === undefined || !isValidAt(leaf, now) || !mayShow(leaf)) return undefined;
+  const accept = (path: Path) =>
+    path.slice(0, -1).every(({ signatureName }) => signatureName) &&
+    path.slice(1).every(maySignForClients) &&
+    sound(path, now);
+  const search = { certificate: leaf, intermediates: others, anchors, now, accept };
+  const found = findPath({ ...search, signaturesMax });
   return found?.whole === true ? found.path : undefined;
+}
+
+export interface ClientPathWish {
+  readonly anchors: readonly ParsedCertificate[];
+  readonly now: Instant;
+  /** Constraints, policies and whatever else binds a path as a whole. */
+  readonly sound: (path: Path, now: Instant) => boolean;
 }
 
 /** True when every certificate of the path is valid; both ends are inclusive (RFC 5280 §4.1.2.5). */
@@ -51,4 +66,23 @@ export function isForClients(certificate: ParsedCertificate): boolean {
   );
 }
 
+/** A key that may neither sign nor agree on a secret proves nothing in a handshake. */
+function mayShow(leaf: ParsedCertificate): boolean {
+  const usage = extensionOf(leaf, oids.keyUsage);
+  const usages = usage && parseKeyUsage(usage.value);
+  return usages === undefined || usages.some((one) => handshakeUsages.includes(one));
+}
+
+/** As TLS has it: a CA with purposes vouches for clients only where that is one of them. */
+function maySignForClients(issuer: ParsedCertificate): boolean {
+  const usages = extensionOf(issuer, oids.extKeyUsage);
+  if (usages === undefined) return true;
+  const purposes = parseExtendedKeyUsage(usages.value);
+  const { clientAuth, anyExtendedKeyUsage } = extendedKeyUsages;
+  return purposes.includes(clientAuth) || purposes.includes(anyExtendedKeyUsage);
+}
+
+const handshakeUsages: readonly KeyUsage[] = ["digitalSignature", "keyAgreement"];
+/** Anybody may show certificates, and their signatures are verified while others wait. */
+const signaturesMax = 16;
 const anchorsMax = 1000;

@@ -19,6 +19,16 @@ export function nameWithin(name: Uint8Array, base: Uint8Array): boolean | undefi
 }
 
 /**
+ * Stands for a name wherever issuers are looked for: names that §7.1 calls equal have one key, all others another. A name
+ * with characters that comparison is not defined for equals itself alone. Throws DerError.
+ */
+export function nameMatchKey(der: Uint8Array): string {
+  const rdns = rdnsOf(der);
+  const isDefined = rdns.flat().every(({ value }) => value !== undefined);
+  return isDefined ? JSON.stringify(rdns.map(keyOf)) : der.toHex();
+}
+
+/**
  * A value as it is compared (RFC 4518 §2): mapped, case folded, in form NFKC, without outer blanks, inner ones single.
  * Undefined for prohibited characters, with which nothing is equal (§2.4).
  */

@@ -9,6 +9,7 @@ import type { Instant } from "#core/time.ts";
 import { schemeOf } from "./algorithms.ts";
 import { extensionOf, type ParsedCertificate } from "./certificate.ts";
 import { parseBasicConstraints, parseKeyUsage } from "./extensions.ts";
+import { nameMatchKey } from "./name-matching.ts";
 import { parsePublicKey, signatureFits } from "./public-keys.ts";
 
 /** From the certificate to the anchor, each signed by the next. */
@@ -19,6 +20,8 @@ export interface PathWish {
   readonly intermediates: readonly ParsedCertificate[];
   readonly anchors: readonly ParsedCertificate[];
   readonly now: Instant;
+  /** Signatures that may be verified, 256 unless it says otherwise; those of SLH-DSA count for eight. */
+  readonly signaturesMax?: number;
   /** Says whether a path will do whose issuers are valid, CAs, and allowed so many below them; asked a few times only. */
   readonly accept: (path: Path) => boolean;
 }
@@ -31,6 +34,7 @@ export function findPath(
   wish: PathWish,
 ): { readonly path: Path; readonly whole: boolean } | undefined {
   const search = new Search(wish);
+  if (!search.leadsToAnchor(wish.certificate)) return undefined;
   for (const path of search.paths([wish.certificate], true)) {
     if (search.mayAsk() && wish.accept(path)) return { path, whole: true };
   }
@@ -72,23 +76,38 @@ class Search {
   readonly #anchors: readonly ParsedCertificate[];
   readonly #bySubject = new Map<string, ParsedCertificate[]>();
   readonly #verified = new Map<ParsedCertificate, Map<ParsedCertificate, boolean>>();
-  #signaturesLeft = signaturesMax;
+  #signaturesLeft: number;
   #stepsLeft = stepsMax;
   #asksLeft = asksMax;
 
-  constructor({ intermediates, anchors, now }: PathWish) {
+  constructor({ intermediates, anchors, now, signaturesMax = usualSignaturesMax }: PathWish) {
     this.#now = now;
+    this.#signaturesLeft = signaturesMax;
     this.#anchors = anchors;
     const seen = new Set<string>();
     for (const one of [...anchors, ...intermediates]) {
       const der = one.der.toHex();
       if (seen.has(der)) continue;
       seen.add(der);
-      const name = one.subject.der.toHex();
+      const name = nameMatchKey(one.subject.der);
       const namesakes = this.#bySubject.get(name);
       if (namesakes === undefined) this.#bySubject.set(name, [one]);
       else namesakes.push(one);
     }
+  }
+
+  /** By the names alone, which costs nothing. */
+  leadsToAnchor(certificate: ParsedCertificate): boolean {
+    const reached = new Set([certificate]);
+    for (const one of reached) {
+      if (this.#anchors.some((anchor) => sameCertificate(anchor, one))) return true;
+      for (const above of this.#issuersOf(one)) reached.add(above);
+    }
+    return false;
+  }
+
+  #issuersOf({ issuer }: ParsedCertificate): readonly ParsedCertificate[] {
+    return this.#bySubject.get(nameMatchKey(issuer.der)) ?? [];
   }
 
   mayAsk(): boolean {
@@ -107,9 +126,9 @@ class Search {
       yield path;
       return;
     }
-    for (const candidate of this.#bySubject.get(last.issuer.der.toHex()) ?? []) {
+    for (const candidate of this.#issuersOf(last)) {
       if (this.#stepsLeft-- <= 0) return;
-      if (path.some((member) => isSameAuthority(member, candidate))) continue;
+      if (path.some((member, at) => isAgain(member, candidate, at > 0))) continue;
       if (fit && !this.#isFit(candidate, path)) continue;
       if (this.#isSigned(last, candidate)) yield* this.paths([...path, candidate], fit);
     }
@@ -120,7 +139,8 @@ class Search {
     this.#verified.set(certificate, known);
     const before = known.get(issuer);
     if (before !== undefined) return before;
-    if (this.#signaturesLeft-- <= 0) return false;
+    this.#signaturesLeft -= certificate.signatureName?.startsWith("slh-dsa-") ? 8 : 1;
+    if (this.#signaturesLeft < 0) return false;
     const signed = isSignedBy(certificate, issuer);
     known.set(issuer, signed);
     return signed;
@@ -155,10 +175,16 @@ function mayIssue(issuer: ParsedCertificate, below: number): boolean {
   }
 }
 
-/** RFC 4158 §5.2: one name with one key leads nowhere a second time, whatever else its certificates say. */
-const isSameAuthority = (a: ParsedCertificate, b: ParsedCertificate): boolean =>
-  a === b ||
-  (compareOctets(a.subject.der, b.subject.der) === 0 && compareOctets(a.spki, b.spki) === 0);
+/** RFC 4158 §5.2: an issuer of one name with one key leads nowhere a second time, whatever else its certificates say. */
+function isAgain(
+  member: ParsedCertificate,
+  candidate: ParsedCertificate,
+  issues: boolean,
+): boolean {
+  if (sameCertificate(member, candidate)) return true;
+  const isSameName = compareOctets(member.subject.der, candidate.subject.der) === 0;
+  return issues && isSameName && compareOctets(member.spki, candidate.spki) === 0;
+}
 
 /** What is verified only to be told apart from a wrong signature: SHA-1 is broken (RFC 9155). */
 const weakSchemes: ReadonlyMap<
@@ -170,6 +196,6 @@ const weakSchemes: ReadonlyMap<
 ]);
 
 const depthMax = 16;
-const signaturesMax = 256;
+const usualSignaturesMax = 256;
 const stepsMax = 4096;
 const asksMax = 8;

@@ -9,6 +9,7 @@ import { compareOctets } from "#core/asn1/der.ts";
 import type { CaId, Serial } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
 import { type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
+import { isSoundPath } from "#core/policy/validate.ts";
 import { clientPath, isForClients, validAt } from "#core/x509/client-path.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
@@ -175,7 +176,7 @@ interface Issued {
 function judged({ chain }: ClientCertificate, trust: ClientTrust, now: Instant): Known | undefined {
   try {
     const shown = chain.slice(0, chainMax).map(parseCertificate);
-    const path = clientPath(shown, trust.anchors, now);
+    const path = clientPath(shown, { anchors: trust.anchors, now, sound: isSoundPath });
     const [leaf] = shown;
     if (leaf === undefined || path === undefined) return undefined;
     const names = isForClients(leaf) ? clientNames(leaf) : undefined;

@@ -3,7 +3,7 @@
 import type { Reach } from "#core/access/principal.ts";
 import type { AuditEvent, ChainHead } from "#core/audit/chain.ts";
 import type { EventDraft } from "#core/audit/actions.ts";
-import type { LedgerDraft, LedgerEntry } from "#core/audit/ledger.ts";
+import type { LedgerDraft, LedgerEntry, LedgerKind } from "#core/audit/ledger.ts";
 import type { CaId, Serial, TenantId } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
 import type { Page, PageKey } from "#domain/authorities/store.ts";
@@ -22,6 +22,14 @@ export interface EventFilter {
   readonly to?: Instant | undefined;
 }
 
+/** Which entries of the sign ledger; both numbers are inclusive. */
+export interface LedgerFilter {
+  readonly kind?: LedgerKind | undefined;
+  readonly signerFingerprint?: string | undefined;
+  readonly fromNumber?: number | undefined;
+  readonly toNumber?: number | undefined;
+}
+
 export interface AuditReads {
   /** Newest first; `beforeSeq` is the last row seen. */
   events(filter: EventFilter, limit: number, beforeSeq?: number): Promise<Page<AuditEvent>>;
@@ -29,6 +37,8 @@ export interface AuditReads {
   eventsAfter(afterSeq: number, limit: number): Promise<readonly AuditEvent[]>;
   /** The stored head row, which must equal the last event. */
   eventHead(): Promise<ChainHead>;
+  /** Newest first; `beforeNumber` is the last entry seen. */
+  ledger(filter: LedgerFilter, limit: number, beforeNumber?: number): Promise<Page<LedgerEntry>>;
   ledgerAfter(afterNumber: number, limit: number): Promise<readonly LedgerEntry[]>;
   ledgerHead(): Promise<ChainHead>;
   /** Intents without outcome, oldest first; what another living replica holds open is left out. */

@@ -4,10 +4,13 @@ import { admit } from "#core/policy/admit.ts";
 import type { IssuanceSettings } from "#core/policy/plan.ts";
 import type { ProfileSet } from "#core/policy/profiles.ts";
 import { systemPrincipal } from "#core/access/principal.ts";
-import { defaultTenant } from "#core/ids.ts";
+import { oids } from "#core/asn1/oids.ts";
+import { caId, defaultTenant } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 import { spkiSha256 } from "#core/x509/public-keys.ts";
 import { canonicalDnsName, ipText, parseIpAddress } from "#core/x509/addresses.ts";
+import { extensionOf, parseCertificate } from "#core/x509/certificate.ts";
+import { parseAuthorityKeyIdentifier, parseSubjectKeyIdentifier } from "#core/x509/extensions.ts";
 import type { GeneralName } from "#core/x509/general-names.ts";
 import { encodeName } from "#core/x509/names.ts";
 import type { Origin } from "#domain/access/call.ts";
@@ -19,7 +22,7 @@ import type { Store } from "#domain/store.ts";
 import { certificatePem, pemBundle } from "./bundle.ts";
 import type { Authorities } from "./create.ts";
 import { activeMember } from "./resolve.ts";
-import type { CaSigners } from "./signers.ts";
+import { type CaSigners, certificatesOf } from "./signers.ts";
 import type { CaRecord } from "./store.ts";
 
 export interface ServingDeps {
@@ -76,6 +79,33 @@ export class Serving {
     );
   }
 
+  /**
+   * The CA that is named by id or label, as it issues now. Refuses `not_found` for one that does not exist, or is the internal
+   * one, and `ca_not_active` while neither it nor a successor is active.
+   */
+  async named(reference: string): Promise<CaRecord> {
+    const { cas } = this.#deps.store.read;
+    const found = (await cas.byId(caId(reference))) ?? (await cas.byLabel(reference));
+    if (found === undefined || found.internal) throw refuse("not_found");
+    return await activeMember(cas, found);
+  }
+
+  /** True when this certificate names `ca` and its key as its issuer (RFC 5280 §4.2.1.1). */
+  vouchesFor(ca: CaRecord, certificate: Uint8Array): boolean {
+    if (ca.certificate === undefined) return false;
+    const issuer = parseCertificate(ca.certificate);
+    const issued = parseCertificate(certificate);
+    const named = extensionOf(issued, oids.authorityKeyIdentifier)?.value;
+    const own = extensionOf(issuer, oids.subjectKeyIdentifier)?.value;
+    if (named === undefined || own === undefined) return false;
+    const keyId = parseAuthorityKeyIdentifier(named);
+    return (
+      Buffer.from(issued.issuer.der).equals(issuer.subject.der) &&
+      keyId !== undefined &&
+      Buffer.from(keyId).equals(parseSubjectKeyIdentifier(own))
+    );
+  }
+
   /** Marks the key of a certificate somebody else issued as the instance's own: no leaf ever has it (§6.2 own_key). */
   async claim(spki: Uint8Array): Promise<void> {
     const digest = spkiSha256(spki);
@@ -91,7 +121,8 @@ export class Serving {
   async certify(ca: CaRecord, wish: ServingWish): Promise<ServingCertificate> {
     const { store, clock, signers, ceremony, profiles, settings } = this.#deps;
     const now = clock.now();
-    const signer = await signers.signer(await activeMember(store.read.cas, ca), now);
+    const active = await activeMember(store.read.cas, ca);
+    const signer = await signers.signer(active, now);
     const profile = profiles().named(wish.profile);
     const csr = {
       ...{ subject: encodeName([{ type: "CN", value: wish.commonName }]), spki: wish.spki },
@@ -108,7 +139,9 @@ export class Serving {
       ...leafEvents(origin, signer.ca, { profile: profile.name, clamped: plan.clamped }),
     });
     const chainPem = pemBundle([record.certificate, ...signer.intermediates]);
-    return { record, chainPem, caPem: certificatePem(ca.certificate ?? new Uint8Array()) };
+    // What stands above everything else is what clients trust.
+    const top = (await certificatesOf(store.read.cas, active)).at(-1);
+    return { record, chainPem, caPem: certificatePem(top ?? new Uint8Array()) };
   }
 }
 

@@ -60,6 +60,8 @@ export class Presigner {
   /** What was asked about, wherever it is in the inventory: also what has long expired. */
   readonly #asked: Recent<string, { readonly ca: CaId; readonly serial: Serial }>;
   #changed = new Recent<string, { readonly ca: CaId; readonly serial: Serial }>(changedMax);
+  /** Until when a key that is away is left alone. */
+  #restingUntil = 0;
   #running: Promise<PresignReport> | undefined;
 
   constructor(deps: PresignDeps) {
@@ -78,7 +80,9 @@ export class Presigner {
    */
   async refreshChanged(): Promise<void> {
     const changed = this.#changed.values();
-    if (changed.length === 0) return;
+    const rest = this.#restingUntil - this.#deps.clock.now();
+    // A clock that was set back meanwhile prolongs no rest.
+    if (changed.length === 0 || (rest > 0 && rest <= restMs)) return;
     this.#changed = new Recent(changedMax);
     let failure: unknown;
     for (const [id, serials] of Map.groupBy(changed, ({ ca }) => ca)) {
@@ -96,7 +100,9 @@ export class Presigner {
         failure ??= error;
       }
     }
-    if (failure !== undefined) throw failure;
+    if (failure === undefined) return;
+    this.#restingUntil = this.#deps.clock.now() + restMs;
+    throw failure;
   }
 
   /** Remembers a serial that was asked about. */
@@ -339,3 +345,4 @@ const inFlight = 8;
 const roundsPerUnit = 16;
 /** Changes remembered between two looks; what is beyond them waits for the sweep. */
 const changedMax = 100_000;
+const restMs = 30_000;

@@ -6,12 +6,13 @@ import { decodePem, encodePem } from "#core/asn1/pem.ts";
 import {
   type Check,
   isFaultless,
+  isSoundPath,
   judgePath,
   type RevocationState,
   unbuilt,
 } from "#core/policy/validate.ts";
 import { type Serial, serialFromBytes } from "#core/ids.ts";
-import { instant } from "#core/time.ts";
+import { type Instant, instant } from "#core/time.ts";
 import { type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
 import * as extensions from "#core/x509/extensions.ts";
 import { nameConstraints } from "#core/x509/name-constraints.ts";
@@ -204,7 +205,9 @@ test("a signature with SHA-1 is verified, and is the reason", () => {
   expect(path).toMatchObject({ whole: false });
   const checks = judgePath({ path: path?.path ?? [], revocation: [], now: moment });
   expect(failed(checks)).toEqual(["weak_signature"]);
-  expect(clientPath([leaf], [anchor], moment)).toBeUndefined();
+  expect(
+    clientPath([leaf], { anchors: [anchor], now: moment, sound: isSoundPath }),
+  ).toBeUndefined();
 });
 
 test("namesakes without end, and names under subtrees without end, are given up in time", () => {
@@ -230,14 +233,16 @@ test("namesakes without end, and names under subtrees without end, are given up 
   });
 });
 
+const trusting = (at: Instant) => ({ anchors: [root], now: at, sound: isSoundPath });
+
 test("a client is let in over the path that is valid, in whatever order it shows it", () => {
   const leaf = make({});
   const shown = [middle({ notAfter: now - 1000 }), middle(), middle({ extensions: [caUsage] })];
   for (const others of orders(shown)) {
-    expect(clientPath([leaf, ...others], [root], now)).toEqual([leaf, shown[1] ?? leaf, root]);
+    expect(clientPath([leaf, ...others], trusting(now))).toEqual([leaf, shown[1] ?? leaf, root]);
   }
   const ended = instant(now + 2 * year);
-  expect(clientPath([leaf, ...shown], [root], ended)).toBeUndefined();
+  expect(clientPath([leaf, ...shown], trusting(ended))).toBeUndefined();
 });
 
 test("revoked, held and never issued fail; what nobody knows warns; skipped is said", () => {

@@ -216,3 +216,20 @@ test("only a sweep that did something is an event, unless somebody asked for it"
   expect(events()).toHaveLength(byClock + 1);
   expect(events().at(-1)?.detail).toMatch(/^responses=\d+ signed=0 shed=0 duration=0$/);
 });
+
+test("changes whose answers cannot be signed wait until they can, and are not tried all the time", async () => {
+  small = await smallCa({ presign: { enabled: true } });
+  const { serial } = await small.issue();
+  const request = { ca: small.ca, serial, origin: rootOrigin, mayManageCa: true };
+  await small.revoker.revoke(request, "superseded");
+  small.keys.beforeSign = () => {
+    throw refuse("key_unavailable");
+  };
+  await expect(small.presigner.refreshChanged()).rejects.toMatchObject({ code: "key_unavailable" });
+  await small.presigner.refreshChanged();
+  small.keys.beforeSign = () => {};
+  small.clock.advance(61);
+  await small.presigner.refreshChanged();
+  const found = await small.store.read.presigned.find(small.ca.id, serial, "sha1");
+  expect(found.presigned?.revoked).toMatchObject({ reason: "superseded" });
+});

@@ -1,0 +1,100 @@
+/** Empties the token of this instance's keys, for a device that is given away: nothing of it can be undone. */
+
+import { effectiveRoles } from "#core/access/principal.ts";
+import { refuse } from "#core/problems.ts";
+import type { Origin } from "#domain/access/call.ts";
+import { announceKey } from "#domain/audit/sign-ledger.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import { type InventoriedKey, keyInventory } from "./key-inventory.ts";
+import type { HeldKey, Keys, ProviderName } from "./keys.ts";
+import type { Clock } from "./ports.ts";
+import type { Store } from "./store.ts";
+
+export interface FactoryResetDeps {
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly clock: Clock;
+  /** The provider of the CA role, whose device is meant. */
+  readonly provider: ProviderName;
+}
+
+export interface FactoryResetWish {
+  /** Serial of the device, so that the right one is meant. */
+  readonly confirm: string;
+  /** Also keys of CAs that still sign something. */
+  readonly destroyCaKeys: boolean;
+}
+
+/**
+ * Destroys every key of this instance on the device; keys that are not this instance's stay. Run again after a failure
+ * it goes on. Refuses `not_supported` where keys lie in files, `key_unavailable`, `invalid_field` for another serial, and
+ * `keys_in_use` for a KEK, which values need that cannot be made again, and for keys of CAs unless they are to go too.
+ */
+export async function factoryReset(
+  deps: FactoryResetDeps,
+  origin: Origin,
+  { confirm, destroyCaKeys }: FactoryResetWish,
+): Promise<void> {
+  const { store, keys, clock, provider } = deps;
+  if (provider !== "pkcs11") throw refuse("not_supported");
+  const facts = (await keys.facts()).find((one) => one.provider === provider);
+  if (facts?.available !== true) throw refuse("key_unavailable", { retry_after: 2 });
+  if (facts.deviceSerial !== confirm) {
+    throw refuse("invalid_field", { field: "confirm", reason: "is not the serial of the device" });
+  }
+  const bound = (await keyInventory(deps, [provider])).filter(
+    (key) => key.provider === provider && key.bound,
+  );
+  const sealing = bound.filter(({ role }) => role === "kek" || role === "ledger");
+  if (sealing.length > 0) throw inUse(sealing, "The device holds the key that seals secrets.");
+  if (!destroyCaKeys) {
+    const used = await keysOfUsedCas(deps, bound);
+    if (used.length > 0) throw inUse(used);
+  }
+  // On record before the first key goes: a crash leaves fewer keys, never a reset that nobody asked for.
+  const at = clock.now();
+  await store.atomically((tx) => tx.audit.appendEvent(resetEvent(origin, confirm), at));
+  for (const key of bound) await destroyed(deps, key);
+}
+
+async function destroyed({ store, keys, clock }: FactoryResetDeps, key: InventoriedKey) {
+  const { provider, label, id, role } = key;
+  const held: HeldKey = await keys.find({ provider, label, id });
+  await keys.destroy(held.ref);
+  const at = clock.now();
+  await store.atomically((tx) => announceKey(tx, held, role, "destroy", at));
+}
+
+/** A retired CA signs lists and answers until its own end (CRL-14). */
+async function keysOfUsedCas(
+  { store, clock }: FactoryResetDeps,
+  bound: readonly InventoriedKey[],
+): Promise<readonly InventoriedKey[]> {
+  const now = clock.now();
+  const over = ({ status, notAfter }: CaRecord) =>
+    status === "retired" && notAfter !== undefined && notAfter <= now;
+  const used: InventoriedKey[] = [];
+  for (const key of bound) {
+    const ca = key.ca && (await store.read.cas.byId(key.ca.id));
+    if (ca !== undefined && !over(ca)) used.push(key);
+  }
+  return used;
+}
+
+const inUse = (keys: readonly InventoriedKey[], sentence?: string) =>
+  refuse("keys_in_use", { labels: keys.map(({ label }) => label) }, sentence);
+
+function resetEvent({ principal, ip, requestId, approval }: Origin, serial: string) {
+  return {
+    action: "hsm.factory_reset",
+    result: "success",
+    actor: principal.subject,
+    actorName: principal.name,
+    actorRoles: effectiveRoles(principal, undefined),
+    target: serial,
+    ip,
+    requestId,
+    approval: approval?.id,
+    detail: {},
+  } as const;
+}

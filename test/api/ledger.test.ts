@@ -1,0 +1,92 @@
+/** The sign ledger over HTTP: newest first, by kind, key and number, and a changed entry shows. */
+
+import { beforeEach, expect, test } from "bun:test";
+
+import { ledgerHandlers } from "#api/ledger.ts";
+import { pipeline } from "#domain/access/perform.ts";
+import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
+
+let small: SmallCa;
+beforeEach(async () => {
+  small = await smallCa({ responder: { delegated: false } });
+  for (let n = 0; n < 3; n += 1) await small.issue();
+  await small.revoker.revoke(
+    { ca: small.ca, serial: (await small.issue()).serial, origin: rootOrigin, mayManageCa: true },
+    "superseded",
+  );
+  await small.store.atomically(async (tx) => {
+    for (const opId of ["a", "b", "c"]) {
+      await tx.audit.appendLedger({ ...entry, kind: "intent", opId });
+      await tx.audit.appendLedger({ ...entry, kind: "outcome", opId, result: "success" });
+    }
+  });
+});
+
+const entry = {
+  timestamp: "2027-01-01T00:00:00.000000Z",
+  provider: "software",
+  keyLabel: "root",
+  signerFingerprint: "SHA256:key",
+  role: "ca",
+  operation: "sign",
+  purpose: "certificate",
+} as const;
+
+interface Listed {
+  readonly items: readonly {
+    readonly number: number;
+    readonly hash_valid: boolean;
+    readonly kind: string;
+  }[];
+  readonly total: number;
+  readonly next_cursor: string;
+}
+
+async function listed(query = ""): Promise<Listed & Readonly<Record<string, unknown>>> {
+  const { store, keys } = small;
+  const handlers = ledgerHandlers({ store, keys, roles: { ca: "software" } });
+  const perform = pipeline({ ...small, hasRoom: () => true, onDecision: () => {} });
+  const answer = await perform(
+    {
+      operation: "hsm.audit_log",
+      origin: rootOrigin,
+      path: {},
+      query: new URLSearchParams(query),
+      body: async () => undefined,
+    },
+    handlers["hsm.audit_log"],
+  );
+  return (answer as { readonly body: unknown }).body as Awaited<ReturnType<typeof listed>>; // What the handler gives.
+}
+
+test("entries come newest first, page by page, and say whose ledger it is", async () => {
+  const first = await listed("limit=4");
+  const head = await small.store.read.audit.ledgerHead();
+  expect(first.items.map(({ number }) => number)).toEqual([0, 1, 2, 3].map((n) => head.seq - n));
+  expect(first.total).toBe(head.seq);
+  expect(first).toMatchObject({ provider: "software", device_serial: "software:memory" });
+  const second = await listed(`limit=4&cursor=${first.next_cursor}`);
+  expect(second.items[0]?.number).toBe(head.seq - 4);
+  expect(first.items.every(({ hash_valid }) => hash_valid)).toBe(true);
+});
+
+test("they are found by kind, by key and by number, both ends included", async () => {
+  const { seq } = await small.store.read.audit.ledgerHead();
+  const range = await listed(`from_number=${seq - 1}&to_number=${seq}`);
+  expect(range.items.map(({ kind }) => kind)).toEqual(["outcome", "intent"]);
+  expect((await listed("kind=intent&signer_fingerprint=SHA256:key")).total).toBe(3);
+  expect((await listed("signer_fingerprint=SHA256:other")).total).toBe(0);
+  for (const wrong of ["kind=none", "from_number=0", "to_number=x"]) {
+    await expect(listed(wrong)).rejects.toMatchObject({ status: 400 });
+  }
+});
+
+test("an entry that was changed is shown as such", async () => {
+  const { seq } = await small.store.read.audit.ledgerHead();
+  const { ledger } = small.store.state;
+  const [key, last] = [...ledger.entries()].at(-1) ?? [];
+  if (key === undefined || last === undefined) throw new Error("written above");
+  ledger.set(key, { ...last, result: "error" });
+  const { items } = await listed(`from_number=${seq - 1}`);
+  expect(items.map(({ hash_valid }) => hash_valid)).toEqual([false, true]);
+});
