@@ -85,7 +85,7 @@ export class ClientCertificates {
     const now = this.#deps.clock.now();
     if (before?.trust === trust && !isStale(before, now)) return before.known;
     const known = judged(certificate, trust, now);
-    this.#judged.set(certificate, { trust, known, at: now });
+    this.#judged.set(certificate, { trust, known });
     return known;
   }
 
@@ -148,14 +148,11 @@ export class ClientCertificates {
 interface Judged {
   readonly trust: ClientTrust;
   readonly known: Known | undefined;
-  readonly at: Instant;
 }
 
-/** A path may have ended while another one goes on; looked for again now and then, for it costs signatures. */
-const isStale = ({ known, at }: Judged, now: Instant): boolean =>
-  Math.abs(now - at) >= againMs && (known === undefined || !validAt(known.path, now));
-
-const againMs = 10_000;
+/** A path may have ended, or not begun, while another one is valid; looking for it takes few signatures. */
+const isStale = ({ known }: Judged, now: Instant): boolean =>
+  known === undefined || !validAt(known.path, now);
 
 interface Known {
   /** From the client's certificate to the anchor. */
