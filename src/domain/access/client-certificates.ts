@@ -7,7 +7,7 @@ import type { Role } from "#core/access/roles.ts";
 import { DerError } from "#core/asn1/cursor.ts";
 import { compareOctets } from "#core/asn1/der.ts";
 import type { CaId, Serial } from "#core/ids.ts";
-import { type Instant, instant } from "#core/time.ts";
+import type { Instant } from "#core/time.ts";
 import { type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
 import { isSoundPath } from "#core/policy/validate.ts";
 import { clientPath, isForClients, validAt } from "#core/x509/client-path.ts";
@@ -173,10 +173,7 @@ interface Issued {
 function judged({ chain }: ClientCertificate, trust: ClientTrust, now: Instant): Known | undefined {
   try {
     const shown = chain.slice(0, chainMax).map(parseCertificate);
-    const pathAt = (at: Instant) =>
-      clientPath(shown, { anchors: trust.anchors, now: at, sound: isSoundPath });
-    // One that has ended or not begun is known too: whoever asks looks at the time, and it is denied and not absent.
-    const path = pathAt(now) ?? pathAt(latestBeginning(shown));
+    const path = clientPath(shown, { anchors: trust.anchors, now, sound: isSoundPath });
     const [leaf] = shown;
     if (leaf === undefined || path === undefined) return undefined;
     const names = isForClients(leaf) ? clientNames(leaf) : undefined;
@@ -191,10 +188,6 @@ function judged({ chain }: ClientCertificate, trust: ClientTrust, now: Instant):
     throw error;
   }
 }
-
-/** When all of them have begun: every path over them that is ever valid is valid then, unless a part has ended before. */
-const latestBeginning = (shown: readonly ParsedCertificate[]): Instant =>
-  instant(Math.max(0, ...shown.map(({ notBefore }) => notBefore)));
 
 /** True when a certificate with this key has the name of the issuer. */
 const isNamedIssuer = (
