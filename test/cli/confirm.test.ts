@@ -11,6 +11,7 @@ const id = "3e3d1b5c-0f2a-4a54-9d6e-2f1f5b7a9c10";
 const destructive = [
   `ca delete ${id}`,
   `ca retire ${id} --force`,
+  "hsm factory-reset --confirm 1",
   "passkeys reset alice",
   "tenant delete web",
 ];
@@ -18,7 +19,11 @@ const destructive = [
 test("no other command destroys, and each that does says what", () => {
   const asking = Object.entries(nouns).flatMap(([name, noun]) => destroyers(name, noun));
   expect(asking.map(([path]) => path).sort()).toEqual([
-    ...["ca delete", "ca retire", "passkeys reset", "tenant delete"],
+    "ca delete",
+    "ca retire",
+    "hsm factory-reset",
+    "passkeys reset",
+    "tenant delete",
   ]);
   for (const [, sentence] of asking) expect(sentence).toMatch(/ for good.*\.$/);
 });
@@ -44,7 +49,8 @@ describe.each(destructive)("%s", (line) => {
     }
     const done = await shell(argv, { typed: "yes" });
     expect([done.code, done.asked.length]).toEqual([0, 1]);
-    expect(done.stderr).toContain(`pkid ${argv.slice(0, 3).join(" ")}: `);
+    const named = line.replace(/ --.*/, "");
+    expect(done.stderr).toContain(`pkid ${named}: `);
     expect((await shell([...argv, "--yes"], { typed: "no" })).code).toBe(0);
   });
 

@@ -126,5 +126,5 @@ class Search {
   }
 }
 
-const usualSlice = 20_000;
+const usualSlice = 4000;
 const marginRows = 100_000;

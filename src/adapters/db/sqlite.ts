@@ -4,6 +4,7 @@ import type { Database } from "bun:sqlite";
 import { dirname, join } from "node:path";
 
 import { NothingWritten } from "#domain/store.ts";
+import { assert } from "#core/problems.ts";
 import { storedHeads } from "./audit.ts";
 import type { Engine } from "./engine.ts";
 import { isFull, isWriteFault, saysNotCommitted, storageUnavailable } from "./faults.ts";
@@ -69,14 +70,18 @@ export class SqliteEngine implements Engine {
     this.#files = foreign ? undefined : SqliteFiles.taken(options.path);
     this.writer = sqliteSession(() => this.#writing());
     this.reader = sqliteSession(() => this.#read);
+    const opened: SqliteConnection[] = [];
     try {
-      this.#write = this.#connect({ forReading: foreign });
-      this.#read = this.#connect({ forReading: true });
+      opened.push(this.#connect({ forReading: foreign }), this.#connect({ forReading: true }));
+      const [write, read] = opened;
+      assert(write !== undefined && read !== undefined, "both connections are open");
+      this.#write = write;
+      this.#read = read;
       // The log is there from the first read on.
-      this.#read.compiled("select count(*) from sqlite_schema").values();
+      read.compiled("select count(*) from sqlite_schema").values();
       this.#files?.watch();
     } catch (error) {
-      this.#write?.close();
+      for (const connection of opened) connection.close();
       this.#files?.release();
       throw error;
     }
@@ -98,6 +103,8 @@ export class SqliteEngine implements Engine {
 
   /** Each view has a connection of its own, whose read transaction is the snapshot. */
   async view<T>(read: (session: Session) => Promise<T>): Promise<T> {
+    // A new connection would take up another log than the one that is open.
+    this.#assertInPlace();
     const connection = this.#connect({ forReading: true, cacheKib: viewCacheKib });
     this.#views += 1;
     try {

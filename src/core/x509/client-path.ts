@@ -3,7 +3,7 @@
 import { DerError } from "#core/asn1/cursor.ts";
 import { oids } from "#core/asn1/oids.ts";
 import { decodePemBlocks } from "#core/asn1/pem.ts";
-import type { Instant } from "#core/time.ts";
+import { type Instant, instant } from "#core/time.ts";
 
 import { extensionOf, type ParsedCertificate, parseCertificate } from "./certificate.ts";
 import {
@@ -12,7 +12,7 @@ import {
   parseExtendedKeyUsage,
   parseKeyUsage,
 } from "./extensions.ts";
-import { findPath, isValidAt, type Path } from "./path.ts";
+import { findPath, type Path } from "./path.ts";
 
 /** The certificates of a PEM file; undefined when there is none, or one is no certificate. */
 export function parseAnchors(text: string): readonly ParsedCertificate[] | undefined {
@@ -27,23 +27,30 @@ export function parseAnchors(text: string): readonly ParsedCertificate[] | undef
 }
 
 /**
- * The path from the first of the certificates presented over the others to an anchor that is valid now, each signed by the
- * next by an algorithm of the table, each but the first a CA that may have so many below it (RFC 5280 §6.1.4 k to n), and
- * all for clients; `sound` says what else a path must be. Undefined when there is none. TLS looks at one path alone, so
- * its word counts for nothing here.
+ * The path from the first of the certificates presented over the others to an anchor, each signed by the next by an
+ * algorithm of the table, each but the first a CA that may have so many below it (RFC 5280 §6.1.4 k to n), and all for
+ * clients; `sound` says what else a path must be. One that is valid now, else one that was or will be, so that callers can
+ * tell; undefined when there is none. TLS looks at one path alone, so its word counts for nothing here. Throws DerError.
  */
 export function clientPath(
   [leaf, ...others]: readonly ParsedCertificate[],
   { anchors, now, sound }: ClientPathWish,
 ): Path | undefined {
-  if (leaf === undefined || !isValidAt(leaf, now) || !mayShow(leaf)) return undefined;
-  const accept = (path: Path) =>
-    path.slice(0, -1).every(({ signatureName }) => signatureName) &&
-    path.slice(1).every(maySignForClients) &&
-    sound(path, now);
-  const search = { certificate: leaf, intermediates: others, anchors, now, accept };
-  const found = findPath({ ...search, signaturesMax });
-  return found?.whole === true ? found.path : undefined;
+  if (leaf === undefined || !mayShow(leaf)) return undefined;
+  const search = { certificate: leaf, intermediates: others, anchors, signaturesMax };
+  const foundAt = (moment: Instant) => {
+    const accept = (path: Path) =>
+      validAt(path, moment) &&
+      path.slice(0, -1).every(({ signatureName }) => signatureName) &&
+      path.slice(1).every(maySignForClients) &&
+      sound(path, moment);
+    return findPath({ ...search, now: moment, accept });
+  };
+  const found = foundAt(now);
+  if (found === undefined || found.whole) return found?.path;
+  const begun = Math.max(...found.path.map(({ notBefore }) => notBefore));
+  const then = foundAt(instant(begun));
+  return then?.whole === true ? then.path : undefined;
 }
 
 export interface ClientPathWish {
@@ -55,7 +62,7 @@ export interface ClientPathWish {
 
 /** True when every certificate of the path is valid; both ends are inclusive (RFC 5280 §4.1.2.5). */
 export const validAt = (path: readonly ParsedCertificate[], at: Instant): boolean =>
-  path.every((one) => isValidAt(one, at));
+  path.every(({ notBefore, notAfter }) => notBefore <= at && at <= notAfter);
 
 /** True with clientAuth among the extended key usages, or without that extension; anyExtendedKeyUsage is not enough. */
 export function isForClients(certificate: ParsedCertificate): boolean {

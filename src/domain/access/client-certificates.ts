@@ -7,7 +7,7 @@ import type { Role } from "#core/access/roles.ts";
 import { DerError } from "#core/asn1/cursor.ts";
 import { compareOctets } from "#core/asn1/der.ts";
 import type { CaId, Serial } from "#core/ids.ts";
-import { type Instant, instant } from "#core/time.ts";
+import type { Instant } from "#core/time.ts";
 import { type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
 import { isSoundPath } from "#core/policy/validate.ts";
 import { clientPath, isForClients, validAt } from "#core/x509/client-path.ts";
@@ -85,7 +85,7 @@ export class ClientCertificates {
     const now = this.#deps.clock.now();
     if (before?.trust === trust && !isStale(before, now)) return before.known;
     const known = judged(certificate, trust, now);
-    this.#judged.set(certificate, { trust, known, at: now });
+    this.#judged.set(certificate, { trust, known });
     return known;
   }
 
@@ -148,14 +148,11 @@ export class ClientCertificates {
 interface Judged {
   readonly trust: ClientTrust;
   readonly known: Known | undefined;
-  readonly at: Instant;
 }
 
-/** A path may have ended while another one goes on; looked for again now and then, for it costs signatures. */
-const isStale = ({ known, at }: Judged, now: Instant): boolean =>
-  Math.abs(now - at) >= againMs && (known === undefined || !validAt(known.path, now));
-
-const againMs = 10_000;
+/** A path may have ended, or not begun, while another one is valid; looking for it takes few signatures. */
+const isStale = ({ known }: Judged, now: Instant): boolean =>
+  known === undefined || !validAt(known.path, now);
 
 interface Known {
   /** From the client's certificate to the anchor. */
@@ -176,10 +173,7 @@ interface Issued {
 function judged({ chain }: ClientCertificate, trust: ClientTrust, now: Instant): Known | undefined {
   try {
     const shown = chain.slice(0, chainMax).map(parseCertificate);
-    const pathAt = (at: Instant) =>
-      clientPath(shown, { anchors: trust.anchors, now: at, sound: isSoundPath });
-    // One that has ended or not begun is known too: whoever asks looks at the time, and it is denied and not absent.
-    const path = pathAt(now) ?? pathAt(latestBeginning(shown));
+    const path = clientPath(shown, { anchors: trust.anchors, now, sound: isSoundPath });
     const [leaf] = shown;
     if (leaf === undefined || path === undefined) return undefined;
     const names = isForClients(leaf) ? clientNames(leaf) : undefined;
@@ -194,10 +188,6 @@ function judged({ chain }: ClientCertificate, trust: ClientTrust, now: Instant):
     throw error;
   }
 }
-
-/** When all of them have begun: every path over them that is ever valid is valid then, unless a part has ended before. */
-const latestBeginning = (shown: readonly ParsedCertificate[]): Instant =>
-  instant(Math.max(0, ...shown.map(({ notBefore }) => notBefore)));
 
 /** True when a certificate with this key has the name of the issuer. */
 const isNamedIssuer = (

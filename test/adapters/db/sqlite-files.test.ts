@@ -107,6 +107,10 @@ test("a log that is taken away ends writing, is told once, and is folded in when
     await expect(store.ping()).rejects.toThrow();
   }
   expect(faults.filter((sentence) => sentence.includes("taken away"))).toHaveLength(1);
+  // A new snapshot would be one of another log.
+  await expect(store.read.revocations.view(async () => {})).rejects.toMatchObject({
+    code: "storage_unavailable",
+  });
   // Who only asks is still told the truth.
   expect(await store.read.certificates.bySerial(row.caId, row.serial)).toEqual(row);
   await store.close();
