@@ -13,6 +13,7 @@ import { rootOrigin } from "#test/support/issuance.ts";
 import { newKeyStore } from "#test/support/keystore.ts";
 import { seededRandom, testClock } from "#test/support/ports.ts";
 import { startPostgres } from "#test/support/postgres.ts";
+import { newSoftHsm, softHsmModule } from "#test/support/softhsm.ts";
 import { postgresDatabase } from "#test/support/stores.ts";
 
 setDefaultTimeout(120_000);
@@ -111,3 +112,38 @@ test("a key made by one that was cut off while its version was retired is made a
   for (const { keys } of [one, other]) await opens(keys, ref);
   await close();
 });
+
+test.skipIf(softHsmModule === undefined)(
+  "KEK-5: a replica whose key store lacks the half of a new version is waited for, and the old one goes on opening",
+  async () => {
+    const database = await postgresDatabase(server);
+    const token = newSoftHsm().settings;
+    const stores = [await database.open(), await database.open()] as const;
+    const [one, other] = await Promise.all(
+      stores.map(async (store) => {
+        // One token, and a key store each.
+        const keys = await openKeys({ ...newKeyStore(), pkcs11: token });
+        const ground = {
+          store,
+          keys,
+          clock: testClock(),
+          provider: "pkcs11",
+          family: "own",
+        } as const;
+        return { keys, plain: new Keks(ground), hybrid: new Keks({ ...ground, hybrid: true }) };
+      }),
+    );
+    if (one === undefined || other === undefined) throw new Error("there are two stores");
+    await one.plain.prepare();
+    await other.plain.prepare();
+    const first = await one.plain.active();
+    const next = await one.hybrid.next(first);
+    await one.hybrid.tell();
+    await expect(other.hybrid.tell()).rejects.toMatchObject({ code: "key_unavailable" });
+    expect(await stores[0].read.envelopes.unheard(2)).toBe(1);
+    expect(await stores[0].atomically((tx) => tx.envelopes.retire(1))).toBe(false);
+    expect(next).toMatchObject({ version: 2, key: { provider: "pkcs11" } });
+    for (const { keys } of [one, other]) await keys.close();
+    for (const store of stores) await store.close();
+  },
+);

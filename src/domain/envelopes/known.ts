@@ -95,7 +95,7 @@ async function checkHalves(deps: KnownValueDeps): Promise<void> {
     const facts = (await keys.facts()).find(({ provider }) => provider === "software");
     if (facts?.available !== true) return;
     throw new KekUnusable(
-      `The ML-KEM half of KEK version ${version.version} is not in this key store; restore the store, or copy it from the replica that has it.`,
+      `The ML-KEM half of KEK version ${version.version} is not in this key store; restore the store with its master key, or share those of the replica that made it.`,
     );
   }
 }
