@@ -86,8 +86,12 @@ describe("a data key under both secrets", () => {
 
 describe("a hybrid envelope", () => {
   const envelope: Envelope = {
-    ...{ ...terms, wrappedDek: wrapped, nonce: filled(12, 7), commit: filled(32, 8) },
-    ...{ ciphertext: filled(20, 9), context: "webhooks/secret/1" },
+    ...terms,
+    wrappedDek: wrapped,
+    nonce: filled(12, 7),
+    commit: filled(32, 8),
+    ciphertext: filled(20, 9),
+    context: "webhooks/secret/1",
   };
   const text = encodeEnvelope(envelope);
 

@@ -125,8 +125,13 @@ test("a process without the half does not say that it knows the version, and doe
   const log = { write: () => {} };
   const start = (on: boolean) =>
     prepareKek({
-      ...{ store, keys, keks: replica(on).keks, envelopes: other.envelopes, log },
-      ...{ labelled: true, usualFamily: "kek" },
+      store,
+      keys,
+      keks: replica(on).keks,
+      envelopes: other.envelopes,
+      log,
+      labelled: true,
+      usualFamily: "kek",
     });
   for (const on of [true, false]) {
     await expect(start(on)).rejects.toThrow(
