@@ -34,8 +34,8 @@ test.skipIf(folder === undefined)("the suite is as long as it was", () => {
   expect(vectors.length).toBeGreaterThan(200);
 });
 
-for (const vector of vectors) {
-  test.skipIf(isOfSomethingElse(vector))(`PKITS ${vector.Name}`, () => {
+for (const vector of vectors.filter((one) => !isOfSomethingElse(one))) {
+  test(`PKITS ${vector.Name}`, () => {
     const isRefused = refusedHere.has(vector.Name.split(" ")[0] ?? "");
     expect(isValid(vector)).toBe(vector.ShouldValidate && !isRefused);
   });
