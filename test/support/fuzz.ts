@@ -279,7 +279,7 @@ class Run {
       });
       const text = await answer.text();
       this.#count(answer.status);
-      if (answer.status >= 500 && !refusals.some((code) => text.includes(code))) {
+      if (answer.status >= 500 && !text.includes(`"code":"${refusals.get(answer.status)}"`)) {
         this.#broken.push(
           `${name} ${path}: ${answer.status} ${text.slice(0, 200)} for ${shown(init.body)}`,
         );
@@ -354,5 +354,8 @@ const schema: ProtoSchema = pkiSchema;
 const hangMs = 20_000;
 /** A server may wait for the rest of what will never come. */
 /** What a server says with a status of its own fault though it works as it should: it is full, or its keys cannot do that. */
-const refusals = ['"overloaded"', '"not_supported"'];
+const refusals: ReadonlyMap<number, string> = new Map([
+  [501, "not_supported"],
+  [503, "overloaded"],
+]);
 const rawMs = 1500;
