@@ -1,4 +1,7 @@
-/** Lets one listening socket follow another on a shared port without losing a connection; only Linux can. */
+/**
+ * Lets one listening socket follow another on a shared port without losing a connection; only Linux
+ * can.
+ */
 
 import { dlopen, ptr } from "bun:ffi";
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
@@ -6,14 +9,17 @@ import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from "no
 /** What came of opening the follower. */
 export interface Followed<S> {
   readonly opened: S;
-  /** Closes the sockets that were there before, and leaves the connections they have accepted as they are. */
+  /**
+   * Closes the sockets that were there before, and leaves the connections they have accepted as
+   * they are.
+   */
   release(): void;
 }
 
 /**
- * Runs `open`, which begins to listen on a port that this process shares with itself already, and has the kernel give every
- * new connection to the new socket from then on. Undefined, and `open` has not run, where there is nothing to follow or the
- * system cannot do it.
+ * Runs `open`, which begins to listen on a port that this process shares with itself already, and
+ * has the kernel give every new connection to the new socket from then on. Undefined, and `open`
+ * has not run, where there is nothing to follow or the system cannot do it.
  */
 export function following<S>(port: number, open: () => S): Followed<S> | undefined {
   const library = libc();
@@ -21,7 +27,8 @@ export function following<S>(port: number, open: () => S): Followed<S> | undefin
   if (library === undefined || before.length === 0) return undefined;
   const opened = open();
   const fresh = listeningOn(port).find((file) => !before.includes(file));
-  // Where the kernel refuses it deals new connections to both until the release, and none is lost for that either.
+  // Where the kernel refuses it deals new connections to both until the release, and none is lost
+  // for that either.
   if (fresh !== undefined) directTo(library, fresh, before.length);
   return { opened, release: () => closeUnder(library, before, port) };
 }
@@ -44,7 +51,10 @@ function libc() {
   return undefined;
 }
 
-/** A filter of one instruction, "give back `index`" (socket(7), SO_ATTACH_REUSEPORT_CBPF): the socket that joined last. */
+/**
+ * A filter of one instruction, "give back `index`" (socket(7), SO_ATTACH_REUSEPORT_CBPF): the
+ * socket that joined last.
+ */
 function directTo(library: Libc, file: number, index: number): void {
   const instruction = new Uint8Array(8);
   const code = new DataView(instruction.buffer);
@@ -58,8 +68,9 @@ function directTo(library: Libc, file: number, index: number): void {
 }
 
 /**
- * Puts another file in the place of each socket, which closes it: the runtime has no way to stop listening that does not also
- * cut the connections that wait for their next request. The runtime closes what is there now with its server.
+ * Puts another file in the place of each socket, which closes it: the runtime has no way to stop
+ * listening that does not also cut the connections that wait for their next request. The runtime
+ * closes what is there now with its server.
  */
 function closeUnder(library: Libc, files: readonly number[], port: number): void {
   const still = new Set(listeningOn(port));

@@ -48,10 +48,18 @@ export function accessLogHandlers(deps: { readonly store: Store; readonly clock:
 }
 
 const rowJson = (row: LoggedRequest) => ({
-  ...{ id: row.id, timestamp: timestamp(row.at), request_id: row.requestId },
-  ...{ user_sub: row.subject, method: row.method, route: row.route, path: row.path },
-  ...{ status: row.status, duration_ms: row.durationMs, bytes_out: row.bytesOut },
-  ...{ ip: row.ip, user_agent: row.userAgent },
+  id: row.id,
+  timestamp: timestamp(row.at),
+  request_id: row.requestId,
+  user_sub: row.subject,
+  method: row.method,
+  route: row.route,
+  path: row.path,
+  status: row.status,
+  duration_ms: row.durationMs,
+  bytes_out: row.bytesOut,
+  ip: row.ip,
+  user_agent: row.userAgent,
 });
 
 const attachment = {

@@ -78,7 +78,9 @@ export function handlersOf(ground: HandlerGround): Handlers {
   const { config, build, store, keys, clock, parts, probes, metrics } = ground;
   const { revoker, publisher, scopes, crlImport, ocsp, presigner } = parts.revocation;
   const answers = ocspHandlers({
-    ...{ ocsp, clock, httpMaxAgeSeconds: config.ocsp.http_max_age_seconds },
+    ocsp,
+    clock,
+    httpMaxAgeSeconds: config.ocsp.http_max_age_seconds,
     urlsMax: config.server.ocsp_cache_entries,
     onAnswer: ocspCounter(metrics),
   });
@@ -87,7 +89,10 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...descriptionHandlers(() => handlers, build.version),
     ...healthHandlers(
       {
-        ...{ store, keys, build, draining: ground.draining },
+        store,
+        keys,
+        build,
+        draining: ground.draining,
         exposition: () => metrics.exposition(),
       },
       probes,
@@ -98,7 +103,10 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...accessLogHandlers({ store, clock }),
     ...ledgerHandlers({ store, keys, roles: ground.roles }),
     ...keyHandlers({
-      ...{ store, keys, clock, roles: ground.roles },
+      store,
+      keys,
+      clock,
+      roles: ground.roles,
       pool: () => ({ size: config.pkcs11.session_pool_size, ...ground.keyLoad() }),
     }),
     ...blockedKeyHandlers({ store, blockedKeys: parts.blockedKeys }),
@@ -120,7 +128,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...revocationHandlers({ store, revoker }),
     ...bulkRevocationHandlers({ store, profiles, bulk: parts.revocation.bulk }),
     ...crlAdministration({ clock, publisher, scopes, crlImport }),
-    ...crlHandlers({ ...{ store, clock, publisher, scopes }, ...maxAge(config.crl) }),
+    ...crlHandlers({ store, clock, publisher, scopes, ...maxAge(config.crl) }),
     ...publishHandlers({ store, publishing: parts.publishing }),
     ...presignHandlers({ store, presigner, enabled: config.presign.enabled }),
     "ocsp.get": answers.get,

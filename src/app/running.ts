@@ -55,7 +55,10 @@ export interface RunningDeps {
   readonly reread: () => Config;
   /** Has key providers that do not serve looked at again. */
   readonly lookAtKeys: () => void;
-  /** Reads what the configuration names, which may throw; what it gives puts the reloadable keys into force (RLD-1). */
+  /**
+   * Reads what the configuration names, which may throw; what it gives puts the reloadable keys
+   * into force (RLD-1).
+   */
   readonly prepare: (config: Config) => () => void | Promise<void>;
 }
 
@@ -95,7 +98,9 @@ class Server implements Running {
     this.#config = deps.config;
     const { files, clock, log } = deps;
     this.#certificates = new ServingCertificates({
-      ...{ files, clock, log },
+      files,
+      clock,
+      log,
       serving: deps.parts.serving,
     });
     this.#files = fileDigests(deps.config);
@@ -105,12 +110,16 @@ class Server implements Running {
     const { enabled, interval_minutes } = deps.config.certificate_transparency.inclusion_monitor;
     const jobs = schedule({
       crls: refresh,
-      ...{ responders, presigner, counts, bulkRevocations: revocation.bulk },
+      responders,
+      presigner,
+      counts,
+      bulkRevocations: revocation.bulk,
       presignMinutes: presign.enabled ? presign.refresh_minutes : undefined,
       publishing: deps.parts.publishing,
       publishMinutes: publish.enabled ? publish.interval_minutes : undefined,
-      ...{ failedLogins: deps.failedLogins, refusals: deps.refusals },
-      ...{ approvals: deps.fourEyes.approvals },
+      failedLogins: deps.failedLogins,
+      refusals: deps.refusals,
+      approvals: deps.fourEyes.approvals,
       kek: deps.parts.sealing.rotation,
       serving: { renewals: () => this.#rotate() },
       transparency: deps.parts.transparency,
@@ -120,7 +129,9 @@ class Server implements Running {
     });
     const watch = new JobWatch(jobs, systemStopwatch);
     this.#scheduler = new Scheduler({
-      ...{ jobs, timers: { after }, jitter: Math.random },
+      jobs,
+      timers: { after },
+      jitter: Math.random,
       onRun: (job, error) => {
         watch.ran(job, error);
         if (error !== undefined)
@@ -161,7 +172,10 @@ class Server implements Running {
     this.#shown = tls?.certificate;
     this.#authorities = clientAuthorities(config);
     this.#listeners = await Listeners.open(front, {
-      ...{ host: server.host, port: server.port, tls, insecureAllowed: cleartext },
+      host: server.host,
+      port: server.port,
+      tls,
+      insecureAllowed: cleartext,
       tlsMinVersion: server.tls.min_version,
       tlsSuites: server.tls.cipher_suites,
       clientAuthorities: this.#authorities,
@@ -186,7 +200,8 @@ class Server implements Running {
 
   async reload(): Promise<void> {
     const { log, prepare, cleartext, reread, lookAtKeys } = this.#deps;
-    // Whatever the configuration says: a PIN is read again, and what was missing on a token is looked for.
+    // Whatever the configuration says: a PIN is read again, and what was missing on a token is
+    // looked for.
     lookAtKeys();
     try {
       const { config, ...keys } = reload(this.#config, reread());
@@ -254,7 +269,9 @@ class Server implements Running {
     this.#show(tls, this.#authorities);
   }
 
-  /** Shows what changed to new connections: the certificate, or the CAs that clients are asked for. */
+  /**
+   * Shows what changed to new connections: the certificate, or the CAs that clients are asked for.
+   */
   #show(tls: TlsMaterial | undefined, authorities: readonly string[] | undefined): void {
     const asked = authorities?.join("") === this.#authorities?.join("");
     if (tls === undefined || (tls.certificate === this.#shown && asked)) return;
@@ -288,7 +305,10 @@ class Server implements Running {
   }
 }
 
-/** Of the time to stop, what running requests may take: the rest is for jobs, the last writes and the signers. */
+/**
+ * Of the time to stop, what running requests may take: the rest is for jobs, the last writes and
+ * the signers.
+ */
 const drainMs = (shutdownSeconds: number): number =>
   Math.max(shutdownSeconds * 750, shutdownSeconds * 1000 - 5000);
 

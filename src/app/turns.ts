@@ -1,4 +1,7 @@
-/** The queues of those who present passwords: bounded, fair between addresses, and slow for whoever keeps failing. */
+/**
+ * The queues of those who present passwords: bounded, fair between addresses, and slow for whoever
+ * keeps failing.
+ */
 
 import { FairTurns, type TurnLimits } from "#domain/access/fair-turns.ts";
 import { systemStopwatch } from "#adapters/system.ts";

@@ -1,4 +1,7 @@
-/** Calls operations of the table over whichever way a command runs, and turns error answers into refusals. */
+/**
+ * Calls operations of the table over whichever way a command runs, and turns error answers into
+ * refusals.
+ */
 
 import { type OperationName, routeOf } from "#operations";
 
@@ -14,22 +17,28 @@ export interface Question {
   readonly body?: Readonly<Record<string, unknown>>;
 }
 
-/** One way to an instance for one command; it is opened by the first request and closed with the command. */
+/**
+ * One way to an instance for one command; it is opened by the first request and closed with the
+ * command.
+ */
 export class Client {
   readonly #reach: () => Promise<Reach>;
   readonly #waiting: Waiting | undefined;
   #open: Promise<Reach> | undefined;
 
   /**
-   * `reach` is opened on the first call only, so that help and usage errors need no instance. With `waiting` a parked
-   * operation is waited for, and answers as if it had not been.
+   * `reach` is opened on the first call only, so that help and usage errors need no instance. With
+   * `waiting` a parked operation is waited for, and answers as if it had not been.
    */
   constructor(reach: () => Promise<Reach>, waiting?: Waiting) {
     this.#reach = reach;
     this.#waiting = waiting;
   }
 
-  /** The answer as a JSON object. Throws `Refusal` for an error answer and `Failure` for a parked operation. */
+  /**
+   * The answer as a JSON object. Throws `Refusal` for an error answer and `Failure` for a parked
+   * operation.
+   */
   async ask(name: OperationName, question: Question = {}): Promise<Row> {
     const response = await this.#send(name, question);
     return rowOf(await jsonOf(response));

@@ -6,7 +6,10 @@ export const nextTurn = (): Promise<void> =>
     setImmediate(resolve);
   });
 
-/** One turn after the other for several that work at the same time: however many they are, one goes on in each. */
+/**
+ * One turn after the other for several that work at the same time: however many they are, one goes
+ * on in each.
+ */
 export class Turns {
   #last: Promise<void> = Promise.resolve();
 

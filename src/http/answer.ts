@@ -21,7 +21,10 @@ export async function renderAnswer(exchange: Exchange, answer: Answer | RawAnswe
   return sized(body, exchange, answer.status, { ...jsonHeaders, ...answer.headers });
 }
 
-/** JSON text; of an object with a long list in it the octets, written a few hundred entries in each turn. */
+/**
+ * JSON text; of an object with a long list in it the octets, written a few hundred entries in each
+ * turn.
+ */
 function jsonTextOf(body: unknown): string | Promise<Uint8Array> {
   const members: readonly [string, unknown][] = isObject(body) ? Object.entries(body) : [];
   const isLong = ([, value]: [string, unknown]) => Array.isArray(value) && value.length > longList;
@@ -55,8 +58,9 @@ const isObject = (value: unknown): value is object =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * Renders a refusal as `{error, code, request_id, …facts}` (HTTP contract §1.3). Anything that is not a `Problem`
- * becomes `internal`: no exception text leaves the server; the caller logs it under the request id.
+ * Renders a refusal as `{error, code, request_id, …facts}` (HTTP contract §1.3). Anything that is
+ * not a `Problem` becomes `internal`: no exception text leaves the server; the caller logs it under
+ * the request id.
  */
 export function renderProblem(
   exchange: Exchange,
@@ -79,7 +83,10 @@ export function renderProblem(
   return { ...rendered, bug: problem === undefined };
 }
 
-/** True when octets of a body that nobody will read may still be under way: the connection cannot be used again. */
+/**
+ * True when octets of a body that nobody will read may still be under way: the connection cannot be
+ * used again.
+ */
 export const leavesOctets = (code: ProblemCode): boolean =>
   code === "body_too_large" || code === "bad_header";
 
@@ -121,7 +128,9 @@ function sized(
   return dressed(exchange, response);
 }
 
-/** RFC 9110 §11.6.1; withheld from the console, where a browser would open its own password window. */
+/**
+ * RFC 9110 §11.6.1; withheld from the console, where a browser would open its own password window.
+ */
 function challenge(request: Request): Record<string, string> {
   if (request.headers.get("x-requested-with") === "pkid-console") return {};
   return { "www-authenticate": 'Basic realm="pkid", charset="UTF-8", Bearer realm="pkid"' };

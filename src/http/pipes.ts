@@ -1,4 +1,7 @@
-/** Carries the octets of each client to a server of its own and back, and lets go of clients that do neither. */
+/**
+ * Carries the octets of each client to a server of its own and back, and lets go of clients that do
+ * neither.
+ */
 
 import { connect, type Socket } from "node:net";
 
@@ -10,7 +13,10 @@ import type { Door } from "./pipe-doors.ts";
 export interface Client {
   /** Address of the socket's peer, empty on a Unix socket. */
   readonly peer: string;
-  /** One object for the whole connection; undefined without a certificate, and with one that TLS did not believe. */
+  /**
+   * One object for the whole connection; undefined without a certificate, and with one that TLS did
+   * not believe.
+   */
   readonly certificate: ClientCertificate | undefined;
 }
 
@@ -81,8 +87,8 @@ export class Pipes {
   }
 
   /**
-   * Lets go of clients that take nothing of what is written to them, and of those that ask for nothing. While a pipe is
-   * paused for such a client nobody hears that it was closed.
+   * Lets go of clients that take nothing of what is written to them, and of those that ask for
+   * nothing. While a pipe is paused for such a client nobody hears that it was closed.
    */
   #cutStalled(): void {
     const now = performance.now();

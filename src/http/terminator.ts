@@ -1,7 +1,7 @@
 /**
- * Ends TLS for clients that may show a certificate, which the runtime's own server cannot tell us: every connection is
- * piped, octet for octet, to a server of its own, which knows from its opening who the client is. Nothing of it is in the
- * octets, so nothing a client sends can say otherwise.
+ * Ends TLS for clients that may show a certificate, which the runtime's own server cannot tell us:
+ * every connection is piped, octet for octet, to a server of its own, which knows from its opening
+ * who the client is. Nothing of it is in the octets, so nothing a client sends can say otherwise.
  */
 
 import { createServer, type DetailedPeerCertificate, type Server, type TLSSocket } from "node:tls";
@@ -52,8 +52,12 @@ export class TlsTerminator {
     this.#server = createServer(
       {
         ...contextOf(options, options.tls, options.clientAuthorities),
-        ...{ requestCert: true, rejectUnauthorized: false, ALPNProtocols: ["http/1.1"] },
-        ...{ handshakeTimeout: handshakeMs, noDelay: true, allowHalfOpen: true },
+        requestCert: true,
+        rejectUnauthorized: false,
+        ALPNProtocols: ["http/1.1"],
+        handshakeTimeout: handshakeMs,
+        noDelay: true,
+        allowHalfOpen: true,
       },
       (socket) => {
         const peer = socket.remoteAddress ?? "";
@@ -71,7 +75,10 @@ export class TlsTerminator {
     return address.port;
   }
 
-  /** For new connections; a session of before is not resumed, so nobody is believed for what was trusted then. */
+  /**
+   * For new connections; a session of before is not resumed, so nobody is believed for what was
+   * trusted then.
+   */
   rotate(tls: TlsMaterial, clientAuthorities: readonly string[]): void {
     this.#server.setSecureContext(contextOf(this.#options, tls, clientAuthorities));
   }
@@ -93,16 +100,19 @@ const contextOf = (
   tls: TlsMaterial,
   clientAuthorities: readonly string[],
 ) => ({
-  ...{ key: tls.key, cert: tls.certificate, ca: [...clientAuthorities] },
+  key: tls.key,
+  cert: tls.certificate,
+  ca: [...clientAuthorities],
   ciphers: suites.join(":"),
   // A trusted issuing CA is trusted without the root above it.
-  ...{ minVersion: `TLSv${minVersion}` as const, allowPartialTrustChain: true },
+  minVersion: `TLSv${minVersion}` as const,
+  allowPartialTrustChain: true,
 });
 
 /**
- * In the order they were shown, which is free; nothing where TLS found no way to what is trusted. It follows the first
- * issuer of a name alone: where that one is not valid or may not issue, a later one may be and may, and whoever relies on
- * the certificate looks for a path of its own.
+ * In the order they were shown, which is free; nothing where TLS found no way to what is trusted.
+ * It follows the first issuer of a name alone: where that one is not valid or may not issue, a
+ * later one may be and may, and whoever relies on the certificate looks for a path of its own.
  */
 function certificateOf(socket: TLSSocket): ClientCertificate | undefined {
   // Declared as an Error, which it is only before the handshake has ended.
@@ -118,7 +128,10 @@ function certificateOf(socket: TLSSocket): ClientCertificate | undefined {
   return chain.size === 0 ? undefined : { chain: [...chain.values()] };
 }
 
-/** What TLS says of a path it has found, by the names of X509_verify_cert; the signatures are for others to verify. */
+/**
+ * What TLS says of a path it has found, by the names of X509_verify_cert; the signatures are for
+ * others to verify.
+ */
 const faultsOfOnePath: ReadonlySet<string> = new Set([
   "CERT_HAS_EXPIRED",
   "CERT_NOT_YET_VALID",

@@ -1,4 +1,7 @@
-/** JSON bodies: what is accepted is exactly what the platform's parser accepts, within 32 levels and UTF-8. */
+/**
+ * JSON bodies: what is accepted is exactly what the platform's parser accepts, within 32 levels and
+ * UTF-8.
+ */
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -62,7 +65,8 @@ describe("readBytes", () => {
   test("refuses what breaks off in the middle, as nobody's bug", async () => {
     const broken = (headers: Record<string, string>) =>
       new Request("http://h/", {
-        ...{ method: "POST", headers },
+        method: "POST",
+        headers,
         body: new ReadableStream({
           start(controller) {
             controller.enqueue(octets("{"));
@@ -78,7 +82,8 @@ describe("readBytes", () => {
   test("refuses one octet more, however it is cut", async () => {
     for (const parts of [["abcd"], ["abc", "d"], ["a", "b", "c", "d"]]) {
       await expect(readBytes(streamed(parts), 3)).rejects.toMatchObject({
-        ...{ code: "body_too_large", facts: { limit_bytes: 3 } },
+        code: "body_too_large",
+        facts: { limit_bytes: 3 },
       });
     }
   });

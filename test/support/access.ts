@@ -1,4 +1,6 @@
-/** Everything between a credential and a principal, on a memory store and a clock that stands still. */
+/**
+ * Everything between a credential and a principal, on a memory store and a clock that stands still.
+ */
 
 import type { Assignments } from "#core/access/assignments.ts";
 import { Problem } from "#core/problems.ts";
@@ -58,7 +60,9 @@ export function accessWorld(wishes: AccessWishes = {}): AccessWorld {
   const counted: string[] = [];
   let checks = 0;
   const root = new RootAccount({
-    ...{ random, username: "root", passwordHash: "hash of correct" },
+    random,
+    username: "root",
+    passwordHash: "hash of correct",
     checkPassword: async (password, hash) => {
       checks += 1;
       return hash === `hash of ${password}`;
@@ -68,27 +72,45 @@ export function accessWorld(wishes: AccessWishes = {}): AccessWorld {
   const sessions = new Sessions({ clock, random, ttlSeconds: 3600, max: 100 });
   const failures = new FailedLogins({ store, clock, windowsMax: 100 });
   const logins = new Logins({
-    ...{ store, clock, root, sessions, failures, rules: wishes.rules ?? {} },
+    store,
+    clock,
+    root,
+    sessions,
+    failures,
+    rules: wishes.rules ?? {},
     assignments: wishes.assignments ?? (() => ({ subjects: {}, groups: {} })),
     onLogin: (method, result) => counted.push(`${method} ${result}`),
     onLogout: () => counted.push("logout"),
   });
   const tokens = new ApiTokens({
-    ...{ store, clock, random, maxLifetimeDays: 0, onVerified: () => {} },
+    store,
+    clock,
+    random,
+    maxLifetimeDays: 0,
+    onVerified: () => {},
   });
   const { rootBasicAllowed = true, bearer } = wishes;
   const attempts = wishes.attempts ?? { attempt: () => () => {} };
   const directory =
     wishes.directory &&
     new DirectoryLogins({
-      ...{ directory: wishes.directory, logins, attempts, log: { write: () => {} } },
+      directory: wishes.directory,
+      logins,
+      attempts,
+      log: { write: () => {} },
       turns: wishes.turns ?? unhurried(),
       allowZeroRole: wishes.rules?.ldap?.allowZeroRole ?? false,
       onBasic: () => counted.push("ldap success"),
     });
   const authenticate = authenticator(
     mechanisms({
-      ...{ root, rootBasicAllowed, failures, tokens, sessions, bearer, attempts },
+      root,
+      rootBasicAllowed,
+      failures,
+      tokens,
+      sessions,
+      bearer,
+      attempts,
       directory: directory?.principal,
       client: wishes.client,
       onBasic: (result) => counted.push(`basic ${result}`),
@@ -102,7 +124,10 @@ export function accessWorld(wishes: AccessWishes = {}): AccessWorld {
 export const unhurried = (): FairTurns =>
   new FairTurns({
     limits: {
-      ...{ atOnce: 1000, atOncePerLane: 1000, waitingPerLane: 1000, waitingMax: 1000 },
+      atOnce: 1000,
+      atOncePerLane: 1000,
+      waitingPerLane: 1000,
+      waitingMax: 1000,
       failures: { rate: 1000, burst: 100_000 },
     },
     elapsedMs: () => 0,
@@ -111,13 +136,18 @@ export const unhurried = (): FairTurns =>
 
 /** Presents this and nothing else. */
 export const presenting = (given: Partial<Presented>): Presented => ({
-  ...{ authorization: undefined, cookie: undefined, certificate: undefined },
-  ...{ localUser: undefined, ...given },
+  authorization: undefined,
+  cookie: undefined,
+  certificate: undefined,
+  localUser: undefined,
+  ...given,
 });
 
 /** A Basic credential. */
 export const basic = (name: string, password: string): Authorization => ({
-  ...{ kind: "basic", name, password },
+  kind: "basic",
+  name,
+  password,
 });
 
 /** Where test requests come from. */

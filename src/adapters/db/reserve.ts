@@ -1,4 +1,7 @@
-/** Room on the disk that is set aside for revocations: a file beside the database, given up when nothing else is free. */
+/**
+ * Room on the disk that is set aside for revocations: a file beside the database, given up when
+ * nothing else is free.
+ */
 
 import { rmSync, statfsSync, statSync } from "node:fs";
 import { open } from "node:fs/promises";
@@ -11,7 +14,10 @@ export class Reserve {
   readonly #bytes: number;
   #making = false;
 
-  /** `bytesMin` is what should stay free on the volume; of a small limit a quarter is set aside, of none nothing. */
+  /**
+   * `bytesMin` is what should stay free on the volume; of a small limit a quarter is set aside, of
+   * none nothing.
+   */
   constructor(database: string, bytesMin: number) {
     this.#file = `${database}-reserve`;
     this.#bytesMin = bytesMin;
@@ -23,7 +29,10 @@ export class Reserve {
     return this.#bytes > 0 && free(this.#file) < this.#bytesMin / 2;
   }
 
-  /** Before something is written that must be: gives the reserve up when there may be no other room for it. */
+  /**
+   * Before something is written that must be: gives the reserve up when there may be no other room
+   * for it.
+   */
   beforeWriting(): void {
     if (this.#bytes > 0 && free(this.#file) < this.#bytes / 4) this.giveUp();
   }
@@ -41,7 +50,8 @@ export class Reserve {
     try {
       await fill(this.#file, this.#bytes);
     } catch {
-      // The disk filled up meanwhile, or refuses: what is free now is worth more than a part of the reserve.
+      // The disk filled up meanwhile, or refuses: what is free now is worth more than a part of the
+      // reserve.
       this.giveUp();
     } finally {
       this.#making = false;

@@ -165,7 +165,9 @@ function policiesOf(args: Given<typeof subjectArgs>): { readonly policies?: obje
   if (oids.length > 0) {
     return {
       policies: {
-        ...{ oids, cps: more["policy-cps"], mappings: more["policy-mapping"] },
+        oids,
+        cps: more["policy-cps"],
+        mappings: more["policy-mapping"],
         require_explicit_policy: more["require-explicit-policy"],
         inhibit_policy_mapping: more["inhibit-policy-mapping"],
       },

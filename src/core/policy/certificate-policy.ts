@@ -1,4 +1,7 @@
-/** Whether a path to the root allows what a certificate is for and by which policy: the gate `certificate_policy` (EXT-1, RFC 5280 §6.1). */
+/**
+ * Whether a path to the root allows what a certificate is for and by which policy: the gate
+ * `certificate_policy` (EXT-1, RFC 5280 §6.1).
+ */
 
 import { oids } from "#core/asn1/oids.ts";
 import { extensionOf } from "#core/x509/certificate.ts";
@@ -7,13 +10,18 @@ import { policyFactsIn, policyFault } from "#core/x509/path-policies.ts";
 
 import type { Issuer, Plan } from "./plan.ts";
 
-/** Why relying parties would not accept the certificate under this CA; undefined when they would. */
+/**
+ * Why relying parties would not accept the certificate under this CA; undefined when they would.
+ */
 export function policyObjection(plan: Plan, issuer: Issuer): string | undefined {
   if (plan.kind === "root" || plan.kind === "responder") return undefined;
   return purposeObjection(plan, issuer) ?? pathObjection(plan, issuer);
 }
 
-/** What the public web wants of an intermediate whose leaves it shall trust, and the CA lacks (BR 7.1.2.6, 7.1.2.10). */
+/**
+ * What the public web wants of an intermediate whose leaves it shall trust, and the CA lacks (BR
+ * 7.1.2.6, 7.1.2.10).
+ */
 export function publicCaWarning({ policyPath, purposes }: Issuer): string | undefined {
   const own = policyPath.at(-1);
   if (own === undefined) return undefined;
@@ -21,7 +29,10 @@ export function publicCaWarning({ policyPath, purposes }: Issuer): string | unde
   return own.policies === undefined ? "the CA is without certificate policies" : undefined;
 }
 
-/** A CA that says what its leaves are for certifies nothing else; most software holds the whole path to it. */
+/**
+ * A CA that says what its leaves are for certifies nothing else; most software holds the whole path
+ * to it.
+ */
 function purposeObjection({ kind, extKeyUsages }: Plan, { purposes }: Issuer): string | undefined {
   const wanted = extKeyUsages.map(purposeOid);
   for (const allowed of purposes) {

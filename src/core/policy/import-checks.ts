@@ -1,4 +1,7 @@
-/** What a certificate that somebody else signed must be before a CA of this instance may use it (HTTP contract §4.2). */
+/**
+ * What a certificate that somebody else signed must be before a CA of this instance may use it
+ * (HTTP contract §4.2).
+ */
 
 import { DerError } from "#core/asn1/cursor.ts";
 import { oids } from "#core/asn1/oids.ts";
@@ -96,7 +99,10 @@ function warnings(given: Import, path: readonly ParsedCertificate[]): readonly I
   return found.filter(([, applies]) => applies).map(([warning]) => warning);
 }
 
-/** Each certificate's issuer among those given, by name and signature, until one names itself or none is left. */
+/**
+ * Each certificate's issuer among those given, by name and signature, until one names itself or
+ * none is left.
+ */
 function pathAbove(
   certificate: ParsedCertificate,
   chain: readonly ParsedCertificate[],

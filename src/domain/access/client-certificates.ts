@@ -1,4 +1,7 @@
-/** Callers who prove by a client certificate who they are: judged anew at every request of a connection. */
+/**
+ * Callers who prove by a client certificate who they are: judged anew at every request of a
+ * connection.
+ */
 
 import { type Binding, bindingFor, clientNames } from "#core/access/client-bindings.ts";
 import { plainPerson } from "#core/access/person.ts";
@@ -14,7 +17,10 @@ import { clientPath, isForClients, validAt } from "#core/x509/client-path.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 
-/** What a client showed in the handshake of one connection, when TLS found a path to what is trusted. */
+/**
+ * What a client showed in the handshake of one connection, when TLS found a path to what is
+ * trusted.
+ */
 export interface ClientCertificate {
   /** DER, the client's own first. */
   readonly chain: readonly Uint8Array[];
@@ -49,8 +55,8 @@ export class ClientCertificates {
   }
 
   /**
-   * Who comes with this certificate. Nobody: without a path to what is trusted now, expired, not for clients, revoked or
-   * on hold at a CA of this instance anywhere on the path, or not bound.
+   * Who comes with this certificate. Nobody: without a path to what is trusted now, expired, not
+   * for clients, revoked or on hold at a CA of this instance anywhere on the path, or not bound.
    */
   readonly principal: ClientCheck = async (certificate) => {
     const { onLogin } = this.#deps;
@@ -66,7 +72,9 @@ export class ClientCertificates {
     }
   };
 
-  /** The same of a certificate that was shown earlier; no request with it, and not counted as one. */
+  /**
+   * The same of a certificate that was shown earlier; no request with it, and not counted as one.
+   */
   readonly principalAgain: ClientCheck = async (certificate) => {
     const known = this.#known(certificate);
     return known && (await this.#admitted(known));
@@ -101,8 +109,9 @@ export class ClientCertificates {
   }
 
   /**
-   * Where this instance may have revoked any certificate that was shown or is on the path. By the issuer's name and key,
-   * without the signature: a CA key is here before it signs, so this is asked once, and to ask one CA too many is safe.
+   * Where this instance may have revoked any certificate that was shown or is on the path. By the
+   * issuer's name and key, without the signature: a CA key is here before it signs, so this is
+   * asked once, and to ask one CA too many is safe.
    */
   async #issuedHere({ path, shown }: Known): Promise<readonly Issued[]> {
     const { cas } = this.#deps.store.read;
@@ -137,9 +146,14 @@ export class ClientCertificates {
       if (tenant !== undefined) held.set(tenant, [...(held.get(tenant) ?? []), ...more]);
     }
     return {
-      ...{ subject, person: plainPerson("mtls", subject), isRoot: false, roles },
+      subject,
+      person: plainPerson("mtls", subject),
+      isRoot: false,
+      roles,
       ...(name === undefined ? {} : { name }),
-      ...{ tenantRoles: Object.fromEntries(held), groups: [], mechanism: "mtls" },
+      tenantRoles: Object.fromEntries(held),
+      groups: [],
+      mechanism: "mtls",
       evidence: known.evidence,
     };
   }
@@ -150,7 +164,10 @@ interface Judged {
   readonly known: Known | undefined;
 }
 
-/** A path may have ended, or not begun, while another one is valid; looking for it takes few signatures. */
+/**
+ * A path may have ended, or not begun, while another one is valid; looking for it takes few
+ * signatures.
+ */
 const isStale = ({ known }: Judged, now: Instant): boolean =>
   known === undefined || !validAt(known.path, now);
 

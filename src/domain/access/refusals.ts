@@ -1,4 +1,7 @@
-/** Writes down the writes that were refused; who asks again and again leaves one event a minute, with their number. */
+/**
+ * Writes down the writes that were refused; who asks again and again leaves one event a minute,
+ * with their number.
+ */
 
 import type { EventDraft } from "#core/audit/actions.ts";
 import { Folding } from "#domain/audit/folding.ts";
@@ -10,7 +13,10 @@ export interface RefusalsDeps {
   readonly clock: Clock;
 }
 
-/** Events of refusals, told apart by who asked from where for what on whose behalf, and why it was refused. */
+/**
+ * Events of refusals, told apart by who asked from where for what on whose behalf, and why it was
+ * refused.
+ */
 export class Refusals {
   readonly #folding: Folding<EventDraft>;
 
@@ -37,7 +43,10 @@ export class Refusals {
     return this.#folding.record(draft);
   }
 
-  /** Tells what was counted in minutes that are over; `all` tells also of those that are not, before the end. */
+  /**
+   * Tells what was counted in minutes that are over; `all` tells also of those that are not, before
+   * the end.
+   */
   fold(all = false): Promise<void> {
     return this.#folding.fold(all);
   }

@@ -21,9 +21,15 @@ export interface RootAccountDeps {
 /** The one account that needs neither provider nor directory. */
 export class RootAccount {
   readonly #deps: RootAccountDeps;
-  /** Without it what is kept of a password that passed could be guessed offline from a copy of the memory. */
+  /**
+   * Without it what is kept of a password that passed could be guessed offline from a copy of the
+   * memory.
+   */
   readonly #salt: Uint8Array;
-  /** Digest of the last name and password that passed, so that the slow hash runs once and not on every request. */
+  /**
+   * Digest of the last name and password that passed, so that the slow hash runs once and not on
+   * every request.
+   */
   #passed: Uint8Array | undefined;
 
   constructor(deps: RootAccountDeps) {
@@ -32,8 +38,9 @@ export class RootAccount {
   }
 
   /**
-   * True for root's name with root's password. A wrong name costs the same slow hash as a wrong password; an empty
-   * password is refused before it. Refuses `rate_limited` while too many from the same address wait.
+   * True for root's name with root's password. A wrong name costs the same slow hash as a wrong
+   * password; an empty password is refused before it. Refuses `rate_limited` while too many from
+   * the same address wait.
    */
   async verify(
     name: string,
@@ -43,7 +50,8 @@ export class RootAccount {
     if (password.length === 0) return false;
     const { turns } = this.#deps;
     const lane = laneOf(whence);
-    // Before anything is compared: what is compared at once would let others guess as fast as they can send.
+    // Before anything is compared: what is compared at once would let others guess as fast as they
+    // can send.
     turns.refuseWhenFull(lane);
     const presented = this.#digest(`${name}\0${password}`);
     if (this.#knows(presented)) return true;
@@ -73,8 +81,14 @@ export class RootAccount {
   /** Who root is when this mechanism has proved it. */
   principal(mechanism: Principal["mechanism"]): Principal {
     return {
-      ...{ subject: "root", person: ownPerson("root"), name: this.#deps.username, isRoot: true },
-      ...{ roles: ["admin"], tenantRoles: {}, groups: [], mechanism },
+      subject: "root",
+      person: ownPerson("root"),
+      name: this.#deps.username,
+      isRoot: true,
+      roles: ["admin"],
+      tenantRoles: {},
+      groups: [],
+      mechanism,
     };
   }
 

@@ -6,7 +6,10 @@ import { refuse } from "#core/problems.ts";
 import type { Clock } from "#domain/ports.ts";
 import { authorOf, type Origin } from "./call.ts";
 
-/** Refuses `step_up_required` to a session that has not confirmed of late; every other caller passes (HTTP contract §2.4). */
+/**
+ * Refuses `step_up_required` to a session that has not confirmed of late; every other caller passes
+ * (HTTP contract §2.4).
+ */
 export type RequireStepUp = (name: StepUpName, origin: Origin) => void;
 
 /** Guards what is configured, and passkeys themselves. */
@@ -29,7 +32,11 @@ export function stepUpDenial(
 ): EventDraft {
   const { principal, session } = origin;
   return {
-    ...{ action: "auth.step_up_denied", result: "denied", ...authorOf(origin, undefined) },
-    ...{ target: session?.digest, targetName: principal.subject, detail },
+    action: "auth.step_up_denied",
+    result: "denied",
+    ...authorOf(origin, undefined),
+    target: session?.digest,
+    targetName: principal.subject,
+    detail,
   };
 }

@@ -1,4 +1,7 @@
-/** Validation of any certificate against a CA of this instance, with revocation from its own records. */
+/**
+ * Validation of any certificate against a CA of this instance, with revocation from its own
+ * records.
+ */
 
 import { compareOctets } from "#core/asn1/der.ts";
 import type { MemberFacts, PathAnswer, PathMember, PathQuestion } from "#core/policy/path-work.ts";
@@ -13,8 +16,8 @@ import type { Store } from "#domain/store.ts";
 /** Answers what takes long, where it keeps nobody waiting. */
 export interface PathWork {
   /**
-   * As `answerPath`; undefined when the answer takes longer than any honest question, whose work is then given up.
-   * Refuses `overloaded` while too many wait.
+   * As `answerPath`; undefined when the answer takes longer than any honest question, whose work is
+   * then given up. Refuses `overloaded` while too many wait.
    */
   ask<Q extends PathQuestion>(question: Q): Promise<PathAnswer<Q> | undefined>;
 }
@@ -35,7 +38,10 @@ export interface ValidationWish {
 
 export interface Validation {
   readonly anchorName: string;
-  /** From the certificate to the anchor; the certificate alone where no path was found, nothing where time ran out. */
+  /**
+   * From the certificate to the anchor; the certificate alone where no path was found, nothing
+   * where time ran out.
+   */
   readonly path: readonly MemberFacts[];
   readonly built: boolean;
   /** One for each certificate of the path but the anchor. */
@@ -44,7 +50,10 @@ export interface Validation {
   readonly now: Instant;
 }
 
-/** The anchor is the top of the CA's own path. Refuses `bad_certificate`, and `ca_not_active` while the CA has none. */
+/**
+ * The anchor is the top of the CA's own path. Refuses `bad_certificate`, and `ca_not_active` while
+ * the CA has none.
+ */
 export async function validate(
   { store, clock, paths }: ValidationDeps,
   ca: CaRecord,

@@ -1,4 +1,7 @@
-/** When lists begin: strictly one after the other, and never in the future, wherever the clock has been (CRL-2). */
+/**
+ * When lists begin: strictly one after the other, and never in the future, wherever the clock has
+ * been (CRL-2).
+ */
 
 import type { Instant } from "#core/time.ts";
 import type { CrlHead } from "./store.ts";
@@ -6,7 +9,9 @@ import type { CrlHead } from "./store.ts";
 /** What was given out as the beginning of a list. */
 interface Begun {
   readonly thisUpdate: Instant;
-  /** What the clock said that made it or one it had to follow; undefined in rows of older releases. */
+  /**
+   * What the clock said that made it or one it had to follow; undefined in rows of older releases.
+   */
   readonly madeAt: Instant | undefined;
 }
 

@@ -1,4 +1,7 @@
-/** When an entry of the revocation table may leave the lists: the end of its certificate, as far as anybody knows it (CRL-7). */
+/**
+ * When an entry of the revocation table may leave the lists: the end of its certificate, as far as
+ * anybody knows it (CRL-7).
+ */
 
 import type { CaId, Serial } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
@@ -7,8 +10,8 @@ import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Unit } from "#domain/store.ts";
 
 /**
- * The end of the certificate; for a serial the inventory does not know that of its precertificate, which the certificate it
- * was to become would share. Undefined for what nobody here has made.
+ * The end of the certificate; for a serial the inventory does not know that of its precertificate,
+ * which the certificate it was to become would share. Undefined for what nobody here has made.
  */
 export async function entryEnd(
   tx: Unit,

@@ -1,4 +1,7 @@
-/** NIST's path validation suite, where a Go toolchain brings it along: our verdict on each path is the suite's. */
+/**
+ * NIST's path validation suite, where a Go toolchain brings it along: our verdict on each path is
+ * the suite's.
+ */
 
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
@@ -22,7 +25,10 @@ interface Vector {
 
 /** Invalid for what revocation lists say, or for who may sign them. */
 const byLists: ReadonlySet<string> = new Set(["4.5.2", "4.5.5", "4.5.7", "4.7.4", "4.7.5"]);
-/** Keys of DSA, which nobody here knows, and a directory name among the alternative names, which none here carries. */
+/**
+ * Keys of DSA, which nobody here knows, and a directory name among the alternative names, which
+ * none here carries.
+ */
 const refusedHere: ReadonlySet<string> = new Set(["4.1.4", "4.1.5", "4.13.5"]);
 
 const folder = vectorsFolder();

@@ -1,4 +1,7 @@
-/** Who a client certificate stands for: the path, its time and purpose, revocation by this instance, and the roles. */
+/**
+ * Who a client certificate stands for: the path, its time and purpose, revocation by this instance,
+ * and the roles.
+ */
 
 import { beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -17,8 +20,11 @@ import { openMemoryStore } from "#test/support/memory-store.ts";
 import { testClock } from "#test/support/ports.ts";
 
 const robot: Binding = {
-  ...{ name: "robots", selectors: { subjectCn: "robot" }, subject: "robot" },
-  ...{ roles: ["issuer"], tenantRoles: {} },
+  name: "robots",
+  selectors: { subjectCn: "robot" },
+  subject: "robot",
+  roles: ["issuer"],
+  tenantRoles: {},
 };
 
 /** Asks under this trust; `counted` are the results metrics are told. */
@@ -26,7 +32,9 @@ function clients(trust: ClientTrust, store: Store = openMemoryStore(), clock = t
   const counted: string[] = [];
   const inForce = { trust };
   const service = new ClientCertificates({
-    ...{ store, clock, trust: () => inForce.trust },
+    store,
+    clock,
+    trust: () => inForce.trust,
     onLogin: (result) => counted.push(result),
   });
   const subject = async (held: Pick<Held, "chain">) => (await service.principal(held))?.subject;
@@ -34,7 +42,8 @@ function clients(trust: ClientTrust, store: Store = openMemoryStore(), clock = t
 }
 
 const trusting = (...anchors: readonly Uint8Array[]): ClientTrust => ({
-  ...{ anchors: anchors.map(parseCertificate), bindings: [robot] },
+  anchors: anchors.map(parseCertificate),
+  bindings: [robot],
 });
 
 const at = (text: string) => instant(Date.parse(text));
@@ -47,8 +56,13 @@ describe("a certificate from outside", () => {
     const { principal, counted } = clients(trusting(root.der));
     const found = await principal(issuing.client(inYear));
     expect(found).toMatchObject({
-      ...{ subject: "robot", name: "robots", isRoot: false, roles: ["issuer"], tenantRoles: {} },
-      ...{ groups: [], mechanism: "mtls" },
+      subject: "robot",
+      name: "robots",
+      isRoot: false,
+      roles: ["issuer"],
+      tenantRoles: {},
+      groups: [],
+      mechanism: "mtls",
     });
     expect(found?.person).toEqual({ subject: "robot", voucher: "mtls", issuer: "", address: "" });
     expect(counted).toEqual(["success"]);
@@ -225,8 +239,11 @@ describe("a certificate of this instance", () => {
     if (parent === undefined || serial === undefined) throw new Error("it has an issuer");
     await world.store.atomically((tx) =>
       tx.revocations.put({
-        ...{ caId: parent, serial },
-        ...{ revokedAt: world.clock.now(), reason: "keyCompromise", known: true },
+        caId: parent,
+        serial,
+        revokedAt: world.clock.now(),
+        reason: "keyCompromise",
+        known: true,
         expiresAt: undefined,
       }),
     );
@@ -243,7 +260,8 @@ describe("a certificate of this instance", () => {
     if (who === undefined) throw new Error("it is bound");
     const seen = await world.ask("ca.list", who);
     expect(seen.items.map(({ label }: { label: string }) => label).toSorted()).toEqual([
-      ...["web-issuing", "web-root"],
+      "web-issuing",
+      "web-root",
     ]);
   });
 

@@ -17,9 +17,14 @@ import {
 } from "#test/support/access.ts";
 
 const alice: Identity = {
-  ...{ voucher: "ldap", issuer: "" },
-  ...{ subject: "alice", loginName: "alice", email: "alice@x.test", emailVerified: true },
-  ...{ groups: ["ops"], claims: { groups: ["ops"] } },
+  voucher: "ldap",
+  issuer: "",
+  subject: "alice",
+  loginName: "alice",
+  email: "alice@x.test",
+  emailVerified: true,
+  groups: ["ops"],
+  claims: { groups: ["ops"] },
 };
 const bob: Identity = { ...alice, subject: "bob", email: "bob@x.test", groups: [], claims: {} };
 
@@ -115,7 +120,10 @@ describe("a login through the directory", () => {
     const { promise, resolve } = Promise.withResolvers<undefined>();
     const turns = new FairTurns({
       limits: {
-        ...{ atOnce: 64, atOncePerLane: 8, waitingPerLane: 100, waitingMax: 1000 },
+        atOnce: 64,
+        atOncePerLane: 8,
+        waitingPerLane: 100,
+        waitingMax: 1000,
         failures: { rate: 1, burst: 1000 },
       },
       elapsedMs: () => 0,

@@ -1,4 +1,7 @@
-/** Whose turn it is among those who present passwords: nobody waits for another address, and failing often is slow. */
+/**
+ * Whose turn it is among those who present passwords: nobody waits for another address, and failing
+ * often is slow.
+ */
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -11,7 +14,10 @@ function world(wanted: Partial<TurnLimits> = {}) {
   const time = { ms: 0 };
   const sleeping: { until: number; wake: () => void }[] = [];
   const limits = {
-    ...{ atOnce: 2, atOncePerLane: 2, waitingPerLane: 100, waitingMax: 1000 },
+    atOnce: 2,
+    atOncePerLane: 2,
+    waitingPerLane: 100,
+    waitingMax: 1000,
     failures: { rate: 1, burst: 1000 },
     ...wanted,
   };

@@ -1,4 +1,7 @@
-/** Who asked earlier, as that principal is now: roles, tokens, bindings and providers that were taken away are gone. */
+/**
+ * Who asked earlier, as that principal is now: roles, tokens, bindings and providers that were
+ * taken away are gone.
+ */
 
 import { describe, expect, test } from "bun:test";
 
@@ -33,7 +36,9 @@ const stored = (principal: Principal): Principal => JSON.parse(JSON.stringify(pr
 function world(wishes: AccessWishes = {}, more: Partial<PrincipalNowDeps> = {}) {
   const access = accessWorld(wishes);
   const root = new RootAccount({
-    ...{ random: seededRandom(), username: "root", passwordHash: "" },
+    random: seededRandom(),
+    username: "root",
+    passwordHash: "",
     checkPassword: async () => false,
     turns: unhurried(),
   });
@@ -88,8 +93,12 @@ describe("a client certificate", () => {
     anchors: [parseCertificate(ca.der)],
     bindings: [
       {
-        ...{ name: "robots", selectors: { subjectCn: "robot" }, subject: "robot" },
-        ...{ roles: ["admin"], tenantRoles: {}, ...change },
+        name: "robots",
+        selectors: { subjectCn: "robot" },
+        subject: "robot",
+        roles: ["admin"],
+        tenantRoles: {},
+        ...change,
       },
     ],
   });
@@ -100,7 +109,9 @@ describe("a client certificate", () => {
     const trusted = { now: bound() };
     const counted: string[] = [];
     const clients = new ClientCertificates({
-      ...{ store, clock, trust: () => trusted.now },
+      store,
+      clock,
+      trust: () => trusted.now,
       onLogin: (result) => counted.push(result),
     });
     const principal = await clients.principal(ca.client(inYear));
@@ -144,7 +155,9 @@ test("a token counts while it is in force, and root, a shell and pkid itself do 
   const origin = { principal: somebody("alice", ["admin"]), ip: "", requestId: "" };
   const wish = { name: "ci", description: "", scope: "platform", tenant: undefined } as const;
   const { token, secret } = await of.tokens.create(origin, {
-    ...{ ...wish, roles: ["issuer"], expiresAt: undefined },
+    ...wish,
+    roles: ["issuer"],
+    expiresAt: undefined,
   });
   const robot = await of.tokens.verify(secret, "");
   expect((await of.now({ ...robot, roles: ["admin"] }))?.roles).toEqual(["issuer"]);

@@ -1,4 +1,7 @@
-/** Sealed values and the rotation of the KEK: what opens, what is refused, and what a crash in between leaves. */
+/**
+ * Sealed values and the rotation of the KEK: what opens, what is refused, and what a crash in
+ * between leaves.
+ */
 
 import { beforeEach, describe, expect, test } from "bun:test";
 
