@@ -4,6 +4,7 @@
  */
 
 import {
+  isArrayLiteralExpression,
   isArrowFunction,
   isAsExpression,
   isCallExpression,
@@ -12,10 +13,15 @@ import {
   isFunctionDeclaration,
   isFunctionExpression,
   isIdentifier,
+  isJsxSpreadAttribute,
   isMethodDeclaration,
   isNewExpression,
+  isObjectLiteralExpression,
+  isParenthesizedExpression,
   isPropertyAccessExpression,
   isSetAccessorDeclaration,
+  isSpreadAssignment,
+  isSpreadElement,
   isStringLiteral,
   isVariableStatement,
   type Node,
@@ -87,6 +93,57 @@ function state(file: Parsed): Finding[] {
     return inherits ? "this class inherits; classes are composed." : undefined;
   });
   return [...top, ...forms];
+}
+
+/** Members of a spread literal are not checked for being known, and pack lines for a counter. */
+function spreads(file: Parsed): Finding[] {
+  return collect(file, (node) => {
+    if (!isSpreadAssignment(node) && !isSpreadElement(node) && !isJsxSpreadAttribute(node)) {
+      return undefined;
+    }
+    let inner: Node = node.expression;
+    while (isParenthesizedExpression(inner)) inner = inner.expression;
+    return isObjectLiteralExpression(inner) || isArrayLiteralExpression(inner)
+      ? "a literal is spread: write its members out."
+      : undefined;
+  });
+}
+
+/** What is read by people fits their screen; what a tool reads stays on one line. */
+function commentWidth(file: Parsed): Finding[] {
+  const inComment = commentLines(file);
+  return file.text
+    .split("\n")
+    .flatMap((text, index) =>
+      text.length > 100 && inComment.has(index) && !/biome-ignore|https?:\/\//.test(text)
+        ? [at(file, index + 1, `this comment reaches column ${text.length}; at most 100.`)]
+        : [],
+    );
+}
+
+/** Lines, counted from 0, on which a comment stands: between the tokens, never within a text. */
+function commentLines(file: Parsed): ReadonlySet<number> {
+  const lines = new Set<number>();
+  const gap = (from: number, to: number): void => {
+    for (const comment of file.text.slice(from, to).matchAll(/\/\/[^\n]*|\/\*[\s\S]*?\*\//g)) {
+      const start = from + comment.index;
+      const first = file.ast.getLineAndCharacterOfPosition(start).line;
+      const last = file.ast.getLineAndCharacterOfPosition(start + comment[0].length).line;
+      for (let line = first; line <= last; line++) lines.add(line);
+    }
+  };
+  visit(file.ast, (node) => {
+    let end = node.getStart(file.ast);
+    gap(node.pos, end);
+    let parent = false;
+    node.forEachChild((child) => {
+      parent = true;
+      gap(end, child.getStart(file.ast));
+      end = child.getEnd();
+    });
+    if (parent) gap(end, node.getEnd());
+  });
+  return lines;
 }
 
 function names(file: Parsed): Finding[] {
@@ -292,6 +349,8 @@ const rules: readonly Rule[] = [
   fileLength,
   functionLength,
   state,
+  spreads,
+  commentWidth,
   names,
   calls,
   atomic,

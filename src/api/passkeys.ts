@@ -43,10 +43,8 @@ export function passkeyHandlers({ passkeys }: PasskeyHandlerDeps) {
         clientDataJSON: octets(1, 4096),
         attestationObject: octets(1, 65_536),
       },
-      run: async ({ origin, body }) => {
-        const { clientDataJSON: clientDataJson, ...rest } = body;
-        const wish = { ...rest, clientDataJson };
-        const id = await feature().service.finishRegistration(origin, wish);
+      run: async ({ origin, body: { clientDataJSON: clientDataJson, ...rest } }) => {
+        const id = await feature().service.finishRegistration(origin, { ...rest, clientDataJson });
         return created({ status: "registered", id });
       },
     }),

@@ -21,7 +21,7 @@ import {
 import type { DirectoryLogins } from "#domain/access/directory.ts";
 import { FailedLogins } from "#domain/access/failed-logins.ts";
 import { Refusals } from "#domain/access/refusals.ts";
-import { Logins, type RoleRules } from "#domain/access/logins.ts";
+import { type LoginDeps, Logins, type RoleRules } from "#domain/access/logins.ts";
 import type { OidcLogin } from "#domain/access/oidc/login.ts";
 import { Passkeys } from "#domain/access/passkeys.ts";
 import { type PrincipalNow, principalNow } from "#domain/access/principal-now.ts";
@@ -78,23 +78,11 @@ export interface AccessGround {
 
 /** Builds everything between a credential and a principal. */
 export function openAccess(ground: AccessGround): Access {
-  const { config, store, clock, random, log, metrics } = ground;
-  const { session, api_tokens } = config.auth;
-  const tokens = new ApiTokens({
-    store,
-    clock,
-    random,
-    maxLifetimeDays: api_tokens.max_lifetime_days,
-    onVerified: (result) => metrics.count("pki_auth_token_verifications_total", { result }),
-  });
+  const { config, store, clock, log, metrics } = ground;
+  const tokens = openTokens(ground);
   const root = rootAccount(ground);
-  const sessions = new Sessions({
-    clock,
-    random,
-    ttlSeconds: session.ttl_minutes * 60,
-    max: sessionsMax,
-  });
-  metrics.beforeScrape(() => metrics.set("pki_auth_sessions_active", {}, sessions.active));
+  const sessions = openSessions(ground);
+  const { cookie_name, insecure } = config.auth.session;
   const failedLogins = new FailedLogins({ store, clock, windowsMax });
   const refusals = new Refusals({ store, clock });
   let inForce = assignmentsOf(config);
@@ -106,8 +94,7 @@ export function openAccess(ground: AccessGround): Access {
     failures: failedLogins,
     assignments: () => inForce,
     rules: loginRules(config),
-    onLogin: (method, result) => metrics.count("pki_auth_logins_total", { method, result }),
-    onLogout: () => metrics.count("pki_auth_logouts_total", {}),
+    ...loginCounters(metrics),
   });
   const providers = openProviders(ground, logins);
   const directory = openDirectory(ground, logins);
@@ -132,7 +119,7 @@ export function openAccess(ground: AccessGround): Access {
     failedLogins,
     refusals,
     ...openPasskeys(ground, sessions, refusals),
-    cookies: new Cookies({ name: session.cookie_name, insecure: session.insecure }),
+    cookies: new Cookies({ name: cookie_name, insecure }),
     loginConfig: loginConfigOf(config),
     oidcLogin: providers.login,
     directoryLogins: directory,
@@ -149,6 +136,27 @@ export function openAccess(ground: AccessGround): Access {
     },
   };
 }
+
+function openSessions({ config, clock, random, metrics }: AccessGround): Sessions {
+  const ttlSeconds = config.auth.session.ttl_minutes * 60;
+  const sessions = new Sessions({ clock, random, ttlSeconds, max: sessionsMax });
+  metrics.beforeScrape(() => metrics.set("pki_auth_sessions_active", {}, sessions.active));
+  return sessions;
+}
+
+const loginCounters = (metrics: Metrics): Pick<LoginDeps, "onLogin" | "onLogout"> => ({
+  onLogin: (method, result) => metrics.count("pki_auth_logins_total", { method, result }),
+  onLogout: () => metrics.count("pki_auth_logouts_total", {}),
+});
+
+const openTokens = ({ config, store, clock, random, metrics }: AccessGround): ApiTokens =>
+  new ApiTokens({
+    store,
+    clock,
+    random,
+    maxLifetimeDays: config.auth.api_tokens.max_lifetime_days,
+    onVerified: (result) => metrics.count("pki_auth_token_verifications_total", { result }),
+  });
 
 const loginRules = ({ auth: { oidc, ldap } }: Config) => ({
   ...(oidc.enabled ? { oidc: rulesOf(oidc) } : {}),

@@ -76,14 +76,7 @@ export interface HandlerGround {
 /** The complete set. */
 export function handlersOf(ground: HandlerGround): Handlers {
   const { config, build, store, keys, clock, parts, probes, metrics } = ground;
-  const { revoker, publisher, scopes, crlImport, ocsp, presigner } = parts.revocation;
-  const answers = ocspHandlers({
-    ocsp,
-    clock,
-    httpMaxAgeSeconds: config.ocsp.http_max_age_seconds,
-    urlsMax: config.server.ocsp_cache_entries,
-    onAnswer: ocspCounter(metrics),
-  });
+  const { revoker, publisher, scopes, crlImport, presigner } = parts.revocation;
   const { authorities, issuance, bulk, profiles } = parts;
   const handlers: Handlers = {
     ...descriptionHandlers(() => handlers, build.version),
@@ -131,10 +124,20 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...crlHandlers({ store, clock, publisher, scopes, ...maxAge(config.crl) }),
     ...publishHandlers({ store, publishing: parts.publishing }),
     ...presignHandlers({ store, presigner, enabled: config.presign.enabled }),
-    "ocsp.get": answers.get,
-    "ocsp.post": answers.post,
+    ...ocspAnswers(ground),
   };
   return handlers;
+}
+
+function ocspAnswers({ config, clock, metrics, parts }: HandlerGround) {
+  const answers = ocspHandlers({
+    ocsp: parts.revocation.ocsp,
+    clock,
+    httpMaxAgeSeconds: config.ocsp.http_max_age_seconds,
+    urlsMax: config.server.ocsp_cache_entries,
+    onAnswer: ocspCounter(metrics),
+  });
+  return { "ocsp.get": answers.get, "ocsp.post": answers.post };
 }
 
 /** Who comes in, and what they may do. */

@@ -87,11 +87,9 @@ export function domainParts(ground: Ground, wake: (kind: CrlKind) => void): Part
   const signers = new CaSigners({ cas: store.read.cas, keys, urlBase, shards: config.crl.shards });
   const transparency = logsOf(ground, () => revocation.revoker);
   const caa = new CaaGate({ resolver: ground.resolver, clock, ...caaSettings(config) });
+  const used = { store, keys, clock, random };
   const ceremony = new Ceremony({
-    store,
-    keys,
-    clock,
-    random,
+    ...used,
     caa,
     weakKeys: ground.weakKeys,
     promises: transparency.promises,
@@ -99,16 +97,13 @@ export function domainParts(ground: Ground, wake: (kind: CrlKind) => void): Part
   });
   const activated = (ca: CaId) => revocation.responders.ensure(ca);
   const provider = keyRoles(config).ca;
-  const makers = { store, keys, clock, random, settings, provider, activated };
+  const makers = { ...used, settings, provider, activated };
   const authorities = new Authorities({ ...makers, signers, ceremony, urlBase });
   const approvable = thresholdOf(approvalSettings(config), "cert.issue") > 0;
   const common = { store, clock, signers, ceremony, profiles, settings, approvable };
   const issuance = new Issuance(common);
   const revocation = openRevocation({
-    store,
-    keys,
-    clock,
-    random,
+    ...used,
     counts,
     wake,
     stillMay,
@@ -128,13 +123,7 @@ export function domainParts(ground: Ground, wake: (kind: CrlKind) => void): Part
     counts,
     profiles,
     issuance,
-    publishing: openPublishing(config, {
-      store,
-      clock,
-      random,
-      secrets: ground.secrets,
-      ...revocation,
-    }),
+    publishing: openPublishing(config, { ...used, secrets: ground.secrets, ...revocation }),
     bulk: new BulkIssue({ store, clock, random, issuance, stillMay }),
     serving: new Serving({ ...common, authorities }),
     sealing: ground.sealing,

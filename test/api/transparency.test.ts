@@ -1,5 +1,5 @@
 /**
- * Transparency over the pipeline: what issuing answers, the inventory, and the list of promises.
+ * Transparency over the pipeline: what issuing answers, the inventory, and the list of SCTs.
  */
 
 import { expect, test } from "bun:test";
@@ -12,7 +12,7 @@ import { pipeline } from "#domain/access/perform.ts";
 import { type CtWorld, ctWorld } from "#test/support/ct-world.ts";
 import { csr, rootOrigin } from "#test/support/issuance.ts";
 
-test("answer, inventory, profile and list say which logs promised and which kept it", async () => {
+test("answer, inventory and profile say which logs gave an SCT", async () => {
   const down = { instead: () => new Response("", { status: 503 }) };
   await using world = await ctWorld({ "a-1": {}, "b-1": down }, { minScts: 2, failOpen: true });
   const ask = asking(world);
@@ -48,6 +48,14 @@ test("answer, inventory, profile and list say which logs promised and which kept
     timeout_seconds: 5,
     retries: 0,
   });
+});
+
+test("the list of SCTs says which logs still owe the inclusion, and which have kept their word", async () => {
+  const down = { instead: () => new Response("", { status: 503 }) };
+  await using world = await ctWorld({ "a-1": {}, "b-1": down }, { minScts: 2, failOpen: true });
+  const ask = asking(world);
+  const asked = { path: { id: world.root.id }, body: { csr: csr(), profile: "ct" } };
+  const { serial } = await ask("cert.issue", asked);
 
   const waiting = await ask("ct.inclusion", { query: `serial=${serial}&ca=root` });
   const counts = { pending: 1, included: 0, failed: 0, unknown_log: 0 };

@@ -13,7 +13,7 @@ import { nothingWritten, type Store } from "#domain/store.ts";
 import { certificate, draft, issue, ledgerDraft, noon } from "#test/support/records.ts";
 import { type DatabaseUnderTest, startWriter } from "#test/support/stores.ts";
 
-import { until } from "./store.suite.ts";
+import { until } from "#test/support/until.ts";
 
 /** Declares the suite for one dialect; `create` gives a database nobody has opened. */
 export function durableStoreContract(

@@ -14,7 +14,8 @@ import { systemClock, systemRandom } from "#adapters/system.ts";
 import { certificate, issue } from "#test/support/records.ts";
 import { sqliteDatabase, startWriter } from "#test/support/stores.ts";
 
-import { storeContract, until } from "./store.suite.ts";
+import { until } from "#test/support/until.ts";
+import { storeContract } from "./store.suite.ts";
 import { durableStoreContract, wholeChain, wholeLedger } from "./store-durable.suite.ts";
 
 setDefaultTimeout(120_000);

@@ -3,7 +3,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 
 import { caId, defaultTenant, type Serial, tenantId } from "#core/ids.ts";
-import { Problem } from "#core/problems.ts";
 import { instant } from "#core/time.ts";
 import type { Page, PageKey } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
@@ -21,6 +20,8 @@ import { transparencyContract } from "./store-transparency.suite.ts";
 import * as make from "#test/support/records.ts";
 import { lifecycle } from "./lifecycle.suite.ts";
 import { only } from "#test/support/reach.ts";
+import { expectRefusal } from "#test/support/expect-refusal.ts";
+import { until } from "#test/support/until.ts";
 
 const { noon } = make;
 const later = (seconds: number) => instant(noon + seconds * 1000);
@@ -594,22 +595,4 @@ function units(given: Given): void {
   test("a store that lives answers a ping", async () => {
     await given().store.ping();
   });
-}
-
-/** Waits for something another process or a notification brings about. */
-export async function until(done: () => boolean | Promise<boolean>): Promise<void> {
-  for (let attempt = 0; attempt < 6000; attempt++) {
-    if (await done()) return;
-    await Bun.sleep(10);
-  }
-  throw new Error("it never came to be");
-}
-
-async function expectRefusal(unit: Promise<unknown>, code: string, facts: object): Promise<void> {
-  const error = await unit.then(
-    () => undefined,
-    (reason) => reason,
-  );
-  expect(error).toBeInstanceOf(Problem);
-  expect(error).toMatchObject({ code, facts });
 }

@@ -91,17 +91,8 @@ export function accessWorld(wishes: AccessWishes = {}): AccessWorld {
   });
   const { rootBasicAllowed = true, bearer } = wishes;
   const attempts = wishes.attempts ?? { attempt: () => () => {} };
-  const directory =
-    wishes.directory &&
-    new DirectoryLogins({
-      directory: wishes.directory,
-      logins,
-      attempts,
-      log: { write: () => {} },
-      turns: wishes.turns ?? unhurried(),
-      allowZeroRole: wishes.rules?.ldap?.allowZeroRole ?? false,
-      onBasic: () => counted.push("ldap success"),
-    });
+  const onBasic = () => counted.push("ldap success");
+  const directory = directoryLogins(wishes, { logins, attempts, onBasic });
   const authenticate = authenticator(
     mechanisms({
       root,
@@ -118,6 +109,21 @@ export function accessWorld(wishes: AccessWishes = {}): AccessWorld {
   );
   const parts = { store, clock, sessions, failures, logins, tokens, authenticate, counted };
   return { directory, ...parts, checks: () => checks };
+}
+
+function directoryLogins(
+  { directory, turns = unhurried(), rules }: AccessWishes,
+  parts: Pick<ConstructorParameters<typeof DirectoryLogins>[0], "logins" | "attempts" | "onBasic">,
+): DirectoryLogins | undefined {
+  if (directory === undefined) return undefined;
+  const allowZeroRole = rules?.ldap?.allowZeroRole ?? false;
+  return new DirectoryLogins({
+    ...parts,
+    directory,
+    turns,
+    allowZeroRole,
+    log: { write: () => {} },
+  });
 }
 
 /** A queue in which nobody waits, whatever has failed. */

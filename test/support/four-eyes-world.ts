@@ -18,6 +18,7 @@ import type { Principal } from "#core/access/principal.ts";
 import { type ApprovalSettings, thresholdOf } from "#core/approvals/classes.ts";
 import type { Profile } from "#core/policy/profile.ts";
 import type { Call, Handler } from "#domain/access/call.ts";
+import type { PrincipalNow } from "#domain/access/principal-now.ts";
 import { pipeline } from "#domain/access/perform.ts";
 import { ApiTokens } from "#domain/access/tokens.ts";
 import { Approvals } from "#domain/approvals/approvals.ts";
@@ -59,20 +60,16 @@ export async function fourEyesWorld(
   const { clock, random, profiles } = world;
   const faults: unknown[] = [];
   const performed: string[] = [];
-  const executions = new Executions({
-    store,
-    clock,
-    envelopes,
-    now: async (then) => {
-      const token = then.mechanism === "token" ? then.subject.slice("token:".length) : undefined;
-      return token === undefined ? await world.now(then) : await tokens.principal(token);
-    },
-    onFault: (error) => faults.push(error),
-    perform: (call) => {
-      performed.push(call.operation);
-      return perform(call, handlerOf(call.operation));
-    },
-  });
+  const now: PrincipalNow = async (then) => {
+    const token = then.mechanism === "token" ? then.subject.slice("token:".length) : undefined;
+    return token === undefined ? await world.now(then) : await tokens.principal(token);
+  };
+  const onFault = (error: unknown) => faults.push(error);
+  const replay = (call: Call) => {
+    performed.push(call.operation);
+    return perform(call, handlerOf(call.operation));
+  };
+  const executions = new Executions({ store, clock, envelopes, now, onFault, perform: replay });
   // Whoever waits here waits to the end.
   const patience = { within: async <T>(_seconds: number, work: Promise<T>) => await work };
   const common = { store, clock, random, patience, settings, executions };
@@ -84,48 +81,21 @@ export async function fourEyesWorld(
     ...handlersBelow(parts),
     ...bulkHandlers({ bulk: new BulkIssue(world), itemGate: itemGate(gated) }),
     ...accessHandlers({ store, clock, tokens } as never), // What logins need is not asked.
-    ...approvalHandlers({
-      store,
-      keys: world.keys,
-      clock,
-      random,
-      approvals,
-      fourEyes,
-      enabled: true,
-    }),
+    ...approvalHandlers({ ...common, keys: world.keys, approvals, fourEyes, enabled: true }),
   };
   // Every row above is one.
   const handlerOf = (operation: OperationName) => handlers[operation] as Handler;
-  const perform = pipeline({
-    store,
-    clock,
-    hasRoom: () => true,
-    onDecision: () => {},
-    gate,
-  });
+  const perform = pipeline({ store, clock, hasRoom: () => true, onDecision: () => {}, gate });
   const { ask, raw } = asking(perform, handlerOf);
   await store.atomically((tx) => tx.tenants.insert(tenant("web")));
   const approve = (who: Principal, id: string) =>
     ask("approval.approve", who, { path: { id }, body: {} });
   const actions = () =>
     [...memory.state.events.values()].map(({ action, result }) => `${action} ${result}`);
-  return {
-    ...world,
-    memory,
-    store,
-    keks,
-    envelopes,
-    tokens,
-    fourEyes,
-    approvals,
-    executions,
-    ask,
-    raw,
-    approve,
-    actions,
-    faults,
-    performed,
-  };
+  const sealed = { keks, envelopes, tokens };
+  const seen = { actions, faults, performed };
+  const asked = { ask, raw, approve };
+  return { ...world, memory, store, ...sealed, fourEyes, approvals, executions, ...asked, ...seen };
 }
 
 const oneEverywhere: ApprovalSettings = {

@@ -95,14 +95,7 @@ export async function governedWorld() {
     if (!("body" in answer)) throw new Error("the answer is not JSON");
     return { status: answer.status, ...JSON.parse(JSON.stringify(answer.body)) } as Json;
   };
-  for (const id of ["web", "lab"]) {
-    await store.atomically((tx) => tx.tenants.insert(tenant(id)));
-    const owner = tenantId(id);
-    const wish = caWish({ label: `${id}-root` });
-    const parent = await world.authorities.initRoot(rootOrigin, owner, wish);
-    const below = caWish({ label: `${id}-issuing` });
-    await world.authorities.issueIntermediate(rootOrigin, parent, below);
-  }
+  for (const id of ["web", "lab"]) await foundTenant(world, id);
   const ca = async (label: string) => {
     const found = await store.read.cas.byLabel(label);
     if (found === undefined) throw new Error(`there is no CA ${label}`);
@@ -112,6 +105,14 @@ export async function governedWorld() {
     configured = declared;
   };
   return { ...world, tokens, granting, grants, ask, ca, configure };
+}
+
+async function foundTenant(world: ReturnType<typeof issuanceWorld>, id: string): Promise<void> {
+  await world.store.atomically((tx) => tx.tenants.insert(tenant(id)));
+  const wish = caWish({ label: `${id}-root` });
+  const parent = await world.authorities.initRoot(rootOrigin, tenantId(id), wish);
+  const below = caWish({ label: `${id}-issuing` });
+  await world.authorities.issueIntermediate(rootOrigin, parent, below);
 }
 
 /** A body as it arrives: members that are undefined are not sent. */

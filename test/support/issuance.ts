@@ -76,12 +76,7 @@ export function issuanceWorld(options: WorldOptions = {}) {
   const clock = testClock();
   const random = options.random ?? seededRandom();
   const { urlBase, provider = "software" } = options;
-  const settings = {
-    backdateSeconds: 300,
-    skiMethod: "rfc7093" as const,
-    maxNames: options.maxNames ?? 100,
-    maxCertValidityDays: options.maxCertValidityDays ?? 0,
-  };
+  const settings = settingsOf(options);
   let profileSet = new ProfileSet(options.profiles);
   const profiles = () => profileSet;
   const shards = options.shards ?? 0;
@@ -89,13 +84,8 @@ export function issuanceWorld(options: WorldOptions = {}) {
   const resolver = options.resolver ?? silentResolver;
   const { caaIdentifier: identifier, caaCacheTtlSeconds: cacheTtlSeconds = 300 } = options;
   const caa = new CaaGate({ resolver, clock, identifier, cacheTtlSeconds });
-  const revoker = new Revoker({
-    store,
-    clock,
-    random,
-    holdPermitted: () => true,
-    changed: () => {},
-  });
+  const holdPermitted = () => true;
+  const revoker = new Revoker({ store, clock, random, holdPermitted, changed: () => {} });
   const transparency = openTransparency({
     store,
     clock,
@@ -127,20 +117,25 @@ export function issuanceWorld(options: WorldOptions = {}) {
   const setProfiles = (configured: readonly Profile[]) => {
     profileSet = new ProfileSet(configured);
   };
+  const found = { authorities, external, issuance, serving };
   return {
     ...shared,
+    ...found,
     activation,
     paths: pathsHere,
     clockWatch,
-    authorities,
-    external,
-    issuance,
-    serving,
     setProfiles,
     transparency,
     ...changing(store),
   };
 }
+
+const settingsOf = ({ maxNames = 100, maxCertValidityDays = 0 }: WorldOptions) => ({
+  backdateSeconds: 300,
+  skiMethod: "rfc7093" as const,
+  maxNames,
+  maxCertValidityDays,
+});
 
 /** Everybody stays who they were, unless a test says what becomes of them. */
 function changing(store: Store) {

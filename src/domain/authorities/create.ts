@@ -471,19 +471,11 @@ function creationEvents(creation: Creation, ca: CaSigner["ca"], action: Creation
   // A CA that was not created has no id to be found under.
   const nothing = { ...about, caId: parent?.ca.id, target: parent?.ca.id };
   return {
-    issued: ({ serial, certificate }: Pick<CertificateRecord, "serial" | "certificate">) => [
-      {
-        ...about,
-        result: "success" as const,
-        serial,
-        detail: {
-          ...detail,
-          serial,
-          new_ca: predecessor && ca.id,
-          sha256: sha256Hex(certificate),
-        },
-      },
-    ],
+    issued: ({ serial, certificate }: Pick<CertificateRecord, "serial" | "certificate">) => {
+      const bound = { serial, new_ca: predecessor && ca.id, sha256: sha256Hex(certificate) };
+      const result = "success" as const;
+      return [{ ...about, result, serial, detail: { ...detail, ...bound } }];
+    },
     refused: (_refusal: Problem, gates: Parameters<typeof refusingGates>[0]) => [
       {
         ...nothing,

@@ -85,8 +85,7 @@ export function openRevocation(deps: RevocationDeps): Revocation {
     clockBelieved: deps.clockBelieved,
   });
   const refresh = new CrlRefresh({
-    store,
-    clock,
+    ...common,
     scopes,
     publisher,
     wake: deps.wake,
@@ -108,22 +107,15 @@ export function openRevocation(deps: RevocationDeps): Revocation {
   const revoker = new Revoker({ store, clock, random, changed, holdPermitted });
   const crlImport = new CrlImport({ store, clock, revoker, changed });
   const signing = new OcspSigning({ ...common, counts: deps.counts });
-  const presigner = new Presigner({
-    store,
-    clock,
-    responders,
-    signing,
-    settings: settings.presign,
-  });
+  const ahead = settings.presign;
+  const presigner = new Presigner({ store, clock, responders, signing, settings: ahead });
   const bulk = new BulkRevocation({
-    store,
-    clock,
-    random,
+    ...common,
     publisher,
     changed,
     holdPermitted,
     stillMay: deps.stillMay,
-    presign: settings.presign.enabled ? (ca) => presigner.sweep(ca) : undefined,
+    presign: ahead.enabled ? (ca) => presigner.sweep(ca) : undefined,
     onFailure: (error, run) => onFailure("bulk_revocation", error, run.caId),
   });
   const ocsp = new Ocsp({
@@ -133,7 +125,7 @@ export function openRevocation(deps: RevocationDeps): Revocation {
     settings: settings.ocsp,
     publicProfile,
     signing,
-    presigned: settings.presign.enabled,
+    presigned: ahead.enabled,
     onAsked: (ca, serial) => presigner.asked(ca, serial),
     onFault: (error) => onFailure("ocsp", error),
   });

@@ -11,7 +11,7 @@ import { dirname, join } from "node:path";
 import { addSeconds } from "#core/time.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
 import type { Store } from "#domain/store.ts";
-import { until } from "#test/contracts/store.suite.ts";
+import { until } from "#test/support/until.ts";
 import { noon } from "#test/support/records.ts";
 import { sqliteDatabase } from "#test/support/stores.ts";
 

@@ -20,7 +20,7 @@ import { dirname, join } from "node:path";
 import { lockByte } from "#adapters/db/byte-lock.ts";
 import { openStore } from "#adapters/db/open.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
-import { until } from "#test/contracts/store.suite.ts";
+import { until } from "#test/support/until.ts";
 import { certificate, issue, noon } from "#test/support/records.ts";
 import { sqliteDatabase, startWriter } from "#test/support/stores.ts";
 

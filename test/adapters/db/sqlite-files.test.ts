@@ -17,7 +17,7 @@ import { lookFromOutside } from "#test/support/outside-look.ts";
 import { certificate, issue } from "#test/support/records.ts";
 import { sqliteDatabase, startWriter } from "#test/support/stores.ts";
 
-import { until } from "#test/contracts/store.suite.ts";
+import { until } from "#test/support/until.ts";
 import { wholeChain } from "#test/contracts/store-durable.suite.ts";
 
 const opened: Store[] = [];

@@ -50,11 +50,8 @@ beforeEach(async () => {
     operationId: "op-1",
     reason: "superseded",
     batchSize: 500,
-    confirmCount: 1,
-    force: false,
     all: false,
     confirmed: undefined,
-    mayManageCa: true,
     selection: { serials: [swept], includeExpired: false },
   });
   const subject = { source: "local-ca" as const, ca: await initRoot(world, { label: "other" }) };

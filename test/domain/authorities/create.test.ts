@@ -13,7 +13,6 @@ import { addSeconds } from "#core/time.ts";
 import type { KeyType } from "#core/x509/algorithms.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { subjectKeyId } from "#core/x509/extensions.ts";
-import { encodeName } from "#core/x509/names.ts";
 import { chainBundle, pemBundle } from "#domain/authorities/bundle.ts";
 import type { CaWish } from "#domain/authorities/create.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
@@ -274,7 +273,6 @@ test("a responder's certificate goes through the same ceremony and tells its uni
   let told: string | undefined;
   const record = await certifyResponder(world, {
     ca: root,
-    subject: encodeName([{ type: "CN", value: "OCSP" }]),
     spki: spkiOf(key),
     notBefore: world.clock.now(),
     notAfter: addSeconds(world.clock.now(), 86_400),
