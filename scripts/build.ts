@@ -3,7 +3,7 @@
  * same commit.
  */
 
-import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
 import type { BunPlugin } from "bun";
 import { buildConsole } from "./lib/console.ts";
@@ -27,7 +27,7 @@ async function buildBinary(outfile: string): Promise<void> {
     plugins: hasAddon() ? [] : [withoutPkcs11],
     compile: {
       outfile,
-      assets: ["migrations", "dist/console"].filter((folder) => existsSync(join(root, folder))),
+      assets: [stagedMigrations(), "dist/console"],
       // A CA runs the code it was built from. These close the doors through which a working
       // directory or an environment could add some: .env, bunfig.toml, eval, preloaded or imported
       // files from disk.
@@ -45,6 +45,20 @@ async function buildBinary(outfile: string): Promise<void> {
   const pkcs11 = hasAddon() ? "with PKCS#11" : "WITHOUT PKCS#11 (it could not be compiled)";
   console.log(`${relative(root, outfile)}: ${(bytes.length / 1e6).toFixed(1)} MB, ${pkcs11}`);
   console.log(`sha256 ${digest}`);
+}
+
+/**
+ * A folder with what is applied and in which order; the generator's snapshots of the tables stay
+ * out of the binary.
+ */
+function stagedMigrations(): string {
+  const staged = "dist/migrations";
+  rmSync(join(root, staged), { recursive: true, force: true });
+  cpSync(join(root, "migrations"), join(root, staged), {
+    recursive: true,
+    filter: (path) => !path.endsWith("_snapshot.json"),
+  });
+  return staged;
 }
 
 /** What `pkid --version` says; the commit is absent outside a checkout. */
