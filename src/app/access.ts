@@ -2,6 +2,7 @@
 
 import type { Passwords } from "#adapters/passwords.ts";
 import type { Metrics } from "#adapters/telemetry/families.ts";
+import { systemLater, systemStopwatch } from "#adapters/system.ts";
 import { passkeyAlgorithms, WebAuthn } from "#adapters/webauthn.ts";
 import type { LoginConfig } from "#api/logins.ts";
 import type { PasskeyFeature } from "#api/passkeys.ts";
@@ -22,6 +23,8 @@ import { Logins, type RoleRules } from "#domain/access/logins.ts";
 import type { OidcLogin } from "#domain/access/oidc/login.ts";
 import { Passkeys } from "#domain/access/passkeys.ts";
 import { type PrincipalNow, principalNow } from "#domain/access/principal-now.ts";
+import { AttemptKeys } from "#domain/access/login-attempt.ts";
+import { PasswordMemory } from "#domain/access/password-memory.ts";
 import { RootAccount } from "#domain/access/root-account.ts";
 import { Sessions } from "#domain/access/sessions.ts";
 import { type RequireStepUp, stepUpGate } from "#domain/access/step-up.ts";
@@ -150,11 +153,12 @@ function vouching({ auth, oidc }: Config, { voucher, issuer }: Identity) {
 
 const rootAccount = ({ config, random, rootPasswordHash, passwords }: AccessGround): RootAccount =>
   new RootAccount({
-    random,
     username: config.root_user.username,
     passwordHash: rootPasswordHash,
     checkPassword: (password, hash) => passwords.check(password, hash),
-    turns: openTurns({ atOnce: 2, atOncePerLane: 2 }),
+    turns: openTurns({ atOnce: 2, atOncePerAddress: 2, atOnceStrangers: 2 }),
+    attempts: new AttemptKeys(random),
+    memory: new PasswordMemory({ elapsedMs: systemStopwatch.elapsedMs, later: systemLater }),
   });
 
 /** Passkeys, and the gate that asks for them. */

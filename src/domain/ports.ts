@@ -21,6 +21,9 @@ export interface Patience {
   within<T>(seconds: number, work: Promise<T>): Promise<T | undefined>;
 }
 
+/** Does something after so many milliseconds, unless what it gives is called before; keeps no process running. */
+export type Later = (milliseconds: number, act: () => void) => () => void;
+
 /** Unpredictable octets from the operating system's CSPRNG. */
 export interface Random {
   bytes(length: number): Uint8Array;
