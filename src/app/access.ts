@@ -167,7 +167,7 @@ function openPasskeys(ground: AccessGround, sessions: Sessions, refusals: Refusa
   // V-8 has made sure that an enabled block has it.
   if (!enabled || rp_id === undefined) return { passkeys: undefined, requireStepUp: undefined };
   const { store, clock, random } = ground;
-  const requireStepUp = stepUpGate(clock, settings.step_up_operations);
+  const requireStepUp = stepUpGate({ clock, store }, settings.step_up_operations);
   const { origins, user_verification: userVerification } = settings;
   const service = new Passkeys({
     ...{ store, clock, random, sessions, requireStepUp, refusals },
