@@ -310,6 +310,7 @@ async function byCertificate(store: MemoryStore): Promise<readonly Caller[]> {
     const anchors = [parseCertificate(root.der)];
     const clients = new ClientCertificates({
       ...{ store, clock: { now: () => instant(Date.now()) }, onLogin: () => {} },
+      log: { write: () => {} },
       trust: () => ({ anchors, bindings: [{ ...binding, roles, tenantRoles }] }),
     });
     return await clients.principal(root.client());

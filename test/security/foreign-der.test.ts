@@ -255,7 +255,8 @@ test("a public key to be blocked", async () => {
 test("a client certificate", async () => {
   const anchor = parseCertificate(certify(key, fields));
   const trust = { anchors: [anchor], bindings: [] };
-  const clients = new ClientCertificates({ ...world, trust: () => trust, onLogin: () => {} });
+  const silent = { onLogin: () => {}, log: { write: () => {} } };
+  const clients = new ClientCertificates({ ...world, ...silent, trust: () => trust });
   const leaf = { ...fields, subject: encodeName([{ type: "CN", value: "robot" }]).der };
   const codes = await outcomes(broken(leaf), (der) => clients.principal({ chain: [der] }));
   expect(codes).toEqual({ accepted: count });

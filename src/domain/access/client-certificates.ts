@@ -1,6 +1,11 @@
 /** Callers who prove by a client certificate who they are: judged anew at every request of a connection. */
 
-import { type Binding, bindingFor, clientNames } from "#core/access/client-bindings.ts";
+import {
+  ambiguousFor,
+  type Binding,
+  bindingFor,
+  clientNames,
+} from "#core/access/client-bindings.ts";
 import { plainPerson } from "#core/access/person.ts";
 import type { Evidence, Principal } from "#core/access/principal.ts";
 import type { Role } from "#core/access/roles.ts";
@@ -11,8 +16,9 @@ import type { Instant } from "#core/time.ts";
 import { type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
 import { isSoundPath } from "#core/policy/validate.ts";
 import { clientPath, isForClients, validAt } from "#core/x509/client-path.ts";
-import type { Clock } from "#domain/ports.ts";
+import type { Clock, Log } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
+import { printableName } from "./failed-logins.ts";
 
 /** What a client showed in the handshake of one connection, when TLS found a path to what is trusted. */
 export interface ClientCertificate {
@@ -34,6 +40,8 @@ export interface ClientCertificateDeps {
   readonly clock: Clock;
   /** As it is in force now. */
   readonly trust: () => ClientTrust;
+  /** Told once for each connection why a certificate that looks bound is not. */
+  readonly log: Log;
   /** Told of every request with a certificate that is trusted; metrics are its only use. */
   readonly onLogin: (result: "success" | "denied" | "error") => void;
 }
@@ -85,8 +93,17 @@ export class ClientCertificates {
     const now = this.#deps.clock.now();
     if (before?.trust === trust && !isStale(before, now)) return before.known;
     const known = judged(certificate, trust, now);
+    if (known?.ambiguous !== undefined && before?.trust !== trust) this.#tell(known.ambiguous);
     this.#judged.set(certificate, { trust, known });
     return known;
+  }
+
+  #tell({ binding, commonNames }: Ambiguous): void {
+    this.#deps.log.write("warn", "client_certificate_not_bound", {
+      why: "subject_cn is met by no certificate with several common names",
+      subject: binding.subject,
+      common_names: commonNames.slice(0, namesMax).map(printableName),
+    });
   }
 
   async #isRevoked(known: Known): Promise<boolean> {
@@ -160,8 +177,15 @@ interface Known {
   readonly shown: readonly ParsedCertificate[];
   readonly binding: Binding | undefined;
   readonly evidence: Evidence;
+  readonly ambiguous: Ambiguous | undefined;
   /** What to ask of the revocations of this instance, once it is known. */
   own: readonly Issued[] | undefined;
+}
+
+/** A binding that would be met if the certificate had one common name only. */
+interface Ambiguous {
+  readonly binding: Binding;
+  readonly commonNames: readonly string[];
 }
 
 interface Issued {
@@ -182,7 +206,9 @@ function judged({ chain }: ClientCertificate, trust: ClientTrust, now: Instant):
       kind: "certificate",
       chain: shown.map(({ der }) => der.toBase64()),
     };
-    return { path, shown, binding, evidence, own: undefined };
+    const named = names && ambiguousFor(names, trust.bindings);
+    const ambiguous = named && { binding: named, commonNames: names.commonNames };
+    return { path, shown, binding, evidence, ambiguous, own: undefined };
   } catch (error) {
     if (error instanceof DerError) return undefined;
     throw error;
@@ -200,5 +226,7 @@ const isNamedIssuer = (
       compareOctets(one.spki, spki) === 0 && compareOctets(one.subject.der, issuer.der) === 0,
   );
 
+/** As many common names as are told of. */
+const namesMax = 8;
 /** More certificates than any honest path has. */
 const chainMax = 16;

@@ -109,7 +109,7 @@ describe("a client certificate", () => {
     const trusted = { now: bound() };
     const counted: string[] = [];
     const clients = new ClientCertificates({
-      ...{ store, clock, trust: () => trusted.now },
+      ...{ store, clock, trust: () => trusted.now, log: { write: () => {} } },
       onLogin: (result) => counted.push(result),
     });
     const principal = await clients.principal(ca.client(inYear));
