@@ -27,6 +27,7 @@ import type { ExecutionDeps } from "#domain/approvals/executions.ts";
 import { recordingEffects } from "#domain/approvals/effects.ts";
 import { ClockWatch, stepFacts } from "#domain/clock-watch.ts";
 import { KeyCounts } from "#domain/audit/key-counts.ts";
+import { Refusals } from "#domain/access/refusals.ts";
 import type { PathWork } from "#domain/certificates/validate.ts";
 import { reconcileIntents } from "#domain/certificates/reconcile.ts";
 import { underNewest } from "#domain/envelopes/newest.ts";
@@ -245,8 +246,10 @@ function compose(opened: Opened): App {
   const [clock, random, { schedules }] = [systemClock, systemRandom, opened];
   let weakKeys = readBlocklists(config.keychecks.weak_key_blocklist_paths);
   const resolver = new DnsResolver({ random, servers: () => nameServers(config) });
+  const refusals = new Refusals({ store, clock });
   const ground = {
     ...{ config, store, keys, clock, random, resolver, log },
+    refusals,
     ...{ sealing, counts, clockWatch, secrets },
     weakKeys: () => weakKeys,
     stillMay: later(() => stillMay({ store, ...governance, now: access.principalNow })),
@@ -263,14 +266,16 @@ function compose(opened: Opened): App {
   const access = openAccess({
     ...{ config, store, clock, random, log, metrics, secrets, passwords: opened.passwords },
     ...{ rootPasswordHash: opened.instance.rootPasswordHash, attempts: opened.limits.rates },
+    refusals,
   });
-  const { failedLogins, refusals } = access;
+  const { failedLogins } = access;
   const governance = openGovernance({ config, store, clock, random, tokens: access.tokens });
   const fourEyes = openFourEyes({
     ...{ config, store, clock, random, log, parts, now: access.principalNow },
+    refusals,
     perform: (call) => replay(call),
   });
-  const rooms = { parts, probes, access, governance, fourEyes };
+  const rooms = { parts, probes, access, governance, fourEyes, refusals };
   const { front, replay, watch } = frontDoor(opened, rooms);
   return {
     fetch: async (request) => front.handle(request, { side: "local", secure: false, peer: "" }),
@@ -307,6 +312,7 @@ interface Rooms {
   readonly access: Access;
   readonly governance: Governance;
   readonly fourEyes: FourEyesParts;
+  readonly refusals: Refusals;
 }
 
 function frontDoor(opened: Opened, rooms: Rooms) {
@@ -316,7 +322,7 @@ function frontDoor(opened: Opened, rooms: Rooms) {
   const perform = pipeline({
     ...{ store, clock, hasRoom: () => opened.space.enough, grants: governance.grants },
     ...(access.requireStepUp && { stepUp: access.requireStepUp }),
-    ...{ gate: fourEyes.gate, refusals: access.refusals },
+    ...{ gate: fourEyes.gate, refusals: rooms.refusals },
     onDecision: (action, allowed) => {
       const decision = allowed ? "allow" : "deny";
       metrics.count("pki_authz_decisions_total", { action, decision });

@@ -18,7 +18,7 @@ import {
 } from "#domain/access/authenticate.ts";
 import type { DirectoryLogins } from "#domain/access/directory.ts";
 import { FailedLogins } from "#domain/access/failed-logins.ts";
-import { Refusals } from "#domain/access/refusals.ts";
+import type { Refusals } from "#domain/access/refusals.ts";
 import { Logins, type RoleRules } from "#domain/access/logins.ts";
 import type { OidcLogin } from "#domain/access/oidc/login.ts";
 import { Passkeys } from "#domain/access/passkeys.ts";
@@ -44,7 +44,6 @@ export interface Access {
   readonly sessions: Sessions;
   readonly logins: Logins;
   readonly failedLogins: FailedLogins;
-  readonly refusals: Refusals;
   readonly cookies: Cookies;
   readonly loginConfig: LoginConfig;
   /** Undefined while `auth.webauthn` is off, and then nobody is asked for one. */
@@ -74,11 +73,12 @@ export interface AccessGround {
   readonly secrets: SecretSources;
   readonly rootPasswordHash: string;
   readonly attempts: Attempts;
+  readonly refusals: Refusals;
 }
 
 /** Builds everything between a credential and a principal. */
 export function openAccess(ground: AccessGround): Access {
-  const { config, store, clock, random, log, metrics } = ground;
+  const { config, store, clock, random, log, metrics, refusals } = ground;
   const { session, api_tokens } = config.auth;
   const tokens = new ApiTokens({
     ...{ store, clock, random, maxLifetimeDays: api_tokens.max_lifetime_days },
@@ -93,7 +93,6 @@ export function openAccess(ground: AccessGround): Access {
   });
   metrics.beforeScrape(() => metrics.set("pki_auth_sessions_active", {}, sessions.active));
   const failedLogins = new FailedLogins({ store, clock, windowsMax });
-  const refusals = new Refusals({ store, clock });
   let inForce = assignmentsOf(config);
   const logins = new Logins({
     ...{ store, clock, root, sessions, failures: failedLogins },
@@ -115,7 +114,6 @@ export function openAccess(ground: AccessGround): Access {
   });
   return {
     ...{ authenticate: authenticator(inOrder), tokens, sessions, logins, failedLogins },
-    refusals,
     ...openPasskeys(ground, sessions, refusals),
     cookies: new Cookies({ name: session.cookie_name, insecure: session.insecure }),
     ...{ loginConfig: loginConfigOf(config), oidcLogin: providers.login },

@@ -4,6 +4,7 @@ import { systemPatience } from "#adapters/system.ts";
 import { fourEyesGate, itemGate } from "#api/four-eyes.ts";
 import type { Config } from "#config/schema.ts";
 import type { Gate } from "#domain/access/perform.ts";
+import type { Refusals } from "#domain/access/refusals.ts";
 import type { PrincipalNow } from "#domain/access/principal-now.ts";
 import { Approvals } from "#domain/approvals/approvals.ts";
 import { type ExecutionDeps, Executions } from "#domain/approvals/executions.ts";
@@ -31,6 +32,7 @@ export interface FourEyesGround {
   readonly random: Random;
   readonly log: Log;
   readonly parts: Pick<Parts, "issuance" | "profiles" | "sealing" | "revocation">;
+  readonly refusals: Refusals;
   readonly now: PrincipalNow;
   /** The pipeline, with the handler of the call's operation. */
   readonly perform: ExecutionDeps["perform"];
@@ -51,7 +53,11 @@ export function openFourEyes(ground: FourEyesGround): FourEyesParts {
   const { issuance, profiles, revocation } = parts;
   const gated = { store, issuance, profiles, bulk: revocation.bulk, fourEyes };
   return {
-    ...{ approvals: new Approvals({ ...common, fourEyes }), fourEyes, executions },
+    ...{
+      approvals: new Approvals({ ...common, fourEyes, refusals: ground.refusals }),
+      fourEyes,
+      executions,
+    },
     ...{ gate: fourEyesGate(gated), itemGate: itemGate(gated) },
     ...{ enabled: settings.enabled, random },
   };

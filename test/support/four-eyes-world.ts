@@ -72,7 +72,7 @@ export async function fourEyesWorld(
   const patience = { within: async <T>(_seconds: number, work: Promise<T>) => await work };
   const common = { store, clock, random, patience, settings, executions };
   const fourEyes = new FourEyes({ ...common, envelopes });
-  const approvals = new Approvals({ ...common, fourEyes });
+  const approvals = new Approvals({ ...common, fourEyes, refusals: world.refusals });
   const gated = { store, issuance: world.issuance, profiles, bulk: world.bulk, fourEyes };
   const gate = fourEyesGate(gated);
   const handlers: Partial<Record<OperationName, unknown>> = {

@@ -23,6 +23,7 @@ import { encodeExtensions, type Extension, subjectAltName } from "#core/x509/ext
 import type { GeneralName } from "#core/x509/general-names.ts";
 import { encodeName, type NameAttribute } from "#core/x509/names.ts";
 import type { Origin } from "#domain/access/call.ts";
+import { Refusals } from "#domain/access/refusals.ts";
 import { Authorities, type CaWish } from "#domain/authorities/create.ts";
 import { ExternalAuthorities } from "#domain/authorities/external.ts";
 import { Serving } from "#domain/authorities/serving.ts";
@@ -100,14 +101,17 @@ export function issuanceWorld(options: WorldOptions = {}) {
     settings: { intervalMinutes: 60, maxPerRun: 500, timeoutSeconds: 5 },
   });
   const clockWatch = watchOf(store, clock);
+  const refusals = new Refusals({ store, clock });
   const ceremony = new Ceremony({
+    refusals,
     ...{ store, keys, clock, random, caa, promises: transparency.promises },
     refuseWhileBehind: () => clockWatch.refuseWhileBehind(),
     weakKeys: () => options.weakKeys ?? new Set(),
   });
   const activation: Activation = { run: async () => {} };
   const activated = (ca: CaId) => activation.run(ca);
-  const shared = { store, keys, clock, random, signers, ceremony, profiles, settings, activated };
+  const made = { signers, ceremony, profiles, settings, activated, refusals };
+  const shared = { store, keys, clock, random, ...made };
   const authorities = new Authorities({ ...shared, provider, urlBase });
   const external = new ExternalAuthorities({ ...shared, provider });
   const issuance = new Issuance({ ...shared, approvable: options.approvable ?? false });

@@ -1,4 +1,4 @@
-/** Writes down the writes that were refused; who asks again and again leaves one event a minute, with their number. */
+/** Writes down what was refused, and by which gates; who asks again and again leaves one event a minute, with their number. */
 
 import type { EventDraft } from "#core/audit/actions.ts";
 import { Folding } from "#domain/audit/folding.ts";
@@ -19,8 +19,8 @@ export class Refusals {
       clock,
       windowsMax,
       // What a path named is for whoever asks to choose, so it tells nothing apart.
-      kindOf: ({ action, actor, detail, ip = "", tenant = "", caId = "" }) => ({
-        coarse: [action, String(detail?.reason ?? detail?.operation ?? "")],
+      kindOf: ({ action, result, actor, detail, ip = "", tenant = "", caId = "" }) => ({
+        coarse: [action, result, whyOf(detail)],
         fine: [actor, ip, tenant, caId],
       }),
       tell: async (draft, count, now) => {
@@ -42,5 +42,9 @@ export class Refusals {
     return this.#folding.fold(all);
   }
 }
+
+/** Codes, and names of gates: the caller chooses none of them. */
+const whyOf = (detail: EventDraft["detail"]): string =>
+  String(detail?.reasons ?? detail?.reason ?? detail?.operation ?? "");
 
 const windowsMax = 10_000;

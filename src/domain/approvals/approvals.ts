@@ -5,6 +5,7 @@ import { effectiveRoles } from "#core/access/principal.ts";
 import { type ApprovalSettings, isOperator } from "#core/approvals/classes.ts";
 import { type Problem, refuse } from "#core/problems.ts";
 import type { Origin } from "#domain/access/call.ts";
+import type { Refusals } from "#domain/access/refusals.ts";
 import type { Rights } from "#domain/access/rights.ts";
 import type { Clock, Patience, Random } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
@@ -20,6 +21,8 @@ export interface ApprovalDeps {
   readonly settings: ApprovalSettings;
   readonly executions: Executions;
   readonly fourEyes: FourEyes;
+  /** Writes down who may not decide. */
+  readonly refusals: Pick<Refusals, "record">;
 }
 
 /** Who decides: a caller and what it may do. */
@@ -149,15 +152,13 @@ export class Approvals {
   }
 
   async #tellDenied(origin: Origin, approval: ApprovalRecord, { code }: Problem): Promise<void> {
-    const { store, clock } = this.#deps;
     const { resourceKey: resource, required, tenant } = approval;
     const event = {
       ...approvalEvent("approved", origin, approval),
       ...{ result: "denied" as const, actorRoles: effectiveRoles(origin.principal, tenant) },
       detail: { resource, required, approvals: approvalsOf(approval), reason: code },
     };
-    const at = clock.now();
-    await store.atomically((tx) => tx.audit.appendEvent(event, at));
+    await this.#deps.refusals.record(event);
   }
 }
 
