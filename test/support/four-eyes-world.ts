@@ -99,21 +99,11 @@ export async function fourEyesWorld(
   await store.atomically((tx) => tx.tenants.insert(tenant("web")));
   const approve = (who: Principal, id: string) =>
     ask("approval.approve", who, { path: { id }, body: {} });
-  const actions = () =>
-    [...memory.state.events.values()].map(({ action, result }) => `${action} ${result}`);
+  const events = () => [...memory.state.events.values()];
+  const actions = () => events().map(({ action, result }) => `${action} ${result}`);
   return {
-    ...{
-      ...world,
-      memory,
-      store,
-      keks,
-      envelopes,
-      tokens,
-      fourEyes,
-      approvals,
-      executions,
-      refusals,
-    },
+    ...{ ...world, memory, store, keks, envelopes, tokens, fourEyes, approvals, executions },
+    refusals,
     ...{ ask, raw, approve, actions, faults, performed },
   };
 }
