@@ -2,7 +2,7 @@
 
 import { type LedgerEntry, ledgerHash, ledgerKinds } from "#core/audit/ledger.ts";
 import { integer, oneOf, optional, parsed } from "#core/shape.ts";
-import { fingerprintOfDigest, parseFingerprint } from "#core/x509/public-keys.ts";
+import { fingerprintOf, parseFingerprint } from "#core/x509/public-keys.ts";
 import { type Handler, handler, ok } from "#domain/access/call.ts";
 import type { Keys, ProviderName } from "#domain/keys.ts";
 import type { Store } from "#domain/store.ts";
@@ -31,7 +31,7 @@ export function ledgerHandlers({ store, keys, roles }: LedgerHandlerDeps) {
         const { kind, signer_fingerprint, from_number, to_number } = call.query;
         const filter = {
           kind,
-          signerFingerprint: signer_fingerprint && fingerprintOfDigest(signer_fingerprint),
+          signerFingerprint: signer_fingerprint && fingerprintOf(signer_fingerprint),
           fromNumber: from_number,
           toNumber: to_number,
         };

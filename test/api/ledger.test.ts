@@ -3,7 +3,7 @@
 import { beforeEach, expect, test } from "bun:test";
 
 import { ledgerHandlers } from "#api/ledger.ts";
-import { fingerprintOfDigest } from "#core/x509/public-keys.ts";
+import { fingerprintOf } from "#core/x509/public-keys.ts";
 import { pipeline } from "#domain/access/perform.ts";
 import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
 
@@ -27,7 +27,7 @@ const entry = {
   timestamp: "2027-01-01T00:00:00.000000Z",
   provider: "software",
   keyLabel: "root",
-  signerFingerprint: fingerprintOfDigest("11".repeat(32)),
+  signerFingerprint: fingerprintOf("11".repeat(32)),
   role: "ca",
   operation: "sign",
   purpose: "certificate",
@@ -76,7 +76,7 @@ test("they are found by kind, by key and by number, both ends included", async (
   const range = await listed(`from_number=${seq - 1}&to_number=${seq}`);
   expect(range.items.map(({ kind }) => kind)).toEqual(["outcome", "intent"]);
   const [ours, other] = ["11", "22"].map((octet) =>
-    encodeURIComponent(fingerprintOfDigest(octet.repeat(32))),
+    encodeURIComponent(fingerprintOf(octet.repeat(32))),
   );
   expect((await listed(`kind=intent&signer_fingerprint=${ours}`)).total).toBe(3);
   expect((await listed(`kind=intent&signer_fingerprint=${"11".repeat(32)}`)).total).toBe(3);
