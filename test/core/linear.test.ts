@@ -24,6 +24,7 @@ import { nameKey, parseNameText } from "#core/x509/name-text.ts";
 import { nameText, parseName } from "#core/x509/names.ts";
 import { parseAccess, parseDistributionPoints } from "#core/x509/pointers.ts";
 import { cookieOf } from "#http/cookies.ts";
+import { readAuthorization } from "#http/credentials.ts";
 import { parseJson } from "#http/body.ts";
 import { withKnown } from "#http/request.ts";
 
@@ -196,6 +197,14 @@ const shapes: readonly Shape[] = [
     40_000,
     (count) => `-----BEGIN X-----${" ".repeat(count)}-----END X-----`,
     (pem) => decodePem(pem, ["X"]),
+  ),
+  ...["Basic a", "", "Bearer"].map((piece) =>
+    shape(
+      `Authorization ${piece}`,
+      3000,
+      (count) => `${piece}${" ".repeat(count)}c`,
+      readAuthorization,
+    ),
   ),
   shape("cookies", 4000, repeated("pki_session=a; "), (header) => cookieOf(header, "pki_session")),
   ...["a=", "a", ""].map((piece) =>
