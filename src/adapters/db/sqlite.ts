@@ -7,7 +7,13 @@ import { NothingWritten } from "#domain/store.ts";
 import { assert } from "#core/problems.ts";
 import { storedHeads } from "./audit.ts";
 import type { Engine } from "./engine.ts";
-import { isFull, isWriteFault, saysNotCommitted, storageUnavailable } from "./faults.ts";
+import {
+  isFull,
+  isWriteFault,
+  saysNotCommitted,
+  storageUnavailable,
+  transactionEnded,
+} from "./faults.ts";
 import { verifyHeads } from "./heads.ts";
 import type { Heads } from "./journal.ts";
 import { Reserve } from "./reserve.ts";
@@ -61,6 +67,8 @@ export class SqliteEngine implements Engine {
   #fault: unknown;
   #triesAt = 0;
   #views = 0;
+  /** True from the first batch on; migrations come before it, and use the writer as they like. */
+  #begun = false;
 
   constructor(options: SqliteOptions, onFault: TellFault) {
     this.#options = options;
@@ -68,7 +76,7 @@ export class SqliteEngine implements Engine {
     this.#reserve = new Reserve(options.path, options.minFreeBytes ?? 0);
     const foreign = options.readOnly === true;
     this.#files = foreign ? undefined : SqliteFiles.taken(options.path);
-    this.writer = sqliteSession(() => this.#writing());
+    this.writer = sqliteSession(() => this.#inTransaction());
     this.reader = sqliteSession(() => this.#read);
     const opened: SqliteConnection[] = [];
     try {
@@ -126,6 +134,7 @@ export class SqliteEngine implements Engine {
     this.#assertInPlace();
     this.#reserve.beforeWriting();
     if (this.stopped) await this.#resume();
+    this.#begun = true;
     this.#writing().compiled("begin immediate").run();
     // The lock on the file makes this process the only writer, so what it committed is what is stored.
     this.#heads ??= await storedHeads(this.writer);
@@ -147,7 +156,7 @@ export class SqliteEngine implements Engine {
 
   async commit(committed: Readonly<Heads>): Promise<void> {
     try {
-      this.#writing().compiled("commit").run();
+      this.#inTransaction().compiled("commit").run();
     } catch (error) {
       // A log that could not be synced may be found whole after a crash.
       throw saysNotCommitted(error) ? new NothingWritten("not committed", { cause: error }) : error;
@@ -194,6 +203,13 @@ export class SqliteEngine implements Engine {
   #writing(): SqliteConnection {
     if (this.#write === undefined) throw storageUnavailable(this.#fault);
     return this.#write;
+  }
+
+  /** Outside a transaction SQLite commits every statement for itself: what is left of a batch that was ended, for one. */
+  #inTransaction(): SqliteConnection {
+    const connection = this.#writing();
+    if (this.#begun && !connection.database.inTransaction) throw transactionEnded();
+    return connection;
   }
 
   /**
