@@ -28,9 +28,13 @@ export class Reserve {
     if (this.#bytes > 0 && free(this.#file) < this.#bytes / 4) this.giveUp();
   }
 
-  /** Frees the room at once. */
+  /** Frees the room at once. Never throws: where nothing can be removed either, the write that follows says what is wrong. */
   giveUp(): void {
-    rmSync(this.#file, { force: true });
+    try {
+      rmSync(this.#file, { force: true });
+    } catch {
+      // A file system that is full or was made read-only; whoever asks has a batch to refuse, and must come to that.
+    }
   }
 
   /** Sets the room aside, also again, once there is plenty; asked now and then. Never throws. */

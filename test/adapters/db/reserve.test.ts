@@ -1,7 +1,7 @@
 /** Room set aside beside a database: made when there is plenty, whole or not at all, and gone when it is needed. */
 
 import { expect, test } from "bun:test";
-import { existsSync, mkdtempSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -43,4 +43,12 @@ test("without a limit, or without plenty of room, nothing is set aside", async (
     expect(existsSync(`${database}-reserve`)).toBe(false);
     expect(reserve.scarce).toBe(scarce);
   }
+});
+
+test("a reserve that cannot be removed keeps nobody from what must go on", async () => {
+  const database = place();
+  mkdirSync(join(`${database}-reserve`, "kept"), { recursive: true });
+  const reserve = new Reserve(database, 8 * megabyte);
+  expect(() => reserve.giveUp()).not.toThrow();
+  expect(await reserve.keep()).toBeUndefined();
 });
