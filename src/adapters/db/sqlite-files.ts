@@ -51,7 +51,7 @@ export class SqliteFiles {
     try {
       files.#takeLog();
       writeAgain(`${real}-wal`);
-      writeFileSync(holderNote(real), holder(), { mode: 0o600 });
+      note(real);
       return files;
     } catch (error) {
       files.release();
@@ -140,8 +140,16 @@ function hasOpen(pid: string, dev: bigint, ino: bigint): boolean {
   }
 }
 
-const holder = (): string =>
-  `process ${process.pid} on ${hostname()}, since ${new Date().toISOString()}\n`;
+/** Writes down who has the database; a disk without room for that keeps nobody from starting. */
+function note(database: string): void {
+  const holder = `process ${process.pid} on ${hostname()}, since ${new Date().toISOString()}\n`;
+  try {
+    writeFileSync(holderNote(database), holder, { mode: 0o600 });
+  } catch {
+    // Opening emptied an old note, and without one the kernel knows who has the file open.
+  }
+}
+
 const holderNote = (database: string): string => `${database}-holder`;
 
 /** The file is there and its owner's alone, as SQLite will make those beside it; before this process opens it. */

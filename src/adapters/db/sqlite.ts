@@ -75,6 +75,8 @@ export class SqliteEngine implements Engine {
     this.#onFault = onFault;
     this.#reserve = new Reserve(options.path, options.minFreeBytes ?? 0);
     const foreign = options.readOnly === true;
+    // A log and its index are made at every start.
+    if (!foreign) this.#reserve.beforeWriting();
     this.#files = foreign ? undefined : SqliteFiles.taken(options.path);
     this.writer = sqliteSession(() => this.#inTransaction());
     this.reader = sqliteSession(() => this.#read);
