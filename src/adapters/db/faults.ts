@@ -44,7 +44,7 @@ export function unitRefused(cause: unknown, sure: boolean): Problem {
  */
 export function saysNotCommitted(error: unknown): boolean {
   const { code, errno } = codes(rootCause(error));
-  if (code === "ERR_POSTGRES_SERVER_ERROR") return !/^(08|57|58|XX)/.test(errno);
+  if (code === "ERR_POSTGRES_SERVER_ERROR") return !/^(08|40003|57|58|XX)/.test(errno);
   return notCommittedCodes.some((name) => code.startsWith(name));
 }
 
@@ -153,5 +153,19 @@ const writeFaultCodes = [
   "SQLITE_NOMEM",
 ];
 
-// SQLSTATE: connection, transaction rollback, resources, lock not available, operator, system, read only, internal.
-const postgresClasses = ["08", "40", "53", "55", "57", "58", "25006", "XX"];
+// SQLSTATE: connection, login refused, no such database, transaction rollback, resources, lock not available, operator,
+// system, read only, transaction that waited or took too long, internal.
+const postgresClasses = [
+  "08",
+  "28",
+  "3D",
+  "40",
+  "53",
+  "55",
+  "57",
+  "58",
+  "25006",
+  "25P03",
+  "25P04",
+  "XX",
+];

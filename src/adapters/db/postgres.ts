@@ -178,9 +178,11 @@ export class PostgresEngine implements Engine {
       this.#sendAhead(`select pg_notify('${channel}', '${heads.eventSeq}')`);
     }
     await Promise.all(this.#ahead).catch(raiseUnwritten);
-    await this.#write((sql) => sql.unsafe("commit")).catch((error) => {
+    const { command } = await this.#write((sql) => sql.unsafe("commit")).catch((error) => {
       throw saysNotCommitted(error) ? unwritten(error) : error;
     });
+    // A transaction in which a statement failed is rolled back by its commit, which is no error to PostgreSQL.
+    if (command !== "COMMIT") throw unwritten(new Error(`a commit was answered ${command}`));
     this.#settle();
   }
 
