@@ -11,6 +11,7 @@ import {
   isFull,
   isWriteFault,
   saysNotCommitted,
+  StoreUnfit,
   storageUnavailable,
   transactionEnded,
 } from "./faults.ts";
@@ -19,7 +20,7 @@ import type { Heads } from "./journal.ts";
 import { Reserve } from "./reserve.ts";
 import type { Session } from "./session.ts";
 import { SqliteConnection, sqliteSession } from "./sqlite-connection.ts";
-import { SqliteFiles } from "./sqlite-files.ts";
+import { fileIdentity, SqliteFiles } from "./sqlite-files.ts";
 
 export interface SqliteOptions {
   readonly driver: "sqlite";
@@ -82,6 +83,7 @@ export class SqliteEngine implements Engine {
     this.reader = sqliteSession(() => this.#read);
     const opened: SqliteConnection[] = [];
     try {
+      if (!foreign) assertApart(options);
       opened.push(this.#connect({ forReading: foreign }), this.#connect({ forReading: true }));
       const [write, read] = opened;
       assert(write !== undefined && read !== undefined, "both connections are open");
@@ -308,6 +310,13 @@ export class SqliteEngine implements Engine {
     }
     return fault;
   }
+}
+
+/** What may be lost, and waits for no disk, must not share a log with what may not; whatever name each goes by. */
+function assertApart(options: SqliteOptions): void {
+  if (fileIdentity(accessLogPath(options)) !== fileIdentity(options.path)) return;
+  const sentence = `The access log must be another file than the database ${options.path}.`;
+  throw new StoreUnfit("unsafe_settings", sentence);
 }
 
 function attempt(act: () => void): void {
