@@ -59,10 +59,12 @@ export class SqliteFiles {
     }
   }
 
-  /** From now on these are the files; called when a connection has opened both. */
+  /** From now on these are the files; called when a connection has opened them. */
   watch(): void {
     this.#takeLog();
-    this.#known = [this.#path, this.#log].map((path) => ({ path, id: fileIdentity(path) }));
+    // Whoever makes the index anew holds none of the locks that lie on ours, and would write over what we write.
+    const files = [this.#path, this.#log, `${this.#path}-shm`];
+    this.#known = files.map((path) => ({ path, id: fileIdentity(path) }));
   }
 
   /** After the last connection of this process; the second time it does nothing. */
@@ -91,10 +93,15 @@ export class SqliteFiles {
     return this.#known.find(({ path, id }) => fileIdentity(path) !== id)?.path;
   }
 
-  /** True while the log may be folded into the database: both are in their place, or nobody has made another log. */
+  /** True while the log may be folded into the database: it is in its place, and nobody has made another log or index. */
   foldable(): boolean {
-    const [database, log] = this.#known.map(({ path, id }) => ({ id, now: fileIdentity(path) }));
-    return database?.now === database?.id && (log?.now === log?.id || log?.now === "");
+    const [database, ...beside] = this.#known.map(({ path, id }) => ({
+      id,
+      now: fileIdentity(path),
+    }));
+    return (
+      database?.now === database?.id && beside.every(({ id, now }) => now === id || now === "")
+    );
   }
 }
 
