@@ -1,6 +1,6 @@
 /** Room on the disk that is set aside for revocations: a file beside the database, given up when nothing else is free. */
 
-import { rmSync, statfsSync, statSync } from "node:fs";
+import { existsSync, realpathSync, rmSync, statfsSync, statSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { dirname } from "node:path";
 
@@ -13,7 +13,8 @@ export class Reserve {
 
   /** `bytesMin` is what should stay free on the volume; of a small limit a quarter is set aside, of none nothing. */
   constructor(database: string, bytesMin: number) {
-    this.#file = `${database}-reserve`;
+    // Behind a link the volume is another one.
+    this.#file = `${existsSync(database) ? realpathSync(database) : database}-reserve`;
     this.#bytesMin = bytesMin;
     this.#bytes = Math.min(bytesUsual, Math.floor(bytesMin / 4));
   }

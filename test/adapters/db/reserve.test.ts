@@ -1,7 +1,14 @@
 /** Room set aside beside a database: made when there is plenty, whole or not at all, and gone when it is needed. */
 
 import { expect, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -30,6 +37,15 @@ test("what a killed process began is made whole", async () => {
   writeFileSync(`${database}-reserve`, "part");
   await new Reserve(database, 8 * megabyte).keep();
   expect(statSync(`${database}-reserve`).size).toBe(2 * megabyte);
+});
+
+test("the room is set aside where the database lies, which a link to it does not tell", async () => {
+  const database = place();
+  writeFileSync(database, "");
+  const link = place();
+  symlinkSync(database, link);
+  await new Reserve(link, 8 * megabyte).keep();
+  expect([existsSync(`${database}-reserve`), existsSync(`${link}-reserve`)]).toEqual([true, false]);
 });
 
 test("without a limit, or without plenty of room, nothing is set aside", async () => {
