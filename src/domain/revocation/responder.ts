@@ -26,7 +26,7 @@ import { announceKey } from "#domain/audit/sign-ledger.ts";
 import type { ResponderWish } from "#domain/certificates/responder.ts";
 import type { HeldKey, KeyRef, Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
-import type { Store } from "#domain/store.ts";
+import { nothingWritten, type Store } from "#domain/store.ts";
 import { type Issuer, issuerOf } from "./issuers.ts";
 import { ResponderFailures } from "./responder-failures.ts";
 import type { ResponderRecord } from "./store.ts";
@@ -261,12 +261,28 @@ export class Responders {
     try {
       const at = clock.now();
       await store.atomically((tx) => announceKey(tx, held, "responder", "generate", at));
+    } catch (error) {
+      await this.#discard(issuer.ca.id, held);
+      throw error;
+    }
+    try {
       return await this.#certify(issuer, held);
     } catch (error) {
+      // A commit whose answer was lost may have made it the responder: then the key stays.
+      if (nothingWritten(error)) await this.#discard(issuer.ca.id, held);
+      throw error;
+    }
+  }
+
+  /** Does not throw: its caller tells why there is no responder, and what stays on the token is told here. */
+  async #discard(ca: CaId, held: HeldKey): Promise<void> {
+    const { keys, store, clock, onFailure } = this.#deps;
+    try {
       await keys.destroy(held.ref);
       const at = clock.now();
       await store.atomically((tx) => announceKey(tx, held, "responder", "destroy", at));
-      throw error;
+    } catch (error) {
+      onFailure(ca, error);
     }
   }
 
