@@ -171,7 +171,7 @@ export class Responders {
       await this.signer(issuerOf(ca), await revocations.sequence());
     } catch (error) {
       // Where it rests, what kept it from being made has been told.
-      if (!this.#restingUntil.has(id)) this.#deps.onFailure(id, error);
+      if (!this.#rests(id)) this.#deps.onFailure(id, error);
     }
   }
 
@@ -232,9 +232,7 @@ export class Responders {
 
   async #makeOrTryLater(issuer: Issuer, old: ResponderRecord | undefined) {
     const now = this.#deps.clock.now();
-    const rest = (this.#restingUntil.get(issuer.ca.id) ?? now) - now;
-    // A clock that was set back meanwhile prolongs no rest.
-    if (rest > 0 && rest <= restSeconds * 1000) throw later();
+    if (this.#rests(issuer.ca.id)) throw later();
     try {
       const made = await this.#make(issuer, old);
       this.#restingUntil.delete(issuer.ca.id);
@@ -246,6 +244,13 @@ export class Responders {
       if (error instanceof Problem) throw later();
       throw error;
     }
+  }
+
+  #rests(id: CaId): boolean {
+    const now = this.#deps.clock.now();
+    const rest = (this.#restingUntil.get(id) ?? now) - now;
+    // A clock that was set back meanwhile prolongs no rest.
+    return rest > 0 && rest <= restSeconds * 1000;
   }
 
   /** A renewal keeps the key; a first or replaced responder gets a new one, destroyed when nothing comes of it. */

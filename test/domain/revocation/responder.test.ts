@@ -168,3 +168,19 @@ test("a key that cannot be destroyed either hides nothing of why there is no res
   Object.assign(small.keys, { destroy });
   expect(small.failures).toMatchObject([{ code: "key_unavailable" }, { code: "overloaded" }]);
 });
+
+test("what keeps a responder from being made is told again once the rest after a failure is over", async () => {
+  small.keys.beforeSign = () => {
+    throw refuse("overloaded", { retry_after: 2 });
+  };
+  await small.responders.ensure(small.ca.id);
+  await small.responders.ensure(small.ca.id);
+  expect(small.failures).toMatchObject([{ code: "overloaded" }]);
+  small.clock.advance(61);
+  const { cas } = small.store.read;
+  const { byId } = cas;
+  Object.assign(cas, { byId: () => Promise.reject(refuse("storage_unavailable")) });
+  await small.responders.ensure(small.ca.id);
+  Object.assign(cas, { byId });
+  expect(small.failures).toMatchObject([{ code: "overloaded" }, { code: "storage_unavailable" }]);
+});
