@@ -253,10 +253,14 @@ export class Responders {
     return rest > 0 && rest <= restSeconds * 1000;
   }
 
-  /** A renewal keeps the key; a first or replaced responder gets a new one, destroyed when nothing comes of it. */
+  /**
+   * A renewal keeps the key; a first or replaced responder gets a new one, destroyed when nothing comes of it. So does one
+   * that has ended and whose key cannot be had: it is not waited for longer, nobody is answered meanwhile.
+   */
   async #make(issuer: Issuer, old: ResponderRecord | undefined): Promise<ResponderRecord> {
     const { keys, clock, random, settings, store } = this.#deps;
-    if (old !== undefined) return await this.#certify(issuer, await keys.find(keyRefOf(old)));
+    const kept = old && (await this.#keyOf(old));
+    if (kept !== undefined) return await this.#certify(issuer, kept);
     const suffix = random.uuid().slice(0, 8);
     const held = await keys.generate({
       ...responderKey(issuer.ca.keyType, settings),
@@ -275,6 +279,16 @@ export class Responders {
     } catch (error) {
       // A commit whose answer was lost may have made it the responder: then the key stays.
       if (nothingWritten(error)) await this.#discard(issuer.ca.id, held);
+      throw error;
+    }
+  }
+
+  async #keyOf(old: ResponderRecord): Promise<HeldKey | undefined> {
+    try {
+      return await this.#deps.keys.find(keyRefOf(old));
+    } catch (error) {
+      const ended = old.notAfter <= this.#deps.clock.now();
+      if (ended && error instanceof Problem && error.code === "key_unavailable") return undefined;
       throw error;
     }
   }

@@ -184,3 +184,15 @@ test("what keeps a responder from being made is told again once the rest after a
   Object.assign(cas, { byId });
   expect(small.failures).toMatchObject([{ code: "overloaded" }, { code: "storage_unavailable" }]);
 });
+
+test("a responder that has ended, and whose key is gone for good, is followed by one with a new key", async () => {
+  await signer();
+  const first = await stored();
+  small.keys.held.delete(first.keyId);
+  small.clock.advance(100 * 3600);
+  await small.responders.renewals();
+  expect((await stored()).serial).toBe(first.serial);
+  small.clock.advance(68 * 3600);
+  const next = await signer();
+  expect([next.serial === first.serial, next.key.id === first.keyId]).toEqual([false, false]);
+});
