@@ -246,11 +246,9 @@ function compose(opened: Opened): App {
   const [clock, random, { schedules }] = [systemClock, systemRandom, opened];
   let weakKeys = readBlocklists(config.keychecks.weak_key_blocklist_paths);
   const resolver = new DnsResolver({ random, servers: () => nameServers(config) });
-  const refusals = new Refusals({ store, clock });
   const ground = {
     ...{ config, store, keys, clock, random, resolver, log },
-    refusals,
-    ...{ sealing, counts, clockWatch, secrets },
+    ...{ sealing, counts, clockWatch, secrets, refusals: new Refusals({ store, clock }) },
     weakKeys: () => weakKeys,
     stillMay: later(() => stillMay({ store, ...governance, now: access.principalNow })),
   };
@@ -264,15 +262,14 @@ function compose(opened: Opened): App {
   observeComponents(metrics, () => probes.components());
   const stopObserving = observeResources(metrics);
   const access = openAccess({
-    ...{ config, store, clock, random, log, metrics, secrets, passwords: opened.passwords },
+    ...{ config, store, clock, random, log, metrics, secrets },
+    ...{ refusals: ground.refusals, passwords: opened.passwords },
     ...{ rootPasswordHash: opened.instance.rootPasswordHash, attempts: opened.limits.rates },
-    refusals,
   });
-  const { failedLogins } = access;
+  const [{ failedLogins }, { refusals }] = [access, ground];
   const governance = openGovernance({ config, store, clock, random, tokens: access.tokens });
   const fourEyes = openFourEyes({
-    ...{ config, store, clock, random, log, parts, now: access.principalNow },
-    refusals,
+    ...{ config, store, clock, random, log, parts, refusals, now: access.principalNow },
     perform: (call) => replay(call),
   });
   const rooms = { parts, probes, access, governance, fourEyes, refusals };

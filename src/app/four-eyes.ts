@@ -32,15 +32,15 @@ export interface FourEyesGround {
   readonly random: Random;
   readonly log: Log;
   readonly parts: Pick<Parts, "issuance" | "profiles" | "sealing" | "revocation">;
-  readonly refusals: Refusals;
   readonly now: PrincipalNow;
+  readonly refusals: Refusals;
   /** The pipeline, with the handler of the call's operation. */
   readonly perform: ExecutionDeps["perform"];
 }
 
 /** Builds it; nothing is written. */
 export function openFourEyes(ground: FourEyesGround): FourEyesParts {
-  const { config, store, clock, random, log, parts, now, perform } = ground;
+  const { config, store, clock, random, log, parts, now, refusals, perform } = ground;
   const settings = approvalSettings(config);
   const { envelopes } = parts.sealing;
   const executions = new Executions({
@@ -53,11 +53,7 @@ export function openFourEyes(ground: FourEyesGround): FourEyesParts {
   const { issuance, profiles, revocation } = parts;
   const gated = { store, issuance, profiles, bulk: revocation.bulk, fourEyes };
   return {
-    ...{
-      approvals: new Approvals({ ...common, fourEyes, refusals: ground.refusals }),
-      fourEyes,
-      executions,
-    },
+    ...{ approvals: new Approvals({ ...common, fourEyes, refusals }), fourEyes, executions },
     ...{ gate: fourEyesGate(gated), itemGate: itemGate(gated) },
     ...{ enabled: settings.enabled, random },
   };

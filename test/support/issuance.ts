@@ -88,13 +88,7 @@ export function issuanceWorld(options: WorldOptions = {}) {
   const resolver = options.resolver ?? silentResolver;
   const { caaIdentifier: identifier, caaCacheTtlSeconds: cacheTtlSeconds = 300 } = options;
   const caa = new CaaGate({ resolver, clock, identifier, cacheTtlSeconds });
-  const revoker = new Revoker({
-    store,
-    clock,
-    random,
-    holdPermitted: () => true,
-    changed: () => {},
-  });
+  const revoker = revokerOf(store, clock, random);
   const transparency = openTransparency({
     ...{ store, clock, random, revoker: () => revoker, client: impatientClient },
     registry: () => new LogRegistry(options.logs?.() ?? []),
@@ -103,15 +97,13 @@ export function issuanceWorld(options: WorldOptions = {}) {
   const clockWatch = watchOf(store, clock);
   const refusals = new Refusals({ store, clock });
   const ceremony = new Ceremony({
-    refusals,
-    ...{ store, keys, clock, random, caa, promises: transparency.promises },
+    ...{ refusals, store, keys, clock, random, caa, promises: transparency.promises },
     refuseWhileBehind: () => clockWatch.refuseWhileBehind(),
     weakKeys: () => options.weakKeys ?? new Set(),
   });
   const activation: Activation = { run: async () => {} };
   const activated = (ca: CaId) => activation.run(ca);
-  const made = { signers, ceremony, profiles, settings, activated, refusals };
-  const shared = { store, keys, clock, random, ...made };
+  const shared = { store, keys, clock, random, signers, ceremony, profiles, settings, activated };
   const authorities = new Authorities({ ...shared, provider, urlBase });
   const external = new ExternalAuthorities({ ...shared, provider });
   const issuance = new Issuance({ ...shared, approvable: options.approvable ?? false });
@@ -122,6 +114,7 @@ export function issuanceWorld(options: WorldOptions = {}) {
   };
   return {
     ...shared,
+    refusals,
     activation,
     paths: pathsHere,
     clockWatch,
@@ -149,6 +142,9 @@ function changing(store: Store) {
 interface Activation {
   run: (ca: CaId) => Promise<void>;
 }
+
+const revokerOf = (store: Store, clock: TestClock, random: Random) =>
+  new Revoker({ store, clock, random, holdPermitted: () => true, changed: () => {} });
 
 const watchOf = (store: Store, clock: TestClock) =>
   new ClockWatch({ store, clock, stopwatch: clock.stopwatch, onPause: () => {} });

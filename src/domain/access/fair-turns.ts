@@ -97,6 +97,11 @@ export class FairTurns {
     this.#rations = new Rations({ elapsedMs, later, taken });
   }
 
+  /** Addresses at accounts at which somebody waits or is looked at. */
+  get lanes(): number {
+    return this.#waiting.lanes;
+  }
+
   /**
    * Looks when it is this attempt's turn, or gives `wrong` when another look has found the same to be wrong meanwhile.
    * Refuses `rate_limited` to whoever has waited too long or gives way to others. What `look` throws is thrown, and is no

@@ -145,6 +145,11 @@ export class Waiting {
     return [...(this.#byDigest.get(digest) ?? [])];
   }
 
+  /** Lanes in which anybody is. */
+  get lanes(): number {
+    return this.#lanes.size;
+  }
+
   /** Who has waited longest. */
   get oldest(): Entry | undefined {
     const [first] = this.#entries;

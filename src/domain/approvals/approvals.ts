@@ -21,7 +21,7 @@ export interface ApprovalDeps {
   readonly settings: ApprovalSettings;
   readonly executions: Executions;
   readonly fourEyes: FourEyes;
-  /** Writes down who may not decide. */
+  /** Writes down who tried to decide without being one of those who may. */
   readonly refusals: Pick<Refusals, "record">;
 }
 
@@ -151,6 +151,7 @@ export class Approvals {
     throw refusal;
   }
 
+  /** Folded, also where a maker tries to approve the own request: the first at once, its repeats with their number. */
   async #tellDenied(origin: Origin, approval: ApprovalRecord, { code }: Problem): Promise<void> {
     const { resourceKey: resource, required, tenant } = approval;
     const event = {

@@ -37,6 +37,23 @@ describe("a turn", () => {
     expect(begun[2]).toBe("alice@203.0.113.1 right");
   });
 
+  test("that was given up while its address was slowed down leaves nothing behind", async () => {
+    const failures = { address: { rate: 1, burst: 1 } };
+    const { turns, ask, begun, endAll, pass } = turnWorld({ waitingPerAddress: 1, failures });
+    const first = ask(guesser, "guess");
+    await endAll();
+    expect(await first).toBe("wrong");
+    const slowed = ask(guesser, "another");
+    const right = ask({ ...guesser, as: "alice" }, "right");
+    expect(await slowed).toBe("rate_limited");
+    expect(turns.lanes).toBe(1);
+    await pass(1000);
+    await endAll();
+    expect(await right).toBe("right");
+    expect(begun).toHaveLength(2);
+    expect(turns.lanes).toBe(0);
+  });
+
   test("comes to nobody more than as many at once as one address may have", async () => {
     const { ask, begun } = turnWorld({ atOnce: 4, atOnceStrangers: 4 });
     for (let n = 0; n < 4; n++) void ask(guesser, `slow ${n}`);
@@ -299,7 +316,7 @@ test("every look that waits is served in the end, whatever comes in which order"
       async (asks) => {
         const few = { rate: 1, burst: 2 };
         const failures = { known: few, address: few, account: few, accountToRevoke: few };
-        const { ask, endAll, pass } = turnWorld({ failures });
+        const { turns, ask, endAll, pass } = turnWorld({ failures });
         const asked = asks.map(([address, account, right], n) =>
           ask(
             { from: `192.0.2.${address}`, as: `name ${account}` },
@@ -314,6 +331,7 @@ test("every look that waits is served in the end, whatever comes in which order"
         expect(await Promise.all(asked.map(state))).toEqual(
           asks.map(([, , right]) => (right ? "right" : "wrong")),
         );
+        expect(turns.lanes).toBe(0);
       },
     ),
     { numRuns: 10 },
