@@ -151,15 +151,18 @@ export class Approvals {
     throw refusal;
   }
 
-  /** Folded, also where a maker tries to approve the own request: the first at once, its repeats with their number. */
+  /** Folded where whoever may decide nothing tries; a maker who tries to approve the own request is told of every time. */
   async #tellDenied(origin: Origin, approval: ApprovalRecord, { code }: Problem): Promise<void> {
+    const { store, clock, refusals } = this.#deps;
     const { resourceKey: resource, required, tenant } = approval;
     const event = {
       ...approvalEvent("approved", origin, approval),
       ...{ result: "denied" as const, actorRoles: effectiveRoles(origin.principal, tenant) },
       detail: { resource, required, approvals: approvalsOf(approval), reason: code },
     };
-    await this.#deps.refusals.record(event);
+    if (code === "forbidden") return await refusals.record(event);
+    const at = clock.now();
+    await store.atomically((tx) => tx.audit.appendEvent(event, at));
   }
 }
 
