@@ -27,8 +27,8 @@ import type { ExecutionDeps } from "#domain/approvals/executions.ts";
 import { recordingEffects } from "#domain/approvals/effects.ts";
 import { ClockWatch, stepFacts } from "#domain/clock-watch.ts";
 import { KeyCounts } from "#domain/audit/key-counts.ts";
+import type { PathWork } from "#domain/ports.ts";
 import { Refusals } from "#domain/access/refusals.ts";
-import type { PathWork } from "#domain/certificates/validate.ts";
 import { reconcileIntents } from "#domain/certificates/reconcile.ts";
 import { underNewest } from "#domain/envelopes/newest.ts";
 import { type PreparedInstance, prepareInstance } from "#domain/instance.ts";
@@ -149,7 +149,10 @@ export async function openApp(options: AppOptions): Promise<App> {
     await closeIntents(store, log);
     return compose({
       ...{ ...options, store, keys, limits, metrics, passwords, space, instance, sealing },
-      ...{ counts, clockWatch, close, secrets, paths: openPaths(options.workerUrl, closing) },
+      ...{ counts, clockWatch, close, secrets },
+      paths: openPaths(options.workerUrl, closing),
+      // A thread of their own: no auditor's question keeps anybody from coming in.
+      clientPaths: openPaths(options.workerUrl, closing),
       opened,
       schedules: { wake: () => {} },
     });
@@ -235,6 +238,7 @@ interface Opened extends AppOptions {
   readonly counts: KeyCounts;
   readonly clockWatch: ClockWatch;
   readonly paths: PathWork;
+  readonly clientPaths: PathWork;
   readonly schedules: Schedules;
   readonly close: () => Promise<void>;
   /** The providers themselves, for what is no operation of a key. */
@@ -244,11 +248,12 @@ interface Opened extends AppOptions {
 function compose(opened: Opened): App {
   const { config, log, store, keys, metrics, sealing, counts, clockWatch, secrets } = opened;
   const [clock, random, { schedules }] = [systemClock, systemRandom, opened];
+  const refusals = new Refusals({ store, clock });
   let weakKeys = readBlocklists(config.keychecks.weak_key_blocklist_paths);
   const resolver = new DnsResolver({ random, servers: () => nameServers(config) });
   const ground = {
     ...{ config, store, keys, clock, random, resolver, log },
-    ...{ sealing, counts, clockWatch, secrets, refusals: new Refusals({ store, clock }) },
+    ...{ sealing, counts, clockWatch, secrets, refusals },
     weakKeys: () => weakKeys,
     stillMay: later(() => stillMay({ store, ...governance, now: access.principalNow })),
   };
@@ -262,11 +267,9 @@ function compose(opened: Opened): App {
   observeComponents(metrics, () => probes.components());
   const stopObserving = observeResources(metrics);
   const access = openAccess({
-    ...{ config, store, clock, random, log, metrics, secrets },
-    ...{ refusals: ground.refusals, passwords: opened.passwords },
+    ...{ ...ground, metrics, passwords: opened.passwords, clientPaths: opened.clientPaths },
     ...{ rootPasswordHash: opened.instance.rootPasswordHash, attempts: opened.limits.rates },
   });
-  const [{ failedLogins }, { refusals }] = [access, ground];
   const governance = openGovernance({ config, store, clock, random, tokens: access.tokens });
   const fourEyes = openFourEyes({
     ...{ config, store, clock, random, log, parts, refusals, now: access.principalNow },
@@ -279,7 +282,7 @@ function compose(opened: Opened): App {
     serve: (options) =>
       startRunning({
         ...{ ...options, config, store, parts, front, schedules, clock, log },
-        ...{ failedLogins, refusals, fourEyes, watch },
+        ...{ failedLogins: access.failedLogins, refusals, fourEyes, watch },
         files: new ServingFiles(config.data_dir),
         lookAtKeys: () => opened.opened.again(),
         prepare: (next) => {

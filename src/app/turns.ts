@@ -1,9 +1,10 @@
-/** The queues of those who present passwords: bounded, fair between addresses and accounts, and slow for whoever keeps failing. */
+/** The queues of those who present passwords or certificates: bounded, fair, and slow for whoever keeps failing. */
 
+import { type AddressTurnLimits, AddressTurns } from "#domain/access/address-turns.ts";
 import { FairTurns, type TurnLimits } from "#domain/access/fair-turns.ts";
 import { systemLater, systemStopwatch } from "#adapters/system.ts";
 
-/** A queue with so many looks at once. */
+/** A queue for passwords with so many looks at once. */
 export const openTurns = (
   atOnce: Pick<TurnLimits, "atOnce" | "atOncePerAddress" | "atOnceStrangers">,
 ): FairTurns =>
@@ -22,4 +23,14 @@ export const openTurns = (
     },
     elapsedMs: systemStopwatch.elapsedMs,
     later: systemLater,
+  });
+
+/** A queue for certificates with so many looks at once, of all and of one address. */
+export const openAddressTurns = (
+  atOnce: Pick<AddressTurnLimits, "atOnce" | "atOncePerLane">,
+): AddressTurns =>
+  new AddressTurns({
+    limits: { ...atOnce, waitingPerLane: 128, waitingMax: 1024, failures: { rate: 10, burst: 40 } },
+    elapsedMs: systemStopwatch.elapsedMs,
+    sleep: (milliseconds) => Bun.sleep(milliseconds),
   });

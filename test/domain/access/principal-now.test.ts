@@ -20,6 +20,7 @@ import {
   visitor,
   unhurried,
 } from "#test/support/access.ts";
+import { clientPaths, somewhere } from "#test/support/client-paths.ts";
 import { OutsideCa } from "#test/support/client-certificates.ts";
 import { somebody } from "#test/support/governed-world.ts";
 import { seededRandom, testClock } from "#test/support/ports.ts";
@@ -109,10 +110,11 @@ describe("a client certificate", () => {
     const trusted = { now: bound() };
     const counted: string[] = [];
     const clients = new ClientCertificates({
-      ...{ store, clock, trust: () => trusted.now, log: { write: () => {} } },
+      ...{ store, clock, trust: () => trusted.now, paths: clientPaths() },
+      log: { write: () => {} },
       onLogin: (result) => counted.push(result),
     });
-    const principal = await clients.principal(ca.client(inYear));
+    const principal = await clients.principal(ca.client(inYear), somewhere);
     if (principal === undefined) throw new Error("the certificate stands for nobody");
     const of = world({}, { client: clients.principalAgain });
     return { clock, trusted, counted, now: () => of.now(principal) };
