@@ -6,6 +6,7 @@ import type { Answer, RawAnswer } from "#domain/access/call.ts";
 
 import type { Exchange } from "./exchange.ts";
 import type { DerAnswer } from "./public.ts";
+import { streamOf } from "./streams.ts";
 
 /** A response with the length of its body, which a `Response` does not tell. */
 export interface Sized {
@@ -15,10 +16,18 @@ export interface Sized {
 
 /** Renders what a handler answered; HEAD is left to the listener, which drops the body. */
 export async function renderAnswer(exchange: Exchange, answer: Answer | RawAnswer): Promise<Sized> {
-  if ("raw" in answer) return sized(answer.raw, exchange, answer.status, { ...answer.headers });
+  if ("raw" in answer) return rawAnswer(exchange, answer);
   const text = jsonTextOf(answer.body);
   const body = typeof text === "string" ? text : await text;
   return sized(body, exchange, answer.status, { ...jsonHeaders, ...answer.headers });
+}
+
+/** What comes in pieces has no length beforehand: it goes out in chunks, each read when the receiver has taken the last. */
+function rawAnswer(exchange: Exchange, { raw, status, headers }: RawAnswer): Sized {
+  if (typeof raw === "string" || raw instanceof Uint8Array) {
+    return sized(raw, exchange, status, { ...headers });
+  }
+  return dressed(exchange, new Response(streamOf(raw), { status, headers: { ...headers } }));
 }
 
 /** JSON text; of an object with a long list in it the octets, written a few hundred entries in each turn. */
