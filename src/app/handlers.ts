@@ -108,7 +108,10 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...preflightHandlers({ preflight: ground.preflight }),
     ...clockHandlers({ clock, clockWatch: parts.clockWatch }),
     ...kekHandlers({ store, keys, ...parts.sealing }),
-    ...authorityHandlers({ store, authorities }),
+    ...authorityHandlers({
+      ...{ store, authorities },
+      stampsNothing: config.crl.base_url === undefined,
+    }),
     ...crossSignHandlers({ store, keys, clock, crossSigning: parts.crossSigning }),
     ...externalHandlers({ store, external: parts.external }),
     ...rolloverHandlers({ store, clock, authorities, retirement: parts.retirement }),
