@@ -48,7 +48,7 @@ async function longJson(members: readonly [string, unknown][]): Promise<Uint8Arr
     write("]");
   }
   write("}");
-  return new Uint8Array(Buffer.concat(pieces));
+  return Buffer.concat(pieces);
 }
 
 const isObject = (value: unknown): value is object =>

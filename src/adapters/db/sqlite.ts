@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 
 import { NothingWritten } from "#domain/store.ts";
 import { assert } from "#core/problems.ts";
+import { TurnShare } from "#core/turns.ts";
 import { storedHeads } from "./audit.ts";
 import type { Engine } from "./engine.ts";
 import { isFull, isWriteFault, saysNotCommitted, storageUnavailable } from "./faults.ts";
@@ -45,6 +46,8 @@ export class SqliteEngine implements Engine {
   readonly dialect = "sqlite";
   readonly reader: Session;
   readonly writer: Session;
+  /** Of everything that SQLite does on this thread. */
+  readonly share = new TurnShare(() => performance.now());
   readonly #options: SqliteOptions;
   readonly #onFault: TellFault;
   /** Undefined for a file of another process. */
@@ -68,8 +71,8 @@ export class SqliteEngine implements Engine {
     this.#reserve = new Reserve(options.path, options.minFreeBytes ?? 0);
     const foreign = options.readOnly === true;
     this.#files = foreign ? undefined : SqliteFiles.taken(options.path);
-    this.writer = sqliteSession(() => this.#writing());
-    this.reader = sqliteSession(() => this.#read);
+    this.writer = sqliteSession(() => this.#writing(), this.share);
+    this.reader = sqliteSession(() => this.#read, this.share);
     const opened: SqliteConnection[] = [];
     try {
       opened.push(this.#connect({ forReading: foreign }), this.#connect({ forReading: true }));
@@ -109,7 +112,7 @@ export class SqliteEngine implements Engine {
     this.#views += 1;
     try {
       connection.database.run("begin");
-      return await read(sqliteSession(() => connection));
+      return await read(sqliteSession(() => connection, this.share));
     } finally {
       connection.close();
       this.#views -= 1;
@@ -238,7 +241,7 @@ export class SqliteEngine implements Engine {
       write.database.run(`pragma busy_timeout = ${Math.trunc(this.#options.busyTimeoutMs)}`);
       read = this.#connect({ forReading: true });
       const [fresh, expected] = [read, this.#heads];
-      const session = sqliteSession(() => fresh);
+      const session = sqliteSession(() => fresh, this.share);
       if (expected !== undefined && !Bun.deepEquals(await storedHeads(session), expected)) {
         throw new Error("the database does not hold what was acknowledged last");
       }
