@@ -45,7 +45,7 @@ export function accessLogHandlers(deps: { readonly store: Store; readonly clock:
           if (lines !== "") write(pieces.length === 1 ? lines : `,\n${lines}`);
         });
         write("]\n");
-        return { status: 200, raw: Buffer.concat(pieces), headers: attachment };
+        return { status: 200, raw: pieces, headers: attachment };
       },
     }),
   } satisfies Partial<Record<OperationName, Handler>>;

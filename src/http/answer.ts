@@ -21,14 +21,14 @@ export async function renderAnswer(exchange: Exchange, answer: Answer | RawAnswe
   return sized(body, exchange, answer.status, { ...jsonHeaders, ...answer.headers });
 }
 
-/** JSON text; of an object with a long list in it the octets, written a few hundred entries in each turn. */
-function jsonTextOf(body: unknown): string | Promise<Uint8Array> {
+/** JSON text; of an object with a long list in it the octets in pieces, a few hundred entries in each turn. */
+function jsonTextOf(body: unknown): string | Promise<readonly Uint8Array[]> {
   const members: readonly [string, unknown][] = isObject(body) ? Object.entries(body) : [];
   const isLong = ([, value]: [string, unknown]) => Array.isArray(value) && value.length > longList;
   return members.some(isLong) ? longJson(members) : JSON.stringify(body);
 }
 
-async function longJson(members: readonly [string, unknown][]): Promise<Uint8Array> {
+async function longJson(members: readonly [string, unknown][]): Promise<readonly Uint8Array[]> {
   const pieces: Uint8Array[] = [];
   const write = (text: string) => pieces.push(utf8.encode(text));
   let mark = "{";
@@ -48,7 +48,7 @@ async function longJson(members: readonly [string, unknown][]): Promise<Uint8Arr
     write("]");
   }
   write("}");
-  return Buffer.concat(pieces);
+  return pieces;
 }
 
 const isObject = (value: unknown): value is object =>
@@ -109,16 +109,43 @@ export function dressed(exchange: Exchange, answer: Response | DerAnswer): Sized
 }
 
 function sized(
-  body: string | Uint8Array,
+  body: RawAnswer["raw"],
   exchange: Exchange,
   status: number,
   headers: Record<string, string>,
 ): Sized {
-  const bytes = typeof body === "string" ? Buffer.byteLength(body) : body.byteLength;
+  const bytes = bytesOf(body);
   headers["content-length"] = String(bytes);
+  const whole = isPieces(body) ? (bytes > atOnceMax ? inPieces(body) : Buffer.concat(body)) : body;
   // The DOM types want an ArrayBuffer of its own; Bun sends any view of octets.
-  const response = new Response(body as string | Uint8Array<ArrayBuffer>, { status, headers });
-  return dressed(exchange, response);
+  const sent = whole as string | Uint8Array<ArrayBuffer> | ReadableStream;
+  return dressed(exchange, new Response(sent, { status, headers }));
+}
+
+const isPieces = (body: RawAnswer["raw"]): body is readonly Uint8Array[] => Array.isArray(body);
+
+function bytesOf(body: RawAnswer["raw"]): number {
+  if (typeof body === "string") return Buffer.byteLength(body);
+  if (!isPieces(body)) return body.byteLength;
+  return body.reduce((sum, { byteLength }) => sum + byteLength, 0);
+}
+
+/** A piece in each turn: encrypting and copying tens of megabytes for one would keep all others waiting. */
+function inPieces(pieces: readonly Uint8Array[]): ReadableStream {
+  const left = pieces.values();
+  let cancelled = false;
+  return new ReadableStream({
+    pull: async (controller) => {
+      await nextTurn();
+      if (cancelled) return;
+      const { value, done } = left.next();
+      if (done === true) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: () => {
+      cancelled = true;
+    },
+  });
 }
 
 /** RFC 9110 §11.6.1; withheld from the console, where a browser would open its own password window. */
@@ -150,6 +177,8 @@ const commonHeaders: readonly (readonly [string, string])[] = [
 
 /** Entries of one turn; a page of any list has no more. */
 const longList = 500;
+/** Octets that are sent as one. */
+const atOnceMax = 1_048_576;
 const utf8 = new TextEncoder();
 
 const transportSecurity = "max-age=31536000";

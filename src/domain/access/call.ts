@@ -79,10 +79,10 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A text or binary answer. */
+/** A text or binary answer; in pieces when it is long. */
 export interface RawAnswer {
   readonly status: 200;
-  readonly raw: string | Uint8Array;
+  readonly raw: string | Uint8Array | readonly Uint8Array[];
   readonly headers: Readonly<Record<string, string>>;
 }
 
