@@ -180,7 +180,7 @@ describe("unclearHeader", () => {
 function countingReads(request: Request, read: () => void): Request {
   const { body } = request;
   if (body === null) return request;
-  const getReader = () => {
+  const reading = () => {
     const reader = body.getReader();
     const counted = () => {
       read();
@@ -189,5 +189,5 @@ function countingReads(request: Request, read: () => void): Request {
     return { read: counted, cancel: () => reader.cancel() };
   };
   // What the reading of a body looks at.
-  return { headers: request.headers, body: { getReader } } as unknown as Request;
+  return { headers: request.headers, body: { getReader: reading } } as unknown as Request;
 }
