@@ -267,7 +267,7 @@ function compose(opened: Opened): App {
   const { failedLogins, refusals } = access;
   const governance = openGovernance({ config, store, clock, random, tokens: access.tokens });
   const fourEyes = openFourEyes({
-    ...{ config, store, clock, random, log, parts, now: access.principalNow },
+    ...{ config, store, clock, random, log, parts, refusals, now: access.principalNow },
     perform: (call) => replay(call),
   });
   const rooms = { parts, probes, access, governance, fourEyes };

@@ -20,10 +20,19 @@ export function following<S>(port: number, open: () => S): Followed<S> | undefin
   const before = library === undefined ? [] : listeningOn(port);
   if (library === undefined || before.length === 0) return undefined;
   const opened = open();
-  const fresh = listeningOn(port).find((file) => !before.includes(file));
+  const known = new Set(before.map(({ file }) => file));
+  const fresh = listeningOn(port).find(({ file }) => !known.has(file));
+  // Another listener of this process may have the same port of another address, and is not followed.
+  const followed = before.filter(({ address }) => address === fresh?.address);
   // Where the kernel refuses it deals new connections to both until the release, and none is lost for that either.
-  if (fresh !== undefined) directTo(library, fresh, before.length);
-  return { opened, release: () => closeUnder(library, before, port) };
+  if (fresh !== undefined) directTo(library, fresh.file, followed.length);
+  return { opened, release: () => closeUnder(library, followed, port) };
+}
+
+/** A descriptor of this process that listens, and on which address, as the kernel writes it. */
+interface Listening {
+  readonly file: number;
+  readonly address: string;
 }
 
 type Libc = NonNullable<ReturnType<typeof libc>>;
@@ -61,27 +70,31 @@ function directTo(library: Libc, file: number, index: number): void {
  * Puts another file in the place of each socket, which closes it: the runtime has no way to stop listening that does not also
  * cut the connections that wait for their next request. The runtime closes what is there now with its server.
  */
-function closeUnder(library: Libc, files: readonly number[], port: number): void {
-  const still = new Set(listeningOn(port));
+function closeUnder(library: Libc, sockets: readonly Listening[], port: number): void {
+  const still = new Map(listeningOn(port).map(({ file, address }) => [file, address]));
   const nothing = openSync("/dev/null", "r+");
-  for (const file of files) if (still.has(file)) library.symbols.dup2(nothing, file);
+  for (const { file, address } of sockets) {
+    if (still.get(file) === address) library.symbols.dup2(nothing, file);
+  }
   closeSync(nothing);
 }
 
-/** Descriptors of this process that listen on a TCP port. */
-function listeningOn(port: number): readonly number[] {
+/** What of this process listens on a TCP port, of whatever address. */
+function listeningOn(port: number): readonly Listening[] {
   const end = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
-  const wanted = new Set<string>();
+  const addresses = new Map<string, string>();
   for (const table of ["tcp", "tcp6"]) {
-    for (const [, local = "", , , , , , , , inode = ""] of listeners(table)) {
-      if (local.endsWith(end)) wanted.add(inode);
+    for (const [, address = "", , , , , , , , inode = ""] of listeners(table)) {
+      if (address.endsWith(end)) addresses.set(inode, address);
     }
   }
-  const found: number[] = [];
+  const found: Listening[] = [];
   for (const file of readdirSync("/proc/self/fd")) {
-    if (wanted.size === 0) break;
-    const inode = /^socket:\[(\d+)\]$/.exec(linkOf(file))?.[1];
-    if (inode !== undefined && wanted.delete(inode)) found.push(Number(file));
+    if (addresses.size === 0) break;
+    const inode = /^socket:\[(\d+)\]$/.exec(linkOf(file))?.[1] ?? "";
+    const address = addresses.get(inode);
+    if (address !== undefined) found.push({ file: Number(file), address });
+    addresses.delete(inode);
   }
   return found;
 }

@@ -8,7 +8,7 @@ import { timestamp } from "#core/time.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { parseCsr } from "#core/x509/csr.ts";
 import {
-  fingerprintOfDigest,
+  fingerprintOf,
   parseFingerprint,
   parsePublicKey,
   keyDigests,
@@ -117,7 +117,7 @@ function recordJson(record: BlockedKeyRecord) {
   const { id, tenant, spkiSha256, reason, source, createdBy, createdAt } = record;
   return {
     ...(tenant === undefined ? {} : { tenant_id: tenant }),
-    ...{ id, public_key_fingerprint: fingerprintOfDigest(spkiSha256), reason, source },
+    ...{ id, public_key_fingerprint: fingerprintOf(spkiSha256), reason, source },
     ...{ created_by: createdBy, created_at: timestamp(createdAt) },
   };
 }

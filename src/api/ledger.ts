@@ -1,7 +1,8 @@
 /** The sign ledger in JSON: every operation with a CA key, newest first (HTTP contract §10.2). */
 
 import { type LedgerEntry, ledgerHash, ledgerKinds } from "#core/audit/ledger.ts";
-import { integer, oneOf, optional, text } from "#core/shape.ts";
+import { integer, oneOf, optional, parsed } from "#core/shape.ts";
+import { fingerprintOf, parseFingerprint } from "#core/x509/public-keys.ts";
 import { type Handler, handler, ok } from "#domain/access/call.ts";
 import type { Keys, ProviderName } from "#domain/keys.ts";
 import type { Store } from "#domain/store.ts";
@@ -21,7 +22,7 @@ export function ledgerHandlers({ store, keys, roles }: LedgerHandlerDeps) {
       summary: "Entries of the sign ledger, newest first, and whether each hash recomputes.",
       query: {
         kind: optional(oneOf(ledgerKinds)),
-        signer_fingerprint: optional(text({ max: 64 })),
+        signer_fingerprint: optional(parsed({ type: "string" }, parseFingerprint)),
         from_number: optional(integer(1, Number.MAX_SAFE_INTEGER)),
         to_number: optional(integer(1, Number.MAX_SAFE_INTEGER)),
         ...pageFields,
@@ -30,7 +31,7 @@ export function ledgerHandlers({ store, keys, roles }: LedgerHandlerDeps) {
         const { kind, signer_fingerprint, from_number, to_number } = call.query;
         const filter = {
           kind,
-          signerFingerprint: signer_fingerprint,
+          signerFingerprint: signer_fingerprint && fingerprintOf(signer_fingerprint),
           fromNumber: from_number,
           toNumber: to_number,
         };

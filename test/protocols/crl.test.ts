@@ -132,6 +132,32 @@ test("a copy fetched just before a revocation is never confirmed as current, by 
   }
 });
 
+test.each([
+  ["a clock that was set back a little", -3.5, 1],
+  ["a replica whose clock is behind", -2.5, 1],
+  ["a clock that was an hour ahead", -3600, 1],
+  ["one after the other by a clock that is behind", -4.5, 6],
+])("a copy of the list before is not confirmed by its time: %s", async (_what, step, lists) => {
+  await get();
+  small.clock.advance(3);
+  const modified = Date.parse((await get()).headers.get("last-modified") ?? "");
+  small.clock.step(step);
+  for (let list = 0; list < lists; list++) {
+    await small.publisher.publishBase(small.ca, rootOrigin);
+  }
+  for (const later of [0, 4, 60, 3600, 80 * 3600]) {
+    small.clock.advance(later);
+    expect([later, await since(modified)]).toEqual([later, 200]);
+  }
+});
+
+test("lists one after the other within a second are served all the same, though their times run ahead", async () => {
+  const quick = await smallCa({ crl: { backdateSeconds: 0 } });
+  for (let list = 0; list < 12; list++) await quick.publisher.publishBase(quick.ca, rootOrigin);
+  const served = await quick.publisher.published(quick.ca.id, "full", "base");
+  expect(served?.number).toBe(12);
+});
+
 test("a copy of the list itself is confirmed by the time it came with, and by any later one that has been", async () => {
   await get();
   small.clock.advance(90);

@@ -17,6 +17,7 @@ import type { Profile } from "#core/policy/profile.ts";
 import type { Call, Handler } from "#domain/access/call.ts";
 import { pipeline } from "#domain/access/perform.ts";
 import { ApiTokens } from "#domain/access/tokens.ts";
+import { Refusals } from "#domain/access/refusals.ts";
 import { Approvals } from "#domain/approvals/approvals.ts";
 import { recordingEffects } from "#domain/approvals/effects.ts";
 import { Executions } from "#domain/approvals/executions.ts";
@@ -72,7 +73,8 @@ export async function fourEyesWorld(
   const patience = { within: async <T>(_seconds: number, work: Promise<T>) => await work };
   const common = { store, clock, random, patience, settings, executions };
   const fourEyes = new FourEyes({ ...common, envelopes });
-  const approvals = new Approvals({ ...common, fourEyes });
+  const refusals = new Refusals({ store, clock });
+  const approvals = new Approvals({ ...common, fourEyes, refusals });
   const gated = { store, issuance: world.issuance, profiles, bulk: world.bulk, fourEyes };
   const gate = fourEyesGate(gated);
   const handlers: Partial<Record<OperationName, unknown>> = {
@@ -91,16 +93,17 @@ export async function fourEyesWorld(
   };
   const handlerOf = (operation: OperationName) => handlers[operation] as Handler; // Every row above is one.
   const perform = pipeline({
-    ...{ store, clock, hasRoom: () => true, onDecision: () => {}, gate },
+    ...{ store, clock, hasRoom: () => true, onDecision: () => {}, gate, refusals },
   });
   const { ask, raw } = asking(perform, handlerOf);
   await store.atomically((tx) => tx.tenants.insert(tenant("web")));
   const approve = (who: Principal, id: string) =>
     ask("approval.approve", who, { path: { id }, body: {} });
-  const actions = () =>
-    [...memory.state.events.values()].map(({ action, result }) => `${action} ${result}`);
+  const events = () => [...memory.state.events.values()];
+  const actions = () => events().map(({ action, result }) => `${action} ${result}`);
   return {
     ...{ ...world, memory, store, keks, envelopes, tokens, fourEyes, approvals, executions },
+    refusals,
     ...{ ask, raw, approve, actions, faults, performed },
   };
 }

@@ -44,7 +44,7 @@ export function fileTarget({
 }: FileTargetOptions): AccessLogTarget {
   const file = new AccessLogFile({ path, busyTimeoutMs, folds: workerUrl === undefined }, onFault);
   const job = { accessLog: { path, busyTimeoutMs } };
-  const thread = workerUrl === undefined ? undefined : new AccessLogThread(workerUrl, job);
+  const thread = workerUrl === undefined ? undefined : new AccessLogThread(workerUrl, job, onFault);
   let unfolded = 0;
   const byThread = async (rows: readonly AccessLogRow[]): Promise<boolean> => {
     if (thread === undefined || (rows.length < batchRows && unfolded < unfoldedMax)) return false;

@@ -8,13 +8,20 @@ import { assert } from "#core/problems.ts";
 import { TurnShare } from "#core/turns.ts";
 import { storedHeads } from "./audit.ts";
 import type { Engine } from "./engine.ts";
-import { isFull, isWriteFault, saysNotCommitted, storageUnavailable } from "./faults.ts";
+import {
+  isFull,
+  isWriteFault,
+  saysNotCommitted,
+  StoreUnfit,
+  storageUnavailable,
+  transactionEnded,
+} from "./faults.ts";
 import { verifyHeads } from "./heads.ts";
 import type { Heads } from "./journal.ts";
 import { Reserve } from "./reserve.ts";
 import type { Session } from "./session.ts";
 import { SqliteConnection, sqliteSession } from "./sqlite-connection.ts";
-import { SqliteFiles } from "./sqlite-files.ts";
+import { fileIdentity, SqliteFiles } from "./sqlite-files.ts";
 
 export interface SqliteOptions {
   readonly driver: "sqlite";
@@ -64,17 +71,22 @@ export class SqliteEngine implements Engine {
   #fault: unknown;
   #triesAt = 0;
   #views = 0;
+  /** True from the first batch on; migrations come before it, and use the writer as they like. */
+  #begun = false;
 
   constructor(options: SqliteOptions, onFault: TellFault) {
     this.#options = options;
     this.#onFault = onFault;
     this.#reserve = new Reserve(options.path, options.minFreeBytes ?? 0);
     const foreign = options.readOnly === true;
+    // A log and its index are made at every start.
+    if (!foreign) this.#reserve.beforeWriting();
     this.#files = foreign ? undefined : SqliteFiles.taken(options.path);
-    this.writer = sqliteSession(() => this.#writing(), this.share);
+    this.writer = sqliteSession(() => this.#inTransaction(), this.share);
     this.reader = sqliteSession(() => this.#read, this.share);
     const opened: SqliteConnection[] = [];
     try {
+      if (!foreign) assertApart(options);
       opened.push(this.#connect({ forReading: foreign }), this.#connect({ forReading: true }));
       const [write, read] = opened;
       assert(write !== undefined && read !== undefined, "both connections are open");
@@ -129,6 +141,7 @@ export class SqliteEngine implements Engine {
     this.#assertInPlace();
     this.#reserve.beforeWriting();
     if (this.stopped) await this.#resume();
+    this.#begun = true;
     this.#writing().compiled("begin immediate").run();
     // The lock on the file makes this process the only writer, so what it committed is what is stored.
     this.#heads ??= await storedHeads(this.writer);
@@ -150,7 +163,7 @@ export class SqliteEngine implements Engine {
 
   async commit(committed: Readonly<Heads>): Promise<void> {
     try {
-      this.#writing().compiled("commit").run();
+      this.#inTransaction().compiled("commit").run();
     } catch (error) {
       // A log that could not be synced may be found whole after a crash.
       throw saysNotCommitted(error) ? new NothingWritten("not committed", { cause: error }) : error;
@@ -197,6 +210,13 @@ export class SqliteEngine implements Engine {
   #writing(): SqliteConnection {
     if (this.#write === undefined) throw storageUnavailable(this.#fault);
     return this.#write;
+  }
+
+  /** Outside a transaction SQLite commits every statement for itself: what is left of a batch that was ended, for one. */
+  #inTransaction(): SqliteConnection {
+    const connection = this.#writing();
+    if (this.#begun && !connection.database.inTransaction) throw transactionEnded();
+    return connection;
   }
 
   /**
@@ -293,6 +313,13 @@ export class SqliteEngine implements Engine {
     }
     return fault;
   }
+}
+
+/** What may be lost, and waits for no disk, must not share a log with what may not; whatever name each goes by. */
+function assertApart(options: SqliteOptions): void {
+  if (fileIdentity(accessLogPath(options)) !== fileIdentity(options.path)) return;
+  const sentence = `The access log must be another file than the database ${options.path}.`;
+  throw new StoreUnfit("unsafe_settings", sentence);
 }
 
 function attempt(act: () => void): void {

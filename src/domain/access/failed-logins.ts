@@ -1,5 +1,6 @@
 /** Writes failed logins down: the first from an address at once, its repeats folded into one event a minute. */
 
+import { addressKey } from "#core/address-key.ts";
 import type { Instant } from "#core/time.ts";
 import { Folding } from "#domain/audit/folding.ts";
 import type { Clock } from "#domain/ports.ts";
@@ -37,7 +38,7 @@ export class FailedLogins {
       windowsMax,
       kindOf: ({ method, reason, channel = "", ip }) => ({
         coarse: [method, reason, channel],
-        fine: [ip],
+        fine: [addressKey(ip)],
       }),
       tell: (failure, count, now) => append(store, failure, count, now),
     });

@@ -50,6 +50,11 @@ export class FairTurns {
     this.#deps = deps;
   }
 
+  /** Addresses at which somebody waits, is looked at, or is slowed down. */
+  get lanes(): number {
+    return this.#lanes.size;
+  }
+
   /** Refuses `rate_limited` while as many of this lane wait as may: then nothing is looked at, not even what is right. */
   refuseWhenFull(name: string): void {
     const lane = this.#lanes.get(name);
@@ -142,6 +147,8 @@ export class FairTurns {
     lane.paused = true;
     const resume = () => {
       lane.paused = false;
+      // Who waited here may have given way meanwhile.
+      this.#forget(lane);
       this.#serve();
     };
     sleep(wait * 1000).then(resume, resume);

@@ -1,5 +1,6 @@
 /** Writes down the writes that were refused; who asks again and again leaves one event a minute, with their number. */
 
+import { addressKey } from "#core/address-key.ts";
 import type { EventDraft } from "#core/audit/actions.ts";
 import { Folding } from "#domain/audit/folding.ts";
 import type { Clock } from "#domain/ports.ts";
@@ -21,7 +22,7 @@ export class Refusals {
       // What a path named is for whoever asks to choose, so it tells nothing apart.
       kindOf: ({ action, actor, detail, ip = "", tenant = "", caId = "" }) => ({
         coarse: [action, String(detail?.reason ?? detail?.operation ?? "")],
-        fine: [actor, ip, tenant, caId],
+        fine: [actor, addressKey(ip), tenant, caId],
       }),
       tell: async (draft, count, now) => {
         const detail = count > 1 ? { ...draft.detail, count } : draft.detail;

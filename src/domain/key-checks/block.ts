@@ -6,7 +6,7 @@ import type { EventDraft } from "#core/audit/actions.ts";
 import type { TenantId } from "#core/ids.ts";
 import { assert, refuse } from "#core/problems.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
-import { fingerprintOfDigest, keyDigests } from "#core/x509/public-keys.ts";
+import { fingerprintOf, keyDigests } from "#core/x509/public-keys.ts";
 import { type Author, authorOf, type Origin } from "#domain/access/call.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
@@ -125,7 +125,7 @@ export function blockEvent(author: Author, record: BlockedKeyRecord): EventDraft
   return {
     ...{ ...author, action: "key.block", result: "success" },
     tenant: record.tenant,
-    target: fingerprintOfDigest(record.spkiSha256),
+    target: fingerprintOf(record.spkiSha256),
     detail: { reason: record.reason, source: record.source },
   };
 }

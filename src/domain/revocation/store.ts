@@ -48,7 +48,7 @@ export interface CrlHead {
   /** The base before it, by which entries left it (CRL-7); undefined where none did. */
   readonly prior: Pick<CrlHead, "thisUpdate" | "sequence"> | undefined;
   /**
-   * When the signed list became visible; later where it had to follow one that a clock ahead of its time had made.
+   * When the signed list became visible; later where it had to follow one that seems to have become visible later.
    * Undefined for lists of older releases.
    */
   readonly publishedAt: Instant | undefined;

@@ -70,6 +70,24 @@ describe("a turn", () => {
     expect(new Set(await Promise.all(guesses))).toEqual(new Set(["seen"]));
   });
 
+  test("that was given up while its address was slowed down leaves nothing behind", async () => {
+    const failures = { rate: 1, burst: 1 };
+    const { turns, ask, begun, end, pass } = world({ atOnce: 1, waitingMax: 1, failures });
+    const first = refusal(ask("guesser"));
+    await Bun.sleep(0);
+    await end();
+    expect(await first).toBe("seen");
+    const slowed = refusal(ask("guesser"));
+    const right = refusal(ask("root"));
+    expect(await slowed).toBe("rate_limited");
+    await end(true);
+    expect(await right).toBe("seen");
+    expect(begun).toEqual(["guesser", "root"]);
+    expect(turns.lanes).toBe(1);
+    await pass(1000);
+    expect(turns.lanes).toBe(0);
+  });
+
   test("comes to nobody more than as many at once as one address may have", async () => {
     const { ask, begun } = world({ atOnce: 4, atOncePerLane: 2 });
     for (let n = 0; n < 4; n++) void refusal(ask("slow"));
