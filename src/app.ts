@@ -27,7 +27,7 @@ import type { ExecutionDeps } from "#domain/approvals/executions.ts";
 import { recordingEffects } from "#domain/approvals/effects.ts";
 import { ClockWatch, stepFacts } from "#domain/clock-watch.ts";
 import { KeyCounts } from "#domain/audit/key-counts.ts";
-import type { PathWork } from "#domain/certificates/validate.ts";
+import type { PathWork } from "#domain/ports.ts";
 import { reconcileIntents } from "#domain/certificates/reconcile.ts";
 import { underNewest } from "#domain/envelopes/newest.ts";
 import { type PreparedInstance, prepareInstance } from "#domain/instance.ts";
@@ -148,7 +148,10 @@ export async function openApp(options: AppOptions): Promise<App> {
     await closeIntents(store, log);
     return compose({
       ...{ ...options, store, keys, limits, metrics, passwords, space, instance, sealing },
-      ...{ counts, clockWatch, close, secrets, paths: openPaths(options.workerUrl, closing) },
+      ...{ counts, clockWatch, close, secrets },
+      paths: openPaths(options.workerUrl, closing),
+      // A thread of their own: no auditor's question keeps anybody from coming in.
+      clientPaths: openPaths(options.workerUrl, closing),
       opened,
       schedules: { wake: () => {} },
     });
@@ -234,6 +237,7 @@ interface Opened extends AppOptions {
   readonly counts: KeyCounts;
   readonly clockWatch: ClockWatch;
   readonly paths: PathWork;
+  readonly clientPaths: PathWork;
   readonly schedules: Schedules;
   readonly close: () => Promise<void>;
   /** The providers themselves, for what is no operation of a key. */
@@ -263,6 +267,7 @@ function compose(opened: Opened): App {
   const access = openAccess({
     ...{ config, store, clock, random, log, metrics, secrets, passwords: opened.passwords },
     ...{ rootPasswordHash: opened.instance.rootPasswordHash, attempts: opened.limits.rates },
+    clientPaths: opened.clientPaths,
   });
   const { failedLogins, refusals } = access;
   const governance = openGovernance({ config, store, clock, random, tokens: access.tokens });

@@ -26,7 +26,7 @@ import { RootAccount } from "#domain/access/root-account.ts";
 import { Sessions } from "#domain/access/sessions.ts";
 import { type RequireStepUp, stepUpGate } from "#domain/access/step-up.ts";
 import { ApiTokens } from "#domain/access/tokens.ts";
-import type { Clock, Log, Random } from "#domain/ports.ts";
+import type { Clock, Log, PathWork, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { Cookies } from "#http/cookies.ts";
 import { assignmentsOf } from "./access-settings.ts";
@@ -71,6 +71,8 @@ export interface AccessGround {
   readonly secrets: SecretSources;
   readonly rootPasswordHash: string;
   readonly attempts: Attempts;
+  /** Where the paths of client certificates are looked for. */
+  readonly clientPaths: PathWork;
 }
 
 /** Builds everything between a credential and a principal. */

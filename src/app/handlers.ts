@@ -38,7 +38,7 @@ import { tenantHandlers } from "#api/tenants.ts";
 import { transparencyHandlers } from "#api/transparency.ts";
 import { validationHandlers } from "#api/validation.ts";
 import type { Config } from "#config/schema.ts";
-import type { PathWork } from "#domain/certificates/validate.ts";
+import type { PathWork } from "#domain/ports.ts";
 import type { Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";

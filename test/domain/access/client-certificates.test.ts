@@ -14,6 +14,7 @@ import { type Held, OutsideCa } from "#test/support/client-certificates.ts";
 import { admin, type GovernedWorld, governedWorld } from "#test/support/governed-world.ts";
 import { csr } from "#test/support/issuance.ts";
 import { openMemoryStore } from "#test/support/memory-store.ts";
+import { clientPaths, somewhere } from "#test/support/client-paths.ts";
 import { testClock } from "#test/support/ports.ts";
 
 const robot: Binding = {
@@ -26,11 +27,12 @@ function clients(trust: ClientTrust, store: Store = openMemoryStore(), clock = t
   const counted: string[] = [];
   const inForce = { trust };
   const service = new ClientCertificates({
-    ...{ store, clock, trust: () => inForce.trust },
+    ...{ store, clock, trust: () => inForce.trust, paths: clientPaths() },
     onLogin: (result) => counted.push(result),
   });
-  const subject = async (held: Pick<Held, "chain">) => (await service.principal(held))?.subject;
-  return { subject, principal: service.principal, counted, clock, inForce };
+  const principal = (held: Pick<Held, "chain">) => service.principal(held, somewhere);
+  const subject = async (held: Pick<Held, "chain">) => (await principal(held))?.subject;
+  return { subject, principal, counted, clock, inForce };
 }
 
 const trusting = (...anchors: readonly Uint8Array[]): ClientTrust => ({

@@ -12,6 +12,7 @@ import { localPrincipal } from "#domain/access/authenticate.ts";
 import { ClientCertificates, type ClientTrust } from "#domain/access/client-certificates.ts";
 import { type PrincipalNowDeps, principalNow } from "#domain/access/principal-now.ts";
 import { RootAccount } from "#domain/access/root-account.ts";
+import { clientPaths, somewhere } from "#test/support/client-paths.ts";
 import { accessWorld, type AccessWishes, visitor, unhurried } from "#test/support/access.ts";
 import { OutsideCa } from "#test/support/client-certificates.ts";
 import { somebody } from "#test/support/governed-world.ts";
@@ -100,10 +101,10 @@ describe("a client certificate", () => {
     const trusted = { now: bound() };
     const counted: string[] = [];
     const clients = new ClientCertificates({
-      ...{ store, clock, trust: () => trusted.now },
+      ...{ store, clock, trust: () => trusted.now, paths: clientPaths() },
       onLogin: (result) => counted.push(result),
     });
-    const principal = await clients.principal(ca.client(inYear));
+    const principal = await clients.principal(ca.client(inYear), somewhere);
     if (principal === undefined) throw new Error("the certificate stands for nobody");
     const of = world({}, { client: clients.principalAgain });
     return { clock, trusted, counted, now: () => of.now(principal) };
