@@ -34,6 +34,7 @@ import { underNewest } from "#domain/envelopes/newest.ts";
 import { type PreparedInstance, prepareInstance } from "#domain/instance.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Log } from "#domain/ports.ts";
+import { fillEntryEnds } from "#domain/revocation/entry-end.ts";
 import { rememberShards } from "#domain/revocation/scopes.ts";
 import { TenantRates } from "#domain/tenants/rates.ts";
 import type { Store } from "#domain/store.ts";
@@ -147,6 +148,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     await clockWatch.open();
     await rememberShards(store, config.crl.shards);
     await closeIntents(store, log);
+    await fillEntryEnds(store);
     return compose({
       ...{ ...options, store, keys, limits, metrics, passwords, space, instance, sealing },
       ...{ counts, clockWatch, close, secrets },

@@ -96,7 +96,10 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...approvalHandlers({ store, keys, clock, ...ground.fourEyes }),
     ...auditHandlers({ store }),
     ...accessLogHandlers({ store, clock }),
-    ...ledgerHandlers({ store, keys, roles: ground.roles }),
+    ...ledgerHandlers({
+      ...{ store, keys, clock, counts: parts.counts, random: ground.fourEyes.random },
+      roles: ground.roles,
+    }),
     ...keyHandlers({
       ...{ store, keys, clock, roles: ground.roles },
       pool: () => ({ size: config.pkcs11.session_pool_size, ...ground.keyLoad() }),
@@ -105,7 +108,10 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...preflightHandlers({ preflight: ground.preflight }),
     ...clockHandlers({ clock, clockWatch: parts.clockWatch }),
     ...kekHandlers({ store, keys, ...parts.sealing }),
-    ...authorityHandlers({ store, authorities }),
+    ...authorityHandlers({
+      ...{ store, authorities },
+      stampsNothing: config.crl.base_url === undefined,
+    }),
     ...crossSignHandlers({ store, keys, clock, crossSigning: parts.crossSigning }),
     ...externalHandlers({ store, external: parts.external }),
     ...rolloverHandlers({ store, clock, authorities, retirement: parts.retirement }),
