@@ -25,11 +25,13 @@ import { type StillMay, stillMay } from "#domain/access/principal-now.ts";
 import { recordingEffects } from "#domain/approvals/effects.ts";
 import { ClockWatch, stepFacts } from "#domain/clock-watch.ts";
 import { KeyCounts } from "#domain/audit/key-counts.ts";
-import type { PathWork } from "#domain/certificates/validate.ts";
+import type { PathWork } from "#domain/ports.ts";
+import { Refusals } from "#domain/access/refusals.ts";
 import { reconcileIntents } from "#domain/certificates/reconcile.ts";
 import { underNewest } from "#domain/envelopes/newest.ts";
 import { prepareInstance } from "#domain/instance.ts";
 import type { Log } from "#domain/ports.ts";
+import { fillEntryEnds } from "#domain/revocation/entry-end.ts";
 import { rememberShards } from "#domain/revocation/scopes.ts";
 import type { Store } from "#domain/store.ts";
 import { RateLimits } from "#http/rate-limits.ts";
@@ -129,6 +131,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     await clockWatch.open();
     await rememberShards(store, config.crl.shards);
     await closeIntents(store, log);
+    await fillEntryEnds(store);
     return compose({
       ...options,
       store,
@@ -144,6 +147,8 @@ export async function openApp(options: AppOptions): Promise<App> {
       close,
       secrets,
       paths: openPaths(options.workerUrl, closing),
+      // A thread of their own: no auditor's question keeps anybody from coming in.
+      clientPaths: openPaths(options.workerUrl, closing),
       opened,
       schedules: { wake: () => {} },
     });
@@ -218,6 +223,7 @@ function compose(opened: Opened): App {
   // 1. The domain, over everything that is open.
   const { config, log, store, keys, metrics, sealing, counts, clockWatch, secrets } = opened;
   const [clock, random, { schedules }] = [systemClock, systemRandom, opened];
+  const refusals = new Refusals({ store, clock });
   let weakKeys = readBlocklists(config.keychecks.weak_key_blocklist_paths);
   const resolver = new DnsResolver({ random, servers: () => nameServers(config) });
   const ground = {
@@ -232,6 +238,7 @@ function compose(opened: Opened): App {
     counts,
     clockWatch,
     secrets,
+    refusals,
     weakKeys: () => weakKeys,
     stillMay: later(() => stillMay({ store, ...governance, now: access.principalNow })),
   };
@@ -249,18 +256,13 @@ function compose(opened: Opened): App {
   const stopObserving = observeResources(metrics);
   // 3. Who comes in, what they may do, and what takes two.
   const access = openAccess({
-    config,
-    store,
-    clock,
-    random,
-    log,
+    ...ground,
     metrics,
-    secrets,
     passwords: opened.passwords,
+    clientPaths: opened.clientPaths,
     rootPasswordHash: opened.instance.rootPasswordHash,
     attempts: opened.limits.rates,
   });
-  const { failedLogins, refusals } = access;
   const governance = openGovernance({ config, store, clock, random, tokens: access.tokens });
   const fourEyes = openFourEyes({
     config,
@@ -269,11 +271,12 @@ function compose(opened: Opened): App {
     random,
     log,
     parts,
+    refusals,
     now: access.principalNow,
     perform: (call) => replay(call),
   });
   // 4. The door that all of them come through.
-  const rooms = { parts, probes, access, governance, fourEyes };
+  const rooms = { parts, probes, access, governance, fourEyes, refusals };
   const { front, replay, watch } = frontDoor(opened, rooms);
   return {
     fetch: async (request) => front.handle(request, { side: "local", secure: false, peer: "" }),
@@ -287,7 +290,7 @@ function compose(opened: Opened): App {
         schedules,
         clock,
         log,
-        failedLogins,
+        failedLogins: access.failedLogins,
         refusals,
         fourEyes,
         watch,

@@ -4,7 +4,7 @@
  */
 
 import { dlopen, ptr } from "bun:ffi";
-import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readlinkSync, readSync } from "node:fs";
 
 /** What came of opening the follower. */
 export interface Followed<S> {
@@ -26,11 +26,21 @@ export function following<S>(port: number, open: () => S): Followed<S> | undefin
   const before = library === undefined ? [] : listeningOn(port);
   if (library === undefined || before.length === 0) return undefined;
   const opened = open();
-  const fresh = listeningOn(port).find((file) => !before.includes(file));
+  const known = new Set(before.map(({ file }) => file));
+  const fresh = listeningOn(port).find(({ file }) => !known.has(file));
+  // Another listener of this process may have the same port of another address, and is not
+  // followed.
+  const followed = before.filter(({ address }) => address === fresh?.address);
   // Where the kernel refuses it deals new connections to both until the release, and none is lost
   // for that either.
-  if (fresh !== undefined) directTo(library, fresh, before.length);
-  return { opened, release: () => closeUnder(library, before, port) };
+  if (fresh !== undefined) directTo(library, fresh.file, followed.length);
+  return { opened, release: () => closeUnder(library, followed, port) };
+}
+
+/** A descriptor of this process that listens, and on which address, as the kernel writes it. */
+interface Listening {
+  readonly file: number;
+  readonly address: string;
 }
 
 type Libc = NonNullable<ReturnType<typeof libc>>;
@@ -72,35 +82,67 @@ function directTo(library: Libc, file: number, index: number): void {
  * listening that does not also cut the connections that wait for their next request. The runtime
  * closes what is there now with its server.
  */
-function closeUnder(library: Libc, files: readonly number[], port: number): void {
-  const still = new Set(listeningOn(port));
+function closeUnder(library: Libc, sockets: readonly Listening[], port: number): void {
+  const still = new Map(listeningOn(port).map(({ file, address }) => [file, address]));
   const nothing = openSync("/dev/null", "r+");
-  for (const file of files) if (still.has(file)) library.symbols.dup2(nothing, file);
+  for (const { file, address } of sockets) {
+    if (still.get(file) === address) library.symbols.dup2(nothing, file);
+  }
   closeSync(nothing);
 }
 
-/** Descriptors of this process that listen on a TCP port. */
-function listeningOn(port: number): readonly number[] {
-  const files = new Map<string, number>();
-  for (const file of readdirSync("/proc/self/fd")) {
-    const inode = /^socket:\[(\d+)\]$/.exec(linkOf(file))?.[1];
-    if (inode !== undefined) files.set(inode, Number(file));
-  }
+/** What of this process listens on a TCP port, of whatever address. */
+function listeningOn(port: number): readonly Listening[] {
   const end = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
-  return ["tcp", "tcp6"].flatMap((table) =>
-    rowsOf(table).flatMap(([, local = "", , state, , , , , , inode = ""]) => {
-      const file = files.get(inode);
-      return local.endsWith(end) && state === listen && file !== undefined ? [file] : [];
-    }),
-  );
+  const addresses = new Map<string, string>();
+  for (const table of ["tcp", "tcp6"]) {
+    for (const [, address = "", , , , , , , , inode = ""] of listeners(table)) {
+      if (address.endsWith(end)) addresses.set(inode, address);
+    }
+  }
+  const found: Listening[] = [];
+  for (const file of readdirSync("/proc/self/fd")) {
+    if (addresses.size === 0) break;
+    const inode = /^socket:\[(\d+)\]$/.exec(linkOf(file))?.[1] ?? "";
+    const address = addresses.get(inode);
+    if (address !== undefined) found.push({ file: Number(file), address });
+    addresses.delete(inode);
+  }
+  return found;
 }
 
-function rowsOf(table: string): readonly (readonly string[])[] {
+/**
+ * The rows of sockets that listen, which stand before all others (Linux,
+ * Documentation/networking/proc_net_tcp.rst): the rest, a row for every connection of this machine,
+ * is not read.
+ */
+function listeners(table: string): readonly (readonly string[])[] {
+  const rows = headOf(`/proc/self/net/${table}`, (text) => connected.test(text)).split("\n");
+  const fields = rows.map((row) => row.trim().split(/\s+/));
+  return fields.filter(([, , , state]) => state === listen);
+}
+
+/**
+ * What a file begins with, up to some octets after `enough` is there; nothing of one that is not
+ * there.
+ */
+function headOf(path: string, enough: (text: string) => boolean): string {
+  let file: number;
   try {
-    const text = readFileSync(`/proc/self/net/${table}`, "utf8");
-    return text.split("\n").map((row) => row.trim().split(/\s+/));
+    file = openSync(path, "r");
   } catch {
-    return []; // A system without IPv6 has no such table.
+    return ""; // A system without IPv6 has no such table.
+  }
+  try {
+    const piece = Buffer.alloc(pieceOctets);
+    let text = "";
+    for (let read = -1; read !== 0 && !enough(text); ) {
+      read = readSync(file, piece);
+      text += piece.toString("latin1", 0, read);
+    }
+    return text;
+  } finally {
+    closeSync(file);
   }
 }
 
@@ -114,6 +156,9 @@ function linkOf(file: string): string {
 
 /** The state of a socket that listens, as the kernel writes it. */
 const listen = "0A";
+/** A whole row in any other state: its number, both addresses, the state. */
+const connected = /^\s*\d+: \S+ \S+ (?!0A)[0-9A-F]{2} /m;
+const pieceOctets = 16_384;
 const solSocket = 1;
 const attachReusePortCbpf = 51;
 /** `BPF_RET | BPF_K`. */

@@ -8,7 +8,7 @@ import { timestamp } from "#core/time.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { parseCsr } from "#core/x509/csr.ts";
 import {
-  fingerprintOfDigest,
+  fingerprintOf,
   parseFingerprint,
   parsePublicKey,
   keyDigests,
@@ -43,7 +43,8 @@ export function blockedKeyHandlers({ store, blockedKeys }: Deps) {
       },
     }),
     "key.block": handler({
-      summary: "Block a key; certificates that have it stay as they are.",
+      summary:
+        "Block a key; certificates that have it stay as they are. An RSA key with an unusual exponent has a second record, for its modulus.",
       body: {
         public_key_sha256: digest,
         certificate: pem,
@@ -124,7 +125,7 @@ function recordJson(record: BlockedKeyRecord) {
   return {
     ...(tenant === undefined ? {} : { tenant_id: tenant }),
     id,
-    public_key_fingerprint: fingerprintOfDigest(spkiSha256),
+    public_key_fingerprint: fingerprintOf(spkiSha256),
     reason,
     source,
     created_by: createdBy,

@@ -7,6 +7,7 @@ import { systemPatience } from "#adapters/system.ts";
 import { fourEyesGate, itemGate } from "#api/four-eyes.ts";
 import type { Config } from "#config/schema.ts";
 import type { Gate } from "#domain/access/perform.ts";
+import type { Refusals } from "#domain/access/refusals.ts";
 import type { PrincipalNow } from "#domain/access/principal-now.ts";
 import { Approvals } from "#domain/approvals/approvals.ts";
 import { type ExecutionDeps, Executions } from "#domain/approvals/executions.ts";
@@ -35,13 +36,14 @@ export interface FourEyesGround {
   readonly log: Log;
   readonly parts: Pick<Parts, "issuance" | "profiles" | "sealing" | "revocation">;
   readonly now: PrincipalNow;
+  readonly refusals: Refusals;
   /** The pipeline, with the handler of the call's operation. */
   readonly perform: ExecutionDeps["perform"];
 }
 
 /** Builds it; nothing is written. */
 export function openFourEyes(ground: FourEyesGround): FourEyesParts {
-  const { config, store, clock, random, log, parts, now, perform } = ground;
+  const { config, store, clock, random, log, parts, now, refusals, perform } = ground;
   const settings = approvalSettings(config);
   const { envelopes } = parts.sealing;
   const executions = new Executions({
@@ -58,7 +60,7 @@ export function openFourEyes(ground: FourEyesGround): FourEyesParts {
   const { issuance, profiles, revocation } = parts;
   const gated = { store, issuance, profiles, bulk: revocation.bulk, fourEyes };
   return {
-    approvals: new Approvals({ ...common, fourEyes }),
+    approvals: new Approvals({ ...common, fourEyes, refusals }),
     fourEyes,
     executions,
     gate: fourEyesGate(gated),

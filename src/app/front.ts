@@ -6,6 +6,7 @@ import { processorMs } from "#adapters/telemetry/resources.ts";
 import { isReady, type Probes } from "#api/health.ts";
 import type { Config } from "#config/schema.ts";
 import { pipeline } from "#domain/access/perform.ts";
+import type { Refusals } from "#domain/access/refusals.ts";
 import type { ExecutionDeps } from "#domain/approvals/executions.ts";
 import { TenantRates } from "#domain/tenants/rates.ts";
 import { accessLog } from "#http/access-log.ts";
@@ -31,6 +32,7 @@ export interface Rooms {
   readonly access: Access;
   readonly governance: Governance;
   readonly fourEyes: FourEyesParts;
+  readonly refusals: Refusals;
 }
 
 /** Puts the door together: pipeline, handlers, limits, and the watch on the serving thread. */
@@ -46,7 +48,7 @@ export function frontDoor(opened: Opened, rooms: Rooms) {
     grants: governance.grants,
     ...(access.requireStepUp && { stepUp: access.requireStepUp }),
     gate: fourEyes.gate,
-    refusals: access.refusals,
+    refusals: rooms.refusals,
     onDecision: (action, allowed) => {
       const decision = allowed ? "allow" : "deny";
       metrics.count("pki_authz_decisions_total", { action, decision });

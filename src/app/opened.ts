@@ -11,7 +11,7 @@ import type { Read } from "#config/read.ts";
 import type { Config } from "#config/schema.ts";
 import type { ClockWatch } from "#domain/clock-watch.ts";
 import type { KeyCounts } from "#domain/audit/key-counts.ts";
-import type { PathWork } from "#domain/certificates/validate.ts";
+import type { PathWork } from "#domain/ports.ts";
 import type { PreparedInstance } from "#domain/instance.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Log } from "#domain/ports.ts";
@@ -66,6 +66,7 @@ export interface Opened extends AppOptions {
   readonly counts: KeyCounts;
   readonly clockWatch: ClockWatch;
   readonly paths: PathWork;
+  readonly clientPaths: PathWork;
   readonly schedules: Schedules;
   readonly close: () => Promise<void>;
   /** The providers themselves, for what is no operation of a key. */

@@ -89,6 +89,8 @@ class Server implements Running {
   #files: ReadonlyMap<string, string>;
   #listeners: Listeners | undefined;
   #shown: string | undefined;
+  /** Settles when the last change that was asked for has been made, or has failed. */
+  #changing: Promise<void> = Promise.resolve();
   #endWatch: (() => void) | undefined;
   /** The CAs clients are asked for certificates of, PEM each. */
   #authorities: readonly string[] | undefined;
@@ -121,7 +123,7 @@ class Server implements Running {
       refusals: deps.refusals,
       approvals: deps.fourEyes.approvals,
       kek: deps.parts.sealing.rotation,
-      serving: { renewals: () => this.#rotate() },
+      serving: { renewals: () => this.#inTurn(() => this.#rotate()) },
       transparency: deps.parts.transparency,
       inclusionMinutes: enabled ? interval_minutes : undefined,
       accessLog: { prune: () => this.#pruneAccessLog() },
@@ -198,12 +200,16 @@ class Server implements Running {
     this.#scheduler.trigger("approval.sweep");
   }
 
-  async reload(): Promise<void> {
+  reload(): Promise<void> {
+    return this.#inTurn(() => this.#reload());
+  }
+
+  async #reload(): Promise<void> {
     const { log, prepare, cleartext, reread, lookAtKeys } = this.#deps;
-    // Whatever the configuration says: a PIN is read again, and what was missing on a token is
-    // looked for.
-    lookAtKeys();
     try {
+      // Whatever the configuration says: a PIN is read again, and what was missing on a token is
+      // looked for.
+      lookAtKeys();
       const { config, ...keys } = reload(this.#config, reread());
       const files = fileDigests(config);
       // A file may be another one under the same name.
@@ -260,6 +266,17 @@ class Server implements Running {
     const { store, clock } = this.#deps;
     const days = this.#config.access_log.retention_days;
     await store.pruneAccessLog(addSeconds(clock.now(), -days * secondsPerDay));
+  }
+
+  /**
+   * One change at a time: of two reloads the one asked for last takes force last, and no renewal is
+   * of a past configuration.
+   */
+  #inTurn(change: () => Promise<void>): Promise<void> {
+    const changed = this.#changing.then(change);
+    // Whoever asked is told; the next change begins all the same.
+    this.#changing = changed.catch(() => {});
+    return changed;
   }
 
   /** Shows another certificate when there is one: renewed by pkid, or replaced by the operator. */

@@ -1,10 +1,11 @@
 /**
- * The small ports: time, randomness, names in the DNS and the process log, so that a test can hold
- * them still.
+ * The small ports: time, randomness, names in the DNS, paths of certificates and the process log,
+ * so that a test can hold them still.
  */
 
 import type { Lookup } from "#core/dns/answer.ts";
 import type { RecordType } from "#core/dns/records.ts";
+import type { PathAnswer, PathQuestion } from "#core/policy/path-work.ts";
 import type { Instant } from "#core/time.ts";
 
 /** Wall-clock time. */
@@ -25,6 +26,21 @@ export interface Patience {
    * `work` does.
    */
   within<T>(seconds: number, work: Promise<T>): Promise<T | undefined>;
+}
+
+/**
+ * Does something after so many milliseconds, unless what it gives is called before; keeps no
+ * process running.
+ */
+export type Later = (milliseconds: number, act: () => void) => () => void;
+
+/** Answers what certificates of strangers ask for, where it keeps nobody else waiting. */
+export interface PathWork {
+  /**
+   * As `answerPath`; undefined when the answer takes longer than any honest question, whose work is
+   * then given up. Refuses `overloaded` while too many wait.
+   */
+  ask<Q extends PathQuestion>(question: Q): Promise<PathAnswer<Q> | undefined>;
 }
 
 /** Unpredictable octets from the operating system's CSPRNG. */

@@ -23,7 +23,11 @@ export function presentedBy(exchange: Exchange, cookies: Cookies, osUser: string
  * unknown one is none.
  */
 export function readAuthorization(header: string): Authorization | undefined {
-  const [, scheme = "", credential = ""] = /^\s*(\S+)(?:[ \t]+(.*?))?\s*$/s.exec(header) ?? [];
+  const text = header.trim();
+  const [scheme = ""] = /^\S+/.exec(text) ?? [];
+  const rest = text.slice(scheme.length);
+  const credential = rest.replace(/^[ \t]+/, "");
+  if (rest !== "" && credential === rest) return undefined; // What parts them is no blank of HTTP.
   switch (scheme.toLowerCase()) {
     case "basic":
       return readBasic(credential);

@@ -22,7 +22,7 @@ import type { Exchange, Match, Observer, Side } from "./exchange.ts";
 import { hotMatch } from "./hot.ts";
 import type { DerAnswer, DerHandler, Handlers, OwnWords, PublicHandler } from "./public.ts";
 import { type Asker, countedClasses, type RateLimits } from "./rate-limits.ts";
-import { approvalNamed, ClientAddresses, requestIdOf, splitUrl } from "./request.ts";
+import { approvalNamed, ClientAddresses, requestIdOf, splitUrl, withKnown } from "./request.ts";
 import { reachable, Routes } from "./router.ts";
 
 export interface FrontDoorDeps {
@@ -262,19 +262,13 @@ export class FrontDoor {
 
   async #call(exchange: Exchange, match: Match, handler: Handler): Promise<Call> {
     const { request } = exchange;
-    const query = new URLSearchParams(exchange.query);
+    const given = new URLSearchParams(exchange.query);
     const open = operationOf(match.operation).needs === "pub";
-    if (open) {
-      // Public rows ignore parameters they do not know (HTTP contract §1.2).
-      for (const name of [...query.keys()]) {
-        if (!Object.hasOwn(handler.query, name)) query.delete(name);
-      }
-    }
     return {
       operation: match.operation,
       origin: open ? undefined : await this.#origin(exchange, match.operation),
       path: match.path,
-      query,
+      query: open ? withKnown(given, handler.query) : given,
       approval: approvalNamed(request.headers),
       body: async () => {
         const octets = await readJsonOctets(request, this.#bodyBytesMax(match));

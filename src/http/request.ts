@@ -96,3 +96,11 @@ const requestIdPattern = /^[A-Za-z0-9._-]{1,128}$/;
 
 /** More forwarded entries than any honest path of proxies has. */
 const hopsMax = 32;
+
+/**
+ * The query without the parameters that are no member of `fields`: public rows ignore them (HTTP
+ * contract §1.2).
+ */
+export const withKnown = (query: URLSearchParams, fields: object): URLSearchParams =>
+  // Taking them out one by one would take the square of their number.
+  new URLSearchParams([...query].filter(([name]) => Object.hasOwn(fields, name)));

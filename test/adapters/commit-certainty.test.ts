@@ -6,7 +6,7 @@
 import { expect, test } from "bun:test";
 
 import type { Engine } from "#adapters/db/engine.ts";
-import { saysNotCommitted } from "#adapters/db/faults.ts";
+import { isStorageFault, saysNotCommitted } from "#adapters/db/faults.ts";
 import type { Journal } from "#adapters/db/journal.ts";
 import { GroupCommit } from "#adapters/db/queue.ts";
 import { NothingWritten, nothingWritten } from "#domain/store.ts";
@@ -68,16 +68,37 @@ test("a commit the database refused has written nothing", async () => {
 for (const [code, errno, certain] of [
   ["ERR_POSTGRES_SERVER_ERROR", "23505", true],
   ["ERR_POSTGRES_SERVER_ERROR", "40001", true],
+  ["ERR_POSTGRES_SERVER_ERROR", "40003", false],
   ["ERR_POSTGRES_SERVER_ERROR", "53100", true],
   ["ERR_POSTGRES_SERVER_ERROR", "57P01", false],
   ["ERR_POSTGRES_SERVER_ERROR", "58030", false],
   ["ERR_POSTGRES_CONNECTION_CLOSED", "", false],
   ["ETIMEDOUT", "", false],
   ["SQLITE_FULL", "", true],
+  ["SQLITE_ABORT_ROLLBACK", "", true],
   ["SQLITE_BUSY", "", true],
   ["SQLITE_IOERR_FSYNC", "", false],
 ] as const) {
   test(`${code} ${errno} at a commit ${certain ? "says that it has not happened" : "leaves it open"}`, () => {
     expect(saysNotCommitted(Object.assign(new Error("fault"), { code, errno }))).toBe(certain);
+  });
+}
+
+// Columns: SQLSTATE, what it says, whether the database is at fault and not what it was asked.
+for (const [errno, what, fault] of [
+  ["08006", "a connection that broke", true],
+  ["25P03", "a transaction that waited too long", true],
+  ["28P01", "a password that is not taken any more", true],
+  ["3D000", "a database that is not there", true],
+  ["40001", "a transaction that lost a race", true],
+  ["57014", "a statement that took too long", true],
+  ["22012", "a division by zero", false],
+  ["23505", "a row that is there", false],
+  ["25P02", "a statement after one that failed", false],
+  ["42601", "what is no SQL", false],
+] as const) {
+  test(`${what} (${errno}) is ${fault ? "the database's fault" : "a bug of ours"}`, () => {
+    const code = "ERR_POSTGRES_SERVER_ERROR";
+    expect(isStorageFault(Object.assign(new Error("fault"), { code, errno }))).toBe(fault);
   });
 }

@@ -171,6 +171,24 @@ test("a database that is silent while the store opens keeps it from opening", as
   await expect(opened(through.href)).rejects.toMatchObject({ reason: "unreachable" });
 });
 
+test("a store opens although nobody answers the connection that listens, and hears events all the same", async () => {
+  const through = new URL(await server.createDatabase());
+  const straight = await opened(through.href);
+  through.port = String(path.port);
+  path.freezeWhoSays((said) => /listen/i.test(said));
+  const began = performance.now();
+  const deaf = await opened(through.href);
+  expect(performance.now() - began).toBeLessThan(2 * patience.statementMs);
+  let heard = 0;
+  deaf.onEvents((events) => {
+    heard += events.length;
+  });
+  await straight.atomically((tx) => tx.audit.appendEvent(draft(), noon));
+  await until(() => heard > 0);
+  await deaf.close();
+  await straight.close();
+});
+
 /** What work was refused with; asked for before it is, as an expectation cannot be. */
 const refusalOf = (work: Promise<unknown>): Promise<unknown> =>
   work.then(

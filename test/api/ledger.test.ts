@@ -3,7 +3,9 @@
 import { beforeEach, expect, test } from "bun:test";
 
 import { ledgerHandlers } from "#api/ledger.ts";
+import { fingerprintOf } from "#core/x509/public-keys.ts";
 import { pipeline } from "#domain/access/perform.ts";
+import { seededRandom } from "#test/support/ports.ts";
 import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
 
 let small: SmallCa;
@@ -26,7 +28,7 @@ const entry = {
   timestamp: "2027-01-01T00:00:00.000000Z",
   provider: "software",
   keyLabel: "root",
-  signerFingerprint: "SHA256:key",
+  signerFingerprint: fingerprintOf("11".repeat(32)),
   role: "ca",
   operation: "sign",
   purpose: "certificate",
@@ -43,8 +45,17 @@ interface Listed {
 }
 
 async function listed(query = ""): Promise<Listed & Readonly<Record<string, unknown>>> {
-  const { store, keys } = small;
-  const handlers = ledgerHandlers({ store, keys, roles: { ca: "software" } });
+  const { store, keys, clock } = small;
+  const random = seededRandom();
+  const counts = { write: async () => {} };
+  const handlers = ledgerHandlers({
+    store,
+    keys,
+    clock,
+    random,
+    counts,
+    roles: { ca: "software" },
+  });
   const perform = pipeline({ ...small, hasRoom: () => true, onDecision: () => {} });
   const answer = await perform(
     {
@@ -75,9 +86,14 @@ test("they are found by kind, by key and by number, both ends included", async (
   const { seq } = await small.store.read.audit.ledgerHead();
   const range = await listed(`from_number=${seq - 1}&to_number=${seq}`);
   expect(range.items.map(({ kind }) => kind)).toEqual(["outcome", "intent"]);
-  expect((await listed("kind=intent&signer_fingerprint=SHA256:key")).total).toBe(3);
-  expect((await listed("signer_fingerprint=SHA256:other")).total).toBe(0);
-  for (const wrong of ["kind=none", "from_number=0", "to_number=x"]) {
+  const [ours, other] = ["11", "22"].map((octet) =>
+    encodeURIComponent(fingerprintOf(octet.repeat(32))),
+  );
+  expect((await listed(`kind=intent&signer_fingerprint=${ours}`)).total).toBe(3);
+  expect((await listed(`kind=intent&signer_fingerprint=${"11".repeat(32)}`)).total).toBe(3);
+  expect((await listed(`signer_fingerprint=${other}`)).total).toBe(0);
+  const none = "signer_fingerprint=SHA256:key";
+  for (const wrong of ["kind=none", "from_number=0", "to_number=x", none]) {
     await expect(listed(wrong)).rejects.toMatchObject({ status: 400 });
   }
 });

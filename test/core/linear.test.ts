@@ -7,6 +7,7 @@ import { describe, expect, test } from "bun:test";
 
 import { pkiSchema } from "#api/rpc/messages.ts";
 import { scanKeys } from "#config/yaml-keys.ts";
+import { canonicalGroup } from "#core/access/group-names.ts";
 import { element, elementOf, explicit, oid, sequence, utf8String } from "#core/asn1/der.ts";
 import { oids } from "#core/asn1/oids.ts";
 import { decodePem, decodePemBlocks } from "#core/asn1/pem.ts";
@@ -26,7 +27,9 @@ import { nameKey, parseNameText } from "#core/x509/name-text.ts";
 import { nameText, parseName } from "#core/x509/names.ts";
 import { parseAccess, parseDistributionPoints } from "#core/x509/pointers.ts";
 import { cookieOf } from "#http/cookies.ts";
+import { readAuthorization } from "#http/credentials.ts";
 import { parseJson } from "#http/body.ts";
+import { withKnown } from "#http/request.ts";
 
 /** The decoder, what one repetition of hostile input is, and how it is put together. */
 interface Shape {
@@ -199,7 +202,27 @@ const shapes: readonly Shape[] = [
     (count) => `-----BEGIN X-----${" ".repeat(count)}-----END X-----`,
     (pem) => decodePem(pem, ["X"]),
   ),
+  ...["Basic a", "", "Bearer"].map((piece) =>
+    shape(
+      `Authorization ${piece}`,
+      3000,
+      (count) => `${piece}${" ".repeat(count)}c`,
+      readAuthorization,
+    ),
+  ),
   shape("cookies", 4000, repeated("pki_session=a; "), (header) => cookieOf(header, "pki_session")),
+  ...["a=", "a", ""].map((piece) =>
+    shape(`group name ${piece}`, 1600, (count) => `${piece}${" ".repeat(count)}"`, canonicalGroup),
+  ),
+  ...["a=b,", "a=b+", "a=\\41,", "a=\\ ,"].map((piece) =>
+    shape(`group name ${piece}`, 1600, repeated(piece), canonicalGroup),
+  ),
+  shape(
+    "parameters nobody knows",
+    3000,
+    (count) => Array.from({ length: count }, (_, at) => `${at}`).join("&"),
+    (query) => withKnown(new URLSearchParams(query), { limit: text() }),
+  ),
   ...[
     "a: 1\n",
     "- ",

@@ -9,6 +9,7 @@ import { join } from "node:path";
 
 import { OutsideCa } from "#test/support/client-certificates.ts";
 import { Instance, newHome, writeConfig } from "#test/support/instance.ts";
+import { openssl } from "#test/support/relying-party.ts";
 
 let instance: Instance;
 const settings = (home: string) => ({
@@ -65,3 +66,25 @@ test("a configuration that cannot be read is told in words, without the places o
   writeConfig(instance.home, settings(instance.home));
   await reloaded("config_reloaded");
 }, 30_000);
+
+test("of two reloads in a row the last one asked for is what is in force", async () => {
+  const { home } = instance;
+  const [certificate, key] = [join(home, "own.pem"), join(home, "own-key.pem")];
+  const made = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
+  const names = ["-subj", "/CN=pki.example.com", "-addext", "subjectAltName=DNS:pki.example.com"];
+  await openssl([...made, ...names, "-keyout", key, "-out", certificate]);
+  const usual = settings(home);
+  // Its key is entered among the instance's own, so that this reload takes longer than the next.
+  const own = { ...usual, server: { ...usual.server, tls_cert: certificate, tls_key: key } };
+  for (let n = 0; n < 12; n++) {
+    const before = said("config_reloaded").length;
+    writeConfig(home, own);
+    instance.signal("SIGHUP");
+    await Bun.sleep(n); // Long enough for it to be read.
+    writeConfig(home, usual);
+    instance.signal("SIGHUP");
+    while (said("config_reloaded").length < before + 1) await Bun.sleep(5);
+    await Bun.sleep(100);
+    expect((await reloaded("config_reloaded")).reloaded).toEqual([]);
+  }
+}, 60_000);

@@ -222,6 +222,38 @@ describe("when space runs out", () => {
   );
 
   test.if(canMount())(
+    "a server that starts on a full disk lets revocations through, too",
+    async () => {
+      const small = newHome();
+      const folder = join(small, "data");
+      mkdirSync(folder, { mode: 0o700 });
+      run("mount", "-t", "tmpfs", "-o", "size=64m,mode=0700", "tmpfs", folder);
+      try {
+        const config = { database: { min_free_mb: 16 } };
+        const before = await Instance.start({ home: small, config });
+        chain = await createChain(before, "ecdsa-p256");
+        const serial = await (await Client.of(before)).issued();
+        const token = await before.token(["issuer"]);
+        const reserve = join(folder, "pkid.db-reserve");
+        while (!existsSync(reserve) || statSync(reserve).size < 4 * 1_048_576) await Bun.sleep(50);
+        await before.stop();
+        fill(join(folder, "filler"));
+        const instance = await Instance.start({ home: small, config });
+        const client = new Client(instance, token);
+        expect((await client.post("issue", { csr })).status).toBe(503);
+        const revoked = await client.post("revoke", { serial, reason: "superseded" });
+        expect(revoked.status).toBe(200);
+        expect(await client.status(serial)).toBe("revoked");
+        await instance.stop();
+      } finally {
+        run("umount", "-l", folder);
+        rmSync(small, { recursive: true });
+      }
+    },
+    60_000,
+  );
+
+  test.if(canMount())(
     "a full disk is 503 and not ready, loses nothing, and heals by itself",
     async () => {
       const small = newHome();

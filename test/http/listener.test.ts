@@ -202,6 +202,27 @@ describe("a rotation", () => {
     expect(open.filter(([, at, , state]) => at?.endsWith(end) && state === "0A")).toHaveLength(1);
   });
 
+  test("leaves another listener of this process alone that has the same port of another address", async () => {
+    const server = await start({ tls: certificate("beside"), following });
+    const port = server.listeners.addresses.main;
+    const other = createServer((socket) => socket.end("other"));
+    await new Promise<void>((resolve) => other.listen(port, "127.0.0.2", resolve));
+    try {
+      server.listeners.rotate(certificate("beside-1"));
+      await Bun.sleep(1200);
+      const socket = connect(port, "127.0.0.2");
+      const heard = await new Promise((resolve) => {
+        socket.once("data", (chunk) => resolve(String(chunk)));
+        socket.once("error", (error) => resolve(error.message));
+      });
+      socket.destroy();
+      expect(heard).toBe("other");
+      expect(await shownSubject(port)).toBe("beside-1");
+    } finally {
+      other.close();
+    }
+  });
+
   /** The first answer to these octets, or what became of the connection instead. */
   function exchanged(socket: TLSSocket, octets: string): Promise<string> {
     return new Promise((resolve) => {

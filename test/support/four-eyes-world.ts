@@ -21,6 +21,7 @@ import type { Call, Handler } from "#domain/access/call.ts";
 import type { PrincipalNow } from "#domain/access/principal-now.ts";
 import { pipeline } from "#domain/access/perform.ts";
 import { ApiTokens } from "#domain/access/tokens.ts";
+import { Refusals } from "#domain/access/refusals.ts";
 import { Approvals } from "#domain/approvals/approvals.ts";
 import { recordingEffects } from "#domain/approvals/effects.ts";
 import { Executions } from "#domain/approvals/executions.ts";
@@ -74,7 +75,8 @@ export async function fourEyesWorld(
   const patience = { within: async <T>(_seconds: number, work: Promise<T>) => await work };
   const common = { store, clock, random, patience, settings, executions };
   const fourEyes = new FourEyes({ ...common, envelopes });
-  const approvals = new Approvals({ ...common, fourEyes });
+  const refusals = new Refusals({ store, clock });
+  const approvals = new Approvals({ ...common, fourEyes, refusals });
   const gated = { store, issuance: world.issuance, profiles, bulk: world.bulk, fourEyes };
   const gate = fourEyesGate(gated);
   const handlers: Partial<Record<OperationName, unknown>> = {
@@ -85,17 +87,19 @@ export async function fourEyesWorld(
   };
   // Every row above is one.
   const handlerOf = (operation: OperationName) => handlers[operation] as Handler;
-  const perform = pipeline({ store, clock, hasRoom: () => true, onDecision: () => {}, gate });
+  const onDecision = () => {};
+  const perform = pipeline({ store, clock, hasRoom: () => true, onDecision, gate, refusals });
   const { ask, raw } = asking(perform, handlerOf);
   await store.atomically((tx) => tx.tenants.insert(tenant("web")));
   const approve = (who: Principal, id: string) =>
     ask("approval.approve", who, { path: { id }, body: {} });
-  const actions = () =>
-    [...memory.state.events.values()].map(({ action, result }) => `${action} ${result}`);
+  const events = () => [...memory.state.events.values()];
+  const actions = () => events().map(({ action, result }) => `${action} ${result}`);
   const sealed = { keks, envelopes, tokens };
   const seen = { actions, faults, performed };
   const asked = { ask, raw, approve };
-  return { ...world, memory, store, ...sealed, fourEyes, approvals, executions, ...asked, ...seen };
+  const governed = { fourEyes, approvals, executions, refusals };
+  return { ...world, memory, store, ...sealed, ...governed, ...asked, ...seen };
 }
 
 const oneEverywhere: ApprovalSettings = {

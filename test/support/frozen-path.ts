@@ -12,6 +12,8 @@ export interface FrozenPath {
    * thing.
    */
   freeze(said?: (text: string) => boolean): void;
+  /** Every connection falls silent that says such a thing from now on, before it is passed on. */
+  freezeWhoSays(said: (text: string) => boolean): void;
   /** Everything passes again, what was kept back included. */
   thaw(): void;
   close(): void;
@@ -21,8 +23,12 @@ export interface FrozenPath {
 export async function openPath(target: number): Promise<FrozenPath> {
   const pairs = new Set<Pair>();
   let frozen = false;
+  let silenced = (_said: string) => false;
   const server = createServer((client) => {
-    const pair = new Pair(client, connect(target, "127.0.0.1"), () => pairs.delete(pair));
+    const pair = new Pair(client, connect(target, "127.0.0.1"), {
+      silenced: (said) => silenced(said),
+      ended: () => pairs.delete(pair),
+    });
     pairs.add(pair);
     if (frozen) pair.freeze();
   });
@@ -35,8 +41,12 @@ export async function openPath(target: number): Promise<FrozenPath> {
       frozen = said === undefined;
       for (const pair of pairs) if (said === undefined || said(pair.said)) pair.freeze();
     },
+    freezeWhoSays: (said) => {
+      silenced = said;
+    },
     thaw: () => {
       frozen = false;
+      silenced = () => false;
       for (const pair of pairs) pair.thaw();
     },
     close: () => {
@@ -51,10 +61,16 @@ class Pair {
   readonly #client: Socket;
   readonly #server: Socket;
   #frozen = false;
+  /** What came before the silence and was not passed on. */
+  readonly #kept: (() => void)[] = [];
   /** What the client has sent, its first 64 KiB. */
   said = "";
 
-  constructor(client: Socket, server: Socket, ended: () => void) {
+  constructor(
+    client: Socket,
+    server: Socket,
+    { silenced, ended }: { silenced: (said: string) => boolean; ended: () => void },
+  ) {
     this.#client = client;
     this.#server = server;
     for (const [from, to] of [
@@ -68,7 +84,9 @@ class Pair {
       });
       from.on("data", (octets: Buffer) => {
         if (from === client && this.said.length < 65_536) this.said += octets.toString("latin1");
-        to.write(octets);
+        if (from === client && silenced(this.said)) this.freeze();
+        if (this.#frozen) this.#kept.push(() => to.write(octets));
+        else to.write(octets);
       });
     }
   }
@@ -82,6 +100,7 @@ class Pair {
   thaw(): void {
     if (!this.#frozen) return;
     this.#frozen = false;
+    for (const pass of this.#kept.splice(0)) pass();
     this.#client.resume();
     this.#server.resume();
   }

@@ -23,6 +23,7 @@ import { encodeExtensions, type Extension, subjectAltName } from "#core/x509/ext
 import type { GeneralName } from "#core/x509/general-names.ts";
 import { encodeName, type NameAttribute } from "#core/x509/names.ts";
 import type { Origin } from "#domain/access/call.ts";
+import { Refusals } from "#domain/access/refusals.ts";
 import { Authorities, type CaWish } from "#domain/authorities/create.ts";
 import { ExternalAuthorities } from "#domain/authorities/external.ts";
 import { Serving } from "#domain/authorities/serving.ts";
@@ -84,8 +85,7 @@ export function issuanceWorld(options: WorldOptions = {}) {
   const resolver = options.resolver ?? silentResolver;
   const { caaIdentifier: identifier, caaCacheTtlSeconds: cacheTtlSeconds = 300 } = options;
   const caa = new CaaGate({ resolver, clock, identifier, cacheTtlSeconds });
-  const holdPermitted = () => true;
-  const revoker = new Revoker({ store, clock, random, holdPermitted, changed: () => {} });
+  const revoker = revokerOf(store, clock, random);
   const transparency = openTransparency({
     store,
     clock,
@@ -96,7 +96,9 @@ export function issuanceWorld(options: WorldOptions = {}) {
     settings: { intervalMinutes: 60, maxPerRun: 500, timeoutSeconds: 5 },
   });
   const clockWatch = watchOf(store, clock);
+  const refusals = new Refusals({ store, clock });
   const ceremony = new Ceremony({
+    refusals,
     store,
     keys,
     clock,
@@ -121,6 +123,7 @@ export function issuanceWorld(options: WorldOptions = {}) {
   return {
     ...shared,
     ...found,
+    refusals,
     activation,
     paths: pathsHere,
     clockWatch,
@@ -151,6 +154,9 @@ function changing(store: Store) {
 interface Activation {
   run: (ca: CaId) => Promise<void>;
 }
+
+const revokerOf = (store: Store, clock: TestClock, random: Random) =>
+  new Revoker({ store, clock, random, holdPermitted: () => true, changed: () => {} });
 
 const watchOf = (store: Store, clock: TestClock) =>
   new ClockWatch({ store, clock, stopwatch: clock.stopwatch, onPause: () => {} });

@@ -3,11 +3,13 @@
 import { parentPort } from "node:worker_threads";
 
 import { AccessLogFile, separator } from "./access-log-file.ts";
-import { type AccessLogJob, endOfRows } from "./access-log-thread.ts";
+import { type AccessLogJob, type AccessLogNote, endOfRows } from "./access-log-thread.ts";
 
 /** Serves until it is told that there are no more rows. */
 export function runAccessLogJob({ accessLog }: AccessLogJob): void {
-  const file = new AccessLogFile({ ...accessLog, folds: true });
+  const tell = (sentence: string, error: unknown) =>
+    parentPort?.postMessage({ sentence, error: String(error) } satisfies AccessLogNote);
+  const file = new AccessLogFile({ ...accessLog, folds: true }, tell);
   parentPort?.on("message", (rows: string) => {
     if (rows === endOfRows) {
       file.close();

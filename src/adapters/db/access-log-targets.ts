@@ -3,6 +3,7 @@
  * PostgreSQL.
  */
 
+import type { TurnShare } from "#core/turns.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
 import { batchRows, type AccessLogTarget } from "./access-log.ts";
 import { AccessLogFile, packed, separator } from "./access-log-file.ts";
@@ -31,6 +32,7 @@ export interface FileTargetOptions {
   readonly workerUrl: string | undefined;
   /** True while the disk has no room for what can be lost. */
   readonly scarce: () => boolean;
+  readonly share: TurnShare;
   readonly onFault: (sentence: string, error: unknown) => void;
 }
 
@@ -43,11 +45,12 @@ export function fileTarget({
   busyTimeoutMs,
   workerUrl,
   scarce,
+  share,
   onFault,
 }: FileTargetOptions): AccessLogTarget {
   const file = new AccessLogFile({ path, busyTimeoutMs, folds: workerUrl === undefined }, onFault);
   const job = { accessLog: { path, busyTimeoutMs } };
-  const thread = workerUrl === undefined ? undefined : new AccessLogThread(workerUrl, job);
+  const thread = workerUrl === undefined ? undefined : new AccessLogThread(workerUrl, job, onFault);
   let unfolded = 0;
   const byThread = async (rows: readonly AccessLogRow[]): Promise<boolean> => {
     if (thread === undefined || (rows.length < batchRows && unfolded < unfoldedMax)) return false;
@@ -61,7 +64,7 @@ export function fileTarget({
     }
   };
   return {
-    reads: accessLogReads(file.session),
+    reads: accessLogReads(file.session(share)),
     insert: async (rows) => {
       if (scarce()) throw new Error("the disk is nearly full");
       if (await byThread(rows)) return;

@@ -13,6 +13,12 @@ export interface AccessLogJob {
   readonly accessLog: { readonly path: string; readonly busyTimeoutMs: number };
 }
 
+/** What it tells beside its answers: what happened to the file. */
+export interface AccessLogNote {
+  readonly sentence: string;
+  readonly error: string;
+}
+
 /** True for the data a thread of this kind is started with. */
 export const isAccessLogJob = (job: unknown): job is AccessLogJob =>
   typeof job === "object" && job !== null && "accessLog" in job;
@@ -21,6 +27,7 @@ export const isAccessLogJob = (job: unknown): job is AccessLogJob =>
 export class AccessLogThread {
   readonly #workerUrl: string;
   readonly #job: AccessLogJob;
+  readonly #onFault: (sentence: string, error: unknown) => void;
   #worker: Worker | undefined;
   #waiting: { readonly done: () => void; readonly failed: (error: Error) => void } | undefined;
 
@@ -28,9 +35,14 @@ export class AccessLogThread {
    * `workerUrl` is the main module, which runs `runAccessLogJob` when it finds itself in such a
    * thread.
    */
-  constructor(workerUrl: string, job: AccessLogJob) {
+  constructor(
+    workerUrl: string,
+    job: AccessLogJob,
+    onFault: (sentence: string, error: unknown) => void,
+  ) {
     this.#workerUrl = workerUrl;
     this.#job = job;
+    this.#onFault = onFault;
   }
 
   /** Resolves when the rows are committed; rejects with the reason why they are not. */
@@ -59,7 +71,10 @@ export class AccessLogThread {
   #started(): Worker {
     if (this.#worker !== undefined) return this.#worker;
     const worker = new Worker(new URL(this.#workerUrl), { workerData: this.#job });
-    worker.on("message", (fault: string) => this.#answered(fault === "" ? undefined : fault));
+    worker.on("message", (said: string | AccessLogNote) => {
+      if (typeof said === "string") this.#answered(said === "" ? undefined : said);
+      else this.#onFault(said.sentence, new Error(said.error));
+    });
     worker.on("error", (error) => this.#answered(String(error)));
     worker.on("exit", () => {
       if (this.#worker === worker) this.#worker = undefined;

@@ -53,8 +53,8 @@ export function unitRefused(cause: unknown, sure: boolean): Problem {
  */
 export function saysNotCommitted(error: unknown): boolean {
   const { code, errno } = codes(rootCause(error));
-  if (code === "ERR_POSTGRES_SERVER_ERROR") return !/^(08|57|58|XX)/.test(errno);
-  return ["SQLITE_FULL", "SQLITE_BUSY", "SQLITE_CONSTRAINT"].some((name) => code.startsWith(name));
+  if (code === "ERR_POSTGRES_SERVER_ERROR") return !/^(08|40003|57|58|XX)/.test(errno);
+  return notCommittedCodes.some((name) => code.startsWith(name));
 }
 
 /**
@@ -70,6 +70,15 @@ export const notHoldable = (): Problem =>
  */
 export const unreachableDatabase = (): Error =>
   Object.assign(new Error("the database does not answer"), { code: "ETIMEDOUT" });
+
+/**
+ * The fault of a SQLite transaction that is over before its batch is: some faults end it, and
+ * nobody else may.
+ */
+export const transactionEnded = (): Error =>
+  Object.assign(new Error("the transaction of the batch has ended"), {
+    code: "SQLITE_ABORT_ROLLBACK",
+  });
 
 /**
  * What a caller should see of an error: the refusal when the database is at fault, else the error
@@ -163,12 +172,20 @@ const faultCodes = [
   "SQLITE_PROTOCOL",
   "SQLITE_CORRUPT",
   "SQLITE_NOTADB",
+  "SQLITE_ABORT_ROLLBACK",
   "ERR_POSTGRES_",
   "ECONNREFUSED",
   "ECONNRESET",
   "EPIPE",
   "ENOENT",
   "ETIMEDOUT",
+];
+
+const notCommittedCodes = [
+  "SQLITE_FULL",
+  "SQLITE_BUSY",
+  "SQLITE_CONSTRAINT",
+  "SQLITE_ABORT_ROLLBACK",
 ];
 
 const writeFaultCodes = [
@@ -182,6 +199,19 @@ const writeFaultCodes = [
   "SQLITE_NOMEM",
 ];
 
-// SQLSTATE: connection, transaction rollback, resources, lock not available, operator, system, read
-// only, internal.
-const postgresClasses = ["08", "40", "53", "55", "57", "58", "25006", "XX"];
+// SQLSTATE: connection, login refused, no such database, transaction rollback, resources, lock not
+// available, operator, system, read only, transaction that waited or took too long, internal.
+const postgresClasses = [
+  "08",
+  "28",
+  "3D",
+  "40",
+  "53",
+  "55",
+  "57",
+  "58",
+  "25006",
+  "25P03",
+  "25P04",
+  "XX",
+];

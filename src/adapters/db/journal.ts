@@ -149,13 +149,17 @@ export class Journal implements AuditWrites {
       this.#heads.revocationSequence !== revocationSequence;
     if (!moved) return;
     const rows = this.#events.map((event, index) => this.#eventRow(event, index));
-    // Independent statements: PostgreSQL answers all of them in one round trip.
-    await Promise.all([
-      this.#insertEvents(rows),
-      this.#insertEntries(this.#entries),
-      this.#flushOpenIntents(),
-      this.#moveHeads(),
-    ]);
+    const steps = [
+      () => this.#insertEvents(rows),
+      () => this.#insertEntries(this.#entries),
+      () => this.#flushOpenIntents(),
+      () => this.#moveHeads(),
+    ];
+    // Independent statements: PostgreSQL answers all of them in one round trip. On SQLite, where
+    // there is none to save, a step that fails must not leave another under way: the transaction
+    // may be over by then.
+    if (this.#session.dialect === "postgres") await Promise.all(steps.map((step) => step()));
+    else for (const step of steps) await step();
   }
 
   #eventRow(event: AuditEvent, index: number): EventRow {

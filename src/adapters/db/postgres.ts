@@ -193,9 +193,12 @@ export class PostgresEngine implements Engine {
       this.#sendAhead(`select pg_notify('${channel}', '${heads.eventSeq}')`);
     }
     await Promise.all(this.#ahead).catch(raiseUnwritten);
-    await this.#write((sql) => sql.unsafe("commit")).catch((error) => {
+    const { command } = await this.#write((sql) => sql.unsafe("commit")).catch((error) => {
       throw saysNotCommitted(error) ? unwritten(error) : error;
     });
+    // A transaction in which a statement failed is rolled back by its commit, which is no error to
+    // PostgreSQL.
+    if (command !== "COMMIT") throw unwritten(new Error(`a commit was answered ${command}`));
     this.#settle();
   }
 
@@ -220,8 +223,8 @@ export class PostgresEngine implements Engine {
    */
   async listen(wake: (seq?: number) => void): Promise<void> {
     this.#wake = wake;
-    await this.#subscribe();
     this.#watch.start();
+    await this.#hear();
   }
 
   async ping(): Promise<void> {
@@ -303,9 +306,16 @@ export class PostgresEngine implements Engine {
   }
 
   #found(): void {
-    this.#subscribe().catch((error) => {
-      this.#onFault("the database tells no events; they are asked for", error);
-    });
+    void this.#hear();
+  }
+
+  /** Has events told, or else only asked for; never throws. */
+  async #hear(): Promise<void> {
+    try {
+      await this.#subscribe();
+    } catch (error) {
+      if (!this.#closed) this.#onFault("the database tells no events; they are asked for", error);
+    }
   }
 
   async #subscribe(): Promise<void> {
@@ -314,7 +324,16 @@ export class PostgresEngine implements Engine {
     const listening = new SQL({ url: dsn, max: 1, connectionTimeout, idleTimeout: 0 });
     this.#listening = listening;
     const woken = (payload: string) => this.#wake(Number(payload));
-    await listening.listen(channel, woken, () => this.#wake());
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(() => reject(unreachableDatabase()), patience.statementMs);
+    try {
+      await Promise.race([listening.listen(channel, woken, () => this.#wake()), late]);
+    } catch (error) {
+      if (this.#listening === listening) this.#unsubscribe();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   #unsubscribe(): void {

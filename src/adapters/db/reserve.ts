@@ -3,7 +3,7 @@
  * nothing else is free.
  */
 
-import { rmSync, statfsSync, statSync } from "node:fs";
+import { existsSync, realpathSync, rmSync, statfsSync, statSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { dirname } from "node:path";
 
@@ -19,7 +19,8 @@ export class Reserve {
    * none nothing.
    */
   constructor(database: string, bytesMin: number) {
-    this.#file = `${database}-reserve`;
+    // Behind a link the volume is another one.
+    this.#file = `${existsSync(database) ? realpathSync(database) : database}-reserve`;
     this.#bytesMin = bytesMin;
     this.#bytes = Math.min(bytesUsual, Math.floor(bytesMin / 4));
   }
@@ -37,9 +38,17 @@ export class Reserve {
     if (this.#bytes > 0 && free(this.#file) < this.#bytes / 4) this.giveUp();
   }
 
-  /** Frees the room at once. */
+  /**
+   * Frees the room at once. Never throws: where nothing can be removed either, the write that
+   * follows says what is wrong.
+   */
   giveUp(): void {
-    rmSync(this.#file, { force: true });
+    try {
+      rmSync(this.#file, { force: true });
+    } catch {
+      // A file system that is full or was made read-only; whoever asks has a batch to refuse, and
+      // must come to that.
+    }
   }
 
   /** Sets the room aside, also again, once there is plenty; asked now and then. Never throws. */

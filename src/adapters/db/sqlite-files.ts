@@ -57,7 +57,7 @@ export class SqliteFiles {
     try {
       files.#takeLog();
       writeAgain(`${real}-wal`);
-      writeFileSync(holderNote(real), holder(), { mode: 0o600 });
+      note(real);
       return files;
     } catch (error) {
       files.release();
@@ -65,10 +65,13 @@ export class SqliteFiles {
     }
   }
 
-  /** From now on these are the files; called when a connection has opened both. */
+  /** From now on these are the files; called when a connection has opened them. */
   watch(): void {
     this.#takeLog();
-    this.#known = [this.#path, this.#log].map((path) => ({ path, id: fileIdentity(path) }));
+    // Whoever makes the index anew holds none of the locks that lie on ours, and would write over
+    // what we write.
+    const files = [this.#path, this.#log, `${this.#path}-shm`];
+    this.#known = files.map((path) => ({ path, id: fileIdentity(path) }));
   }
 
   /** After the last connection of this process; the second time it does nothing. */
@@ -104,12 +107,17 @@ export class SqliteFiles {
   }
 
   /**
-   * True while the log may be folded into the database: both are in their place, or nobody has made
-   * another log.
+   * True while the log may be folded into the database: it is in its place, and nobody has made
+   * another log or index.
    */
   foldable(): boolean {
-    const [database, log] = this.#known.map(({ path, id }) => ({ id, now: fileIdentity(path) }));
-    return database?.now === database?.id && (log?.now === log?.id || log?.now === "");
+    const [database, ...beside] = this.#known.map(({ path, id }) => ({
+      id,
+      now: fileIdentity(path),
+    }));
+    return (
+      database?.now === database?.id && beside.every(({ id, now }) => now === id || now === "")
+    );
   }
 }
 
@@ -161,8 +169,16 @@ function hasOpen(pid: string, dev: bigint, ino: bigint): boolean {
   }
 }
 
-const holder = (): string =>
-  `process ${process.pid} on ${hostname()}, since ${new Date().toISOString()}\n`;
+/** Writes down who has the database; a disk without room for that keeps nobody from starting. */
+function note(database: string): void {
+  const holder = `process ${process.pid} on ${hostname()}, since ${new Date().toISOString()}\n`;
+  try {
+    writeFileSync(holderNote(database), holder, { mode: 0o600 });
+  } catch {
+    // Opening emptied an old note, and without one the kernel knows who has the file open.
+  }
+}
+
 const holderNote = (database: string): string => `${database}-holder`;
 
 /**

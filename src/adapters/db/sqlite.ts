@@ -8,15 +8,23 @@ import { dirname, join } from "node:path";
 
 import { NothingWritten } from "#domain/store.ts";
 import { assert } from "#core/problems.ts";
+import { TurnShare } from "#core/turns.ts";
 import { storedHeads } from "./audit.ts";
 import type { Engine } from "./engine.ts";
-import { isFull, isWriteFault, saysNotCommitted, storageUnavailable } from "./faults.ts";
+import {
+  isFull,
+  isWriteFault,
+  saysNotCommitted,
+  StoreUnfit,
+  storageUnavailable,
+  transactionEnded,
+} from "./faults.ts";
 import { verifyHeads } from "./heads.ts";
 import type { Heads } from "./journal.ts";
 import { Reserve } from "./reserve.ts";
 import type { Session } from "./session.ts";
 import { SqliteConnection, sqliteSession } from "./sqlite-connection.ts";
-import { SqliteFiles } from "./sqlite-files.ts";
+import { fileIdentity, SqliteFiles } from "./sqlite-files.ts";
 
 export interface SqliteOptions {
   readonly driver: "sqlite";
@@ -53,6 +61,8 @@ export class SqliteEngine implements Engine {
   readonly dialect = "sqlite";
   readonly reader: Session;
   readonly writer: Session;
+  /** Of everything that SQLite does on this thread. */
+  readonly share = new TurnShare(() => performance.now());
   readonly #options: SqliteOptions;
   readonly #onFault: TellFault;
   /** Undefined for a file of another process. */
@@ -69,17 +79,22 @@ export class SqliteEngine implements Engine {
   #fault: unknown;
   #triesAt = 0;
   #views = 0;
+  /** True from the first batch on; migrations come before it, and use the writer as they like. */
+  #begun = false;
 
   constructor(options: SqliteOptions, onFault: TellFault) {
     this.#options = options;
     this.#onFault = onFault;
     this.#reserve = new Reserve(options.path, options.minFreeBytes ?? 0);
     const foreign = options.readOnly === true;
+    // A log and its index are made at every start.
+    if (!foreign) this.#reserve.beforeWriting();
     this.#files = foreign ? undefined : SqliteFiles.taken(options.path);
-    this.writer = sqliteSession(() => this.#writing());
-    this.reader = sqliteSession(() => this.#read);
+    this.writer = sqliteSession(() => this.#inTransaction(), this.share);
+    this.reader = sqliteSession(() => this.#read, this.share);
     const opened: SqliteConnection[] = [];
     try {
+      if (!foreign) assertApart(options);
       opened.push(this.#connect({ forReading: foreign }), this.#connect({ forReading: true }));
       const [write, read] = opened;
       assert(write !== undefined && read !== undefined, "both connections are open");
@@ -117,7 +132,7 @@ export class SqliteEngine implements Engine {
     this.#views += 1;
     try {
       connection.database.run("begin");
-      return await read(sqliteSession(() => connection));
+      return await read(sqliteSession(() => connection, this.share));
     } finally {
       connection.close();
       this.#views -= 1;
@@ -134,6 +149,7 @@ export class SqliteEngine implements Engine {
     this.#assertInPlace();
     this.#reserve.beforeWriting();
     if (this.stopped) await this.#resume();
+    this.#begun = true;
     this.#writing().compiled("begin immediate").run();
     // The lock on the file makes this process the only writer, so what it committed is what is
     // stored.
@@ -156,7 +172,7 @@ export class SqliteEngine implements Engine {
 
   async commit(committed: Readonly<Heads>): Promise<void> {
     try {
-      this.#writing().compiled("commit").run();
+      this.#inTransaction().compiled("commit").run();
     } catch (error) {
       // A log that could not be synced may be found whole after a crash.
       throw saysNotCommitted(error) ? new NothingWritten("not committed", { cause: error }) : error;
@@ -209,6 +225,16 @@ export class SqliteEngine implements Engine {
   }
 
   /**
+   * Outside a transaction SQLite commits every statement for itself: what is left of a batch that
+   * was ended, for one.
+   */
+  #inTransaction(): SqliteConnection {
+    const connection = this.#writing();
+    if (this.#begun && !connection.database.inTransaction) throw transactionEnded();
+    return connection;
+  }
+
+  /**
    * After a failed write or sync nobody knows what the disk has: the kernel drops what it could not
    * write, and says so once. Nothing is acknowledged from here on until `#resume` has succeeded.
    */
@@ -254,7 +280,7 @@ export class SqliteEngine implements Engine {
       write.database.run(`pragma busy_timeout = ${Math.trunc(this.#options.busyTimeoutMs)}`);
       read = this.#connect({ forReading: true });
       const [fresh, expected] = [read, this.#heads];
-      const session = sqliteSession(() => fresh);
+      const session = sqliteSession(() => fresh, this.share);
       if (expected !== undefined && !Bun.deepEquals(await storedHeads(session), expected)) {
         throw new Error("the database does not hold what was acknowledged last");
       }
@@ -311,6 +337,16 @@ export class SqliteEngine implements Engine {
   }
 }
 
+/**
+ * What may be lost, and waits for no disk, must not share a log with what may not; whatever name
+ * each goes by.
+ */
+function assertApart(options: SqliteOptions): void {
+  if (fileIdentity(accessLogPath(options)) !== fileIdentity(options.path)) return;
+  const sentence = `The access log must be another file than the database ${options.path}.`;
+  throw new StoreUnfit("unsafe_settings", sentence);
+}
+
 function attempt(act: () => void): void {
   try {
     act();
@@ -322,8 +358,12 @@ function attempt(act: () => void): void {
 const fold = "pragma wal_checkpoint(truncate)";
 /** Between two looks at the files. */
 const watchMs = 1000;
-/** 32 MB of log between checkpoints: pages written many times reach the file once. */
-const foldedPages = 8000;
+/**
+ * 8 MB of log between checkpoints, which are made on the thread that serves: 5 to 8 ms here, and
+ * four times that for 32 MB, while fewer would have pages that are written again and again reach
+ * the file each time.
+ */
+const foldedPages = 2000;
 const betweenTriesMs = 200;
 const usualCacheKib = 65_536;
 /** A view reads everything once. */

@@ -222,12 +222,12 @@ function refusalOf({ who, word, said }: Exchange, status: number, answer: string
  * sent.
  */
 function ownWords(texts: readonly string[], never: readonly string[]): string {
-  const line = texts
-    .join("; ")
-    .replace(/[^\x20-\x7e]+/g, " ")
-    .trim()
-    .slice(0, ownWordsMax);
-  return never.some((sent) => sent !== "" && line.includes(sent)) ? "" : line;
+  const whole = texts.join("; ");
+  const line = whole.replace(/[^\x20-\x7e]+/g, " ").trim();
+  const repeats = never.some(
+    (sent) => sent !== "" && [whole, line].some((text) => text.includes(sent)),
+  );
+  return repeats ? "" : line.slice(0, ownWordsMax);
 }
 
 const ownWordsMax = 300;

@@ -67,10 +67,11 @@ const written = (value: string): string =>
 
 /**
  * A type, an equals sign and a value up to an unescaped comma or plus, with blanks around all of
- * them.
+ * them. A value that could begin with those blanks, too, would take the square of their number to
+ * refuse.
  */
 const attribute =
-  / *([A-Za-z][A-Za-z0-9-]*|[0-9]+(?:\.[0-9]+)+) *= *((?:\\[0-9A-Fa-f]{2}|\\[ "#+,;<=>\\]|[^\\,+";<>\0])*)(?=[,+]|$)/;
+  / *([A-Za-z][A-Za-z0-9-]*|[0-9]+(?:\.[0-9]+)+) *= *(?! )((?:\\[0-9A-Fa-f]{2}|\\[ "#+,;<=>\\]|[^\\,+";<>\0])*)(?=[,+]|$)/;
 
 /** Other words for the types of most names (RFC 4519). */
 const aliases: ReadonlyMap<string, string> = new Map([

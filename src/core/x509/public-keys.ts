@@ -72,10 +72,6 @@ export const fingerprint = (spki: Uint8Array): string => fingerprintOf(sha256(sp
 export const fingerprintOf = (hex: string): string =>
   `SHA256:${Uint8Array.fromHex(hex).toBase64({ omitPadding: true })}`;
 
-/** The same from lower hex SHA-256, which is what the store carries. */
-export const fingerprintOfDigest = (hex: string): string =>
-  `SHA256:${Uint8Array.fromHex(hex).toBase64({ omitPadding: true })}`;
-
 /** Lower hex SHA-256 over the DER: the form the store carries. */
 export const spkiSha256 = (spki: Uint8Array): string => sha256Hex(spki);
 

@@ -3,6 +3,7 @@
  * minute.
  */
 
+import { addressKey } from "#core/address-key.ts";
 import type { Instant } from "#core/time.ts";
 import { Folding } from "#domain/audit/folding.ts";
 import type { Clock } from "#domain/ports.ts";
@@ -42,7 +43,7 @@ export class FailedLogins {
       windowsMax,
       kindOf: ({ method, reason, channel = "", ip }) => ({
         coarse: [method, reason, channel],
-        fine: [ip],
+        fine: [addressKey(ip)],
       }),
       tell: (failure, count, now) => append(store, failure, count, now),
     });

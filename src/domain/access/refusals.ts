@@ -1,8 +1,9 @@
 /**
- * Writes down the writes that were refused; who asks again and again leaves one event a minute,
- * with their number.
+ * Writes down what was refused, and by which gates; who asks again and again leaves one event a
+ * minute, with their number.
  */
 
+import { addressKey } from "#core/address-key.ts";
 import type { EventDraft } from "#core/audit/actions.ts";
 import { Folding } from "#domain/audit/folding.ts";
 import type { Clock } from "#domain/ports.ts";
@@ -25,9 +26,9 @@ export class Refusals {
       clock,
       windowsMax,
       // What a path named is for whoever asks to choose, so it tells nothing apart.
-      kindOf: ({ action, actor, detail, ip = "", tenant = "", caId = "" }) => ({
-        coarse: [action, String(detail?.reason ?? detail?.operation ?? "")],
-        fine: [actor, ip, tenant, caId],
+      kindOf: ({ action, result, actor, detail, ip = "", tenant = "", caId = "" }) => ({
+        coarse: [action, result, whyOf(detail)],
+        fine: [actor, addressKey(ip), tenant, caId],
       }),
       tell: async (draft, count, now) => {
         const detail = count > 1 ? { ...draft.detail, count } : draft.detail;
@@ -51,5 +52,9 @@ export class Refusals {
     return this.#folding.fold(all);
   }
 }
+
+/** Codes, and names of gates: the caller chooses none of them. */
+const whyOf = (detail: EventDraft["detail"]): string =>
+  String(detail?.reasons ?? detail?.reason ?? detail?.operation ?? "");
 
 const windowsMax = 10_000;

@@ -8,6 +8,7 @@ import { effectiveRoles } from "#core/access/principal.ts";
 import { type ApprovalSettings, isOperator } from "#core/approvals/classes.ts";
 import { type Problem, refuse } from "#core/problems.ts";
 import type { Origin } from "#domain/access/call.ts";
+import type { Refusals } from "#domain/access/refusals.ts";
 import type { Rights } from "#domain/access/rights.ts";
 import type { Clock, Patience, Random } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
@@ -23,6 +24,8 @@ export interface ApprovalDeps {
   readonly settings: ApprovalSettings;
   readonly executions: Executions;
   readonly fourEyes: FourEyes;
+  /** Writes down who tried to decide without being one of those who may. */
+  readonly refusals: Pick<Refusals, "record">;
 }
 
 /** Who decides: a caller and what it may do. */
@@ -157,8 +160,12 @@ export class Approvals {
     throw refusal;
   }
 
+  /**
+   * Folded where whoever may decide nothing tries; a maker who tries to approve the own request is
+   * told of every time.
+   */
   async #tellDenied(origin: Origin, approval: ApprovalRecord, { code }: Problem): Promise<void> {
-    const { store, clock } = this.#deps;
+    const { store, clock, refusals } = this.#deps;
     const { resourceKey: resource, required, tenant } = approval;
     const event = {
       ...approvalEvent("approved", origin, approval),
@@ -166,6 +173,7 @@ export class Approvals {
       actorRoles: effectiveRoles(origin.principal, tenant),
       detail: { resource, required, approvals: approvalsOf(approval), reason: code },
     };
+    if (code === "forbidden") return await refusals.record(event);
     const at = clock.now();
     await store.atomically((tx) => tx.audit.appendEvent(event, at));
   }

@@ -3,9 +3,10 @@
  */
 
 import type { Plan } from "#core/policy/plan.ts";
+import { responderPolicies } from "#core/policy/certificate-policy.ts";
 import { responderSubject } from "#core/policy/responder-subject.ts";
 import type { Instant } from "#core/time.ts";
-import type { Extension } from "#core/x509/extensions.ts";
+import { certificatePolicies, type Extension } from "#core/x509/extensions.ts";
 import { parsePublicKey } from "#core/x509/public-keys.ts";
 import type { CaSigners } from "#domain/authorities/signers.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
@@ -35,6 +36,7 @@ export async function certifyResponder(
 ): Promise<CertificateRecord> {
   const now = deps.clock.now();
   const signer = await deps.signers.unexpired(wish.ca, now);
+  const policies = responderPolicies(signer.issuer);
   const plan: Plan = {
     kind: "responder",
     profile: "",
@@ -47,7 +49,12 @@ export async function certifyResponder(
     keyUsages: ["digitalSignature"],
     extKeyUsages: ["OCSPSigning"],
     mustStaple: false,
-    extensions: wish.extensions,
+    // Where a relying party would refuse a responder without a policy, as it would any other
+    // certificate of this CA.
+    extensions:
+      policies.length === 0
+        ? wish.extensions
+        : wish.extensions.concat(certificatePolicies({ oids: policies }, false)),
   };
   return await deps.ceremony.certify({
     signer,

@@ -6,7 +6,7 @@ import type { EventDraft } from "#core/audit/actions.ts";
 import type { TenantId } from "#core/ids.ts";
 import { assert, refuse } from "#core/problems.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
-import { fingerprintOfDigest, keyDigests } from "#core/x509/public-keys.ts";
+import { fingerprintOf, keyDigests } from "#core/x509/public-keys.ts";
 import { type Author, authorOf, type Origin } from "#domain/access/call.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
@@ -89,8 +89,10 @@ export function blockedFor(
 }
 
 /**
- * One record for each digest of a key; what is factored with it is blocked with it, under any
- * exponent.
+ * One record for each digest of a key. An RSA key whose exponent is unusual has two: its own, by
+ * which whoever blocked it finds it again, and, with `(same modulus)` behind the reason, that of
+ * the modulus, by which the key is known under any other exponent: what is factored with it is
+ * blocked with it. Both have to go before the modulus is certified again.
  */
 export function blockings(
   digests: readonly string[],
@@ -135,7 +137,7 @@ export function blockEvent(author: Author, record: BlockedKeyRecord): EventDraft
     action: "key.block",
     result: "success",
     tenant: record.tenant,
-    target: fingerprintOfDigest(record.spkiSha256),
+    target: fingerprintOf(record.spkiSha256),
     detail: { reason: record.reason, source: record.source },
   };
 }

@@ -5,9 +5,11 @@
 
 import { Database } from "bun:sqlite";
 import { afterEach, expect, test } from "bun:test";
-import { existsSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 
+import { openStore } from "#adapters/db/open.ts";
+import { systemClock, systemRandom } from "#adapters/system.ts";
 import { addSeconds } from "#core/time.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
 import type { Store } from "#domain/store.ts";
@@ -117,8 +119,6 @@ test("a file that cannot be had costs rows, which are counted, and nothing else"
 });
 
 async function worldOn(file: string) {
-  const { openStore } = await import("#adapters/db/open.ts");
-  const { systemClock, systemRandom } = await import("#adapters/system.ts");
   const faults: string[] = [];
   const path = join(dirname(file), "pkid.db");
   const store = await openStore(
@@ -128,6 +128,31 @@ async function worldOn(file: string) {
   opened.push(store);
   return { store, faults };
 }
+
+test.each([
+  ["its own name", (target: string) => target],
+  [
+    "another spelling",
+    (target: string) => join(dirname(target), "..", basename(dirname(target)), basename(target)),
+  ],
+  [
+    "a link",
+    (target: string) => {
+      symlinkSync(target, `${target}-link`);
+      return `${target}-link`;
+    },
+  ],
+])("the database itself is refused as the place of the access log, under %s", async (_, named) => {
+  const { target: path } = sqliteDatabase();
+  const options = { driver: "sqlite", path, busyTimeoutMs: 1000 } as const;
+  const deps = { clock: systemClock, random: systemRandom };
+  await expect(openStore({ ...options, accessLogPath: named(path) }, deps)).rejects.toMatchObject({
+    reason: "unsafe_settings",
+    message: expect.stringContaining("access log"),
+  });
+  // Nothing holds it any more.
+  await (await openStore(options, deps)).close();
+});
 
 test("the file is its owner's alone", async () => {
   const { file, logged } = await world();

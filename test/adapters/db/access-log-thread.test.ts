@@ -5,7 +5,7 @@
 
 import { Database } from "bun:sqlite";
 import { afterEach, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -100,3 +100,13 @@ test.each(["file:///nowhere/main.ts", "no address at all"])(
   },
   20_000,
 );
+
+test("damage that the thread finds is told, as any other", async () => {
+  const { store, path, faults } = await opened(main);
+  writeFileSync(path, Buffer.alloc(8192, "x"));
+  for (let n = 0; n < 500; n++) store.logAccess(row(n));
+  while (faults.length === 0) await Bun.sleep(5);
+  await store.close();
+  expect(faults).toEqual([expect.stringContaining("set aside")]);
+  expect([existsSync(`${path}.damaged`), read(path).length]).toEqual([true, 500]);
+});

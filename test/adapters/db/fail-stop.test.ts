@@ -5,6 +5,8 @@
 
 import { Database } from "bun:sqlite";
 import { afterEach, expect, test } from "bun:test";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 
 import type { Heads } from "#adapters/db/journal.ts";
 import { fillEmpty } from "#adapters/db/heads.ts";
@@ -107,6 +109,14 @@ test("a reader that holds the log is waited for, without holding up the thread",
   await view;
   await begun(engine);
   await engine.rollback();
+});
+
+test("a full disk on which nothing can be removed either stops it like any other, and its callers are answered", async () => {
+  const { engine, target } = await engineThatFailed();
+  await begun(engine);
+  mkdirSync(join(`${target}-reserve`, "kept"), { recursive: true });
+  await engine.rollback(Object.assign(new Error("full"), { code: "SQLITE_FULL" }));
+  expect(engine.stopped).toBe(true);
 });
 
 test("a lock of somebody else is no fault of the disk", async () => {

@@ -121,6 +121,15 @@ test("within one process, too: the second store is refused, the first goes on", 
   await (await open(target)).close();
 });
 
+test("where the holder cannot be written down a database is served all the same", async () => {
+  const { target } = sqliteDatabase();
+  mkdirSync(`${target}-holder`);
+  const store = await open(target);
+  await issue(store, certificate());
+  await expect(open(target)).rejects.toMatchObject({ reason: "in_use" });
+  await store.close();
+});
+
 test("a process that was killed holds nothing", async () => {
   const { target, writer } = await served();
   await writer.kill();

@@ -4,7 +4,7 @@
  */
 
 import { expect, test } from "bun:test";
-import { existsSync, mkdtempSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -35,6 +35,15 @@ test("what a killed process began is made whole", async () => {
   expect(statSync(`${database}-reserve`).size).toBe(2 * megabyte);
 });
 
+test("the room is set aside where the database lies, which a link to it does not tell", async () => {
+  const database = place();
+  writeFileSync(database, "");
+  const link = place();
+  symlinkSync(database, link);
+  await new Reserve(link, 8 * megabyte).keep();
+  expect([existsSync(`${database}-reserve`), existsSync(`${link}-reserve`)]).toEqual([true, false]);
+});
+
 test("without a limit, or without plenty of room, nothing is set aside", async () => {
   for (const [limit, scarce] of [
     [0, false],
@@ -46,4 +55,12 @@ test("without a limit, or without plenty of room, nothing is set aside", async (
     expect(existsSync(`${database}-reserve`)).toBe(false);
     expect(reserve.scarce).toBe(scarce);
   }
+});
+
+test("a reserve that cannot be removed keeps nobody from what must go on", async () => {
+  const database = place();
+  mkdirSync(join(`${database}-reserve`, "kept"), { recursive: true });
+  const reserve = new Reserve(database, 8 * megabyte);
+  expect(() => reserve.giveUp()).not.toThrow();
+  expect(await reserve.keep()).toBeUndefined();
 });

@@ -162,6 +162,7 @@ test.each([
       renameSync(`${path}.copy`, path);
     },
   ],
+  ["robbed of its log's index", (path: string) => rmSync(`${path}-shm`)],
 ])("a database that is %s ends writing", async (_, act) => {
   const { database, store } = await stored();
   act(database.target);

@@ -143,4 +143,7 @@ test("what Vault says for itself is told, on one line, unless it repeats what wa
     expect(await told(nothing)).not.toContain("hvs.secret");
   }
   expect((await told(["x".repeat(5000)])).length).toBeLessThan(500);
+  // Also where the cut would leave its beginning, and where cleaning would change it.
+  expect(await told([`${"x".repeat(294)}hvs.secret`])).not.toContain("hvs.");
+  expect(await told(["bad token hvs.s\u00e9cret"], "hvs.s\u00e9cret")).not.toContain("hvs.");
 });

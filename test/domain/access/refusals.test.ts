@@ -10,6 +10,7 @@ import { tenantId } from "#core/ids.ts";
 import { text } from "#core/shape.ts";
 import { handler, ok } from "#domain/access/call.ts";
 import { type Perform, pipeline } from "#domain/access/perform.ts";
+import { FailedLogins } from "#domain/access/failed-logins.ts";
 import { Refusals } from "#domain/access/refusals.ts";
 import { type MemoryStore, openMemoryStore } from "#test/support/memory-store.ts";
 import { personNamed } from "#test/support/people.ts";
@@ -82,6 +83,22 @@ test("attempts of others, and from elsewhere, are events of their own", async ()
     ["mallory", "192.0.2.1"],
     ["eve", "192.0.2.2"],
   ]);
+});
+
+test("a network of IPv6, all of whose addresses whoever has one of them has, is one place", async () => {
+  for (let at = 0; at < 50; at++) await refused("a", "eve", `2001:db8:0:7::${at.toString(16)}`);
+  await refused("a", "eve", "2001:db8:0:8::1");
+  expect(told().map(([, ip]) => ip)).toEqual(["2001:db8:0:7::0", "2001:db8:0:8::1"]);
+  const failures = new FailedLogins({ store, clock, windowsMax: 100 });
+  const failure = { method: "password", reason: "invalid_credentials", requestId: "r" } as const;
+  for (let at = 0; at < 50; at++) {
+    await failures.record({ ...failure, loginName: "root", ip: `2001:db8:0:9:${at}::1` });
+  }
+  expect(
+    told()
+      .slice(2)
+      .map(([, ip]) => ip),
+  ).toEqual(["2001:db8:0:9:0::1"]);
 });
 
 test("when the server stops, what was counted is told", async () => {

@@ -159,6 +159,22 @@ describe("a decision", () => {
     expect(roots()).toEqual([]);
   });
 
+  test("that somebody may read and not make is on record once a minute, however often it is tried", async () => {
+    const reader = somebody("reader", ["auditor"]);
+    const ids = [(await park()).approval_id, (await park("other")).approval_id];
+    for (let time = 0; time < 20; time++) {
+      for (const id of ids) expect((await refusal(reject(id, reader))).code).toBe("forbidden");
+    }
+    const denied = () =>
+      [...world.memory.state.events.values()]
+        .filter(({ action, result }) => action === "ca.create.approved" && result === "denied")
+        .map(({ actor, target, detail }) => [actor, target, /reason=.*/.exec(detail)?.[0]]);
+    expect(denied()).toEqual([["reader", ids[0], "reason=forbidden"]]);
+    await world.refusals.fold(true);
+    expect(denied().at(-1)).toEqual(["reader", ids[1], "reason=forbidden count=39"]);
+    expect(denied()).toHaveLength(2);
+  });
+
   test("of somebody with the maker's verified address is the maker's, and so is a second shell", async () => {
     const { approval_id: id } = await park("root", bob);
     expect((await refusal(world.approve(robert, id))).code).toBe("self_approval");

@@ -1,0 +1,69 @@
+/**
+ * What PostgreSQL answers without failing, or fails with of its own accord, is taken for what it
+ * is.
+ */
+
+import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+
+import { openStore } from "#adapters/db/open.ts";
+import { PostgresEngine } from "#adapters/db/postgres.ts";
+import { systemClock, systemRandom } from "#adapters/system.ts";
+import { NothingWritten, type Store } from "#domain/store.ts";
+import { type PostgresServer, startPostgres } from "#test/support/postgres.ts";
+import { postgresLimits } from "#test/support/stores.ts";
+
+setDefaultTimeout(60_000);
+
+let server: PostgresServer;
+const opened: { close(): Promise<void> }[] = [];
+
+beforeAll(async () => {
+  server = await startPostgres();
+});
+
+afterEach(async () => {
+  for (const one of opened.splice(0)) await one.close();
+});
+
+afterAll(() => server.stop());
+
+const storeAt = async (dsn: string, limits: object = {}): Promise<Store> => {
+  const options = { driver: "postgres", dsn, ...postgresLimits, migrate: true, ...limits } as const;
+  const store = await openStore(options, { clock: systemClock, random: systemRandom });
+  opened.push(store);
+  return store;
+};
+
+test("a commit that PostgreSQL answers with a rollback has not happened", async () => {
+  const dsn = await server.createDatabase();
+  await storeAt(dsn);
+  const options = { driver: "postgres", dsn, ...postgresLimits, migrate: false } as const;
+  const engine = new PostgresEngine(options, 7, () => {});
+  opened.push(engine);
+  const heads = await engine.begin();
+  await engine.writer.run("insert into instance (name, value) values ('a', '1')", []);
+  await Promise.resolve(engine.writer.run("select 1 / 0", [])).catch(() => {
+    // As a unit would that means to go on without this statement.
+  });
+  await expect(engine.commit(heads)).rejects.toBeInstanceOf(NothingWritten);
+  await engine.rollback();
+  expect(await server.query(dsn, "select 1 from instance where name = 'a'")).toHaveLength(0);
+});
+
+test("a store whose login is taken away is unavailable, and serves when it is given back", async () => {
+  const dsn = await server.createDatabase();
+  await server.query(dsn, "create role guest superuser login");
+  const theirs = new URL(dsn);
+  theirs.username = "guest";
+  // Connections that were made before would last; here each is made anew.
+  const store = await storeAt(theirs.href, { connMaxLifetimeSeconds: 0 });
+  await server.query(dsn, "alter role guest nologin");
+  await expect(store.read.instance.value("name")).rejects.toMatchObject({
+    code: "storage_unavailable",
+  });
+  await expect(store.exclusively("lease", async () => {})).rejects.toMatchObject({
+    code: "storage_unavailable",
+  });
+  await server.query(dsn, "alter role guest login");
+  expect(await store.read.instance.value("name")).toBeUndefined();
+});
