@@ -1,4 +1,4 @@
-/** The sign ledger in JSON: every operation with a CA key, newest first (HTTP contract §10.2). */
+/** The sign ledger in JSON: every operation with a CA key, newest first (KEY-5). */
 
 import { type LedgerEntry, ledgerHash, ledgerKinds } from "#core/audit/ledger.ts";
 import { integer, oneOf, optional, text } from "#core/shape.ts";
@@ -53,7 +53,7 @@ export function ledgerHandlers({ store, keys, roles }: LedgerHandlerDeps) {
   } satisfies Partial<Record<OperationName, Handler>>;
 }
 
-/** An entry as HTTP contract §10.1 names its members; empty ones are left out. */
+/** An entry as answers show it; empty members are left out (LED-1). */
 function entryJson(entry: LedgerEntry) {
   const whole = (text: string) => (text === "" ? "" : Number(text));
   const optionalMembers = {

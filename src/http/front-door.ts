@@ -265,7 +265,7 @@ export class FrontDoor {
     const query = new URLSearchParams(exchange.query);
     const open = operationOf(match.operation).needs === "pub";
     if (open) {
-      // Public rows ignore parameters they do not know (HTTP contract §1.2).
+      // Public rows ignore parameters they do not know (API-1).
       for (const name of [...query.keys()]) {
         if (!Object.hasOwn(handler.query, name)) query.delete(name);
       }

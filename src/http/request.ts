@@ -32,7 +32,7 @@ export function requestIdOf(headers: Headers, fresh: () => string): string {
 export const approvalNamed = (headers: Headers): string | undefined =>
   headers.get("x-pki-approval-id") ?? undefined;
 
-/** Works out client addresses for one list of trusted proxies (HTTP contract §1.7). */
+/** Works out client addresses for one list of trusted proxies (API-10). */
 export class ClientAddresses {
   readonly #trusted: BlockList | undefined;
 

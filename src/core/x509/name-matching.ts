@@ -23,9 +23,9 @@ export function nameWithin(name: Uint8Array, base: Uint8Array): boolean | undefi
 }
 
 /**
- * Stands for a name wherever issuers are looked for: names that §7.1 calls equal have one key, all
- * others another. A name with characters that comparison is not defined for equals itself alone.
- * Throws DerError.
+ * Stands for a name wherever issuers are looked for: names that RFC 5280 §7.1 calls equal have one
+ * key, all others another. A name with characters that comparison is not defined for equals itself
+ * alone. Throws DerError.
  */
 export function nameMatchKey(der: Uint8Array): string {
   const rdns = rdnsOf(der);

@@ -8,7 +8,7 @@ import { authorOf, type Origin } from "./call.ts";
 
 /**
  * Refuses `step_up_required` to a session that has not confirmed of late; every other caller passes
- * (HTTP contract §2.4).
+ * (AUTH-5).
  */
 export type RequireStepUp = (name: StepUpName, origin: Origin) => void;
 

@@ -8,8 +8,8 @@ import type { CaReads, CaRecord } from "./store.ts";
 
 /**
  * Superseded and retired ids are accepted and resolve to the active member of the lineage, which
- * the answer names in `ca_id`: a client configured years ago keeps working (behaviour.md §5.1).
- * Refuses `ca_not_active` for pending CAs, and where no member is active.
+ * the answer names in `ca_id`: a client configured years ago keeps working (ISS-1). Refuses
+ * `ca_not_active` for pending CAs, and where no member is active.
  */
 export async function activeMember(cas: CaReads, ca: CaRecord): Promise<CaRecord> {
   if (ca.status === "active") return ca;
