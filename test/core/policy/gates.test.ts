@@ -163,6 +163,15 @@ test("EXT-1: keyEncipherment is kept for RSA keys only", () => {
   ]);
 });
 
+test("EXT-1: a key that can serve none of the profile's usages is refused", () => {
+  const profile = { keyUsages: ["keyEncipherment"] as const };
+  expect(refusal({ keyType: "ecdsa-p256", profile })).toMatchObject({
+    code: "key_usage_unsuitable",
+    failed: ["certificate_policy"],
+  });
+  expect(refusal({ keyType: "rsa-2048", profile }).code).toBe("cleared");
+});
+
 test("PRO-5: the same SAN twice is one, a U-label is an A-label, the subject may be empty", () => {
   const { plan } = candidate({ dns: ["A.example", "a.example"], subject: [] });
   expect(plan.sans).toEqual([{ kind: "dns", value: "a.example" }]);
