@@ -35,7 +35,8 @@ export function nameMatchKey(der: Uint8Array): string {
 
 /**
  * A value as it is compared (RFC 4518 §2): mapped, case folded, in form NFKC, without outer blanks,
- * inner ones single. Undefined for prohibited characters, with which nothing is equal (§2.4).
+ * inner ones single. Undefined for prohibited characters, with which nothing is equal (RFC 4518
+ * §2.4).
  */
 export function preparedValue(text: string): string | undefined {
   const mapped = text.replaceAll(blank, " ").replaceAll(nothing, "");
