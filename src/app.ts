@@ -68,9 +68,9 @@ export interface ServeOptions {
 }
 
 /**
- * Opens an instance in the order of behaviour.md PRC-1: data directory and its lock, database,
- * keys, what the first start creates, what a crash left open. Throws what kept it from opening;
- * then nothing stays open.
+ * Opens an instance in the order of PRC-1: data directory and its lock, database, keys, what the
+ * first start creates, what a crash left open. Throws what kept it from opening; then nothing stays
+ * open.
  */
 export async function openApp(options: AppOptions): Promise<App> {
   const { config, log } = options;

@@ -1,4 +1,4 @@
-/** What the operations the console uses answer, in the words of the HTTP contract. */
+/** What the operations the console uses answer, in the words of `src/api`. */
 
 import type { eventJson } from "#api/audit.ts";
 import type { ListEnvelope } from "#api/pages.ts";

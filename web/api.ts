@@ -81,7 +81,8 @@ async function askOnce<Name extends keyof Answers>(
   const told: unknown = await response.json().catch(() => undefined);
   // A server that is not ready answers its components with 503: that is an answer, not a refusal.
   if (response.ok || (name === "health.ready" && response.status === 503)) {
-    // The server's answers are held against the contract by its own tests; `Answers` says the same.
+    // The server's answers are held against its own description by its tests; `Answers` says the
+    // same.
     return { answered: true, answer: told as Answers[Name] };
   }
   const refusal = refusalOf(response.status, told);

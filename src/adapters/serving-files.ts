@@ -53,7 +53,7 @@ export class ServingFiles {
   }
 }
 
-/** What a serving key can be, by the names of the HTTP contract. */
+/** What a serving key can be, by the names that key types have on the wire. */
 export type ServingKeyType = keyof typeof keyOptions;
 
 /** A fresh key, made off the serving thread: PKCS#8 in PEM, and its SubjectPublicKeyInfo in DER. */

@@ -8,7 +8,7 @@ import {
   type ListedApproval,
 } from "#domain/approvals/store.ts";
 
-/** Approval of the HTTP contract §7.1; members without a value are left out. */
+/** An approval as answers show it; members without a value are left out. */
 export function approvalJson(approval: ListedApproval) {
   const { maker, failure, answer, tenant, decisions } = approval;
   const { decidedAt, executedAt, collectedAt } = approval;
@@ -38,7 +38,7 @@ export function approvalJson(approval: ListedApproval) {
   };
 }
 
-/** The answer to a parked call (HTTP contract §1.3). */
+/** The answer to a parked call (API-4). */
 export function parkedAnswer(approval: ApprovalRecord) {
   const { id, required, operationClass } = approval;
   const certificate = `/api/approvals/${id}/certificate`;

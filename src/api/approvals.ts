@@ -1,6 +1,6 @@
 /**
  * Requests for approval in JSON: list, show, decide, try again, and the certificate of a parked
- * issue (HTTP contract §4.16).
+ * issue.
  */
 
 import { isSamePerson } from "#core/access/person.ts";
@@ -100,10 +100,7 @@ function approvalList({ store, enabled }: Deps): Handler {
   });
 }
 
-/**
- * For who may issue there, or made the request; reading it as its maker collects it (HTTP contract
- * §7.2).
- */
+/** For who may issue there, or made the request; reading it as its maker collects it (APV-3). */
 function certificate({ store, fourEyes }: Deps): Handler {
   return handler({
     summary: "The certificate of a parked issue, once it is approved.",
@@ -182,7 +179,7 @@ const isMaker = (
   { maker }: ApprovalRecord,
 ): boolean => isSamePerson(maker.person, origin.principal.person);
 
-/** `reason` is another name of the same member (HTTP contract §1.2). */
+/** `reason` is another name of the same member (API-1). */
 function commentOf({
   comment,
   reason,

@@ -67,7 +67,7 @@ function eventList(store: Store): Handler {
 
 /**
  * An action of the table, or the beginning of some and `.*`; a name nobody knows is not an empty
- * page (§1.2).
+ * page (API-2).
  */
 function actionField() {
   const known: readonly string[] = Object.keys(actions);
@@ -81,7 +81,7 @@ function actionField() {
   });
 }
 
-/** An event as the HTTP contract §5.2 shows it; empty members are left out. */
+/** An event as answers show it; empty members are left out (AUD-2). */
 export function eventJson(event: AuditEvent) {
   const optionalMembers = {
     actor_name: event.actorName,

@@ -116,7 +116,7 @@ function caList(store: Store): Handler {
   });
 }
 
-/** CA of the HTTP contract §4.2; members without a value are left out. */
+/** A CA as answers show it; members without a value are left out. */
 export function caJson(ca: CaRecord) {
   const { key, certificate, notBefore, notAfter } = ca;
   const members = {

@@ -35,7 +35,7 @@ export function blockedKeyHandlers({ store, blockedKeys }: Deps) {
         const { q, public_key_sha256: spkiSha256 } = call.query;
         const filter = { text: q, spkiSha256 };
         return ok(
-          // What is blocked for all belongs to no tenant and is seen platform-wide only (§3.2).
+          // What is blocked for all belongs to no tenant and is seen platform-wide only (SCOPE-2).
           await pageOf("blocked_key.list", call, filter, recordJson, (limit, after) =>
             store.read.keyChecks.page(call.rights.reachByRoles("read"), filter, limit, after),
           ),

@@ -1,6 +1,5 @@
 /**
- * Bulk revocation in JSON: a plan, or a run that may be repeated under its operation id (HTTP
- * contract §4.7).
+ * Bulk revocation in JSON: a plan, or a run that may be repeated under its operation id (BLK-6).
  */
 
 import { parseSerial, type Serial } from "#core/ids.ts";
@@ -192,6 +191,6 @@ function resultJson(ca: CaRecord, result: BulkRevocationResult) {
   };
 }
 
-/** A code of the contract; exceptions never show their text. */
+/** A code of the closed list (API-3); exceptions never show their text. */
 const wordOf = (failure: unknown): string =>
   failure instanceof Problem ? failure.code : "internal";

@@ -1,4 +1,4 @@
-/** Bulk issue in JSON: a plan, or an execution that may be repeated (HTTP contract §4.5). */
+/** Bulk issue in JSON: a plan, or an execution that may be repeated (API-9). */
 
 import { defaultProfile } from "#core/policy/profiles.ts";
 import { assert, type Problem, refuse } from "#core/problems.ts";

@@ -87,7 +87,7 @@ export const intermediateFields = {
 
 /**
  * The wish for a root; its clients take it as it is, so it neither maps nor demands policies
- * (behaviour.md §4).
+ * (EXT-7).
  */
 export function rootWishOf(body: Input<typeof caFields>): CaWish {
   const wish = wishOf(body);

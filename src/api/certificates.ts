@@ -40,7 +40,7 @@ export function certificateHandlers(deps: Deps) {
       run: async (call) => {
         const ca = presentCa(call.ca);
         const record = await store.read.certificates.bySerial(ca.id, call.path.serial);
-        // Certificates of CAs and responders are no inventory (contract §4.6 lists leaves).
+        // Certificates of CAs and responders are no inventory (API-7).
         if (record === undefined || !inventoried(record)) throw refuse("not_found");
         const now = clock.now();
         const outlived = await store.read.certificates.superseded(ca.id, [record.serial], now);
@@ -117,9 +117,7 @@ function certificateList(deps: Deps): Handler {
   });
 }
 
-/**
- * Searching by key crosses subjects, so it wants `audit:read` on the CA as well (contract §4.6).
- */
+/** Searching by key crosses subjects, so it wants `audit:read` on the CA as well (API-8). */
 async function refuseKeySearch(
   call: Pick<Authorized<never, never, never>, "rights"> & {
     readonly query: { readonly public_key_sha256: string | undefined };
@@ -131,7 +129,7 @@ async function refuseKeySearch(
   throw refuse("forbidden", { capability: "audit:read" });
 }
 
-/** IssuedCertificate of the HTTP contract §4.6; `expired` is computed and only from good. */
+/** A certificate as answers show it; `expired` is computed and only from good (API-7). */
 function certificateJson(record: CertificateRecord, now: Instant, outlived: ReadonlySet<Serial>) {
   const { status, revokedAt, reason, marker } = record;
   return {

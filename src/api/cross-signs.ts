@@ -92,7 +92,7 @@ export function crossSignHandlers(deps: Deps) {
 
 /**
  * A CA of this instance is vouched for only by who manages it too; foreign and absent ids look
- * alike (§3.2).
+ * alike (SCOPE-1).
  */
 async function subjectOf(
   store: Store,
@@ -148,7 +148,7 @@ function cached(request: Request, body: string, contentType: string): Response {
   return cacheableFor(request, maxAgeSeconds, { body, contentType, sha256 });
 }
 
-/** CrossSign of the HTTP contract §4.2. */
+/** A cross certificate as answers show it. */
 function crossJson(cross: CrossSignRecord) {
   return {
     id: cross.id,

@@ -1,4 +1,4 @@
-/** Grants on single CAs in JSON (HTTP contract §3.4). */
+/** Grants on single CAs in JSON (AUTH-7). */
 
 import { isMember } from "#core/access/principal.ts";
 import { grantRoles } from "#core/access/roles.ts";
@@ -93,7 +93,7 @@ async function mayAsk(
   throw refuse("forbidden", { capability: "grant:manage" });
 }
 
-/** Grant of the HTTP contract §3.4. */
+/** A grant as answers show it. */
 function grantJson(grant: EffectiveGrant) {
   return {
     id: grant.grantId,

@@ -59,9 +59,7 @@ export function issuanceHandlers({ issuance }: { readonly issuance: Issuance }) 
   } satisfies Partial<Record<OperationName, Handler>>;
 }
 
-/**
- * Issued of the HTTP contract §4.5: the chain is the leaf and every intermediate, never the root.
- */
+/** What was issued, as answers show it; the chain never has the root (EXT-6). */
 export function issuedJson(issued: Issued) {
   const { record, clamped } = issued;
   return {

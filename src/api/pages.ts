@@ -1,4 +1,4 @@
-/** Collections: `limit`, the opaque `cursor`, and the list envelope (HTTP contract §1.4). */
+/** Collections: `limit`, the opaque `cursor`, and the list envelope (API-5). */
 
 import { coversCa, coversTenant } from "#core/access/principal.ts";
 import { sha256 } from "#core/crypto.ts";
@@ -90,7 +90,7 @@ function decoded(cursor: string): readonly unknown[] {
   }
 }
 
-/** A time with any offset, or a day, which means its midnight in UTC (HTTP contract §1.5). */
+/** A time with any offset, or a day, which means its midnight in UTC (API-6). */
 export function timeField() {
   return parsed<Instant>({ type: "string" }, (value) => {
     const at = parseTimestampOrDay(value);

@@ -1,4 +1,4 @@
-/** Passkeys of the caller, and confirming with one, in JSON (HTTP contract §2.4). */
+/** Passkeys of the caller, and confirming with one, in JSON (AUTH-5). */
 
 import { refuse } from "#core/problems.ts";
 import { parsed, text, WrongValue } from "#core/shape.ts";

@@ -1,4 +1,4 @@
-/** Preflight of the running server, asked for over the admin socket (cli.md §4). */
+/** Preflight of the running server, asked for over the admin socket (PRF-1). */
 
 import { checkNames } from "#core/preflight/checks.ts";
 import type { PreflightReport } from "#core/preflight/report.ts";

@@ -1,4 +1,4 @@
-/** What a preview is asked with, and how it is shown (HTTP contract §4.5). */
+/** What a preview is asked with, and how it is shown (PRO-3). */
 
 import { oids } from "#core/asn1/oids.ts";
 import { daysRoundedUp, defaultProfile } from "#core/policy/profiles.ts";

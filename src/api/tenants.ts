@@ -1,6 +1,4 @@
-/**
- * Tenants in JSON: who they are, what they may use, and what they have used (HTTP contract §4.13).
- */
+/** Tenants in JSON: who they are, what they may use, and what they have used (TEN-1). */
 
 import { isMember } from "#core/access/principal.ts";
 import type { TenantId } from "#core/ids.ts";
@@ -150,7 +148,7 @@ async function known(store: Store, named: string): Promise<TenantRecord> {
   return tenant;
 }
 
-/** Tenant of the HTTP contract §4.13. */
+/** A tenant as answers show it. */
 function tenantJson(tenant: TenantRecord) {
   return {
     id: tenant.id,

@@ -52,7 +52,9 @@ function inclusionList(store: Store): Handler {
   });
 }
 
-/** `ct` of Issued (HTTP contract §4.5); nothing where no log was asked. */
+/**
+ * What the logs said of a certificate that was just issued (CT-5); nothing where no log was asked.
+ */
 export function ctJson({ ct }: CertificateRecord) {
   if (ct === undefined) return {};
   const { status, sctCount, operators, logs } = ct;
@@ -61,8 +63,7 @@ export function ctJson({ ct }: CertificateRecord) {
 }
 
 /**
- * The members of IssuedCertificate about logs (§4.6); `ct_logs` are the names of those that
- * promised.
+ * The members of a certificate about logs (CT-5); `ct_logs` are the names of those that promised.
  */
 export function ctMembers({ ct }: CertificateRecord) {
   if (ct === undefined) return { ct_status: "none", sct_count: 0 };

@@ -1,4 +1,4 @@
-/** Validation reports in JSON (HTTP contract §4.5). */
+/** Validation reports in JSON. */
 
 import { coversCa } from "#core/access/principal.ts";
 import { caId } from "#core/ids.ts";

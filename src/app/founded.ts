@@ -1,6 +1,6 @@
 /**
  * Tells an instance from a place where one could be: only `serve`, `init` and `quickstart` found
- * one (cli.md §3).
+ * one (FND-1).
  */
 
 import { existsSync } from "node:fs";

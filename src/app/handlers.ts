@@ -75,21 +75,12 @@ export interface HandlerGround {
 
 /** The complete set. */
 export function handlersOf(ground: HandlerGround): Handlers {
-  const { config, build, store, keys, clock, parts, probes, metrics } = ground;
+  const { config, build, store, keys, clock, parts } = ground;
   const { revoker, publisher, scopes, crlImport, presigner } = parts.revocation;
   const { authorities, issuance, bulk, profiles } = parts;
   const handlers: Handlers = {
     ...descriptionHandlers(() => handlers, build.version),
-    ...healthHandlers(
-      {
-        store,
-        keys,
-        build,
-        draining: ground.draining,
-        exposition: () => metrics.exposition(),
-      },
-      probes,
-    ),
+    ...health(ground),
     ...peopleHandlers(ground),
     ...approvalHandlers({ store, keys, clock, ...ground.fourEyes }),
     ...auditHandlers({ store }),
@@ -98,7 +89,6 @@ export function handlersOf(ground: HandlerGround): Handlers {
       store,
       keys,
       clock,
-      counts: parts.counts,
       random: ground.fourEyes.random,
       roles: ground.roles,
     }),
@@ -113,11 +103,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...preflightHandlers({ preflight: ground.preflight }),
     ...clockHandlers({ clock, clockWatch: parts.clockWatch }),
     ...kekHandlers({ store, keys, ...parts.sealing }),
-    ...authorityHandlers({
-      store,
-      authorities,
-      stampsNothing: config.crl.base_url === undefined,
-    }),
+    ...authorityHandlers({ store, authorities, stampsNothing: config.crl.base_url === undefined }),
     ...crossSignHandlers({ store, keys, clock, crossSigning: parts.crossSigning }),
     ...externalHandlers({ store, external: parts.external }),
     ...rolloverHandlers({ store, clock, authorities, retirement: parts.retirement }),
@@ -138,6 +124,11 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...ocspAnswers(ground),
   };
   return handlers;
+}
+
+function health({ store, keys, build, draining, metrics, probes }: HandlerGround) {
+  const exposition = () => metrics.exposition();
+  return healthHandlers({ store, keys, build, draining, exposition }, probes);
 }
 
 function ocspAnswers({ config, clock, metrics, parts }: HandlerGround) {

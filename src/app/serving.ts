@@ -143,7 +143,7 @@ async function issue(
   const { key, spki } = await newServingKey(config.tls.self_issue.key_type);
   const issued = await serving.certify(ca, { ...wishOf(config, spki), profile });
   // What clients trust goes along: who was told its fingerprint finds it by asking the server
-  // (cli.md, trust fetch).
+  // (src/cli/commands/trust.ts).
   const material = { key, certificate: issued.chainPem + issued.caPem };
   files.write(material);
   files.writeCa(issued.caPem);

@@ -1,6 +1,6 @@
 /**
  * The frame of the command line: finds the command, reads its flags, runs it, and renders how it
- * ended (cli.md §2).
+ * ended (OUT-1).
  */
 
 import { runCommand } from "citty";

@@ -105,12 +105,12 @@ export interface Command {
   readonly args: Args;
   /** True for commands without public route: with `--url` they are a usage error (CLI-4). */
   readonly local: boolean;
-  /** True for commands that may begin an instance where there is none (cli.md §3). */
+  /** True for commands that may begin an instance where there is none (FND-1). */
   readonly founds: boolean;
   /**
-   * What is lost for good, as a sentence: then a person is asked first, or `--yes` says so (cli.md
-   * §2). Only of what nobody needs in an emergency: revoking a certificate or token and ending a
-   * session are brakes, and a brake asks nothing.
+   * What is lost for good, as a sentence: then a person is asked first, or `--yes` says so (OUT-2).
+   * Only of what nobody needs in an emergency: revoking a certificate or token and ending a session
+   * are brakes, and a brake asks nothing.
    */
   readonly destroys: string | undefined;
   run(invocation: Invocation<Args>): Promise<number | undefined>;

@@ -1,4 +1,4 @@
-/** Has a person agree before something is lost for good (cli.md §2). */
+/** Has a person agree before something is lost for good (OUT-2). */
 
 import type { Command } from "./command.ts";
 import { Failure, UsageError } from "./failure.ts";

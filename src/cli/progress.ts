@@ -1,6 +1,6 @@
 /**
  * Says how far long work has come: a line that is redrawn on a terminal, else one line every ten
- * seconds (cli.md §2).
+ * seconds (OUT-3).
  */
 
 import type { Io } from "./io.ts";

@@ -1,6 +1,6 @@
 /**
  * Where a command runs: a remote server, the running server of this data directory, or this process
- * (cli.md §1).
+ * (RUN-1).
  */
 
 import { X509Certificate } from "node:crypto";

@@ -1,7 +1,4 @@
-/**
- * Startup validation of logins: V-8 to V-10 of the configuration contract, and of tenants and
- * grants.
- */
+/** Startup validation of logins: V-8 to V-10, and of tenants and grants. */
 
 import { parseRole, roles } from "#core/access/roles.ts";
 

@@ -73,7 +73,7 @@ export function loadConfig(from: Ingredients): Loaded {
   return { ok: true, config, origins: reading.origins, warnings };
 }
 
-/** One line per fault, as the contract words it. */
+/** One line per fault (CFG-4). */
 export const faultLine = (fault: Fault): string => `config: ${fault.path}: ${fault.sentence}`;
 
 /**

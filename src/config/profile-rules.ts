@@ -85,8 +85,7 @@ function usageFaults(setting: ProfileSetting, path: string): readonly Fault[] {
 }
 
 /**
- * A profile relaxes only what exists and may be relaxed; the canary's lint stays as it is
- * (behaviour.md §3, §6.1).
+ * A profile relaxes only what exists and may be relaxed; the canary's lint stays as it is (LINT-2).
  */
 function lintFaults({ name, lint }: ProfileSetting, path: string): readonly Fault[] {
   const faults = Object.keys(lint.overrides).flatMap((rule) => {

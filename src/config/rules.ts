@@ -1,6 +1,6 @@
 /**
- * Startup validation across keys: the rows of the contract that need no file, token or database
- * (V-2 to V-15).
+ * Startup validation across keys: the rules that need no file, token or database (V-2, V-3, V-5,
+ * V-8 to V-16, V-23).
  */
 
 import { resolve } from "node:path";

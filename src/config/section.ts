@@ -178,7 +178,7 @@ export function writeField(
   return { [key]: field.kind.write(value) };
 }
 
-/** Reports keys that no member declares, each with the nearest known one (CFG-3). */
+/** Reports keys that no member declares, each with the nearest known one (CFG-3, V-1). */
 export function reportUnknown(
   members: Members,
   raw: Readonly<Record<string, unknown>>,

@@ -1,6 +1,5 @@
 /**
- * Prints the effective configuration with the origin of every key and without any secret
- * (configuration §7).
+ * Prints the effective configuration with the origin of every key and without any secret (SHOW-1).
  */
 
 import type { Origins } from "./load.ts";

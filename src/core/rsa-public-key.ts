@@ -21,8 +21,8 @@ export class WideRsaPublicKey {
   }
 
   /**
-   * RSASSA-PKCS1-v1_5 (§8.2.2), or RSASSA-PSS with MGF1 of the same hash and a salt of its length
-   * (§8.1.2).
+   * RSASSA-PKCS1-v1_5 (RFC 8017 §8.2.2), or RSASSA-PSS with MGF1 of the same hash and a salt of its
+   * length (RFC 8017 §8.1.2).
    */
   verifies(
     { hash, padding }: { readonly hash: RsaHash; readonly padding: "pkcs1" | "pss" },
@@ -81,7 +81,7 @@ function contentOf(octets: Uint8Array, at: number, tag: number, end?: number) {
   return isWhole ? found : undefined;
 }
 
-/** §9.2: the one encoding of the digest, to be compared as a whole. */
+/** RFC 8017 §9.2: the one encoding of the digest, to be compared as a whole. */
 function pkcs1(hash: RsaHash, digest: Uint8Array, length: number): Uint8Array {
   const prefix = Uint8Array.fromHex(digestInfos[hash]);
   const encoded = new Uint8Array(length).fill(0xff);
@@ -92,7 +92,7 @@ function pkcs1(hash: RsaHash, digest: Uint8Array, length: number): Uint8Array {
   return encoded;
 }
 
-/** §9.1.2. */
+/** RFC 8017 §9.1.2. */
 function isPss(
   encoded: Uint8Array,
   bits: number,
@@ -148,7 +148,7 @@ const isSame = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) =
 /** The AlgorithmIdentifier of rsaEncryption with NULL (RFC 3279 §2.3.1). */
 const algorithm = Uint8Array.fromHex("300d06092a864886f70d0101010500");
 
-/** §9.2 note 1: what stands before the digest. */
+/** RFC 8017 §9.2 note 1: what stands before the digest. */
 const digestInfos = {
   sha256: "3031300d060960864801650304020105000420",
   sha384: "3041300d060960864801650304020205000430",

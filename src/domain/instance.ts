@@ -69,9 +69,9 @@ export async function prepareInstance(
 }
 
 /**
- * The genesis entry names the ledger key, which is pinned out of band (HTTP contract §10.2). The
- * key is software-held and sealed, never a CA key. A crash between key and entry leaves an unused
- * key and a ledger that begins anew.
+ * The genesis entry names the ledger key, which is pinned out of band (LED-2). The key is
+ * software-held and sealed, never a CA key. A crash between key and entry leaves an unused key and
+ * a ledger that begins anew.
  */
 async function beginLedger(deps: InstanceDeps): Promise<void> {
   const { store, keys, clock, random } = deps;

@@ -37,7 +37,7 @@ export function accessLog(deps: AccessLogDeps): Observer {
       deps.counters.ended(method, exchange.route, outcome.status, outcome.durationMs / 1000);
       const row = rowOf(deps.clock, exchange, outcome);
       deps.logAccess?.(row);
-      // The members and their order are HTTP contract §1.7.
+      // The members and their order are fixed (API-11).
       deps.log.write("info", "http_request", {
         request_id: row.requestId,
         method: row.method,

@@ -70,9 +70,9 @@ const isObject = (value: unknown): value is object =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * Renders a refusal as `{error, code, request_id, …facts}` (HTTP contract §1.3). Anything that is
- * not a `Problem` becomes `internal`: no exception text leaves the server; the caller logs it under
- * the request id.
+ * Renders a refusal as `{error, code, request_id, …facts}` (API-3). Anything that is not a
+ * `Problem` becomes `internal`: no exception text leaves the server; the caller logs it under the
+ * request id.
  */
 export function renderProblem(
   exchange: Exchange,

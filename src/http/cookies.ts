@@ -1,7 +1,4 @@
-/**
- * Reads and writes the cookies of a login: session, CSRF token and OIDC transaction (HTTP contract
- * §2.2).
- */
+/** Reads and writes the cookies of a login: session, CSRF token and OIDC transaction (AUTH-2). */
 
 import { serialize } from "hono/utils/cookie";
 

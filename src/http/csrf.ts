@@ -1,6 +1,5 @@
 /**
- * Keeps other sites from acting through a browser, whatever it sends along for a person (HTTP
- * contract §2.2).
+ * Keeps other sites from acting through a browser, whatever it sends along for a person (AUTH-3).
  */
 
 import { equalInConstantTime, sha256 } from "#core/crypto.ts";
@@ -19,10 +18,10 @@ export function requireCsrfToken(request: Request, csrfToken: string): void {
 }
 
 /**
- * The pages that may ask for changes: those of the server itself (HTTP contract §2.2, row
- * *Cross-site*). A browser sends cookies, Basic credentials and client certificates along with
- * whatever another site's page asks for, and it says which page that was. Clients that are no
- * browsers say nothing of the kind, and are not held up.
+ * The pages that may ask for changes: those of the server itself (AUTH-3). A browser sends cookies,
+ * Basic credentials and client certificates along with whatever another site's page asks for, and
+ * it says which page that was. Clients that are no browsers say nothing of the kind, and are not
+ * held up.
  */
 export class OwnPages {
   readonly #origins: ReadonlySet<string>;

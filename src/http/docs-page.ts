@@ -160,7 +160,7 @@ const code = (text: string): string => `<code>${escaped(text)}</code>`;
 const escaped = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
-/** HTTP contract §2.1 and §2.2. */
+/** AUTH-1 and AUTH-3. */
 const authentication = `<h2 id="authenticate">How to authenticate</h2>
 <dl>
 <dt>API token, for programs<dd><code>curl -H "Authorization: Token pki_pat_…" https://…/api/me</code>; made with <code>pkid token create</code> or <a href="#token.create">token.create</a>, shown once

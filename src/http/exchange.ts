@@ -19,7 +19,7 @@ export interface Exchange {
   readonly path: string;
   /** Undecoded, without `?`. */
   readonly query: string;
-  /** Client address (HTTP contract §1.7); empty on the admin socket. */
+  /** Client address (API-10); empty on the admin socket. */
   readonly ip: string;
   readonly requestId: string;
   /** What the client showed in the TLS handshake. */

@@ -16,7 +16,7 @@ export interface PublicRequest {
    * The query without `?`, undecoded; empty when there is none. Parsed only by those who need it.
    */
   readonly query: string;
-  /** Client address (HTTP contract §1.7). */
+  /** Client address (API-10). */
   readonly ip: string;
   readonly requestId: string;
 }

@@ -1,6 +1,6 @@
 /**
  * The rate tiers of the public classes: global, per address, per tenant, per account, in this order
- * (HTTP contract §9).
+ * (RATE-1).
  */
 
 import { addressKey } from "#core/address-key.ts";
@@ -19,7 +19,7 @@ export interface RateSettings {
 
 /** Who asks, as far as it is known before anything has been verified. */
 export interface Asker {
-  /** Client address (§1.7). */
+  /** Client address (API-10). */
   readonly ip: string;
   /** Tenant the request concerns, with the rate its quotas give it. */
   readonly tenant?: { readonly id: string; readonly filling: Filling };
@@ -33,7 +33,7 @@ export interface RateLimitDeps {
   readonly elapsedMs: () => number;
 }
 
-/** The classes of operations whose requests are counted; all others are exempt (§9). */
+/** The classes of operations whose requests are counted; all others are exempt (RATE-1). */
 export const countedClasses: ReadonlySet<NonNullable<Operation["limit"]>> = new Set([
   ...(["ocsp", "crl", "chain", "login"] as const),
 ]);

@@ -32,7 +32,7 @@ export function requestIdOf(headers: Headers, fresh: () => string): string {
 export const approvalNamed = (headers: Headers): string | undefined =>
   headers.get("x-pki-approval-id") ?? undefined;
 
-/** Works out client addresses for one list of trusted proxies (HTTP contract §1.7). */
+/** Works out client addresses for one list of trusted proxies (API-10). */
 export class ClientAddresses {
   readonly #trusted: BlockList | undefined;
 
@@ -98,8 +98,7 @@ const requestIdPattern = /^[A-Za-z0-9._-]{1,128}$/;
 const hopsMax = 32;
 
 /**
- * The query without the parameters that are no member of `fields`: public rows ignore them (HTTP
- * contract §1.2).
+ * The query without the parameters that are no member of `fields`: public rows ignore them (API-1).
  */
 export const withKnown = (query: URLSearchParams, fields: object): URLSearchParams =>
   // Taking them out one by one would take the square of their number.

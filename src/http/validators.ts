@@ -171,7 +171,7 @@ function maxAge(
 
 /**
  * If-None-Match goes before If-Modified-Since, which it switches off (RFC 9110 §13.2.2). A time
- * that has not come says nothing (§13.1.3): no copy is from then.
+ * that has not come says nothing (RFC 9110 §13.1.3): no copy is from then.
  */
 function unchanged(headers: Headers, content: TimedContent, now: Instant): boolean {
   const tags = headers.get("if-none-match");

@@ -1,6 +1,6 @@
 /**
- * What an OCSP client is told when its request was turned away before anybody read it (HTTP
- * contract §1.3, §9).
+ * What an OCSP client is told when its request was turned away before anybody read it (STAT-1,
+ * RATE-1).
  */
 
 import { encodeOcspError } from "#core/x509/ocsp.ts";

@@ -97,7 +97,7 @@ test("an execution answers the result", async () => {
   });
 });
 
-test("§13.28: an empty filter is refused, as a dry run too", async () => {
+test("BLK-1: an empty filter is refused, as a dry run too", async () => {
   for (const body of [{}, { filter: {} }, { filter: { include_expired: true } }]) {
     expect(await refusalOf(call({ ...body, dry_run: true }))).toBe("empty_selection");
     expect(await refusalOf(call({ ...body, force: true }))).toBe("empty_selection");

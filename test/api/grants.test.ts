@@ -1,6 +1,4 @@
-/**
- * Grants on single CAs: given, taken back, in force on exactly what they name (HTTP contract §3.4).
- */
+/** Grants on single CAs: given, taken back, in force on exactly what they name (AUTH-7). */
 
 import { beforeEach, describe, expect, test } from "bun:test";
 

@@ -98,7 +98,7 @@ test("a preview says what the issue then does, and writes nothing", async () => 
   expect(issued).toMatchObject({ not_before: preview.not_before, not_after: preview.not_after });
 });
 
-test("the gates of a preview stand in the order of the contract", async () => {
+test("GATE-2: the gates of a preview stand in the order of issue", async () => {
   const preview = await ask("cert.preview", { csr: csr() });
   expect(Object.keys(statuses(preview)).filter((name) => name !== "caa")).toEqual([
     "names",
@@ -127,7 +127,7 @@ test("PRO-3: whatever issue refuses at a gate, preview rejects at the same gates
     const refused = await refusalOf(ask("cert.issue", body));
     expect(refused.code).not.toBe("accepted");
     if (refused.code === "gate_refused") {
-      // Those that refused, and only those (HTTP contract §12).
+      // Those that refused, and only those.
       const failed = preview.gates.filter(({ status }: { status: string }) => status === "fail");
       expect(refused.facts).toEqual({ gates: failed });
     }

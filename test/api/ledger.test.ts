@@ -47,13 +47,11 @@ interface Listed {
 async function listed(query = ""): Promise<Listed & Readonly<Record<string, unknown>>> {
   const { store, keys, clock } = small;
   const random = seededRandom();
-  const counts = { write: async () => {} };
   const handlers = ledgerHandlers({
     store,
     keys,
     clock,
     random,
-    counts,
     roles: { ca: "software" },
   });
   const perform = pipeline({ ...small, hasRoom: () => true, onDecision: () => {} });

@@ -1,6 +1,6 @@
 /**
  * What a request leaves out and what it names that nobody knows: the same rule on every operation
- * (HTTP contract §1.2).
+ * (API-1, API-2).
  */
 
 import { beforeAll, describe, expect, test } from "bun:test";

@@ -1,4 +1,4 @@
-/** Tenants in JSON: made, limited, suspended, used, deleted (HTTP contract §4.13). */
+/** Tenants in JSON: made, limited, suspended, used, deleted. */
 
 import { beforeEach, describe, expect, test } from "bun:test";
 

@@ -1,7 +1,4 @@
-/**
- * API tokens in JSON: every form of asking, what is shown of them, and whose they may be (HTTP
- * contract §4.14).
- */
+/** API tokens in JSON: every form of asking, what is shown of them, and whose they may be. */
 
 import { beforeEach, describe, expect, test } from "bun:test";
 

@@ -1,6 +1,4 @@
-/**
- * What is lost for good is asked for first: by a person at the terminal, or by `--yes` (cli.md §2).
- */
+/** What is lost for good is asked for first: by a person at the terminal, or by `--yes` (OUT-2). */
 
 import { describe, expect, test } from "bun:test";
 

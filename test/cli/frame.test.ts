@@ -1,4 +1,4 @@
-/** The frame of the command line: usage, exit codes, outputs, help (cli.md §2). */
+/** The frame of the command line: usage, exit codes, outputs, help (OUT-1). */
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";

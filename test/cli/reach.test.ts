@@ -1,4 +1,4 @@
-/** The three ways to an instance: remote, admin socket, this process (cli.md §1). */
+/** The three ways to an instance: remote, admin socket, this process (RUN-1). */
 
 import { describe, expect, test } from "bun:test";
 import { chownSync, mkdtempSync, writeFileSync } from "node:fs";

@@ -73,7 +73,7 @@ describe("the declaration (CFG-9, ENV-1)", () => {
   });
 });
 
-describe("effective values (configuration §7)", () => {
+describe("effective values (SHOW-1)", () => {
   test("each key has its origin, and no secret is there", () => {
     const text = `server: { public_url: "https://pki.test" }
 root_user: { password: geheim }

@@ -23,7 +23,7 @@ const fault = (source: string) => {
 };
 
 describe("a source", () => {
-  test("in Vault has the defaults of the contract", () => {
+  test("in Vault has the defaults of the reference", () => {
     expect(sourceOf(`{ type: vault, vault: { ${vault} } }`)).toEqual({
       from: "source",
       source: {

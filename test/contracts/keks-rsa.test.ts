@@ -39,7 +39,7 @@ else {
     durable: true,
   });
 
-  test("§6.2 own_key: an RSA KEK is the instance's own key, and listed as a key that stays", async () => {
+  test("KCK-2: an RSA KEK is the instance's own key, and listed as a key that stays", async () => {
     const keys = await openKeys(settings);
     try {
       const [store, clock] = [openMemoryStore(), testClock()];

@@ -1,6 +1,6 @@
 /**
- * OCSP of the binary against behaviour.md §10, row by row, judged by our parser and, where it can
- * say it, by openssl.
+ * OCSP of the binary, answer by answer of STAT-1, judged by our parser and, where it can say it, by
+ * openssl.
  */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";

@@ -1,6 +1,6 @@
 /**
- * Every cell of behaviour.md §8, asked of the binary over REST, by remote procedure call and from a
- * shell.
+ * Every cell of the transition table (TRN-1), asked of the binary over REST, by remote procedure
+ * call and from a shell.
  */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";

@@ -10,7 +10,7 @@ import { OwnPages, requireCsrfToken, requireJsonOfBrowsers } from "#http/csrf.ts
 const cookies = new Cookies({ name: "pki_session", insecure: false });
 
 describe("cookies", () => {
-  test("have the attributes of the contract", () => {
+  test("have every attribute that keeps them from others", () => {
     expect(cookies.opened("ID", "CSRF", 3600)).toEqual([
       "pki_session=ID; Max-Age=3600; Path=/; HttpOnly; Secure; SameSite=Lax",
       "pki_session_csrf=CSRF; Max-Age=3600; Path=/; Secure; SameSite=Lax",

@@ -62,7 +62,7 @@ function nearMisses(path: string): readonly string[] {
   return misses;
 }
 
-test("the contract's other names of CAs are aliases", () => {
+test("the other names of CAs are aliases", () => {
   const reached = (method: string, path: string) => {
     const found = routes.find(method, path);
     return found.kind === "operation" ? found.match.operation : found.kind;

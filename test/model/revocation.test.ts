@@ -204,7 +204,7 @@ async function single(
   if (told === "released") world.note([target], undefined);
 }
 
-/** The table of behaviour.md §8, once more. */
+/** The transition table (TRN-1), once more. */
 function outcome(
   world: RevocationWorld,
   target: Known,

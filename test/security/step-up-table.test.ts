@@ -82,7 +82,7 @@ const guarded = (Object.keys(ends) as Writing[]).filter(
 );
 
 describe("by default", () => {
-  test("exactly what the contract lists is confirmed", () => {
+  test("exactly what is listed is confirmed", () => {
     expect([...usualStepUps].sort()).toEqual([
       "approval.approve",
       "ca.cross_sign",

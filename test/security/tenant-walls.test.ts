@@ -211,7 +211,7 @@ describe("an object of another tenant answers as an absent one", () => {
   });
 });
 
-describe("HTTP contract §13, 12: a tenant admin", () => {
+describe("SCOPE-2: a tenant admin", () => {
   test("cannot mint a platform token, and the attempt is recorded in its tenant", async () => {
     const body = { name: "p", roles: ["auditor"], scope: "platform" };
     world.clock.advance(61); // Repeats of other tests' attempts within a minute would be one event.
@@ -234,7 +234,7 @@ describe("HTTP contract §13, 12: a tenant admin", () => {
   });
 });
 
-describe("HTTP contract §1.2: the default tenant", () => {
+describe("SCOPE-3: the default tenant", () => {
   test("is the caller's only one, `default` platform-wide, and must be named by holders in several", async () => {
     const mint = async (who: Principal) =>
       (await ask("token.create", who, { body: { name: "t", roles: ["auditor"] } })).tenant_id;

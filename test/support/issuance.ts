@@ -76,11 +76,10 @@ export function issuanceWorld(options: WorldOptions = {}) {
   const keys = openMemoryKeys();
   const clock = testClock();
   const random = options.random ?? seededRandom();
-  const { urlBase, provider = "software" } = options;
+  const { urlBase, provider = "software", shards = 0 } = options;
   const settings = settingsOf(options);
   let profileSet = new ProfileSet(options.profiles);
   const profiles = () => profileSet;
-  const shards = options.shards ?? 0;
   const signers = new CaSigners({ cas: store.read.cas, keys, urlBase, shards });
   const resolver = options.resolver ?? silentResolver;
   const { caaIdentifier: identifier, caaCacheTtlSeconds: cacheTtlSeconds = 300 } = options;

@@ -48,7 +48,7 @@ export function Table<Row>({ caption, columns, rows, keyOf, empty }: TableProps<
   );
 }
 
-/** A contract timestamp to the second; the reader sees UTC, as in the audit log. */
+/** A timestamp of an answer to the second; the reader sees UTC, as in the audit log. */
 export function Time({ at }: { readonly at: string | undefined }) {
   if (at === undefined) return <>–</>;
   return <time dateTime={at}>{at.slice(0, 19).replace("T", " ")} UTC</time>;

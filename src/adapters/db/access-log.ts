@@ -82,7 +82,7 @@ export class AccessLog {
       try {
         await this.#target.insert(rows);
       } catch (error) {
-        // Lazily written by contract: the loss is counted, and requests go on.
+        // Written when there is time: the loss is counted, and requests go on.
         this.dropped += rows.length;
         this.#onFault("access log rows were lost", error);
       }

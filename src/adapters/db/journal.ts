@@ -30,8 +30,7 @@ export interface Mark {
 
 /**
  * Appends in memory, so that the heads are known without a query and a batch writes each table
- * once; a unit that fails is cut off again with `mark` and `restore`. Hashes: HTTP contract §5.3
- * and §10.1.
+ * once; a unit that fails is cut off again with `mark` and `restore`. Hashes: AUD-2, LED-1.
  */
 export class Journal implements AuditWrites {
   readonly #session: Session;

@@ -59,13 +59,7 @@ export function transparencyReads(session: Session): TransparencyReads {
       const where = matching(session, { ...filter, status: undefined });
       const sums = db.select({ status: i.status, total: counted }).from(i).where(where);
       const rows = await sums.groupBy(i.status);
-      const of = (status: InclusionStatus) => rows.find((row) => row.status === status)?.total ?? 0;
-      return {
-        pending: of("pending"),
-        included: of("included"),
-        failed: of("failed"),
-        unknown_log: of("unknown_log"),
-      };
+      return byStatus((status) => rows.find((row) => row.status === status)?.total ?? 0);
     },
     due: async (now, limit) => {
       const open = and(inArray(i.status, ["pending", "unknown_log"]), lte(i.dueAt, now));
@@ -78,6 +72,13 @@ export function transparencyReads(session: Session): TransparencyReads {
     },
   };
 }
+
+const byStatus = (of: (status: InclusionStatus) => number) => ({
+  pending: of("pending"),
+  included: of("included"),
+  failed: of("failed"),
+  unknown_log: of("unknown_log"),
+});
 
 function precertificateOf({ db, t }: Session): TransparencyReads["precertificate"] {
   const p = t.precertificates;

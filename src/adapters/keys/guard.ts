@@ -8,8 +8,8 @@ import type { GuardSettings } from "./settings.ts";
 /**
  * Wraps `keys`; what finds no place, or no turn in time, is refused with `overloaded`. The limits
  * are asked for anew each time, because a reload may change them. Looking a key up, and signing
- * what makes a revocation known, never wait behind those who want certificates (HTTP contract §9,
- * REV-3). `turns` shows how much is under way.
+ * what makes a revocation known, never wait behind those who want certificates (REV-3). `turns`
+ * shows how much is under way.
  */
 export function guarded(
   keys: Keys,

@@ -48,10 +48,7 @@ function countRun(metrics: Metrics, { detail }: AuditEvent): void {
   metrics.observe("pki_revocations_bulk_duration_seconds", {}, figure("duration"));
 }
 
-/**
- * Suspensions and releases are counted nowhere, and a repeated revocation is no event (HTTP
- * contract §11).
- */
+/** Suspensions and releases are counted nowhere, and a repeated revocation is no event (MET-1). */
 function certificateOperation(event: AuditEvent): "issue" | "renew" | "revoke" | undefined {
   if (event.action === "cert.revoke") return "revoke";
   if (event.action === "cert.renew") return "renew";

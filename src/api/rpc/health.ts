@@ -1,6 +1,6 @@
 /**
- * The health service of gRPC, for load balancers that speak it: readiness under another name (HTTP
- * contract §8).
+ * The health service of gRPC, for load balancers that speak it: readiness under another name
+ * (RPC-1).
  */
 
 import { refuse } from "#core/problems.ts";

@@ -49,7 +49,7 @@ export interface HeldRoles {
   readonly tenantRoles: Readonly<Record<string, readonly Role[]>>;
 }
 
-/** The union of what assignments and mappings give (HTTP contract §3.3). */
+/** The union of what assignments and mappings give (AUTH-6). */
 export function rolesOf(
   identity: Described,
   assignments: Assignments,

@@ -64,7 +64,7 @@ export function attributeNamed(template: string | undefined): string {
  * The identity an entry speaks of; undefined when it has no name that `isSubject` accepts. An
  * address or a name to show with characters that do not show is left out. The subject is what the
  * directory holds and not what was typed: it compares without case, and one person must not be two.
- * An address in the directory counts as verified (HTTP contract §3.3).
+ * An address in the directory counts as verified (AUTH-6).
  */
 export function identityOfEntry(
   entry: DirectoryEntry,

@@ -10,7 +10,7 @@
 export const vouchers = ["pkid", "local", "oidc", "ldap", "mtls", "unknown"] as const;
 export type Voucher = (typeof vouchers)[number];
 
-/** The human or machine behind a principal (HTTP contract §2.1). */
+/** The human or machine behind a principal (APR-5). */
 export interface Person {
   readonly subject: string;
   readonly voucher: Voucher;

@@ -38,7 +38,7 @@ export function gives(role: Role, capability: Capability, scope: "platform" | "t
   return row[roles.indexOf(role)] === 1;
 }
 
-/** Roles on one CA, which only add to what other roles give there (HTTP contract §3.4). */
+/** Roles on one CA, which only add to what other roles give there (AUTH-7). */
 const grantTable = {
   "ca-admin": ["read", "audit:read", "issue", "ca:manage", "grant:manage"],
   "ca-manager": ["read", "audit:read", "issue", "ca:manage"],

@@ -5,14 +5,14 @@
 
 import { canonicalAddress, type Person } from "#core/access/person.ts";
 
-/** The classes of the HTTP contract §3.6. */
+/** What takes two (APR-1). */
 export const approvalClasses = [
   ...(["ca.create", "ca.rotate", "ca.retire", "revocation.bulk"] as const),
   ...(["kek.rotate", "token.create", "cert.issue"] as const),
 ];
 export type ApprovalClass = (typeof approvalClasses)[number];
 
-/** The states of the HTTP contract §7.1. */
+/** How far a request for approval has come (APV-1). */
 export const approvalStatuses = [
   ...(["pending", "approved", "executing", "executed"] as const),
   ...(["failed", "rejected", "expired"] as const),
@@ -31,7 +31,7 @@ export interface ApprovalSettings {
 
 /**
  * How many people besides the maker a class needs; 0 is unguarded. With neither a default nor a
- * class given it is 1 everywhere, with only classes the others are unguarded (HTTP contract §7.2).
+ * class given it is 1 everywhere, with only classes the others are unguarded (APV-2).
  */
 export function thresholdOf(
   settings: Pick<ApprovalSettings, "enabled" | "defaultThreshold" | "thresholds">,
@@ -75,7 +75,7 @@ export function operatorsBeside(
 /**
  * True when an execution refused with this code may be tried again without new approvals: the key
  * store, load, quotas, transparency and storage come back by themselves; drift, validation, gates
- * and state do not (HTTP contract §7.2).
+ * and state do not (APV-4, APR-7).
  */
 export const isRetryable = (code: string): boolean => retryable.has(code);
 

@@ -38,7 +38,7 @@ export interface ChainHead {
 /** The head of a chain without events. */
 export const genesis: ChainHead = { seq: 0, hash: "0".repeat(64) };
 
-/** Lower hex SHA-256 over the canonical bytes (HTTP contract §5.3). */
+/** Lower hex SHA-256 over the canonical bytes (AUD-2). */
 export function eventHash(event: Omit<AuditEvent, "hash" | "requestId">): string {
   return chainedHash("pkid/audit/1", event.seq, [
     event.prevHash,

@@ -1,4 +1,4 @@
-/** What the ledger key signs when the sign ledger is handed out (HTTP contract §10.2). */
+/** What the ledger key signs when the sign ledger is handed out (LED-3). */
 
 /**
  * The members of a document that its signature covers; the digest of the operations in a combined

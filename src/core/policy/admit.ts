@@ -137,8 +137,7 @@ function leafValidity(
 }
 
 /**
- * One day below what the public web allows, so that neither clock nor rounding decides
- * (behaviour.md §6.1).
+ * One day below what the public web allows, so that neither clock nor rounding decides (LINT-3).
  */
 const publicSeconds = (now: Instant): number => (tlsDaysMax(now) - 1) * secondsPerDay;
 
@@ -196,7 +195,7 @@ function usageObjection(profile: Profile, usable: number, key: PublicKey): Objec
 
 /**
  * What nobody can approve, because approvals do not guard it, is not issued; protocols are never
- * asked (§3.5).
+ * asked (APR-1).
  */
 function approvalObjection(request: LeafRequest, profile: Profile): Objection | undefined {
   if (!profile.requireApproval || request.caller !== "interactive") return undefined;

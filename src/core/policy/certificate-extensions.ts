@@ -1,7 +1,4 @@
-/**
- * The extensions of each kind of certificate, in the one order they are written in (behaviour.md
- * §4).
- */
+/** The extensions of each kind of certificate, in the one order they are written in (EXT-5). */
 
 import { oids } from "#core/asn1/oids.ts";
 import type { KeyFamily } from "#core/x509/algorithms.ts";
@@ -194,7 +191,9 @@ export function repeatedExtensions(issuer: {
 export const crlUrlOf = (urlBase: string, caId: string, partition?: number): string =>
   `${urlBase}/api/ca/${caId}/crl${partition === undefined ? "" : `/partition/${partition}`}`;
 
-/** EXT-1: of the profile's usages, those a key of this family can serve; keyAgreement never. */
+/**
+ * EXT-1, PQ-2: of the profile's usages, those a key of this family can serve; keyAgreement never.
+ */
 export function usagesFor(
   usages: readonly KeyUsage[],
   family: KeyFamily | "unknown",

@@ -12,8 +12,8 @@ import type { CrlStamp, Issuer, Plan } from "./plan.ts";
 import type { Profile } from "./profile.ts";
 
 /**
- * The pointer of behaviour.md §4 for this kind of certificate and this serial; CA certificates are
- * on the full CRL.
+ * The pointer for this kind of certificate and this serial (EXT-5); CA certificates are on the full
+ * CRL (CRL-9).
  */
 export function crlStampFor(
   { kind }: Pick<Plan, "kind">,

@@ -123,12 +123,12 @@ export const gates: readonly GateRow[] = [
   { name: "names",              clause: "PRO-4, PRO-5",          run: objectionsOf("names") },
   { name: "certificate_policy", clause: "EXT-1, RFC 5280 §6.1",  run: certificatePolicy },
   { name: "must_staple",        clause: "PRO-4",                 run: objectionsOf("must_staple") },
-  { name: "lint",               clause: "behaviour.md §6.1",     run: lint },
+  { name: "lint",               clause: "LINT-1",                run: lint },
   { name: "caa",                clause: "RFC 8659, 8657, 9495",  run: undefined },
   { name: "name_constraints",   clause: "RFC 5280 §4.2.1.10",    run: nameConstraints },
-  { name: "keycheck",           clause: "behaviour.md §6.2",     run: keyCheck },
+  { name: "keycheck",           clause: "KCK-1",                 run: keyCheck },
   { name: "validity",           clause: "PRO-2",                 run: objectionsOf("validity") },
-  { name: "approval",           clause: "behaviour.md §13",      run: objectionsOf("approval") },
+  { name: "approval",           clause: "APR-1",                 run: objectionsOf("approval") },
 ];
 
 /** Runs every gate that needs no network; all report together, and one that throws has refused. */
@@ -176,7 +176,7 @@ export function conclude(local: LocallyCleared, caa: GateOutcome): Clearance {
   return { cleared: true, plan: { ...local, gates: reports } as unknown as ClearedPlan };
 }
 
-/** A report as answers show it (HTTP contract §4.5). */
+/** A report as answers show it (GATE-2). */
 export const gateJson = ({ event: _, ...report }: GateReport): Omit<GateReport, "event"> => report;
 
 /**

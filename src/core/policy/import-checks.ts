@@ -1,6 +1,6 @@
 /**
  * What a certificate that somebody else signed must be before a CA of this instance may use it
- * (HTTP contract §4.2).
+ * (IMP-1).
  */
 
 import { DerError } from "#core/asn1/cursor.ts";

@@ -1,7 +1,4 @@
-/**
- * What post-quantum and hybrid profiles want of the keys of subject and issuer (behaviour.md §3,
- * §18).
- */
+/** What post-quantum and hybrid profiles want of the keys of subject and issuer (PQ-3, PQ-4). */
 
 import { type Problem, refuse } from "#core/problems.ts";
 import { csrAlternative } from "#core/x509/csr-alternative.ts";

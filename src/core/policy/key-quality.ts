@@ -1,6 +1,4 @@
-/**
- * Key checks: what makes a public key unfit to be certified, one row per check (behaviour.md §6.2).
- */
+/** Key checks: what makes a public key unfit to be certified, one row per check (KCK-1). */
 
 import { rawKeyOctets } from "#core/x509/algorithms.ts";
 import type { PublicKey } from "#core/x509/public-keys.ts";
@@ -61,8 +59,8 @@ export const keyRules: readonly KeyRule[] = [
   { id: "pq_length",     fixed: true, clause: "RFC 9881 4, RFC 9909 4", check: postQuantumLength },
   { id: "unknown_key",   fixed: true, clause: "BR 6.1.5",             check: unknownKey },
   { id: "blocked_key",   fixed: true, clause: "BR 4.9.1.1, 6.1.1.3",  check: blockedKey },
-  { id: "own_key",       fixed: true, clause: "behaviour.md §6.2",    check: ownKey },
-  { id: "duplicate_key", fixed: false, clause: "behaviour.md §6.2",   check: duplicateKey },
+  { id: "own_key",       fixed: true, clause: "KCK-2",                check: ownKey },
+  { id: "duplicate_key", fixed: false, clause: "KCK-3",               check: duplicateKey },
 ];
 
 /** Every fault of the key; a finding of mode `error` refuses. */

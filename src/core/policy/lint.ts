@@ -40,9 +40,7 @@ export const lintRules: readonly LintRule[] = [
   ...publicRules,
 ];
 
-/**
- * Lints octets that are still to be signed, completed with a dummy signature (behaviour.md §6.1).
- */
+/** Lints octets that are still to be signed, completed with a dummy signature (LINT-1). */
 export function lintUnsigned(
   tbs: Uint8Array,
   signature: SignatureName,

@@ -12,8 +12,7 @@ import type { PolicyFacts } from "#core/x509/path-policies.ts";
 import type { PublicKey } from "#core/x509/public-keys.ts";
 
 /**
- * What a certificate is, which decides the extensions it has and the rules it must meet
- * (behaviour.md §4).
+ * What a certificate is, which decides the extensions it has and the rules it must meet (EXT-5).
  */
 export type PlanKind = "root" | "intermediate" | "leaf" | "responder";
 

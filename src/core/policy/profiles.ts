@@ -155,7 +155,7 @@ const builtins: readonly Profile[] = rows.map(
     caa: { mode: "off", identifier: undefined, timeoutSeconds: 5 },
     keyChecks: { disabled: false, mode: "enforce", detectDuplicates: false, minRsaBits: 2048 },
     policies: undefined,
-    // A common name without a SAN is enough for most built-in profiles (HTTP contract §4.5).
+    // A common name without a SAN is enough for most built-in profiles (API-12).
     names: {
       permittedDns: undefined,
       permittedIps: undefined,

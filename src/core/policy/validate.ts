@@ -102,7 +102,7 @@ function decided(check: () => Verdict): Verdict {
   }
 }
 
-/** §6.1.5 f: a critical extension nobody here understands refuses the path. */
+/** RFC 5280 §6.1.5 f: a critical extension nobody here understands refuses the path. */
 function criticalExtensions({ path }: JudgedPath): Verdict {
   for (const certificate of path) {
     const unknown = certificate.extensions.find(({ oid, critical }) => critical && !known.has(oid));
@@ -141,8 +141,8 @@ function revocation({ path, revocation: states }: JudgedPath): Verdict {
 }
 
 /**
- * §6.1.4 g, §6.1.3 b: each certificate against every one above it; self-issued ones only when they
- * are the last.
+ * RFC 5280 §6.1.4 g, §6.1.3 b: each certificate against every one above it; self-issued ones only
+ * when they are the last.
  */
 function nameConstraints({ path }: JudgedPath): Verdict {
   for (const [at, certificate] of path.slice(0, -1).entries()) {
@@ -161,7 +161,7 @@ function nameConstraints({ path }: JudgedPath): Verdict {
   return passed;
 }
 
-/** §6.1.3 d to f, §6.1.4 a to j, §6.1.5 a, b and g, from below the anchor down. */
+/** RFC 5280 §6.1.3 d to f, §6.1.4 a to j, §6.1.5 a, b and g, from below the anchor down. */
 function policies({ path }: JudgedPath): Verdict {
   const below = path.slice(0, -1).toReversed();
   const fault = policyFault(below.map(policyFactsOf));
@@ -169,7 +169,7 @@ function policies({ path }: JudgedPath): Verdict {
   return certificate === undefined ? passed : fails(certificate, fault?.reason ?? "");
 }
 
-/** §6.1.4 k to n. */
+/** RFC 5280 §6.1.4 k to n. */
 function keyUsage({ path }: JudgedPath): Verdict {
   let between = 0;
   for (const [at, certificate] of path.entries()) {

@@ -1,4 +1,4 @@
-/** The report of preflight: every check with what it found, and the counts (cli.md §4). */
+/** The report of preflight: every check with what it found, and the counts (PRF-1). */
 
 import { type CheckName, preflightChecks } from "./checks.ts";
 import type { Finding, FindingStatus } from "./finding.ts";

@@ -1,6 +1,6 @@
 /**
  * The manifest of a published snapshot: every artefact with its digest and how long it is good
- * (behaviour.md PUB-2).
+ * (PUB-2).
  */
 
 import { type Instant, parseTimestamp, timestamp } from "#core/time.ts";

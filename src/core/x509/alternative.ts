@@ -12,15 +12,15 @@ import { algorithmIdentifier, readAlgorithm } from "./algorithm-identifiers.ts";
 import type { SignatureName } from "./algorithms.ts";
 import type { Extension } from "./extensions.ts";
 
-/** The subject's alternative key, DER of its SubjectPublicKeyInfo (§9.8.2). */
+/** The subject's alternative key, DER of its SubjectPublicKeyInfo (X.509 §9.8.2). */
 export const subjectAltPublicKeyInfo = (spki: Uint8Array): Extension =>
   plain(oids.subjectAltPublicKeyInfo, spki);
 
-/** The algorithm of the issuer's alternative signature (§9.8.3). */
+/** The algorithm of the issuer's alternative signature (X.509 §9.8.3). */
 export const altSignatureAlgorithm = (signature: SignatureName): Extension =>
   plain(oids.altSignatureAlgorithm, algorithmIdentifier(signature));
 
-/** The issuer's alternative signature (§9.8.4); pkid writes it last. */
+/** The issuer's alternative signature (X.509 §9.8.4); pkid writes it last. */
 export const altSignatureValue = (signature: Uint8Array): Extension =>
   plain(oids.altSignatureValue, bitString(signature));
 
@@ -41,7 +41,7 @@ export const readAltSignatureValue = (value: Uint8Array): Uint8Array =>
 export const preTbsCertificate = (tbs: Uint8Array): Uint8Array =>
   preTbs(tbs, { versionTag: contextualConstructed(0), before: 1, extensions: 3 });
 
-/** The same of a CRL: the PreTBSCertList (§7.10.3). */
+/** The same of a CRL: the PreTBSCertList (X.509 §7.10.3). */
 export const preTbsCertList = (tbs: Uint8Array): Uint8Array =>
   preTbs(tbs, { versionTag: tags.integer, before: 0, extensions: 0 });
 

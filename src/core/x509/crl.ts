@@ -67,7 +67,7 @@ export function encodeCrlEntry(entry: CrlEntry): Uint8Array {
 }
 
 /**
- * DER of a v2 TBSCertList; without entries the list is absent (§5.1.2.6). Join it with
+ * DER of a v2 TBSCertList; without entries the list is absent (RFC 5280 §5.1.2.6). Join it with
  * `assembleSigned`.
  */
 export function encodeTbsCertList(fields: TbsCertList): Uint8Array {
@@ -155,7 +155,10 @@ function readReason(extensions: readonly Extension[]): CrlEntry["reason"] {
   return reason;
 }
 
-/** §5.3.1: removeFromCRL belongs to delta CRLs alone, so the table of reasons does not have it. */
+/**
+ * RFC 5280 §5.3.1: removeFromCRL belongs to delta CRLs alone, so the table of reasons does not have
+ * it.
+ */
 const codes: ReadonlyMap<CrlEntry["reason"], number> = new Map<CrlEntry["reason"], number>([
   ...Object.entries(revocationReasons).map(
     ([reason, code]) => [reason as RevocationReason, code] as const, // A key of the table.
@@ -167,7 +170,7 @@ const reasonsByCode: ReadonlyMap<number, CrlEntry["reason"]> = new Map(
   [...codes].map(([reason, code]) => [code, reason]),
 );
 
-/** crlEntryExtensions by reason, encoded once; `unspecified` has none (§5.3.1). */
+/** crlEntryExtensions by reason, encoded once; `unspecified` has none (RFC 5280 §5.3.1). */
 export const reasonExtensions: ReadonlyMap<CrlEntry["reason"], Uint8Array> = new Map(
   [...codes]
     .filter(([reason]) => reason !== "unspecified")

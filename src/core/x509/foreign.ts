@@ -32,8 +32,7 @@ export function readOrRefuse<T>(code: ProblemCode, read: () => T): T {
 
 /**
  * Reads every extension a CA certificate is later used by, so that none is found unreadable when it
- * signs. Refuses `bad_certificate`, also for name constraints that could not be enforced
- * (behaviour.md §6.4).
+ * signs. Refuses `bad_certificate`, also for name constraints that could not be enforced (NC-1).
  */
 export function refuseUnreadableCa(certificate: ParsedCertificate): void {
   for (const [oid, read] of caExtensionReaders) {

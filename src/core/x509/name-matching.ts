@@ -22,9 +22,9 @@ export function preparedName(name: Uint8Array): {
 }
 
 /**
- * Stands for a name wherever issuers are looked for: names that §7.1 calls equal have one key, all
- * others another. A name with characters that comparison is not defined for equals itself alone.
- * Throws DerError.
+ * Stands for a name wherever issuers are looked for: names that RFC 5280 §7.1 calls equal have one
+ * key, all others another. A name with characters that comparison is not defined for equals itself
+ * alone. Throws DerError.
  */
 export function nameMatchKey(der: Uint8Array): string {
   const rdns = rdnsOf(der);
@@ -34,7 +34,8 @@ export function nameMatchKey(der: Uint8Array): string {
 
 /**
  * A value as it is compared (RFC 4518 §2): mapped, case folded, in form NFKC, without outer blanks,
- * inner ones single. Undefined for prohibited characters, with which nothing is equal (§2.4).
+ * inner ones single. Undefined for prohibited characters, with which nothing is equal (RFC 4518
+ * §2.4).
  */
 export function preparedValue(text: string): string | undefined {
   const mapped = text.replaceAll(blank, " ").replaceAll(nothing, "");

@@ -81,7 +81,7 @@ export function judgeAnswer(der: Uint8Array, asked: Asked): Verdict {
 
 /**
  * The issuer itself, or a certificate in the answer that the issuer signed for OCSP signing and
- * that is valid now (§4.2.2.2).
+ * that is valid now (RFC 6960 §4.2.2.2).
  */
 function signerOf(
   basic: NonNullable<ParsedOcspResponse["basic"]>,

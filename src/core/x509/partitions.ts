@@ -1,4 +1,4 @@
-/** Which partition of a sharded CRL a serial belongs to (behaviour.md CRL-8). */
+/** Which partition of a sharded CRL a serial belongs to (CRL-8). */
 
 import { sha256 } from "#core/crypto.ts";
 import { type Serial, serialToBytes } from "#core/ids.ts";

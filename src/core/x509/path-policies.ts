@@ -93,13 +93,13 @@ function processed(path: readonly PolicyFacts[]): {
     valid = valid && mapped(valid, facts.mappings, left.mapping > 0);
     lower(left, facts);
   }
-  // §6.1.5 a, b.
+  // RFC 5280 §6.1.5 a, b.
   const demanded = left.explicit <= 1 || path.at(-1)?.requireExplicitPolicy === 0;
   const fault = demanded && valid === undefined ? { at: n - 1, reason: noneValid } : undefined;
   return { fault, expected };
 }
 
-/** What is left of each limit: §6.1.4 h to j. */
+/** What is left of each limit: RFC 5280 §6.1.4 h to j. */
 interface Left {
   explicit: number;
   mapping: number;
@@ -112,7 +112,7 @@ type Valid = ReadonlyMap<string, ReadonlySet<string>>;
 const expectedIn = (valid: Valid): ReadonlySet<string> =>
   new Set([...valid.values()].flatMap((set) => [...set]));
 
-/** §6.1.3 d. */
+/** RFC 5280 §6.1.3 d. */
 function nextValid(
   valid: Valid,
   policies: ReadonlySet<string>,
@@ -130,7 +130,7 @@ function nextValid(
   return next.size === 0 ? undefined : next;
 }
 
-/** §6.1.4 b. */
+/** RFC 5280 §6.1.4 b. */
 function mapped(
   valid: Valid,
   mappings: readonly PolicyMapping[],
@@ -167,7 +167,7 @@ function readPolicies(value: Uint8Array): ReadonlySet<string> {
   const list = openSequence(value);
   do {
     const policy = list.enter(tags.sequence).oid();
-    // §4.2.1.4: a policy must not stand twice.
+    // RFC 5280 §4.2.1.4: a policy must not stand twice.
     if (found.has(policy)) throw new DerError("a policy stands twice");
     found.add(policy);
   } while (!list.finished);

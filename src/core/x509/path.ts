@@ -174,8 +174,8 @@ export const isValidAt = ({ notBefore, notAfter }: ParsedCertificate, at: Instan
   notBefore <= at && at <= notAfter + 999;
 
 /**
- * §6.1.4 k to n: a CA that may sign certificates, with so many others below it. What cannot be read
- * may nothing.
+ * RFC 5280 §6.1.4 k to n: a CA that may sign certificates, with so many others below it. What
+ * cannot be read may nothing.
  */
 function mayIssue(issuer: ParsedCertificate, below: number): boolean {
   const [constraints, usage] = [oids.basicConstraints, oids.keyUsage].map((oid) =>

@@ -55,7 +55,7 @@ export function dnsHost({ host }: Authority): string | undefined {
 
 /**
  * True when a segment of the path is `.` or `..`, also escaped: whoever resolves it arrives
- * elsewhere (§5.2.4, §6.2.2).
+ * elsewhere (RFC 3986 §5.2.4, §6.2.2).
  */
 export function hasDotSegments({ rest }: Uri): boolean {
   const [path = ""] = rest.split(/[?#]/, 1);
@@ -83,12 +83,12 @@ function isHost(host: string): boolean {
 }
 
 /**
- * §2: reserved, unreserved, and whole escapes; brackets are for `parseAuthority` to place, a second
- * `#` has no place.
+ * RFC 3986 §2: reserved, unreserved, and whole escapes; brackets are for `parseAuthority` to place,
+ * a second `#` has no place.
  */
 const characters =
   /^(?:[A-Za-z0-9._~:/?@!$&'()*+,;=[\]-]|%[0-9A-Fa-f]{2})*(?:#(?:[A-Za-z0-9._~:/?@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)?$/;
-/** §3.2.2, without escapes. */
+/** RFC 3986 §3.2.2, without escapes. */
 const registeredName = /^[A-Za-z0-9._~!$&'()*+,;=-]+$/;
 const hostLabel = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 

@@ -170,7 +170,7 @@ export class AddressTurns {
 
 /**
  * Whose failures count together: those of an address, apart from those at what is never held up
- * (HTTP contract §9).
+ * (REV-3).
  */
 export const laneOf = ({
   ip,

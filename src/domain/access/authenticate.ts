@@ -1,7 +1,4 @@
-/**
- * Turns what a request presents into a principal, by the mechanisms of the HTTP contract §2.1 in
- * their order.
- */
+/** Turns what a request presents into a principal, by the mechanisms of AUTH-1 in their order. */
 
 import { localPerson } from "#core/access/person.ts";
 import type { Principal } from "#core/access/principal.ts";
@@ -17,7 +14,7 @@ import type { ApiTokens } from "./tokens.ts";
 export interface Whence {
   readonly ip: string;
   readonly requestId: string;
-  /** For what is never held up by what others have failed at: to revoke (HTTP contract §9). */
+  /** For what is never held up by what others have failed at: to revoke (REV-3). */
   readonly exempt?: boolean;
 }
 

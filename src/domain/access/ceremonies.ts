@@ -2,7 +2,7 @@
  * What the two ceremonies of WebAuthn bring back from a browser, and the promise of what checks it.
  */
 
-/** Why an answer is not accepted, in the words of the HTTP contract. */
+/** Why an answer is not accepted, in the closed words of AUTH-5. */
 export type CeremonyFault =
   | "challenge"
   | "origin"

@@ -1,7 +1,4 @@
-/**
- * Giving and taking back grants on single CAs, and what a subject may do on one (HTTP contract
- * §3.4).
- */
+/** Giving and taking back grants on single CAs, and what a subject may do on one (AUTH-7). */
 
 import type { Principal } from "#core/access/principal.ts";
 import { type Capability, capabilities, capabilitiesOf } from "#core/access/roles.ts";

@@ -59,9 +59,9 @@ export type Gate = (
 ) => Promise<Answer | undefined>;
 
 /**
- * Builds the pipeline: steps 4 to 9 of the order of gates (HTTP contract §1.8); what comes before
- * them is the front door's. A write refused after authentication is an event of that action with
- * result `denied`.
+ * Builds the pipeline: steps 4 to 9 of the order of gates (GATE-1); what comes before them is the
+ * front door's. A write refused after authentication is an event of that action with result
+ * `denied`.
  */
 export function pipeline(deps: PipelineDeps): Perform {
   const refusals = deps.refusals ?? new Refusals(deps);
@@ -212,7 +212,7 @@ async function denialOf(
 /**
  * What a denied event says it was about: the object, where the caller may know that it exists; else
  * only the id it gave, in its own tenant, so that nobody else reads of the attempt and its record
- * tells nothing either (§5.1).
+ * tells nothing either (EVT-1).
  */
 async function objectOf(asked: Asked) {
   const { row, call, rights } = asked;

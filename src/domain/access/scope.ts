@@ -1,6 +1,6 @@
 /**
  * Step 5 of the pipeline: whose CA or tenant an operation concerns, and whether the caller may
- * touch it (HTTP contract §3.2).
+ * touch it (SCOPE-1).
  */
 
 import type { Capability } from "#core/access/roles.ts";
@@ -40,7 +40,7 @@ export interface Scope {
   readonly tenant: TenantId | undefined;
 }
 
-/** Finds it; refuses 403 or 404 as §3.2 says, so that foreign and absent ids answer alike. */
+/** Finds it; refuses 403 or 404 as SCOPE-1 says, so that foreign and absent ids answer alike. */
 export async function scopeOf(asked: Asked): Promise<Scope> {
   const { row, capability, rights } = asked;
   if (row.on === "platform" && capability !== undefined) {
@@ -126,7 +126,7 @@ async function namedTenant(asked: Asked): Promise<TenantId | undefined> {
   return tenant?.id;
 }
 
-/** The default tenant of platform-wide callers, the only one of others (§1.2). */
+/** The default tenant of platform-wide callers, the only one of others (SCOPE-3). */
 function ownTenant(asked: Asked, capability: Capability): TenantId {
   const held = asked.rights.reachByRoles(capability);
   if (held === "platform") return defaultTenant;

@@ -10,7 +10,7 @@ import type { PasskeyRecord } from "./store.ts";
 
 /**
  * Refuses `step_up_required` to a session that has not confirmed of late with a passkey its account
- * still has; every other caller passes (HTTP contract §2.4). `own` are the passkeys of the account
+ * still has; every other caller passes (AUTH-5). `own` are the passkeys of the account
  * where they are known already.
  */
 export type RequireStepUp = (

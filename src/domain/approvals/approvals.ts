@@ -114,9 +114,7 @@ export class Approvals {
     return found !== undefined && isMaker(origin, found);
   }
 
-  /**
-   * Foreign and absent ids refuse alike, but for who may decide everything (HTTP contract §3.2).
-   */
+  /** Foreign and absent ids refuse alike, but for who may decide everything (SCOPE-1). */
   async #refuseUnlessMay({ origin, rights }: Decider, id: string): Promise<void> {
     const found = await this.#deps.store.read.approvals.byId(id);
     if (found !== undefined && rights.in(found.tenant, "approval:approve")) return;

@@ -1,6 +1,6 @@
 /**
  * The execution of approved operations: by the server, as their maker, once, whatever breaks in
- * between (HTTP contract §7.2).
+ * between (APR-2, APR-4).
  */
 
 import { isRetryable } from "#core/approvals/classes.ts";

@@ -1,6 +1,6 @@
 /**
  * Step 8 of the order of gates: an operation that takes two waits, and a repeated call gets what
- * came of it (HTTP contract §7.2).
+ * came of it (GATE-1, APV-3).
  */
 
 import { isSamePerson } from "#core/access/person.ts";

@@ -1,7 +1,4 @@
-/**
- * The record of who asked, who decided and what was done, signed by the ledger key (MON-1, HTTP
- * contract §4.16).
- */
+/** The record of who asked, who decided and what was done, signed by the ledger key (MON-1). */
 
 import type { AuditEvent } from "#core/audit/chain.ts";
 import { framedTexts } from "#core/audit/ledger-export.ts";

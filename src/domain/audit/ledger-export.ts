@@ -1,6 +1,6 @@
 /**
  * Hands the sign ledger out under the signature of its own key, for whoever trusts nothing else of
- * pkid (HTTP contract §10.2).
+ * pkid (LED-3).
  */
 
 import { type ExportedRange, exportMessage } from "#core/audit/ledger-export.ts";
@@ -21,7 +21,6 @@ import { ledgerKey } from "#domain/key-inventory.ts";
 import type { HeldKey, Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
-import type { KeyCounts } from "./key-counts.ts";
 import { documentTicket } from "./sign-ledger.ts";
 
 export interface LedgerExportDeps {
@@ -29,7 +28,6 @@ export interface LedgerExportDeps {
   readonly keys: Pick<Keys, "facts" | "find" | "sign">;
   readonly clock: Clock;
   readonly random: Pick<Random, "uuid">;
-  readonly counts: Pick<KeyCounts, "write">;
   /** Where CA keys are made: the document names its device. */
   readonly provider: ProviderName;
 }
@@ -52,16 +50,15 @@ export interface SignedExport {
 }
 
 /**
- * Writes what was counted since the last count entry, and looks the range up: both numbers are
- * inclusive, and one behind the head means the head. Refuses `bad_query` for a range that holds
- * nothing, `key_unavailable`.
+ * Looks the range up: both numbers are inclusive, and one behind the head means the head. Counts of
+ * operations that no entry tells yet come with a later export, as looking changes nothing. Refuses
+ * `bad_query` for a range that holds nothing, `key_unavailable`.
  */
 export async function openExport(
   deps: LedgerExportDeps,
   wanted: { readonly from: number | undefined; readonly to: number | undefined },
 ): Promise<OpenedExport> {
-  const { store, keys, counts, provider } = deps;
-  await counts.write();
+  const { store, keys, provider } = deps;
   const head = await store.read.audit.ledgerHead();
   const firstNumber = wanted.from ?? 1;
   const lastNumber = Math.min(wanted.to ?? head.seq, head.seq);

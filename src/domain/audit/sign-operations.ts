@@ -1,6 +1,6 @@
 /**
  * What was signed, beside the ledger entries that say so: each artefact where the store still has
- * it (HTTP contract §10.2).
+ * it (LED-3).
  */
 
 import type { LedgerEntry, SignPurpose } from "#core/audit/ledger.ts";

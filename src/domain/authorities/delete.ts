@@ -1,4 +1,4 @@
-/** Deletion of CAs that nothing depends on (behaviour.md §1). */
+/** Deletion of CAs that nothing depends on (CA-1). */
 
 import { refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";

@@ -8,8 +8,8 @@ import type { CaReads, CaRecord } from "./store.ts";
 
 /**
  * Superseded and retired ids are accepted and resolve to the active member of the lineage, which
- * the answer names in `ca_id`: a client configured years ago keeps working (behaviour.md §5.1).
- * Refuses `ca_not_active` for pending CAs, and where no member is active.
+ * the answer names in `ca_id`: a client configured years ago keeps working (ISS-1). Refuses
+ * `ca_not_active` for pending CAs, and where no member is active.
  */
 export async function activeMember(cas: CaReads, ca: CaRecord): Promise<CaRecord> {
   if (ca.status === "active") return ca;
@@ -47,4 +47,5 @@ const replacedMeanwhile = (error: unknown): boolean =>
   error.code === "ca_not_active" &&
   (error.facts.status === "superseded" || error.facts.status === "retired");
 
-const attemptsMax = 3;
+/** Rotations of one CA that one piece of work may meet; each takes a ceremony of its own. */
+const attemptsMax = 10;

@@ -116,7 +116,7 @@ export class Serving {
 
   /**
    * Marks the key of a certificate somebody else issued as the instance's own: no leaf ever has it
-   * (§6.2 own_key).
+   * (KCK-2).
    */
   async claim(spki: Uint8Array): Promise<void> {
     const digest = spkiSha256(spki);

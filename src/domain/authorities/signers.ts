@@ -211,9 +211,7 @@ interface Ready {
   readonly checkedAt: Instant;
 }
 
-/**
- * Constraints pkid cannot read it cannot keep either: such a CA signs nothing (behaviour.md §6.4).
- */
+/** Constraints pkid cannot read it cannot keep either: such a CA signs nothing (NC-1). */
 function constraintsOf(certificate: ParsedCertificate): NameConstraints | undefined {
   const found = extensionOf(certificate, oids.nameConstraints);
   return found && readOrRefuse("ca_constraint", () => parseNameConstraints(found.value));

@@ -233,8 +233,8 @@ export class Ceremony {
   }
 
   /**
-   * The promise step (behaviour.md §7): what is to be signed next is the certificate the logs have
-   * promised to show.
+   * The promise step (CT-1): what is to be signed next is the certificate the logs have promised to
+   * show.
    */
   async #precertify(order: SigningOrder, intended: Promised, ct: CtPolicy): Promise<Promised> {
     const { store, clock, random, promises } = this.#deps;
@@ -452,8 +452,8 @@ export class Ceremony {
 }
 
 /**
- * Before anything is promised: the tenant may still issue, and has room for one leaf more
- * (behaviour.md §5.1, step 6). OCSP and the service's own port go on without it (TEN-2).
+ * Before anything is promised: the tenant may still issue, and has room for one leaf more (ISS-2).
+ * OCSP and the service's own port go on without it (TEN-2).
  */
 async function admitSigning(tx: Unit, order: SigningOrder): Promise<void> {
   const { kind, tenant, now } = order;

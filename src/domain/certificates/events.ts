@@ -38,7 +38,7 @@ export interface LeafFacts {
 
 /**
  * The events of a leaf, whatever becomes of it; one that gates refused is a denied `cert.issue` on
- * every path (§5.2).
+ * every path (ISS-5).
  */
 export function leafEvents(
   origin: Origin,
@@ -87,7 +87,7 @@ export function leafEvents(
   };
 }
 
-/** One event for each gate of §5.4 that refused (`denied`) or only warned (`success`). */
+/** One event for each gate that has one and refused (`denied`) or only warned (`success`). */
 export function gateEvents(
   origin: Origin,
   ca: CaSigner["ca"],

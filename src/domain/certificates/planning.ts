@@ -1,7 +1,4 @@
-/**
- * From what a caller asks to a plan: the steps every path to a leaf begins with (behaviour.md §5.1,
- * 1 to 3).
- */
+/** From what a caller asks to a plan: the steps every path to a leaf begins with (ISS-2). */
 
 import { admit, type LeafRequest } from "#core/policy/admit.ts";
 import type { IssuanceSettings, Objection, Plan } from "#core/policy/plan.ts";

@@ -73,10 +73,7 @@ export async function preview(
   return { ...plan, keyProvided, gates, accepted, parks, refusal };
 }
 
-/**
- * What comes behind the gates of the table (HTTP contract §4.5), where the tenant has anything to
- * say.
- */
+/** What comes behind the gates of the table (GATE-2), where the tenant has anything to say. */
 function tenantGate(verdict: TenantVerdict): readonly PreviewedGate[] {
   if (verdict === "unlimited") return [];
   if (verdict === "room") return [{ name: "quota", status: "pass" }];

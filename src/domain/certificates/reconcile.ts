@@ -1,4 +1,4 @@
-/** Start-up: settles what a crash left between intent and commit (behaviour.md §5.3, KEY-7). */
+/** Start-up: settles what a crash left between intent and commit (ISS-3, KEY-7). */
 
 import { closeUnknown } from "#domain/audit/sign-ledger.ts";
 import type { Clock } from "#domain/ports.ts";

@@ -1,7 +1,4 @@
-/**
- * Renewal: the same identity certified again, by whoever signs for the lineage now (behaviour.md
- * §12, REN-1).
- */
+/** Renewal: the same identity certified again, by whoever signs for the lineage now (REN-1). */
 
 import { compareOctets } from "#core/asn1/der.ts";
 import { oids } from "#core/asn1/oids.ts";

@@ -74,10 +74,10 @@ export class BlockedKeys {
 }
 
 /**
- * For whom a revocation for keyCompromise blocks the key (behaviour.md §6.2); undefined: for the
- * whole instance. Only who answers for all tenants, or has proved to hold the key, blocks it for
- * all: a tenant may have got hold of another one's request, or vouched for its CA, and must not
- * stop it by revoking what came of that.
+ * For whom a revocation for keyCompromise blocks the key (KCK-4); undefined: for the whole
+ * instance. Only who answers for all tenants, or has proved to hold the key, blocks it for all: a
+ * tenant may have got hold of another one's request, or vouched for its CA, and must not stop it by
+ * revoking what came of that.
  */
 export function blockedFor(
   principal: Principal | undefined,

@@ -1,6 +1,6 @@
 /**
- * Whether every partition a valid certificate names is published and lists what it must
- * (behaviour.md CRL-8 to CRL-11).
+ * Whether every partition a valid certificate names is published and lists what it must (CRL-8 to
+ * CRL-11).
  */
 
 import { failed, type Finding, gathered, skipped, warned } from "#core/preflight/finding.ts";

@@ -1,4 +1,4 @@
-/** Whether OCSP answers signed ahead are renewed in time (behaviour.md PRE-1, PRE-3). */
+/** Whether OCSP answers signed ahead are renewed in time (PRE-1, PRE-3). */
 
 import { failed, type Finding, gathered, skipped, warned } from "#core/preflight/finding.ts";
 import { type Instant, timestamp } from "#core/time.ts";

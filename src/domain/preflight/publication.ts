@@ -1,7 +1,4 @@
-/**
- * Whether what is published for relying parties is whole and renewed in time (behaviour.md PUB-1 to
- * PUB-4).
- */
+/** Whether what is published for relying parties is whole and renewed in time (PUB-1 to PUB-4). */
 
 import { failed, type Finding, gathered, skipped, warned } from "#core/preflight/finding.ts";
 import type { Artefact, Manifest } from "#core/publishing/manifest.ts";

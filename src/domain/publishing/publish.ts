@@ -1,6 +1,5 @@
 /**
- * Publishes what relying parties fetch, so that it can be had while pkid is down (behaviour.md
- * PUB-1 to PUB-4).
+ * Publishes what relying parties fetch, so that it can be had while pkid is down (PUB-1 to PUB-4).
  */
 
 import type { CaId, Serial } from "#core/ids.ts";

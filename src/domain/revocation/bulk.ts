@@ -1,6 +1,6 @@
 /**
  * Bulk revocation: a plan, or a run that revokes exactly what was confirmed, batch by batch, and
- * survives a crash.
+ * survives a crash (BLK-3, BLK-7).
  */
 
 import { sha256Hex } from "#core/crypto.ts";

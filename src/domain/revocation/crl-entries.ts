@@ -1,6 +1,6 @@
 /**
  * Reads the entries of one CRL from a view: everything for a base, what changed since its base for
- * a delta.
+ * a delta (CRL-12).
  */
 
 import type { CaId, Serial } from "#core/ids.ts";

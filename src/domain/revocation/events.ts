@@ -31,7 +31,7 @@ export interface ToldChange {
   readonly bulkOp?: string | undefined;
 }
 
-/** One event of HTTP contract §5.4. */
+/** The event of one change of revocation state (TRN-1). */
 export function revocationEvent(author: Author, change: ToldChange): EventDraft {
   const { caId, tenant, serial, reason, known, heldSince, sequence } = change;
   const revoked_at = change.revokedAt && timestamp(change.revokedAt);

@@ -1,7 +1,4 @@
-/**
- * Answers OCSP requests in the order of behaviour.md §10, from a cache that no revocation can make
- * wrong.
- */
+/** Answers OCSP requests in the order of STAT-1, from a cache that no revocation can make wrong. */
 
 import type { CaId, Serial } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";

@@ -60,7 +60,7 @@ export class CrlRefresh {
 
   /**
    * Takes note of a committed change; bases wait, but not for key compromise and CA certificates
-   * (CRL-3, §1).
+   * (CRL-3).
    */
   changed(change: RevocationChange): void {
     this.#changes.push(change);

@@ -88,7 +88,7 @@ interface Deps {
   readonly changed: (change: RevocationChange) => void;
 }
 
-/** Revoke, suspend and release, by the table of behaviour.md §8. */
+/** Revoke, suspend and release, by the table of `transitions.ts` (TRN-1). */
 export class Revoker {
   readonly #deps: Deps;
 

@@ -1,6 +1,6 @@
 /**
  * Which CRLs a CA has, where certificates look for each, and which of them an entry belongs on
- * (behaviour.md §9).
+ * (CRL-1, CRL-9).
  */
 
 import type { CaId } from "#core/ids.ts";

@@ -1,7 +1,4 @@
-/**
- * THE TRANSITIONS: what revoke, suspend and release do to a certificate in each state (behaviour.md
- * §8).
- */
+/** THE TRANSITIONS: what revoke, suspend and release do to a certificate in each state (TRN-1). */
 
 import type { Instant } from "#core/time.ts";
 import type { CertificateRecord, StoredStatus } from "#domain/certificates/store.ts";

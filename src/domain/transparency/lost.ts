@@ -1,6 +1,6 @@
 /**
  * Revokes the serials of public precertificates of which no certificate came: logs may show them as
- * issued (§5.3).
+ * issued (ISS-4).
  */
 
 import type { CaReads } from "#domain/authorities/store.ts";

@@ -73,7 +73,7 @@ export function grpcStatus({ number, message, detail }: RpcError): Uint8Array {
   return new Uint8Array(Buffer.concat([named, delimited(3, any)]));
 }
 
-/** HTTP contract §8, by the status of the REST answer. */
+/** RPC-2: by the status of the REST answer. */
 function statusName(code: ProblemCode, status: number): StatusName {
   if (code === "tenant_suspended") return "failed_precondition";
   if (code === "already_exists") return "already_exists";

@@ -1,4 +1,6 @@
-/** Metrics: the names and labels of the contract, from the start, with closed label values only. */
+/**
+ * Metrics: the names and labels that are promised, from the start, with closed label values only.
+ */
 
 import { describe, expect, test } from "bun:test";
 

@@ -23,7 +23,7 @@ const texts = [
   ...(["tenant", "caId", "serial", "target", "targetName", "detail", "ip"] as const),
 ];
 
-test("canonical bytes are those of the contract, built here by hand", () => {
+test("canonical bytes, built here by hand, are those that are hashed", () => {
   const event = sample(7, "ab".repeat(32));
   const parts = [Buffer.from("pkid/audit/1\0"), Buffer.from("0000000000000007", "hex")];
   for (const text of [event.prevHash, ...texts.map((name) => event[name])]) {

@@ -83,7 +83,7 @@ test("what the profile allows passes every gate", () => {
   expect(open).toEqual([{ name: "caa", status: "skipped" }]);
 });
 
-test("the order of the gates is the contract's", () => {
+test("the gates stand in the order that is agreed on", () => {
   const order = ["names", "certificate_policy", "must_staple", "lint", "caa"];
   const last = ["name_constraints", "keycheck", "validity", "approval"];
   expect(gates.map(({ name }) => name as string)).toEqual([...order, ...last]);
@@ -161,6 +161,15 @@ test("EXT-1: keyEncipherment is kept for RSA keys only", () => {
     "digitalSignature",
     "keyEncipherment",
   ]);
+});
+
+test("EXT-1: a key that can serve none of the profile's usages is refused", () => {
+  const profile = { keyUsages: ["keyEncipherment"] as const };
+  expect(refusal({ keyType: "ecdsa-p256", profile })).toMatchObject({
+    code: "key_usage_unsuitable",
+    failed: ["certificate_policy"],
+  });
+  expect(refusal({ keyType: "rsa-2048", profile }).code).toBe("cleared");
 });
 
 test("PRO-5: the same SAN twice is one, a U-label is an A-label, the subject may be empty", () => {

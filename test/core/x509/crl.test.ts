@@ -106,7 +106,7 @@ describe("a list with every reason", () => {
 });
 
 // Every entry has a reason: for one without, the library writes an empty list of extensions, which
-// §5.3 forbids.
+// RFC 5280 §5.3 forbids.
 test("@peculiar/x509 encodes an equal list to the same octets", async () => {
   const pair = await crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, [
     "sign",

@@ -365,3 +365,21 @@ test("an expired CA signs nothing, and a default is never longer than the parent
     facts: { status: "expired" },
   });
 });
+
+test("a superseded and a retired member go on signing their lists until their end", async () => {
+  const { old, successor } = await rotate(world.issuing);
+  const numbers = async () =>
+    (await world.publisher.publishAll(await stored(old), rootOrigin)).map(
+      ({ base }) => base.number,
+    );
+  const [superseded = 0] = await numbers();
+  await retire(successor);
+  expect((await stored(old)).status).toBe("retired");
+  const [retired = 0] = await numbers();
+  expect(retired).toBeGreaterThan(superseded);
+  world.clock.at = old.notAfter ?? world.clock.at;
+  const [last = 0] = await numbers();
+  expect(last).toBeGreaterThan(retired);
+  world.clock.advance(1);
+  expect(await refusal(numbers())).toMatchObject({ code: "crl_unavailable" });
+});

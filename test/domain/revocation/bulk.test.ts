@@ -196,7 +196,7 @@ test("what a run could not sign at its end is signed as soon as it can", async (
   expect(events("crl.publish").at(-1)?.detail).toMatch(/kind=delta entries=2 sha256=/);
 });
 
-test("§13.29: held ones are upgraded, and the same id finds zero afterwards", async () => {
+test("BLK-6: held ones are upgraded, and the same id finds zero afterwards", async () => {
   await certificate("1");
   await suspend((await certificate("2")).serial);
   const first = await execute(orderOf({ operationId: "again", confirmed: 2 }));
@@ -213,7 +213,7 @@ test("§13.29: held ones are upgraded, and the same id finds zero afterwards", a
   expect(await statusOf("3")).toBe("good");
 });
 
-test("§13.30: a count that drifted changes nothing and is recorded as denied", async () => {
+test("BLK-3: a count that drifted changes nothing and is recorded as denied", async () => {
   for (const serial of ["1", "2", "3"]) await certificate(serial);
   const drifted = { code: "confirm_count_mismatch", confirm_count: 2, actual_count: 3 };
   expect(await refusalOf(execute(orderOf({ confirmed: 2, operationId: "d" })))).toEqual(drifted);

@@ -49,7 +49,7 @@ test("callers at once share one new responder, known to OCSP and announced in th
   ]);
 });
 
-test("§6.2 own_key: the key of a responder is the instance's own", async () => {
+test("KCK-2: the key of a responder is the instance's own", async () => {
   const { held } = await signer();
   const question = {
     spkiSha256: spkiSha256(held.spki),

@@ -86,7 +86,7 @@ describe("an answer", () => {
     expect(counted).toEqual(["oidc success", "oidc denied"]);
   });
 
-  test("with any part replaced by any text opens none, and says so in a code of the contract", async () => {
+  test("with any part replaced by any text opens none, and says so in a code of the closed list", async () => {
     const codes = [
       "idp_error",
       "bad_tx",
