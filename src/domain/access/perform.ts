@@ -55,7 +55,7 @@ export interface PipelineDeps {
 export type Gate = (
   call: Call,
   handler: Handler,
-  allowed: Pick<Authorized<never, never, never>, "origin" | "ca" | "tenant">,
+  allowed: Authorized<never, never, never>,
 ) => Promise<Answer | undefined>;
 
 /**

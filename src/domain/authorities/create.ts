@@ -145,6 +145,11 @@ export class Authorities {
   }
 
   async #issueIntermediate(origin: Origin, parentCa: CaRecord, wish: CaWish): Promise<CaRecord> {
+    return await this.#create(await this.admitIntermediate(origin, parentCa, wish));
+  }
+
+  /** Refuses what `issueIntermediate` would refuse before its gates; gives what it would make. */
+  async admitIntermediate(origin: Origin, parentCa: CaRecord, wish: CaWish): Promise<Creation> {
     const { store, signers, clock } = this.#deps;
     const now = clock.now();
     refuseKeyType(wish);
@@ -163,12 +168,12 @@ export class Authorities {
     );
     refuseTooLong(validity);
     const { extKeyUsages = [] } = wish;
-    return await this.#create({
+    return {
       ...{ origin, wish, tenant: parentCa.tenant, action: "ca.issue_intermediate", parent, now },
       constraints: constraintExtensions(wish),
       extKeyUsage: extKeyUsages.length === 0 ? undefined : extendedKeyUsage(extKeyUsages),
       ...{ maxPathLength, subject, validity, provider: this.#providerOf(wish), internal: false },
-    });
+    };
   }
 
   /**
@@ -186,6 +191,18 @@ export class Authorities {
   }
 
   async #rotate(origin: Origin, old: CaRecord, wish: RotationWish): Promise<Rotation> {
+    const { store } = this.#deps;
+    const successor = await this.#create(await this.#succession(origin, old, wish));
+    return { old: (await store.read.cas.byId(old.id)) ?? old, successor };
+  }
+
+  /** Refuses what `rotate` would refuse before its gates. */
+  async admitRotation(origin: Origin, ca: CaRecord, wish: RotationWish): Promise<void> {
+    const { old } = await rotatable(this.#deps.store.read.cas, ca);
+    await this.#succession(origin, old, wish);
+  }
+
+  async #succession(origin: Origin, old: CaRecord, wish: RotationWish): Promise<Creation> {
     const { store, signers, clock } = this.#deps;
     const now = clock.now();
     if (old.status !== "active") throw refuse("ca_not_active", { status: old.status });
@@ -202,15 +219,14 @@ export class Authorities {
     const validity = this.#validity(wish.validityDays, span, parent.issuer, now);
     refuseTooLong(validity);
     const { latestNotAfter } = await store.read.certificates.outstanding(old.id, now);
-    const successor = await this.#create({
+    return {
       ...{ origin, wish: { label, keyType, alternativeKeyType }, now, parent },
       ...{ tenant: old.tenant, action: "ca.rotate" },
       ...{ constraints: copiedConstraints(certificate), maxPathLength, subject, validity },
       extKeyUsage: copiedPurposes(certificate),
       ...{ provider: this.#providerOf({ keyType }), internal: false },
       predecessor: { ca: old, retireAfter: latestNotAfter },
-    });
-    return { old: (await store.read.cas.byId(old.id)) ?? old, successor };
+    };
   }
 
   /** KEY-3: no token of today holds post-quantum keys, so they are software-held, and called so. */
