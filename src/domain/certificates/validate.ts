@@ -1,6 +1,7 @@
 /** Validation of any certificate against a CA of this instance, with revocation from its own records. */
 
 import { compareOctets } from "#core/asn1/der.ts";
+import type { Asker } from "#core/fair-queue.ts";
 import type { MemberFacts, PathAnswer, PathMember, PathQuestion } from "#core/policy/path-work.ts";
 import { type Check, type RevocationState, unbuilt } from "#core/policy/validate.ts";
 import { refuse } from "#core/problems.ts";
@@ -14,9 +15,9 @@ import type { Store } from "#domain/store.ts";
 export interface PathWork {
   /**
    * As `answerPath`; undefined when the answer takes longer than any honest question, whose work is then given up.
-   * Refuses `overloaded` while too many wait.
+   * Askers have their turns. Refuses `overloaded` for who has most waiting while too many wait.
    */
-  ask<Q extends PathQuestion>(question: Q): Promise<PathAnswer<Q> | undefined>;
+  ask<Q extends PathQuestion>(question: Q, asker: Asker): Promise<PathAnswer<Q> | undefined>;
 }
 
 export interface ValidationDeps {
@@ -31,6 +32,8 @@ export interface ValidationWish {
   /** PEM, one certificate each. */
   readonly intermediates: readonly string[];
   readonly skipRevocation: boolean;
+  /** Whose turn it takes. */
+  readonly asker: Asker;
 }
 
 export interface Validation {
@@ -48,7 +51,7 @@ export interface Validation {
 export async function validate(
   { store, clock, paths }: ValidationDeps,
   ca: CaRecord,
-  { certificate, intermediates, skipRevocation }: ValidationWish,
+  { certificate, intermediates, skipRevocation, asker }: ValidationWish,
 ): Promise<Validation> {
   const { read } = store;
   const now = clock.now();
@@ -56,7 +59,7 @@ export async function validate(
   const own = (await Promise.all(members.map((one) => certificatesOf(read.cas, one)))).flat();
   const anchor = (await certificatesOf(read.cas, ca)).at(-1);
   const search = { kind: "find", certificate, intermediates, own, anchor, now } as const;
-  const found = readable(await paths.ask(search));
+  const found = readable(await paths.ask(search, asker));
   if (found === undefined) return givenUp(now);
   const { built } = found;
   const signers = [...members, ...(await pathOf(read.cas, ca))];
@@ -67,7 +70,7 @@ export async function validate(
   }
   const path = found.path.map(({ der }) => der);
   const review = { kind: "judge", path, built, anchor, revocation, now } as const;
-  const judged = readable(await paths.ask(review));
+  const judged = readable(await paths.ask(review, asker));
   if (judged === undefined) return givenUp(now);
   const { anchorName, members: facts, checks } = judged;
   return { anchorName, path: facts, built, revocation, checks: built ? checks : unbuilt, now };
