@@ -38,7 +38,10 @@ export interface SqliteOptions {
 
 /** Where the access log of a database is. */
 export const accessLogPath = ({ path, accessLogPath: given }: SqliteOptions): string =>
-  given ?? join(dirname(path), "access-log.db");
+  given ?? join(dirname(path), accessLogName);
+
+/** What it is called where no other path is given. */
+export const accessLogName = "access-log.db";
 
 /** Told of what no caller can be told. */
 export type TellFault = (sentence: string, error: unknown) => void;
