@@ -132,7 +132,7 @@ async function inputOf(handler: Handler, call: Call) {
   const query = readQuery(handler.query, call.query);
   const members = Object.keys(handler.path).map((name) => [name, call.path[name]]);
   const path = readBody(handler.path, Object.fromEntries(members));
-  return { query, path, body: await bodyOf(handler, call.body) };
+  return { query, path, body: await bodyOf(handler, call) };
 }
 
 /** Lists and filters see grants; a write concerns one object and never asks. */
@@ -159,9 +159,14 @@ function authenticated(call: Call): Origin {
   return call.origin;
 }
 
-async function bodyOf(handler: Handler, read: () => Promise<unknown>): Promise<unknown> {
-  if (handler.body === undefined) return {};
+async function bodyOf(
+  handler: Handler,
+  { operation, body: read }: Pick<Call, "operation" | "body">,
+): Promise<unknown> {
+  if (handler.body === undefined && operationOf(operation).route.startsWith("GET ")) return {};
   const body = await read();
+  // Who sends members to what takes none means something that would not happen.
+  if (handler.body === undefined) return readBody({}, body ?? {});
   if (body === undefined && handler.emptyBody) return readBody(handler.body, {});
   if (body === undefined) throw refuse("malformed_json");
   return await readBodyInTurns(handler.body, body);
