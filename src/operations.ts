@@ -171,6 +171,8 @@ export const operations = {
   "kek.rotate":            { route: "POST /api/kek/rotate",                              needs: "hsm:manage", on: "platform", writes: true, takesTwo: "kek.rotate", stepUp: "kek.rotate" },
   "inventory.keys":        { route: "GET /api/inventory/keys",                           needs: "hsm:manage", on: "platform" },
   "hsm.audit_log":         { route: "GET /api/hsm/audit-log",                            needs: "audit:read", on: "platform" },
+  "hsm.signed_audit_log":  { route: "GET /api/hsm/signed-audit-log",                     needs: "audit:read", on: "platform" },
+  "hsm.combined_audit_log": { route: "GET /api/hsm/combined-audit-log",                  needs: "audit:read", on: "platform" },
   "hsm.factory_reset":     { route: "POST /api/hsm/factory-reset",                       needs: "hsm:manage", on: "platform", writes: true, stepUp: "hsm.factory_reset" },
   "hsm.info":              { route: "GET /api/hsm/info",                                 needs: "read", on: "any" },
 } as const satisfies Record<string, Operation>;

@@ -23,6 +23,8 @@ import { pageFields, pageOf, readableCa, readableTenant } from "./pages.ts";
 interface Deps {
   readonly store: Store;
   readonly authorities: Authorities;
+  /** True when certificates are not told where their CRL and their OCSP answers are (no `crl.base_url`). */
+  readonly stampsNothing?: boolean;
 }
 
 /** Handlers for `ca.*`; the two public ones answer octets. */
@@ -57,7 +59,7 @@ export function authorityHandlers(deps: Deps) {
       run: async (call) => {
         assert(call.tenant !== undefined, "a root belongs to a tenant");
         const ca = await authorities.initRoot(call.origin, call.tenant, rootWishOf(call.body));
-        return created(caJson(ca), `/api/ca/${ca.id}`);
+        return made(deps, ca);
       },
     }),
     "ca.issue_intermediate": handler({
@@ -70,10 +72,16 @@ export function authorityHandlers(deps: Deps) {
         const parent = presentCa(call.ca);
         const wish = intermediateWishOf(call.body);
         const ca = await authorities.issueIntermediate(call.origin, parent, wish);
-        return created(caJson(ca), `/api/ca/${ca.id}`);
+        return made(deps, ca);
       },
     }),
   } satisfies Partial<Record<OperationName, Handler | PublicHandler>>;
+}
+
+/** The CA, and what its maker should know before anything is issued. */
+function made({ stampsNothing = false }: Pick<Deps, "stampsNothing">, ca: CaRecord) {
+  const told = stampsNothing ? { warnings: [unstamped] } : {};
+  return created({ ...caJson(ca), ...told }, `/api/ca/${ca.id}`);
 }
 
 function caList(store: Store): Handler {
@@ -208,3 +216,6 @@ function presentCa(ca: CaRecord | undefined): CaRecord {
 
 const pemType = "application/x-pem-file";
 const maxAgeSeconds = 300;
+
+const unstamped =
+  "Certificates of this instance carry no CRL and no OCSP address, so nobody learns of revocations by them. Set server.public_url or crl.base_url and start again before issuing.";

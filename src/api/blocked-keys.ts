@@ -43,7 +43,8 @@ export function blockedKeyHandlers({ store, blockedKeys }: Deps) {
       },
     }),
     "key.block": handler({
-      summary: "Block a key; certificates that have it stay as they are.",
+      summary:
+        "Block a key; certificates that have it stay as they are. An RSA key with an unusual exponent has a second record, for its modulus.",
       body: {
         ...{ public_key_sha256: digest, certificate: pem, csr: pem, public_key: pem },
         reason: text({ min: 1, max: 200 }),

@@ -4,20 +4,24 @@ import { type LedgerEntry, ledgerHash, ledgerKinds } from "#core/audit/ledger.ts
 import { integer, oneOf, optional, parsed } from "#core/shape.ts";
 import { fingerprintOf, parseFingerprint } from "#core/x509/public-keys.ts";
 import { type Handler, handler, ok } from "#domain/access/call.ts";
-import type { Keys, ProviderName } from "#domain/keys.ts";
-import type { Store } from "#domain/store.ts";
+import type { LedgerExportDeps } from "#domain/audit/ledger-export.ts";
+import type { ProviderName } from "#domain/keys.ts";
 import type { OperationName } from "#operations";
+import { entryJson } from "./ledger-json.ts";
 import { pageFields, sequencePageOf } from "./pages.ts";
+import { combinedLedger, signedLedger } from "./signed-ledger.ts";
 
-export interface LedgerHandlerDeps {
-  readonly store: Store;
-  readonly keys: Pick<Keys, "facts">;
+export interface LedgerHandlerDeps extends Omit<LedgerExportDeps, "provider"> {
   readonly roles: { readonly ca: ProviderName };
 }
 
-/** Handlers for `hsm.audit_log`. */
-export function ledgerHandlers({ store, keys, roles }: LedgerHandlerDeps) {
+/** Handlers for `hsm.audit_log` and the two documents made of it. */
+export function ledgerHandlers(deps: LedgerHandlerDeps) {
+  const { store, keys, roles } = deps;
+  const exporting = { ...deps, provider: roles.ca };
   return {
+    "hsm.signed_audit_log": signedLedger(exporting),
+    "hsm.combined_audit_log": combinedLedger(exporting),
     "hsm.audit_log": handler({
       summary: "Entries of the sign ledger, newest first, and whether each hash recomputes.",
       query: {
@@ -39,7 +43,10 @@ export function ledgerHandlers({ store, keys, roles }: LedgerHandlerDeps) {
           "hsm.audit_log",
           call,
           filter,
-          entryJson,
+          (entry: LedgerEntry) => ({
+            ...entryJson(entry),
+            hash_valid: ledgerHash(entry) === entry.hash,
+          }),
           (limit, before) => store.read.audit.ledger(filter, limit, before),
         );
         const main = (await keys.facts()).find(({ provider }) => provider === roles.ca);
@@ -52,38 +59,4 @@ export function ledgerHandlers({ store, keys, roles }: LedgerHandlerDeps) {
       },
     }),
   } satisfies Partial<Record<OperationName, Handler>>;
-}
-
-/** An entry as HTTP contract §10.1 names its members; empty ones are left out. */
-function entryJson(entry: LedgerEntry) {
-  const whole = (text: string) => (text === "" ? "" : Number(text));
-  const optionalMembers = {
-    op_id: entry.opId,
-    provider: entry.provider,
-    device_serial: entry.deviceSerial,
-    key_label: entry.keyLabel,
-    signer_fingerprint: entry.signerFingerprint,
-    role: entry.role,
-    operation: entry.operation,
-    algorithm: entry.algorithm,
-    digest: entry.digest,
-    purpose: entry.purpose,
-    ca_id: entry.caId,
-    artifact: entry.artifact,
-    result: entry.result,
-    signature_sha256: entry.signatureSha256,
-    error: entry.error,
-    count: whole(entry.count),
-    total: whole(entry.total),
-  };
-  const present = Object.entries(optionalMembers).filter(([, value]) => value !== "");
-  return {
-    number: entry.number,
-    timestamp: entry.timestamp,
-    kind: entry.kind,
-    ...Object.fromEntries(present),
-    prev_hash: entry.prevHash,
-    hash: entry.hash,
-    hash_valid: ledgerHash(entry) === entry.hash,
-  };
 }

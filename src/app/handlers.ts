@@ -38,7 +38,7 @@ import { tenantHandlers } from "#api/tenants.ts";
 import { transparencyHandlers } from "#api/transparency.ts";
 import { validationHandlers } from "#api/validation.ts";
 import type { Config } from "#config/schema.ts";
-import type { PathWork } from "#domain/certificates/validate.ts";
+import type { PathWork } from "#domain/ports.ts";
 import type { Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
@@ -96,7 +96,10 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...approvalHandlers({ store, keys, clock, ...ground.fourEyes }),
     ...auditHandlers({ store }),
     ...accessLogHandlers({ store, clock }),
-    ...ledgerHandlers({ store, keys, roles: ground.roles }),
+    ...ledgerHandlers({
+      ...{ store, keys, clock, counts: parts.counts, random: ground.fourEyes.random },
+      roles: ground.roles,
+    }),
     ...keyHandlers({
       ...{ store, keys, clock, roles: ground.roles },
       pool: () => ({ size: config.pkcs11.session_pool_size, ...ground.keyLoad() }),
@@ -105,7 +108,10 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...preflightHandlers({ preflight: ground.preflight }),
     ...clockHandlers({ clock, clockWatch: parts.clockWatch }),
     ...kekHandlers({ store, keys, ...parts.sealing }),
-    ...authorityHandlers({ store, authorities }),
+    ...authorityHandlers({
+      ...{ store, authorities },
+      stampsNothing: config.crl.base_url === undefined,
+    }),
     ...crossSignHandlers({ store, keys, clock, crossSigning: parts.crossSigning }),
     ...externalHandlers({ store, external: parts.external }),
     ...rolloverHandlers({ store, clock, authorities, retirement: parts.retirement }),

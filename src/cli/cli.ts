@@ -14,6 +14,7 @@ import { commandHelp, nounHelp, rootHelp } from "./help.ts";
 import type { Io } from "./io.ts";
 import { canonical, checkComplete, pieces, readLine } from "./line.ts";
 import { openReach, secondsOf } from "./open-reach.ts";
+import { patiently } from "./progress.ts";
 import type { Table } from "./table.ts";
 import { refusalText } from "./refusal-text.ts";
 
@@ -90,14 +91,27 @@ async function perform(
   const note = (sentence: string) => {
     if (!globals.quiet && !globals.json) io.stderr.write(`${sentence}\n`);
   };
+  const quiet = globals.quiet || globals.json;
+  const wait: Invocation<Args>["patiently"] = (work) => (quiet ? work : patiently(io, work));
   const client = new Client(
     () => openReach(globals, io, deps, command),
     globals.wait === undefined
       ? undefined
       : { seconds: secondsOf("--wait", globals.wait), note, sleep: Bun.sleep },
+    wait,
   );
   try {
-    return await command.run({ args, globals, io, deps, client, given, print, note });
+    return await command.run({
+      args,
+      globals,
+      io,
+      deps,
+      client,
+      given,
+      print,
+      note,
+      patiently: wait,
+    });
   } finally {
     await client.close();
   }

@@ -18,15 +18,26 @@ export interface Question {
 export class Client {
   readonly #reach: () => Promise<Reach>;
   readonly #waiting: Waiting | undefined;
+  readonly #patiently: Patience;
   #open: Promise<Reach> | undefined;
 
   /**
    * `reach` is opened on the first call only, so that help and usage errors need no instance. With `waiting` a parked
-   * operation is waited for, and answers as if it had not been.
+   * operation is waited for, and answers as if it had not been. `patiently` is told of every request under way.
    */
-  constructor(reach: () => Promise<Reach>, waiting?: Waiting) {
+  constructor(
+    reach: () => Promise<Reach>,
+    waiting?: Waiting,
+    patiently: Patience = (work) => work,
+  ) {
     this.#reach = reach;
     this.#waiting = waiting;
+    this.#patiently = patiently;
+  }
+
+  /** The same way to the instance for work that tells by itself how far it has come; it is closed with this one. */
+  untold(): Client {
+    return new Client(() => this.#reached(), this.#waiting);
   }
 
   /** The answer as a JSON object. Throws `Refusal` for an error answer and `Failure` for a parked operation. */
@@ -37,14 +48,15 @@ export class Client {
 
   /** The answer as octets, for certificates, bundles and CRLs. */
   async fetch(name: OperationName, question: Question = {}): Promise<Uint8Array> {
-    return new Uint8Array(await (await this.#send(name, question)).arrayBuffer());
+    const response = await this.#send(name, question);
+    return new Uint8Array(await this.#patiently(response.arrayBuffer()));
   }
 
   /** Posts octets to a path of the instance, as devices do. */
   async post(name: OperationName, path: Record<string, string>, body: RequestBody) {
     const { method, path: pattern } = routeOf(name);
     const reach = await this.#reached();
-    return accepted(await reach.send(method, filled(pattern, path), body));
+    return accepted(await this.#patiently(reach.send(method, filled(pattern, path), body)));
   }
 
   /** One page, or with `all` every page in one envelope. */
@@ -85,7 +97,7 @@ export class Client {
       question.body === undefined
         ? undefined
         : { type: "application/json", content: JSON.stringify(question.body) };
-    const response = await reach.send(method, target, body);
+    const response = await this.#patiently(reach.send(method, target, body));
     if (response.status !== 202 || this.#waiting === undefined) return accepted(response);
     const approval = textAt(rowOf(await jsonOf(response)), "approval_id");
     await this.#decided(reach, approval, this.#waiting);
@@ -115,6 +127,9 @@ export class Client {
     return this.#open;
   }
 }
+
+/** Gives what the work gives, and may tell somebody meanwhile that it goes on. */
+export type Patience = <T>(work: Promise<T>) => Promise<T>;
 
 /** How a parked operation is waited for. */
 export interface Waiting {

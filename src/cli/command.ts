@@ -89,6 +89,8 @@ export interface Invocation<A extends Args> {
   print(document: unknown, human: string | Table): void;
   /** Prints a sentence on stderr unless `--quiet`. */
   note(sentence: string): void;
+  /** Waits for long work outside the client, which does so by itself, and tells that it goes on. */
+  patiently<T>(work: Promise<T>): Promise<T>;
 }
 
 /** One command, its types erased: `run` gives the exit code, or undefined for 0. */

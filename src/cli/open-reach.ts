@@ -58,13 +58,6 @@ export async function openReach(
   }
 }
 
-/** True when the instance of this machine stamps no address into certificates; false where another machine's is asked. */
-export function stampsNothingHere(globals: Globals, io: Io): boolean {
-  if (globals.url !== undefined || urlOf(io) !== undefined) return false;
-  const { loaded } = readHere(globals, io);
-  return loaded.ok && loaded.config.crl.base_url === undefined;
-}
-
 /** Refuses PKID_URL for a command of this machine, unless flags or environment say which instance of it is meant. */
 export function refuseElsewhere(globals: Globals, io: Io): void {
   const url = urlOf(io);

@@ -31,6 +31,49 @@ export async function watched<T>(
   return await done;
 }
 
+/**
+ * Waits for work that cannot say how far it has come: seconds are counted on a terminal once it takes two, and wiped away when
+ * it is over; elsewhere there is a line every ten seconds.
+ */
+export async function patiently<T>(
+  { stderr }: Pick<Io, "stderr">,
+  work: Promise<T>,
+  pace = { firstMs: stderr.isTerminal ? 2000 : lineMs, thenMs: stderr.isTerminal ? 1000 : lineMs },
+): Promise<T> {
+  const began = performance.now();
+  const over = new AbortController();
+  const told = (async () => {
+    let wait = pace.firstMs;
+    let shown = false;
+    while (await elapsed(wait, over.signal)) {
+      const seconds = Math.floor((performance.now() - began) / 1000);
+      const text = `Working for ${seconds} s`;
+      stderr.write(stderr.isTerminal ? `\r${text}` : `${text}.\n`);
+      shown = true;
+      wait = pace.thenMs;
+    }
+    if (shown && stderr.isTerminal) stderr.write(wiped);
+  })();
+  try {
+    return await work;
+  } finally {
+    over.abort();
+    await told;
+  }
+}
+
+/** True after so long; false at once when it is over. */
+function elapsed(ms: number, over: AbortSignal): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  if (over.aborted) return Promise.resolve(false);
+  const timer = setTimeout(() => resolve(true), ms);
+  over.addEventListener("abort", () => {
+    clearTimeout(timer);
+    resolve(false);
+  });
+  return promise;
+}
+
 /** A bar with its figures. */
 export function bar(done: number, total: number): string {
   const share = total === 0 ? 1 : Math.min(1, done / total);
@@ -47,3 +90,5 @@ function after(ms: number) {
 const barWidth = 30;
 const redrawMs = 500;
 const lineMs = 10_000;
+/** Back to the first column, and nothing behind it (ECMA-48 EL). */
+const wiped = "\r\u001b[K";

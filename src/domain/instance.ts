@@ -84,6 +84,9 @@ async function beginLedger(deps: InstanceDeps): Promise<void> {
       await tx.instance.setValue("ledger_key_id", held.ref.id);
     });
   } catch (error) {
+    // Units come one after the other: behind an empty one it is decided whose the ledger is.
+    await store.atomically(async () => {});
+    if ((await store.read.instance.value("ledger_key_id")) === held.ref.id) return;
     // Another replica began the ledger meanwhile: its key stands, this one was never used.
     await keys.destroy(held.ref);
     if ((await store.read.audit.ledgerHead()).seq === 0) throw error;

@@ -1,7 +1,9 @@
-/** The small ports: time, randomness, names in the DNS and the process log, so that a test can hold them still. */
+/** The small ports: time, randomness, names in the DNS, paths of certificates and the process log, so that a test can hold them still. */
 
+import type { Asker } from "#core/fair-queue.ts";
 import type { Lookup } from "#core/dns/answer.ts";
 import type { RecordType } from "#core/dns/records.ts";
+import type { PathAnswer, PathQuestion } from "#core/policy/path-work.ts";
 import type { Instant } from "#core/time.ts";
 
 /** Wall-clock time. */
@@ -19,6 +21,18 @@ export interface Stopwatch {
 export interface Patience {
   /** What comes of `work`, or undefined when that takes longer; the work itself goes on. Rejects as `work` does. */
   within<T>(seconds: number, work: Promise<T>): Promise<T | undefined>;
+}
+
+/** Does something after so many milliseconds, unless what it gives is called before; keeps no process running. */
+export type Later = (milliseconds: number, act: () => void) => () => void;
+
+/** Answers what certificates of strangers ask for, where it keeps nobody else waiting. */
+export interface PathWork {
+  /**
+   * As `answerPath`; undefined when the answer takes longer than any honest question, whose work is then given up.
+   * Askers have their turns. Refuses `overloaded` for who has most waiting while too many wait.
+   */
+  ask<Q extends PathQuestion>(question: Q, asker: Asker): Promise<PathAnswer<Q> | undefined>;
 }
 
 /** Unpredictable octets from the operating system's CSPRNG. */

@@ -10,7 +10,7 @@ import type { Door } from "./pipe-doors.ts";
 export interface Client {
   /** Address of the socket's peer, empty on a Unix socket. */
   readonly peer: string;
-  /** One object for the whole connection; undefined without a certificate, and with one that TLS did not believe. */
+  /** One object for the whole connection; undefined without a certificate. */
   readonly certificate: ClientCertificate | undefined;
 }
 

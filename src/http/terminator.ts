@@ -21,7 +21,7 @@ export interface TerminatorOptions extends PipesOptions {
   /** What is spoken in TLS 1.2, by OpenSSL's names. */
   readonly suites: readonly TlsSuite[];
   readonly tls: TlsMaterial;
-  /** PEM each; a certificate below any of them is believed by TLS. */
+  /** PEM each; clients are told their names. */
   readonly clientAuthorities: readonly string[];
   /** Connections at once, each of which takes four file descriptors; those beyond are closed. */
   readonly connectionsMax: number;
@@ -95,37 +95,32 @@ const contextOf = (
 ) => ({
   ...{ key: tls.key, cert: tls.certificate, ca: [...clientAuthorities] },
   ciphers: suites.join(":"),
-  // A trusted issuing CA is trusted without the root above it.
-  ...{ minVersion: `TLSv${minVersion}` as const, allowPartialTrustChain: true },
+  minVersion: `TLSv${minVersion}` as const,
 });
 
 /**
- * In the order they were shown, which is free; nothing where TLS found no way to what is trusted. It follows the first
- * issuer of a name alone: where that one is not valid or may not issue, a later one may be and may, and whoever relies on
- * the certificate looks for a path of its own.
+ * In the order they were shown, which is free: the runtime links each to the next, whoever issued it. The handshake has
+ * proven that the client holds the key of the first. What TLS says of the path is not asked: it follows the first issuer of
+ * a name alone, where a later one may be the one that is trusted, so whoever relies on the certificate looks for a path.
  */
 function certificateOf(socket: TLSSocket): ClientCertificate | undefined {
-  // Declared as an Error, which it is only before the handshake has ended.
-  const fault = String(socket.authorizationError as unknown);
-  if (!socket.authorized && !faultsOfOnePath.has(fault)) return undefined;
   const chain = new Map<string, Uint8Array>();
-  let shown: Partial<DetailedPeerCertificate> | undefined = socket.getPeerCertificate(true);
+  let shown = peerOf(socket);
   for (let n = 0; shown?.raw !== undefined && n < chainMax; n++) {
     chain.set(shown.raw.toString("latin1"), new Uint8Array(shown.raw));
-    // A self-signed certificate is its own issuer.
+    // After the last the runtime names one that is its own issuer.
     shown = shown.issuerCertificate === shown ? undefined : shown.issuerCertificate;
   }
   return chain.size === 0 ? undefined : { chain: [...chain.values()] };
 }
 
-/** What TLS says of a path it has found, by the names of X509_verify_cert; the signatures are for others to verify. */
-const faultsOfOnePath: ReadonlySet<string> = new Set([
-  "CERT_HAS_EXPIRED",
-  "CERT_NOT_YET_VALID",
-  "INVALID_CA",
-  "INVALID_PURPOSE",
-  "PATH_LENGTH_EXCEEDED",
-]);
+function peerOf(socket: TLSSocket): Partial<DetailedPeerCertificate> | undefined {
+  try {
+    return socket.getPeerCertificate(true);
+  } catch {
+    return undefined; // What the runtime cannot read says nothing to anybody.
+  }
+}
 
 const handshakeMs = 10_000;
 const chainMax = 20;

@@ -4,6 +4,7 @@ import { addSeconds, type Instant, instant, wholeSecond } from "#core/time.ts";
 import { byteRange, cut } from "./ranges.ts";
 
 import type { DerAnswer } from "./public.ts";
+import { streamOf } from "./streams.ts";
 
 /** Octets or text to serve; `sha256` is the lower hex digest of the body, its strong ETag. */
 export interface Content {
@@ -89,18 +90,6 @@ async function held(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array<Array
   const parts: Uint8Array[] = [];
   for await (const piece of pieces) parts.push(piece);
   return Buffer.concat(parts);
-}
-
-/** Reads one piece whenever the receiver has taken the last. */
-function streamOf(pieces: AsyncGenerator<Uint8Array>): ReadableStream {
-  return new ReadableStream({
-    pull: async (controller) => {
-      const { value, done } = await pieces.next();
-      if (done === true) controller.close();
-      else controller.enqueue(value);
-    },
-    cancel: async () => void (await pieces.return(undefined)),
-  });
 }
 
 /** 200 with validators, or 304 when the asker has these very octets already; HEAD is left to the listener. */

@@ -49,6 +49,10 @@ test("a thread answers what this one would, also what cannot be read", async () 
     now,
   } as const;
   expect(await paths.ask(review)).toEqual((await pathsHere.ask(review, someone)) as never);
+  for (const shown of [[root], [Uint8Array.of(0x30, 0)], []]) {
+    const client = { kind: "client", shown, anchors: [root], now } as const;
+    expect(await paths.ask(client)).toEqual((await pathsHere.ask(client, someone)) as never);
+  }
 });
 
 test("work beyond the budget is given up, and the next question is answered by a fresh thread", async () => {

@@ -5,6 +5,7 @@ import { beforeEach, expect, test } from "bun:test";
 import { ledgerHandlers } from "#api/ledger.ts";
 import { fingerprintOf } from "#core/x509/public-keys.ts";
 import { pipeline } from "#domain/access/perform.ts";
+import { seededRandom } from "#test/support/ports.ts";
 import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
 
 let small: SmallCa;
@@ -44,8 +45,17 @@ interface Listed {
 }
 
 async function listed(query = ""): Promise<Listed & Readonly<Record<string, unknown>>> {
-  const { store, keys } = small;
-  const handlers = ledgerHandlers({ store, keys, roles: { ca: "software" } });
+  const { store, keys, clock } = small;
+  const random = seededRandom();
+  const counts = { write: async () => {} };
+  const handlers = ledgerHandlers({
+    store,
+    keys,
+    clock,
+    random,
+    counts,
+    roles: { ca: "software" },
+  });
   const perform = pipeline({ ...small, hasRoom: () => true, onDecision: () => {} });
   const answer = await perform(
     {

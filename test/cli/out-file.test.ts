@@ -165,14 +165,14 @@ test("a flag that names an instance here goes before PKID_URL", async () => {
 describe("a new CA", () => {
   const root = ["ca", "init-root", "--label", "r", "--cn", "R"];
 
-  test("warns that its certificates will name no CRL and no OCSP", async () => {
-    const { code, stderr } = await shell(root);
-    expect([code, stderr]).toEqual([0, expect.stringContaining("no CRL and no OCSP address")]);
-  });
-
-  test("does not where an address is stamped, nor about another machine", async () => {
-    const env = { PKID_SERVER_PUBLIC_URL: "https://pki.test" };
-    expect((await shell(root, { env })).stderr).toBe("");
+  test("is told with what its server warns of, and without a word where that is nothing", async () => {
+    const answers = () => ({ id: "1", warnings: ["No address, and \u001b[2J no CRL."] });
+    const warned = await shell(root, { answers });
+    expect([warned.code, warned.stderr]).toEqual([
+      0,
+      "warning: No address, and \ufffd[2J no CRL.\n",
+    ]);
+    expect((await shell(root, { answers: () => ({ id: "1" }) })).stderr).toBe("");
   });
 });
 

@@ -82,6 +82,35 @@ test("a list that somebody replaced meanwhile is not replaced back", async () =>
   expect(store.objects.get("pki/a/crl.der")).toBe(newer);
 });
 
+test("an answer that could not be removed is named until it is, so that the next snapshot removes it", async () => {
+  const both = await publish("1", [artefact("a/ca.der", "one"), artefact("a/ocsp.der", "one")]);
+  await both.snapshot.publish(both.manifest);
+  store.before = (method, key) =>
+    method === "DELETE" && key === "pki/a/ocsp.der" ? 503 : undefined;
+  const next = await publish("2", [artefact("a/ca.der", "one")]);
+  await expect(next.snapshot.publish(next.manifest)).rejects.toThrow("The store failed");
+  expect(await open().previous()).toEqual(both.manifest);
+  store.before = () => undefined;
+  const last = await publish("3", [artefact("a/ca.der", "one")]);
+  await last.snapshot.publish(last.manifest);
+  expect(store.objects.has("pki/a/ocsp.der")).toBe(false);
+  expect(await open().previous()).toEqual(last.manifest);
+});
+
+test("what another publisher has just put under a name is not removed by one that is late", async () => {
+  const first = await publish("1", [artefact("a/ca.der", "one"), artefact("a/ocsp.der", "one")]);
+  await first.snapshot.publish(first.manifest);
+  const late = await publish("2", [artefact("a/ca.der", "one")]);
+  const other = await publish(
+    "3",
+    [artefact("a/ca.der", "two"), artefact("a/ocsp.der", "two")],
+    "two",
+  );
+  await other.snapshot.publish(other.manifest);
+  await expect(late.snapshot.publish(late.manifest)).rejects.toThrow("Another publisher");
+  expect(store.objects.get("pki/a/ocsp.der")?.octets.toString()).toBe("two");
+});
+
 test("a store that fails, refuses or is away is told without a secret", async () => {
   const wrong = open({
     credentials: async () => ({ ...rightKey, secretAccessKey: "not the secret" }),

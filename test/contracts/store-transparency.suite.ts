@@ -60,6 +60,31 @@ export function transparencyContract(given: Given): void {
     expect(await lost()).toEqual([]);
   });
 
+  test("a precertificate is endless while the entry of its serial has no end, which can be set without moving it", async () => {
+    const { store, home } = given();
+    const serials = [make.newSerial(), make.newSerial(), make.newSerial()];
+    for (const [at, serial] of serials.entries()) {
+      const certificate = Uint8Array.of(48, at);
+      const kept = { caId: home, serial, certificate, createdAt: noon, unsettled: false };
+      const entry = { caId: home, serial, revokedAt: noon, known: false } as const;
+      await store.atomically(async (tx) => {
+        await tx.transparency.keep(kept);
+        const expiresAt = at === 0 ? undefined : noon;
+        if (at < 2) await tx.revocations.put({ ...entry, reason: "unspecified", expiresAt });
+      });
+    }
+    const [serial] = serials;
+    if (serial === undefined) throw new Error("there are three");
+    const endless = async () =>
+      (await store.read.transparency.endless(1000)).filter(({ caId }) => caId === home);
+    expect((await endless()).map((row) => row.serial)).toEqual([serial]);
+    const before = await store.read.revocations.bySerial(home, serial);
+    await store.atomically((tx) => tx.revocations.setEnd(home, serial, later(9)));
+    expect(await endless()).toEqual([]);
+    const after = await store.read.revocations.bySerial(home, serial);
+    expect(after).toEqual(before && { ...before, expiresAt: later(9) });
+  });
+
   test("promises are listed by page, newest first, filtered by tenant, state, CA and serial, and counted", async () => {
     const { store, home } = given();
     const other = tenantId(crypto.randomUUID());

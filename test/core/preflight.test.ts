@@ -96,6 +96,11 @@ describe("files", () => {
     expect(judgeSocket(socket(0o660), true, 7).status).toBe("warn");
     expect(judgeSocket(socket(0o600), false, 7).detail).toContain("stale");
     expect(judgeSocket(socket(0o600, 8), true, 7).status).toBe("fail");
+    expect(judgeSocket(socket(0o660), true, 7, 0o660).status).toBe("pass");
+    expect(judgeSocket(socket(0o666), true, 7, 0o660)).toEqual({
+      status: "warn",
+      detail: "/x has mode 666 instead of 660.",
+    });
     expect(judgeSocket(file(0o600), true, 7).status).toBe("fail");
     expect(judgeSocket(file(0, { kind: "absent" }), false, 7).status).toBe("pass");
   });

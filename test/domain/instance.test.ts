@@ -2,6 +2,7 @@
 
 import { expect, test } from "bun:test";
 
+import { refuse } from "#core/problems.ts";
 import { spkiSha256 as digestOf } from "#core/x509/public-keys.ts";
 import { type InstanceDeps, prepareInstance, type RootSettings } from "#domain/instance.ts";
 import { type MemoryKeys, openMemoryKeys } from "#test/support/memory-keys.ts";
@@ -83,6 +84,24 @@ test("a replica that loses the race for the first ledger entry goes on with the 
   const loser = { ...deps, store: { ...deps.store, read: { ...read, audit } } };
   await prepareInstance(loser, generated);
   expect(deps.store.state.ledger.size).toBe(1);
+});
+
+test("a ledger whose beginning was committed, though the answer was lost, keeps its key", async () => {
+  const deps = ground();
+  const { atomically } = deps.store;
+  Object.assign(deps.store, {
+    atomically: async (unit: Parameters<typeof atomically>[0]) => {
+      const before = deps.store.state.ledger.size;
+      const result = await atomically(unit);
+      if (deps.store.state.ledger.size > before) throw refuse("storage_unavailable");
+      return result;
+    },
+  });
+  await prepareInstance(deps, generated).catch(() => {});
+  Object.assign(deps.store, { atomically });
+  await prepareInstance(deps, generated);
+  expect(deps.store.state.ledger.size).toBe(1);
+  expect([...deps.keys.held.keys()]).toEqual([deps.store.state.values.get("ledger_key_id") ?? ""]);
 });
 
 function ground(shared?: { store: MemoryStore; keys: MemoryKeys }) {

@@ -58,6 +58,14 @@ function renewed(name: string, ended: "first" | "last") {
   return savedClient(home, name, { key, chain: shown });
 }
 
+/** A good client that shows a namesake of its issuer from elsewhere first. */
+function besideNamesake() {
+  const { chain, key } = issuing.client();
+  const [leaf = outside.der, ...issuers] = chain;
+  const elsewhere = OutsideCa.root("Elsewhere").below("Outside Issuing");
+  return savedClient(home, "namesake", { key, chain: [leaf, elsewhere.der, ...issuers] });
+}
+
 const bindings = [
   { name: "nobody", subject: "everybody", roles: ["admin"] },
   { name: "robots", subject_cn: "robot", subject: "robot", roles: ["issuer"] },
@@ -160,6 +168,13 @@ describe("a client certificate", () => {
       for (const version of ["1.2", "1.3"]) {
         expect(await whoIs(who, `--tlsv${version}`, "--tls-max", version)).toBe("robot");
       }
+    }
+  });
+
+  test("is let in beside a namesake of its issuer below a root nobody here knows", async () => {
+    const who = besideNamesake();
+    for (const version of ["1.2", "1.3"]) {
+      expect(await whoIs(who, `--tlsv${version}`, "--tls-max", version)).toBe("robot");
     }
   });
 

@@ -40,7 +40,7 @@ test("another serial, and a token whose keys are needed, are refused; then the k
 }, 60_000);
 
 test("the log of the keys lists what was made, used and destroyed, and every hash holds", async () => {
-  const log = await instance.cli("hsm", "log", "--all", "--json");
+  const log = await instance.cli("hsm", "entries", "--all", "--json");
   expect(log.code).toBe(0);
   const { items, ledger_id } = JSON.parse(log.stdout);
   expect(ledger_id).not.toBe("");

@@ -104,13 +104,23 @@ describe("the run", () => {
     }
   });
 
-  test("does not touch a directory another process holds without answering", async () => {
+  test("checks what it can of a directory another process holds without answering, and opens no key of it", async () => {
     const instance = await Instance.start({
       home,
       config: { server: { admin_socket: { enabled: false } } },
     });
     try {
-      await expect(preflight(home, ["db.schema"])).rejects.toThrow(`process ${instance.pid}`);
+      const names = ["config.parse", "listener.sockets", "db.schema", "keys.ca"];
+      const { code, checks } = await preflight(home, names);
+      // 1 would mean warnings: what cannot be looked at now fails, and says who is in the way.
+      expect(code).toBe(2);
+      expect(checks["keys.ca"]).toMatchObject({
+        status: "fail",
+        detail: expect.stringContaining(`process ${instance.pid}`),
+      });
+      expect(checks["config.parse"]?.status).not.toBe("fail");
+      expect(checks["db.schema"]?.status).toBe("pass");
+      expect(checks["listener.sockets"]?.status).toBe("skip");
     } finally {
       await instance.stop();
     }

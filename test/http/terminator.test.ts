@@ -13,18 +13,16 @@ import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test } from "bun:test";
 
-import { sha256Hex } from "#core/crypto.ts";
 import { usualTlsSuites } from "#core/tls-suites.ts";
-import type { Authenticate } from "#domain/access/authenticate.ts";
 import { handler } from "#domain/access/call.ts";
 import { PipeDoors } from "#http/pipe-doors.ts";
 import { TlsTerminator } from "#http/terminator.ts";
 import { type Held, OutsideCa, savedClient } from "#test/support/client-certificates.ts";
+import { below, subjectOf, subjects } from "#test/support/certificate-subjects.ts";
 import { scratchDirectory } from "#test/support/openssl.ts";
 import { startStub, type StubServer } from "#test/support/stub-server.ts";
 import { connected, heard, spoken } from "#test/support/tls-client.ts";
 import { servingMaterialFor } from "#test/support/serving-pair.ts";
-import { personNamed } from "#test/support/people.ts";
 
 const outside = OutsideCa.root("Outside");
 const issuing = outside.below("Issuing");
@@ -40,31 +38,17 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
-/** The digest of the certificate is the subject. */
-const byCertificate: Authenticate = async ({ certificate }) => {
-  const [der] = certificate?.chain ?? [];
-  if (der === undefined) return undefined;
-  const subject = sha256Hex(der);
-  return {
-    principal: {
-      ...{
-        subject,
-        person: personNamed(subject),
-        isRoot: false,
-        roles: ["admin"],
-        tenantRoles: {},
-      },
-      ...{ groups: [], mechanism: "mtls" },
-    },
-  };
-};
-const subjectOf = ({ chain }: Held) => sha256Hex(chain[0] ?? new Uint8Array());
+const byCertificate = below([outside.pem]);
 
 const start: typeof startStub = async (options, deps) => {
   const clientAuthorities = [outside.pem];
   const server = await startStub(
     { tls, clientAuthorities, ...options },
-    { authenticate: byCertificate, bodyBytesMax: 64 * 1024 * 1024, ...deps },
+    {
+      authenticate: below(options?.clientAuthorities ?? clientAuthorities),
+      bodyBytesMax: 64 * 1024 * 1024,
+      ...deps,
+    },
   );
   running.push(server);
   return server;
@@ -73,8 +57,6 @@ const portOf = (server: StubServer) => server.listeners.addresses.main;
 
 const get = (more = "Connection: close\r\n", path = "/api/me") =>
   `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
-const subjects = (answers: string) =>
-  [...answers.matchAll(/"subject":"([^"]*)"/g)].map(([, s]) => s);
 
 describe("a client", () => {
   test("is who its certificate says, and nobody without one or with one that is not believed", async () => {

@@ -7,6 +7,7 @@ import { sha256Hex } from "#core/crypto.ts";
 import { parseSerial } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 import { parseCrl } from "#core/x509/crl.ts";
+import type { CrlHead } from "#domain/revocation/store.ts";
 import type { PublicHandler } from "#http/public.ts";
 import { crlHandlers } from "#protocols/crl.ts";
 import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
@@ -55,6 +56,43 @@ test("the same octets are served until another CRL is published", async () => {
   expect(parseCrl(await (await get()).bytes()).number).toBe(2);
 });
 
+test("a list that two newer ones pushed out while it was being fetched is no refusal: the newest is served", async () => {
+  for (const format of ["", "format=pem"]) {
+    let overtaken = 0;
+    const publisher = {
+      current: (...of: Parameters<typeof small.publisher.current>) =>
+        small.publisher.current(...of),
+      async *pieces(crl: CrlHead, from?: number) {
+        if (overtaken++ > 0) return yield* small.publisher.pieces(crl, from);
+        for (let newer = 0; newer < 2; newer++) {
+          await small.publisher.publishBase(small.ca, rootOrigin);
+        }
+        throw refuse("crl_unavailable", { retry_after: 5 });
+      },
+    };
+    read = crlHandlers({ ...small, publisher, httpMaxAgeSeconds: 0 })["crl.read"];
+    const { number } = await small.publisher.current(small.ca);
+    const octets = await (await get(format)).bytes();
+    const der = format === "" ? octets : decodePem(new TextDecoder().decode(octets), ["X509 CRL"]);
+    expect(parseCrl(der ?? new Uint8Array()).number).toBe(number + 2);
+  }
+});
+
+test("a list whose octets cannot be had, and that none replaces, is refused at once", async () => {
+  let asked = 0;
+  const publisher = {
+    current: (...of: Parameters<typeof small.publisher.current>) => small.publisher.current(...of),
+    // biome-ignore lint/correctness/useYield: it has nothing to give.
+    async *pieces(): AsyncGenerator<Uint8Array> {
+      asked++;
+      throw refuse("crl_unavailable", { retry_after: 5 });
+    },
+  };
+  read = crlHandlers({ ...small, publisher, httpMaxAgeSeconds: 0 })["crl.read"];
+  expect(await codeOf(get())).toBe("crl_unavailable");
+  expect(asked).toBe(1);
+});
+
 test("PEM is the same CRL under an ETag of its own", async () => {
   const der = await get();
   const pem = await get("format=pem");
@@ -92,6 +130,32 @@ test("a copy fetched just before a revocation is never confirmed as current, by 
     small.clock.advance(later);
     expect([await since(modified), await since(fetched)]).toEqual([200, 200]);
   }
+});
+
+test.each([
+  ["a clock that was set back a little", -3.5, 1],
+  ["a replica whose clock is behind", -2.5, 1],
+  ["a clock that was an hour ahead", -3600, 1],
+  ["one after the other by a clock that is behind", -4.5, 6],
+])("a copy of the list before is not confirmed by its time: %s", async (_what, step, lists) => {
+  await get();
+  small.clock.advance(3);
+  const modified = Date.parse((await get()).headers.get("last-modified") ?? "");
+  small.clock.step(step);
+  for (let list = 0; list < lists; list++) {
+    await small.publisher.publishBase(small.ca, rootOrigin);
+  }
+  for (const later of [0, 4, 60, 3600, 80 * 3600]) {
+    small.clock.advance(later);
+    expect([later, await since(modified)]).toEqual([later, 200]);
+  }
+});
+
+test("lists one after the other within a second are served all the same, though their times run ahead", async () => {
+  const quick = await smallCa({ crl: { backdateSeconds: 0 } });
+  for (let list = 0; list < 12; list++) await quick.publisher.publishBase(quick.ca, rootOrigin);
+  const served = await quick.publisher.published(quick.ca.id, "full", "base");
+  expect(served?.number).toBe(12);
 });
 
 test("a copy of the list itself is confirmed by the time it came with, and by any later one that has been", async () => {

@@ -15,6 +15,7 @@ import { type Perform, pipeline } from "#domain/access/perform.ts";
 import { ApiTokens } from "#domain/access/tokens.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { type OperationName, operationOf, operations } from "#operations";
+import { clientPaths, somewhere } from "#test/support/client-paths.ts";
 import { OutsideCa } from "#test/support/client-certificates.ts";
 import { noRollover, tenant } from "#test/support/records.ts";
 import { expectGolden } from "#test/support/golden.ts";
@@ -311,9 +312,11 @@ async function byCertificate(store: MemoryStore): Promise<readonly Caller[]> {
     const anchors = [parseCertificate(root.der)];
     const clients = new ClientCertificates({
       ...{ store, clock: { now: () => instant(Date.now()) }, onLogin: () => {} },
+      log: { write: () => {} },
+      paths: clientPaths(),
       trust: () => ({ anchors, bindings: [{ ...binding, roles, tenantRoles }] }),
     });
-    return await clients.principal(root.client());
+    return await clients.principal(root.client(), somewhere);
   };
   return [
     ["mtls issuer", await certified(["issuer"], {})],

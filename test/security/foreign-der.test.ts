@@ -27,6 +27,7 @@ import { ClientCertificates } from "#domain/access/client-certificates.ts";
 import { CrossSigning } from "#domain/authorities/cross-sign.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { BlockedKeys } from "#domain/key-checks/block.ts";
+import { clientPaths, somewhere } from "#test/support/client-paths.ts";
 import { csr, initRoot, leafWish, newKey, rootOrigin, spkiOf } from "#test/support/issuance.ts";
 import { mutations, signedMutations } from "#test/support/mutations.ts";
 import { rolloverWorld } from "#test/support/rollover.ts";
@@ -255,9 +256,17 @@ test("a public key to be blocked", async () => {
 test("a client certificate", async () => {
   const anchor = parseCertificate(certify(key, fields));
   const trust = { anchors: [anchor], bindings: [] };
-  const clients = new ClientCertificates({ ...world, trust: () => trust, onLogin: () => {} });
+  const clients = new ClientCertificates({
+    ...world,
+    paths: clientPaths(),
+    trust: () => trust,
+    onLogin: () => {},
+    log: { write: () => {} },
+  });
   const leaf = { ...fields, subject: encodeName([{ type: "CN", value: "robot" }]).der };
-  const codes = await outcomes(broken(leaf), (der) => clients.principal({ chain: [der] }));
+  const codes = await outcomes(broken(leaf), (der) =>
+    clients.principal({ chain: [der] }, somewhere),
+  );
   expect(codes).toEqual({ accepted: count });
 }, 60_000);
 

@@ -265,6 +265,11 @@ function revocationWrites(state: MemoryState): Unit["revocations"] {
       }
       return numbers;
     },
+    setEnd: async (ca, serial, expiresAt) => {
+      const entry = state.revocations.get(serialKey(ca, serial));
+      if (entry !== undefined)
+        state.revocations.set(serialKey(ca, serial), { ...entry, expiresAt });
+    },
     remove: async (ca, serial) => {
       forgetPresigned(state, ca, serial);
       const row = state.revocations.get(serialKey(ca, serial));

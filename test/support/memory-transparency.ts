@@ -20,6 +20,13 @@ export function transparencyReads(state: MemoryState): Reads["transparency"] {
           return unsettled && (intent === "abandoned" || intent === "orphaned");
         })
         .slice(0, limit),
+    endless: async (limit) =>
+      [...state.precertificates.values()]
+        .filter(({ caId, serial }) => {
+          const entry = state.revocations.get(serialKey(caId, serial));
+          return entry !== undefined && entry.expiresAt === undefined;
+        })
+        .slice(0, limit),
     inclusions: async (filter, limit, after) =>
       pageOf(
         all().filter((row) => matches(filter, row)),

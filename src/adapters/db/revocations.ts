@@ -18,7 +18,10 @@ type EntryReads = Pick<
   RevocationReads,
   "bySerial" | "standing" | "page" | "sequence" | "lastChange" | "responder"
 >;
-type EntryWrites = Pick<RevocationWrites, "lock" | "put" | "putMany" | "remove" | "putResponder">;
+type EntryWrites = Pick<
+  RevocationWrites,
+  "lock" | "put" | "setEnd" | "putMany" | "remove" | "putResponder"
+>;
 
 /** `sequence` reads the store-wide revocation sequence as last committed by anyone. */
 export function revocationReads(
@@ -85,6 +88,10 @@ export function revocationWrites(session: Session, next: () => number): EntryWri
       const last = rows.at(-1);
       if (last !== undefined) await changed(ca, last.sequence);
       return rows.map(({ sequence }) => sequence);
+    },
+    setEnd: async (ca, serial, expiresAt) => {
+      const named = and(eq(r.caId, ca), eq(r.serial, serial));
+      await db.update(r).set({ expiresAt }).where(named);
     },
     remove: async (ca, serial) => {
       await forget(ca, serial);

@@ -1,6 +1,6 @@
 /** Precertificates, promises of logs and heads of logs in the database. */
 
-import { and, asc, desc, eq, inArray, lte, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, inArray, isNull, lte, type SQL, sql } from "drizzle-orm";
 
 import { assert } from "#core/problems.ts";
 import type {
@@ -18,7 +18,7 @@ import { counted, inserter, olderThan, pageOf, type Session } from "./session.ts
 /** What was last committed. */
 export function transparencyReads(session: Session): TransparencyReads {
   const { db, t } = session;
-  const { precertificates: p, inclusions: i, intents, logHeads } = t;
+  const { precertificates: p, inclusions: i, intents, logHeads, revocations } = t;
   return {
     precertificate: precertificateOf(session),
     lost: async (limit) => {
@@ -30,6 +30,16 @@ export function transparencyReads(session: Session): TransparencyReads {
         // Literal, not a parameter: otherwise no planner may use the partial index.
         .where(and(sql`unsettled`, inArray(intents.state, ["abandoned", "orphaned"])))
         .orderBy(asc(p.createdAt))
+        .limit(limit);
+      return rows.map(({ row }) => precertificate(row));
+    },
+    endless: async (limit) => {
+      const itsEntry = and(eq(revocations.caId, p.caId), eq(revocations.serial, p.serial));
+      const rows = await db
+        .select({ row: p })
+        .from(p)
+        .innerJoin(revocations, itsEntry)
+        .where(isNull(revocations.expiresAt))
         .limit(limit);
       return rows.map(({ row }) => precertificate(row));
     },

@@ -58,7 +58,10 @@ export async function listToken(settings: KeySettings): Promise<readonly ListedK
 
 /** The keys, and what an operator may do about providers that do not serve. */
 export interface OpenKeys extends Keys {
-  /** Reads a refused PIN again and looks for missing keys now; presents no PIN that was refused already. */
+  /**
+   * Reads a refused PIN again and looks for missing keys now. Presents no PIN that was refused already, unless the signer that
+   * waited with it has ended: then once more, because somebody asks.
+   */
   again(): void;
   /** Operations under way and waiting for their turn. */
   load(): { readonly inUse: number; readonly waiting: number };

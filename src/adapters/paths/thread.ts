@@ -5,7 +5,7 @@ import { Worker } from "node:worker_threads";
 import { answerPath, type PathAnswer, type PathQuestion } from "#core/policy/path-work.ts";
 import { type Asker, FairQueue } from "#core/fair-queue.ts";
 import { refuse } from "#core/problems.ts";
-import type { PathWork } from "#domain/certificates/validate.ts";
+import type { PathWork } from "#domain/ports.ts";
 
 /** What the thread is started with; tells it from other threads of the binary. */
 export interface PathJob {

@@ -87,18 +87,26 @@ class S3Snapshot implements Snapshot {
     await inTurns(others, this.#bucket.concurrency, (one) => this.#copy(one));
     const text = encodeManifest(manifest);
     await this.#bucket.put(this.#named(manifestName), [Buffer.from(text)], manifestType);
+    await this.#removeLeft(manifest);
     const { etag } = this.#before;
     await this.#bucket.replace(manifestName, Buffer.from(text), manifestType, etag);
     if ((await this.#bucket.get(manifestName))?.toString("utf8") !== text) {
       throw new TargetFault("The manifest in the store does not read back as it was written.");
     }
-    await this.#removeLeft(manifest);
   }
 
-  /** What the manifest no longer names would go on being served under its fixed name: a "good" of what is revoked. */
+  /**
+   * What the manifest no longer names would go on being served under its fixed name: a "good" of what is revoked. It goes
+   * before the manifest: as long as one names it, the next snapshot knows that it has to go.
+   */
   async #removeLeft({ artefacts }: Manifest): Promise<void> {
     const named = new Set(artefacts.map(({ path }) => path));
     const left = this.#before.paths.filter((path) => !named.has(path));
+    if (left.length === 0) return;
+    // By now it may be what another publisher has put there.
+    if ((await this.#bucket.head(manifestName))?.etag !== this.#before.etag) {
+      throw new TargetFault(`Another publisher replaced ${manifestName} meanwhile.`);
+    }
     await inTurns(left, this.#bucket.concurrency, (path) => this.#bucket.remove(path));
   }
 

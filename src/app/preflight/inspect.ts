@@ -30,8 +30,8 @@ import { databaseFile, privateFiles } from "./host.ts";
 import type { Part, Premises } from "./premises.ts";
 
 /**
- * Preflight in a process of its own, under the lock of the data directory. Throws `DirectoryUnfit` (`locked`) while another
- * process holds it; everything else that is wrong is in the report.
+ * Preflight in a process of its own, under the lock of the data directory. Whatever is wrong is in the report: while another
+ * process holds the directory, store and keys stay closed, and what needs them says who that is.
  */
 export async function inspect(
   read: Read,
@@ -130,7 +130,7 @@ function held(path: string): (() => void) | string {
   try {
     return holdDirectory(path).release;
   } catch (error) {
-    if (error instanceof DirectoryUnfit && error.reason !== "locked") return error.message;
+    if (error instanceof DirectoryUnfit) return error.message;
     throw error;
   }
 }

@@ -66,7 +66,7 @@ export function recordChecks(premises: Premises, wish: PreflightWish): Pick<Chec
     "certs.ca_expiry": () => casLive(store(), profiles(), now(), limits),
     "certs.responder_expiry": () => respondersLive(store(), now(), limits),
     "certs.expiring": () => leavesRenewed(store(), now(), limits),
-    "crl.freshness": () => crlsFresh(store(), now()),
+    "crl.freshness": () => crlsFresh(store(), now(), configOf(premises).crl.shards),
     "crl.partitions": () =>
       partitionsServed({
         ...{ store: store(), now: now(), sample: wish.auditSample },

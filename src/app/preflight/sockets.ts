@@ -24,9 +24,17 @@ export function socketChecks(
 ): Pick<Checks, "listener.sockets" | "process.limits" | "keychecks.blocklist"> {
   return {
     "listener.sockets": async () => {
-      const { enabled, path } = configOf(premises).server.admin_socket;
-      if (!enabled) return skipped("There is no admin socket (`server.admin_socket.enabled`).");
-      return judgeSocket(fileFacts(path), await answersOn(path), process.getuid?.() ?? 0);
+      const { admin_socket, unix_socket } = configOf(premises).server;
+      const sockets = admin_socket.enabled ? [{ path: admin_socket.path, mode: 0o600 }] : [];
+      const { path: main, mode } = unix_socket;
+      if (main !== undefined) sockets.push({ path: main, mode: Number.parseInt(mode, 8) });
+      if (sockets.length === 0) return skipped("There is no admin socket, and no other.");
+      const findings: Finding[] = [];
+      const user = process.getuid?.() ?? 0;
+      for (const { path, mode: bits } of sockets) {
+        findings.push(judgeSocket(fileFacts(path), await answersOn(path), user, bits));
+      }
+      return gathered(findings, findings.map(({ detail }) => detail).join(" "));
     },
     "process.limits": () => {
       const { data_dir, key_provider } = configOf(premises);

@@ -23,9 +23,7 @@ import { caShow } from "./ca-show.ts";
 import { crossVerbs } from "./ca-cross.ts";
 import { externalVerbs } from "./ca-external.ts";
 import { rolloverVerbs } from "./ca-rollover.ts";
-import { stampsNothingHere } from "#cli/open-reach.ts";
-import { stampedUrls } from "#cli/stamped-urls.ts";
-import { columns, facts, type Row, rowsAt, textAt } from "#cli/rows.ts";
+import { columns, facts, printable, type Row, rowsAt, textAt } from "#cli/rows.ts";
 
 const mlDsaTypes = ["ml-dsa-44", "ml-dsa-65", "ml-dsa-87"] as const;
 const subjectArgs = {
@@ -85,12 +83,12 @@ export const caVerbs: Readonly<Record<string, Command>> = {
       "validity-days": number("Validity in days (3650 when not given).", "days"),
       tenant: tenantArg,
     },
-    run: async ({ args, globals, io, client, print, note }) => {
+    run: async ({ args, client, print, note }) => {
       const tenant = args.tenant === undefined ? {} : { tenant_id: args.tenant };
       const body = { ...caBody(args, "ecdsa-p384"), ...tenant };
       const ca = await client.ask("ca.init_root", { body });
       print(ca, created(ca));
-      if (stampsNothingHere(globals, io)) note(unstamped);
+      noteWarnings(ca, note);
     },
   }),
   "issue-intermediate": command({
@@ -111,8 +109,7 @@ export const caVerbs: Readonly<Record<string, Command>> = {
       };
       const ca = await client.ask("ca.issue_intermediate", { path: { id }, body });
       print(ca, created(ca));
-      const stamped = stampedUrls(pemOf(ca));
-      if (stamped && stamped.crl.length + stamped.ocsp.length === 0) note(unstamped);
+      noteWarnings(ca, note);
     },
   }),
   ...externalVerbs,
@@ -208,8 +205,12 @@ function directoryName(written: string, flag: string): Record<string, string> {
   return Object.fromEntries(parts.map(([type = "", value = ""]) => [type.toLowerCase(), value]));
 }
 
-const unstamped =
-  "warning: Certificates of this instance carry no CRL and no OCSP address, so nobody learns of revocations by them. Set server.public_url or crl.base_url and start again before issuing.";
+/** Says what the server has to say of a CA it has made; it knows its own configuration, wherever it runs. */
+function noteWarnings(ca: Row, note: (sentence: string) => void): void {
+  const { warnings } = ca;
+  if (!Array.isArray(warnings)) return;
+  for (const warning of warnings) note(`warning: ${printable(String(warning))}`);
+}
 
 const created = (ca: Row): string =>
   facts(ca, ["id", "label", "serial", "not_before", "not_after"]) + pemOf(ca);

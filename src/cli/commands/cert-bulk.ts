@@ -50,7 +50,7 @@ export const issueBulk = command({
     const run = { id, operation, items, shared };
     const tell = sparingly(note, items.length);
     const done = { count: 0 };
-    const work = inSlices(client, run, (count) => {
+    const work = inSlices(client.untold(), run, (count) => {
       done.count = count;
       if (!io.stderr.isTerminal) tell(count);
     });

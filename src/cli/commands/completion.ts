@@ -97,7 +97,7 @@ function __pkid_next
   switch "$path"
 ${[...words]
   .sort((a, b) => b.path.length - a.path.length)
-  .map(({ path, next }) => `    case "${path}*"\n      string split " " "${next.join(" ")}"\n`)
+  .map(({ path, next }) => `    case "${path}*"\n      string split -- " " "${next.join(" ")}"\n`)
   .join("")}  end
 end
 complete -c pkid -a "(__pkid_next)"

@@ -2,6 +2,7 @@
 
 import { pageArgs, required, toggle, value } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";
+import { openOut } from "#cli/out-file.ts";
 import { columns, facts, rowsAt, textAt } from "#cli/rows.ts";
 
 export const hsmVerbs: Readonly<Record<string, Command>> = {
@@ -27,6 +28,21 @@ export const hsmVerbs: Readonly<Record<string, Command>> = {
     },
   }),
   log: command({
+    summary: "Write the sign ledger, signed by the ledger key.",
+    args: {
+      combined: toggle("Also what was signed: certificates, requests, and the CRLs still kept."),
+      from: value("From this number on.", "number"),
+      to: value("Up to this number.", "number"),
+      out: value("File to write instead of stdout.", "file"),
+    },
+    run: async ({ args: { combined, from, to, out }, client, io }) => {
+      const write = openOut(io, out, "a JSON document");
+      const name = combined ? "hsm.combined_audit_log" : "hsm.signed_audit_log";
+      const query = { from_number: from, to_number: to };
+      write(await client.fetch(name, { query }));
+    },
+  }),
+  entries: command({
     summary: "List the entries of the sign ledger, newest first.",
     args: {
       kind: value("Only one kind: genesis, key, intent, outcome or count.", "kind"),

@@ -12,14 +12,14 @@ export const migrate = command({
     status: toggle("Only tell the schema version and what is pending."),
     "dry-run": toggle("Only tell what would be applied."),
   },
-  run: async ({ args, globals, io, deps, print }) => {
+  run: async ({ args, globals, io, deps, print, patiently }) => {
     if (args.status && args["dry-run"]) {
       throw new UsageError("Only one of --status and --dry-run may be given.");
     }
     refuseElsewhere(globals, io);
     const { config, fileName } = loadedConfig(globals, io);
     const mode = args.status ? "status" : args["dry-run"] ? "dry-run" : "apply";
-    const report = await deps.migrate(config, mode).catch((error) => {
+    const report = await patiently(deps.migrate(config, mode)).catch((error) => {
       if (!(error instanceof NoInstance)) throw error;
       throw noInstance(globals, io, { dataDir: config.data_dir, fileName });
     });

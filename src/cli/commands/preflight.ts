@@ -28,7 +28,7 @@ export const preflight = command({
   args,
   run: async (invocation) => {
     const { globals, io, print } = invocation;
-    const report = await reported(invocation, wishOf(invocation.args));
+    const report = await invocation.patiently(reported(invocation, wishOf(invocation.args)));
     print(report, reportText(report, colours({ globals, io })));
     const summary = rowOf(report.summary);
     if (Number(summary.fail) > 0) return 2;

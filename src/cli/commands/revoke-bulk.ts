@@ -59,7 +59,8 @@ export const revokeBulk: Command = command({
 });
 
 async function execute({ args: given, ...tools }: Bulk, id: string, order: object) {
-  const { client, io, globals, print, note } = tools;
+  const { io, globals, print, note } = tools;
+  const client = tools.client.untold();
   const operation_id = given["operation-id"] ?? crypto.randomUUID();
   note(`Operation ${operation_id}; repeat it with --operation-id ${operation_id}.`);
   const { confirm: confirm_count, force } = given;

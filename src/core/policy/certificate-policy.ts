@@ -3,7 +3,13 @@
 import { oids } from "#core/asn1/oids.ts";
 import { extensionOf } from "#core/x509/certificate.ts";
 import { extendedKeyUsages, purposeOid } from "#core/x509/extensions.ts";
-import { policyFactsIn, policyFault } from "#core/x509/path-policies.ts";
+import {
+  policiesForLast,
+  type PolicyFacts,
+  policyFactsIn,
+  policyFault,
+} from "#core/x509/path-policies.ts";
+import { anyPolicy } from "#core/x509/policy-extensions.ts";
 
 import type { Issuer, Plan } from "./plan.ts";
 
@@ -11,6 +17,20 @@ import type { Issuer, Plan } from "./plan.ts";
 export function policyObjection(plan: Plan, issuer: Issuer): string | undefined {
   if (plan.kind === "root" || plan.kind === "responder") return undefined;
   return purposeObjection(plan, issuer) ?? pathObjection(plan, issuer);
+}
+
+/**
+ * The policies a responder needs to be accepted under its CA, dotted OIDs: none where a path to it demands none, else those
+ * that are valid there, or anyPolicy where every one is. Empty too where none can be: then no certificate of the CA is
+ * accepted by whoever processes policies, and it answers for those that others accept.
+ */
+export function responderPolicies({ policyPath }: Pick<Issuer, "policyPath">): readonly string[] {
+  const below = policyPath.concat(bare);
+  if (policyFault(below) === undefined) return [];
+  const named = [...policiesForLast(below)].filter((policy) => policy !== anyPolicy);
+  if (named.length > 0) return named.slice(0, policiesMax);
+  const any = { ...bare, policies: new Set([anyPolicy]) };
+  return policyFault(policyPath.concat(any)) === undefined ? [anyPolicy] : [];
 }
 
 /** What the public web wants of an intermediate whose leaves it shall trust, and the CA lacks (BR 7.1.2.6, 7.1.2.10). */
@@ -42,3 +62,16 @@ function pathObjection(plan: Plan, { policyPath }: Issuer): string | undefined {
     ? "the CA demands a policy, and the certificate has none"
     : "the CA demands a policy, and none of the certificate's is valid under it";
 }
+
+/** A certificate that says nothing of policies. */
+const bare: PolicyFacts = {
+  policies: undefined,
+  mappings: [],
+  requireExplicitPolicy: undefined,
+  inhibitPolicyMapping: undefined,
+  inhibitAnyPolicy: undefined,
+  selfIssued: false,
+};
+
+/** One would do; a certificate of a responder goes along with every answer. */
+const policiesMax = 100;

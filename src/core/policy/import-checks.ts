@@ -59,7 +59,7 @@ export interface ImportVerdict {
 /** Judges one import; what cannot be read has failed its check. */
 export function checkImport(given: Import): ImportVerdict {
   const { certificate, chain } = given;
-  const path = pathAbove(certificate, chain);
+  const path = pathAbove(certificate, chain, given.now);
   return { refused: refusals(given, path), warnings: warnings(given, path), path };
 }
 
@@ -96,18 +96,24 @@ function warnings(given: Import, path: readonly ParsedCertificate[]): readonly I
   return found.filter(([, applies]) => applies).map(([warning]) => warning);
 }
 
-/** Each certificate's issuer among those given, by name and signature, until one names itself or none is left. */
+/**
+ * Each certificate's issuer among those given, by name and signature, until one names itself or none is left; of several for
+ * one key the first that lets what is below it be, so that a renewed issuer is not hidden by what it was before.
+ */
 function pathAbove(
   certificate: ParsedCertificate,
   chain: readonly ParsedCertificate[],
+  now: Instant,
 ): readonly ParsedCertificate[] {
   const path: ParsedCertificate[] = [];
   let below = certificate;
   for (let rest = chain; rest.length > 0; ) {
     const { issuer } = below;
-    const above = rest.find(
+    const signing = rest.filter(
       (candidate) => same(candidate.subject.der, issuer.der) && signedBy(below, candidate.spki),
     );
+    const above =
+      signing.find((candidate) => holdsAt(candidate, certificate, path.length, now)) ?? signing[0];
     if (above === undefined) return path;
     path.push(above);
     if (same(above.issuer.der, above.subject.der)) return path;
@@ -123,14 +129,22 @@ function pathHolds(
   path: readonly ParsedCertificate[],
   now: Instant,
 ): boolean {
-  const names = { subject: certificate.subject, sans: [], forServers: false };
-  return path.every((above, depth) => {
-    const usages = usagesOf(above);
-    const limit = pathLengthOf(above);
-    const reaches = limit === undefined || limit > depth;
-    const signs = usages === undefined || usages.includes("keyCertSign");
-    return isCa(above) && signs && reaches && validAt(above, now) && permits(above, names);
-  });
+  return path.every((above, depth) => holdsAt(above, certificate, depth, now));
+}
+
+/** What one certificate of the path, with so many CAs between, lets the certificate be. */
+function holdsAt(
+  above: ParsedCertificate,
+  { subject }: ParsedCertificate,
+  depth: number,
+  now: Instant,
+): boolean {
+  const names = { subject, sans: [], forServers: false };
+  const usages = usagesOf(above);
+  const limit = pathLengthOf(above);
+  const reaches = limit === undefined || limit > depth;
+  const signs = usages === undefined || usages.includes("keyCertSign");
+  return isCa(above) && signs && reaches && validAt(above, now) && permits(above, names);
 }
 
 function permits(above: ParsedCertificate, names: Parameters<typeof pathViolations>[0]): boolean {

@@ -3,21 +3,12 @@
 import { endsInNumber } from "#core/x509/addresses.ts";
 import type { GeneralName } from "#core/x509/general-names.ts";
 import type { NameConstraints, Subtrees } from "#core/x509/name-constraints.ts";
-import { nameWithin } from "#core/x509/name-matching.ts";
 import { type Name, nameText, parseName } from "#core/x509/names.ts";
 
 import { hostIn, onlyHostIn } from "./host-names.ts";
 import type { Profile } from "./profile.ts";
-import {
-  dnsTouches,
-  dnsWithin,
-  emailWithin,
-  rangeWithin,
-  treeWithin,
-  uriBegins,
-  uriWithin,
-  type Within,
-} from "./subtrees.ts";
+import { indexed, type IndexedConstraints, type Standing, SubtreeIndex } from "./subtree-index.ts";
+import { uriBegins } from "./subtrees.ts";
 
 export interface ConstrainedNames {
   readonly subject: Name;
@@ -46,7 +37,7 @@ export function pathViolations(
   if (comparisons > comparisonsMax) {
     return [{ name: `${subjects.length} names`, why: "not decidable" }];
   }
-  for (const constraints of path) {
+  for (const constraints of path.map(indexed)) {
     for (const subject of subjects) {
       const why = judge(subject, constraints);
       if (why !== undefined) violations.push({ name: subject.text, why });
@@ -61,35 +52,25 @@ export function unpermittedSubtrees(
   path: readonly NameConstraints[],
 ): readonly string[] {
   const { permitted } = claimed;
+  const above = path.map(indexed);
+  const isAllowed = (standing: (trees: SubtreeIndex) => Standing) =>
+    above.every(({ permits, excludes }) => allows(standing(permits), standing(excludes)));
   const wrong: string[] = [];
   for (const kind of ["ip", "dns", "email", "uri"] as const) {
     for (const tree of permitted[kind]) {
-      const allowed = path.every((above) =>
-        allows(above.permitted[kind], above.excluded[kind], (base) => treeWithin(kind, tree, base)),
-      );
-      if (!allowed) wrong.push(`${kind}:${tree}`);
+      if (!isAllowed((trees) => trees.ofTree(kind, tree))) wrong.push(`${kind}:${tree}`);
     }
   }
   for (const tree of permitted.dirNames) {
-    const allowed = path.every((above) =>
-      allows(above.permitted.dirNames, above.excluded.dirNames, (base) =>
-        treeWithin("dirName", tree, base),
-      ),
-    );
-    if (!allowed) wrong.push(`dirName:${nameText(parseName(tree))}`);
+    if (isAllowed((trees) => trees.ofTree("dirName", tree))) continue;
+    wrong.push(`dirName:${nameText(parseName(tree))}`);
   }
   return wrong;
 }
 
 /** A tree must lie in one that is permitted, if any is, and in none that is excluded: that would leave nothing of it. */
-function allows<T>(
-  permitted: readonly T[],
-  excluded: readonly T[],
-  within: (base: T) => Within,
-): boolean {
-  const inside = permitted.length === 0 || permitted.some((base) => within(base) === true);
-  return inside && excluded.every((base) => within(base) === false);
-}
+const allows = (permitted: Standing, excluded: Standing): boolean =>
+  (!permitted.constrained || permitted.within) && !excluded.within && !excluded.unclear;
 
 /** Every name outside the profile's own policy. */
 export function profileViolations(
@@ -97,19 +78,26 @@ export function profileViolations(
   policy: Profile["names"],
 ): readonly NameViolation[] {
   const { permittedDns, permittedIps, permittedEmails, permittedUris, allowWildcards } = policy;
+  const permitted = new SubtreeIndex({
+    dns: permittedDns ?? [],
+    ip: permittedIps ?? [],
+    email: permittedEmails ?? [],
+    uri: [],
+    dirNames: [],
+  });
   const within = (subject: Constrained): boolean => {
     if (subject.kind === "unclear") {
       return permittedDns === undefined && permittedIps === undefined;
     }
     if (subject.kind === "dns") {
       if (subject.text.startsWith("*.") && !allowWildcards) return false;
-      return permittedDns?.some((suffix) => dnsWithin(subject.text, suffix) === true) ?? true;
+      return permittedDns === undefined || permitted.ofDns(subject.text, false).within;
     }
     if (subject.kind === "ip") {
-      return permittedIps?.some((range) => rangeWithin(subject.text, range) === true) ?? true;
+      return permittedIps === undefined || permitted.ofIp(subject.text).within;
     }
     if (subject.kind === "email") {
-      return permittedEmails?.some((base) => emailWithin(subject.text, base) === true) ?? true;
+      return permittedEmails === undefined || permitted.ofEmail(subject.text).within;
     }
     if (subject.kind === "uri") {
       return permittedUris?.some((prefix) => uriBegins(subject.text, prefix)) ?? true;
@@ -172,37 +160,34 @@ const comparisonsMax = 100_000;
 
 function judge(
   subject: Constrained,
-  { permitted, excluded }: NameConstraints,
+  { permits: permittedHere, excludes: excludedHere }: IndexedConstraints,
 ): NameViolation["why"] | undefined {
-  const excludes = matches(subject, excluded, "excluded");
-  if (excludes.includes(undefined)) return "not decidable";
-  if (excludes.includes(true)) return "excluded";
-  const permits = matches(subject, permitted, "permitted");
-  if (permits.length === 0 || permits.includes(true)) return undefined;
-  return permits.includes(undefined) ? "not decidable" : "not permitted";
+  const excludes = standingOf(subject, excludedHere, "excluded");
+  if (excludes.unclear) return "not decidable";
+  if (excludes.within) return "excluded";
+  const permits = standingOf(subject, permittedHere, "permitted");
+  if (!permits.constrained || permits.within) return undefined;
+  return permits.unclear ? "not decidable" : "not permitted";
 }
 
-/** One verdict per subtree of the name's kind; undefined where it cannot be interpreted. */
-function matches(
+function standingOf(
   subject: Constrained,
-  trees: Subtrees,
+  trees: SubtreeIndex,
   side: "permitted" | "excluded",
-): readonly Within[] {
+): Standing {
   switch (subject.kind) {
     case "dns":
-      return trees.dns.map((base) =>
-        side === "permitted" ? dnsWithin(subject.text, base) : dnsTouches(subject.text, base),
-      );
+      return trees.ofDns(subject.text, side === "excluded");
     case "unclear":
-      return [...trees.dns, ...trees.ip].map(() => undefined);
+      return trees.ofUnclear();
     case "ip":
-      return trees.ip.map((range) => rangeWithin(subject.text, range));
+      return trees.ofIp(subject.text);
     case "email":
-      return trees.email.map((base) => emailWithin(subject.text, base));
+      return trees.ofEmail(subject.text);
     case "uri":
-      return trees.uri.map((base) => uriWithin(subject.text, base));
+      return trees.ofUri(subject.text);
     case "dirName":
-      return trees.dirNames.map((base) => nameWithin(subject.name.der, base));
+      return trees.ofDirName(subject.name.der);
     default:
       return subject satisfies never;
   }

@@ -13,12 +13,14 @@ import {
   parseSubjectKeyIdentifier,
 } from "#core/x509/extensions.ts";
 import { nameText } from "#core/x509/names.ts";
+import { clientPath } from "#core/x509/client-path.ts";
 import { findPath, isSelfIssued, isSignedBy, sameCertificate } from "#core/x509/path.ts";
 import { parsePublicKey } from "#core/x509/public-keys.ts";
 
 import {
   type Check,
   isFaultless,
+  isSoundPath,
   judgePath,
   type RevocationState,
   weaknessOf,
@@ -50,7 +52,17 @@ export interface PathReview {
   readonly now: Instant;
 }
 
-export type PathQuestion = PathSearch | PathReview;
+/** Looks for the path of a TLS client, over what it has shown. */
+export interface ClientSearch {
+  readonly kind: "client";
+  /** DER, the client's own certificate first. */
+  readonly shown: readonly Uint8Array[];
+  /** DER of those that may be at its end. */
+  readonly anchors: readonly Uint8Array[];
+  readonly now: Instant;
+}
+
+export type PathQuestion = PathSearch | PathReview | ClientSearch;
 
 /** What is needed to look up whether a member is revoked. */
 export interface PathMember {
@@ -62,6 +74,11 @@ export interface PathMember {
 export interface PathFound {
   readonly built: boolean;
   readonly path: readonly PathMember[];
+}
+
+/** What `clientPath` gives, as DER. */
+export interface ClientPathFound {
+  readonly client: readonly Uint8Array[] | undefined;
 }
 
 export interface PathJudged {
@@ -97,17 +114,34 @@ export interface MemberFacts {
 /** An answer, or why a certificate cannot be read. */
 export type PathAnswer<Q extends PathQuestion = PathQuestion> =
   | { readonly unreadable: string }
-  | (Q extends PathSearch ? PathFound : PathJudged);
+  | (Q extends PathSearch ? PathFound : Q extends ClientSearch ? ClientPathFound : PathJudged);
 
 /** Answers; throws for nothing a stranger can give. */
 export function answerPath<Q extends PathQuestion>(question: Q): PathAnswer<Q> {
   try {
-    const answer = question.kind === "find" ? found(question) : judged(question);
-    return answer as PathAnswer<Q>; // By the kind of the question.
+    return answered(question) as PathAnswer<Q>; // By the kind of the question.
   } catch (error) {
     if (!(error instanceof DerError)) throw error;
     return { unreadable: error.message };
   }
+}
+
+function answered(question: PathQuestion): PathFound | PathJudged | ClientPathFound {
+  switch (question.kind) {
+    case "find":
+      return found(question);
+    case "judge":
+      return judged(question);
+    case "client":
+      return foundForClient(question);
+    default:
+      return question satisfies never;
+  }
+}
+
+function foundForClient({ shown, anchors, now }: ClientSearch): ClientPathFound {
+  const wish = { anchors: anchors.map(parseCertificate), now, sound: isSoundPath };
+  return { client: clientPath(shown.map(parseCertificate), wish)?.map(({ der }) => der) };
 }
 
 function found({ certificate, intermediates, own, anchor, now }: PathSearch): PathFound {

@@ -169,7 +169,7 @@ export const preflightChecks = {
     "pair, path, live handshake", "live differs from file; chain incomplete", "cannot serve, key mismatch",
     "Replace the files; SIGHUP.", "config"),
   "listener.sockets": row(
-    "admin socket", "mode looser than configured", "stale file, wrong owner",
+    "admin and unix sockets", "mode looser than configured", "stale file, wrong owner",
     "Remove the stale socket.", "config"),
   "process.limits": row(
     "open files, writable directories", "open files < 8,192", "< 1,024; a directory not writable, or not executable while a PKCS#11 module is configured",

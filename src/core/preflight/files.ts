@@ -37,17 +37,23 @@ export function judgePrivate(files: readonly FileFacts[]): Finding {
   return gathered(findings, `${there.length} files and directories are open to their owner only.`);
 }
 
-/** The admin socket; `answered` when a server listens on it. */
-export function judgeSocket(socket: FileFacts, answered: boolean, ownUser: number): Finding {
+/** A socket of the server; `answered` when one listens on it, `bits` what the configuration lets its mode be. */
+export function judgeSocket(
+  socket: FileFacts,
+  answered: boolean,
+  ownUser: number,
+  bits = 0o600,
+): Finding {
   const { path, kind, owner } = socket;
   if (kind === "absent") return passed(`${path} does not exist, and no server runs.`);
   if (kind !== "socket") return failed(`${path} is not a socket.`);
   if (!answered) return failed(`${path} is stale: nobody listens on it.`);
   if (owner !== ownUser) return failed(`${path} belongs to user ${owner}, not to ${ownUser}.`);
-  const loose = (socket.mode & 0o077) !== 0;
-  return loose
-    ? warned(`${path} has mode ${modeText(socket)} instead of 600.`)
-    : passed(`${path} answers and is open to its owner only.`);
+  const loose = (socket.mode & 0o777 & ~bits) !== 0;
+  if (loose) return warned(`${path} has mode ${modeText(socket)} instead of ${bits.toString(8)}.`);
+  return bits === 0o600
+    ? passed(`${path} answers and is open to its owner only.`)
+    : passed(`${path} answers, with mode ${modeText(socket)}.`);
 }
 
 const modeText = ({ mode }: Pick<FileFacts, "mode">): string =>

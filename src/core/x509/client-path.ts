@@ -12,6 +12,7 @@ import {
   parseExtendedKeyUsage,
   parseKeyUsage,
 } from "./extensions.ts";
+import { nameMatchKey } from "./name-matching.ts";
 import { findPath, type Path } from "./path.ts";
 
 /** The certificates of a PEM file; undefined when there is none, or one is no certificate. */
@@ -30,7 +31,7 @@ export function parseAnchors(text: string): readonly ParsedCertificate[] | undef
  * The path from the first of the certificates presented over the others to an anchor, each signed by the next by an
  * algorithm of the table, each but the first a CA that may have so many below it (RFC 5280 §6.1.4 k to n), and all for
  * clients; `sound` says what else a path must be. One that is valid now, else one that was or will be, so that callers can
- * tell; undefined when there is none. TLS looks at one path alone, so its word counts for nothing here. Throws DerError.
+ * tell; undefined when there is none. TLS follows the first issuer of a name alone, so its word counts for nothing here. Throws DerError.
  */
 export function clientPath(
   [leaf, ...others]: readonly ParsedCertificate[],
@@ -51,6 +52,21 @@ export function clientPath(
   const begun = Math.max(...found.path.map(({ notBefore }) => notBefore));
   const then = foundAt(instant(begun));
   return then?.whole === true ? then.path : undefined;
+}
+
+/**
+ * The anchors a path from the first of the certificates over the others can end at, by the names alone; `byName` holds
+ * them by `nameMatchKey` of their subjects. Empty where there is none to find. Throws DerError.
+ */
+export function anchorsWithin(
+  shown: readonly ParsedCertificate[],
+  byName: ReadonlyMap<string, readonly ParsedCertificate[]>,
+): readonly ParsedCertificate[] {
+  const names = new Set(shown.map(({ issuer }) => nameMatchKey(issuer.der)));
+  const [leaf] = shown;
+  // It may be an anchor itself.
+  if (leaf !== undefined) names.add(nameMatchKey(leaf.subject.der));
+  return [...names].flatMap((name) => byName.get(name) ?? []);
 }
 
 export interface ClientPathWish {
@@ -90,6 +106,6 @@ function maySignForClients(issuer: ParsedCertificate): boolean {
 }
 
 const handshakeUsages: readonly KeyUsage[] = ["digitalSignature", "keyAgreement"];
-/** Anybody may show certificates, and their signatures are verified while others wait. */
+/** Anybody may show certificates, and others wait for their turn while these are verified. */
 const signaturesMax = 16;
 const anchorsMax = 1000;

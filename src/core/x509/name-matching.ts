@@ -5,17 +5,16 @@ import { decodeText, isTextTag } from "#core/asn1/strings.ts";
 import { tags } from "#core/asn1/tags.ts";
 
 /**
- * True when the RDNs of `base` are the first ones of `name`, each with the same attributes in any order. Undefined when a
- * value of the base has characters that comparison is not defined for. Takes DER of two Names; throws DerError.
+ * The RDNs of a name, ready to be compared as they are; `comparable` is false where a value has characters that comparison
+ * is not defined for, which equals nothing. Takes DER of a Name; throws DerError.
  */
-export function nameWithin(name: Uint8Array, base: Uint8Array): boolean | undefined {
-  const wanted = rdnsOf(base);
-  if (wanted.flat().some(({ value }) => value === undefined)) return undefined;
-  const found = rdnsOf(name);
-  return wanted.every((rdn, at) => {
-    const given = found[at];
-    return given !== undefined && given.length === rdn.length && keyOf(given) === keyOf(rdn);
-  });
+export function preparedName(name: Uint8Array): {
+  readonly rdns: readonly string[];
+  readonly comparable: boolean;
+} {
+  const rdns = rdnsOf(name);
+  const comparable = rdns.every((rdn) => rdn.every(({ value }) => value !== undefined));
+  return { rdns: rdns.map(keyOf), comparable };
 }
 
 /**

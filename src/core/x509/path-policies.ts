@@ -49,30 +49,47 @@ export function policyFactsIn(
  * Why no policy makes the path valid, with the place of the certificate at which that shows; undefined when one does or
  * none is demanded. The path begins below the trust anchor and ends with the certificate that is judged.
  */
-export function policyFault(
+export const policyFault = (
   path: readonly PolicyFacts[],
-): { readonly at: number; readonly reason: string } | undefined {
+): { readonly at: number; readonly reason: string } | undefined => processed(path).fault;
+
+/**
+ * The policies, dotted OIDs, that the last certificate of the path may name so that one is valid; anyPolicy stands for every
+ * one. Empty where none is valid above it.
+ */
+export const policiesForLast = (path: readonly PolicyFacts[]): ReadonlySet<string> =>
+  processed(path).expected;
+
+function processed(path: readonly PolicyFacts[]): {
+  readonly fault: { readonly at: number; readonly reason: string } | undefined;
+  readonly expected: ReadonlySet<string>;
+} {
   const n = path.length;
   const left = { explicit: n + 1, mapping: n + 1, any: n + 1 };
   // RFC 9618 §5: which policies are valid so far, each with those that the next certificate may name for it.
   let valid: Valid | undefined = new Map([[anyPolicy, new Set([anyPolicy])]]);
+  let expected: ReadonlySet<string> = new Set();
   for (const [at, facts] of path.entries()) {
     const isLast = at === n - 1;
+    if (isLast) expected = valid === undefined ? new Set() : expectedIn(valid);
     const mayBeAny = left.any > 0 || (!isLast && facts.selfIssued);
     valid = valid && facts.policies && nextValid(valid, facts.policies, mayBeAny);
-    if (left.explicit === 0 && valid === undefined) return { at, reason: noneValid };
+    if (left.explicit === 0 && valid === undefined) {
+      return { fault: { at, reason: noneValid }, expected };
+    }
     if (isLast) break;
     if (
       facts.mappings.some(({ issuer, subject }) => issuer === anyPolicy || subject === anyPolicy)
     ) {
-      return { at, reason: "maps anyPolicy" };
+      return { fault: { at, reason: "maps anyPolicy" }, expected };
     }
     valid = valid && mapped(valid, facts.mappings, left.mapping > 0);
     lower(left, facts);
   }
   // §6.1.5 a, b.
   const demanded = left.explicit <= 1 || path.at(-1)?.requireExplicitPolicy === 0;
-  return demanded && valid === undefined ? { at: n - 1, reason: noneValid } : undefined;
+  const fault = demanded && valid === undefined ? { at: n - 1, reason: noneValid } : undefined;
+  return { fault, expected };
 }
 
 /** What is left of each limit: §6.1.4 h to j. */
@@ -84,13 +101,17 @@ interface Left {
 
 type Valid = ReadonlyMap<string, ReadonlySet<string>>;
 
+/** What the next certificate may name for any of them. */
+const expectedIn = (valid: Valid): ReadonlySet<string> =>
+  new Set([...valid.values()].flatMap((set) => [...set]));
+
 /** §6.1.3 d. */
 function nextValid(
   valid: Valid,
   policies: ReadonlySet<string>,
   mayBeAny: boolean,
 ): Valid | undefined {
-  const expected = new Set([...valid.values()].flatMap((set) => [...set]));
+  const expected = expectedIn(valid);
   const next = new Map<string, ReadonlySet<string>>();
   for (const policy of policies) {
     if (policy === anyPolicy) continue;

@@ -23,9 +23,14 @@ function isHostOrBelow(text: string): boolean {
 /** Labels of letters, digits, hyphens and underscores, the last of them no number. */
 export function isHost(text: string): boolean {
   return (
-    text.length <= 253 && text.split(".").every((part) => label.test(part)) && !endsInNumber(text)
+    text.length <= hostMax &&
+    text.split(".").every((part) => label.test(part)) &&
+    !endsInNumber(text)
   );
 }
+
+/** Characters of the longest host name (RFC 1035 §3.1, without the length octets). */
+export const hostMax = 253;
 
 const label = /^[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?$/;
 const localPart = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}$/;

@@ -154,9 +154,9 @@ function sessionCookie({ sessions }: MechanismDeps): Mechanism {
 
 /** One that binds nobody is as good as none. */
 function clientCertificate({ client }: MechanismDeps): Mechanism {
-  return async ({ certificate }) => {
+  return async ({ certificate }, whence) => {
     if (client === undefined || certificate === undefined) return undefined;
-    const principal = await client(certificate);
+    const principal = await client(certificate, whence);
     return principal && { principal };
   };
 }

@@ -8,7 +8,7 @@ export interface Presented {
   readonly authorization: Authorization | undefined;
   /** The value of the session cookie. */
   readonly cookie: string | undefined;
-  /** What the client showed in the TLS handshake, when it leads to what is trusted. */
+  /** What the client showed in the TLS handshake, whatever it is worth. */
   readonly certificate: ClientCertificate | undefined;
   /** Name of the OS user, on the admin socket, whose mode admits only its owner. */
   readonly localUser: string | undefined;

@@ -7,7 +7,7 @@ import { refuse } from "#core/problems.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
 import { localPrincipal } from "./authenticate.ts";
-import type { ClientCheck } from "./client-certificates.ts";
+import type { ClientCertificate } from "./client-certificates.ts";
 import type { GrantSource } from "./grants.ts";
 import type { Logins } from "./logins.ts";
 import { Rights } from "./rights.ts";
@@ -31,7 +31,7 @@ export interface PrincipalNowDeps {
     identity: Identity,
   ) => { readonly method: LoginMethod | undefined } | undefined;
   /** Undefined while client certificates prove nothing. */
-  readonly client: ClientCheck | undefined;
+  readonly client: ((shown: ClientCertificate) => Promise<Principal | undefined>) | undefined;
 }
 
 /** Builds it. */

@@ -1,6 +1,7 @@
 /** The record of who asked, who decided and what was done, signed by the ledger key (MON-1, HTTP contract §4.16). */
 
 import type { AuditEvent } from "#core/audit/chain.ts";
+import { framedTexts } from "#core/audit/ledger-export.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import { assert, refuse } from "#core/problems.ts";
 import { timestamp } from "#core/time.ts";
@@ -59,15 +60,8 @@ export async function signTranscript(
 }
 
 /** What is signed. */
-export function transcriptMessage(texts: readonly string[]): Uint8Array {
-  const parts = texts.map((text) => Buffer.from(text, "utf8"));
-  const framed = parts.flatMap((part) => {
-    const length = Buffer.alloc(4);
-    length.writeUInt32BE(part.length);
-    return [length, part];
-  });
-  return new Uint8Array(Buffer.concat([Buffer.from("pkid/transcript/1\0", "utf8"), ...framed]));
-}
+export const transcriptMessage = (texts: readonly string[]): Uint8Array =>
+  framedTexts("pkid/transcript/1", texts);
 
 async function eventsMeeting(
   store: Store,

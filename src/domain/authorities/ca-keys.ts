@@ -38,23 +38,25 @@ export async function makeCaKeys(
   const native = await make(deps, { provider, label, keyType });
   if (alternativeKeyType === undefined) return { native, alternative: undefined };
   const second = { label: `${label}-alt`, keyType: alternativeKeyType };
+  let alternative: HeldKey | undefined;
   try {
-    const alternative = await make(deps, { ...second, provider: "software" });
+    alternative = await make(deps, { ...second, provider: "software" });
+    const digest = spkiSha256(alternative.spki);
     // The record finds a CA's first key by itself; nobody else may have the second one certified either.
-    await deps.store.atomically((tx) => tx.keyChecks.claim(spkiSha256(alternative.spki)));
+    await deps.store.atomically((tx) => tx.keyChecks.claim(digest));
     return { native, alternative };
   } catch (error) {
-    await discardCaKeys(deps, { native, alternative: undefined });
+    await discardCaKeys(deps, { native, alternative });
     throw error;
   }
 }
 
 /** Destroys keys that have signed nothing. */
 export async function discardCaKeys(deps: Deps, { native, alternative }: CaKeys): Promise<void> {
-  for (const held of alternative === undefined ? [native] : [native, alternative]) {
-    await deps.keys.destroy(held.ref);
-    await announce(deps, held, "destroy");
-  }
+  const both = alternative === undefined ? [native] : [native, alternative];
+  // First all of them go: a database that is away must not keep one of them.
+  for (const held of both) await deps.keys.destroy(held.ref);
+  for (const held of both) await announce(deps, held, "destroy");
 }
 
 /** A held key as the CA's record names it. */
@@ -79,7 +81,13 @@ async function findOrMake(deps: Deps, wish: KeyWish): Promise<HeldKey> {
 
 async function makeNew(deps: Deps, wish: KeyWish): Promise<HeldKey> {
   const held = await deps.keys.generate({ ...wish, role: "ca" });
-  await announce(deps, held, "generate");
+  try {
+    await announce(deps, held, "generate");
+  } catch (error) {
+    // Nobody would know of it, and nobody would ever remove it.
+    await deps.keys.destroy(held.ref);
+    throw error;
+  }
   return held;
 }
 

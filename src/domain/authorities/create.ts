@@ -39,7 +39,7 @@ import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { HeldKey, Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
-import { requireTenant } from "#domain/tenants/quotas.ts";
+import { requireActive, requireTenant } from "#domain/tenants/quotas.ts";
 import { alternativeOf, type CaKeys, discardCaKeys, makeCaKeys } from "./ca-keys.ts";
 import { acrossRollover, activeMember } from "./resolve.ts";
 import {
@@ -257,9 +257,11 @@ export class Authorities {
   }
 
   async #create(creation: Creation): Promise<CaRecord> {
-    const { random } = this.#deps;
-    const { wish, provider, origin } = creation;
+    const { random, store } = this.#deps;
+    const { wish, provider, origin, tenant } = creation;
     const { approval } = origin;
+    // TEN-2: what is refused makes no key; the unit that intends to sign asks again.
+    requireActive(await store.read.tenants.named(tenant));
     // APR-4: under an approval a repeat after a crash finds the key of the first attempt, and never makes a second.
     const id = approval === undefined ? caId(random.uuid()) : caIdFrom(approval.id);
     // Label and id together: any other repeat after a failure never meets the key of the first attempt.

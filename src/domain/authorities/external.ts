@@ -27,7 +27,7 @@ import { closeTicket, openTicket, type SigningIntent } from "#domain/audit/sign-
 import { aboutCa } from "#domain/certificates/events.ts";
 import type { HeldKey } from "#domain/keys.ts";
 import { nothingWritten } from "#domain/store.ts";
-import { requireTenant } from "#domain/tenants/quotas.ts";
+import { requireActive, requireTenant } from "#domain/tenants/quotas.ts";
 import { discardCaKeys, makeCaKeys } from "./ca-keys.ts";
 import type { AuthoritiesDeps, CaWish } from "./create.ts";
 import { externalCertificates } from "./signers.ts";
@@ -53,7 +53,10 @@ export class ExternalAuthorities {
     this.#deps = deps;
   }
 
-  /** A pending CA: its key and a request signed with it. Refuses `already_exists`, `key_type_unsupported`, `key_unavailable`. */
+  /**
+   * A pending CA: its key and a request signed with it. Refuses `already_exists`, `key_type_unsupported`,
+   * `tenant_suspended`, `key_unavailable`.
+   */
   async request(origin: Origin, tenant: TenantId, wish: ExternalWish): Promise<CaRecord> {
     const { store, random, provider } = this.#deps;
     if (isPostQuantum(wish.keyType)) {
@@ -62,6 +65,7 @@ export class ExternalAuthorities {
     if ((await store.read.cas.byLabel(wish.label)) !== undefined) {
       throw refuse("already_exists", { field: "label" });
     }
+    requireActive(await store.read.tenants.named(tenant));
     const id = caId(random.uuid());
     const label = `${wish.label}-${id}`;
     const keys = await makeCaKeys(this.#deps, { label, keyType: wish.keyType, provider });

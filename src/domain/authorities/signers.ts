@@ -16,6 +16,7 @@ import {
   subjectKeyId,
 } from "#core/x509/extensions.ts";
 import { readOrRefuse } from "#core/x509/foreign.ts";
+import { indexed } from "#core/policy/subtree-index.ts";
 import { type NameConstraints, parseNameConstraints } from "#core/x509/name-constraints.ts";
 import { isSelfIssued } from "#core/x509/path.ts";
 import { policyFactsOf } from "#core/x509/path-policies.ts";
@@ -91,7 +92,9 @@ export class CaSigners {
       ...{ signature: defaultSignature(ca.keyType), notBefore: own.notBefore },
       alternative: ca.alternative && defaultSignature(ca.alternative.keyType),
       ...{ notAfter: own.notAfter, maxPathLength: pathLengthOf(certificates) },
-      constraints: certificates.map(constraintsOf).filter((value) => value !== undefined),
+      constraints: certificates
+        .map(constraintsOf)
+        .flatMap((value) => (value ? indexed(value) : [])),
       purposes: certificates.map(purposesOf),
       policyPath: belowRoot(certificates).map(policiesOf).toReversed(),
       repeated: repeatedExtensions({

@@ -1,9 +1,10 @@
 /** Certificates of OCSP responders, through the same ceremony as every other (RFC 6960 §4.2.2.2). */
 
 import type { Plan } from "#core/policy/plan.ts";
+import { responderPolicies } from "#core/policy/certificate-policy.ts";
 import { responderSubject } from "#core/policy/responder-subject.ts";
 import type { Instant } from "#core/time.ts";
-import type { Extension } from "#core/x509/extensions.ts";
+import { certificatePolicies, type Extension } from "#core/x509/extensions.ts";
 import { parsePublicKey } from "#core/x509/public-keys.ts";
 import type { CaSigners } from "#domain/authorities/signers.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
@@ -32,12 +33,17 @@ export async function certifyResponder(
 ): Promise<CertificateRecord> {
   const now = deps.clock.now();
   const signer = await deps.signers.unexpired(wish.ca, now);
+  const policies = responderPolicies(signer.issuer);
   const plan: Plan = {
     ...{ kind: "responder", profile: "", sans: [], clamped: undefined },
     subject: responderSubject(signer.issuer),
     ...{ publicKey: parsePublicKey(wish.spki), notBefore: wish.notBefore, notAfter: wish.notAfter },
     ...{ keyUsages: ["digitalSignature"], extKeyUsages: ["OCSPSigning"], mustStaple: false },
-    extensions: wish.extensions,
+    // Where a relying party would refuse a responder without a policy, as it would any other certificate of this CA.
+    extensions:
+      policies.length === 0
+        ? wish.extensions
+        : wish.extensions.concat(certificatePolicies({ oids: policies }, false)),
   };
   return await deps.ceremony.certify({
     ...{ signer, plan, objections: [], profile: undefined, now, marker: "" },

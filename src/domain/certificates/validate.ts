@@ -2,23 +2,14 @@
 
 import { compareOctets } from "#core/asn1/der.ts";
 import type { Asker } from "#core/fair-queue.ts";
-import type { MemberFacts, PathAnswer, PathMember, PathQuestion } from "#core/policy/path-work.ts";
+import type { MemberFacts, PathMember } from "#core/policy/path-work.ts";
 import { type Check, type RevocationState, unbuilt } from "#core/policy/validate.ts";
 import { refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
 import { certificatesOf, pathOf } from "#domain/authorities/signers.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import type { Clock } from "#domain/ports.ts";
+import type { Clock, PathWork } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
-
-/** Answers what takes long, where it keeps nobody waiting. */
-export interface PathWork {
-  /**
-   * As `answerPath`; undefined when the answer takes longer than any honest question, whose work is then given up.
-   * Askers have their turns. Refuses `overloaded` for who has most waiting while too many wait.
-   */
-  ask<Q extends PathQuestion>(question: Q, asker: Asker): Promise<PathAnswer<Q> | undefined>;
-}
 
 export interface ValidationDeps {
   readonly store: Store;

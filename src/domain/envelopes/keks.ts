@@ -125,7 +125,9 @@ export class Keks {
     }
   }
 
+  /** Units come one after the other: behind an empty one nothing that was begun before it is undecided. */
   async #known(version: number): Promise<boolean> {
+    await this.#deps.store.atomically(async () => {});
     return (await this.versions()).some((one) => one.version === version);
   }
 

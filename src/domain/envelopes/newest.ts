@@ -17,8 +17,8 @@ export function underNewest(keys: Keys, keks: Pick<Keks, "tell">): Keys {
       for (let attempt = 1; ; attempt += 1) {
         await keks.tell();
         const held = await keys.generate(wanted);
-        await keks.tell();
         try {
+          await keks.tell();
           return await keys.find(held.ref);
         } catch (error) {
           await keys.destroy(held.ref);

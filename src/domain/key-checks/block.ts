@@ -87,7 +87,11 @@ export function blockedFor(
   return everywhere || keyProven ? undefined : tenant;
 }
 
-/** One record for each digest of a key; what is factored with it is blocked with it, under any exponent. */
+/**
+ * One record for each digest of a key. An RSA key whose exponent is unusual has two: its own, by which whoever blocked it finds
+ * it again, and, with `(same modulus)` behind the reason, that of the modulus, by which the key is known under any other
+ * exponent: what is factored with it is blocked with it. Both have to go before the modulus is certified again.
+ */
 export function blockings(
   digests: readonly string[],
   facts: Omit<BlockedKeyRecord, "id" | "spkiSha256">,

@@ -12,7 +12,7 @@ import { canaryProfile, type ProfileSet } from "#core/policy/profiles.ts";
 import { addSeconds, type Instant, secondsPerDay, timestamp } from "#core/time.ts";
 import type { CaRecord, PageKey } from "#domain/authorities/store.ts";
 import type { CertificateFilter } from "#domain/certificates/store.ts";
-import { fullScope } from "#domain/revocation/scopes.ts";
+import { CrlScopes, fullScope } from "#domain/revocation/scopes.ts";
 import type { CrlHead } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
 
@@ -148,13 +148,19 @@ async function countedLeaves({ read }: Ground, filter: CertificateFilter, now: I
   return { count, whole: false };
 }
 
-/** The newest base and delta of every published scope of every CA that still has to publish. */
-export async function crlsFresh({ read }: Ground, now: Instant): Promise<Finding> {
+/** The newest base and delta of every scope that is published and served, of every CA that still has to publish; `shards` as configured. */
+export async function crlsFresh({ read }: Ground, now: Instant, shards: number): Promise<Finding> {
+  const kept = new CrlScopes({
+    store: { read },
+    clock: { now: () => now },
+    shards,
+    urlBase: undefined,
+  });
   const findings: Finding[] = [];
   let fresh = 0;
   for (const ca of await read.cas.signing()) {
     if (ca.internal || ca.notAfter === undefined || ca.notAfter < now) continue;
-    const scopes = new Set([fullScope, ...(await read.revocations.publishedScopes(ca.id))]);
+    const scopes = new Set([fullScope, ...(await kept.published(ca.id))]);
     for (const scope of scopes) {
       const found = await listFinding(read, ca, scope, now);
       if (found === undefined) fresh += 1;

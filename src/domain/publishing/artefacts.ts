@@ -3,6 +3,7 @@
 import { encodePem } from "#core/asn1/pem.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import type { CaId, Serial } from "#core/ids.ts";
+import { Problem } from "#core/problems.ts";
 import type { Artefact } from "#core/publishing/manifest.ts";
 import { type Instant, timestamp } from "#core/time.ts";
 import { encodeOcspRequest } from "#core/x509/ocsp.ts";
@@ -42,7 +43,7 @@ export async function certificatesOf(
   const { certificate, notAfter } = ca;
   if (certificate === undefined || notAfter === undefined) return [];
   const pem = Buffer.from(encodePem("CERTIFICATE", certificate));
-  const chain = Buffer.from(await chainBundle(store.read.cas, ca).catch(() => ""));
+  const chain = Buffer.from(await chainOf(store, ca));
   const of = (path: string, contentType: string, octets: Uint8Array, kind: "ca_cert" | "chain") =>
     whole({ path: `${ca.id}/${path}`, kind, contentType, notAfter }, octets);
   return [
@@ -51,6 +52,16 @@ export async function certificatesOf(
     // A retired CA is in no bundle any more.
     ...(chain.length === 0 ? [] : [of("chain.pem", pemType, chain, "chain")]),
   ];
+}
+
+/** Empty where no member of the lineage is in a bundle; a read that failed says nothing about that. */
+async function chainOf({ read }: ArtefactDeps["store"], ca: CaRecord): Promise<string> {
+  try {
+    return await chainBundle(read.cas, ca);
+  } catch (error) {
+    if (error instanceof Problem && error.code === "not_found") return "";
+    throw error;
+  }
 }
 
 /**

@@ -36,6 +36,7 @@ export class Assembly {
   readonly #previous: ReadonlyMap<string, Artefact>;
   readonly #artefacts: Artefact[] = [];
   readonly #cas: CaRecord[] = [];
+  readonly #paths = new Set<string>();
   readonly #answered: string[] = [];
   #failure: unknown;
   #thorough = false;
@@ -111,7 +112,7 @@ export class Assembly {
       if (!same && newer)
         throw new TargetFault(`A newer ${artefact.path} is published than this instance has.`);
       if (!same) await this.#deps.snapshot.write(artefact, octets());
-      this.#artefacts.push(wanted);
+      this.#take(wanted);
     });
   }
 
@@ -119,7 +120,7 @@ export class Assembly {
     const all = [...this.#previous.values()].filter(which);
     await this.#inLanes(all, async (artefact) => {
       // What somebody removed from the target is made again by the next run over everything.
-      if (await this.#kept(artefact)) this.#artefacts.push(artefact);
+      if (await this.#kept(artefact)) this.#take(artefact);
     });
   }
 
@@ -130,7 +131,12 @@ export class Assembly {
   }
 
   #isNew({ path }: Artefact): boolean {
-    return !this.#artefacts.some((one) => one.path === path);
+    return !this.#paths.has(path);
+  }
+
+  #take(artefact: Artefact): void {
+    this.#artefacts.push(artefact);
+    this.#paths.add(artefact.path);
   }
 
   async #inLanes<T>(all: readonly T[], work: (one: T) => Promise<void>): Promise<void> {

@@ -81,11 +81,15 @@ export class Publishing {
         ca: wish.ca,
       });
       if (own && wish.ca === undefined) this.#settle(made);
+      if (made.failure !== undefined) throw made.failure;
       return reportOf(target, made.manifest);
     });
   }
 
-  /** Publishes lists that were signed and answers that changed since the last snapshot; does nothing when none were. */
+  /**
+   * Publishes lists that were signed and answers that changed since the last snapshot; does nothing when none were. Refuses
+   * as `run`.
+   */
   async changed(): Promise<void> {
     const { target } = this.#deps;
     if (target === undefined) return;
@@ -111,6 +115,7 @@ export class Publishing {
       });
       this.#published = { manifest: made.manifest, sequence };
       for (const key of made.answered) this.#changed.delete(key);
+      if (made.failure !== undefined) throw made.failure;
     });
   }
 
@@ -139,6 +144,7 @@ export class Publishing {
     const made = await this.#snapshot(systemOrigin("publish"), target, wish);
     this.#settle(made);
     this.#overflow = { rowsThen: count, rowsLast: count };
+    if (made.failure !== undefined) throw made.failure;
   }
 
   /** Runs follow each other: the next one builds on the snapshot of the one before. */
@@ -171,20 +177,22 @@ export class Publishing {
         previous,
         concurrency: target.concurrency,
       });
-      try {
+      const put = async () => {
         for (const ca of await this.#cas()) {
           if (wish.ca !== undefined && ca.id !== wish.ca) await assembly.keepCa(ca);
           else await assembly.addCa(ca, answers);
         }
-        const manifest = assembly.manifest(began);
-        await snapshot.publish(manifest);
-        await this.#record(origin, target, manifest, assembly.failure, wish.ca);
-        if (assembly.failure !== undefined) throw assembly.failure;
-        return { manifest, sequence, answered: assembly.answered };
-      } catch (error) {
+        const complete = assembly.manifest(began);
+        await snapshot.publish(complete);
+        return complete;
+      };
+      const manifest = await put().catch(async (error) => {
         await snapshot.abandon();
         throw error;
-      }
+      });
+      const { failure, answered } = assembly;
+      await this.#record(origin, target, manifest, failure, wish.ca);
+      return { manifest, sequence, answered, failure };
     } catch (error) {
       throw error instanceof TargetFault ? refusalOf(error) : error;
     }
@@ -287,6 +295,8 @@ interface Made {
   readonly sequence: number;
   /** The changed serials whose new answers are in it. */
   readonly answered: readonly string[];
+  /** Why the lists of a CA are those published before; for who asked, after what is published is known. */
+  readonly failure: unknown;
 }
 
 /** When the last snapshot was made and whether it has every list; undefined before the first. */

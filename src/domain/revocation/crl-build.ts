@@ -34,6 +34,7 @@ import type { HeldKey, Keys } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { baseEntries, deltaEntries } from "./crl-entries.ts";
+import { publishedAfter } from "./crl-time.ts";
 import { issuerOf } from "./issuers.ts";
 import { indexPartitions } from "./partition-index.ts";
 import type { CrlScopes } from "./scopes.ts";
@@ -267,8 +268,11 @@ export class CrlBuilder {
     const der = signedSegments(draft.tbs, intent.algorithm, signature);
     const facts = { size: lengthOf(der), sha256: await sha256HexOf(der) };
     const last = await this.#storeAhead(draft.head, der);
+    const kind = draft.head.base === undefined ? "base" : "delta";
+    const before = await store.read.revocations.crlHead(ca.id, draft.head.scope, kind);
     const published = clock.now();
-    const publishedAt = instant(Math.max(published, draft.madeAt));
+    const { thisUpdate } = draft.head;
+    const publishedAt = publishedAfter(before, { thisUpdate, madeAt: draft.madeAt }, published);
     const crl: CrlHead = { ...draft.head, ...facts, publishedAt };
     await store.atomically(async (tx) => {
       await closeTicket(tx, intent, { signature }, published);

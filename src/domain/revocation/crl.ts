@@ -24,7 +24,7 @@ export class CrlPublisher {
   readonly #deps: CrlBuildDeps;
   readonly #builder: CrlBuilder;
   readonly #builds = new Map<string, Builds>();
-  /** Octets of small lists, by name; the least recently read goes first. */
+  /** Octets of small lists, by name; the one kept longest goes first, as newer lists have taken its place. */
   readonly #kept = new Map<string, Uint8Array>();
   #keptOctets = 0;
   /** Until when nobody's download makes pkid try again: anyone may ask, and every try writes to the ledger. */

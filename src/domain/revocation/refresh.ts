@@ -233,8 +233,7 @@ export class CrlRefresh {
     const { store, clock, scopes } = this.#deps;
     const { revocations } = store.read;
     const stamps = await revocations.stamps(ca, clock.now());
-    const served = new Set(await scopes.all(ca));
-    const published = (await revocations.publishedScopes(ca)).filter((scope) => served.has(scope));
+    const published = await scopes.published(ca);
     const stamped = stamps.map(({ partition }) => partitionScope(partition));
     return new Set([fullScope, ...published, ...stamped]);
   }

@@ -26,7 +26,7 @@ import { announceKey } from "#domain/audit/sign-ledger.ts";
 import type { ResponderWish } from "#domain/certificates/responder.ts";
 import type { HeldKey, KeyRef, Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
-import type { Store } from "#domain/store.ts";
+import { nothingWritten, type Store } from "#domain/store.ts";
 import { type Issuer, issuerOf } from "./issuers.ts";
 import { ResponderFailures } from "./responder-failures.ts";
 import type { ResponderRecord } from "./store.ts";
@@ -171,7 +171,7 @@ export class Responders {
       await this.signer(issuerOf(ca), await revocations.sequence());
     } catch (error) {
       // Where it rests, what kept it from being made has been told.
-      if (!this.#restingUntil.has(id)) this.#deps.onFailure(id, error);
+      if (!this.#rests(id)) this.#deps.onFailure(id, error);
     }
   }
 
@@ -232,9 +232,7 @@ export class Responders {
 
   async #makeOrTryLater(issuer: Issuer, old: ResponderRecord | undefined) {
     const now = this.#deps.clock.now();
-    const rest = (this.#restingUntil.get(issuer.ca.id) ?? now) - now;
-    // A clock that was set back meanwhile prolongs no rest.
-    if (rest > 0 && rest <= restSeconds * 1000) throw later();
+    if (this.#rests(issuer.ca.id)) throw later();
     try {
       const made = await this.#make(issuer, old);
       this.#restingUntil.delete(issuer.ca.id);
@@ -248,10 +246,21 @@ export class Responders {
     }
   }
 
-  /** A renewal keeps the key; a first or replaced responder gets a new one, destroyed when nothing comes of it. */
+  #rests(id: CaId): boolean {
+    const now = this.#deps.clock.now();
+    const rest = (this.#restingUntil.get(id) ?? now) - now;
+    // A clock that was set back meanwhile prolongs no rest.
+    return rest > 0 && rest <= restSeconds * 1000;
+  }
+
+  /**
+   * A renewal keeps the key; a first or replaced responder gets a new one, destroyed when nothing comes of it. So does one
+   * that has ended and whose key cannot be had: it is not waited for longer, nobody is answered meanwhile.
+   */
   async #make(issuer: Issuer, old: ResponderRecord | undefined): Promise<ResponderRecord> {
     const { keys, clock, random, settings, store } = this.#deps;
-    if (old !== undefined) return await this.#certify(issuer, await keys.find(keyRefOf(old)));
+    const kept = old && (await this.#keyOf(old));
+    if (kept !== undefined) return await this.#certify(issuer, kept);
     const suffix = random.uuid().slice(0, 8);
     const held = await keys.generate({
       ...responderKey(issuer.ca.keyType, settings),
@@ -261,12 +270,38 @@ export class Responders {
     try {
       const at = clock.now();
       await store.atomically((tx) => announceKey(tx, held, "responder", "generate", at));
+    } catch (error) {
+      await this.#discard(issuer.ca.id, held);
+      throw error;
+    }
+    try {
       return await this.#certify(issuer, held);
     } catch (error) {
+      // A commit whose answer was lost may have made it the responder: then the key stays.
+      if (nothingWritten(error)) await this.#discard(issuer.ca.id, held);
+      throw error;
+    }
+  }
+
+  async #keyOf(old: ResponderRecord): Promise<HeldKey | undefined> {
+    try {
+      return await this.#deps.keys.find(keyRefOf(old));
+    } catch (error) {
+      const ended = old.notAfter <= this.#deps.clock.now();
+      if (ended && error instanceof Problem && error.code === "key_unavailable") return undefined;
+      throw error;
+    }
+  }
+
+  /** Does not throw: its caller tells why there is no responder, and what stays on the token is told here. */
+  async #discard(ca: CaId, held: HeldKey): Promise<void> {
+    const { keys, store, clock, onFailure } = this.#deps;
+    try {
       await keys.destroy(held.ref);
       const at = clock.now();
       await store.atomically((tx) => announceKey(tx, held, "responder", "destroy", at));
-      throw error;
+    } catch (error) {
+      onFailure(ca, error);
     }
   }
 

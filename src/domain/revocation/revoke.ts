@@ -126,7 +126,7 @@ export class Revoker {
       const at = instant(Math.min(now, request.revokedAt ?? now));
       const decided = changeOf(request, found, outcome.change, reason, at);
       const change = { ...decided, sequence: await write(tx, decided, found) };
-      const blocked = this.#compromised(request, change, found);
+      const blocked = this.#compromised(request, change, found, now);
       await tx.audit.appendEvent(eventOf(request, change, found, now), now);
       for (const record of blocked) await block(tx, request.origin, record);
       await request.also?.(tx, now);
@@ -139,8 +139,9 @@ export class Revoker {
   /** A key that leaked is never certified again, under whatever name. */
   #compromised(
     { origin, ca, keyProven = false }: RevocationRequest,
-    { to, reason, at, kind }: RevocationChange,
+    { to, reason, kind }: RevocationChange,
     { certificate }: Found,
+    now: Instant,
   ): readonly BlockedKeyRecord[] {
     if (to !== "revoked" || reason !== "keyCompromise" || !blocksItsKey(kind)) return [];
     if (certificate === undefined) return [];
@@ -149,7 +150,7 @@ export class Revoker {
       reason: `serial ${certificate.serial} was revoked`,
       source: "revocation" as const,
       createdBy: origin.principal.subject,
-      createdAt: at,
+      createdAt: now,
     };
     return blockings(digestsOf(certificate), facts, () => this.#deps.random.uuid());
   }

@@ -20,7 +20,7 @@ export const partitionNumber = (scope: string): number | undefined =>
 
 interface Deps {
   readonly store: Pick<Store, "read">;
-  readonly clock: Clock;
+  readonly clock: Pick<Clock, "now">;
   /** `crl.shards`; below 2 there are no partitions. */
   readonly shards: number;
   /** Base of CRL addresses; undefined stamps none. */
@@ -50,6 +50,13 @@ export class CrlScopes {
     return [fullScope, ...numbers.map(partitionScope)];
   }
 
+  /** Those of them that have a base. What was published before `crl.shards` shrank stays in the store, and is nobody's. */
+  async published(ca: CaId): Promise<readonly string[]> {
+    const served = new Set(await this.all(ca));
+    const published = await this.#deps.store.read.revocations.publishedScopes(ca);
+    return published.filter((scope) => served.has(scope));
+  }
+
   /** The scope of a partition as asked for. Refuses `bad_partition` for one that is not served. */
   async named(ca: CaId, asked: string): Promise<string> {
     const number = /^(0|[1-9][0-9]{0,3})$/.test(asked) ? Number(asked) : undefined;
@@ -61,11 +68,11 @@ export class CrlScopes {
     throw this.#badPartition();
   }
 
-  /** Up to which number of the revocation sequence every published base of a CA covers it. */
+  /** Up to which number of the revocation sequence every published base of a CA covers it, of those that are served. */
   async covered(ca: CaId): Promise<number> {
     const { revocations } = this.#deps.store.read;
     let least = Number.POSITIVE_INFINITY;
-    for (const scope of await revocations.publishedScopes(ca)) {
+    for (const scope of await this.published(ca)) {
       const head = await revocations.crlHead(ca, scope, "base");
       least = Math.min(least, head?.sequence ?? 0);
     }

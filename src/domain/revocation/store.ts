@@ -48,7 +48,7 @@ export interface CrlHead {
   /** The base before it, by which entries left it (CRL-7); undefined where none did. */
   readonly prior: Pick<CrlHead, "thisUpdate" | "sequence"> | undefined;
   /**
-   * When the signed list became visible; later where it had to follow one that a clock ahead of its time had made.
+   * When the signed list became visible; later where it had to follow one that seems to have become visible later.
    * Undefined for lists of older releases.
    */
   readonly publishedAt: Instant | undefined;
@@ -218,6 +218,8 @@ export interface RevocationWrites {
     ca: CaId,
     entries: readonly Omit<RevocationRecord, "sequence">[],
   ): Promise<readonly number[]>;
+  /** Says when the entry of a serial may leave the lists; its place in the sequence stays, for nothing about it changed. */
+  setEnd(ca: CaId, serial: Serial, expiresAt: Instant): Promise<void>;
   /** Removes the entry of a released serial, taking the next sequence number too; views tell it as released. */
   remove(ca: CaId, serial: Serial): Promise<number>;
   /** Keeps the stamp of a partition; the latest notAfter stays, rounded up to a day. */

@@ -64,6 +64,8 @@ export interface TransparencyReads {
   precertificate(ca: CaId, serial: Serial): Promise<PrecertificateRecord | undefined>;
   /** Unsettled precertificates whose intent was abandoned or orphaned. */
   lost(limit: number): Promise<readonly PrecertificateRecord[]>;
+  /** Those whose serial is revoked by an entry without an end. */
+  endless(limit: number): Promise<readonly PrecertificateRecord[]>;
   /** Newest promise first. */
   inclusions(
     filter: InclusionFilter,

@@ -3,11 +3,17 @@
 import { expect, test } from "bun:test";
 
 import { oid, printableString, sequence, setOf, utf8String } from "#core/asn1/der.ts";
-import { nameWithin, preparedValue } from "#core/x509/name-matching.ts";
+import { SubtreeIndex } from "#core/policy/subtree-index.ts";
+import { preparedValue } from "#core/x509/name-matching.ts";
 import { encodeName } from "#core/x509/names.ts";
 
 const name = (...values: readonly string[]) =>
   encodeName(values.map((value) => ({ type: "O", value }))).der;
+const none = { dns: [], ip: [], email: [], uri: [] };
+const nameWithin = (one: Uint8Array, base: Uint8Array): boolean | undefined => {
+  const { within, unclear } = new SubtreeIndex({ ...none, dirNames: [base] }).ofDirName(one);
+  return unclear ? undefined : within;
+};
 const attribute = (type: string, value: Uint8Array) => sequence(oid(type), value);
 
 // biome-ignore format: the table is read by column.

@@ -126,6 +126,19 @@ test("a taken label is refused before a key is made", async () => {
   expect(world.keys.held.size).toBe(keys);
 });
 
+test("TEN-2: a suspended tenant gets no CA and no request for one, and no key is made for what is refused", async () => {
+  const world = issuanceWorld();
+  const suspended = { ...tenant("web"), status: "suspended" as const };
+  await world.store.atomically((tx) => tx.tenants.insert(suspended));
+  const web = tenantId("web");
+  const refused = [
+    world.authorities.initRoot(rootOrigin, web, caWish()),
+    world.external.request(rootOrigin, web, { ...caWish(), maxPathLength: undefined }),
+  ];
+  for (const one of refused) expect(await codeOf(one)).toBe("tenant_suspended");
+  expect([world.keys.held.size, world.store.state.ledger.size]).toEqual([0, 0]);
+});
+
 test("path length: below zero nothing, otherwise one less than the parent's", async () => {
   const world = issuanceWorld();
   const root = await initRoot(world, { maxPathLength: 1 });

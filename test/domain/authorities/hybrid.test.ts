@@ -215,6 +215,24 @@ test("KEY-3: the first key is where CA keys are, the second is software-held and
   ]);
 });
 
+test.each([
+  ["audit.appendLedger", 1],
+  ["audit.appendLedger", 2],
+  ["keyChecks.claim", 1],
+])(
+  "keys that cannot be put on record (%s, %d) do not stay with their providers",
+  async (operation, failing) => {
+    const keys = world.keys.held.size;
+    let writes = 0;
+    world.store.beforeWrite = (write) => {
+      if (write === operation && ++writes === failing) throw refuse("storage_unavailable");
+    };
+    const made = initRoot(world, { label: "lost", alternativeKeyType: "ml-dsa-65" });
+    expect(await codeOf(made)).toBe("storage_unavailable");
+    expect(world.keys.held.size).toBe(keys);
+  },
+);
+
 test("nobody can have the second key of a CA certified", async () => {
   const key = spkiSha256(root.alternative?.spki ?? new Uint8Array(0));
   const standing = world.store.read.keyChecks.standing({

@@ -9,7 +9,9 @@ import { addSeconds } from "#core/time.ts";
 import { logKeyOf } from "#core/transparency/log-keys.ts";
 import { parseSctList, sctVerified } from "#core/transparency/sct.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
+import { parseSerial } from "#core/ids.ts";
 import { withoutPoison } from "#core/x509/precertificate.ts";
+import { fillEntryEnds } from "#domain/revocation/entry-end.ts";
 import { reconcileIntents } from "#domain/certificates/reconcile.ts";
 import { type CtWorld, ctWorld } from "#test/support/ct-world.ts";
 import { csr, initRoot, leafWish, rootOrigin } from "#test/support/issuance.ts";
@@ -225,6 +227,27 @@ test("a public serial of which no certificate came is revoked by the system, onc
   const count = world.events().length;
   await world.transparency.lost();
   expect(world.events()).toHaveLength(count);
+});
+
+test("CRL-7: a lost precertificate that an older release revoked gets its end at the next start, and nothing else does", async () => {
+  const down = { instead: () => new Response("", { status: 503 }) };
+  await using world = await ctWorld({ "a-1": down }, {}, { lint: publicLint });
+  await refusalOf(world.issue());
+  const { store } = world;
+  const [ended] = [...store.state.revocations.values()];
+  if (ended === undefined) throw new Error("it was revoked");
+  const bare = { ...ended, serial: parseSerial("77"), expiresAt: undefined };
+  await store.atomically((tx) => tx.revocations.put(bare));
+  await store.atomically((tx) => tx.revocations.put({ ...ended, expiresAt: undefined }));
+  const left = await store.read.revocations.bySerial(ended.caId, ended.serial);
+  expect(await fillEntryEnds(store)).toBe(1);
+  const filled = await store.read.revocations.bySerial(ended.caId, ended.serial);
+  expect(filled).toEqual(left && { ...left, expiresAt: ended.expiresAt });
+  const stays = await store.read.revocations.bySerial(ended.caId, bare.serial);
+  expect(stays?.expiresAt).toBeUndefined();
+  // It is looked for once, not at every start.
+  await store.atomically((tx) => tx.revocations.put({ ...ended, expiresAt: undefined }));
+  expect(await fillEntryEnds(store)).toBe(0);
 });
 
 /** As a database that is gone in the middle of a commit: nobody knows what it has kept. */

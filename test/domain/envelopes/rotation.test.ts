@@ -153,6 +153,33 @@ describe("a rotation", () => {
     expect((await world.rotation.rotate(rootOrigin)).newVersion).toBe(2);
   });
 
+  test("whose commit is made late, its answer lost, keeps the key of the version it has begun", async () => {
+    await keep(1);
+    const { atomically } = world.store;
+    let late: (() => Promise<unknown>) | undefined;
+    // The unit is under way in the database when its caller is told that nobody knows; it ends before the next one begins.
+    Object.assign(world.store, {
+      atomically: async (unit: Parameters<typeof atomically>[0]) => {
+        if (late === undefined) {
+          late = () => atomically(unit);
+          throw refuse("storage_unavailable", { retry_after: 1 });
+        }
+        await late();
+        late = async () => {};
+        return await atomically(unit);
+      },
+    });
+    const lost = world.rotation.rotate(rootOrigin);
+    await expect(lost).rejects.toMatchObject({ code: "storage_unavailable" });
+    await keep(2);
+    Object.assign(world.store, { atomically });
+    await world.rotation.finish();
+    expect(await statuses()).toEqual(["2 active", "1 retired"]);
+    for (const id of [1, 2]) {
+      expect(await world.envelopes.open(await stored(id))).toEqual(secretOf(id));
+    }
+  });
+
   test("moves to another provider and label, and numbers go on", async () => {
     await keep(1);
     const { store, keys, clock, random } = world;

@@ -208,7 +208,7 @@ describe("certs.expiring", () => {
 describe("crl.freshness and certs.responder_expiry", () => {
   test("follow the life of a CRL: none yet and past half warn, past nextUpdate fails", async () => {
     const ca = await smallCa();
-    const check = async () => (await crlsFresh(ca.store, ca.clock.now())).status;
+    const check = async () => (await crlsFresh(ca.store, ca.clock.now(), 0)).status;
     expect(await check()).toBe("warn");
     await ca.publisher.publish(ca.ca, smallRoot);
     expect(await check()).toBe("pass");
@@ -219,6 +219,18 @@ describe("crl.freshness and certs.responder_expiry", () => {
     ca.store.state.cas.set(ca.ca.id, { ...ca.ca, notAfter: ca.clock.now() });
     ca.clock.advance(1);
     expect(await check()).toBe("pass");
+  });
+
+  test("ask nothing of a partition that is served no more", async () => {
+    const ca = await smallCa({ crl: { shards: 4, urlBase: "http://crl.example" } });
+    await ca.publisher.publishAll(ca.ca, smallRoot);
+    ca.clock.advance(169 * 3600);
+    await ca.reopen({ shards: 2 }).publisher.publishAll(ca.ca, smallRoot);
+    const { status } = await crlsFresh(ca.store, ca.clock.now(), 2);
+    expect([status, (await crlsFresh(ca.store, ca.clock.now(), 4)).status]).toEqual([
+      "pass",
+      "fail",
+    ]);
   });
 
   test("follow the life of a responder: half warns, the last quarter fails", async () => {

@@ -206,6 +206,42 @@ test("a CA whose key is away keeps what is published of it, and the run says so"
   expect(names()).toContain("ca.der");
 });
 
+test("a CA whose key is away costs one snapshot when another has something new, and not one at every look", async () => {
+  const other = await small.addCa();
+  await publishing.run(rootOrigin);
+  small.clock.advance(8 * 86_400);
+  small.keys.beforeSign = ({ caId }) => {
+    if (caId === small.ca.id) throw refuse("key_unavailable", { retry_after: 2 });
+  };
+  await small.publisher.publishAll(other, rootOrigin);
+  await expect(publishing.changed()).rejects.toMatchObject({ code: "crl_unavailable" });
+  const lists = await small.publisher.published(other.id, "full", "base");
+  const named = () =>
+    manifest().artefacts.find(({ path }) => path === `${other.id}/crl.der`)?.sha256;
+  expect(named()).toBe(lists?.sha256 ?? "");
+  const [told, made] = [small.store.state.events.size, manifest().generatedAt];
+  for (let look = 0; look < 3; look++) {
+    small.clock.advance(10);
+    await publishing.changed();
+  }
+  expect([small.store.state.events.size, manifest().generatedAt]).toEqual([told, made]);
+  small.keys.beforeSign = () => {};
+  await small.publisher.publishAll(small.ca, rootOrigin);
+  await publishing.changed();
+  expect(parseCrl(file("crl.der")).nextUpdate).toBeGreaterThan(small.clock.now());
+});
+
+test("a chain that cannot be read now stays published, and the run says so", async () => {
+  await publishing.run(rootOrigin);
+  const { cas } = small.store.read;
+  const { lineage } = cas;
+  Object.assign(cas, { lineage: () => Promise.reject(refuse("storage_unavailable")) });
+  const failed = publishing.run(rootOrigin);
+  await expect(failed).rejects.toMatchObject({ code: "storage_unavailable" });
+  Object.assign(cas, { lineage });
+  expect(names()).toContain("chain.pem");
+});
+
 test("no list goes back to an older number than is published", async () => {
   await publishing.run(rootOrigin);
   const newer = manifest().artefacts.map((one) =>

@@ -154,14 +154,14 @@ test("while nobody has confirmed the step lists go on where they are, and are pu
   await small.publisher.publishBase(small.ca, rootOrigin);
   const doubted = await heads();
   expect(doubted.base?.thisUpdate).toBeGreaterThan(before.base?.thisUpdate ?? 0);
-  expect(await crlsFresh(small.store, small.clock.now())).toMatchObject({
+  expect(await crlsFresh(small.store, small.clock.now(), 0)).toMatchObject({
     ...{ status: "fail", detail: expect.stringContaining("begins in the future") },
   });
   small.leapt.believed = true;
   await small.refresh.renewals();
   expect((await heads()).base?.thisUpdate).toBeLessThanOrEqual(small.clock.now());
   expect(resets()).toHaveLength(1);
-  expect((await crlsFresh(small.store, small.clock.now())).status).toBe("pass");
+  expect((await crlsFresh(small.store, small.clock.now(), 0)).status).toBe("pass");
 });
 
 test("a clock that was ahead by less than lists are backdated changes nothing", async () => {

@@ -252,3 +252,14 @@ test("a change nobody noted is found by the renewals, on every list that lacks i
   await small.refresh.bases();
   expect(await head()).toMatchObject({ entries: 2 });
 });
+
+test("CRL-11: a partition that is served no more says nothing about what is covered", async () => {
+  await open({ crl: { shards: 4, urlBase: "http://crl.example" } });
+  await small.publisher.publishAll(small.ca, rootOrigin);
+  const fewer = small.reopen({ shards: 2 });
+  await revoke();
+  await fewer.publisher.publishAll(small.ca, rootOrigin);
+  const covered = await fewer.scopes.covered(small.ca.id);
+  expect(covered).toBe(await small.store.read.revocations.sequence());
+  expect(await small.scopes.covered(small.ca.id)).toBeLessThan(covered);
+});

@@ -138,3 +138,61 @@ test("a key that got no certificate is destroyed, once per rest however many ask
   small.clock.advance(60);
   expect((await signer()).role).toBe("responder");
 });
+
+test("a responder whose commit was made, though its answer was lost, keeps its key and is the next signer", async () => {
+  const { atomically } = small.store;
+  // The answer to the commit of the responder is lost: nobody can say whether it was made.
+  Object.assign(small.store, {
+    atomically: async (unit: Parameters<typeof atomically>[0]) => {
+      const before = small.store.state.responders.size;
+      const result = await atomically(unit);
+      if (small.store.state.responders.size > before) throw refuse("storage_unavailable");
+      return result;
+    },
+  });
+  expect(await signer().catch((error) => error.code)).toBe("key_unavailable");
+  Object.assign(small.store, { atomically });
+  const { keyId, serial } = await stored();
+  expect(small.keys.held.has(keyId)).toBe(true);
+  small.clock.advance(60);
+  expect((await signer()).serial).toBe(serial);
+});
+
+test("a key that cannot be destroyed either hides nothing of why there is no responder", async () => {
+  small.keys.beforeSign = () => {
+    throw refuse("overloaded", { retry_after: 2 });
+  };
+  const { destroy } = small.keys;
+  Object.assign(small.keys, { destroy: () => Promise.reject(refuse("key_unavailable")) });
+  await signer().catch(() => {});
+  Object.assign(small.keys, { destroy });
+  expect(small.failures).toMatchObject([{ code: "key_unavailable" }, { code: "overloaded" }]);
+});
+
+test("what keeps a responder from being made is told again once the rest after a failure is over", async () => {
+  small.keys.beforeSign = () => {
+    throw refuse("overloaded", { retry_after: 2 });
+  };
+  await small.responders.ensure(small.ca.id);
+  await small.responders.ensure(small.ca.id);
+  expect(small.failures).toMatchObject([{ code: "overloaded" }]);
+  small.clock.advance(61);
+  const { cas } = small.store.read;
+  const { byId } = cas;
+  Object.assign(cas, { byId: () => Promise.reject(refuse("storage_unavailable")) });
+  await small.responders.ensure(small.ca.id);
+  Object.assign(cas, { byId });
+  expect(small.failures).toMatchObject([{ code: "overloaded" }, { code: "storage_unavailable" }]);
+});
+
+test("a responder that has ended, and whose key is gone for good, is followed by one with a new key", async () => {
+  await signer();
+  const first = await stored();
+  small.keys.held.delete(first.keyId);
+  small.clock.advance(100 * 3600);
+  await small.responders.renewals();
+  expect((await stored()).serial).toBe(first.serial);
+  small.clock.advance(68 * 3600);
+  const next = await signer();
+  expect([next.serial === first.serial, next.key.id === first.keyId]).toEqual([false, false]);
+});

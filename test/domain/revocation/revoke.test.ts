@@ -4,6 +4,7 @@ import { beforeEach, expect, test } from "bun:test";
 
 import { parseSerial, type Serial } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
+import { addSeconds, timestamp } from "#core/time.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
 import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
 
@@ -151,3 +152,14 @@ for (const [reason, times] of urgency) {
     expect(small.woken.kinds).toEqual(["delta", ...Array<string>(times).fill("base")]);
   });
 }
+
+test("what an older list says of the past is an event of now, with the block of the key", async () => {
+  const { serial } = await small.issue({ facts: { spkiSha256: "ab".repeat(32) } });
+  const revokedAt = addSeconds(small.clock.at, -400 * 86_400);
+  const now = timestamp(small.clock.at);
+  await small.revoker.revoke({ ...asked(serial), revokedAt }, "keyCompromise");
+  expect(events().map(({ action, timestamp: at }) => [action, at])).toEqual([
+    ["cert.revoke", now],
+    ["key.block", now],
+  ]);
+});
