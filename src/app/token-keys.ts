@@ -7,7 +7,7 @@ import type { ListedKey } from "#domain/keys.ts";
 import { kekHolder, keySettings } from "./settings.ts";
 
 /**
- * A look at the token; gives the labels of pkid's keys there, or undefined where no token is
+ * A look at the token; gives the labels of pkid's keys there, sorted, or undefined where no token is
  * configured. The look refuses `key_unavailable` for a token that is away, and throws `LaunchFault` for wrong settings.
  */
 export function keysOnToken(
@@ -21,7 +21,9 @@ export function keysOnToken(
   return async () => {
     const ground = { privateDir: privateDir(), limits: () => config.rate_limit, secrets };
     const listed = await listToken(await keySettings(config, ground));
-    return listed.filter((key) => isOurs(key, kek.family)).map(({ label }) => label);
+    const ours = listed.filter((key) => isOurs(key, kek.family)).map(({ label }) => label);
+    // A token lists in no order of its own.
+    return ours.sort();
   };
 }
 
