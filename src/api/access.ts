@@ -123,9 +123,13 @@ function instantField() {
 
 function tokenJson(token: ApiTokenRecord) {
   return {
-    ...{ id: token.id, ...present("tenant_id", token.tenant), name: token.name },
+    id: token.id,
+    ...present("tenant_id", token.tenant),
+    name: token.name,
     ...present("description", token.description || undefined),
-    ...{ prefix: token.prefix, roles: token.roles, scope: token.scope },
+    prefix: token.prefix,
+    roles: token.roles,
+    scope: token.scope,
     created_by: token.createdBy,
     ...present("created_by_name", token.createdByName || undefined),
     created_at: timestamp(token.createdAt),

@@ -58,7 +58,8 @@ export function rolloverHandlers(deps: Deps) {
         const { retireAfter } = old;
         return created(
           {
-            ...{ old_ca: caJson(old), new_ca: caJson(successor) },
+            old_ca: caJson(old),
+            new_ca: caJson(successor),
             combined_chain_pem: await chainBundle(store.read.cas, successor),
             ...(retireAfter === undefined ? {} : { retire_after: timestamp(retireAfter) }),
           },
@@ -77,8 +78,10 @@ export function rolloverHandlers(deps: Deps) {
       run: async (call) => {
         const retired = await retirement.retire(call.origin, presentCa(call.ca), call.body);
         return ok({
-          ...{ retired_ca: caJson(retired.ca), parent_id: retired.parent.id },
-          ...{ revoked_serial: retired.ca.serial, crl_number: retired.crlNumber },
+          retired_ca: caJson(retired.ca),
+          parent_id: retired.parent.id,
+          revoked_serial: retired.ca.serial,
+          crl_number: retired.crlNumber,
           outstanding_leaves: retired.outstanding,
         });
       },

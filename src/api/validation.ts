@@ -36,7 +36,10 @@ export function validationHandlers(deps: ValidationDeps) {
   } satisfies Partial<Record<OperationName, Handler>>;
 }
 
-/** Tokens are their maker's, and people of a tenant its own; a tenant that mints many tokens has no more turns by that. */
+/**
+ * Tokens are their maker's, and people of a tenant its own; a tenant that mints many tokens has no
+ * more turns by that.
+ */
 function askerOf({ isRoot, roles, tenantRoles, person }: Principal, ca: CaRecord): Asker {
   const everywhere = isRoot || roles.length > 0;
   const [tenant = ca.tenant] = Object.keys(tenantRoles).sort();

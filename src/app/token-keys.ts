@@ -1,4 +1,7 @@
-/** What a token says about an instance that has been: the keys pkid has made there, told from everybody else's. */
+/**
+ * What a token says about an instance that has been: the keys pkid has made there, told from
+ * everybody else's.
+ */
 
 import { listToken } from "#adapters/keys/open.ts";
 import type { SecretSources } from "#adapters/secrets/sources.ts";
@@ -7,8 +10,9 @@ import type { ListedKey } from "#domain/keys.ts";
 import { kekHolder, keySettings } from "./settings.ts";
 
 /**
- * A look at the token; gives the labels of pkid's keys there, sorted, or undefined where no token is
- * configured. The look refuses `key_unavailable` for a token that is away, and throws `LaunchFault` for wrong settings.
+ * A look at the token; gives the labels of pkid's keys there, sorted, or undefined where no token
+ * is configured. The look refuses `key_unavailable` for a token that is away, and throws
+ * `LaunchFault` for wrong settings.
  */
 export function keysOnToken(
   config: Config,
@@ -28,8 +32,9 @@ export function keysOnToken(
 }
 
 /**
- * True for a key that bears a name and an id as pkid gives them: a version of the KEK, or a key of a CA or a responder,
- * whose label has the id of the CA. Other programs' keys share a token with ours and say nothing.
+ * True for a key that bears a name and an id as pkid gives them: a version of the KEK, or a key of
+ * a CA or a responder, whose label has the id of the CA. Other programs' keys share a token with
+ * ours and say nothing.
  */
 export function isOurs({ label, id }: Pick<ListedKey, "label" | "id">, family: string): boolean {
   if (id.length !== idDigits) return false;

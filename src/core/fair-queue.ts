@@ -1,13 +1,21 @@
-/** A queue in which nobody waits for another's pile: homes have their turns, and within each those who belong there. */
+/**
+ * A queue in which nobody waits for another's pile: homes have their turns, and within each those
+ * who belong there.
+ */
 
 /** Who has something waiting. */
 export interface Asker {
-  /** What many askers may share, such as a tenant: one with a hundred of them has the turns of one. */
+  /**
+   * What many askers may share, such as a tenant: one with a hundred of them has the turns of one.
+   */
   readonly home: string;
   readonly name: string;
 }
 
-/** What waits, by home and asker; each map holds only what is not empty, in the order in which turns come. */
+/**
+ * What waits, by home and asker; each map holds only what is not empty, in the order in which turns
+ * come.
+ */
 export class FairQueue<T> {
   readonly #homes = new Map<string, Map<string, T[]>>();
   #size = 0;
@@ -42,7 +50,10 @@ export class FairQueue<T> {
     return undefined;
   }
 
-  /** Takes the newest of whoever has most waiting, in the home that has most: so none loses by what others pile up. */
+  /**
+   * Takes the newest of whoever has most waiting, in the home that has most: so none loses by what
+   * others pile up.
+   */
   giveWay(): T | undefined {
     let most: { home: string; askers: Map<string, T[]>; many: number } | undefined;
     for (const [home, askers] of this.#homes) {

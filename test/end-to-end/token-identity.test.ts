@@ -1,4 +1,7 @@
-/** Keys on a token are a trace of the instance that made them: another one does not begin beside them unasked. */
+/**
+ * Keys on a token are a trace of the instance that made them: another one does not begin beside
+ * them unasked.
+ */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

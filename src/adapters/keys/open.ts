@@ -14,8 +14,9 @@ import { singleUse } from "./single-use.ts";
 import { verified } from "./verify.ts";
 
 /**
- * Starts a signer for each configured provider. Throws a `LaunchFault` of kind `configuration` when a setting keeps
- * a provider from ever serving (V-11, V-12); a device that is merely away is waited for, and refused until then.
+ * Starts a signer for each configured provider. Throws a `LaunchFault` of kind `configuration` when
+ * a setting keeps a provider from ever serving (V-11, V-12); a device that is merely away is waited
+ * for, and refused until then.
  */
 export async function openKeys(settings: KeySettings, hooks: KeyHooks = {}): Promise<OpenKeys> {
   const clients = clientsFor(settings, hooks);
@@ -26,8 +27,8 @@ export async function openKeys(settings: KeySettings, hooks: KeyHooks = {}): Pro
     await Promise.all(all.map((client) => client.close()));
     throw fault;
   }
-  // From the inside out: what is measured is the device, what is verified is its answer, and a ticket is spent
-  // before it waits for its turn.
+  // From the inside out: what is measured is the device, what is verified is its answer, and a
+  // ticket is spent before it waits for its turn.
   const raw = routed(clients);
   const proven = verified(measured(raw, hooks), hooks, publicKeyOf(raw, hooks));
   const limits = () => settings.guard?.() ?? usualGuard;
@@ -42,8 +43,9 @@ export async function openKeys(settings: KeySettings, hooks: KeyHooks = {}): Pro
 }
 
 /**
- * What the token holds, seen by a signer that ends with the look; nothing is made, on this machine either. Empty where no
- * token is configured. Refuses `key_unavailable` for a token that is away; throws `LaunchFault` as `openKeys` does.
+ * What the token holds, seen by a signer that ends with the look; nothing is made, on this machine
+ * either. Empty where no token is configured. Refuses `key_unavailable` for a token that is away;
+ * throws `LaunchFault` as `openKeys` does.
  */
 export async function listToken(settings: KeySettings): Promise<readonly ListedKey[]> {
   const token = tokenClient(settings, {});
@@ -59,8 +61,9 @@ export async function listToken(settings: KeySettings): Promise<readonly ListedK
 /** The keys, and what an operator may do about providers that do not serve. */
 export interface OpenKeys extends Keys {
   /**
-   * Reads a refused PIN again and looks for missing keys now. Presents no PIN that was refused already, unless the signer that
-   * waited with it has ended: then once more, because somebody asks.
+   * Reads a refused PIN again and looks for missing keys now. Presents no PIN that was refused
+   * already, unless the signer that waited with it has ended: then once more, because somebody
+   * asks.
    */
   again(): void;
   /** Operations under way and waiting for their turn. */
@@ -76,8 +79,10 @@ function clientsFor(
   const common = { command, privateDir, hooks };
   const token = tokenClient(settings, hooks);
   const sealed = new SignerClient({
-    ...{ ...common, configuration: { provider: "software", software, keks: [] } },
-    ...{ operationTimeoutMs: softwareTimeoutMs, grant: granter(token, hooks) },
+    ...common,
+    configuration: { provider: "software", software, keks: [] },
+    operationTimeoutMs: softwareTimeoutMs,
+    grant: granter(token, hooks),
   });
   return { software: sealed, ...(token === undefined ? {} : { pkcs11: token }) };
 }
@@ -98,7 +103,9 @@ function tokenClient(
   });
 }
 
-/** What the signer of software keys asks for is done by the signer of the token, and by no other. */
+/**
+ * What the signer of software keys asks for is done by the signer of the token, and by no other.
+ */
 function granter(token: SignerClient | undefined, { measured: report }: KeyHooks) {
   return async (wish: Wish): Promise<unknown> => {
     if (token === undefined || !isWish(wish)) return nothing();

@@ -1,4 +1,7 @@
-/** Paths of certificates judged in a thread of their own: a stranger's chain may take seconds of arithmetic. */
+/**
+ * Paths of certificates judged in a thread of their own: a stranger's chain may take seconds of
+ * arithmetic.
+ */
 
 import { Worker } from "node:worker_threads";
 
@@ -39,8 +42,8 @@ interface Waiting {
 }
 
 /**
- * One question at a time, in a thread that is started for the first of them and ends when none follows. Those who ask have
- * their turns, so that one's pile holds up nobody else.
+ * One question at a time, in a thread that is started for the first of them and ends when none
+ * follows. Those who ask have their turns, so that one's pile holds up nobody else.
  */
 export class PathThread implements PathWork {
   readonly #workerUrl: string;

@@ -120,7 +120,9 @@ export async function privateFiles(config: Config): Promise<readonly FileFacts[]
   const { keystore_dir, master_key_file } = key_provider.software;
   const database = await databaseFile(config);
   const alone = [
-    ...[data_dir, join(data_dir, "serving-key.pem"), join(data_dir, "root-password")],
+    data_dir,
+    join(data_dir, "serving-key.pem"),
+    join(data_dir, "root-password"),
     ...(master_key_file === undefined ? [] : [master_key_file]),
     ...(database === undefined ? [] : [database, `${database}-wal`, `${database}-shm`]),
     ...accessLogFiles(database, access_log.path),
@@ -128,7 +130,10 @@ export async function privateFiles(config: Config): Promise<readonly FileFacts[]
   return [...alone.map(fileFacts), ...filesIn(keystore_dir)];
 }
 
-/** On SQLite the access log is a file of its own, beside the database where nothing else is said; none elsewhere. */
+/**
+ * On SQLite the access log is a file of its own, beside the database where nothing else is said;
+ * none elsewhere.
+ */
 function accessLogFiles(database: string | undefined, given: string | undefined): string[] {
   const file = given ?? (database && join(dirname(database), accessLogName));
   return file === undefined ? [] : [file, `${file}-wal`, `${file}-shm`];

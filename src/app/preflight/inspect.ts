@@ -1,4 +1,7 @@
-/** Opens as much of an instance as there is, for looking only: no migration, no first start, nothing reconciled. */
+/**
+ * Opens as much of an instance as there is, for looking only: no migration, no first start, nothing
+ * reconciled.
+ */
 
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -30,8 +33,9 @@ import { databaseFile, privateFiles } from "./host.ts";
 import type { Part, Premises } from "./premises.ts";
 
 /**
- * Preflight in a process of its own, under the lock of the data directory. Whatever is wrong is in the report: while another
- * process holds the directory, store and keys stay closed, and what needs them says who that is.
+ * Preflight in a process of its own, under the lock of the data directory. Whatever is wrong is in
+ * the report: while another process holds the directory, store and keys stay closed, and what needs
+ * them says who that is.
  */
 export async function inspect(
   read: Read,
@@ -89,7 +93,10 @@ export async function diagnosed(config: Config) {
   return await diagnose(await storeOptions(config, false, openSecrets(config)));
 }
 
-/** Nothing is made in the data directory; a token that cannot be asked here says nothing before the first start. */
+/**
+ * Nothing is made in the data directory; a token that cannot be asked here says nothing before the
+ * first start.
+ */
 function identityToBe(config: Config): PlaceIdentity {
   const token = async () => {
     const path = mkdtempSync(join(tmpdir(), "pkid-preflight-"));
@@ -157,7 +164,9 @@ async function openedKeys(config: Config, store: Part<Store>): Promise<Keys> {
 const firstStart = "There is no instance here yet; the first start makes it.";
 const invalid = "The configuration is not valid; see config.parse.";
 const nothing = {
-  ...{ config: undefined, server: undefined },
-  ...{ store: { fault: invalid }, keys: { fault: invalid } },
+  config: undefined,
+  server: undefined,
+  store: { fault: invalid },
+  keys: { fault: invalid },
   before: { files: [], diagnosis: { fault: invalid } },
 };

@@ -36,7 +36,10 @@ export class Folding<T> {
     this.#deps = deps;
   }
 
-  /** Tells of the first of its kind; within a minute, counts the next ones. What could not be told stays counted. */
+  /**
+   * Tells of the first of its kind; within a minute, counts the next ones. What could not be told
+   * stays counted.
+   */
   async record(one: T): Promise<void> {
     const now = this.#deps.clock.now();
     const key = this.#keyOf(one);
@@ -50,8 +53,8 @@ export class Folding<T> {
   }
 
   /**
-   * Tells what was counted in windows that are over; `all` tells also of those that are not, before the end. Throws the
-   * first failure, when all have been tried.
+   * Tells what was counted in windows that are over; `all` tells also of those that are not, before
+   * the end. Throws the first failure, when all have been tried.
    */
   async fold(all = false): Promise<void> {
     const now = this.#deps.clock.now();
@@ -66,7 +69,10 @@ export class Folding<T> {
     if (failures.length > 0) throw failures[0];
   }
 
-  /** Begins the next window and tells; what could not be told is counted in that window, with what came meanwhile. */
+  /**
+   * Begins the next window and tells; what could not be told is counted in that window, with what
+   * came meanwhile.
+   */
   async #tell(
     key: string,
     { last, repeats }: Pick<Window<T>, "last" | "repeats">,

@@ -1,4 +1,6 @@
-/** Another program's write lock is waited for in the turns of the event loop, never inside SQLite. */
+/**
+ * Another program's write lock is waited for in the turns of the event loop, never inside SQLite.
+ */
 
 import { expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
