@@ -40,6 +40,7 @@ import { declareTenants, openGovernance } from "#app/governance.ts";
 import { holdPlace, mustBeFounded } from "#app/founded.ts";
 import { openFourEyes } from "#app/four-eyes.ts";
 import { PlaceIdentity } from "#app/identity.ts";
+import { keysOnToken } from "#app/token-keys.ts";
 import { describe, domainParts } from "#app/parts.ts";
 import { type Running, startRunning } from "#app/running.ts";
 import { countEnvelope, openSealing } from "#app/sealing.ts";
@@ -85,7 +86,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     await useProxy(config, secrets);
     const address = await storeOptions(config, options.migrate ?? false, secrets);
     // 2. The database, which must be of the same instance.
-    const { store, place, instanceId } = await openPlace(options, address, closing);
+    const { store, place, instanceId } = await openPlace(options, { address, secrets }, closing);
     const metrics = new Metrics();
     // 3. The keys, and what they are sealed under.
     const limits = limitsOf(config);
@@ -159,12 +160,16 @@ export async function openApp(options: AppOptions): Promise<App> {
 }
 
 /** Data directory, its lock, and the database, which must be parts of one instance. */
-async function openPlace(options: AppOptions, address: StoreOptions, closing: (() => unknown)[]) {
+async function openPlace(
+  options: AppOptions,
+  { address, secrets }: { readonly address: StoreOptions; readonly secrets: SecretSources },
+  closing: (() => unknown)[],
+) {
   const { config, log, workerUrl, mayFound, foundAnew = false } = options;
   const directory = holdPlace(options, address);
   closing.push(() => directory.release());
-  const place = PlaceIdentity.of(config);
-  place.mayOpen(address, foundAnew);
+  const place = PlaceIdentity.of(config, keysOnToken(config, secrets, privateDirectory(config)));
+  await place.mayOpen(address, foundAnew);
   const unwatched = await openStore(address, {
     clock: systemClock,
     random: systemRandom,
@@ -327,9 +332,7 @@ async function openInstanceKeys({
   Opened,
   "config" | "limits" | "metrics" | "log" | "counts" | "secrets"
 >): Promise<OpenKeys> {
-  // Beside the keys and not under /tmp: the PKCS#11 addon is unpacked there and must be executable.
-  const privateDir = join(config.data_dir, "private");
-  mkdirSync(privateDir, { recursive: true, mode: 0o700 });
+  const privateDir = privateDirectory(config)();
   const counted = keyOperationCounter(metrics);
   return openKeys(
     await keySettings(config, { privateDir, limits: () => limits.inForce.rate_limit, secrets }),
@@ -343,6 +346,15 @@ async function openInstanceKeys({
     },
   );
 }
+
+/**
+ * Beside the keys and not under /tmp: the PKCS#11 addon is unpacked there and must be executable.
+ */
+const privateDirectory = (config: Config) => () => {
+  const path = join(config.data_dir, "private");
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  return path;
+};
 
 function observeStore(store: Store, metrics: Metrics): void {
   metrics.beforeScrape(async () => {

@@ -69,6 +69,8 @@ export function authorityHandlers(deps: Deps) {
       summary: "Make a CA under this one.",
       path: { id: text() },
       body: intermediateFields,
+      admit: ({ ca, origin, body }) =>
+        authorities.admitIntermediate(origin, presentCa(ca), intermediateWishOf(body)),
       run: async (call) => {
         const parent = presentCa(call.ca);
         const wish = intermediateWishOf(call.body);

@@ -22,6 +22,7 @@ import {
 import { parseTimestampOrDay, timestamp } from "#core/time.ts";
 import { parseFingerprint } from "#core/x509/public-keys.ts";
 import { parseReason, revocationReasons } from "#core/x509/reasons.ts";
+import type { Reach } from "#core/access/principal.ts";
 import { type Handler, handler, ok } from "#domain/access/call.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type {
@@ -48,12 +49,10 @@ export function bulkRevocationHandlers(deps: Deps) {
         "Plan a bulk revocation or carry it out; repeated under its operation id it goes on.",
       path: { id: text() },
       body: bulkFields,
+      admit: ({ body, reach }) => refuseUnknownProfile(deps, body.filter.profile, reach),
       run: async ({ origin, ca, body, reach }) => {
         assert(ca !== undefined, "an operation on a CA has one");
-        const { profile } = body.filter;
-        if (profile !== undefined && !(await isKnownProfile(deps, profile, reach))) {
-          throw refuse("invalid_field", { field: "profile", reason: "names no profile" });
-        }
+        await refuseUnknownProfile(deps, body.filter.profile, reach);
         const order = orderOf(body);
         if (body.dry_run) return ok(planJson(ca, await deps.bulk.plan(ca, order)));
         if (body.confirm_count === undefined && !body.force) {
@@ -104,6 +103,15 @@ const noFilter: Filter = {
   include_expired: false,
   public_key_sha256: undefined,
 };
+
+async function refuseUnknownProfile(
+  deps: Deps,
+  profile: string | undefined,
+  reach: Reach,
+): Promise<void> {
+  if (profile === undefined || (await isKnownProfile(deps, profile, reach))) return;
+  throw refuse("invalid_field", { field: "profile", reason: "names no profile" });
+}
 
 /** The members of `POST …/revocations:bulk`. */
 export const bulkFields = {

@@ -9,7 +9,7 @@ import { timestamp } from "#core/time.ts";
 import { created, type Handler, handler, ok } from "#domain/access/call.ts";
 import type { Rights } from "#domain/access/rights.ts";
 import { chainsOf, crossChain } from "#domain/authorities/chains.ts";
-import type { CrossSigning, CrossSubject } from "#domain/authorities/cross-sign.ts";
+import type { CrossSigning, CrossSubject, CrossWish } from "#domain/authorities/cross-sign.ts";
 import { deleteCa } from "#domain/authorities/delete.ts";
 import type { CaRecord, CrossSignRecord } from "#domain/authorities/store.ts";
 import type { Keys } from "#domain/keys.ts";
@@ -45,12 +45,10 @@ export function crossSignHandlers(deps: Deps) {
       summary: "Certify the name and key of another CA, so that its clients find this one's root.",
       path: { id: text() },
       body: crossFields,
+      admit: async ({ ca, rights, body }) =>
+        await crossSigning.admit(presentCa(ca), await wishOf(store, rights, body)),
       run: async ({ ca, origin, rights, body }) => {
-        const wish = {
-          subject: await subjectOf(store, rights, body),
-          validityDays: body.validity_days,
-          maxPathLength: body.max_path_len,
-        };
+        const wish = await wishOf(store, rights, body);
         const cross = await crossSigning.sign(origin, presentCa(ca), wish);
         return created({
           cross_sign: crossJson(cross),
@@ -88,6 +86,15 @@ export function crossSignHandlers(deps: Deps) {
       gives: ["application/x-pem-file"],
     }),
   } satisfies Partial<Record<OperationName, Handler | PublicHandler>>;
+}
+
+async function wishOf(
+  store: Store,
+  rights: Rights,
+  body: Input<typeof crossFields>,
+): Promise<CrossWish> {
+  const subject = await subjectOf(store, rights, body);
+  return { subject, validityDays: body.validity_days, maxPathLength: body.max_path_len };
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import { encodePem } from "#core/asn1/pem.ts";
 import { assert, refuse } from "#core/problems.ts";
-import { flag, integer, object, optional, otherwise, text } from "#core/shape.ts";
+import { flag, type Input, integer, object, optional, otherwise, text } from "#core/shape.ts";
 import { created, type Handler, handler, ok } from "#domain/access/call.ts";
 import { chainBundle } from "#domain/authorities/bundle.ts";
 import type { ExternalAuthorities } from "#domain/authorities/external.ts";
@@ -59,14 +59,10 @@ export function externalHandlers({ store, external }: Deps) {
     "ca.import_cert": handler({
       summary: "Give an externally signed CA the certificate its issuer made.",
       path: { id: text() },
-      body: {
-        certificate_pem: pemField,
-        chain_pem: optional(pemField),
-        replace: otherwise(flag(), false),
-      },
+      body: importFields,
+      admit: ({ ca, body }) => external.admit(presentCa(ca), importOf(body)),
       run: async (call) => {
-        const { certificate_pem, chain_pem, replace } = call.body;
-        const wish = { certificatePem: certificate_pem, chainPem: chain_pem, replace };
+        const wish = importOf(call.body);
         const { ca, warnings } = await external.certify(call.origin, presentCa(call.ca), wish);
         return ok({
           ca: caJson(ca),
@@ -89,3 +85,13 @@ function presentCa(ca: CaRecord | undefined): CaRecord {
 }
 
 const pemField = text({ min: 1, max: 1_000_000 });
+const importFields = {
+  certificate_pem: pemField,
+  chain_pem: optional(pemField),
+  replace: otherwise(flag(), false),
+};
+const importOf = ({ certificate_pem, chain_pem, replace }: Input<typeof importFields>) => ({
+  certificatePem: certificate_pem,
+  chainPem: chain_pem,
+  replace,
+});

@@ -33,7 +33,11 @@ export function fourEyesGate(deps: Deps): Gate {
     const parking = await parkings[operation](deps, { origin, ca, tenant, ...input });
     if (parking === undefined && call.approval !== undefined) throw refuse("not_found");
     if (parking === undefined) return undefined;
-    const held: HeldCall = { ...parking, operationClass, operation, tenant, input };
+    const check = async () => {
+      await handler.admit?.(allowed);
+      await parking.check();
+    };
+    const held: HeldCall = { ...parking, check, operationClass, operation, tenant, input };
     return await answerOf(deps, await deps.fourEyes.hold(origin, held, call.approval));
   };
 }

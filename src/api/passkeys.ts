@@ -90,6 +90,7 @@ function reset(feature: () => PasskeyFeature): Handler {
   return handler({
     summary: "Remove all passkeys of a person who has lost them.",
     body: { subject: text({ min: 1, max: 256 }) },
+    admit: feature,
     run: async ({ origin, body: { subject } }) => {
       const removed = await feature().service.reset(origin, subject);
       return ok({ status: "reset", subject, removed });

@@ -3,6 +3,7 @@
  * so that a test can hold them still.
  */
 
+import type { Asker } from "#core/fair-queue.ts";
 import type { Lookup } from "#core/dns/answer.ts";
 import type { RecordType } from "#core/dns/records.ts";
 import type { PathAnswer, PathQuestion } from "#core/policy/path-work.ts";
@@ -38,9 +39,10 @@ export type Later = (milliseconds: number, act: () => void) => () => void;
 export interface PathWork {
   /**
    * As `answerPath`; undefined when the answer takes longer than any honest question, whose work is
-   * then given up. Refuses `overloaded` while too many wait.
+   * then given up. Askers have their turns. Refuses `overloaded` for who has most waiting while too
+   * many wait.
    */
-  ask<Q extends PathQuestion>(question: Q): Promise<PathAnswer<Q> | undefined>;
+  ask<Q extends PathQuestion>(question: Q, asker: Asker): Promise<PathAnswer<Q> | undefined>;
 }
 
 /** Unpredictable octets from the operating system's CSPRNG. */

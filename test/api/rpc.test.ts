@@ -181,9 +181,22 @@ test("a refusal carries Connect's word, the code and the facts, over every proto
   expect(faults).toEqual([]);
 });
 
+/** A message in which every field is a text. */
+const blank = new Proxy({}, { get: () => "5" }) as never;
+const never = (): never => {
+  throw new Error("every method has its stub");
+};
+
 test("no method passes a gate its operation has: every caller meets the same answer as over REST", async () => {
-  const stub = handler({ summary: "", run: async () => ok({}) });
-  const stubs = Object.fromEntries(Object.values(methods).map((one) => [one.operation, stub]));
+  const anything = { optional: true, schema: {}, read: (value: unknown) => value };
+  const stubOf = ({ ask }: (typeof methods)[keyof typeof methods]) => {
+    const members = Object.keys(ask(blank).body ?? {});
+    const body = Object.fromEntries(members.map((member) => [member, anything]));
+    return handler({ summary: "", body, run: async () => ok({}) });
+  };
+  const stubs = Object.fromEntries(
+    Object.values(methods).map((one) => [one.operation, stubOf(one)]),
+  );
   const open = door(perform, stubs as unknown as Handlers); // All that a method can reach.
   const callers = ["nobody" as const, ...roles.map(roleHolder), ...roles.map(tenantHolder)];
   for (const [name, { operation }] of Object.entries(methods)) {
@@ -201,7 +214,7 @@ test("no method passes a gate its operation has: every caller meets the same ans
               origin: principal === "nobody" ? undefined : { ...rootOrigin, principal },
               body: async () => ({}),
             },
-            stub,
+            stubs[operation] ?? never(),
           ),
         );
         expect([name, who, id, over]).toEqual([name, who, id, plain]);

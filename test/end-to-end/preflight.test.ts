@@ -202,7 +202,8 @@ describe("configuration", () => {
 describe("files and disk", () => {
   test("data_dir.modes fails for key material or a database open to others, and mends nothing", async () => {
     expect(await statusOf("data_dir.modes")).toBe("pass");
-    for (const path of [database(), join(home, "data", "master.key")]) {
+    const inside = ["master.key", "access-log.db"].map((name) => join(home, "data", name));
+    for (const path of [database(), ...inside]) {
       chmodSync(path, 0o640);
       expect(await said(home, "data_dir.modes")).toMatchObject({
         status: "fail",

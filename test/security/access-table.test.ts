@@ -9,7 +9,7 @@ import type { Principal } from "#core/access/principal.ts";
 import { grantRoles, type Role, roles } from "#core/access/roles.ts";
 import { caId, defaultTenant, type TenantId, tenantId } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
-import { text } from "#core/shape.ts";
+import { optional, text } from "#core/shape.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { instant } from "#core/time.ts";
 import { handler, ok } from "#domain/access/call.ts";
@@ -214,6 +214,7 @@ async function refusalOf(
   const { by, on } = operationOf(operation);
   const resource = { resource: text({ max: 64 }) };
   const query = by === "resource" ? resource : {};
+  const named = { tenant_id: optional(text({ max: 64 })), resource: optional(text({ max: 64 })) };
   const members = on === "tenant" ? { tenant_id: tenants[target] ?? target } : {};
   try {
     await perform(
@@ -224,7 +225,7 @@ async function refusalOf(
         query: new URLSearchParams(by === "resource" ? { resource: `ca/${target}` } : {}),
         body: async () => ({ ...members, ...(by ? { resource: `ca/${target}` } : {}) }),
       },
-      handler({ summary: "", query, run: async () => ok({}) }),
+      handler({ summary: "", query, body: named, run: async () => ok({}) }),
     );
     return undefined;
   } catch (error) {

@@ -8,6 +8,7 @@ import { describe, expect, test } from "bun:test";
 import { ownPerson } from "#core/access/person.ts";
 import { fixedStepUps, usualStepUps } from "#core/access/step-up.ts";
 import { defaultTenant } from "#core/ids.ts";
+import { optional, text } from "#core/shape.ts";
 import { Problem } from "#core/problems.ts";
 import { instant } from "#core/time.ts";
 import { handler, ok, type Origin } from "#domain/access/call.ts";
@@ -134,6 +135,7 @@ describe("by default", () => {
       let done = 0;
       const anything = handler({
         summary: "Counts.",
+        body: { resource: optional(text({ max: 64 })) },
         run: async () => {
           done += 1;
           return ok({});

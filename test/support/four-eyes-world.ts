@@ -10,6 +10,7 @@ import { bulkRevocationHandlers } from "#api/bulk-revocations.ts";
 import { crossSignHandlers } from "#api/cross-signs.ts";
 import { externalHandlers } from "#api/external.ts";
 import { kekHandlers } from "#api/kek.ts";
+import { passkeyHandlers } from "#api/passkeys.ts";
 import { rolloverHandlers } from "#api/rollover.ts";
 import { authorityHandlers } from "#api/authorities.ts";
 import { fourEyesGate, itemGate } from "#api/four-eyes.ts";
@@ -155,6 +156,8 @@ function handlersBelow({ world, store, keks, envelopes }: ReturnType<typeof sett
     ...crossSignHandlers({ ...world, crossSigning: new CrossSigning(world) }),
     ...bulkRevocationHandlers(world),
     ...kekHandlers({ store, keys, keks, rotation }),
+    // Passkeys are switched off.
+    ...passkeyHandlers({ passkeys: undefined }),
   };
 }
 

@@ -125,6 +125,10 @@ export function isWriteFault(error: unknown): boolean {
   return writeFaultCodes.some((prefix) => code.startsWith(prefix));
 }
 
+/** True when another connection or program has the lock. */
+export const isLocked = (error: unknown): boolean =>
+  codes(rootCause(error)).code.startsWith("SQLITE_BUSY");
+
 /** True when SQLite found no room on the disk. */
 export const isFull = (error: unknown): boolean =>
   codes(rootCause(error)).code.startsWith("SQLITE_FULL");

@@ -21,7 +21,7 @@ export interface StoreDependencies {
   /** The main module, for threads; without it there are none. */
   readonly workerUrl?: string | undefined;
   /** Called before an empty database is filled; throws where none may begin. */
-  readonly beforeFilling?: () => void;
+  readonly beforeFilling?: () => Promise<void>;
   /** Told of what no caller can be told: a lost batch, a failing listener, lost access log rows. */
   readonly onFault?: (sentence: string, error: unknown) => void;
 }

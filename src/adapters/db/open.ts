@@ -61,7 +61,7 @@ async function started(
     const uuid = () => deps.random.uuid();
     const journal = new Journal({ session: engine.writer, owner, uuid });
     await migrate(async () => {
-      deps.beforeFilling?.();
+      await deps.beforeFilling?.();
       await fillEmpty(engine.writer, deps);
     });
     await verifyHeads(engine.reader);

@@ -21,6 +21,7 @@ import {
 } from "./faults.ts";
 import { verifyHeads } from "./heads.ts";
 import type { Heads } from "./journal.ts";
+import { whenUnlocked } from "./lock-wait.ts";
 import { Reserve } from "./reserve.ts";
 import type { Session } from "./session.ts";
 import { SqliteConnection, sqliteSession } from "./sqlite-connection.ts";
@@ -43,7 +44,10 @@ export interface SqliteOptions {
 
 /** Where the access log of a database is. */
 export const accessLogPath = ({ path, accessLogPath: given }: SqliteOptions): string =>
-  given ?? join(dirname(path), "access-log.db");
+  given ?? join(dirname(path), accessLogName);
+
+/** What it is called where no other path is given. */
+export const accessLogName = "access-log.db";
 
 /** Told of what no caller can be told. */
 export type TellFault = (sentence: string, error: unknown) => void;
@@ -149,8 +153,11 @@ export class SqliteEngine implements Engine {
     this.#assertInPlace();
     this.#reserve.beforeWriting();
     if (this.stopped) await this.#resume();
-    this.#begun = true;
-    this.#writing().compiled("begin immediate").run();
+    this.#serve();
+    await whenUnlocked(() => {
+      this.#assertInPlace();
+      this.#writing().compiled("begin immediate").run();
+    }, this.#options.busyTimeoutMs);
     // The lock on the file makes this process the only writer, so what it committed is what is
     // stored.
     this.#heads ??= await storedHeads(this.writer);
@@ -225,6 +232,18 @@ export class SqliteEngine implements Engine {
   }
 
   /**
+   * From the first batch on the thread is the one that serves: nothing on it waits for a lock
+   * inside SQLite.
+   */
+  #serve(): void {
+    if (this.#begun) return;
+    this.#begun = true;
+    for (const { database } of [this.#writing(), this.#read]) {
+      database.run("pragma busy_timeout = 0");
+    }
+  }
+
+  /**
    * Outside a transaction SQLite commits every statement for itself: what is left of a batch that
    * was ended, for one.
    */
@@ -274,10 +293,8 @@ export class SqliteEngine implements Engine {
     const write = this.#connect({ forReading: false });
     let read: SqliteConnection | undefined;
     try {
-      write.database.run("pragma busy_timeout = 0");
       const [busy] = write.compiled(fold).values()[0] ?? [];
       if (busy !== 0) throw new Error("somebody reads the log and keeps it from being emptied");
-      write.database.run(`pragma busy_timeout = ${Math.trunc(this.#options.busyTimeoutMs)}`);
       read = this.#connect({ forReading: true });
       const [fresh, expected] = [read, this.#heads];
       const session = sqliteSession(() => fresh, this.share);
@@ -309,7 +326,8 @@ export class SqliteEngine implements Engine {
   }
 
   #connect({ forReading, cacheKib = usualCacheKib }: { forReading: boolean; cacheKib?: number }) {
-    const { path, busyTimeoutMs } = this.#options;
+    const { path } = this.#options;
+    const busyTimeoutMs = this.#begun ? 0 : this.#options.busyTimeoutMs;
     const foreign = this.#files === undefined;
     const settings = { path, busyTimeoutMs, foreign, forReading, cacheKib };
     return new SqliteConnection({ ...settings, checkpointPages: 0 });

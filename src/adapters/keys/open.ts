@@ -1,7 +1,7 @@
 /** Puts the key adapter together: signers, and around them what every key operation passes. */
 
 import { refuse } from "#core/problems.ts";
-import type { Keys, ProviderName } from "#domain/keys.ts";
+import type { Keys, ListedKey, ProviderName } from "#domain/keys.ts";
 
 import { SignerClient } from "./client.ts";
 import { guarded, Turns } from "./guard.ts";
@@ -42,6 +42,22 @@ export async function openKeys(settings: KeySettings, hooks: KeyHooks = {}): Pro
   };
 }
 
+/**
+ * What the token holds, seen by a signer that ends with the look; nothing is made, on this machine
+ * either. Empty where no token is configured. Refuses `key_unavailable` for a token that is away;
+ * throws `LaunchFault` as `openKeys` does.
+ */
+export async function listToken(settings: KeySettings): Promise<readonly ListedKey[]> {
+  const token = tokenClient(settings, {});
+  if (token === undefined) return [];
+  try {
+    await token.start();
+    return await routed({ pkcs11: token }).list("pkcs11");
+  } finally {
+    await token.close();
+  }
+}
+
 /** The keys, and what an operator may do about providers that do not serve. */
 export interface OpenKeys extends Keys {
   /**
@@ -59,16 +75,9 @@ function clientsFor(
   hooks: KeyHooks,
 ): Partial<Record<ProviderName, SignerClient>> {
   const command = settings.signerCommand ?? ownSignerCommand();
-  const { privateDir, software, pkcs11 } = settings;
+  const { privateDir, software } = settings;
   const common = { command, privateDir, hooks };
-  const token =
-    pkcs11 &&
-    new SignerClient({
-      ...common,
-      configuration: { provider: "pkcs11", pkcs11 },
-      grant: nothing,
-      operationTimeoutMs: pkcs11.operationTimeoutSeconds * 1000,
-    });
+  const token = tokenClient(settings, hooks);
   const sealed = new SignerClient({
     ...common,
     configuration: { provider: "software", software, keks: [] },
@@ -76,6 +85,22 @@ function clientsFor(
     grant: granter(token, hooks),
   });
   return { software: sealed, ...(token === undefined ? {} : { pkcs11: token }) };
+}
+
+/** The signer of the token, when one is configured. */
+function tokenClient(
+  { signerCommand, privateDir, pkcs11 }: KeySettings,
+  hooks: KeyHooks,
+): SignerClient | undefined {
+  if (pkcs11 === undefined) return undefined;
+  return new SignerClient({
+    command: signerCommand ?? ownSignerCommand(),
+    privateDir,
+    hooks,
+    configuration: { provider: "pkcs11", pkcs11 },
+    grant: nothing,
+    operationTimeoutMs: pkcs11.operationTimeoutSeconds * 1000,
+  });
 }
 
 /**

@@ -3,7 +3,8 @@
  * reconciled.
  */
 
-import { existsSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { DirectoryUnfit, holdDirectory } from "#adapters/data-directory.ts";
@@ -25,6 +26,7 @@ import type { Store } from "#domain/store.ts";
 import { useProxy } from "#app/proxy.ts";
 import { PlaceIdentity } from "#app/identity.ts";
 import { openSecrets } from "#app/secrets.ts";
+import { keysOnToken } from "#app/token-keys.ts";
 import { keySettings, storeOptions } from "#app/settings.ts";
 import { preflightOver } from "./checks.ts";
 import { databaseFile, privateFiles } from "./host.ts";
@@ -85,10 +87,28 @@ export async function diagnosed(config: Config) {
   const file = await databaseFile(config);
   if (file !== undefined && !existsSync(file)) {
     // Where an instance has been its database is missing, which is no first start.
-    PlaceIdentity.of(config).mayBegin(file, false);
+    await identityToBe(config).mayBegin(file, false);
     throw new NotThere(firstStart);
   }
   return await diagnose(await storeOptions(config, false, openSecrets(config)));
+}
+
+/**
+ * Nothing is made in the data directory; a token that cannot be asked here says nothing before the
+ * first start.
+ */
+function identityToBe(config: Config): PlaceIdentity {
+  const token = async () => {
+    const path = mkdtempSync(join(tmpdir(), "pkid-preflight-"));
+    try {
+      return await (keysOnToken(config, openSecrets(config), () => path)?.() ?? []);
+    } catch {
+      return [];
+    } finally {
+      rmSync(path, { recursive: true, force: true });
+    }
+  };
+  return PlaceIdentity.of(config, token);
 }
 
 /** The part, or the sentence of what kept it closed. */

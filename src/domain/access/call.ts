@@ -108,6 +108,11 @@ export interface Handler {
   readonly gives: readonly string[];
   /** True when the body may be absent: every member of it may be. */
   readonly emptyBody: boolean;
+  /**
+   * Throws what `run` would refuse whoever approves the call, and changes nothing: asked before a
+   * call is left to wait for others. Absent where the shapes say all there is.
+   */
+  readonly admit: ((call: Authorized<Fields, Fields, Fields>) => unknown) | undefined;
   run(call: Authorized<Fields, Fields, Fields>): Promise<Answer | RawAnswer>;
 }
 
@@ -123,6 +128,7 @@ export function handler<
   readonly body?: B;
   /** JSON when it is not said. */
   readonly gives?: readonly string[];
+  readonly admit?: (call: Authorized<P, Q, B>) => unknown;
   readonly run: (call: Authorized<P, Q, B>) => Promise<Answer | RawAnswer>;
 }): Handler {
   return {
@@ -132,7 +138,8 @@ export function handler<
     body: shape.body,
     gives: shape.gives ?? ["application/json"],
     emptyBody: Object.values<Fields[string]>(shape.body ?? {}).every(({ optional }) => optional),
-    // `perform` reads the input with exactly these shapes before it runs the handler.
+    // `perform` reads the input with exactly these shapes before it asks or runs the handler.
+    admit: shape.admit as unknown as Handler["admit"],
     run: shape.run as unknown as Handler["run"],
   };
 }

@@ -59,7 +59,7 @@ export class ClientPaths {
     const key = digestOf(shown);
     const before = ground.found.get(key);
     if (before !== undefined && isCurrent(before, now)) return before;
-    const look = () => this.#ask(shown, within, now);
+    const look = () => this.#ask(shown, within, { now, lane });
     const path =
       lane === undefined
         ? await look()
@@ -73,14 +73,15 @@ export class ClientPaths {
   async #ask(
     shown: readonly ParsedCertificate[],
     anchors: readonly ParsedCertificate[],
-    now: Instant,
+    { now, lane = "" }: { readonly now: Instant; readonly lane: string | undefined },
   ): Promise<readonly ParsedCertificate[] | undefined> {
-    const answer = await this.#deps.paths.ask({
+    const question = {
       kind: "client",
       shown: shown.map(({ der }) => der),
       anchors: anchors.map(({ der }) => der),
       now,
-    });
+    } as const;
+    const answer = await this.#deps.paths.ask(question, { home: lane, name: "" });
     if (answer === undefined) throw refuse("overloaded", { retry_after: 2 });
     if ("unreadable" in answer) throw new DerError(answer.unreadable);
     return answer.client?.map(parseCertificate);

@@ -55,7 +55,7 @@ export interface PipelineDeps {
 export type Gate = (
   call: Call,
   handler: Handler,
-  allowed: Pick<Authorized<never, never, never>, "origin" | "ca" | "tenant">,
+  allowed: Authorized<never, never, never>,
 ) => Promise<Answer | undefined>;
 
 /**
@@ -141,7 +141,7 @@ async function inputOf(handler: Handler, call: Call) {
   const query = readQuery(handler.query, call.query);
   const members = Object.keys(handler.path).map((name) => [name, call.path[name]]);
   const path = readBody(handler.path, Object.fromEntries(members));
-  return { query, path, body: await bodyOf(handler, call.body) };
+  return { query, path, body: await bodyOf(handler, call) };
 }
 
 /** Lists and filters see grants; a write concerns one object and never asks. */
@@ -168,9 +168,14 @@ function authenticated(call: Call): Origin {
   return call.origin;
 }
 
-async function bodyOf(handler: Handler, read: () => Promise<unknown>): Promise<unknown> {
-  if (handler.body === undefined) return {};
+async function bodyOf(
+  handler: Handler,
+  { operation, body: read }: Pick<Call, "operation" | "body">,
+): Promise<unknown> {
+  if (handler.body === undefined && operationOf(operation).route.startsWith("GET ")) return {};
   const body = await read();
+  // Who sends members to what takes none means something that would not happen.
+  if (handler.body === undefined) return readBody({}, body ?? {});
   if (body === undefined && handler.emptyBody) return readBody(handler.body, {});
   if (body === undefined) throw refuse("malformed_json");
   return await readBodyInTurns(handler.body, body);

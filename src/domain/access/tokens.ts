@@ -38,6 +38,11 @@ export interface TokenWish {
 export class ApiTokens {
   constructor(private readonly deps: TokenDeps) {}
 
+  /** Refuses what `create` would refuse of the wish itself. */
+  admit(wish: TokenWish): void {
+    this.expiry(wish, this.deps.clock.now());
+  }
+
   /**
    * Mints a token; the secret (256 random bits, base64url) is in the answer and nowhere else.
    * Refuses `lifetime_exceeded` above the cap, which an omitted expiry becomes.

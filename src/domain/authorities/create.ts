@@ -3,7 +3,6 @@
  * ceremony.
  */
 
-import { sha256Hex } from "#core/crypto.ts";
 import { caId, type TenantId } from "#core/ids.ts";
 import { caIdFrom } from "#core/approvals/ca-id.ts";
 import type { Action } from "#core/audit/actions.ts";
@@ -37,13 +36,12 @@ import { encodeName, type Name, type NameAttribute, nameText } from "#core/x509/
 import { parsePublicKey, spkiSha256 } from "#core/x509/public-keys.ts";
 import type { Origin } from "#domain/access/call.ts";
 import type { Ceremony } from "#domain/certificates/ceremony.ts";
-import { aboutCa, refusingGates } from "#domain/certificates/events.ts";
-import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { HeldKey, Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { requireActive, requireTenant } from "#domain/tenants/quotas.ts";
 import { alternativeOf, type CaKeys, discardCaKeys, makeCaKeys } from "./ca-keys.ts";
+import { creationEvents } from "./creation-events.ts";
 import { acrossRollover, activeMember } from "./resolve.ts";
 import {
   nextLabel,
@@ -161,6 +159,11 @@ export class Authorities {
   }
 
   async #issueIntermediate(origin: Origin, parentCa: CaRecord, wish: CaWish): Promise<CaRecord> {
+    return await this.#create(await this.admitIntermediate(origin, parentCa, wish));
+  }
+
+  /** Refuses what `issueIntermediate` would refuse before its gates; gives what it would make. */
+  async admitIntermediate(origin: Origin, parentCa: CaRecord, wish: CaWish): Promise<Creation> {
     const { store, signers, clock } = this.#deps;
     const now = clock.now();
     refuseKeyType(wish);
@@ -179,7 +182,7 @@ export class Authorities {
     );
     refuseTooLong(validity);
     const { extKeyUsages = [] } = wish;
-    return await this.#create({
+    return {
       origin,
       wish,
       tenant: parentCa.tenant,
@@ -193,7 +196,7 @@ export class Authorities {
       validity,
       provider: this.#providerOf(wish),
       internal: false,
-    });
+    };
   }
 
   /**
@@ -213,6 +216,18 @@ export class Authorities {
   }
 
   async #rotate(origin: Origin, old: CaRecord, wish: RotationWish): Promise<Rotation> {
+    const { store } = this.#deps;
+    const successor = await this.#create(await this.#succession(origin, old, wish));
+    return { old: (await store.read.cas.byId(old.id)) ?? old, successor };
+  }
+
+  /** Refuses what `rotate` would refuse before its gates. */
+  async admitRotation(origin: Origin, ca: CaRecord, wish: RotationWish): Promise<void> {
+    const { old } = await rotatable(this.#deps.store.read.cas, ca);
+    await this.#succession(origin, old, wish);
+  }
+
+  async #succession(origin: Origin, old: CaRecord, wish: RotationWish): Promise<Creation> {
     const { store, signers, clock } = this.#deps;
     const now = clock.now();
     if (old.status !== "active") throw refuse("ca_not_active", { status: old.status });
@@ -229,7 +244,7 @@ export class Authorities {
     const validity = this.#validity(wish.validityDays, span, parent.issuer, now);
     refuseTooLong(validity);
     const { latestNotAfter } = await store.read.certificates.outstanding(old.id, now);
-    const successor = await this.#create({
+    return {
       origin,
       wish: { label, keyType, alternativeKeyType },
       now,
@@ -244,8 +259,7 @@ export class Authorities {
       provider: this.#providerOf({ keyType }),
       internal: false,
       predecessor: { ca: old, retireAfter: latestNotAfter },
-    });
-    return { old: (await store.read.cas.byId(old.id)) ?? old, successor };
+    };
   }
 
   /** KEY-3: no token of today holds post-quantum keys, so they are software-held, and called so. */
@@ -457,37 +471,6 @@ function caRecord(creation: Creation, id: CaRecord["id"], { native, alternative 
     maxPathLength,
     createdAt: now,
     internal,
-  };
-}
-
-function creationEvents(creation: Creation, ca: CaSigner["ca"], action: Creation["action"]) {
-  const { origin, wish, parent, subject, predecessor } = creation;
-  const detail = {
-    subject: nameText(subject),
-    parent: parent?.ca.id,
-    key_type: wish.keyType,
-    alt_key_type: wish.alternativeKeyType,
-    old_ca: predecessor?.ca.id,
-  };
-  const about = { action, ...aboutCa(origin, ca), targetName: wish.label };
-  // A CA that was not created has no id to be found under.
-  const nothing = { ...about, caId: parent?.ca.id, target: parent?.ca.id };
-  return {
-    issued: ({ serial, certificate }: Pick<CertificateRecord, "serial" | "certificate">) => {
-      const bound = { serial, new_ca: predecessor && ca.id, sha256: sha256Hex(certificate) };
-      const result = "success" as const;
-      return [{ ...about, result, serial, detail: { ...detail, ...bound } }];
-    },
-    refused: (_refusal: Problem, gates: Parameters<typeof refusingGates>[0]) => [
-      {
-        ...nothing,
-        result: "denied" as const,
-        detail: { ...detail, reason: refusingGates(gates) },
-      },
-    ],
-    failed: (error: string) => [
-      { ...nothing, result: "error" as const, detail: { ...detail, reason: error } },
-    ],
   };
 }
 

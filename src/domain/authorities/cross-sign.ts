@@ -97,12 +97,18 @@ export class CrossSigning {
     return await acrossRollover(cas, issuer, (named) => this.#sign(origin, named, wish));
   }
 
-  async #sign(origin: Origin, issuer: CaRecord, wish: CrossWish): Promise<CrossSignRecord> {
-    const { store, clock, random, signers, ceremony } = this.#deps;
+  /** Refuses what `sign` would refuse before its gates; gives what it would sign. */
+  async admit(issuer: CaRecord, wish: CrossWish) {
+    const { store, clock, signers } = this.#deps;
     const now = clock.now();
     const signer = await signers.signer(await activeMember(store.read.cas, issuer), now);
     const subject = await this.#subject(wish);
-    const plan = this.#plan(signer.issuer, subject, wish, now);
+    return { signer, subject, plan: this.#plan(signer.issuer, subject, wish, now), now };
+  }
+
+  async #sign(origin: Origin, issuer: CaRecord, wish: CrossWish): Promise<CrossSignRecord> {
+    const { store, random, ceremony } = this.#deps;
+    const { signer, subject, plan, now } = await this.admit(issuer, wish);
     const facts = {
       id: random.uuid(),
       issuer: signer.ca.id,

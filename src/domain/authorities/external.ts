@@ -94,6 +94,20 @@ export class ExternalAuthorities {
   ): Promise<{ readonly ca: CaRecord; readonly warnings: readonly ImportWarning[] }> {
     const { store, clock } = this.#deps;
     const now = clock.now();
+    const { from, certified, warnings } = this.admit(ca, wish);
+    await store.atomically(async (tx) => {
+      if (!(await tx.cas.certify(ca.id, from, certified))) {
+        throw refuse("ca_not_pending", { status: await tx.cas.status(ca.id) });
+      }
+      await tx.audit.appendEvent(importEvent(origin, ca, certified), now);
+    });
+    await this.#deps.activated(ca.id);
+    return { ca: { ...ca, ...certified, status: "active" }, warnings };
+  }
+
+  /** Refuses what `certify` would refuse; gives what it would store. */
+  admit(ca: CaRecord, wish: ImportWish) {
+    const now = this.#deps.clock.now();
     const from = wish.replace ? ("active" as const) : ("pending" as const);
     if (ca.csr === undefined || ca.status !== from) {
       throw refuse("ca_not_pending", { status: ca.status });
@@ -113,14 +127,7 @@ export class ExternalAuthorities {
     if (verdict.refused.length > 0) throw refuse("import_refused", { checks: verdict.refused });
     for (const one of [certificate, ...verdict.path]) refuseUnreadableCa(one);
     const certified = certifiedBy(certificate, verdict.path);
-    await store.atomically(async (tx) => {
-      if (!(await tx.cas.certify(ca.id, from, certified))) {
-        throw refuse("ca_not_pending", { status: await tx.cas.status(ca.id) });
-      }
-      await tx.audit.appendEvent(importEvent(origin, ca, certified), now);
-    });
-    await this.#deps.activated(ca.id);
-    return { ca: { ...ca, ...certified, status: "active" }, warnings: verdict.warnings };
+    return { from, certified, warnings: verdict.warnings };
   }
 
   /**

@@ -53,15 +53,8 @@ export class Retirement {
    * revoked all the same, and the CRL is tried again by itself.
    */
   async retire(origin: Origin, named: CaRecord, wish: RetireWish): Promise<Retired> {
-    const { store, clock, revoker, publisher } = this.#deps;
-    if (wish.reason === "certificateHold") throw refuse("bad_reason");
-    const old = await oldestSuperseded(store.read.cas, named);
-    if (old === undefined) throw refuse("ca_not_superseded", { status: named.status });
-    const { count, latestNotAfter } = await store.read.certificates.outstanding(
-      old.id,
-      clock.now(),
-    );
-    if (count > 0 && !wish.force) throw outstanding(count, latestNotAfter);
+    const { store, revoker, publisher } = this.#deps;
+    const { old, count } = await this.admit(named, wish);
     const parent = old.parent && (await store.read.cas.byId(old.parent));
     assert(
       parent && old.serial !== undefined,
@@ -80,6 +73,23 @@ export class Retirement {
     const { base } = await publisher.publish(parent, origin);
     const ca = (await store.read.cas.byId(old.id)) ?? old;
     return { ca, parent, crlNumber: base.number, outstanding: count };
+  }
+
+  /**
+   * Refuses what `retire` would refuse; gives what it would retire, and how many certificates of it
+   * are in force.
+   */
+  async admit(named: CaRecord, wish: RetireWish) {
+    const { store, clock } = this.#deps;
+    if (wish.reason === "certificateHold") throw refuse("bad_reason");
+    const old = await oldestSuperseded(store.read.cas, named);
+    if (old === undefined) throw refuse("ca_not_superseded", { status: named.status });
+    const { count, latestNotAfter } = await store.read.certificates.outstanding(
+      old.id,
+      clock.now(),
+    );
+    if (count > 0 && !wish.force) throw outstanding(count, latestNotAfter);
+    return { old, count };
   }
 }
 
