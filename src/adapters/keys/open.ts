@@ -44,8 +44,8 @@ export async function openKeys(settings: KeySettings, hooks: KeyHooks = {}): Pro
 /** The keys, and what an operator may do about providers that do not serve. */
 export interface OpenKeys extends Keys {
   /**
-   * Reads a refused PIN again and looks for missing keys now. Presents no PIN that was refused already, unless the signer that
-   * waited with it has ended: then once more, because somebody asks.
+   * Reads a refused PIN again and looks for missing keys now. Presents a PIN that was refused already only when the token
+   * was unlocked since (`objection` of `pkcs11/refused-pins.ts`).
    */
   again(): void;
   /** Operations under way and waiting for their turn. */
@@ -57,8 +57,8 @@ function clientsFor(
   hooks: KeyHooks,
 ): Partial<Record<ProviderName, SignerClient>> {
   const command = settings.signerCommand ?? ownSignerCommand();
-  const { privateDir, software, pkcs11 } = settings;
-  const common = { command, privateDir, hooks };
+  const { privateDir, software, pkcs11, lookingOnly } = settings;
+  const common = { command, privateDir, hooks, lookingOnly };
   const token =
     pkcs11 &&
     new SignerClient({
