@@ -101,7 +101,7 @@ export class Keks {
         if (!(await tx.envelopes.begin(next, replaced?.version))) return false;
         if (spkiSha256 !== undefined) await tx.keyChecks.claim(spkiSha256);
         if (half !== undefined) await rememberHalf(tx, next, half);
-        if (ledgerBegun) await announceKek(tx, next, createdAt);
+        if (ledgerBegun) await announceKek(tx, next, "generate", createdAt);
         await record(tx, next, createdAt);
         return true;
       });
@@ -121,7 +121,7 @@ export class Keks {
     for (const version of await this.versions()) {
       if ((await store.read.instance.value(announcementOf(version))) !== undefined) continue;
       const at = clock.now();
-      await store.atomically((tx) => announceKek(tx, version, at));
+      await store.atomically((tx) => announceKek(tx, version, "generate", at));
     }
   }
 
@@ -213,13 +213,19 @@ export function kekFingerprint({
   return fingerprintOf(spkiSha256 ?? sha256Hex(Buffer.from(name)));
 }
 
-async function announceKek(tx: Unit, version: KekVersion, at: Instant): Promise<void> {
+/** Enters in the ledger that a version was made or destroyed. */
+export async function announceKek(
+  tx: Unit,
+  version: KekVersion,
+  operation: "generate" | "destroy",
+  at: Instant,
+): Promise<void> {
   const { key, deviceSerial } = version;
   await tx.instance.setValue(announcementOf(version), kekFingerprint(version));
   await tx.audit.appendLedger({
     ...{ kind: "key", timestamp: timestamp(at), provider: key.provider, deviceSerial },
     ...{ keyLabel: key.label, signerFingerprint: kekFingerprint(version), role: "kek" },
-    operation: "generate",
+    operation,
   });
 }
 
