@@ -6,6 +6,7 @@ import type { Keys, ProviderName } from "#domain/keys.ts";
 import { SignerClient } from "./client.ts";
 import { guarded, Turns } from "./guard.ts";
 import { ownSignerCommand } from "./launch.ts";
+import { tellingLeftBehind } from "./left-behind.ts";
 import { measured, publicKeyOf } from "./measure.ts";
 import { routed } from "./route.ts";
 import { isWish, type Wish } from "./requests.ts";
@@ -33,7 +34,7 @@ export async function openKeys(settings: KeySettings, hooks: KeyHooks = {}): Pro
   const limits = () => settings.guard?.() ?? usualGuard;
   const turns = new Turns(limits);
   return {
-    ...singleUse(guarded(proven, limits, turns)),
+    ...tellingLeftBehind(singleUse(guarded(proven, limits, turns)), hooks),
     load: () => ({ inUse: turns.inUse, waiting: turns.waiting }),
     again: () => {
       for (const client of all) client.again();
