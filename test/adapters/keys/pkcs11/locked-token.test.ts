@@ -166,6 +166,23 @@ function declareAll(real: string): void {
     await until(() => serves(client));
   });
 
+  test("a PIN from the environment is shown to it on SIGHUP once it is unlocked, though it left the environment", async () => {
+    const module = newLockingModule(real, own);
+    module.set(1, 3, { pin: "no-such" });
+    const { settings } = newSoftHsm({ modulePath: module.path });
+    const name = "PKID_TEST_LOCKED_PIN";
+    process.env[name] = own;
+    const pinSource = { type: "env", name } as const;
+    const { client } = clientFor({ ...settings, pinSource }, newKeyStore().privateDir, false);
+    await client.start();
+    delete process.env[name];
+    expect(await errorOf(client)).toBe(locked);
+    module.set(3, 3, { pin: own });
+    client.again();
+    await until(() => serves(client));
+    expect(module.shown()).toEqual([own, own]);
+  });
+
   test("what is kept of refused PINs says none of them, is for this user alone, and goes when one is right", async () => {
     const { write, start, record } = locking(3, 3);
     const { client } = await start("wrong-pin");
