@@ -1,4 +1,7 @@
-/** Builds the console and then the one binary that embeds it: `dist/pkid`, the same bytes for the same commit. */
+/**
+ * Builds the console and then the one binary that embeds it: `dist/pkid`, the same bytes for the
+ * same commit.
+ */
 
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
@@ -13,7 +16,8 @@ async function buildBinary(outfile: string): Promise<void> {
   await Bun.build({
     entrypoints: ["src/main.ts"],
     target: "bun",
-    // Bytecode needs the format said: the default with it is CommonJS, which has no top-level await.
+    // Bytecode needs the format said: the default with it is CommonJS, which has no top-level
+    // await.
     format: "esm",
     bytecode: true,
     // Error classes are told apart by name in logs, so names stay.
@@ -24,8 +28,9 @@ async function buildBinary(outfile: string): Promise<void> {
     compile: {
       outfile,
       assets: ["migrations", "dist/console"].filter((folder) => existsSync(join(root, folder))),
-      // A CA runs the code it was built from. These close the doors through which a working directory or an
-      // environment could add some: .env, bunfig.toml, eval, preloaded or imported files from disk.
+      // A CA runs the code it was built from. These close the doors through which a working
+      // directory or an environment could add some: .env, bunfig.toml, eval, preloaded or imported
+      // files from disk.
       autoloadDotenv: false,
       autoloadBunfig: false,
       autoloadTsconfig: false,
@@ -57,7 +62,10 @@ function hasAddon(): boolean {
   return existsSync(join(root, "node_modules/pkcs11js/build/Release/pkcs11.node"));
 }
 
-/** Puts a module that refuses to load in the place of the addon, so that only configuring an HSM fails. */
+/**
+ * Puts a module that refuses to load in the place of the addon, so that only configuring an HSM
+ * fails.
+ */
 const withoutPkcs11: BunPlugin = {
   name: "without-pkcs11",
   setup(build) {

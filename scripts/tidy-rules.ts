@@ -1,4 +1,7 @@
-/** The rules of style that a machine can check on one parsed file: shape, names, comments and forbidden calls. */
+/**
+ * The rules of style that a machine can check on one parsed file: shape, names, comments and
+ * forbidden calls.
+ */
 
 import {
   isArrowFunction,
@@ -47,7 +50,9 @@ function fileLength(file: Parsed): Finding[] {
   return lines <= most ? [] : [at(file, most, `the file has ${lines} lines; at most ${most}.`)];
 }
 
-/** A ceremony whose steps are numbered comments may be longer: splitting it would hide the order. */
+/**
+ * A ceremony whose steps are numbered comments may be longer: splitting it would hide the order.
+ */
 function functionLength(file: Parsed): Finding[] {
   return collect(file, (node) => {
     if (!isFunction(node) || groupsTests(node, file)) return undefined;
@@ -59,7 +64,10 @@ function functionLength(file: Parsed): Finding[] {
   });
 }
 
-/** No `let` and no empty collection at the top of a module, no setters, no inheritance, no decorators. */
+/**
+ * No `let` and no empty collection at the top of a module, no setters, no inheritance, no
+ * decorators.
+ */
 function state(file: Parsed): Finding[] {
   if (!isProduct(file)) return [];
   const top = file.ast.statements
@@ -151,8 +159,8 @@ function atomic(file: Parsed): Finding[] {
 }
 
 /**
- * `as` claims what the compiler cannot see, so a comment on its statement says why it is true. The one function that
- * makes a branded value says it in its own docstring.
+ * `as` claims what the compiler cannot see, so a comment on its statement says why it is true. The
+ * one function that makes a branded value says it in its own docstring.
  */
 function casts(file: Parsed): Finding[] {
   if (!isProduct(file)) return [];
@@ -187,7 +195,10 @@ function comments(file: Parsed): Finding[] {
     );
 }
 
-/** Exported functions and classes say what they take, give and refuse; the opening sentence is the file's, not theirs. */
+/**
+ * Exported functions and classes say what they take, give and refuse; the opening sentence is the
+ * file's, not theirs.
+ */
 function docstrings(file: Parsed): Finding[] {
   if (!file.path.startsWith("src/")) return [];
   return file.ast.statements
@@ -220,7 +231,10 @@ const isFunction = (node: Node): boolean =>
   isMethodDeclaration(node) ||
   node.kind === SyntaxKind.Constructor;
 
-/** What registers tests (the body of `describe`, a contract suite) is a table of contents, not a function. */
+/**
+ * What registers tests (the body of `describe`, a contract suite) is a table of contents, not a
+ * function.
+ */
 const groupsTests = (node: Node, file: Parsed): boolean =>
   isTest(file) && /^ *(describe|test)(\.\w+)*\(/m.test(node.getText(file.ast));
 
@@ -247,7 +261,8 @@ const declarations = new Set<SyntaxKind>([
 
 function declaredName(node: Node): string | undefined {
   if (!declarations.has(node.kind)) return undefined;
-  // The method of an object literal answers an interface, often somebody else's, and is named by it.
+  // The method of an object literal answers an interface, often somebody else's, and is named by
+  // it.
   if (isMethodDeclaration(node) && !isClassDeclaration(node.parent)) return undefined;
   // Every kind in the set is a declaration, and declarations have a name.
   const name = (node as Node & { readonly name?: Node }).name;

@@ -1,4 +1,7 @@
-/** THE COMPOSITION ROOT: configuration → adapters → domain → callers; server, shell and tests open the same one. */
+/**
+ * THE COMPOSITION ROOT: configuration → adapters → domain → callers; server, shell and tests open
+ * the same one.
+ */
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -64,9 +67,15 @@ export interface AppOptions {
   readonly config: Config;
   readonly build: Build;
   readonly log: Log;
-  /** True where an instance may begin; without it what is none is refused (`NoInstance`), and nothing is created. */
+  /**
+   * True where an instance may begin; without it what is none is refused (`NoInstance`), and
+   * nothing is created.
+   */
   readonly mayFound: boolean;
-  /** Sets an earlier instance's identity aside where its database is gone, instead of refusing to begin another. */
+  /**
+   * Sets an earlier instance's identity aside where its database is gone, instead of refusing to
+   * begin another.
+   */
   readonly foundAnew?: boolean;
   /** Shows or keeps the root password made up at the first start (CFG-6). */
   readonly keepRootPassword: (password: string) => void;
@@ -97,8 +106,9 @@ export interface ServeOptions {
 }
 
 /**
- * Opens an instance in the order of behaviour.md PRC-1: data directory and its lock, database, keys, what the first
- * start creates, what a crash left open. Throws what kept it from opening; then nothing stays open.
+ * Opens an instance in the order of behaviour.md PRC-1: data directory and its lock, database,
+ * keys, what the first start creates, what a crash left open. Throws what kept it from opening;
+ * then nothing stays open.
  */
 export async function openApp(options: AppOptions): Promise<App> {
   const { config, log } = options;
@@ -121,7 +131,13 @@ export async function openApp(options: AppOptions): Promise<App> {
     const opened = await openInstanceKeys({ config, limits, metrics, log, counts, secrets });
     closing.push(() => opened.close());
     const sealing = await openSealing({
-      ...{ config, store, keys: opened, clock: systemClock, random: systemRandom, log, metrics },
+      config,
+      store,
+      keys: opened,
+      clock: systemClock,
+      random: systemRandom,
+      log,
+      metrics,
     });
     const keys = underNewest(opened, sealing.keks);
     // 4. What the first start creates, and the configuration declares.
@@ -129,7 +145,10 @@ export async function openApp(options: AppOptions): Promise<App> {
     const space = new FreeSpace(config.data_dir, config.database.min_free_mb);
     const instance = await prepareInstance(
       {
-        ...{ store, keys, clock: systemClock, random: systemRandom },
+        store,
+        keys,
+        clock: systemClock,
+        random: systemRandom,
         instanceId,
         hashPassword: (password) => passwords.hash(password),
         keepRootPassword: options.keepRootPassword,
@@ -142,7 +161,9 @@ export async function openApp(options: AppOptions): Promise<App> {
     await sealing.prove();
     // 5. What a crash left open, and whether the clock may be believed.
     const clockWatch = new ClockWatch({
-      ...{ store, clock: systemClock, stopwatch: systemStopwatch },
+      store,
+      clock: systemClock,
+      stopwatch: systemStopwatch,
       onPause: (pause) => log.write("error", "clock_stepped", stepFacts(pause)),
     });
     await clockWatch.open();
@@ -150,8 +171,19 @@ export async function openApp(options: AppOptions): Promise<App> {
     await closeIntents(store, log);
     await fillEntryEnds(store);
     return compose({
-      ...{ ...options, store, keys, limits, metrics, passwords, space, instance, sealing },
-      ...{ counts, clockWatch, close, secrets },
+      ...options,
+      store,
+      keys,
+      limits,
+      metrics,
+      passwords,
+      space,
+      instance,
+      sealing,
+      counts,
+      clockWatch,
+      close,
+      secrets,
       paths: openPaths(options.workerUrl, closing),
       // A thread of their own: no auditor's question keeps anybody from coming in.
       clientPaths: openPaths(options.workerUrl, closing),
@@ -184,7 +216,10 @@ async function openPlace(options: AppOptions, address: StoreOptions, closing: ((
   return { store, place, instanceId: await place.settled(store, foundAnew) };
 }
 
-/** Who comes in is put together from what this check is for: it can be built only when it is first asked. */
+/**
+ * Who comes in is put together from what this check is for: it can be built only when it is first
+ * asked.
+ */
 const later =
   (check: () => StillMay): StillMay =>
   (...asked) =>
@@ -206,7 +241,8 @@ async function closeIntents(store: Store, log: Log): Promise<void> {
 
 const keyCounts = (store: Store, log: Log) =>
   new KeyCounts({
-    ...{ store, clock: systemClock },
+    store,
+    clock: systemClock,
     onFailure: (error) => log.write("error", "key_counts_failed", { error: describe(error) }),
   });
 
@@ -254,8 +290,18 @@ function compose(opened: Opened): App {
   let weakKeys = readBlocklists(config.keychecks.weak_key_blocklist_paths);
   const resolver = new DnsResolver({ random, servers: () => nameServers(config) });
   const ground = {
-    ...{ config, store, keys, clock, random, resolver, log },
-    ...{ sealing, counts, clockWatch, secrets, refusals },
+    config,
+    store,
+    keys,
+    clock,
+    random,
+    resolver,
+    log,
+    sealing,
+    counts,
+    clockWatch,
+    secrets,
+    refusals,
     weakKeys: () => weakKeys,
     stillMay: later(() => stillMay({ store, ...governance, now: access.principalNow })),
   };
@@ -263,18 +309,31 @@ function compose(opened: Opened): App {
   store.onOwnEvents(eventCounters(metrics));
   observeStore(store, metrics);
   const probes = new Probes({
-    ...{ store, keys, hasRoom: () => opened.space.enough },
+    store,
+    keys,
+    hasRoom: () => opened.space.enough,
     clockBehind: () => clockWatch.pause.behindUntil !== undefined,
   });
   observeComponents(metrics, () => probes.components());
   const stopObserving = observeResources(metrics);
   const access = openAccess({
-    ...{ ...ground, metrics, passwords: opened.passwords, clientPaths: opened.clientPaths },
-    ...{ rootPasswordHash: opened.instance.rootPasswordHash, attempts: opened.limits.rates },
+    ...ground,
+    metrics,
+    passwords: opened.passwords,
+    clientPaths: opened.clientPaths,
+    rootPasswordHash: opened.instance.rootPasswordHash,
+    attempts: opened.limits.rates,
   });
   const governance = openGovernance({ config, store, clock, random, tokens: access.tokens });
   const fourEyes = openFourEyes({
-    ...{ config, store, clock, random, log, parts, refusals, now: access.principalNow },
+    config,
+    store,
+    clock,
+    random,
+    log,
+    parts,
+    refusals,
+    now: access.principalNow,
     perform: (call) => replay(call),
   });
   const rooms = { parts, probes, access, governance, fourEyes, refusals };
@@ -283,8 +342,18 @@ function compose(opened: Opened): App {
     fetch: async (request) => front.handle(request, { side: "local", secure: false, peer: "" }),
     serve: (options) =>
       startRunning({
-        ...{ ...options, config, store, parts, front, schedules, clock, log },
-        ...{ failedLogins: access.failedLogins, refusals, fourEyes, watch },
+        ...options,
+        config,
+        store,
+        parts,
+        front,
+        schedules,
+        clock,
+        log,
+        failedLogins: access.failedLogins,
+        refusals,
+        fourEyes,
+        watch,
         files: new ServingFiles(config.data_dir),
         lookAtKeys: () => opened.opened.again(),
         prepare: (next) => {
@@ -322,44 +391,64 @@ function frontDoor(opened: Opened, rooms: Rooms) {
   const { probes, access, governance, fourEyes } = rooms;
   const clock = systemClock;
   const perform = pipeline({
-    ...{ store, clock, hasRoom: () => opened.space.enough, grants: governance.grants },
+    store,
+    clock,
+    hasRoom: () => opened.space.enough,
+    grants: governance.grants,
     ...(access.requireStepUp && { stepUp: access.requireStepUp }),
-    ...{ gate: fourEyes.gate, refusals: rooms.refusals },
+    gate: fourEyes.gate,
+    refusals: rooms.refusals,
     onDecision: (action, allowed) => {
       const decision = allowed ? "allow" : "deny";
       metrics.count("pki_authz_decisions_total", { action, decision });
     },
   });
   const handlers = handlersOf({
-    ...{ config, build, store, keys, clock, metrics, ...rooms },
-    ...{ roles: keyRoles(config), draining: () => front.draining, paths: opened.paths },
+    config,
+    build,
+    store,
+    keys,
+    clock,
+    metrics,
+    ...rooms,
+    roles: keyRoles(config),
+    draining: () => front.draining,
+    paths: opened.paths,
     keyLoad: () => opened.opened.load(),
     preflight: (wish) =>
       preflightRunning(
         {
-          ...{ config: () => opened.limits.inForce, read: opened.read, store, keys },
-          ...{ server: () => opened.schedules.look, workerUrl: opened.workerUrl },
+          config: () => opened.limits.inForce,
+          read: opened.read,
+          store,
+          keys,
+          server: () => opened.schedules.look,
+          workerUrl: opened.workerUrl,
         },
         wish,
       ),
   });
   const tenantRates = new TenantRates({
-    ...{ store, stopwatch: systemStopwatch },
+    store,
+    stopwatch: systemStopwatch,
     onFailure: (error) => log.write("error", "tenant_rates_failed", { error: describe(error) }),
   });
   const watch = loopWatch(opened);
   const ready = async () => isReady(await probes.components(), front.draining);
   const rpc = rpcDoor(config, handlers, perform, ready);
   const front: FrontDoor = new FrontDoor({
-    ...{ perform, log, random: systemRandom, console: consolePages(), handlers },
-    ...{ authenticate: access.authenticate, cookies: access.cookies },
+    perform,
+    log,
+    random: systemRandom,
+    console: consolePages(),
+    handlers,
+    authenticate: access.authenticate,
+    cookies: access.cookies,
     ownPages: ownPages(config),
     ...(rpc === undefined ? {} : { rpc }),
-    ...{
-      limits: opened.limits.rates,
-      tenantRate: (ca: string) => tenantRates.of(ca),
-      ownWords: { "ocsp.get": ocspRefusal, "ocsp.post": ocspRefusal },
-    },
+    limits: opened.limits.rates,
+    tenantRate: (ca: string) => tenantRates.of(ca),
+    ownWords: { "ocsp.get": ocspRefusal, "ocsp.post": ocspRefusal },
     observer: watch,
     trustedProxies: config.server.trusted_proxies,
     bodyBytesMax: config.server.max_body_bytes,
@@ -378,7 +467,9 @@ function frontDoor(opened: Opened, rooms: Rooms) {
 function loopWatch({ config, log, store, metrics }: Opened): LoopWatch {
   return new LoopWatch({
     next: accessLog({
-      ...{ clock: systemClock, log, counters: requestCounters(metrics) },
+      clock: systemClock,
+      log,
+      counters: requestCounters(metrics),
       ...(config.access_log.enabled ? { logAccess: (row) => store.logAccess(row) } : {}),
     }),
     stopwatch: systemStopwatch,

@@ -1,4 +1,7 @@
-/** Holds the style rules against small samples of what they must catch, and then against our own tree. */
+/**
+ * Holds the style rules against small samples of what they must catch, and then against our own
+ * tree.
+ */
 
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { rendered } from "#scripts/lib/source-tree.ts";

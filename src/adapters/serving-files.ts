@@ -1,4 +1,7 @@
-/** The serving certificate pkid makes for itself, kept beside the database so that every start finds it again. */
+/**
+ * The serving certificate pkid makes for itself, kept beside the database so that every start finds
+ * it again.
+ */
 
 import {
   createPrivateKey,

@@ -82,7 +82,9 @@ function tokenCreate(deps: AccessHandlerDeps): Handler {
       exclusive({ expires_at, expiry, expires_in_days });
       if (platform) exclusive({ scope: "platform", tenant_id: tenant_id ?? tenant });
       const { token, secret } = await deps.tokens.create(call.origin, {
-        ...{ name: body.name, description: body.description, scope: body.scope },
+        name: body.name,
+        description: body.description,
+        scope: body.scope,
         roles: [...new Set(body.roles)],
         tenant: platform ? undefined : call.tenant,
         expiresAt: expires_at ?? expiry ?? inDays(deps.clock, expires_in_days),
@@ -112,9 +114,13 @@ function instantField() {
 
 function tokenJson(token: ApiTokenRecord) {
   return {
-    ...{ id: token.id, ...present("tenant_id", token.tenant), name: token.name },
+    id: token.id,
+    ...present("tenant_id", token.tenant),
+    name: token.name,
     ...present("description", token.description || undefined),
-    ...{ prefix: token.prefix, roles: token.roles, scope: token.scope },
+    prefix: token.prefix,
+    roles: token.roles,
+    scope: token.scope,
     created_by: token.createdBy,
     ...present("created_by_name", token.createdByName || undefined),
     created_at: timestamp(token.createdAt),

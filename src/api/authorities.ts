@@ -23,7 +23,10 @@ import { pageFields, pageOf, readableCa, readableTenant } from "./pages.ts";
 interface Deps {
   readonly store: Store;
   readonly authorities: Authorities;
-  /** True when certificates are not told where their CRL and their OCSP answers are (no `crl.base_url`). */
+  /**
+   * True when certificates are not told where their CRL and their OCSP answers are (no
+   * `crl.base_url`).
+   */
   readonly stampsNothing?: boolean;
 }
 
@@ -95,7 +98,9 @@ function caList(store: Store): Handler {
     run: async (call) => {
       const { status, parent_id, q } = call.query;
       const filter = {
-        ...{ reach: call.reach, status, text: q },
+        reach: call.reach,
+        status,
+        text: q,
         tenant: await readableTenant(store, call.query.tenant, call.reach),
         parent:
           parent_id === undefined
@@ -115,17 +120,27 @@ function caList(store: Store): Handler {
 export function caJson(ca: CaRecord) {
   const { key, certificate, notBefore, notAfter } = ca;
   const members = {
-    ...{ id: ca.id, tenant_id: ca.tenant, parent_id: ca.parent, label: ca.label },
-    ...{ provider: key.provider, pkcs11_uri: pkcs11Uri(ca), key_type: ca.keyType },
-    ...{ algorithm: algorithmOf(ca), alt_key_type: ca.alternative?.keyType },
-    ...{ public_key: publicKeyPem(ca), public_key_fingerprint: fingerprint(ca.spki) },
+    id: ca.id,
+    tenant_id: ca.tenant,
+    parent_id: ca.parent,
+    label: ca.label,
+    provider: key.provider,
+    pkcs11_uri: pkcs11Uri(ca),
+    key_type: ca.keyType,
+    algorithm: algorithmOf(ca),
+    alt_key_type: ca.alternative?.keyType,
+    public_key: publicKeyPem(ca),
+    public_key_fingerprint: fingerprint(ca.spki),
     certificate: certificate && certificatePem(certificate),
-    ...{ subject: ca.subject, serial: ca.serial },
+    subject: ca.subject,
+    serial: ca.serial,
     not_before: notBefore === undefined ? undefined : timestamp(notBefore),
     not_after: notAfter === undefined ? undefined : timestamp(notAfter),
-    ...{ max_path_len: ca.maxPathLength, status: ca.status },
+    max_path_len: ca.maxPathLength,
+    status: ca.status,
     csr: ca.csr && encodePem("CERTIFICATE REQUEST", ca.csr),
-    ...{ external_chain: ca.externalChain, successor_id: ca.successor },
+    external_chain: ca.externalChain,
+    successor_id: ca.successor,
     predecessor_id: ca.predecessor,
     retire_after: ca.retireAfter === undefined ? undefined : timestamp(ca.retireAfter),
     created_at: timestamp(ca.createdAt),
@@ -141,7 +156,8 @@ function algorithmOf({ keyType, alternative }: CaRecord): Algorithm {
 function publicKey(ca: CaRecord, format: "pem" | "ssh") {
   if (format === "pem") {
     return {
-      ...{ status: 200 as const, raw: publicKeyPem(ca) },
+      status: 200 as const,
+      raw: publicKeyPem(ca),
       headers: pemHeaders(`${ca.label}.pub.pem`),
     };
   }
@@ -166,7 +182,8 @@ function caCertificate(store: Store): PublicHandler {
     const { certificate } = await certified(store, path.id);
     if (format === "pem") return pem(request, certificatePem(certificate), "ca.pem");
     return cacheableFor(request, maxAgeSeconds, {
-      ...{ body: certificate, contentType: "application/pkix-cert" },
+      body: certificate,
+      contentType: "application/pkix-cert",
       sha256: sha256Hex(certificate),
     });
   };
@@ -179,7 +196,9 @@ function caChain(store: Store): PublicHandler {
   };
 }
 
-/** The internal serving CA answers too: it is what clients of a fresh instance are told to trust. */
+/**
+ * The internal serving CA answers too: it is what clients of a fresh instance are told to trust.
+ */
 async function certified(store: Store, id: string | undefined) {
   const ca = await store.read.cas.byId(caId(id ?? ""));
   if (ca?.certificate === undefined) throw refuse("not_found");
@@ -188,7 +207,9 @@ async function certified(store: Store, id: string | undefined) {
 
 function pem(request: Request, body: string, fileName: string): Response {
   return cacheableFor(request, maxAgeSeconds, {
-    ...{ body, contentType: pemType, sha256: sha256Hex(Buffer.from(body)) },
+    body,
+    contentType: pemType,
+    sha256: sha256Hex(Buffer.from(body)),
     disposition: `attachment; filename="${fileName}"`,
   });
 }

@@ -1,4 +1,7 @@
-/** Bulk revocation in JSON: a plan, or a run that may be repeated under its operation id (HTTP contract §4.7). */
+/**
+ * Bulk revocation in JSON: a plan, or a run that may be repeated under its operation id (HTTP
+ * contract §4.7).
+ */
 
 import { parseSerial, type Serial } from "#core/ids.ts";
 import { parseGlob } from "#core/policy/glob.ts";
@@ -57,7 +60,8 @@ export function bulkRevocationHandlers(deps: Deps) {
         if (body.confirm_count === undefined && !body.force) {
           throw refuse("missing_field", { field: "confirm_count" });
         }
-        // Under an approval a repetition after a crash is the same run, whatever its maker called it.
+        // Under an approval a repetition after a crash is the same run, whatever its maker called
+        // it.
         const operationId = order.operationId ?? origin.approval?.id;
         const result = await deps.bulk.execute(origin, ca, { ...order, operationId });
         const shown = resultJson(ca, result);
@@ -93,8 +97,13 @@ const filterFields = {
 type Filter = Input<typeof filterFields>;
 
 const noFilter: Filter = {
-  ...{ profile: undefined, pattern: undefined, issued_after: undefined, issued_before: undefined },
-  ...{ serials: undefined, include_expired: false, public_key_sha256: undefined },
+  profile: undefined,
+  pattern: undefined,
+  issued_after: undefined,
+  issued_before: undefined,
+  serials: undefined,
+  include_expired: false,
+  public_key_sha256: undefined,
 };
 
 /** The members of `POST …/revocations:bulk`. */
@@ -116,19 +125,23 @@ export const bulkFields = {
 export function orderOf(body: Input<typeof bulkFields>): BulkRevocationOrder {
   const { operation_id, reason, all, batch_size, force, confirm_count } = body;
   return {
-    ...{ operationId: operation_id, reason, selection: selectionOf(body.filter), all },
-    ...{ batchSize: batch_size, confirmed: force ? undefined : confirm_count },
+    operationId: operation_id,
+    reason,
+    selection: selectionOf(body.filter),
+    all,
+    batchSize: batch_size,
+    confirmed: force ? undefined : confirm_count,
   };
 }
 
 const selectionOf = (filter: Filter): Selection => ({
-  ...{
-    profile: filter.profile,
-    pattern: filter.pattern,
-    serials: filter.serials && distinct(filter.serials),
-  },
-  ...{ issuedAfter: filter.issued_after, issuedBefore: filter.issued_before },
-  ...{ spkiSha256: filter.public_key_sha256, includeExpired: filter.include_expired },
+  profile: filter.profile,
+  pattern: filter.pattern,
+  serials: filter.serials && distinct(filter.serials),
+  issuedAfter: filter.issued_after,
+  issuedBefore: filter.issued_before,
+  spkiSha256: filter.public_key_sha256,
+  includeExpired: filter.include_expired,
 });
 
 const distinct = (serials: readonly Serial[]): readonly Serial[] => [...new Set(serials)];
@@ -136,11 +149,22 @@ const distinct = (serials: readonly Serial[]): readonly Serial[] => [...new Set(
 function planJson(ca: CaRecord, plan: BulkRevocationPlan) {
   const { operationId, reason, filter, total, known, unknown, held, sample } = plan;
   return {
-    ...{ operation_id: operationId, ca_id: ca.id, ca_label: ca.label, reason, filter },
-    ...{ total, known, unknown, held, already_revoked: plan.alreadyRevoked },
-    ...{ filtered_out: plan.filteredOut, expired_excluded: plan.expiredExcluded },
+    operation_id: operationId,
+    ca_id: ca.id,
+    ca_label: ca.label,
+    reason,
+    filter,
+    total,
+    known,
+    unknown,
+    held,
+    already_revoked: plan.alreadyRevoked,
+    filtered_out: plan.filteredOut,
+    expired_excluded: plan.expiredExcluded,
     sample: sample.map(({ serial, commonName, profile, notAfter, known: isKnown }) => ({
-      ...{ serial, common_name: commonName, profile },
+      serial,
+      common_name: commonName,
+      profile,
       ...(notAfter === undefined ? {} : { not_after: timestamp(notAfter) }),
       known: isKnown,
     })),
@@ -151,10 +175,18 @@ function resultJson(ca: CaRecord, result: BulkRevocationResult) {
   const { operationId, reason, planned, revoked, upgraded, batches, crlScopes } = result;
   const { presignFailure } = result;
   return {
-    ...{ operation_id: operationId, ca_id: ca.id, reason, planned, revoked, upgraded },
-    ...{ already_skipped: result.skipped, batches, crl_scopes: crlScopes },
+    operation_id: operationId,
+    ca_id: ca.id,
+    reason,
+    planned,
+    revoked,
+    upgraded,
+    already_skipped: result.skipped,
+    batches,
+    crl_scopes: crlScopes,
     // The sequence each change took makes every kept answer about its serial invalid.
-    ...{ ocsp_invalidated: revoked, presign_refreshed: result.presigned },
+    ocsp_invalidated: revoked,
+    presign_refreshed: result.presigned,
     ...(presignFailure === undefined ? {} : { presign_error: wordOf(presignFailure) }),
     duration_seconds: result.durationSeconds,
   };

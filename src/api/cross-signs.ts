@@ -35,7 +35,9 @@ const crossFields = {
   max_path_len: optional(integer(0, 16)),
 };
 
-/** Handlers for `ca.cross_sign`, `ca.cross_signs`, `ca.chains`, `ca.cross_chain` and `ca.delete`. */
+/**
+ * Handlers for `ca.cross_sign`, `ca.cross_signs`, `ca.chains`, `ca.cross_chain` and `ca.delete`.
+ */
 export function crossSignHandlers(deps: Deps) {
   const { store, crossSigning } = deps;
   return {
@@ -45,12 +47,14 @@ export function crossSignHandlers(deps: Deps) {
       body: crossFields,
       run: async ({ ca, origin, rights, body }) => {
         const wish = {
-          ...{ subject: await subjectOf(store, rights, body), validityDays: body.validity_days },
+          subject: await subjectOf(store, rights, body),
+          validityDays: body.validity_days,
           maxPathLength: body.max_path_len,
         };
         const cross = await crossSigning.sign(origin, presentCa(ca), wish);
         return created({
-          ...{ cross_sign: crossJson(cross), certificate_pem: pemOf(cross) },
+          cross_sign: crossJson(cross),
+          certificate_pem: pemOf(cross),
           chain_pem: await crossChain(store.read.cas, cross),
         });
       },
@@ -86,7 +90,10 @@ export function crossSignHandlers(deps: Deps) {
   } satisfies Partial<Record<OperationName, Handler | PublicHandler>>;
 }
 
-/** A CA of this instance is vouched for only by who manages it too; foreign and absent ids look alike (§3.2). */
+/**
+ * A CA of this instance is vouched for only by who manages it too; foreign and absent ids look
+ * alike (§3.2).
+ */
 async function subjectOf(
   store: Store,
   rights: Rights,
@@ -116,8 +123,10 @@ function chains({ store, clock }: Deps): PublicHandler {
     if (ca === undefined) throw refuse("not_found");
     const items = (await chainsOf(store.read.cas, ca, clock.now())).map((chain) => ({
       ...(chain.crossSign === undefined ? {} : { cross_sign_id: chain.crossSign.id }),
-      ...{ issuer_ca_id: chain.issuer.id, issuer_label: chain.issuer.label },
-      ...{ native: chain.crossSign === undefined, pem: chain.pem },
+      issuer_ca_id: chain.issuer.id,
+      issuer_label: chain.issuer.label,
+      native: chain.crossSign === undefined,
+      pem: chain.pem,
     }));
     const list = { items, next_cursor: "", has_more: false, total: items.length };
     return cached(request, JSON.stringify(list), "application/json");
@@ -142,13 +151,20 @@ function cached(request: Request, body: string, contentType: string): Response {
 /** CrossSign of the HTTP contract §4.2. */
 function crossJson(cross: CrossSignRecord) {
   return {
-    ...{ id: cross.id, tenant_id: cross.tenant, issuer_ca_id: cross.issuer },
+    id: cross.id,
+    tenant_id: cross.tenant,
+    issuer_ca_id: cross.issuer,
     ...(cross.subjectCa === undefined ? {} : { subject_ca_id: cross.subjectCa }),
-    ...{ subject_key_id: cross.subjectKeyId, subject: cross.subject, serial: cross.serial },
-    ...{ certificate: pemOf(cross), not_before: timestamp(cross.notBefore) },
-    ...{ not_after: timestamp(cross.notAfter), source: cross.source },
+    subject_key_id: cross.subjectKeyId,
+    subject: cross.subject,
+    serial: cross.serial,
+    certificate: pemOf(cross),
+    not_before: timestamp(cross.notBefore),
+    not_after: timestamp(cross.notAfter),
+    source: cross.source,
     status: cross.revoked ? "revoked" : "active",
-    ...{ requested_by: cross.requestedBy, created_at: timestamp(cross.createdAt) },
+    requested_by: cross.requestedBy,
+    created_at: timestamp(cross.createdAt),
   };
 }
 

@@ -23,13 +23,18 @@ export function externalHandlers({ store, external }: Deps) {
     "ca.csr": handler({
       summary: "Make the key of a CA that another root will certify, and its request.",
       body: {
-        ...{ label: labelField, subject: object(subjectFields), key_type: keyTypeField() },
-        ...{ tenant_id: optional(text({ max: 64 })), max_path_len: optional(integer(0, 16)) },
+        label: labelField,
+        subject: object(subjectFields),
+        key_type: keyTypeField(),
+        tenant_id: optional(text({ max: 64 })),
+        max_path_len: optional(integer(0, 16)),
       },
       run: async ({ tenant, origin, body }) => {
         assert(tenant !== undefined, "a CA belongs to a tenant");
         const ca = await external.request(origin, tenant, {
-          ...{ label: body.label, subject: subjectOf(body.subject), keyType: body.key_type },
+          label: body.label,
+          subject: subjectOf(body.subject),
+          keyType: body.key_type,
           maxPathLength: body.max_path_len,
         });
         return created({ ca: caJson(ca), csr_pem: requestOf(ca) }, `/api/ca/${ca.id}`);
@@ -42,7 +47,8 @@ export function externalHandlers({ store, external }: Deps) {
       run: async (call) => {
         const ca = presentCa(call.ca);
         return {
-          ...{ status: 200, raw: requestOf(ca) },
+          status: 200,
+          raw: requestOf(ca),
           headers: {
             "content-type": "application/x-pem-file",
             "content-disposition": `attachment; filename="${ca.label}.csr.pem"`,
@@ -54,7 +60,8 @@ export function externalHandlers({ store, external }: Deps) {
       summary: "Give an externally signed CA the certificate its issuer made.",
       path: { id: text() },
       body: {
-        ...{ certificate_pem: pemField, chain_pem: optional(pemField) },
+        certificate_pem: pemField,
+        chain_pem: optional(pemField),
         replace: otherwise(flag(), false),
       },
       run: async (call) => {
@@ -62,7 +69,8 @@ export function externalHandlers({ store, external }: Deps) {
         const wish = { certificatePem: certificate_pem, chainPem: chain_pem, replace };
         const { ca, warnings } = await external.certify(call.origin, presentCa(call.ca), wish);
         return ok({
-          ...{ ca: caJson(ca), warnings },
+          ca: caJson(ca),
+          warnings,
           chain_pem: await chainBundle(store.read.cas, ca),
         });
       },

@@ -29,8 +29,9 @@ type PagedCall = Pick<Authorized<never, never, never>, "reach"> & {
 };
 
 /**
- * Loads and renders one page. `name`, `filters` and the caller's reach bind the cursor: with any other it is refused as
- * `bad_cursor`. `filters` must hold everything that selects rows, path members included.
+ * Loads and renders one page. `name`, `filters` and the caller's reach bind the cursor: with any
+ * other it is refused as `bad_cursor`. `filters` must hold everything that selects rows, path
+ * members included.
  */
 export async function pageOf<T>(
   name: string,
@@ -111,7 +112,10 @@ function limitField(): Field<number> {
   };
 }
 
-/** The tenant a `tenant` parameter names; foreign and absent ones are refused alike with `bad_query`. */
+/**
+ * The tenant a `tenant` parameter names; foreign and absent ones are refused alike with
+ * `bad_query`.
+ */
 export async function readableTenant(
   store: Store,
   named: string | undefined,
@@ -125,7 +129,10 @@ export async function readableTenant(
   return tenant.id;
 }
 
-/** The CA a `ca` parameter, or another one, names by id or label; foreign and absent ones are refused alike with `bad_query`. */
+/**
+ * The CA a `ca` parameter, or another one, names by id or label; foreign and absent ones are
+ * refused alike with `bad_query`.
+ */
 export async function readableCa(
   store: Store,
   reference: string,

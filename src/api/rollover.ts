@@ -45,13 +45,16 @@ export function rolloverHandlers(deps: Deps) {
       },
       run: async ({ ca, origin, body }) => {
         const wish = {
-          ...{ label: body.new_label, keyType: body.key_type, validityDays: body.validity_days },
+          label: body.new_label,
+          keyType: body.key_type,
+          validityDays: body.validity_days,
         };
         const { old, successor } = await authorities.rotate(origin, presentCa(ca), wish);
         const { retireAfter } = old;
         return created(
           {
-            ...{ old_ca: caJson(old), new_ca: caJson(successor) },
+            old_ca: caJson(old),
+            new_ca: caJson(successor),
             combined_chain_pem: await chainBundle(store.read.cas, successor),
             ...(retireAfter === undefined ? {} : { retire_after: timestamp(retireAfter) }),
           },
@@ -69,8 +72,10 @@ export function rolloverHandlers(deps: Deps) {
       run: async (call) => {
         const retired = await retirement.retire(call.origin, presentCa(call.ca), call.body);
         return ok({
-          ...{ retired_ca: caJson(retired.ca), parent_id: retired.parent.id },
-          ...{ revoked_serial: retired.ca.serial, crl_number: retired.crlNumber },
+          retired_ca: caJson(retired.ca),
+          parent_id: retired.parent.id,
+          revoked_serial: retired.ca.serial,
+          crl_number: retired.crlNumber,
           outstanding_leaves: retired.outstanding,
         });
       },

@@ -78,7 +78,9 @@ export function handlersOf(ground: HandlerGround): Handlers {
   const { config, build, store, keys, clock, parts, probes, metrics } = ground;
   const { revoker, publisher, scopes, crlImport, ocsp, presigner } = parts.revocation;
   const answers = ocspHandlers({
-    ...{ ocsp, clock, httpMaxAgeSeconds: config.ocsp.http_max_age_seconds },
+    ocsp,
+    clock,
+    httpMaxAgeSeconds: config.ocsp.http_max_age_seconds,
     urlsMax: config.server.ocsp_cache_entries,
     onAnswer: ocspCounter(metrics),
   });
@@ -87,7 +89,10 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...descriptionHandlers(() => handlers, build.version),
     ...healthHandlers(
       {
-        ...{ store, keys, build, draining: ground.draining },
+        store,
+        keys,
+        build,
+        draining: ground.draining,
         exposition: () => metrics.exposition(),
       },
       probes,
@@ -97,11 +102,18 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...auditHandlers({ store }),
     ...accessLogHandlers({ store, clock }),
     ...ledgerHandlers({
-      ...{ store, keys, clock, counts: parts.counts, random: ground.fourEyes.random },
+      store,
+      keys,
+      clock,
+      counts: parts.counts,
+      random: ground.fourEyes.random,
       roles: ground.roles,
     }),
     ...keyHandlers({
-      ...{ store, keys, clock, roles: ground.roles },
+      store,
+      keys,
+      clock,
+      roles: ground.roles,
       pool: () => ({ size: config.pkcs11.session_pool_size, ...ground.keyLoad() }),
     }),
     ...blockedKeyHandlers({ store, blockedKeys: parts.blockedKeys }),
@@ -109,7 +121,8 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...clockHandlers({ clock, clockWatch: parts.clockWatch }),
     ...kekHandlers({ store, keys, ...parts.sealing }),
     ...authorityHandlers({
-      ...{ store, authorities },
+      store,
+      authorities,
       stampsNothing: config.crl.base_url === undefined,
     }),
     ...crossSignHandlers({ store, keys, clock, crossSigning: parts.crossSigning }),
@@ -126,7 +139,7 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...revocationHandlers({ store, revoker }),
     ...bulkRevocationHandlers({ store, profiles, bulk: parts.revocation.bulk }),
     ...crlAdministration({ clock, publisher, scopes, crlImport }),
-    ...crlHandlers({ ...{ store, clock, publisher, scopes }, ...maxAge(config.crl) }),
+    ...crlHandlers({ store, clock, publisher, scopes, ...maxAge(config.crl) }),
     ...publishHandlers({ store, publishing: parts.publishing }),
     ...presignHandlers({ store, presigner, enabled: config.presign.enabled }),
     "ocsp.get": answers.get,

@@ -1,4 +1,7 @@
-/** Which instance a place belongs to: data directory, key store and database carry one id, and are refused when they do not. */
+/**
+ * Which instance a place belongs to: data directory, key store and database carry one id, and are
+ * refused when they do not.
+ */
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +11,10 @@ import { writeDurably } from "#adapters/keys/software/files.ts";
 import type { Config } from "#config/schema.ts";
 import type { Store } from "#domain/store.ts";
 
-/** A part of the instance is missing or is another instance's; the sentence says what was found, and nothing changed. */
+/**
+ * A part of the instance is missing or is another instance's; the sentence says what was found, and
+ * nothing changed.
+ */
 export class InstanceSplit extends Error {
   override readonly name = "InstanceSplit";
 }
@@ -38,8 +44,8 @@ export class PlaceIdentity {
   }
 
   /**
-   * Refuses to begin an instance where one has been: its database is missing or empty, which an unmounted volume looks
-   * like. With `anew` another one begins instead.
+   * Refuses to begin an instance where one has been: its database is missing or empty, which an
+   * unmounted volume looks like. With `anew` another one begins instead.
    */
   mayBegin(where: string, anew: boolean): void {
     const traces = this.#traces();
@@ -53,7 +59,10 @@ export class PlaceIdentity {
     this.beginAnew();
   }
 
-  /** Refuses a SQLite database that is missing or empty where an instance has been, before it is made. */
+  /**
+   * Refuses a SQLite database that is missing or empty where an instance has been, before it is
+   * made.
+   */
   mayOpen(address: StoreOptions, anew: boolean): void {
     if (address.driver !== "sqlite") return;
     const bytes = statSync(address.path, { throwIfNoEntry: false })?.size ?? 0;
@@ -61,8 +70,9 @@ export class PlaceIdentity {
   }
 
   /**
-   * Holds the id of an open database against the others. Gives the id the instance has or, where none has begun, will
-   * have; that one is written down first, so that a start that is interrupted goes on.
+   * Holds the id of an open database against the others. Gives the id the instance has or, where
+   * none has begun, will have; that one is written down first, so that a start that is interrupted
+   * goes on.
    */
   async settled(store: Store, anew: boolean): Promise<string> {
     const stored = await store.read.instance.value("instance_id");
@@ -80,7 +90,10 @@ export class PlaceIdentity {
     if (readIdentity(this.#file)?.founded !== true) this.#write({ instance_id: id, founded: true });
   }
 
-  /** Another instance will begin here: the identity of the earlier one is kept beside the new one, its keys stay. */
+  /**
+   * Another instance will begin here: the identity of the earlier one is kept beside the new one,
+   * its keys stay.
+   */
   beginAnew(): void {
     for (const file of [this.#file, this.#mark]) {
       if (existsSync(file)) renameSync(file, `${file}.before-${Date.now()}`);

@@ -1,8 +1,8 @@
 /** Destroys keys that nothing came of, without hiding why nothing did. */
 
 /**
- * False when a key stays, which `Keys` then has put in the log by its label: its caller is about to say what went
- * wrong first, and that must not be replaced by what went wrong while tidying up.
+ * False when a key stays, which `Keys` then has put in the log by its label: its caller is about to
+ * say what went wrong first, and that must not be replaced by what went wrong while tidying up.
  */
 export async function discarded(destroy: () => Promise<void>): Promise<boolean> {
   try {

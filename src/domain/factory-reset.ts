@@ -1,4 +1,7 @@
-/** Empties the token of this instance's keys, for a device that is given away: nothing of it can be undone. */
+/**
+ * Empties the token of this instance's keys, for a device that is given away: nothing of it can be
+ * undone.
+ */
 
 import { effectiveRoles } from "#core/access/principal.ts";
 import { refuse } from "#core/problems.ts";
@@ -25,15 +28,19 @@ export interface FactoryResetWish {
   readonly confirm: string;
   /** Also keys of CAs that still sign something. */
   readonly destroyCaKeys: boolean;
-  /** Also KEK versions that have retired: what was backed up before they were replaced opens nowhere any more. */
+  /**
+   * Also KEK versions that have retired: what was backed up before they were replaced opens nowhere
+   * any more.
+   */
   readonly destroyRetiredKeks: boolean;
 }
 
 /**
- * Destroys every key of this instance on the device; keys that are not this instance's stay. Run again after a failure
- * it goes on. Refuses `not_supported` where keys lie in files, `key_unavailable`, `invalid_field` for another serial, and
- * `keys_in_use` for a KEK that has not retired, which values need that cannot be made again, for retired ones unless
- * they are to go too, and for keys of CAs likewise.
+ * Destroys every key of this instance on the device; keys that are not this instance's stay. Run
+ * again after a failure it goes on. Refuses `not_supported` where keys lie in files,
+ * `key_unavailable`, `invalid_field` for another serial, and `keys_in_use` for a KEK that has not
+ * retired, which values need that cannot be made again, for retired ones unless they are to go too,
+ * and for keys of CAs likewise.
  */
 export async function factoryReset(
   deps: FactoryResetDeps,
@@ -61,7 +68,8 @@ export async function factoryReset(
     const used = await keysOfUsedCas(deps, bound);
     if (used.length > 0) throw inUse(used);
   }
-  // On record before the first key goes: a crash leaves fewer keys, never a reset that nobody asked for.
+  // On record before the first key goes: a crash leaves fewer keys, never a reset that nobody asked
+  // for.
   const at = clock.now();
   await store.atomically((tx) => tx.audit.appendEvent(resetEvent(origin, confirm), at));
   for (const key of bound) {

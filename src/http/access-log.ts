@@ -1,4 +1,7 @@
-/** Writes down every request: one line in the process log, one row in the access log, one count in the metrics. */
+/**
+ * Writes down every request: one line in the process log, one row in the access log, one count in
+ * the metrics.
+ */
 
 import { withoutTokens } from "#core/access/token-secret.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
@@ -23,7 +26,9 @@ export interface AccessLogDeps {
   readonly logAccess?: (row: AccessLogRow) => void;
 }
 
-/** Observes requests for all three readers; never sees a query, a body, a cookie or a credential. */
+/**
+ * Observes requests for all three readers; never sees a query, a body, a cookie or a credential.
+ */
 export function accessLog(deps: AccessLogDeps): Observer {
   return {
     began: () => deps.counters.began(),

@@ -1,4 +1,7 @@
-/** The page that describes the operations to people: what each takes, refuses and wants to know about the caller; no script. */
+/**
+ * The page that describes the operations to people: what each takes, refuses and wants to know
+ * about the caller; no script.
+ */
 
 import { type ProblemCode, problems } from "#core/problems.ts";
 import type { Field, Fields } from "#core/shape.ts";
@@ -117,7 +120,8 @@ type Schema = Readonly<Record<string, unknown>>;
 
 const schemaAt = (schema: Schema, name: string): Schema => {
   const inner = schema[name];
-  return typeof inner === "object" && inner !== null ? (inner as Schema) : {}; // An object, just seen.
+  // An object, just seen.
+  return typeof inner === "object" && inner !== null ? (inner as Schema) : {};
 };
 
 /** A schema in words. */

@@ -3,7 +3,10 @@
 import type { ClientCertificate } from "#domain/access/client-certificates.ts";
 import type { OperationName } from "#operations";
 
-/** Which door a request came through; it decides what is reachable and who a caller without credential is. */
+/**
+ * Which door a request came through; it decides what is reachable and who a caller without
+ * credential is.
+ */
 export type Side = "main" | "local" | "public";
 
 /** One request with everything that was worked out about it before its operation ran. */

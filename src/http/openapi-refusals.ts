@@ -1,4 +1,7 @@
-/** The refusals an operation can meet before its own rules are asked, as its row and its shapes tell them. */
+/**
+ * The refusals an operation can meet before its own rules are asked, as its row and its shapes tell
+ * them.
+ */
 
 import { type ProblemCode, problems } from "#core/problems.ts";
 import type { Fields } from "#core/shape.ts";

@@ -1,4 +1,7 @@
-/** Chains are judged off the thread that serves, within a budget, and whatever happens there ends there. */
+/**
+ * Chains are judged off the thread that serves, within a budget, and whatever happens there ends
+ * there.
+ */
 
 import { afterEach, expect, test } from "bun:test";
 
@@ -14,7 +17,11 @@ const workerUrl = import.meta.resolve("#test/support/path-worker.ts");
 const key = makeKey("ecdsa-p256");
 const root = certify(key, rootFields(key, "ecdsa-sha256"));
 const search = (certificate: string, more: Partial<PathSearch> = {}): PathSearch => ({
-  ...{ kind: "find", certificate, intermediates: [], own: [root], anchor: root },
+  kind: "find",
+  certificate,
+  intermediates: [],
+  own: [root],
+  anchor: root,
   now: rootFields(key, "ecdsa-sha256").notBefore,
   ...more,
 });

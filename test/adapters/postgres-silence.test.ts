@@ -1,4 +1,7 @@
-/** PostgreSQL that falls silent: what waits is refused, what comes is refused at once, and all goes on when it is back. */
+/**
+ * PostgreSQL that falls silent: what waits is refused, what comes is refused at once, and all goes
+ * on when it is back.
+ */
 
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 

@@ -67,7 +67,8 @@ async function listed(query = ""): Promise<Listed & Readonly<Record<string, unkn
     },
     handlers["hsm.audit_log"],
   );
-  return (answer as { readonly body: unknown }).body as Awaited<ReturnType<typeof listed>>; // What the handler gives.
+  // What the handler gives.
+  return (answer as { readonly body: unknown }).body as Awaited<ReturnType<typeof listed>>;
 }
 
 test("entries come newest first, page by page, and say whose ledger it is", async () => {

@@ -1,4 +1,7 @@
-/** What a request leaves out and what it names that nobody knows: the same rule on every operation (HTTP contract §1.2). */
+/**
+ * What a request leaves out and what it names that nobody knows: the same rule on every operation
+ * (HTTP contract §1.2).
+ */
 
 import { beforeAll, describe, expect, test } from "bun:test";
 
@@ -58,7 +61,8 @@ describe("a filter nobody knows is refused and is not an empty page", () => {
 });
 
 test("a feature that is off is named", async () => {
-  const { "webauthn.list": list } = passkeyHandlers({} as never); // Nothing of it is reached while it is off.
+  // Nothing of it is reached while it is off.
+  const { "webauthn.list": list } = passkeyHandlers({} as never);
   const asked = (async () => list.run({} as never))(); // As above.
   expect(await refusal(asked)).toEqual({
     code: "feature_disabled",

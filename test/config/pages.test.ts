@@ -1,4 +1,7 @@
-/** What is derived from the declaration: reference, schema, example, the effective values, and a reload. */
+/**
+ * What is derived from the declaration: reference, schema, example, the effective values, and a
+ * reload.
+ */
 
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";

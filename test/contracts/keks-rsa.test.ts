@@ -1,4 +1,7 @@
-/** KEKs on a token without AES-GCM: RSA with OAEP and SHA-256 where it does that, and no KEK at all where it does not. */
+/**
+ * KEKs on a token without AES-GCM: RSA with OAEP and SHA-256 where it does that, and no KEK at all
+ * where it does not.
+ */
 
 import { describe, expect, test } from "bun:test";
 

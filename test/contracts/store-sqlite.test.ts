@@ -171,7 +171,8 @@ test("a migration that fails changes nothing", async () => {
 test("a volume that fills up refuses units, keeps what it has, and recovers by itself", async () => {
   const database = sqliteDatabase();
   await (await database.open()).close();
-  // The limit makes every write past 1.5 MB fail, as a full disk would; the signal that goes with it is ignored.
+  // The limit makes every write past 1.5 MB fail, as a full disk would; the signal that goes with
+  // it is ignored.
   const limited = ["bash", "-c", "trap '' XFSZ; ulimit -S -f 1536; exec \"$@\"", "limited"];
   const writer = startWriter(database.target, 8, limited);
   const refusals = () =>

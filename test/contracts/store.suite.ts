@@ -72,7 +72,8 @@ function authorities(given: Given): void {
     const hybrid = make.ca({
       alternative: {
         key: { provider: "software", label: "second", id: "bb".repeat(20) },
-        ...{ keyType: "ml-dsa-65", spki: Uint8Array.of(48, 2, 254, 0) },
+        keyType: "ml-dsa-65",
+        spki: Uint8Array.of(48, 2, 254, 0),
       },
     });
     const waiting = make.ca({ ...bare, notAfter: undefined, status: "pending", parent: root.id });
@@ -127,7 +128,8 @@ function authorities(given: Given): void {
     const successor = make.ca({ lineage: home, createdAt: later(5) });
     for (const row of [successor, old]) await store.atomically((tx) => tx.cas.insert(row));
     expect((await store.read.cas.lineage(home)).map(({ id }) => id)).toEqual([home, successor.id]);
-    const { parent, serial } = { parent: caId(`parent ${home}`), serial: old.serial as Serial }; // Set by `ca`.
+    // Set by `ca`.
+    const { parent, serial } = { parent: caId(`parent ${home}`), serial: old.serial as Serial };
     const retire = () => store.atomically((tx) => tx.cas.retireSubject(parent, serial));
     expect(await retire()).toBe(home);
     expect(await retire()).toBeUndefined();
@@ -226,8 +228,13 @@ function search(given: Given): void {
     const plain = make.certificate({ caId: home, createdAt: later(1), notAfter: later(60) });
     const serial = "340282366920938463463374607431768211455" as Serial; // 2^128 − 1, in decimal.
     const other = make.certificate({
-      ...{ caId: home, createdAt: later(2), serial, profile: `profile ${home}` },
-      ...{ subject: "CN=Zoë 100%_!", commonName: "Zoë", sans: ["email:Z@B.example"] },
+      caId: home,
+      createdAt: later(2),
+      serial,
+      profile: `profile ${home}`,
+      subject: "CN=Zoë 100%_!",
+      commonName: "Zoë",
+      sans: ["email:Z@B.example"],
       spkiSha256: "00".repeat(32),
     });
     const held = make.certificate({ caId: home, createdAt: later(3), notAfter: later(60) });
@@ -514,11 +521,21 @@ function units(given: Given): void {
       ),
     );
     expect(results.map(({ status }) => status === "fulfilled")).toEqual([
-      ...[true, false, true, false, true, false],
+      true,
+      false,
+      true,
+      false,
+      true,
+      false,
     ]);
     const values = rows.map((_, index) => store.read.instance.value(`${home} ${index}`));
     expect(await Promise.all(values)).toEqual([
-      ...["kept", undefined, "kept", undefined, "kept", undefined],
+      "kept",
+      undefined,
+      "kept",
+      undefined,
+      "kept",
+      undefined,
     ]);
     expect((await store.read.audit.eventHead()).seq).toBe(head.seq + 3);
     expect((await store.read.audit.ledgerHead()).seq).toBe(ledger.seq + 3);

@@ -121,8 +121,10 @@ function ground(shared?: { store: MemoryStore; keys: MemoryKeys }) {
     kept,
     instanceId: `of ${shared === undefined ? "first" : "second"}`,
     keepRootPassword: (password: string) => void kept.push(password),
-    ...{ store: shared?.store ?? openMemoryStore(), keys: shared?.keys ?? openMemoryKeys() },
-    ...{ clock: testClock(), random: seededRandom(shared === undefined ? "first" : "second") },
+    store: shared?.store ?? openMemoryStore(),
+    keys: shared?.keys ?? openMemoryKeys(),
+    clock: testClock(),
+    random: seededRandom(shared === undefined ? "first" : "second"),
     hashPassword: async (password: string) => `argon2(${password.length})`,
   } satisfies InstanceDeps & { kept: string[] };
 }

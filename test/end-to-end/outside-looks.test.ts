@@ -1,4 +1,7 @@
-/** Programs of others at the database of a running server: they may look, and what they take away is missed at once. */
+/**
+ * Programs of others at the database of a running server: they may look, and what they take away is
+ * missed at once.
+ */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync, rmSync, statSync } from "node:fs";

@@ -27,8 +27,21 @@ afterAll(async () => {
 async function selfSigned(name: string) {
   const [tls_cert, tls_key] = [join(home, `${name}.pem`), join(home, `${name}.pem.key`)];
   await openssl([
-    ...["req", "-x509", "-nodes", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"],
-    ...["-subj", "/CN=localhost", "-days", "30", "-keyout", tls_key, "-out", tls_cert],
+    "req",
+    "-x509",
+    "-nodes",
+    "-newkey",
+    "ec",
+    "-pkeyopt",
+    "ec_paramgen_curve:P-256",
+    "-subj",
+    "/CN=localhost",
+    "-days",
+    "30",
+    "-keyout",
+    tls_key,
+    "-out",
+    tls_cert,
   ]);
   return { tls_cert, tls_key };
 }

@@ -153,7 +153,8 @@ describe("configuration", () => {
     expect(await statusOf("config.file_mode")).toBe("pass");
     chmodSync(join(home, "pkid.yaml"), 0o644);
     expect(await said(home, "config.file_mode")).toMatchObject({
-      ...{ status: "warn", detail: expect.stringContaining("root_user.password") },
+      status: "warn",
+      detail: expect.stringContaining("root_user.password"),
     });
     chmodSync(join(home, "pkid.yaml"), 0o664);
     expect(await statusOf("config.file_mode")).toBe("fail");
@@ -182,7 +183,8 @@ describe("configuration", () => {
       });
     from(false);
     expect(await said(home, "secret.sources")).toMatchObject({
-      ...{ status: "fail", detail: expect.stringContaining("does not exist") },
+      status: "fail",
+      detail: expect.stringContaining("does not exist"),
     });
     writeFileSync(file, "Zk7q-Wv2x-Hp9m\n", { mode: 0o600 });
     expect(await statusOf("secret.sources")).toBe("pass");
@@ -203,7 +205,8 @@ describe("files and disk", () => {
     for (const path of [database(), join(home, "data", "master.key")]) {
       chmodSync(path, 0o640);
       expect(await said(home, "data_dir.modes")).toMatchObject({
-        ...{ status: "fail", detail: expect.stringContaining(`${path} has mode 640`) },
+        status: "fail",
+        detail: expect.stringContaining(`${path} has mode 640`),
       });
       chmodSync(path, 0o600);
     }
@@ -222,7 +225,8 @@ describe("files and disk", () => {
     expect(["pass", "warn"]).toContain(await statusOf("disk.fsync"));
     sql("pragma journal_mode = delete");
     expect(await said(home, "disk.fsync")).toMatchObject({
-      ...{ status: "fail", detail: expect.stringContaining("journal_mode is delete") },
+      status: "fail",
+      detail: expect.stringContaining("journal_mode is delete"),
     });
   });
 });
@@ -327,7 +331,8 @@ describe("the database", () => {
       ).toEqual([]);
       await server.query(dsn, "alter role pkid set synchronous_commit = off");
       expect(await said(fresh, "disk.fsync")).toMatchObject({
-        ...{ status: "fail", detail: expect.stringContaining("synchronous_commit is off") },
+        status: "fail",
+        detail: expect.stringContaining("synchronous_commit is off"),
       });
       await server.query(dsn, "alter role pkid reset synchronous_commit");
       writeConfig(fresh, {
@@ -352,7 +357,9 @@ describe("the database", () => {
         };
         try {
           expect([await statusAt(0), await statusAt(30), await statusAt(-90)]).toEqual([
-            ...["pass", "warn", "fail"],
+            "pass",
+            "warn",
+            "fail",
           ]);
         } finally {
           time.remove();

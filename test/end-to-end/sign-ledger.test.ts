@@ -1,4 +1,7 @@
-/** The exported sign ledger, checked with nothing but the file, openssl and what the contract says (HTTP contract §10.3). */
+/**
+ * The exported sign ledger, checked with nothing but the file, openssl and what the contract says
+ * (HTTP contract §10.3).
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHash, verify as verifySignature, X509Certificate } from "node:crypto";
@@ -264,7 +267,10 @@ test("a part of it has the link to what comes before, and a part that holds noth
   expect(refused.stderr).toContain("from_number");
 });
 
-/** TBS and signature of what an operation carries: certificates, requests and lists are signed alike. */
+/**
+ * TBS and signature of what an operation carries: certificates, requests and lists are signed
+ * alike.
+ */
 function signedParts({ certificate, artifact_der }: Operation) {
   const der = certificate
     ? new Uint8Array(new X509Certificate(certificate).raw)

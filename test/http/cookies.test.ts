@@ -120,8 +120,14 @@ describe("the page that asks for a change", () => {
 
   test("of any other origin is refused, and may read", () => {
     for (const origin of [
-      ...["null", "", "https://evil.test", "http://pki.test:8443", "https://pki.test"],
-      ...["https://pki.test:8443.evil.test", "https://pki.test:8443/", "https://sub.pki.test:8443"],
+      "null",
+      "",
+      "https://evil.test",
+      "http://pki.test:8443",
+      "https://pki.test",
+      "https://pki.test:8443.evil.test",
+      "https://pki.test:8443/",
+      "https://sub.pki.test:8443",
     ]) {
       for (const method of ["POST", "PUT", "PATCH", "DELETE"]) {
         const said = check("https://pki.test:8443/", origin, { method });

@@ -1,4 +1,7 @@
-/** The listener that asks for client certificates: whose octets are whose, and what becomes of broken connections. */
+/**
+ * The listener that asks for client certificates: whose octets are whose, and what becomes of
+ * broken connections.
+ */
 
 import {
   existsSync,
@@ -124,7 +127,9 @@ describe("a client", () => {
     const command = ["openssl", "s_client", "-connect", `127.0.0.1:${port}`, "-ign_eof"];
     const chain = options.includes("-cert") ? ["-cert_chain", options[2] ?? ""] : [];
     const client = Bun.spawn([...command, ...options, ...chain], {
-      ...{ stdin: Buffer.from(get()), stdout: "pipe", stderr: "ignore" },
+      stdin: Buffer.from(get()),
+      stdout: "pipe",
+      stderr: "ignore",
     });
     return new Response(client.stdout).text();
   }
@@ -133,13 +138,15 @@ describe("a client", () => {
     const port = portOf(await start());
     const pem = encodeURIComponent(issuing.pem);
     const lies = [
-      ...["X-Forwarded-For: 127.0.0.1", `X-Client-Cert: ${pem}`, `X-SSL-Client-Cert: ${pem}`],
-      ...[`Client-Cert: :${alice.chain[0]?.toBase64()}:`, "X-SSL-Client-Verify: SUCCESS"],
-      ...[
-        `X-SSL-Client-S-DN: ${subjectOf(alice)}`,
-        `X-Forwarded-Client-Cert: Hash=${subjectOf(alice)}`,
-      ],
-      ...[`Forwarded: for=127.0.0.1:${port}`, "X-Real-IP: 127.0.0.1"],
+      "X-Forwarded-For: 127.0.0.1",
+      `X-Client-Cert: ${pem}`,
+      `X-SSL-Client-Cert: ${pem}`,
+      `Client-Cert: :${alice.chain[0]?.toBase64()}:`,
+      "X-SSL-Client-Verify: SUCCESS",
+      `X-SSL-Client-S-DN: ${subjectOf(alice)}`,
+      `X-Forwarded-Client-Cert: Hash=${subjectOf(alice)}`,
+      `Forwarded: for=127.0.0.1:${port}`,
+      "X-Real-IP: 127.0.0.1",
     ].join("\r\n");
     const request = get(`${lies}\r\nConnection: close\r\n`);
     expect(await spoken(port, request)).toStartWith("HTTP/1.1 401");
@@ -255,7 +262,9 @@ describe("octets", () => {
     const server = await start({}, { handlers: echo, ...perform });
     const text = Buffer.alloc(size / 2, "0123456789abcdef").toString();
     const answer = await fetch(`${server.origin}/api/tokens`, {
-      ...{ method: "POST", body: JSON.stringify({ text }), tls: { rejectUnauthorized: false } },
+      method: "POST",
+      body: JSON.stringify({ text }),
+      tls: { rejectUnauthorized: false },
       headers: { "content-type": "application/json" },
     });
     expect(answer.status).toBe(200);
@@ -362,8 +371,14 @@ describe("a connection", () => {
     const limits = { idleTimeoutSeconds: 30, bodyTimeoutSeconds: 30, requestTimeoutSeconds: 30 };
     const doors = new PipeDoors(server.front, limits, undefined);
     const terminator = await TlsTerminator.open({
-      ...{ host: "127.0.0.1", port: 0, minVersion: "1.2", tls, clientAuthorities: [outside.pem] },
-      ...{ connectionsMax: 2, idleTimeoutSeconds: 30, suites: usualTlsSuites },
+      host: "127.0.0.1",
+      port: 0,
+      minVersion: "1.2",
+      tls,
+      clientAuthorities: [outside.pem],
+      connectionsMax: 2,
+      idleTimeoutSeconds: 30,
+      suites: usualTlsSuites,
       openDoor: (client) => doors.open({ side: "main", secure: true, ...client }),
     });
     const { port } = terminator;
@@ -384,7 +399,8 @@ describe("a connection", () => {
   test("whose client neither reads nor closes is let go, however much is left for it", async () => {
     const text = Buffer.alloc(32 * 1024 * 1024, "x").toString();
     const perform = async ({ query }: { readonly query: URLSearchParams }) => ({
-      ...{ status: 200 as const, body: query.has("much") ? { text } : {} },
+      status: 200 as const,
+      body: query.has("much") ? { text } : {},
     });
     const server = await start({ idleTimeoutSeconds: 4, requestTimeoutSeconds: 4 }, { perform });
     const clients = [await connected(portOf(server), alice), await connected(portOf(server), bob)];
@@ -511,7 +527,10 @@ function connectedAsNobody(path: string): string {
   return asked.stdout.toString().trim();
 }
 
-/** Says a request in clear text from an address and a port of loopback; gives what comes back, nothing without a connection. */
+/**
+ * Says a request in clear text from an address and a port of loopback; gives what comes back,
+ * nothing without a connection.
+ */
 async function cleartextFrom(localAddress: string, localPort: number, to: number): Promise<string> {
   const socket = connect({ host: "127.0.0.1", port: to, localAddress, localPort });
   const late = setTimeout(() => socket.destroy(), 500);
@@ -558,7 +577,10 @@ const established = () =>
     .map(([, local = "", remote = ""]) => ({ local: portIn(local), remote: portIn(remote) }));
 const portIn = (place: string) => Number.parseInt(place.split(":")[1] ?? "", 16);
 
-/** Connections to a port that its server has not closed yet: rows of the kernel that belong to an open file. */
+/**
+ * Connections to a port that its server has not closed yet: rows of the kernel that belong to an
+ * open file.
+ */
 const accepted = (port: number): number =>
   readFileSync("/proc/self/net/tcp", "utf8")
     .split("\n")

@@ -1,4 +1,7 @@
-/** No end that weighs is reached unconfirmed by another door: every operation says what it is for, and a session must confirm it. */
+/**
+ * No end that weighs is reached unconfirmed by another door: every operation says what it is for,
+ * and a session must confirm it.
+ */
 
 import { describe, expect, test } from "bun:test";
 
@@ -16,9 +19,10 @@ import { type OperationName, operationOf, operations, routeOf } from "#operation
 import { initRoot, issuanceWorld } from "#test/support/issuance.ts";
 
 /**
- * What a writing operation is for. `revokes`: what certificates stand for is taken away or given back. `mints`: a
- * credential outlives the session. `grants`: rights on a CA. `ca`: a CA certificate is signed, replaced or deleted.
- * `executes`: an approved operation is done. `passkeys`: asked for by the service of passkeys itself. `other`: none of them.
+ * What a writing operation is for. `revokes`: what certificates stand for is taken away or given
+ * back. `mints`: a credential outlives the session. `grants`: rights on a CA. `ca`: a CA
+ * certificate is signed, replaced or deleted. `executes`: an approved operation is done.
+ * `passkeys`: asked for by the service of passkeys itself. `other`: none of them.
  */
 type End = "revokes" | "mints" | "grants" | "ca" | "kek" | "executes" | "passkeys" | "other";
 
@@ -52,7 +56,8 @@ const ends: Readonly<Record<Writing, End>> = {
   "webauthn.remove": "passkeys",
   // Guarded as removing one's own, which always is.
   "webauthn.reset": "mints",
-  // Ends nothing and opens nothing: a request and a key, and a certificate somebody else has signed.
+  // Ends nothing and opens nothing: a request and a key, and a certificate somebody else has
+  // signed.
   "ca.csr": "other",
   "ca.import_cert": "other",
   "cert.issue": "other",
@@ -102,8 +107,16 @@ describe("by default", () => {
       (name) => routeOf(name).method !== "GET" && operationOf(name).writes !== true,
     );
     expect(unmarked.sort()).toEqual([
-      ...["auth.login_ldap", "auth.login_password", "auth.logout", "cert.lint", "cert.preview"],
-      ...["cert.validate", "csr.parse", "ct.verify", "ocsp.post", "preflight.run"],
+      "auth.login_ldap",
+      "auth.login_password",
+      "auth.logout",
+      "cert.lint",
+      "cert.preview",
+      "cert.validate",
+      "csr.parse",
+      "ct.verify",
+      "ocsp.post",
+      "preflight.run",
       "webauthn.step_up_begin",
     ] as OperationName[]);
   });
@@ -113,7 +126,9 @@ describe("by default", () => {
       const world = issuanceWorld();
       const id = (await initRoot(world)).id;
       const perform = pipeline({
-        ...{ ...world, hasRoom: () => true, onDecision: () => {} },
+        ...world,
+        hasRoom: () => true,
+        onDecision: () => {},
         stepUp: stepUpGate(world, usualStepUps),
       });
       let done = 0;
@@ -125,8 +140,11 @@ describe("by default", () => {
         },
       });
       const call = (stepUpUntil: number | undefined) => ({
-        ...{ operation: name, origin: inSession(stepUpUntil), path: { id } },
-        ...{ query: new URLSearchParams(), body: async () => ({ resource: `ca/${id}` }) },
+        operation: name,
+        origin: inSession(stepUpUntil),
+        path: { id },
+        query: new URLSearchParams(),
+        body: async () => ({ resource: `ca/${id}` }),
       });
       const refused = await perform(call(undefined), anything).catch((error: unknown) => error);
       expect(refused).toBeInstanceOf(Problem);
@@ -158,8 +176,13 @@ const passkeyOfRoot: PasskeyRecord = {
 /** Root in a session, confirmed until then. */
 function inSession(stepUpUntil: number | undefined): Origin {
   const principal = {
-    ...{ subject: "root", person: ownPerson("root"), isRoot: true, groups: [] },
-    ...{ roles: [], tenantRoles: { [defaultTenant]: [] }, mechanism: "session" as const },
+    subject: "root",
+    person: ownPerson("root"),
+    isRoot: true,
+    groups: [],
+    roles: [],
+    tenantRoles: { [defaultTenant]: [] },
+    mechanism: "session" as const,
   };
   // The gate looks at nothing else of a session.
   const confirmed = { stepUpUntil, stepUpBy: passkeyOfRoot.id };

@@ -15,17 +15,35 @@ export interface ExternalCertificate {
   readonly subject?: string;
 }
 
-/** Makes a root, and an intermediate below it that certifies what it is given; `using` removes its files. */
+/**
+ * Makes a root, and an intermediate below it that certifies what it is given; `using` removes its
+ * files.
+ */
 export function externalRoot() {
   const scratch = scratchDirectory();
   const file = (name: string) => `${scratch.path}/${name}`;
   const selfSigned = (name: string, subject: string, more: readonly string[] = []) =>
     openssl([
-      ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"],
-      ...["-keyout", file(`${name}.key`), "-out", file(`${name}.pem`), "-subj", subject],
-      ...["-days", "3650"],
-      ...["-addext", "basicConstraints=critical,CA:TRUE"],
-      ...["-addext", "keyUsage=critical,keyCertSign,cRLSign", ...more],
+      "req",
+      "-x509",
+      "-newkey",
+      "ec",
+      "-pkeyopt",
+      "ec_paramgen_curve:P-256",
+      "-nodes",
+      "-keyout",
+      file(`${name}.key`),
+      "-out",
+      file(`${name}.pem`),
+      "-subj",
+      subject,
+      "-days",
+      "3650",
+      "-addext",
+      "basicConstraints=critical,CA:TRUE",
+      "-addext",
+      "keyUsage=critical,keyCertSign,cRLSign",
+      ...more,
     ]);
   const signedBy = (issuer: string, csr: string, out: string, wanted: ExternalCertificate) => {
     const lines = [
@@ -35,19 +53,22 @@ export function externalRoot() {
       "authorityKeyIdentifier=keyid",
     ];
     openssl([
-      ...[
-        "x509",
-        "-req",
-        "-in",
-        csr,
-        "-CA",
-        file(`${issuer}.pem`),
-        "-CAkey",
-        file(`${issuer}.key`),
-      ],
-      ...["-CAcreateserial", "-days", String(wanted.days ?? 1000)],
+      "x509",
+      "-req",
+      "-in",
+      csr,
+      "-CA",
+      file(`${issuer}.pem`),
+      "-CAkey",
+      file(`${issuer}.key`),
+      "-CAcreateserial",
+      "-days",
+      String(wanted.days ?? 1000),
       ...(wanted.subject === undefined ? [] : ["-subj", wanted.subject]),
-      ...["-extfile", scratch.write("extensions", lines.join("\n")), "-out", file(out)],
+      "-extfile",
+      scratch.write("extensions", lines.join("\n")),
+      "-out",
+      file(out),
     ]);
     return scratch.read(out).toString();
   };
@@ -55,15 +76,28 @@ export function externalRoot() {
   const rootPem = scratch.read("root.pem").toString();
   const root = decodePem(rootPem, ["CERTIFICATE"]) ?? new Uint8Array();
   openssl([
-    ...["req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"],
-    ...["-keyout", file("upper.key"), "-out", file("upper.csr"), "-subj", "/CN=External upper"],
+    "req",
+    "-new",
+    "-newkey",
+    "ec",
+    "-pkeyopt",
+    "ec_paramgen_curve:P-256",
+    "-nodes",
+    "-keyout",
+    file("upper.key"),
+    "-out",
+    file("upper.csr"),
+    "-subj",
+    "/CN=External upper",
   ]);
   const upperPem = signedBy("root", file("upper.csr"), "upper.pem", { csrPem: "" });
   return {
     rootPem,
     upperPem,
     root,
-    /** A moment at which everything it certifies is valid; openssl knows no clock but the machine's. */
+    /**
+     * A moment at which everything it certifies is valid; openssl knows no clock but the machine's.
+     */
     soon: addSeconds(parseCertificate(root).notBefore, 3600),
     /** The certificate, in PEM, signed by the intermediate, or by the root itself. */
     certify: (wanted: ExternalCertificate, issuer: "root" | "upper" = "upper") =>

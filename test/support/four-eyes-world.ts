@@ -1,4 +1,7 @@
-/** An instance in memory where operations take two, behind the real pipeline: people, their calls, and ways to break it. */
+/**
+ * An instance in memory where operations take two, behind the real pipeline: people, their calls,
+ * and ways to break it.
+ */
 
 import { accessHandlers } from "#api/access.ts";
 import { approvalHandlers } from "#api/approvals.ts";
@@ -58,7 +61,9 @@ export async function fourEyesWorld(
   const faults: unknown[] = [];
   const performed: string[] = [];
   const executions = new Executions({
-    ...{ store, clock, envelopes },
+    store,
+    clock,
+    envelopes,
     now: async (then) => {
       const token = then.mechanism === "token" ? then.subject.slice("token:".length) : undefined;
       return token === undefined ? await world.now(then) : await tokens.principal(token);
@@ -91,9 +96,15 @@ export async function fourEyesWorld(
       enabled: true,
     }),
   };
-  const handlerOf = (operation: OperationName) => handlers[operation] as Handler; // Every row above is one.
+  // Every row above is one.
+  const handlerOf = (operation: OperationName) => handlers[operation] as Handler;
   const perform = pipeline({
-    ...{ store, clock, hasRoom: () => true, onDecision: () => {}, gate, refusals },
+    store,
+    clock,
+    hasRoom: () => true,
+    onDecision: () => {},
+    gate,
+    refusals,
   });
   const { ask, raw } = asking(perform, handlerOf);
   await store.atomically((tx) => tx.tenants.insert(tenant("web")));
@@ -102,14 +113,31 @@ export async function fourEyesWorld(
   const events = () => [...memory.state.events.values()];
   const actions = () => events().map(({ action, result }) => `${action} ${result}`);
   return {
-    ...{ ...world, memory, store, keks, envelopes, tokens, fourEyes, approvals, executions },
+    ...world,
+    memory,
+    store,
+    keks,
+    envelopes,
+    tokens,
+    fourEyes,
+    approvals,
+    executions,
     refusals,
-    ...{ ask, raw, approve, actions, faults, performed },
+    ask,
+    raw,
+    approve,
+    actions,
+    faults,
+    performed,
   };
 }
 
 const oneEverywhere: ApprovalSettings = {
-  ...{ enabled: true, defaultThreshold: 1, thresholds: {}, operators: {}, requestTtlHours: 72 },
+  enabled: true,
+  defaultThreshold: 1,
+  thresholds: {},
+  operators: {},
+  requestTtlHours: 72,
 };
 
 /** Calls as they come through the pipeline; `raw` gives what is not JSON. */
@@ -124,8 +152,12 @@ function asking(
   ) => {
     const sent = body === undefined ? undefined : JSON.parse(JSON.stringify(body));
     const call: Call = {
-      ...{ operation, origin: { ...rootOrigin, principal: who }, path, approval: named },
-      ...{ query: new URLSearchParams(query), body: async () => sent },
+      operation,
+      origin: { ...rootOrigin, principal: who },
+      path,
+      approval: named,
+      query: new URLSearchParams(query),
+      body: async () => sent,
     };
     return await perform(call, handlerOf(operation));
   };
@@ -162,19 +194,27 @@ function settledParts(settings: ApprovalSettings, configured: readonly Profile[]
   const store = recordingEffects(memory);
   const approvable = thresholdOf(settings, "cert.issue") > 0;
   const world = revokingWorld({
-    ...{ urlBase: "https://pki.example", store, approvable },
+    urlBase: "https://pki.example",
+    store,
+    approvable,
     ...(configured === undefined ? {} : { profiles: configured }),
   });
   const { clock, random, keys } = world;
   const keks = new Keks({ store, keys, clock, provider: "software", family: "kek" });
   const envelopes = new Envelopes({ keks, keys, random, onOperation: () => {} });
   const tokens = new ApiTokens({
-    ...{ store, clock, random, maxLifetimeDays: 0, onVerified: () => {} },
+    store,
+    clock,
+    random,
+    maxLifetimeDays: 0,
+    onVerified: () => {},
   });
   return { world, memory, store, keks, envelopes, tokens };
 }
 
 /** What asks for a root CA. */
 export const rootBody = (label = "root") => ({
-  ...{ label, subject: { cn: "Root" }, key_type: "ecdsa-p256" },
+  label,
+  subject: { cn: "Root" },
+  key_type: "ecdsa-p256",
 });

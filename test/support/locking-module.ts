@@ -7,7 +7,9 @@ import { join } from "node:path";
 /** The module, and what the token's security officer does and sees. */
 export interface LockingModule {
   readonly path: string;
-  /** How many wrong PINs the token takes yet, of how many; it shows so in its flags unless `silent`. */
+  /**
+   * How many wrong PINs the token takes yet, of how many; it shows so in its flags unless `silent`.
+   */
   set(
     left: number,
     all: number,

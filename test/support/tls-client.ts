@@ -1,4 +1,7 @@
-/** TLS clients with and without a certificate, down to the octets, against a listener of this process. */
+/**
+ * TLS clients with and without a certificate, down to the octets, against a listener of this
+ * process.
+ */
 
 import type { Socket } from "node:net";
 import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
@@ -22,7 +25,10 @@ export function connected(
   return new Promise((resolve, reject) => {
     const socket = connect(
       {
-        ...{ host: "127.0.0.1", port, rejectUnauthorized: false, allowHalfOpen: true },
+        host: "127.0.0.1",
+        port,
+        rejectUnauthorized: false,
+        allowHalfOpen: true,
         ...(held && material(held)),
         ...more,
       },

@@ -1,4 +1,7 @@
-/** A table that reads well by eye and by screen reader: a caption, a header per column, a row per item. */
+/**
+ * A table that reads well by eye and by screen reader: a caption, a header per column, a row per
+ * item.
+ */
 
 import type { ComponentChildren } from "preact";
 

@@ -1,4 +1,7 @@
-/** Where access log rows go: a file of their own beside SQLite, a table of the database on PostgreSQL. */
+/**
+ * Where access log rows go: a file of their own beside SQLite, a table of the database on
+ * PostgreSQL.
+ */
 
 import type { TurnShare } from "#core/turns.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
@@ -33,7 +36,10 @@ export interface FileTargetOptions {
   readonly onFault: (sentence: string, error: unknown) => void;
 }
 
-/** The file; much at once is written by a thread of its own, which also folds the log of the file into it. */
+/**
+ * The file; much at once is written by a thread of its own, which also folds the log of the file
+ * into it.
+ */
 export function fileTarget({
   path,
   busyTimeoutMs,

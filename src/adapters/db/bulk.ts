@@ -28,7 +28,9 @@ export function bulkReads({ db, t }: Session): BulkReads {
       return page.map(
         // Only `bulkWrites` fills the table, with serials.
         ({ position, ...row }): BulkItem => ({
-          ...{ position, caId: caId(row.caId), serial: row.serial as Serial },
+          position,
+          caId: caId(row.caId),
+          serial: row.serial as Serial,
         }),
       );
     },

@@ -1,4 +1,7 @@
-/** Brings a SQLite file to this binary's schema by itself, after a verified copy of what was there (V-28). */
+/**
+ * Brings a SQLite file to this binary's schema by itself, after a verified copy of what was there
+ * (V-28).
+ */
 
 import { Database } from "bun:sqlite";
 import { closeSync, openSync, rmSync } from "node:fs";
@@ -18,8 +21,8 @@ import {
 import { accessLogPath, type SqliteEngine, type SqliteOptions } from "./sqlite.ts";
 
 /**
- * Applies what is pending in one transaction, and fills a database that was empty. Refuses a newer schema,
- * and to go on without a sound copy.
+ * Applies what is pending in one transaction, and fills a database that was empty. Refuses a newer
+ * schema, and to go on without a sound copy.
  */
 export async function migrateSqlite(
   engine: SqliteEngine,
@@ -45,7 +48,8 @@ async function apply(
   pending: readonly Migration[],
   fill: () => Promise<void>,
 ): Promise<void> {
-  // A rebuilt table is dropped and renamed, which foreign keys forbid; they are checked before the commit instead.
+  // A rebuilt table is dropped and renamed, which foreign keys forbid; they are checked before the
+  // commit instead.
   database.run("pragma foreign_keys = off");
   database.run("begin immediate");
   try {
@@ -62,7 +66,10 @@ async function apply(
   }
 }
 
-/** The access log was once a table of the database; its rows go where it is now. Done twice it changes nothing. */
+/**
+ * The access log was once a table of the database; its rows go where it is now. Done twice it
+ * changes nothing.
+ */
 function carryAccessLog(database: Database, options: SqliteOptions): void {
   const there = "select 1 from sqlite_schema where type = 'table' and name = 'access_log'";
   if (database.query(there).get() === null) return;
@@ -78,7 +85,10 @@ function carryAccessLog(database: Database, options: SqliteOptions): void {
   }
 }
 
-/** `<file>.before-<n>`: the whole database as it was with schema version n − 1, checked page by page. */
+/**
+ * `<file>.before-<n>`: the whole database as it was with schema version n − 1, checked page by
+ * page.
+ */
 function copyBefore(database: Database, path: string, version: number): void {
   const copy = `${path}.before-${version + 1}`;
   rmSync(copy, { force: true });

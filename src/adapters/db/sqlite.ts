@@ -1,4 +1,7 @@
-/** SQLite: one file, one connection that writes, one that reads, every commit on disk before it is acknowledged. */
+/**
+ * SQLite: one file, one connection that writes, one that reads, every commit on disk before it is
+ * acknowledged.
+ */
 
 import type { Database } from "bun:sqlite";
 import { dirname, join } from "node:path";
@@ -30,7 +33,9 @@ export interface SqliteOptions {
   readonly busyTimeoutMs: number;
   /** The file of the access log; `access-log.db` beside the database when not given. */
   readonly accessLogPath?: string;
-  /** Octets that should stay free beside the database; some of them are set aside for revocations. */
+  /**
+   * Octets that should stay free beside the database; some of them are set aside for revocations.
+   */
   readonly minFreeBytes?: number;
   /** For looking at a file another process writes; nothing can be changed through such a store. */
   readonly readOnly?: boolean;
@@ -43,7 +48,10 @@ export const accessLogPath = ({ path, accessLogPath: given }: SqliteOptions): st
 /** Told of what no caller can be told. */
 export type TellFault = (sentence: string, error: unknown) => void;
 
-/** Opens both connections. Refuses a file that cannot be had with WAL, `synchronous=FULL` and foreign keys (V-6). */
+/**
+ * Opens both connections. Refuses a file that cannot be had with WAL, `synchronous=FULL` and
+ * foreign keys (V-6).
+ */
 export function openSqlite(options: SqliteOptions, onFault: TellFault = () => {}): SqliteEngine {
   return new SqliteEngine(options, onFault);
 }
@@ -143,7 +151,8 @@ export class SqliteEngine implements Engine {
     if (this.stopped) await this.#resume();
     this.#begun = true;
     this.#writing().compiled("begin immediate").run();
-    // The lock on the file makes this process the only writer, so what it committed is what is stored.
+    // The lock on the file makes this process the only writer, so what it committed is what is
+    // stored.
     this.#heads ??= await storedHeads(this.writer);
     return this.#heads;
   }
@@ -168,7 +177,8 @@ export class SqliteEngine implements Engine {
       // A log that could not be synced may be found whole after a crash.
       throw saysNotCommitted(error) ? new NothingWritten("not committed", { cause: error }) : error;
     }
-    // A commit into a log that has been removed is on no disk when the process ends: it is not acknowledged.
+    // A commit into a log that has been removed is on no disk when the process ends: it is not
+    // acknowledged.
     this.#assertInPlace();
     this.#heads = { ...committed };
     this.#foldWhenDue();
@@ -198,12 +208,14 @@ export class SqliteEngine implements Engine {
 
   async close(): Promise<void> {
     clearInterval(this.#watch);
-    // Closing the last connection folds the log into the database: never into what is somebody else's by now.
+    // Closing the last connection folds the log into the database: never into what is somebody
+    // else's by now.
     if (this.#files !== undefined && !this.#files.foldable()) return;
     if (this.#files !== undefined && !this.stopped) attempt(() => this.database.run(fold));
     this.#read.close();
     this.#write?.close();
-    // Releasing would take the locks from a view that has not ended yet; the end of the process does it.
+    // Releasing would take the locks from a view that has not ended yet; the end of the process
+    // does it.
     if (this.#views === 0) this.#files?.release();
   }
 
@@ -212,7 +224,10 @@ export class SqliteEngine implements Engine {
     return this.#write;
   }
 
-  /** Outside a transaction SQLite commits every statement for itself: what is left of a batch that was ended, for one. */
+  /**
+   * Outside a transaction SQLite commits every statement for itself: what is left of a batch that
+   * was ended, for one.
+   */
   #inTransaction(): SqliteConnection {
     const connection = this.#writing();
     if (this.#begun && !connection.database.inTransaction) throw transactionEnded();
@@ -220,8 +235,8 @@ export class SqliteEngine implements Engine {
   }
 
   /**
-   * After a failed write or sync nobody knows what the disk has: the kernel drops what it could not write, and says so
-   * once. Nothing is acknowledged from here on until `#resume` has succeeded.
+   * After a failed write or sync nobody knows what the disk has: the kernel drops what it could not
+   * write, and says so once. Nothing is acknowledged from here on until `#resume` has succeeded.
    */
   #stop(error: unknown): void {
     if (isFull(error)) this.#reserve.giveUp();
@@ -230,7 +245,10 @@ export class SqliteEngine implements Engine {
     this.#onFault("a write of the database failed; nothing is written until it is verified", error);
   }
 
-  /** Refuses until the file, opened anew, is found to hold what was acknowledged; whoever asks soon after a trial waits a moment. */
+  /**
+   * Refuses until the file, opened anew, is found to hold what was acknowledged; whoever asks soon
+   * after a trial waits a moment.
+   */
   async #resume(): Promise<void> {
     await Bun.sleep(Math.max(0, this.#triesAt - performance.now()));
     try {
@@ -245,9 +263,10 @@ export class SqliteEngine implements Engine {
   }
 
   /**
-   * What was acknowledged was synced with it, so the part of the log that SQLite goes by is whole. It is written into the
-   * database once more, synced, and the log emptied: what the failed write left behind it can then never be taken for a
-   * part of it. The connection that failed takes no part in this, and new ones read what the file has.
+   * What was acknowledged was synced with it, so the part of the log that SQLite goes by is whole.
+   * It is written into the database once more, synced, and the log emptied: what the failed write
+   * left behind it can then never be taken for a part of it. The connection that failed takes no
+   * part in this, and new ones read what the file has.
    */
   async #reopen(): Promise<void> {
     this.#write?.close();
@@ -276,7 +295,10 @@ export class SqliteEngine implements Engine {
     this.#write = write;
   }
 
-  /** Folds the log into the database when it has grown long; SQLite would keep a failure of that to itself. */
+  /**
+   * Folds the log into the database when it has grown long; SQLite would keep a failure of that to
+   * itself.
+   */
   #foldWhenDue(): void {
     try {
       const [, pages] = this.#writing().compiled("pragma wal_checkpoint(noop)").values()[0] ?? [];
@@ -315,7 +337,10 @@ export class SqliteEngine implements Engine {
   }
 }
 
-/** What may be lost, and waits for no disk, must not share a log with what may not; whatever name each goes by. */
+/**
+ * What may be lost, and waits for no disk, must not share a log with what may not; whatever name
+ * each goes by.
+ */
 function assertApart(options: SqliteOptions): void {
   if (fileIdentity(accessLogPath(options)) !== fileIdentity(options.path)) return;
   const sentence = `The access log must be another file than the database ${options.path}.`;
@@ -334,8 +359,9 @@ const fold = "pragma wal_checkpoint(truncate)";
 /** Between two looks at the files. */
 const watchMs = 1000;
 /**
- * 8 MB of log between checkpoints, which are made on the thread that serves: 5 to 8 ms here, and four times that for 32 MB,
- * while fewer would have pages that are written again and again reach the file each time.
+ * 8 MB of log between checkpoints, which are made on the thread that serves: 5 to 8 ms here, and
+ * four times that for 32 MB, while fewer would have pages that are written again and again reach
+ * the file each time.
  */
 const foldedPages = 2000;
 const betweenTriesMs = 200;

@@ -1,4 +1,7 @@
-/** Names in the log each key that was to be destroyed and is still there, whoever wanted it and whatever they say of it. */
+/**
+ * Names in the log each key that was to be destroyed and is still there, whoever wanted it and
+ * whatever they say of it.
+ */
 
 import type { Keys, KeyRef } from "#domain/keys.ts";
 

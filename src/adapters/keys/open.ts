@@ -15,8 +15,9 @@ import { singleUse } from "./single-use.ts";
 import { verified } from "./verify.ts";
 
 /**
- * Starts a signer for each configured provider. Throws a `LaunchFault` of kind `configuration` when a setting keeps
- * a provider from ever serving (V-11, V-12); a device that is merely away is waited for, and refused until then.
+ * Starts a signer for each configured provider. Throws a `LaunchFault` of kind `configuration` when
+ * a setting keeps a provider from ever serving (V-11, V-12); a device that is merely away is waited
+ * for, and refused until then.
  */
 export async function openKeys(settings: KeySettings, hooks: KeyHooks = {}): Promise<OpenKeys> {
   const clients = clientsFor(settings, hooks);
@@ -27,8 +28,8 @@ export async function openKeys(settings: KeySettings, hooks: KeyHooks = {}): Pro
     await Promise.all(all.map((client) => client.close()));
     throw fault;
   }
-  // From the inside out: what is measured is the device, what is verified is its answer, and a ticket is spent
-  // before it waits for its turn.
+  // From the inside out: what is measured is the device, what is verified is its answer, and a
+  // ticket is spent before it waits for its turn.
   const raw = routed(clients);
   const proven = verified(measured(raw, hooks), hooks, publicKeyOf(raw, hooks));
   const limits = () => settings.guard?.() ?? usualGuard;
@@ -45,8 +46,8 @@ export async function openKeys(settings: KeySettings, hooks: KeyHooks = {}): Pro
 /** The keys, and what an operator may do about providers that do not serve. */
 export interface OpenKeys extends Keys {
   /**
-   * Reads a refused PIN again and looks for missing keys now. Presents a PIN that was refused already only when the token
-   * was unlocked since (`objection` of `pkcs11/refused-pins.ts`).
+   * Reads a refused PIN again and looks for missing keys now. Presents a PIN that was refused
+   * already only when the token was unlocked since (`objection` of `pkcs11/refused-pins.ts`).
    */
   again(): void;
   /** Operations under way and waiting for their turn. */
@@ -63,17 +64,23 @@ function clientsFor(
   const token =
     pkcs11 &&
     new SignerClient({
-      ...{ ...common, configuration: { provider: "pkcs11", pkcs11 }, grant: nothing },
+      ...common,
+      configuration: { provider: "pkcs11", pkcs11 },
+      grant: nothing,
       operationTimeoutMs: pkcs11.operationTimeoutSeconds * 1000,
     });
   const sealed = new SignerClient({
-    ...{ ...common, configuration: { provider: "software", software, keks: [] } },
-    ...{ operationTimeoutMs: softwareTimeoutMs, grant: granter(token, hooks) },
+    ...common,
+    configuration: { provider: "software", software, keks: [] },
+    operationTimeoutMs: softwareTimeoutMs,
+    grant: granter(token, hooks),
   });
   return { software: sealed, ...(token === undefined ? {} : { pkcs11: token }) };
 }
 
-/** What the signer of software keys asks for is done by the signer of the token, and by no other. */
+/**
+ * What the signer of software keys asks for is done by the signer of the token, and by no other.
+ */
 function granter(token: SignerClient | undefined, { measured: report }: KeyHooks) {
   return async (wish: Wish): Promise<unknown> => {
     if (token === undefined || !isWish(wish)) return nothing();

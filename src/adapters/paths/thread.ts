@@ -1,4 +1,7 @@
-/** Paths of certificates judged in a thread of their own: a stranger's chain may take seconds of arithmetic. */
+/**
+ * Paths of certificates judged in a thread of their own: a stranger's chain may take seconds of
+ * arithmetic.
+ */
 
 import { Worker } from "node:worker_threads";
 
@@ -30,7 +33,10 @@ export interface PathThreadOptions {
   readonly idleMs?: number;
 }
 
-/** One question at a time, in a thread that is started for the first of them and ends when none follows. */
+/**
+ * One question at a time, in a thread that is started for the first of them and ends when none
+ * follows.
+ */
 export class PathThread implements PathWork {
   readonly #workerUrl: string;
   readonly #budgetMs: number;
@@ -50,7 +56,8 @@ export class PathThread implements PathWork {
     if (this.#waiting >= waitingMax) throw refuse("overloaded", { retry_after: 2 });
     this.#waiting += 1;
     const run = this.#last.then(() => this.#answered(question));
-    this.#last = run.catch(() => {}); // Its caller sees the failure; the next question starts clean.
+    // Its caller sees the failure; the next question starts clean.
+    this.#last = run.catch(() => {});
     try {
       const answer = await run;
       return answer as PathAnswer<Q> | undefined; // By the kind of the question.

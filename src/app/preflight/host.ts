@@ -119,7 +119,9 @@ export async function privateFiles(config: Config): Promise<readonly FileFacts[]
   const { keystore_dir, master_key_file } = key_provider.software;
   const database = await databaseFile(config);
   const alone = [
-    ...[data_dir, join(data_dir, "serving-key.pem"), join(data_dir, "root-password")],
+    data_dir,
+    join(data_dir, "serving-key.pem"),
+    join(data_dir, "root-password"),
     ...(master_key_file === undefined ? [] : [master_key_file]),
     ...(database === undefined ? [] : [database, `${database}-wal`, `${database}-shm`]),
     ...(config.access_log.path === undefined ? [] : [config.access_log.path]),

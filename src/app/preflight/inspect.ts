@@ -1,4 +1,7 @@
-/** Opens as much of an instance as there is, for looking only: no migration, no first start, nothing reconciled. */
+/**
+ * Opens as much of an instance as there is, for looking only: no migration, no first start, nothing
+ * reconciled.
+ */
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -28,8 +31,9 @@ import { databaseFile, privateFiles } from "./host.ts";
 import type { Part, Premises } from "./premises.ts";
 
 /**
- * Preflight in a process of its own, under the lock of the data directory. Whatever is wrong is in the report: while another
- * process holds the directory, store and keys stay closed, and what needs them says who that is.
+ * Preflight in a process of its own, under the lock of the data directory. Whatever is wrong is in
+ * the report: while another process holds the directory, store and keys stay closed, and what needs
+ * them says who that is.
  */
 export async function inspect(
   read: Read,
@@ -141,7 +145,9 @@ async function openedKeys(config: Config, store: Part<Store>): Promise<Keys> {
 const firstStart = "There is no instance here yet; the first start makes it.";
 const invalid = "The configuration is not valid; see config.parse.";
 const nothing = {
-  ...{ config: undefined, server: undefined },
-  ...{ store: { fault: invalid }, keys: { fault: invalid } },
+  config: undefined,
+  server: undefined,
+  store: { fault: invalid },
+  keys: { fault: invalid },
   before: { files: [], diagnosis: { fault: invalid } },
 };

@@ -1,4 +1,7 @@
-/** `pkid cert renew` and `cert needs-renewal`: the identity of a certificate again, once or for as long as the process runs. */
+/**
+ * `pkid cert renew` and `cert needs-renewal`: the identity of a certificate again, once or for as
+ * long as the process runs.
+ */
 
 import { decodePem } from "#core/asn1/pem.ts";
 import { DerError } from "#core/asn1/cursor.ts";
@@ -75,7 +78,9 @@ export const needsRenewal: Command = command({
   },
 });
 
-/** Looks, renews when due, sleeps; ends only with the process. What fails is said and tried again. */
+/**
+ * Looks, renews when due, sleeps; ends only with the process. What fails is said and tried again.
+ */
 async function stayed(invocation: Renew): Promise<number> {
   const { args: given, note } = invocation;
   const idle = ["csr", "out", "chain"].find((name) => invocation.given(name));
@@ -84,7 +89,8 @@ async function stayed(invocation: Renew): Promise<number> {
   const every = secondsOf("--every", given.every);
   if (every < 1) throw new UsageError("--every must be at least 1s.");
   const within = given.within === undefined ? undefined : secondsOf("--within", given.within);
-  // The first look is taken before anybody relies on the process; what is wrong with the line ends it.
+  // The first look is taken before anybody relies on the process; what is wrong with the line ends
+  // it.
   await firstIn(invocation.io, given.serial);
   for (let failures = 0; ; ) {
     try {
@@ -101,7 +107,10 @@ async function stayed(invocation: Renew): Promise<number> {
   }
 }
 
-/** A minute after the first failure, twice as long after each further one, never longer than between looks. */
+/**
+ * A minute after the first failure, twice as long after each further one, never longer than between
+ * looks.
+ */
 function pauseMs(everySeconds: number, failures: number): number {
   if (failures === 0) return everySeconds * 1000;
   return Math.min(everySeconds, retrySeconds * 2 ** Math.min(failures - 1, 10)) * 1000;

@@ -28,7 +28,10 @@ export const capabilities = Object.keys(table) as readonly Capability[]; // Keys
 /** Reads a role name, byte for byte; gives undefined for an unknown one. */
 export const parseRole = (text: string): Role | undefined => roles.find((role) => role === text);
 
-/** True when the role gives the capability; a `platform` capability counts only for a platform-wide role. */
+/**
+ * True when the role gives the capability; a `platform` capability counts only for a platform-wide
+ * role.
+ */
 export function gives(role: Role, capability: Capability, scope: "platform" | "tenant"): boolean {
   const row = table[capability];
   if (scope === "tenant" && row[4] === "platform") return false;

@@ -54,10 +54,25 @@ export type LedgerDraft = Partial<Omit<LedgerEntry, "number" | "prevHash" | "has
 /** Lower hex SHA-256 over the canonical bytes of an entry (HTTP contract §10.1). */
 export function ledgerHash(entry: Omit<LedgerEntry, "hash">): string {
   return chainedHash("pkid/ledger/1", entry.number, [
-    ...[entry.prevHash, entry.timestamp, entry.kind, entry.opId, entry.provider],
-    ...[entry.deviceSerial, entry.keyLabel, entry.signerFingerprint, entry.role],
-    ...[entry.operation, entry.algorithm, entry.digest, entry.purpose, entry.caId],
-    ...[entry.artifact, entry.result, entry.signatureSha256, entry.error],
-    ...[entry.count, entry.total],
+    entry.prevHash,
+    entry.timestamp,
+    entry.kind,
+    entry.opId,
+    entry.provider,
+    entry.deviceSerial,
+    entry.keyLabel,
+    entry.signerFingerprint,
+    entry.role,
+    entry.operation,
+    entry.algorithm,
+    entry.digest,
+    entry.purpose,
+    entry.caId,
+    entry.artifact,
+    entry.result,
+    entry.signatureSha256,
+    entry.error,
+    entry.count,
+    entry.total,
   ]);
 }

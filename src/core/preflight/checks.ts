@@ -1,4 +1,7 @@
-/** WHAT PREFLIGHT CHECKS: every check with what it looks at, when it warns and fails, and what to do then (cli.md §4). */
+/**
+ * WHAT PREFLIGHT CHECKS: every check with what it looks at, when it warns and fails, and what to do
+ * then (cli.md §4).
+ */
 
 /** What must be there for a check to look at anything. */
 export type Need = "config" | "store" | "keys" | "server" | "network" | "deep";

@@ -28,9 +28,13 @@ export function preflightReport(about: {
     skip: count("skip"),
   };
   return {
-    ...{ checked_at: about.checkedAt, config_path: about.configPath },
+    checked_at: about.checkedAt,
+    config_path: about.configPath,
     checks: about.runs.map(({ name, finding: { status, detail }, elapsedMs }) => ({
-      ...{ name, status, detail, elapsed_ms: elapsedMs },
+      name,
+      status,
+      detail,
+      elapsed_ms: elapsedMs,
       remedy: status === "warn" || status === "fail" ? preflightChecks[name].remedy : "",
     })),
     summary,

@@ -1,4 +1,7 @@
-/** Alternative signatures: a second key and its signature beside the native ones (X.509 (10/2019) §7.2.2, §9.8). */
+/**
+ * Alternative signatures: a second key and its signature beside the native ones (X.509 (10/2019)
+ * §7.2.2, §9.8).
+ */
 
 import { DerError, openSequence, readWhole } from "#core/asn1/cursor.ts";
 import { bitString, element, sequence } from "#core/asn1/der.ts";
@@ -21,7 +24,9 @@ export const altSignatureAlgorithm = (signature: SignatureName): Extension =>
 export const altSignatureValue = (signature: Uint8Array): Extension =>
   plain(oids.altSignatureValue, bitString(signature));
 
-/** The name of an altSignatureAlgorithm; undefined for one the table does not know. Throws DerError. */
+/**
+ * The name of an altSignatureAlgorithm; undefined for one the table does not know. Throws DerError.
+ */
 export const readAltSignatureAlgorithm = (value: Uint8Array): SignatureName | undefined =>
   readAlgorithm(value).signatureName;
 
@@ -30,8 +35,8 @@ export const readAltSignatureValue = (value: Uint8Array): Uint8Array =>
   readWhole(value, (cursor) => cursor.wholeBits());
 
 /**
- * DER of the PreTBSCertificate: the to-be-signed certificate without its `signature` member and without the extension
- * altSignatureValue, which may be there or still be missing. Throws DerError.
+ * DER of the PreTBSCertificate: the to-be-signed certificate without its `signature` member and
+ * without the extension altSignatureValue, which may be there or still be missing. Throws DerError.
  */
 export const preTbsCertificate = (tbs: Uint8Array): Uint8Array =>
   preTbs(tbs, { versionTag: contextualConstructed(0), before: 1, extensions: 3 });
@@ -40,7 +45,10 @@ export const preTbsCertificate = (tbs: Uint8Array): Uint8Array =>
 export const preTbsCertList = (tbs: Uint8Array): Uint8Array =>
   preTbs(tbs, { versionTag: tags.integer, before: 0, extensions: 0 });
 
-/** DER of a list of extensions without altSignatureValue; undefined when nothing else is in it. Throws DerError. */
+/**
+ * DER of a list of extensions without altSignatureValue; undefined when nothing else is in it.
+ * Throws DerError.
+ */
 export function withoutAltSignatureValue(extensions: Uint8Array): Uint8Array | undefined {
   const kept: Uint8Array[] = [];
   const list = openSequence(extensions);

@@ -1,4 +1,7 @@
-/** Certificates: encode the to-be-signed part, join it with a signature, and read them back (RFC 5280 §4.1). */
+/**
+ * Certificates: encode the to-be-signed part, join it with a signature, and read them back (RFC
+ * 5280 §4.1).
+ */
 
 import { type Cursor, DerError, openSequence } from "#core/asn1/cursor.ts";
 import {

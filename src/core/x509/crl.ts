@@ -66,7 +66,10 @@ export function encodeCrlEntry(entry: CrlEntry): Uint8Array {
   return extensions ? sequence(serial, at, extensions) : sequence(serial, at);
 }
 
-/** DER of a v2 TBSCertList; without entries the list is absent (§5.1.2.6). Join it with `assembleSigned`. */
+/**
+ * DER of a v2 TBSCertList; without entries the list is absent (§5.1.2.6). Join it with
+ * `assembleSigned`.
+ */
 export function encodeTbsCertList(fields: TbsCertList): Uint8Array {
   const entries = fields.entries.length === 0 ? [] : [elementOf(tags.sequence, fields.entries)];
   return sequence(
@@ -81,15 +84,18 @@ export function encodeTbsCertList(fields: TbsCertList): Uint8Array {
 }
 
 /**
- * Reads a CRL of version 1 or 2; throws DerError, also for what changes the meaning of an entry: an indirect CRL or any
- * other critical entry extension.
+ * Reads a CRL of version 1 or 2; throws DerError, also for what changes the meaning of an entry: an
+ * indirect CRL or any other critical entry extension.
  */
 export function parseCrl(der: Uint8Array): ParsedCrl {
   const opened = openCrl(der);
   return { ...opened, entries: [...opened.entries()] };
 }
 
-/** Reads everything but the entries of a CRL, for lists of any length; throws DerError as `parseCrl`. */
+/**
+ * Reads everything but the entries of a CRL, for lists of any length; throws DerError as
+ * `parseCrl`.
+ */
 export function openCrl(der: Uint8Array): OpenedCrl {
   const signed = openSequence(der);
   const tbs = signed.element(tags.sequence);

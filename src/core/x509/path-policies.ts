@@ -1,4 +1,7 @@
-/** Certificate policies along a path, as RFC 5280 §6.1 and RFC 9618 process them for a relying party that accepts any. */
+/**
+ * Certificate policies along a path, as RFC 5280 §6.1 and RFC 9618 process them for a relying party
+ * that accepts any.
+ */
 
 import { type Cursor, DerError, openSequence } from "#core/asn1/cursor.ts";
 import { oids } from "#core/asn1/oids.ts";
@@ -13,7 +16,9 @@ export interface PolicyFacts {
   /** Dotted OIDs; undefined without the extension. */
   readonly policies: ReadonlySet<string> | undefined;
   readonly mappings: readonly PolicyMapping[];
-  /** How many certificates below may still be free of the constraint; undefined where it sets none. */
+  /**
+   * How many certificates below may still be free of the constraint; undefined where it sets none.
+   */
   readonly requireExplicitPolicy: number | undefined;
   readonly inhibitPolicyMapping: number | undefined;
   readonly inhibitAnyPolicy: number | undefined;
@@ -46,16 +51,17 @@ export function policyFactsIn(
 }
 
 /**
- * Why no policy makes the path valid, with the place of the certificate at which that shows; undefined when one does or
- * none is demanded. The path begins below the trust anchor and ends with the certificate that is judged.
+ * Why no policy makes the path valid, with the place of the certificate at which that shows;
+ * undefined when one does or none is demanded. The path begins below the trust anchor and ends with
+ * the certificate that is judged.
  */
 export const policyFault = (
   path: readonly PolicyFacts[],
 ): { readonly at: number; readonly reason: string } | undefined => processed(path).fault;
 
 /**
- * The policies, dotted OIDs, that the last certificate of the path may name so that one is valid; anyPolicy stands for every
- * one. Empty where none is valid above it.
+ * The policies, dotted OIDs, that the last certificate of the path may name so that one is valid;
+ * anyPolicy stands for every one. Empty where none is valid above it.
  */
 export const policiesForLast = (path: readonly PolicyFacts[]): ReadonlySet<string> =>
   processed(path).expected;
@@ -66,7 +72,8 @@ function processed(path: readonly PolicyFacts[]): {
 } {
   const n = path.length;
   const left = { explicit: n + 1, mapping: n + 1, any: n + 1 };
-  // RFC 9618 §5: which policies are valid so far, each with those that the next certificate may name for it.
+  // RFC 9618 §5: which policies are valid so far, each with those that the next certificate may
+  // name for it.
   let valid: Valid | undefined = new Map([[anyPolicy, new Set([anyPolicy])]]);
   let expected: ReadonlySet<string> = new Set();
   for (const [at, facts] of path.entries()) {
@@ -198,7 +205,9 @@ function readCount(value: Uint8Array): number {
   return countOf(value.subarray(2));
 }
 
-/** Content of an INTEGER that is not negative; a count beyond any path is as good as the longest. */
+/**
+ * Content of an INTEGER that is not negative; a count beyond any path is as good as the longest.
+ */
 function countOf(content: Uint8Array): number {
   const [first, second = 0] = content;
   const isPadded = content.length > 1 && first === 0 && second < 0x80;

@@ -25,7 +25,10 @@ export interface Origin {
 /** An approved operation while it is executed. */
 export interface Execution {
   readonly id: string;
-  /** Seals a one-time secret for the maker; what it gives is called in the unit that stores what the secret opens. */
+  /**
+   * Seals a one-time secret for the maker; what it gives is called in the unit that stores what the
+   * secret opens.
+   */
   keepSecret(secret: string): Promise<(tx: Unit) => Promise<void>>;
 }
 
@@ -41,11 +44,16 @@ export const authorOf = (
   tenant: TenantId | undefined,
 ): Author => ({
   approval: approval?.id,
-  ...{ actor: principal.subject, actorName: principal.name, ip, requestId },
+  actor: principal.subject,
+  actorName: principal.name,
+  ip,
+  requestId,
   actorRoles: effectiveRoles(principal, tenant),
 });
 
-/** What a caller hands to `perform`; the body is read only after the capability is known to be held. */
+/**
+ * What a caller hands to `perform`; the body is read only after the capability is known to be held.
+ */
 export interface Call {
   readonly operation: OperationName;
   readonly origin: Origin | undefined;
@@ -80,8 +88,8 @@ export interface Answer {
 }
 
 /**
- * A text or binary answer: in a list of pieces when it is long; what is too long to be held comes piece by piece, and ends
- * early when one cannot be made.
+ * A text or binary answer: in a list of pieces when it is long; what is too long to be held comes
+ * piece by piece, and ends early when one cannot be made.
  */
 export interface RawAnswer {
   readonly status: 200;

@@ -12,7 +12,10 @@ export interface LoginAttempt {
   readonly account: string;
   /** For what is never held up by what others have failed at: to revoke (HTTP contract §9). */
   readonly exempt: boolean;
-  /** Of name and password exactly as presented: HMAC-SHA-256 under a key that dies with this process, base64. */
+  /**
+   * Of name and password exactly as presented: HMAC-SHA-256 under a key that dies with this
+   * process, base64.
+   */
   readonly digest: string;
 }
 

@@ -49,8 +49,8 @@ export interface PipelineDeps {
 }
 
 /**
- * Answers in place of an operation that takes two: that it waits, or what became of it. Undefined lets it be done; what
- * cannot be known refuses.
+ * Answers in place of an operation that takes two: that it waits, or what became of it. Undefined
+ * lets it be done; what cannot be known refuses.
  */
 export type Gate = (
   call: Call,
@@ -59,8 +59,9 @@ export type Gate = (
 ) => Promise<Answer | undefined>;
 
 /**
- * Builds the pipeline: steps 4 to 9 of the order of gates (HTTP contract §1.8); what comes before them is the front door's.
- * A write refused after authentication is an event of that action with result `denied`.
+ * Builds the pipeline: steps 4 to 9 of the order of gates (HTTP contract §1.8); what comes before
+ * them is the front door's. A write refused after authentication is an event of that action with
+ * result `denied`.
  */
 export function pipeline(deps: PipelineDeps): Perform {
   const refusals = deps.refusals ?? new Refusals(deps);
@@ -69,10 +70,16 @@ export function pipeline(deps: PipelineDeps): Perform {
     const origin = row.needs === "pub" ? (call.origin ?? anonymous) : authenticated(call);
     const { store, onDecision } = deps;
     const rights = new Rights({
-      ...{ principal: origin.principal, store, source: deps.grants ?? noGrants },
+      principal: origin.principal,
+      store,
+      source: deps.grants ?? noGrants,
     });
     const asked: Asked = {
-      ...{ store, row, call: { ...call, body: once(call.body) }, rights, onDecision },
+      store,
+      row,
+      call: { ...call, body: once(call.body) },
+      rights,
+      onDecision,
       capability: row.needs === "pub" || row.needs === "any" ? undefined : row.needs,
     };
     try {
@@ -109,7 +116,9 @@ async function gated(
 
   // 7. Query, path and body; existence and state of what they name is for the handler.
   const allowed: Authorized<never, never, never> = {
-    ...{ origin: await speakingFor(origin, asked, scope), rights, ...scope },
+    origin: await speakingFor(origin, asked, scope),
+    rights,
+    ...scope,
     reach: await reachOf(asked),
     // The handler's own shapes read them just now.
     ...((await inputOf(handler, call)) as Input),
@@ -191,20 +200,26 @@ async function denialOf(
   if (action === undefined) return undefined;
   const object = await objectOf(asked);
   return {
-    ...{ action, result: "denied", ...authorOf(origin, object.tenant), ...object },
-    ...{ targetName: named(call.path.serial), detail: { reason: problem.code } },
+    action,
+    result: "denied",
+    ...authorOf(origin, object.tenant),
+    ...object,
+    targetName: named(call.path.serial),
+    detail: { reason: problem.code },
   };
 }
 
 /**
- * What a denied event says it was about: the object, where the caller may know that it exists; else only the id it gave,
- * in its own tenant, so that nobody else reads of the attempt and its record tells nothing either (§5.1).
+ * What a denied event says it was about: the object, where the caller may know that it exists; else
+ * only the id it gave, in its own tenant, so that nobody else reads of the attempt and its record
+ * tells nothing either (§5.1).
  */
 async function objectOf(asked: Asked) {
   const { row, call, rights } = asked;
   const { principal } = rights;
   if (row.on === "tenant") {
-    const tenant = await bodyTenant(asked).catch(() => undefined); // A body that is none names nothing.
+    // A body that is none names nothing.
+    const tenant = await bodyTenant(asked).catch(() => undefined);
     if (tenant !== undefined && isMember(principal, tenant.id)) return { tenant: tenant.id };
   }
   if (row.on === "ca") {
@@ -228,14 +243,13 @@ const named = (given: string | undefined): string | undefined =>
 /** Who asks for what needs no credential. */
 const anonymous: Origin = {
   principal: {
-    ...{
-      subject: "anonymous",
-      person: ownPerson("anonymous"),
-      isRoot: false,
-      roles: [],
-      tenantRoles: {},
-    },
-    ...{ groups: [], mechanism: "system" },
+    subject: "anonymous",
+    person: ownPerson("anonymous"),
+    isRoot: false,
+    roles: [],
+    tenantRoles: {},
+    groups: [],
+    mechanism: "system",
   },
   ip: "",
   requestId: "",

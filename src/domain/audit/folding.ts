@@ -50,7 +50,10 @@ export class Folding<T> {
     await this.#deps.tell(one, (window?.repeats ?? 0) + 1, now);
   }
 
-  /** Tells what was counted in windows that are over; `all` tells also of those that are not, before the end. */
+  /**
+   * Tells what was counted in windows that are over; `all` tells also of those that are not, before
+   * the end.
+   */
   async fold(all = false): Promise<void> {
     const now = this.#deps.clock.now();
     for (const [key, { last, ends, repeats }] of [...this.#windows]) {

@@ -1,4 +1,7 @@
-/** Retirement of a superseded key: its certificate is revoked, and the world is told before the caller is (ROL-5). */
+/**
+ * Retirement of a superseded key: its certificate is revoked, and the world is told before the
+ * caller is (ROL-5).
+ */
 
 import { assert, refuse } from "#core/problems.ts";
 import { type Instant, timestamp } from "#core/time.ts";
@@ -21,7 +24,10 @@ interface Deps {
 
 export interface RetireWish {
   readonly reason: RevocationReason;
-  /** Retires although certificates of the key are still valid; they stay unrevoked and lose their path. */
+  /**
+   * Retires although certificates of the key are still valid; they stay unrevoked and lose their
+   * path.
+   */
   readonly force: boolean;
 }
 
@@ -42,8 +48,9 @@ export class Retirement {
   }
 
   /**
-   * Retires the oldest superseded member of the lineage. Refuses `ca_not_superseded`, `leaves_outstanding`, `bad_reason`,
-   * and what the publisher refuses: then the certificate is revoked all the same, and the CRL is tried again by itself.
+   * Retires the oldest superseded member of the lineage. Refuses `ca_not_superseded`,
+   * `leaves_outstanding`, `bad_reason`, and what the publisher refuses: then the certificate is
+   * revoked all the same, and the CRL is tried again by itself.
    */
   async retire(origin: Origin, named: CaRecord, wish: RetireWish): Promise<Retired> {
     const { store, clock, revoker, publisher } = this.#deps;
@@ -62,7 +69,10 @@ export class Retirement {
     );
     await revoker.revoke(
       {
-        ...{ ca: parent, serial: old.serial, origin, mayManageCa: true },
+        ca: parent,
+        serial: old.serial,
+        origin,
+        mayManageCa: true,
         also: (tx, at) => recordRetirement(tx, at, origin, old, wish),
       },
       wish.reason,
@@ -83,7 +93,9 @@ async function recordRetirement(
   const { subject, parent, serial, successor: newCa } = old;
   await tx.audit.appendEvent(
     {
-      ...{ action: "ca.retire", result: "success", ...aboutCa(origin, old, serial) },
+      action: "ca.retire",
+      result: "success",
+      ...aboutCa(origin, old, serial),
       targetName: old.label,
       detail: { subject, parent, serial, new_ca: newCa, reason, force: force || undefined },
     },

@@ -1,4 +1,7 @@
-/** Validation of any certificate against a CA of this instance, with revocation from its own records. */
+/**
+ * Validation of any certificate against a CA of this instance, with revocation from its own
+ * records.
+ */
 
 import { compareOctets } from "#core/asn1/der.ts";
 import type { MemberFacts, PathMember } from "#core/policy/path-work.ts";
@@ -26,7 +29,10 @@ export interface ValidationWish {
 
 export interface Validation {
   readonly anchorName: string;
-  /** From the certificate to the anchor; the certificate alone where no path was found, nothing where time ran out. */
+  /**
+   * From the certificate to the anchor; the certificate alone where no path was found, nothing
+   * where time ran out.
+   */
   readonly path: readonly MemberFacts[];
   readonly built: boolean;
   /** One for each certificate of the path but the anchor. */
@@ -35,7 +41,10 @@ export interface Validation {
   readonly now: Instant;
 }
 
-/** The anchor is the top of the CA's own path. Refuses `bad_certificate`, and `ca_not_active` while the CA has none. */
+/**
+ * The anchor is the top of the CA's own path. Refuses `bad_certificate`, and `ca_not_active` while
+ * the CA has none.
+ */
 export async function validate(
   { store, clock, paths }: ValidationDeps,
   ca: CaRecord,

@@ -5,7 +5,10 @@ import { type Instant, timestamp } from "#core/time.ts";
 import { lastSweepOf } from "#domain/revocation/presign.ts";
 import type { Store } from "#domain/store.ts";
 
-/** The last sweep, and what it left behind; `refreshMinutes` is undefined where nothing is signed ahead. */
+/**
+ * The last sweep, and what it left behind; `refreshMinutes` is undefined where nothing is signed
+ * ahead.
+ */
 export async function answersAhead(
   store: Pick<Store, "read">,
   now: Instant,

@@ -1,4 +1,7 @@
-/** The audit events of one serial's revocation, suspension or release, whichever path it came by (REV-6). */
+/**
+ * The audit events of one serial's revocation, suspension or release, whichever path it came by
+ * (REV-6).
+ */
 
 import type { EventDraft } from "#core/audit/actions.ts";
 import type { CaId, Serial, TenantId } from "#core/ids.ts";
@@ -34,8 +37,13 @@ export function revocationEvent(author: Author, change: ToldChange): EventDraft 
   const revoked_at = change.revokedAt && timestamp(change.revokedAt);
   const bound = { revoked_at, sequence };
   const subject = {
-    ...{ ...author, result: "success" as const, tenant, caId, serial },
-    ...{ target: caId, targetName: serial },
+    ...author,
+    result: "success" as const,
+    tenant,
+    caId,
+    serial,
+    target: caId,
+    targetName: serial,
   };
   switch (change.to) {
     case "revoked": {

@@ -3,8 +3,9 @@
 import type { KeyRef, Keys } from "#domain/keys.ts";
 
 /**
- * True when the provider answers, lists its keys, and this one is not among them; asked after looking for the key was
- * refused, which has a device looked at anew. A provider that is away, and a key that is there but does not open, are waited for.
+ * True when the provider answers, lists its keys, and this one is not among them; asked after
+ * looking for the key was refused, which has a device looked at anew. A provider that is away, and
+ * a key that is there but does not open, are waited for.
  */
 export async function keyIsGone(
   keys: Pick<Keys, "list" | "facts">,

@@ -1,4 +1,7 @@
-/** The file of the access log: apart from the store, and nobody minds when it is removed, replaced or damaged. */
+/**
+ * The file of the access log: apart from the store, and nobody minds when it is removed, replaced
+ * or damaged.
+ */
 
 import { Database } from "bun:sqlite";
 import { afterEach, expect, test } from "bun:test";

@@ -1,4 +1,7 @@
-/** What a client's path costs whom: nothing where no name leads anywhere or it was found lately, else a turn of its address. */
+/**
+ * What a client's path costs whom: nothing where no name leads anywhere or it was found lately,
+ * else a turn of its address.
+ */
 
 import { describe, expect, test } from "bun:test";
 

@@ -1,4 +1,7 @@
-/** Which PINs a token has refused: none of them costs it another try, neither by a successor of this process nor by a later server. */
+/**
+ * Which PINs a token has refused: none of them costs it another try, neither by a successor of this
+ * process nor by a later server.
+ */
 
 import { argon2Sync, randomBytes } from "node:crypto";
 import { mkdirSync } from "node:fs";
@@ -16,19 +19,26 @@ export interface RefusedPin {
   readonly run: string;
   /** False when the token did not look at it, because it was locked or had no PIN yet. */
   readonly judged: boolean;
-  /** True when the token said afterwards, in its flags, that a wrong PIN was entered since the last right one. */
+  /**
+   * True when the token said afterwards, in its flags, that a wrong PIN was entered since the last
+   * right one.
+   */
   readonly warned: boolean;
 }
 
 /**
- * The record of refused PINs: a file of the signers in their private directory. It outlives them and the server, which reads
- * neither it nor any PIN, so that what leaks from the server's memory says nothing about one. A PIN is short: whoever
- * has the file could try them all, so what stands in it is argon2id of the PIN under a salt of its own, and a right PIN
- * never stands in it: a login empties it. Bounded; the oldest is forgotten first.
+ * The record of refused PINs: a file of the signers in their private directory. It outlives them
+ * and the server, which reads neither it nor any PIN, so that what leaks from the server's memory
+ * says nothing about one. A PIN is short: whoever has the file could try them all, so what stands
+ * in it is argon2id of the PIN under a salt of its own, and a right PIN never stands in it: a login
+ * empties it. Bounded; the oldest is forgotten first.
  */
 export class RefusedPins {
   readonly #path: string;
-  /** By token and PIN: what this process has seen itself holds also where the file cannot be written. */
+  /**
+   * By token and PIN: what this process has seen itself holds also where the file cannot be
+   * written.
+   */
   readonly #seen = new Map<string, RefusedPin>();
   #last: { readonly question: string; readonly digest: string } | undefined;
 
@@ -36,7 +46,9 @@ export class RefusedPins {
     this.#path = path;
   }
 
-  /** What is known of this PIN for the token of this serial; throws when the record cannot be read. */
+  /**
+   * What is known of this PIN for the token of this serial; throws when the record cannot be read.
+   */
   find(serial: string, pin: string): RefusedPin | undefined {
     const seen = this.#seen.get(JSON.stringify([serial, pin]));
     if (seen !== undefined) return seen;
@@ -98,13 +110,15 @@ export class RefusedPins {
 /**
  * Why a PIN must not be presented to a token that shows these flags; undefined when it may.
  *
- * A PIN is presented once. It may be again only when a person asks, by starting the server or by SIGHUP, and only where
- * that cannot be the try that locks the token: when the token, having warned after the refusal, warns no longer, so that it was
- * unlocked or somebody logged in since; when the token never looked at it; or, for a token that never warns, by the next server.
+ * A PIN is presented once. It may be again only when a person asks, by starting the server or by
+ * SIGHUP, and only where that cannot be the try that locks the token: when the token, having warned
+ * after the refusal, warns no longer, so that it was unlocked or somebody logged in since; when the
+ * token never looked at it; or, for a token that never warns, by the next server.
  *
- * The last try is never spent by pkid itself. A PIN that was not refused before is given it when a person asks, at a
- * start or by SIGHUP, because whoever has just mended the PIN must get in; not by a signer that follows another one, nor
- * because a file was found changed, which may be half written, nor by who only looks (preflight).
+ * The last try is never spent by pkid itself. A PIN that was not refused before is given it when a
+ * person asks, at a start or by SIGHUP, because whoever has just mended the PIN must get in; not by
+ * a signer that follows another one, nor because a file was found changed, which may be half
+ * written, nor by who only looks (preflight).
  */
 export function objection(
   flags: number,

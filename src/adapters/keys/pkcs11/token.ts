@@ -1,4 +1,7 @@
-/** Opens the one configured token: initialise, select, log in once, and keep a session so that the login lasts. */
+/**
+ * Opens the one configured token: initialise, select, log in once, and keep a session so that the
+ * login lasts.
+ */
 
 import type { KeyType } from "#core/x509/algorithms.ts";
 import { LaunchFault } from "#adapters/keys/requests.ts";
@@ -26,8 +29,8 @@ export interface PinSource {
   /** The PIN; called at most once for each opening, and only where the token wants one. */
   readonly pin: () => string;
   /**
-   * Resolves with another PIN than the one presented and than those `known`, or with any that a person wants looked at
-   * (`asked`); told why it is wanted.
+   * Resolves with another PIN than the one presented and than those `known`, or with any that a
+   * person wants looked at (`asked`); told why it is wanted.
    */
   readonly another: (
     fault: LaunchFault,
@@ -38,8 +41,9 @@ export interface PinSource {
 }
 
 /**
- * Opens the token. Throws `configuration` when the module or the selection is wrong, `device` otherwise. Where the PIN is
- * refused or must not be tried (`objection`), waits for another one or for a person, and opens the token anew.
+ * Opens the token. Throws `configuration` when the module or the selection is wrong, `device`
+ * otherwise. Where the PIN is refused or must not be tried (`objection`), waits for another one or
+ * for a person, and opens the token anew.
  */
 export async function openToken(settings: Pkcs11Settings, source: PinSource): Promise<Token> {
   const p11 = loadModule(settings.modulePath);
@@ -71,7 +75,8 @@ function openOnce(p11: P11, settings: Pkcs11Settings, attempt: Attempt): Token {
     const sentinel = p11.C_OpenSession(slot, ckf.serialSession);
     if ((found.flags & ckf.loginRequired) !== 0) attempt.logIn(p11, slot, sentinel);
     return {
-      ...{ p11, slot },
+      p11,
+      slot,
       serial: found.serialNumber.trim(),
       manufacturer: found.manufacturerID.trim(),
       model: found.model.trim(),
@@ -97,7 +102,10 @@ function finalize(p11: P11): void {
   }
 }
 
-/** V-11: exactly one. By label, serial and manufacturer, never by slot number, which changes on re-insertion. */
+/**
+ * V-11: exactly one. By label, serial and manufacturer, never by slot number, which changes on
+ * re-insertion.
+ */
 function selectSlot(p11: P11, settings: Pkcs11Settings): Handle {
   const { tokenLabel, tokenSerial, tokenManufacturer } = settings;
   const matching = p11.C_GetSlotList(true).filter((slot) => {
@@ -135,7 +143,10 @@ class Attempt {
     this.#refused = refused;
   }
 
-  /** True for a PIN this token is known to have refused; where nobody knows, none is worth another look by itself. */
+  /**
+   * True for a PIN this token is known to have refused; where nobody knows, none is worth another
+   * look by itself.
+   */
   knows(pin: string): boolean {
     try {
       return this.#refused.find(this.#serial, pin) !== undefined;

@@ -1,4 +1,7 @@
-/** Waits for another PIN when the token refused one: each is tried once, so that no waiting ever locks a token. */
+/**
+ * Waits for another PIN when the token refused one: each is tried once, so that no waiting ever
+ * locks a token.
+ */
 
 /** Where a PIN is read from, again and again. */
 export interface ChangedSecretDeps {
@@ -22,8 +25,9 @@ export class ChangedSecret {
   }
 
   /**
-   * Resolves with the secret once it is another than `tried` and than those `known`; undefined `tried` is no secret, so the
-   * first look ends it. A nudge ends it whatever the secret is: whether it may be presented is for the caller to judge.
+   * Resolves with the secret once it is another than `tried` and than those `known`; undefined
+   * `tried` is no secret, so the first look ends it. A nudge ends it whatever the secret is:
+   * whether it may be presented is for the caller to judge.
    */
   async after(
     tried: string | undefined,

@@ -1,4 +1,7 @@
-/** Lint rules for the form of extensions, and for what only the maker of a certificate knows about it. */
+/**
+ * Lint rules for the form of extensions, and for what only the maker of a certificate knows about
+ * it.
+ */
 
 import { oids } from "#core/asn1/oids.ts";
 import { parseTlsFeatures } from "#core/x509/extensions.ts";

@@ -1,4 +1,7 @@
-/** A token that locks: its last try is never spent unasked, no PIN it refused is shown to it again, and it is served when it is unlocked. */
+/**
+ * A token that locks: its last try is never spent unasked, no PIN it refused is shown to it again,
+ * and it is served when it is unlocked.
+ */
 
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
