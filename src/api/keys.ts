@@ -54,11 +54,15 @@ export function keyHandlers(deps: KeyHandlerDeps) {
       body: {
         confirm: text({ min: 1, max: 128 }),
         destroy_ca_keys: otherwise(flag(), false),
+        destroy_retired_keks: otherwise(flag(), false),
       },
       run: async ({ origin, body }) => {
-        const { confirm, destroy_ca_keys: destroyCaKeys } = body;
-        const ground = { ...deps, provider: deps.roles.ca };
-        await factoryReset(ground, origin, { confirm, destroyCaKeys });
+        const wish = {
+          confirm: body.confirm,
+          destroyCaKeys: body.destroy_ca_keys,
+          destroyRetiredKeks: body.destroy_retired_keks,
+        };
+        await factoryReset({ ...deps, provider: deps.roles.ca }, origin, wish);
         return ok({ status: "reset" });
       },
     }),

@@ -11,20 +11,21 @@ import { kekHolder, keySettings } from "./settings.ts";
 
 /**
  * A look at the token; gives the labels of pkid's keys there, sorted, or undefined where no token
- * is configured. The look refuses `key_unavailable` for a token that is away, and throws
- * `LaunchFault` for wrong settings.
+ * is configured. With `lookingOnly` no try of the token is risked. The look refuses
+ * `key_unavailable` for a token that is away, and throws `LaunchFault` for wrong settings.
  */
 export function keysOnToken(
   config: Config,
   secrets: SecretSources,
   privateDir: () => string,
+  lookingOnly = false,
 ): (() => Promise<readonly string[]>) | undefined {
   const { roles } = config.key_provider;
   const kek = kekHolder(config);
   if (![roles.ca, roles.responder, kek.provider].includes("pkcs11")) return undefined;
   return async () => {
     const ground = { privateDir: privateDir(), limits: () => config.rate_limit, secrets };
-    const listed = await listToken(await keySettings(config, ground));
+    const listed = await listToken({ ...(await keySettings(config, ground)), lookingOnly });
     const ours = listed.filter((key) => isOurs(key, kek.family)).map(({ label }) => label);
     // A token lists in no order of its own.
     return ours.sort();

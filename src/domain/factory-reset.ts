@@ -8,8 +8,10 @@ import { refuse } from "#core/problems.ts";
 import type { Origin } from "#domain/access/call.ts";
 import { announceKey } from "#domain/audit/sign-ledger.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
+import { announceKek } from "#domain/envelopes/keks.ts";
+import type { KekVersion } from "#domain/envelopes/store.ts";
 import { type InventoriedKey, keyInventory } from "./key-inventory.ts";
-import type { HeldKey, Keys, ProviderName } from "./keys.ts";
+import type { HeldKey, KeyRef, Keys, ProviderName } from "./keys.ts";
 import type { Clock } from "./ports.ts";
 import type { Store } from "./store.ts";
 
@@ -26,18 +28,24 @@ export interface FactoryResetWish {
   readonly confirm: string;
   /** Also keys of CAs that still sign something. */
   readonly destroyCaKeys: boolean;
+  /**
+   * Also KEK versions that have retired: what was backed up before they were replaced opens nowhere
+   * any more.
+   */
+  readonly destroyRetiredKeks: boolean;
 }
 
 /**
  * Destroys every key of this instance on the device; keys that are not this instance's stay. Run
  * again after a failure it goes on. Refuses `not_supported` where keys lie in files,
- * `key_unavailable`, `invalid_field` for another serial, and `keys_in_use` for a KEK, which values
- * need that cannot be made again, and for keys of CAs unless they are to go too.
+ * `key_unavailable`, `invalid_field` for another serial, and `keys_in_use` for a KEK that has not
+ * retired, which values need that cannot be made again, for retired ones unless they are to go too,
+ * and for keys of CAs likewise.
  */
 export async function factoryReset(
   deps: FactoryResetDeps,
   origin: Origin,
-  { confirm, destroyCaKeys }: FactoryResetWish,
+  { confirm, destroyCaKeys, destroyRetiredKeks }: FactoryResetWish,
 ): Promise<void> {
   const { store, keys, clock, provider } = deps;
   if (provider !== "pkcs11") throw refuse("not_supported");
@@ -49,8 +57,13 @@ export async function factoryReset(
   const bound = (await keyInventory(deps, [provider])).filter(
     (key) => key.provider === provider && key.bound,
   );
+  const versions = await store.read.envelopes.versions();
+  const retiredAs = (key: InventoriedKey) =>
+    versions.find((one) => one.status === "retired" && isSameKey(one.key, key));
   const sealing = bound.filter(({ role }) => role === "kek" || role === "ledger");
-  if (sealing.length > 0) throw inUse(sealing, "The device holds the key that seals secrets.");
+  const needed = sealing.filter((key) => retiredAs(key) === undefined);
+  if (needed.length > 0) throw inUse(needed, sealsSecrets);
+  if (sealing.length > 0 && !destroyRetiredKeks) throw inUse(sealing, hasRetired);
   if (!destroyCaKeys) {
     const used = await keysOfUsedCas(deps, bound);
     if (used.length > 0) throw inUse(used);
@@ -59,7 +72,17 @@ export async function factoryReset(
   // for.
   const at = clock.now();
   await store.atomically((tx) => tx.audit.appendEvent(resetEvent(origin, confirm), at));
-  for (const key of bound) await destroyed(deps, key);
+  for (const key of bound) {
+    const kek = retiredAs(key);
+    if (kek === undefined) await destroyed(deps, key);
+    else await kekDestroyed(deps, kek);
+  }
+}
+
+async function kekDestroyed({ store, keys, clock }: FactoryResetDeps, kek: KekVersion) {
+  await keys.keks.destroy(kek.key);
+  const at = clock.now();
+  await store.atomically((tx) => announceKek(tx, kek, "destroy", at));
 }
 
 async function destroyed({ store, keys, clock }: FactoryResetDeps, key: InventoriedKey) {
@@ -85,6 +108,14 @@ async function keysOfUsedCas(
   }
   return used;
 }
+
+const isSameKey = (a: KeyRef, b: KeyRef): boolean =>
+  a.provider === b.provider && a.label === b.label && a.id === b.id;
+
+const sealsSecrets =
+  "The device holds the key that seals secrets; rotate first to one in files, without `secret.kek_label`.";
+const hasRetired =
+  "The device holds retired keys that backups from before a rotation need; they go with `destroy_retired_keks`.";
 
 const inUse = (keys: readonly InventoriedKey[], sentence?: string) =>
   refuse("keys_in_use", { labels: keys.map(({ label }) => label) }, sentence);

@@ -7,6 +7,7 @@ import { defaultTenant } from "#core/ids.ts";
 import { assert } from "#core/problems.ts";
 import { timestamp } from "#core/time.ts";
 import { fingerprint, parseFingerprint } from "#core/x509/public-keys.ts";
+import { discarded } from "./discard.ts";
 import type { Keys } from "./keys.ts";
 import type { Clock, Random } from "./ports.ts";
 import type { Store } from "./store.ts";
@@ -107,7 +108,7 @@ async function beginLedger(deps: InstanceDeps): Promise<void> {
     await store.atomically(async () => {});
     if ((await store.read.instance.value("ledger_key_id")) === held.ref.id) return;
     // Another replica began the ledger meanwhile: its key stands, this one was never used.
-    await keys.destroy(held.ref);
+    await discarded(() => keys.destroy(held.ref));
     if ((await store.read.audit.ledgerHead()).seq === 0) throw error;
   }
 }

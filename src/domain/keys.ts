@@ -139,7 +139,9 @@ export interface KekKeys {
   wrap(kek: KeyRef, dek: Uint8Array): Promise<WrappedDek>;
   /** The data key. */
   unwrap(kek: KeyRef, wrapped: WrappedDek): Promise<Uint8Array>;
-  /** Destroys one for good; used for keys that never wrapped. */
+  /**
+   * Destroys one for good; used for keys that never wrapped. One that stays is named in the log.
+   */
   destroy(kek: KeyRef): Promise<void>;
   readonly halves: MlKemHalves;
   /**
@@ -180,7 +182,9 @@ export interface Keys {
    * in DER).
    */
   sign(ticket: SignTicket, message: Octets): Promise<Uint8Array>;
-  /** Destroys the key for good; used for keys that never signed. */
+  /**
+   * Destroys the key for good; used for keys that never signed. One that stays is named in the log.
+   */
   destroy(ref: KeyRef): Promise<void>;
   readonly keks: KekKeys;
   /** What a provider holds, at most 10,000 keys; `id` and `label` are as found and may be empty. */

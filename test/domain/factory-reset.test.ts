@@ -3,7 +3,7 @@
 import { beforeEach, expect, test } from "bun:test";
 
 import { caId } from "#core/ids.ts";
-import { factoryReset } from "#domain/factory-reset.ts";
+import { factoryReset, type FactoryResetWish } from "#domain/factory-reset.ts";
 import { Keks } from "#domain/envelopes/keks.ts";
 import type { ProviderName } from "#domain/keys.ts";
 import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
@@ -21,13 +21,11 @@ beforeEach(async () => {
     (await list(provider)).filter((key) => key.provider === provider);
 });
 
-const reset = (
-  wish: { confirm?: string; destroyCaKeys?: boolean } = {},
-  provider: ProviderName = "pkcs11",
-) =>
+const reset = (wish: Partial<FactoryResetWish> = {}, provider: ProviderName = "pkcs11") =>
   factoryReset({ ...small, provider }, rootOrigin, {
     confirm: serial,
     destroyCaKeys: false,
+    destroyRetiredKeks: false,
     ...wish,
   });
 
@@ -90,6 +88,40 @@ test("a token that holds the KEK is refused whatever else is asked", async () =>
     "keys_in_use",
     { labels: [key.label] },
   ]);
+});
+
+test("a retired KEK on the token is refused with the way out, and destroyed when it is to go too, on record", async () => {
+  const { store, keys, clock } = small;
+  const family = { store, keys, clock, family: "kek" };
+  const old = await new Keks({ ...family, provider: "pkcs11" }).active();
+  const next = await new Keks({ ...family, provider: "software" }).next(old);
+  const listed = { ...old.key, keyType: "aes-256", extractable: false, sensitive: true };
+  const gone: string[] = [];
+  const { destroy } = keys.keks;
+  Object.assign(keys.keks, {
+    destroy: async (key: typeof old.key) => {
+      gone.push(key.label);
+      await destroy(key);
+    },
+  });
+  keys.list = async (provider) =>
+    provider === "pkcs11" && !gone.includes(old.key.label) ? [listed] : [];
+  const everything = { destroyCaKeys: true, destroyRetiredKeks: true };
+  expect(await refusalOf(reset(everything))).toEqual(["keys_in_use", { labels: [old.key.label] }]);
+  expect(await store.atomically((tx) => tx.envelopes.retire(old.version))).toBe(true);
+  const refused = await reset({ destroyCaKeys: true }).catch((error) => error);
+  expect([refused.code, refused.facts]).toEqual(["keys_in_use", { labels: [old.key.label] }]);
+  expect([refused.message.includes("destroy_retired_keks"), gone]).toEqual([true, []]);
+  await reset({ destroyRetiredKeks: true });
+  expect(gone).toEqual([old.key.label]);
+  expect([...store.state.ledger.values()].at(-1)).toMatchObject({
+    kind: "key",
+    operation: "destroy",
+    role: "kek",
+    keyLabel: old.key.label,
+  });
+  expect(next?.key.provider).toBe("software");
+  await reset({ destroyRetiredKeks: true });
 });
 
 const refusalOf = (work: Promise<unknown>) =>

@@ -19,6 +19,17 @@ test("the first start makes ids, tenant, ledger and a root password shown once; 
   expect(deps.store.state.ledger.size).toBe(1);
 });
 
+test("why the first start failed is said also when the ledger key cannot be destroyed again", async () => {
+  const deps = ground();
+  deps.store.beforeWrite = (operation) => {
+    if (operation === "audit.appendLedger") throw refuse("storage_unavailable");
+  };
+  deps.keys.destroy = () => Promise.reject(refuse("key_unavailable"));
+  await expect(prepareInstance(deps, generated)).rejects.toMatchObject({
+    code: "storage_unavailable",
+  });
+});
+
 test("the ledger begins with the fingerprint of its own key", async () => {
   const deps = ground();
   await prepareInstance(deps, generated);

@@ -9,8 +9,9 @@ import { join } from "node:path";
 
 import { type Chain, createChain, walkCertificate } from "#test/support/first-certificate.ts";
 import { failedStart, Instance } from "#test/support/instance.ts";
+import { newLockingModule } from "#test/support/locking-module.ts";
 import { newCsr, openssl, saved } from "#test/support/relying-party.ts";
-import { createToken, type SoftToken } from "#test/support/soft-token.ts";
+import { createToken, softHsmModule, type SoftToken } from "#test/support/soft-token.ts";
 
 let token: SoftToken;
 let instance: Instance;
@@ -116,6 +117,46 @@ describe("a wrong PIN", () => {
     }
   }, 60_000);
 });
+
+test("log, readyz and preflight tell a wrong PIN, the last try and a locked token apart, and SIGHUP brings it back", async () => {
+  const other = await createToken();
+  const module = newLockingModule(softHsmModule, "1234");
+  module.set(3, 3);
+  const { pkcs11 } = other.config as { pkcs11: object }; // As `createToken` makes it.
+  const config = { ...other.config, pkcs11: { ...pkcs11, module_path: module.path } };
+  const write = (pin: string) => writeFileSync(join(other.folder, "pin"), `${pin}\n`);
+  write("4321");
+  const wrong = await Instance.start({ config, env: other.env });
+  const told = async (sentence: string) => {
+    while (!(await (await wrong.fetch("/readyz")).text()).includes(sentence)) await Bun.sleep(100);
+    const preflight = await wrong.cli("preflight", "--only", "keyprovider.ca", "--json");
+    expect([preflight.code, preflight.stdout]).toEqual([2, expect.stringContaining(sentence)]);
+    const said = wrong.logs.filter((line) => line.includes(JSON.stringify(sentence)));
+    expect(said).toHaveLength(1);
+  };
+  try {
+    await told("The token refused the PIN.");
+    write("5432");
+    wrong.signal("SIGHUP");
+    await told(
+      "The token refused the PIN and allows one last attempt; another PIN is given it on SIGHUP.",
+    );
+    wrong.signal("SIGHUP");
+    await Bun.sleep(500);
+    expect([module.shown(), module.left()]).toEqual([["4321", "5432"], 1]);
+    write("6543");
+    wrong.signal("SIGHUP");
+    await told("The token's PIN is locked; have it unlocked, then send SIGHUP.");
+    module.set(3, 3, { pin: "6543" });
+    wrong.signal("SIGHUP");
+    await ready(wrong);
+    expect(module.shown()).toEqual(["4321", "5432", "6543", "6543"]);
+    expect(wrong.logs.join("\n")).not.toMatch(/4321|5432|6543/);
+  } finally {
+    await wrong.dispose();
+    other.remove();
+  }
+}, 60_000);
 
 test("a start is refused when no token is the one configured (V-11)", async () => {
   const { pkcs11 } = token.config as { pkcs11: object }; // As `createToken` makes it.

@@ -3,6 +3,8 @@
  * unanswered.
  */
 
+import { join } from "node:path";
+
 import { type Octets, piecesIn } from "#core/crypto.ts";
 import { Problem, type ProblemCode, refuse } from "#core/problems.ts";
 import type {
@@ -46,6 +48,8 @@ export interface ClientDeps {
   readonly privateDir: string;
   readonly operationTimeoutMs: number;
   readonly hooks: KeyHooks;
+  /** As in `Presenting`; undefined is false. */
+  readonly lookingOnly?: boolean | undefined;
   /** Has a wish of this signer fulfilled by another; refuses when there is none. */
   readonly grant: (wish: Wish) => Promise<unknown>;
 }
@@ -59,6 +63,7 @@ export class SignerClient implements Keys {
   readonly #deps: ClientDeps;
   readonly #calls = new Calls();
   readonly #heads = new SignHeads();
+  readonly #run = crypto.randomUUID();
   #signer: Signer | undefined;
   #state: "starting" | "serving" | "down" | "barred" | "stopped" = "starting";
   /** Of a barred one, while its process lives. */
@@ -82,7 +87,7 @@ export class SignerClient implements Keys {
    * start (V-11, V-12), and its `source` fault, which then names the source (SEC-3).
    */
   async start(): Promise<void> {
-    const fault = await this.#launch();
+    const fault = await this.#launch(true);
     if (fault?.kind !== "configuration" && fault?.kind !== "source") return;
     await this.#stop();
     throw fault.kind === "source" ? new LaunchFault("source", fault.reason) : fault;
@@ -200,7 +205,7 @@ export class SignerClient implements Keys {
     else if (this.#waiting !== undefined) this.#waiting.again();
     else if (this.#state === "down" || this.#state === "barred") {
       clearTimeout(this.#relaunch);
-      void this.#launch();
+      void this.#launch(true);
     }
   }
 
@@ -301,15 +306,18 @@ export class SignerClient implements Keys {
     if (succeeded && operation === "decrypt" && key !== undefined) unwrapped?.(key);
   }
 
-  async #launch(): Promise<LaunchFault | undefined> {
+  /** `asked` by a person, or because there is none any more. */
+  async #launch(asked: boolean): Promise<LaunchFault | undefined> {
     this.#state = "starting";
-    const { command, privateDir } = this.#deps;
+    const { command, privateDir, lookingOnly = false } = this.#deps;
+    const record = join(privateDir, refusedPinsFile);
     const configuration = this.#configuration;
     const barred = Promise.withResolvers<LaunchFault>();
     const launched = launchSigner({
       configuration,
       command,
       privateDir,
+      presenting: { record, run: this.#run, asked, lookingOnly },
       answer: (kind, id, body) => this.#answer(kind, id, body),
       lost: (reason) => this.#lost(reason),
       waiting: (fault, signer) => {
@@ -375,7 +383,7 @@ export class SignerClient implements Keys {
     const facts = { provider: this.#facts.provider, reason, in_flight: this.#calls.size };
     this.#deps.hooks.fault?.("The signer was lost and is started again.", facts);
     this.#calls.refuseUnrepeatable();
-    if (this.#losses <= lossesHealedAtOnce) void this.#launch();
+    if (this.#losses <= lossesHealedAtOnce) void this.#launch(false);
     else {
       this.#calls.refuseAll();
       this.#down();
@@ -389,7 +397,7 @@ export class SignerClient implements Keys {
     this.#state = "down";
     const doubled = Math.min(firstDelayMs * 2 ** (this.#losses - 1), longestDelayMs);
     const delay = Math.max(doubled, leastDelayMs);
-    this.#relaunch = setTimeout(() => void this.#launch(), delay);
+    this.#relaunch = setTimeout(() => void this.#launch(false), delay);
   }
 
   async #stop(): Promise<void> {
@@ -429,6 +437,7 @@ const lossesHealedAtOnce = 2;
  * often.
  */
 const barredSeconds = 60;
+const refusedPinsFile = "refused-pins";
 const firstDelayMs = 100;
 const longestDelayMs = 2000;
 /** Between attempts at a server that keeps a PIN; some lock out who asks in vain too often. */

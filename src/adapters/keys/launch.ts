@@ -14,7 +14,7 @@ import {
   readJson,
 } from "./frames.ts";
 import { LaunchFault, readFault } from "./requests.ts";
-import type { SecretSource, SignerConfiguration } from "./settings.ts";
+import type { Presenting, SecretSource, SignerConfiguration, SignerOrders } from "./settings.ts";
 import { openStream } from "./stream.ts";
 
 /** A running signer. */
@@ -40,6 +40,7 @@ export interface LaunchDeps {
   readonly command: readonly string[];
   readonly privateDir: string;
   readonly configuration: SignerConfiguration;
+  readonly presenting: Presenting;
   /** Every answer after `ready`. */
   readonly answer: FrameHandler;
   /** It waits for another PIN: told why, and how to have it look again or end. It may serve yet. */
@@ -84,7 +85,7 @@ class Launch {
   }
 
   async start(): Promise<Signer> {
-    const { command, configuration, privateDir } = this.#deps;
+    const { command, configuration, presenting, privateDir } = this.#deps;
     const child = Bun.spawn([...command], {
       stdio: ["ignore", "ignore", "inherit", "socket-fd"],
       env: environment(configuration, privateDir),
@@ -95,7 +96,8 @@ class Launch {
     try {
       const outbox = await this.#connect(child.stdio[3] ?? -1);
       this.#outbox = outbox;
-      outbox.add(frameKinds.configure, 0, [jsonBody(configuration)]);
+      const orders: SignerOrders = { configuration, presenting };
+      outbox.add(frameKinds.configure, 0, [jsonBody(orders)]);
       const facts = await this.#ready.promise;
       const end = () => this.#endGently(child.exited);
       return { outbox, facts, pid: child.pid, kill: () => this.#kill(), end };

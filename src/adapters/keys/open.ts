@@ -6,6 +6,7 @@ import type { Keys, ListedKey, ProviderName } from "#domain/keys.ts";
 import { SignerClient } from "./client.ts";
 import { guarded, Turns } from "./guard.ts";
 import { ownSignerCommand } from "./launch.ts";
+import { tellingLeftBehind } from "./left-behind.ts";
 import { measured, publicKeyOf } from "./measure.ts";
 import { routed } from "./route.ts";
 import { isWish, type Wish } from "./requests.ts";
@@ -34,7 +35,7 @@ export async function openKeys(settings: KeySettings, hooks: KeyHooks = {}): Pro
   const limits = () => settings.guard?.() ?? usualGuard;
   const turns = new Turns(limits);
   return {
-    ...singleUse(guarded(proven, limits, turns)),
+    ...tellingLeftBehind(singleUse(guarded(proven, limits, turns)), hooks),
     load: () => ({ inUse: turns.inUse, waiting: turns.waiting }),
     again: () => {
       for (const client of all) client.again();
@@ -61,9 +62,8 @@ export async function listToken(settings: KeySettings): Promise<readonly ListedK
 /** The keys, and what an operator may do about providers that do not serve. */
 export interface OpenKeys extends Keys {
   /**
-   * Reads a refused PIN again and looks for missing keys now. Presents no PIN that was refused
-   * already, unless the signer that waited with it has ended: then once more, because somebody
-   * asks.
+   * Reads a refused PIN again and looks for missing keys now. Presents a PIN that was refused
+   * already only when the token was unlocked since (`objection` of `pkcs11/refused-pins.ts`).
    */
   again(): void;
   /** Operations under way and waiting for their turn. */
@@ -75,8 +75,8 @@ function clientsFor(
   hooks: KeyHooks,
 ): Partial<Record<ProviderName, SignerClient>> {
   const command = settings.signerCommand ?? ownSignerCommand();
-  const { privateDir, software } = settings;
-  const common = { command, privateDir, hooks };
+  const { privateDir, software, lookingOnly } = settings;
+  const common = { command, privateDir, hooks, lookingOnly };
   const token = tokenClient(settings, hooks);
   const sealed = new SignerClient({
     ...common,
@@ -89,7 +89,7 @@ function clientsFor(
 
 /** The signer of the token, when one is configured. */
 function tokenClient(
-  { signerCommand, privateDir, pkcs11 }: KeySettings,
+  { signerCommand, privateDir, pkcs11, lookingOnly }: KeySettings,
   hooks: KeyHooks,
 ): SignerClient | undefined {
   if (pkcs11 === undefined) return undefined;
@@ -97,6 +97,7 @@ function tokenClient(
     command: signerCommand ?? ownSignerCommand(),
     privateDir,
     hooks,
+    lookingOnly,
     configuration: { provider: "pkcs11", pkcs11 },
     grant: nothing,
     operationTimeoutMs: pkcs11.operationTimeoutSeconds * 1000,

@@ -57,6 +57,30 @@ export interface Pkcs11Settings {
   readonly libraryParameters?: string | undefined;
 }
 
+/** On what terms a signer may present a PIN (`pkcs11/refused-pins.ts`). */
+export interface Presenting {
+  /** The file in which signers keep which PINs were refused. */
+  readonly record: string;
+  /** Names the server, the same for all signers it starts one after the other. */
+  readonly run: string;
+  /**
+   * True when a person wants it tried: at a start and by SIGHUP, not when one signer follows
+   * another.
+   */
+  readonly asked: boolean;
+  /**
+   * True when nothing is to be changed by having looked: no PIN that was refused is presented, and
+   * none to the last try.
+   */
+  readonly lookingOnly: boolean;
+}
+
+/** What a signer is told first. */
+export interface SignerOrders {
+  readonly configuration: SignerConfiguration;
+  readonly presenting: Presenting;
+}
+
 /** Limits of the guard. */
 export interface GuardSettings {
   readonly maxInFlight: number;
@@ -76,6 +100,8 @@ export interface KeySettings {
   readonly privateDir: string;
   /** The limits in force, asked for at every operation; undefined takes the usual ones. */
   readonly guard?: (() => GuardSettings | undefined) | undefined;
+  /** As in `Presenting`; undefined is false. */
+  readonly lookingOnly?: boolean | undefined;
   /** Command that starts a signer; without it, this binary in its other role. */
   readonly signerCommand?: readonly string[] | undefined;
 }

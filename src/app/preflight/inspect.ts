@@ -101,7 +101,7 @@ function identityToBe(config: Config): PlaceIdentity {
   const token = async () => {
     const path = mkdtempSync(join(tmpdir(), "pkid-preflight-"));
     try {
-      return await (keysOnToken(config, openSecrets(config), () => path)?.() ?? []);
+      return await (keysOnToken(config, openSecrets(config), () => path, true)?.() ?? []);
     } catch {
       return [];
     } finally {
@@ -155,7 +155,8 @@ async function openedStore(config: Config): Promise<Store> {
 async function openedKeys(config: Config, store: Part<Store>): Promise<Keys> {
   const privateDir = join(config.data_dir, "private");
   const ground = { privateDir, limits: () => config.rate_limit, secrets: openSecrets(config) };
-  const keys = await openKeys(await keySettings(config, ground));
+  // Looking must not be what locks a token.
+  const keys = await openKeys({ ...(await keySettings(config, ground)), lookingOnly: true });
   const hybrid = config.secret.pqc_hybrid;
   if ("open" in store) await tellKeks({ store: store.open, keys, hybrid });
   return keys;

@@ -20,9 +20,16 @@ export const hsmVerbs: Readonly<Record<string, Command>> = {
     args: {
       confirm: required("Serial of the device, as `hsm status` shows it.", "serial"),
       "destroy-ca-keys": toggle("Also keys of CAs that still sign something."),
+      "destroy-retired-keks": toggle(
+        "Also retired KEKs: older backups open nowhere any more, and their secrets are lost.",
+      ),
     },
     run: async ({ args, client, print }) => {
-      const body = { confirm: args.confirm, destroy_ca_keys: args["destroy-ca-keys"] };
+      const body = {
+        confirm: args.confirm,
+        destroy_ca_keys: args["destroy-ca-keys"],
+        destroy_retired_keks: args["destroy-retired-keks"],
+      };
       const reset = await client.ask("hsm.factory_reset", { body });
       print(reset, facts(reset, ["status"]));
     },

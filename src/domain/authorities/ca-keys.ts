@@ -7,6 +7,7 @@ import { refuse } from "#core/problems.ts";
 import type { KeyType } from "#core/x509/algorithms.ts";
 import { spkiSha256 } from "#core/x509/public-keys.ts";
 import { announceKey } from "#domain/audit/sign-ledger.ts";
+import { discarded } from "#domain/discard.ts";
 import type { HeldKey, Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
@@ -61,12 +62,21 @@ export async function makeCaKeys(
   }
 }
 
-/** Destroys keys that have signed nothing. */
+/**
+ * Destroys keys that have signed nothing. Does not throw: its caller says why they are not wanted.
+ */
 export async function discardCaKeys(deps: Deps, { native, alternative }: CaKeys): Promise<void> {
   const both = alternative === undefined ? [native] : [native, alternative];
   // First all of them go: a database that is away must not keep one of them.
-  for (const held of both) await deps.keys.destroy(held.ref);
-  for (const held of both) await announce(deps, held, "destroy");
+  const gone: HeldKey[] = [];
+  for (const held of both) {
+    if (await discarded(() => deps.keys.destroy(held.ref))) gone.push(held);
+  }
+  for (const held of gone) {
+    // A database that is away is most likely why; the ledger then shows a key that was made and
+    // never used.
+    await announce(deps, held, "destroy").catch(() => {});
+  }
 }
 
 /** A held key as the CA's record names it. */
@@ -97,7 +107,7 @@ async function makeNew(deps: Deps, wish: KeyWish): Promise<HeldKey> {
     await announce(deps, held, "generate");
   } catch (error) {
     // Nobody would know of it, and nobody would ever remove it.
-    await deps.keys.destroy(held.ref);
+    await discarded(() => deps.keys.destroy(held.ref));
     throw error;
   }
   return held;

@@ -4,6 +4,7 @@ import { sha256Hex } from "#core/crypto.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { type Instant, timestamp } from "#core/time.ts";
 import { fingerprintOf, spkiSha256 as digestOf } from "#core/x509/public-keys.ts";
+import { discarded } from "#domain/discard.ts";
 import type { HeldKek, KekInUse, KeyRef, Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
@@ -90,7 +91,7 @@ export class Keks {
     replaced: KekVersion | undefined,
     record: (tx: Unit, next: KekVersion, at: Instant) => Promise<void> = async () => {},
   ): Promise<KekVersion | undefined> {
-    const { store, keys, clock, family } = this.#deps;
+    const { store, clock, family } = this.#deps;
     const { version, held, half } = await this.#make(replaced?.version ?? 0);
     const { key, spki, deviceSerial } = held;
     const spkiSha256 = spki && digestOf(spki);
@@ -98,24 +99,24 @@ export class Keks {
     const status = "active";
     const next: KekVersion = { version, status, family, key, deviceSerial, spkiSha256, createdAt };
     const ledgerBegun = (await store.read.audit.ledgerHead()).seq > 0;
-    let begun = false;
+    let begun: boolean;
     try {
       begun = await store.atomically(async (tx) => {
         if (!(await tx.envelopes.begin(next, replaced?.version))) return false;
         if (spkiSha256 !== undefined) await tx.keyChecks.claim(spkiSha256);
         if (half !== undefined) await rememberHalf(tx, next, half);
-        if (ledgerBegun) await announceKek(tx, next, createdAt);
+        if (ledgerBegun) await announceKek(tx, next, "generate", createdAt);
         await record(tx, next, createdAt);
         return true;
       });
-    } finally {
-      // A commit whose answer was lost is the one case in which the row may exist: then the key
-      // stays.
-      if (!begun && !(await this.#known(version))) {
-        if (half !== undefined) await keys.keks.halves.destroy(key);
-        await keys.keks.destroy(key);
-      }
+    } catch (error) {
+      // A commit whose answer was lost is the one case in which the row may exist: then, or when
+      // nobody can say, the key stays.
+      const known = await this.#known(version).catch(() => true);
+      if (!known) await this.#discard(key, half);
+      throw error;
     }
+    if (!begun && !(await this.#known(version))) await this.#discard(key, half);
     return begun ? next : undefined;
   }
 
@@ -128,7 +129,7 @@ export class Keks {
     for (const version of await this.versions()) {
       if ((await store.read.instance.value(announcementOf(version))) !== undefined) continue;
       const at = clock.now();
-      await store.atomically((tx) => announceKek(tx, version, at));
+      await store.atomically((tx) => announceKek(tx, version, "generate", at));
     }
   }
 
@@ -139,6 +140,12 @@ export class Keks {
   async #known(version: number): Promise<boolean> {
     await this.#deps.store.atomically(async () => {});
     return (await this.versions()).some((one) => one.version === version);
+  }
+
+  async #discard(key: KeyRef, half: string | undefined): Promise<void> {
+    const { keks } = this.#deps.keys;
+    if (half !== undefined) await discarded(() => keks.halves.destroy(key));
+    await discarded(() => keks.destroy(key));
   }
 
   /** A crash between a key and its row leaves a label taken: then the next number is. */
@@ -162,7 +169,7 @@ export class Keks {
     try {
       return await keys.keks.halves.generate(key);
     } catch (error) {
-      await keys.keks.destroy(key);
+      await discarded(() => keys.keks.destroy(key));
       throw error;
     }
   }
@@ -232,7 +239,13 @@ export function kekFingerprint({
   return fingerprintOf(spkiSha256 ?? sha256Hex(Buffer.from(name)));
 }
 
-async function announceKek(tx: Unit, version: KekVersion, at: Instant): Promise<void> {
+/** Enters in the ledger that a version was made or destroyed. */
+export async function announceKek(
+  tx: Unit,
+  version: KekVersion,
+  operation: "generate" | "destroy",
+  at: Instant,
+): Promise<void> {
   const { key, deviceSerial } = version;
   await tx.instance.setValue(announcementOf(version), kekFingerprint(version));
   await tx.audit.appendLedger({
@@ -243,7 +256,7 @@ async function announceKek(tx: Unit, version: KekVersion, at: Instant): Promise<
     keyLabel: key.label,
     signerFingerprint: kekFingerprint(version),
     role: "kek",
-    operation: "generate",
+    operation,
   });
 }
 

@@ -3,6 +3,7 @@
  * begun it.
  */
 
+import { discarded } from "#domain/discard.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Keks } from "./keks.ts";
 
@@ -25,8 +26,9 @@ export function underNewest(keys: Keys, keks: Pick<Keks, "tell">): Keys {
           await keks.tell();
           return await keys.find(held.ref);
         } catch (error) {
-          await keys.destroy(held.ref);
-          if (attempt === attemptsMax) throw error;
+          // Where it stays its label is taken, and another attempt would only say that.
+          const gone = await discarded(() => keys.destroy(held.ref));
+          if (!gone || attempt === attemptsMax) throw error;
         }
       }
     },

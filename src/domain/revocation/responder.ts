@@ -31,6 +31,7 @@ import type { HeldKey, KeyRef, Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import { nothingWritten, type Store } from "#domain/store.ts";
 import { type Issuer, issuerOf } from "./issuers.ts";
+import { keyIsGone } from "./key-gone.ts";
 import { ResponderFailures } from "./responder-failures.ts";
 import type { ResponderRecord } from "./store.ts";
 
@@ -198,8 +199,8 @@ export class Responders {
   }
 
   /**
-   * Makes those that are missing, renews every one past half of its life, and takes up those
-   * another process has renewed.
+   * Makes those that are missing or whose key is gone, renews every one past half of its life,
+   * tells of a key that cannot be had, and takes up those another process has renewed.
    */
   async renewals(): Promise<void> {
     if (!this.#deps.settings.delegated) return;
@@ -212,10 +213,11 @@ export class Responders {
       }
       if (this.#signers.get(ca.id)?.serial !== responder.serial) this.#signers.delete(ca.id);
       const halfLife = (responder.notBefore + responder.notAfter) / 2;
-      if (clock.now() < halfLife || ca.notAfter === undefined || clock.now() > ca.notAfter)
-        continue;
+      if (ca.notAfter === undefined || clock.now() > ca.notAfter) continue;
       try {
-        await this.#make(issuerOf(ca), responder);
+        const early = clock.now() < halfLife;
+        if (early && (await this.#keyOf(ca, responder)) !== undefined) continue;
+        await this.#make(issuerOf(ca), early ? undefined : responder);
         this.#signers.delete(ca.id);
       } catch (error) {
         // One CA whose key is away must not keep the others from renewing.
@@ -235,8 +237,26 @@ export class Responders {
       return await this.#prepared(issuer, await this.#madeOrNewest(issuer, found));
     }
     const { status } = await revocations.standing(issuer.ca.id, found.serial);
-    if (status === "good") return await this.#prepared(issuer, found);
+    if (status === "good") return await this.#preparedOrAnew(issuer, found);
     return await this.#prepared(issuer, await this.#makeOrTryLater(issuer, undefined));
+  }
+
+  /**
+   * One whose key is gone is followed by one of a new key; one whose key cannot be had now is
+   * waited for.
+   */
+  async #preparedOrAnew(issuer: Issuer, found: ResponderRecord): Promise<OcspSigner> {
+    try {
+      return await this.#prepared(issuer, found);
+    } catch (error) {
+      // Anyone may ask: what a provider has is listed once per rest.
+      if (this.#rests(issuer.ca.id)) throw error;
+      await this.#failures.tell(issuer.ca, error);
+      const gone = await keyIsGone(this.#deps.keys, keyRefOf(found));
+      if (gone) return await this.#prepared(issuer, await this.#makeOrTryLater(issuer, undefined));
+      this.#restingUntil.set(issuer.ca.id, addSeconds(this.#deps.clock.now(), restSeconds));
+      throw error;
+    }
   }
 
   /**
@@ -283,12 +303,12 @@ export class Responders {
 
   /**
    * A renewal keeps the key; a first or replaced responder gets a new one, destroyed when nothing
-   * comes of it. So does one that has ended and whose key cannot be had: it is not waited for
-   * longer, nobody is answered meanwhile.
+   * comes of it. So does one whose key is gone, or that has ended and whose key cannot be had: it
+   * is not waited for longer, nobody is answered meanwhile.
    */
   async #make(issuer: Issuer, old: ResponderRecord | undefined): Promise<ResponderRecord> {
     const { keys, clock, random, settings, store } = this.#deps;
-    const kept = old && (await this.#keyOf(old));
+    const kept = old && (await this.#keyOf(issuer.ca, old));
     if (kept !== undefined) return await this.#certify(issuer, kept);
     const suffix = random.uuid().slice(0, 8);
     const held = await keys.generate({
@@ -312,13 +332,16 @@ export class Responders {
     }
   }
 
-  async #keyOf(old: ResponderRecord): Promise<HeldKey | undefined> {
+  /** Undefined for one that is given up, which is told when its certificate still runs. */
+  async #keyOf(ca: CaRecord, old: ResponderRecord): Promise<HeldKey | undefined> {
     try {
       return await this.#deps.keys.find(keyRefOf(old));
     } catch (error) {
-      const ended = old.notAfter <= this.#deps.clock.now();
-      if (ended && error instanceof Problem && error.code === "key_unavailable") return undefined;
-      throw error;
+      if (!(error instanceof Problem && error.code === "key_unavailable")) throw error;
+      if (old.notAfter <= this.#deps.clock.now()) return undefined;
+      if (!(await keyIsGone(this.#deps.keys, keyRefOf(old)))) throw error;
+      await this.#failures.tell(ca, error);
+      return undefined;
     }
   }
 

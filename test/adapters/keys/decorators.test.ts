@@ -3,15 +3,43 @@
 import { describe, expect, test } from "bun:test";
 
 import { guarded, Turns } from "#adapters/keys/guard.ts";
+import { tellingLeftBehind } from "#adapters/keys/left-behind.ts";
 import { measured, publicKeyOf } from "#adapters/keys/measure.ts";
 import { routed } from "#adapters/keys/route.ts";
 import { verified } from "#adapters/keys/verify.ts";
+import { refuse } from "#core/problems.ts";
 import type { HeldKey, Keys, SignTicket } from "#domain/keys.ts";
 import { type MemoryKeys, openMemoryKeys } from "#test/support/memory-keys.ts";
 import { ticketFor } from "#test/support/signing.ts";
 
 const message = Buffer.from("to be signed");
 const ca = { provider: "software", label: "ca", keyType: "ecdsa-p256", role: "ca" } as const;
+
+test("a key, a KEK and a half that cannot be destroyed are named in the log, and the caller hears why", async () => {
+  const keys = openMemoryKeys();
+  const stays = () => Promise.reject(refuse("key_unavailable", { retry_after: 2 }));
+  const { ref } = await keys.generate(ca);
+  const failing: Keys = {
+    ...keys,
+    destroy: stays,
+    keks: { ...keys.keks, destroy: stays, halves: { ...keys.keks.halves, destroy: stays } },
+  };
+  const told: unknown[] = [];
+  const fault = (sentence: string, { label }: Readonly<Record<string, unknown>>) => {
+    told.push([sentence, label]);
+  };
+  const telling = tellingLeftBehind(failing, { fault });
+  for (const destroy of [telling, telling.keks, telling.keks.halves]) {
+    await expect(destroy.destroy(ref)).rejects.toMatchObject({ code: "key_unavailable" });
+  }
+  expect(told).toEqual([
+    ["A key could not be destroyed and is still there.", "ca"],
+    ["A key-encryption key could not be destroyed and is still there.", "ca"],
+    ["A half of a key-encryption key could not be destroyed and is still there.", "ca"],
+  ]);
+  await tellingLeftBehind(keys, { fault }).destroy(ref);
+  expect(told).toHaveLength(3);
+});
 
 describe("the guard", () => {
   const slowKeys = async () => {

@@ -239,6 +239,25 @@ test.each([
   },
 );
 
+test("why a CA was not made is said also when its keys cannot be destroyed again, and each is tried", async () => {
+  const tried: string[] = [];
+  const { destroy } = world.keys;
+  world.keys.destroy = async ({ label }) => {
+    tried.push(label);
+    throw refuse("key_unavailable", { retry_after: 2 });
+  };
+  world.store.beforeWrite = (write) => {
+    if (write === "keyChecks.claim") throw refuse("storage_unavailable");
+  };
+  const made = initRoot(world, { label: "lost", alternativeKeyType: "ml-dsa-65" });
+  expect(await codeOf(made)).toBe("storage_unavailable");
+  expect(tried).toEqual([
+    expect.stringMatching(/^lost-.*[^t]$/),
+    expect.stringMatching(/^lost-.*-alt$/),
+  ]);
+  world.keys.destroy = destroy;
+});
+
 test("nobody can have the second key of a CA certified", async () => {
   const key = spkiSha256(root.alternative?.spki ?? new Uint8Array(0));
   const standing = world.store.read.keyChecks.standing({

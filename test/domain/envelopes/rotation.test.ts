@@ -115,6 +115,18 @@ describe("a rotation", () => {
     expect(await statuses()).toEqual(["2 active", "1 retired"]);
   });
 
+  test("that could not begin says why, also when its KEK cannot be destroyed again", async () => {
+    await keep(1);
+    world.store.beforeWrite = (operation) => {
+      if (operation === "envelopes.begin") throw refuse("storage_unavailable");
+    };
+    Object.assign(world.keys.keks, { destroy: () => Promise.reject(refuse("key_unavailable")) });
+    await expect(world.rotation.rotate(rootOrigin)).rejects.toMatchObject({
+      code: "storage_unavailable",
+    });
+    expect(await statuses()).toEqual(["1 active"]);
+  });
+
   for (const [who, go] of [
     ["the job", () => world.rotation.finish()],
     ["the next call", () => world.rotation.rotate(rootOrigin)],

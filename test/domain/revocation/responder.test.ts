@@ -193,10 +193,66 @@ test("what keeps a responder from being made is told again once the rest after a
   expect(small.failures).toMatchObject([{ code: "overloaded" }, { code: "storage_unavailable" }]);
 });
 
-test("a responder that has ended, and whose key is gone for good, is followed by one with a new key", async () => {
+const away = () => Promise.reject(refuse("key_unavailable", { retry_after: 2 }));
+
+test("a responder whose key is gone is followed at once by one with a new key, found by the job or by a question, and told", async () => {
   await signer();
   const first = await stored();
   small.keys.held.delete(first.keyId);
+  small.clock.advance(60);
+  await small.responders.renewals();
+  const second = await stored();
+  expect([second.keyId === first.keyId, small.failures.length]).toEqual([false, 1]);
+  expect((await signer()).serial).toBe(second.serial);
+  small.keys.held.delete(second.keyId);
+  small.clock.advance(60);
+  const anew = small.reopen().responders;
+  const asked = await anew.signer(issuer, await small.store.read.revocations.sequence());
+  expect([asked.serial === second.serial, asked.serial === (await stored()).serial]).toEqual([
+    false,
+    true,
+  ]);
+  expect(small.failures).toHaveLength(2);
+  const events = [...small.store.state.events.values()].filter(({ result }) => result === "error");
+  expect(events).toHaveLength(2);
+});
+
+test("a responder whose key cannot be had is waited for: its provider is away, or it does not open; told once per rest", async () => {
+  await signer();
+  const first = await stored();
+  const before = small.keys.held.size;
+  const { find, list, facts } = small.keys;
+  const kept = [...small.keys.held.entries()];
+  const absent = async () => (await facts()).map((one) => ({ ...one, available: false }));
+  const ways: readonly (() => void)[] = [
+    () => Object.assign(small.keys, { find: away }),
+    () => Object.assign(small.keys, { find: away, list: away }),
+    // A token that was pulled out lists nothing, and then does not answer.
+    () => Object.assign(small.keys, { find: away, list: async () => [], facts: absent }),
+  ];
+  for (const [round, way] of ways.entries()) {
+    way();
+    const anew = small.reopen().responders;
+    const sequence = await small.store.read.revocations.sequence();
+    for (let question = 0; question < 3; question += 1) {
+      await expect((async () => anew.signer(issuer, sequence))()).rejects.toMatchObject({
+        code: "key_unavailable",
+      });
+    }
+    await small.responders.renewals();
+    expect([small.failures.length, small.keys.held.size]).toEqual([2 * (round + 1), before]);
+    Object.assign(small.keys, { find, list, facts });
+    // Back, it serves without waiting for the rest to end.
+    expect((await anew.signer(issuer, sequence)).serial).toBe(first.serial);
+  }
+  expect([...small.keys.held.entries()]).toEqual(kept);
+});
+
+test("a responder that has ended, and whose key cannot be had, is followed by one with a new key", async () => {
+  await signer();
+  const first = await stored();
+  const { find } = small.keys;
+  small.keys.find = (ref) => (ref.id === first.keyId ? away() : find(ref));
   small.clock.advance(100 * 3600);
   await small.responders.renewals();
   expect((await stored()).serial).toBe(first.serial);

@@ -4,6 +4,7 @@ export const ckf = {
   osLockingOk: 0x2,
   tokenPresent: 0x1,
   loginRequired: 0x4,
+  userPinCountLow: 0x10000,
   userPinFinalTry: 0x20000,
   userPinLocked: 0x40000,
   rwSession: 0x2,

@@ -8,7 +8,7 @@ import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
 import type { WrappedDek } from "#core/envelope.ts";
 import type { HeldKek, HeldKey, ListedKey, ProviderFacts } from "#domain/keys.ts";
 import { RestartNeeded, type RestartWish } from "#adapters/keys/requests.ts";
-import type { Pkcs11Settings } from "#adapters/keys/settings.ts";
+import type { Pkcs11Settings, Presenting } from "#adapters/keys/settings.ts";
 import type { DekUse, LocalRef, SigningProvider } from "#adapters/keys/signer/provider.ts";
 import { resolveSecret } from "#adapters/keys/signer/secret.ts";
 
@@ -25,6 +25,7 @@ export interface Pkcs11Deps {
   /** A sentence for the server's log. */
   readonly note: (sentence: string) => void;
   readonly anotherPin: PinSource["another"];
+  readonly presenting: Presenting;
 }
 
 /** Opens the token and its workers; throws a `LaunchFault`. */
@@ -36,6 +37,7 @@ export async function openPkcs11Provider(
   const token = await openToken(settings, {
     pin: () => resolveSecret(settings.pinSource, "PIN"),
     another: deps.anotherPin,
+    presenting: deps.presenting,
   });
   const pool = await WorkerPool.start({
     workerUrl: deps.workerUrl,

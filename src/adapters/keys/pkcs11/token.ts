@@ -5,11 +5,12 @@
 
 import type { KeyType } from "#core/x509/algorithms.ts";
 import { LaunchFault } from "#adapters/keys/requests.ts";
-import type { Pkcs11Settings } from "#adapters/keys/settings.ts";
+import type { Pkcs11Settings, Presenting } from "#adapters/keys/settings.ts";
 
 import { ckf, ckm, ckuUser } from "./ck.ts";
 import { type Handle, loadModule, type P11 } from "./module.ts";
-import { returnValueOf } from "./rv.ts";
+import { objection, pinSentences, RefusedPins, refusedSentence, warns } from "./refused-pins.ts";
+import { returnValueOf, type Rv } from "./rv.ts";
 
 /** An open token, held by the main thread of the signer. */
 export interface Token {
@@ -25,51 +26,54 @@ export interface Token {
 
 /** What opening a token asks of the process it happens in. */
 export interface PinSource {
-  /** The PIN; called at most once for each opening, and only when it is presented. */
+  /** The PIN; called at most once for each opening, and only where the token wants one. */
   readonly pin: () => string;
   /**
-   * Resolves with another PIN than the one refused, or with any when none was presented; told why
-   * it is wanted.
+   * Resolves with another PIN than the one presented and than those `known`, or with any that a
+   * person wants looked at (`asked`); told why it is wanted.
    */
-  readonly another: (fault: LaunchFault, refused: string | undefined) => Promise<string>;
+  readonly another: (
+    fault: LaunchFault,
+    presented: string | undefined,
+    known: (pin: string) => boolean,
+  ) => Promise<{ readonly pin: string; readonly asked: boolean }>;
+  readonly presenting: Presenting;
 }
 
 /**
  * Opens the token. Throws `configuration` when the module or the selection is wrong, `device`
- * otherwise. Where the PIN is refused or may not be tried, waits for another one and opens the
- * token anew: no PIN is presented twice.
+ * otherwise. Where the PIN is refused or must not be tried (`objection`), waits for another one or
+ * for a person, and opens the token anew.
  */
 export async function openToken(settings: Pkcs11Settings, source: PinSource): Promise<Token> {
   const p11 = loadModule(settings.modulePath);
-  let presented: string | undefined;
-  let { pin } = source;
-  const present = () => {
-    presented = pin();
-    return presented;
-  };
+  const refused = new RefusedPins(source.presenting.record);
+  let attempt = new Attempt(source.pin, source.presenting, refused);
   let waiting: LaunchFault | undefined;
   for (;;) {
     try {
-      return openOnce(p11, settings, present);
+      return openOnce(p11, settings, attempt);
     } catch (fault) {
-      // Once a PIN was refused nothing may end this process but its server: a successor would
-      // present it again.
+      // Once a PIN was refused nothing may end this process but its server: a person is waited for.
       if (!(fault instanceof LaunchFault) || (fault.kind !== "operator" && !waiting)) throw fault;
       if (fault.kind === "operator") waiting = fault;
-      const next = await source.another(waiting ?? fault, presented);
-      pin = () => next;
+      const { presented } = attempt;
+      const known = (pin: string) => attempt.knows(pin);
+      const next = await source.another(waiting ?? fault, presented, known);
       finalize(p11);
+      const terms = { ...source.presenting, asked: next.asked };
+      attempt = new Attempt(() => next.pin, terms, refused);
     }
   }
 }
 
-function openOnce(p11: P11, settings: Pkcs11Settings, pin: () => string): Token {
+function openOnce(p11: P11, settings: Pkcs11Settings, attempt: Attempt): Token {
   return calling("The PKCS#11 module failed to open its token.", () => {
     initialize(p11, settings);
     const slot = selectSlot(p11, settings);
     const found = p11.C_GetTokenInfo(slot);
     const sentinel = p11.C_OpenSession(slot, ckf.serialSession);
-    logIn(p11, sentinel, found.flags, pin);
+    if ((found.flags & ckf.loginRequired) !== 0) attempt.logIn(p11, slot, sentinel);
     return {
       p11,
       slot,
@@ -124,22 +128,91 @@ function selectSlot(p11: P11, settings: Pkcs11Settings): Handle {
 const matches = (wanted: string | undefined, found: string): boolean =>
   wanted === undefined || wanted.trim() === found.trim();
 
-function logIn(p11: P11, session: Handle, flags: number, pin: () => string): void {
-  if ((flags & ckf.loginRequired) === 0) return;
-  if ((flags & ckf.userPinLocked) !== 0) throw pinFault("The token's PIN is locked.");
-  // One wrong guess more would lock the token; only a person may decide to risk that.
-  if ((flags & ckf.userPinFinalTry) !== 0) throw pinFault("The token allows one last PIN attempt.");
-  try {
-    p11.C_Login(session, ckuUser, pin());
-  } catch (fault) {
-    const rv = returnValueOf(fault);
-    if (rv?.action === "benign") return;
-    if (rv?.action === "operator") throw pinFault("The token refused the PIN.", rv.name);
-    throw fault;
+/** One attempt to log in, at most: with the PIN as it is now, on the terms of whoever wants it. */
+class Attempt {
+  readonly #pin: () => string;
+  readonly #terms: Presenting;
+  readonly #refused: RefusedPins;
+  #serial = "";
+  /** The PIN the token was shown, if it was. */
+  presented: string | undefined;
+
+  constructor(pin: () => string, terms: Presenting, refused: RefusedPins) {
+    this.#pin = pin;
+    this.#terms = terms;
+    this.#refused = refused;
+  }
+
+  /**
+   * True for a PIN this token is known to have refused; where nobody knows, none is worth another
+   * look by itself.
+   */
+  knows(pin: string): boolean {
+    try {
+      return this.#refused.find(this.#serial, pin) !== undefined;
+    } catch {
+      return true; // The next attempt that is asked for says why.
+    }
+  }
+
+  logIn(p11: P11, slot: Handle, session: Handle): void {
+    const { flags, serialNumber } = p11.C_GetTokenInfo(slot);
+    this.#serial = serialNumber.trim();
+    if ((flags & ckf.userPinLocked) !== 0) throw pinFault(pinSentences.locked);
+    const pin = this.#pin();
+    const wrong = objection(flags, this.#known(pin), this.#terms);
+    if (wrong !== undefined) throw pinFault(wrong, "it was not presented");
+    try {
+      this.presented = pin;
+      p11.C_Login(session, ckuUser, pin);
+    } catch (fault) {
+      const rv = returnValueOf(fault);
+      if (rv?.action === "benign") return;
+      if (rv?.action === "operator") throw this.#refusal(p11, slot, pin, rv);
+      throw fault;
+    }
+    this.#clear();
+  }
+
+  #known(pin: string) {
+    try {
+      return this.#refused.find(this.#serial, pin);
+    } catch (fault) {
+      // Whatever it said may be about this very PIN.
+      throw pinFault("The record of refused PINs cannot be read.", described(fault));
+    }
+  }
+
+  #refusal(p11: P11, slot: Handle, pin: string, { name }: Rv): LaunchFault {
+    const { flags } = p11.C_GetTokenInfo(slot);
+    const judged = !unjudged.includes(name);
+    const known = { run: this.#terms.run, judged, warned: warns(flags) };
+    const sentence = name === "CKR_PIN_LOCKED" ? pinSentences.locked : refusedSentence(flags);
+    try {
+      this.#refused.add(this.#serial, pin, known);
+    } catch (fault) {
+      return pinFault(sentence, `${name}; it cannot be kept on record: ${described(fault)}`);
+    }
+    return pinFault(sentence, name);
+  }
+
+  /** A record that stays only keeps PINs from being tried that were wrong. */
+  #clear(): void {
+    try {
+      this.#refused.clear();
+    } catch {
+      // A disk that cannot be written keeps no token from serving.
+    }
   }
 }
 
 const pinFault = (sentence: string, reason = "") => new LaunchFault("operator", sentence, reason);
+
+const described = (fault: unknown): string =>
+  fault instanceof Error ? fault.message : String(fault);
+
+/** Answers of a token that has not looked at the PIN. */
+const unjudged: readonly string[] = ["CKR_PIN_LOCKED", "CKR_USER_PIN_NOT_INITIALIZED"];
 
 /** What the token can make and use, by its own list: a capability is probed, never assumed. */
 function keyTypesOf(p11: P11, slot: Handle): KeyType[] {

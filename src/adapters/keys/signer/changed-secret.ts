@@ -15,31 +15,46 @@ export interface ChangedSecretDeps {
 export class ChangedSecret {
   readonly #deps: ChangedSecretDeps;
   #wake: () => void = () => {};
+  #nudged = false;
   /** Looks since the last change. */
   #looks = 0;
+  #asked = false;
 
   constructor(deps: ChangedSecretDeps) {
     this.#deps = deps;
   }
 
   /**
-   * Resolves with the secret once it is another than `tried`; undefined `tried` is no secret, so
-   * the first look ends it.
+   * Resolves with the secret once it is another than `tried` and than those `known`; undefined
+   * `tried` is no secret, so the first look ends it. A nudge ends it whatever the secret is:
+   * whether it may be presented is for the caller to judge.
    */
-  async after(tried: string | undefined): Promise<string> {
+  async after(
+    tried: string | undefined,
+    known: (secret: string) => boolean = () => false,
+  ): Promise<string> {
     for (;;) {
       const { pauses } = this.#deps;
       await this.#pause(pauses[Math.min(this.#looks, pauses.length - 1)] ?? 0);
       this.#looks += 1;
+      this.#asked = this.#nudged;
+      this.#nudged = false;
       const found = await this.#read();
-      if (found === undefined || found === tried) continue;
-      if (tried !== undefined) this.#looks = 0;
+      if (found === undefined) continue;
+      if (!this.#asked && (found === tried || known(found))) continue;
+      if (tried !== undefined && found !== tried) this.#looks = 0;
       return found;
     }
   }
 
-  /** Has the next look now. */
+  /** True when what `after` gave last was looked at because of a nudge. */
+  get asked(): boolean {
+    return this.#asked;
+  }
+
+  /** Has the next look now; one that comes while nobody waits is not lost. */
   nudge(): void {
+    this.#nudged = true;
     this.#wake();
   }
 
@@ -52,6 +67,7 @@ export class ChangedSecret {
   }
 
   async #pause(seconds: number): Promise<void> {
+    if (this.#nudged) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#wake = resolve;
     const timer = setTimeout(resolve, seconds * 1000);

@@ -7,7 +7,8 @@ import { workerData } from "node:worker_threads";
 
 import { FrameReader, frameKinds, jsonBody, type Outbox, readJson } from "#adapters/keys/frames.ts";
 import { faultBody, type LaunchFault, restartExitCode } from "#adapters/keys/requests.ts";
-import type { SignerConfiguration } from "#adapters/keys/settings.ts";
+import type { Presenting, SignerConfiguration, SignerOrders } from "#adapters/keys/settings.ts";
+import type { PinSource } from "#adapters/keys/pkcs11/token.ts";
 import { openSoftwareProvider } from "#adapters/keys/software/provider.ts";
 import { isSlhDsaJob } from "#adapters/keys/software/slh-dsa.ts";
 import { openStream } from "#adapters/keys/stream.ts";
@@ -59,14 +60,14 @@ export async function runSigner(deps: SignerDeps): Promise<void> {
       else if (!opening && kind === frameKinds.configure) {
         opening = true;
         // Written by our own binary over an inherited socket.
-        const configuration = readJson(body) as SignerConfiguration;
+        const { configuration, presenting } = readJson(body) as SignerOrders;
         const source = pinSourceOf(configuration);
         const secret = new ChangedSecret({
           read: pinReader(configuration, deps.fetchSecret),
           pauses: source === "remote" ? remotePauses : localPauses,
         });
         nudge = () => secret.nudge();
-        void open(configuration, answers, { ...deps, secret }).then((opened) => {
+        void open(configuration, answers, { ...deps, secret, presenting }).then((opened) => {
           service = opened;
         });
       }
@@ -103,7 +104,7 @@ async function open(
 async function openProvider(
   configuration: SignerConfiguration,
   link: ServerLink,
-  { workerUrl, restart, refused, secret }: OpeningDeps & OpeningWays,
+  { workerUrl, restart, refused, secret, presenting }: OpeningDeps & OpeningWays,
 ): Promise<SigningProvider> {
   if (configuration.provider === "software") {
     const provider = openSoftwareProvider(configuration.software, { workerUrl, link });
@@ -112,15 +113,18 @@ async function openProvider(
   }
   const { openPkcs11Provider } = await import("#adapters/keys/pkcs11/provider.ts");
   const note = (sentence: string) => link.note(sentence);
-  const anotherPin = (fault: LaunchFault, tried: string | undefined) => {
+  const anotherPin: PinSource["another"] = async (fault, tried, known) => {
     refused(fault);
-    return secret.after(tried);
+    const pin = await secret.after(tried, known);
+    return { pin, asked: secret.asked };
   };
-  return openPkcs11Provider(configuration.pkcs11, { workerUrl, restart, note, anotherPin });
+  const deps = { workerUrl, restart, note, anotherPin, presenting };
+  return openPkcs11Provider(configuration.pkcs11, deps);
 }
 
 interface OpeningDeps extends SignerDeps {
   readonly secret: ChangedSecret;
+  readonly presenting: Presenting;
 }
 
 interface OpeningWays {

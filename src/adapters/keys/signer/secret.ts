@@ -44,7 +44,8 @@ export function pinReader(
 ): () => Promise<string> {
   const variables = variablesFor(configuration);
   return async () => {
-    // What it is fetched with was taken out of the environment by the first time.
+    // What it is fetched with, or what it is itself, was taken out of the environment by the first
+    // time.
     for (const [name, value] of variables) process.env[name] = value;
     const complete = await withFetchedSecret(configuration, fetchSecret);
     if (complete.provider !== "pkcs11") throw new LaunchFault("configuration", "There is no PIN.");
@@ -55,8 +56,8 @@ export function pinReader(
 function variablesFor(configuration: SignerConfiguration): readonly (readonly [string, string])[] {
   if (configuration.provider !== "pkcs11") return [];
   const { pinSource } = configuration.pkcs11;
-  if (pinSource.type !== "remote") return [];
-  return pinSource.variables.flatMap((name) => {
+  const names = pinSource.type === "env" ? [pinSource.name] : [];
+  return (pinSource.type === "remote" ? pinSource.variables : names).flatMap((name) => {
     const value = process.env[name];
     return value === undefined ? [] : [[name, value] as const];
   });
