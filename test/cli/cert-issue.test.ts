@@ -2,7 +2,14 @@
 
 import { describe, expect, test } from "bun:test";
 import { createPrivateKey, createPublicKey } from "node:crypto";
-import { existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -88,6 +95,14 @@ describe("the file of the key", () => {
     }
   });
 
+  test("is never replaced by the certificate, by whatever name that comes to it", async () => {
+    const [file, link] = [fresh(), fresh()];
+    symlinkSync(file, link);
+    const { code } = await issue("--name", "a.test", "--key-out", file, "--out", link);
+    expect(code).toBe(1);
+    expect(createPrivateKey(readFileSync(file, "utf8")).type).toBe("private");
+  });
+
   test("must be named, and is for --name alone", async () => {
     for (const flags of [
       ["--name", "a.test"],
@@ -96,6 +111,7 @@ describe("the file of the key", () => {
       ["--csr", "-", "--key-type", "ed25519"],
       ["--name", "a.test", "--key-out", fresh(), "--key-type", "slh-dsa-sha2-128s"],
       ["--name", "a.test", "--key-out", fresh(), "--dry-run"],
+      ["--name", "a.test", "--key-out", join(folder, "one"), "--out", `${folder}/./one`],
     ]) {
       const { code, asked } = await issue(...flags);
       expect({ flags, code, asked }).toEqual({ flags, code: 2, asked: [] });

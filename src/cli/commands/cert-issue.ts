@@ -1,5 +1,7 @@
 /** `pkid cert issue`: certifies a request, or names with a key that is made here and never sent. */
 
+import { resolve } from "node:path";
+
 import { type Args, keyType, many, number, toggle, value, valueOr } from "#cli/args.ts";
 import type { Client } from "#cli/client.ts";
 import { type Command, command, type Invocation } from "#cli/command.ts";
@@ -76,6 +78,10 @@ function checkTogether(given: Issue["args"]): void {
   }
   if (named && given["key-out"] === undefined && !given["dry-run"]) {
     throw new UsageError("--name makes a key: --key-out <file> says where it goes.");
+  }
+  const { out, "key-out": keyOut } = given;
+  if (keyOut !== undefined && out !== undefined && resolve(keyOut) === resolve(out)) {
+    throw new UsageError("--key-out and --out must name two files.");
   }
   if (given["dry-run"] && given["key-out"] !== undefined) {
     throw new UsageError("--dry-run keeps no key; leave --key-out out.");
