@@ -75,12 +75,17 @@ describe("the file of the key", () => {
   });
 
   test("is gone when the instance refuses, and kept when nobody knows or others decide", async () => {
-    const refused = () =>
-      Response.json({ error: "No.", code: "x", request_id: "r" }, { status: 400 });
+    const said = (code: string, status: number) => () =>
+      Response.json({ error: "No.", code, request_id: "r" }, { status });
     const parked = () => Response.json({ approval_id: "apr_1" }, { status: 202 });
     const odd = () => new Response("<html>", { status: 502 });
     for (const [answers, kept] of [
-      [refused, false],
+      [said("gate_refused", 400), false],
+      [said("approval_rejected", 409), false],
+      // It may have been stored, or may yet be issued.
+      [said("storage_unavailable", 503), true],
+      [said("internal", 500), true],
+      [said("approval_failed", 409), true],
       [parked, true],
       [odd, true],
     ] as const) {

@@ -111,8 +111,9 @@ async function issuedFor(
   try {
     return await issue();
   } catch (error) {
-    if (error instanceof Refusal) kept.discard();
-    else if (error instanceof Failure) note(`The key is in ${kept.file}.`);
+    if (error instanceof Refusal && error.isFinal) kept.discard();
+    else if (error instanceof Failure || error instanceof Refusal)
+      note(`The key is in ${kept.file}.`);
     throw error;
   }
 }
