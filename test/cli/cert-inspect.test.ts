@@ -120,6 +120,24 @@ test("why a certificate cannot be read is told to people too", async () => {
   expect([code, stdout]).toEqual([1, expect.stringMatching(/^kind: +certificate\nfault: +.+\n$/)]);
 });
 
+test("what was not looked at is said, and is no success", async () => {
+  const whole = readFileSync(at("leaf.pem"), "utf8").trimEnd();
+  writeFileSync(at("torn.pem"), `${whole}\n${whole.slice(0, -20)}`);
+  writeFileSync(at("many.pem"), `${whole}\n`.repeat(1001));
+  const torn = await items(at("torn.pem"));
+  expect([torn.code, torn.items.at(-1)]).toEqual([
+    1,
+    { kind: "unknown", fault: "a block of CERTIFICATE has no end" },
+  ]);
+  const many = await items(at("many.pem"));
+  expect([many.code, many.items.length, many.items.at(-1).kind]).toEqual([1, 1001, "unknown"]);
+});
+
+test("a device without an end is refused", async () => {
+  const { code, stderr } = await shell(["cert", "inspect", "/dev/zero"]);
+  expect([code, stderr]).toEqual([1, "error: /dev/zero is larger than 64 MiB.\n"]);
+});
+
 test("no octet of a private key is printed", async () => {
   const secret = readFileSync(at("leaf.key"), "utf8").split("\n")[1] ?? "none";
   for (const flags of [[], ["--json"]]) {
