@@ -28,6 +28,7 @@ import { recordingEffects } from "#domain/approvals/effects.ts";
 import { ClockWatch, stepFacts } from "#domain/clock-watch.ts";
 import { KeyCounts } from "#domain/audit/key-counts.ts";
 import type { PathWork } from "#domain/ports.ts";
+import { Refusals } from "#domain/access/refusals.ts";
 import { reconcileIntents } from "#domain/certificates/reconcile.ts";
 import { underNewest } from "#domain/envelopes/newest.ts";
 import { type PreparedInstance, prepareInstance } from "#domain/instance.ts";
@@ -249,11 +250,12 @@ interface Opened extends AppOptions {
 function compose(opened: Opened): App {
   const { config, log, store, keys, metrics, sealing, counts, clockWatch, secrets } = opened;
   const [clock, random, { schedules }] = [systemClock, systemRandom, opened];
+  const refusals = new Refusals({ store, clock });
   let weakKeys = readBlocklists(config.keychecks.weak_key_blocklist_paths);
   const resolver = new DnsResolver({ random, servers: () => nameServers(config) });
   const ground = {
     ...{ config, store, keys, clock, random, resolver, log },
-    ...{ sealing, counts, clockWatch, secrets },
+    ...{ sealing, counts, clockWatch, secrets, refusals },
     weakKeys: () => weakKeys,
     stillMay: later(() => stillMay({ store, ...governance, now: access.principalNow })),
   };
@@ -267,24 +269,22 @@ function compose(opened: Opened): App {
   observeComponents(metrics, () => probes.components());
   const stopObserving = observeResources(metrics);
   const access = openAccess({
-    ...{ config, store, clock, random, log, metrics, secrets, passwords: opened.passwords },
+    ...{ ...ground, metrics, passwords: opened.passwords, clientPaths: opened.clientPaths },
     ...{ rootPasswordHash: opened.instance.rootPasswordHash, attempts: opened.limits.rates },
-    clientPaths: opened.clientPaths,
   });
-  const { failedLogins, refusals } = access;
   const governance = openGovernance({ config, store, clock, random, tokens: access.tokens });
   const fourEyes = openFourEyes({
     ...{ config, store, clock, random, log, parts, refusals, now: access.principalNow },
     perform: (call) => replay(call),
   });
-  const rooms = { parts, probes, access, governance, fourEyes };
+  const rooms = { parts, probes, access, governance, fourEyes, refusals };
   const { front, replay, watch } = frontDoor(opened, rooms);
   return {
     fetch: async (request) => front.handle(request, { side: "local", secure: false, peer: "" }),
     serve: (options) =>
       startRunning({
         ...{ ...options, config, store, parts, front, schedules, clock, log },
-        ...{ failedLogins, refusals, fourEyes, watch },
+        ...{ failedLogins: access.failedLogins, refusals, fourEyes, watch },
         files: new ServingFiles(config.data_dir),
         lookAtKeys: () => opened.opened.again(),
         prepare: (next) => {
@@ -314,6 +314,7 @@ interface Rooms {
   readonly access: Access;
   readonly governance: Governance;
   readonly fourEyes: FourEyesParts;
+  readonly refusals: Refusals;
 }
 
 function frontDoor(opened: Opened, rooms: Rooms) {
@@ -323,7 +324,7 @@ function frontDoor(opened: Opened, rooms: Rooms) {
   const perform = pipeline({
     ...{ store, clock, hasRoom: () => opened.space.enough, grants: governance.grants },
     ...(access.requireStepUp && { stepUp: access.requireStepUp }),
-    ...{ gate: fourEyes.gate, refusals: access.refusals },
+    ...{ gate: fourEyes.gate, refusals: rooms.refusals },
     onDecision: (action, allowed) => {
       const decision = allowed ? "allow" : "deny";
       metrics.count("pki_authz_decisions_total", { action, decision });

@@ -1,7 +1,7 @@
 /** Lets one listening socket follow another on a shared port without losing a connection; only Linux can. */
 
 import { dlopen, ptr } from "bun:ffi";
-import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readlinkSync, readSync } from "node:fs";
 
 /** What came of opening the follower. */
 export interface Followed<S> {
@@ -81,28 +81,52 @@ function closeUnder(library: Libc, sockets: readonly Listening[], port: number):
 
 /** What of this process listens on a TCP port, of whatever address. */
 function listeningOn(port: number): readonly Listening[] {
-  const files = new Map<string, number>();
-  for (const file of readdirSync("/proc/self/fd")) {
-    const inode = /^socket:\[(\d+)\]$/.exec(linkOf(file))?.[1];
-    if (inode !== undefined) files.set(inode, Number(file));
-  }
   const end = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
-  return ["tcp", "tcp6"].flatMap((table) =>
-    rowsOf(table).flatMap(([, local = "", , state, , , , , , inode = ""]) => {
-      const file = files.get(inode);
-      return local.endsWith(end) && state === listen && file !== undefined
-        ? [{ file, address: local }]
-        : [];
-    }),
-  );
+  const addresses = new Map<string, string>();
+  for (const table of ["tcp", "tcp6"]) {
+    for (const [, address = "", , , , , , , , inode = ""] of listeners(table)) {
+      if (address.endsWith(end)) addresses.set(inode, address);
+    }
+  }
+  const found: Listening[] = [];
+  for (const file of readdirSync("/proc/self/fd")) {
+    if (addresses.size === 0) break;
+    const inode = /^socket:\[(\d+)\]$/.exec(linkOf(file))?.[1] ?? "";
+    const address = addresses.get(inode);
+    if (address !== undefined) found.push({ file: Number(file), address });
+    addresses.delete(inode);
+  }
+  return found;
 }
 
-function rowsOf(table: string): readonly (readonly string[])[] {
+/**
+ * The rows of sockets that listen, which stand before all others (Linux, Documentation/networking/proc_net_tcp.rst): the
+ * rest, a row for every connection of this machine, is not read.
+ */
+function listeners(table: string): readonly (readonly string[])[] {
+  const rows = headOf(`/proc/self/net/${table}`, (text) => connected.test(text)).split("\n");
+  const fields = rows.map((row) => row.trim().split(/\s+/));
+  return fields.filter(([, , , state]) => state === listen);
+}
+
+/** What a file begins with, up to some octets after `enough` is there; nothing of one that is not there. */
+function headOf(path: string, enough: (text: string) => boolean): string {
+  let file: number;
   try {
-    const text = readFileSync(`/proc/self/net/${table}`, "utf8");
-    return text.split("\n").map((row) => row.trim().split(/\s+/));
+    file = openSync(path, "r");
   } catch {
-    return []; // A system without IPv6 has no such table.
+    return ""; // A system without IPv6 has no such table.
+  }
+  try {
+    const piece = Buffer.alloc(pieceOctets);
+    let text = "";
+    for (let read = -1; read !== 0 && !enough(text); ) {
+      read = readSync(file, piece);
+      text += piece.toString("latin1", 0, read);
+    }
+    return text;
+  } finally {
+    closeSync(file);
   }
 }
 
@@ -116,6 +140,9 @@ function linkOf(file: string): string {
 
 /** The state of a socket that listens, as the kernel writes it. */
 const listen = "0A";
+/** A whole row in any other state: its number, both addresses, the state. */
+const connected = /^\s*\d+: \S+ \S+ (?!0A)[0-9A-F]{2} /m;
+const pieceOctets = 16_384;
 const solSocket = 1;
 const attachReusePortCbpf = 51;
 /** `BPF_RET | BPF_K`. */

@@ -4,7 +4,7 @@ import { randomFillSync, randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 
 import { instant } from "#core/time.ts";
-import type { Clock, Patience, Random, Stopwatch } from "#domain/ports.ts";
+import type { Clock, Later, Patience, Random, Stopwatch } from "#domain/ports.ts";
 
 /** The host's wall clock. */
 export const systemClock: Clock = { now: () => instant(Date.now()) };
@@ -25,6 +25,12 @@ export const systemPatience: Patience = {
       clearTimeout(timer);
     }
   },
+};
+
+/** By the runtime's timers. */
+export const systemLater: Later = (milliseconds, act) => {
+  const timer = setTimeout(act, milliseconds).unref();
+  return () => clearTimeout(timer);
 };
 
 /** The host's CSPRNG. */

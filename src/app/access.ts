@@ -2,6 +2,7 @@
 
 import type { Passwords } from "#adapters/passwords.ts";
 import type { Metrics } from "#adapters/telemetry/families.ts";
+import { systemLater, systemStopwatch } from "#adapters/system.ts";
 import { passkeyAlgorithms, WebAuthn } from "#adapters/webauthn.ts";
 import type { LoginConfig } from "#api/logins.ts";
 import type { PasskeyFeature } from "#api/passkeys.ts";
@@ -17,11 +18,13 @@ import {
 } from "#domain/access/authenticate.ts";
 import type { DirectoryLogins } from "#domain/access/directory.ts";
 import { FailedLogins } from "#domain/access/failed-logins.ts";
-import { Refusals } from "#domain/access/refusals.ts";
+import type { Refusals } from "#domain/access/refusals.ts";
 import { Logins, type RoleRules } from "#domain/access/logins.ts";
 import type { OidcLogin } from "#domain/access/oidc/login.ts";
 import { Passkeys } from "#domain/access/passkeys.ts";
 import { type PrincipalNow, principalNow } from "#domain/access/principal-now.ts";
+import { AttemptKeys } from "#domain/access/login-attempt.ts";
+import { PasswordMemory } from "#domain/access/password-memory.ts";
 import { RootAccount } from "#domain/access/root-account.ts";
 import { Sessions } from "#domain/access/sessions.ts";
 import { type RequireStepUp, stepUpGate } from "#domain/access/step-up.ts";
@@ -41,7 +44,6 @@ export interface Access {
   readonly sessions: Sessions;
   readonly logins: Logins;
   readonly failedLogins: FailedLogins;
-  readonly refusals: Refusals;
   readonly cookies: Cookies;
   readonly loginConfig: LoginConfig;
   /** Undefined while `auth.webauthn` is off, and then nobody is asked for one. */
@@ -71,13 +73,14 @@ export interface AccessGround {
   readonly secrets: SecretSources;
   readonly rootPasswordHash: string;
   readonly attempts: Attempts;
+  readonly refusals: Refusals;
   /** Where the paths of client certificates are looked for. */
   readonly clientPaths: PathWork;
 }
 
 /** Builds everything between a credential and a principal. */
 export function openAccess(ground: AccessGround): Access {
-  const { config, store, clock, random, log, metrics } = ground;
+  const { config, store, clock, random, log, metrics, refusals } = ground;
   const { session, api_tokens } = config.auth;
   const tokens = new ApiTokens({
     ...{ store, clock, random, maxLifetimeDays: api_tokens.max_lifetime_days },
@@ -92,7 +95,6 @@ export function openAccess(ground: AccessGround): Access {
   });
   metrics.beforeScrape(() => metrics.set("pki_auth_sessions_active", {}, sessions.active));
   const failedLogins = new FailedLogins({ store, clock, windowsMax });
-  const refusals = new Refusals({ store, clock });
   let inForce = assignmentsOf(config);
   const logins = new Logins({
     ...{ store, clock, root, sessions, failures: failedLogins },
@@ -114,7 +116,6 @@ export function openAccess(ground: AccessGround): Access {
   });
   return {
     ...{ authenticate: authenticator(inOrder), tokens, sessions, logins, failedLogins },
-    refusals,
     ...openPasskeys(ground, sessions, refusals),
     cookies: new Cookies({ name: session.cookie_name, insecure: session.insecure }),
     ...{ loginConfig: loginConfigOf(config), oidcLogin: providers.login },
@@ -152,11 +153,12 @@ function vouching({ auth, oidc }: Config, { voucher, issuer }: Identity) {
 
 const rootAccount = ({ config, random, rootPasswordHash, passwords }: AccessGround): RootAccount =>
   new RootAccount({
-    random,
     username: config.root_user.username,
     passwordHash: rootPasswordHash,
     checkPassword: (password, hash) => passwords.check(password, hash),
-    turns: openTurns({ atOnce: 2, atOncePerLane: 2 }),
+    turns: openTurns({ atOnce: 2, atOncePerAddress: 2, atOnceStrangers: 2 }),
+    attempts: new AttemptKeys(random),
+    memory: new PasswordMemory({ elapsedMs: systemStopwatch.elapsedMs, later: systemLater }),
   });
 
 /** Passkeys, and the gate that asks for them. */
@@ -165,7 +167,7 @@ function openPasskeys(ground: AccessGround, sessions: Sessions, refusals: Refusa
   // V-8 has made sure that an enabled block has it.
   if (!enabled || rp_id === undefined) return { passkeys: undefined, requireStepUp: undefined };
   const { store, clock, random } = ground;
-  const requireStepUp = stepUpGate(clock, settings.step_up_operations);
+  const requireStepUp = stepUpGate({ clock, store }, settings.step_up_operations);
   const { origins, user_verification: userVerification } = settings;
   const service = new Passkeys({
     ...{ store, clock, random, sessions, requireStepUp, refusals },

@@ -10,30 +10,32 @@ import { encodePem } from "#core/asn1/pem.ts";
 import { parseAnchors } from "#core/x509/client-path.ts";
 import { ClientCertificates, type ClientTrust } from "#domain/access/client-certificates.ts";
 import { ClientPaths } from "#domain/access/client-paths.ts";
-import type { Clock, PathWork } from "#domain/ports.ts";
+import type { Clock, Log, PathWork } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 
-import { openTurns } from "./turns.ts";
+import { openAddressTurns } from "./turns.ts";
 
 export interface ClientGround {
   readonly config: Config;
   readonly store: Store;
   readonly clock: Clock;
+  readonly log: Log;
   readonly metrics: Metrics;
   readonly clientPaths: PathWork;
 }
 
 /** Who client certificates stand for; `prepare` reads what another configuration names, and gives what takes it over. */
-export function openClients({ config, store, clock, metrics, clientPaths }: ClientGround) {
+export function openClients({ config, store, clock, log, metrics, clientPaths }: ClientGround) {
   let trust = clientTrustOf(config);
   const clients = new ClientCertificates({
     store,
     clock,
+    log,
     trust: () => trust,
     // The thread answers one question after the other.
     paths: new ClientPaths({
       paths: clientPaths,
-      turns: openTurns({ atOnce: 1, atOncePerLane: 1 }),
+      turns: openAddressTurns({ atOnce: 1, atOncePerLane: 1 }),
     }),
     onLogin: (result) => metrics.count("pki_auth_logins_total", { method: "mtls", result }),
   });

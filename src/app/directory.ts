@@ -16,13 +16,15 @@ import { mappingsOf } from "#config/sections/access.ts";
 import { attributeNamed, type EntryNames, namesEntry } from "#core/access/directory-entry.ts";
 import type { Attempts } from "#domain/access/authenticate.ts";
 import { DirectoryFault, DirectoryLogins } from "#domain/access/directory.ts";
+import { AttemptKeys } from "#domain/access/login-attempt.ts";
 import type { Logins } from "#domain/access/logins.ts";
-import type { Log } from "#domain/ports.ts";
+import type { Log, Random } from "#domain/ports.ts";
 import { openTurns } from "./turns.ts";
 
 export interface DirectoryGround {
   readonly config: Config;
   readonly log: Log;
+  readonly random: Pick<Random, "bytes">;
   readonly attempts: Attempts;
   readonly secrets: SecretSources;
   readonly metrics: Metrics;
@@ -30,7 +32,7 @@ export interface DirectoryGround {
 
 /** Undefined while no directory is asked; it is asked nothing before somebody comes. */
 export function openDirectory(
-  { config, secrets, log, attempts, metrics }: DirectoryGround,
+  { config, secrets, log, random, attempts, metrics }: DirectoryGround,
   logins: Logins,
 ): DirectoryLogins | undefined {
   const settings = directorySettings(config, secrets);
@@ -39,7 +41,8 @@ export function openDirectory(
   const told: Told = (why) => log.write("info", "ldap_login_refused", { why });
   return new DirectoryLogins({
     ...{ directory: ldapDirectory(settings, told), logins, attempts, allowZeroRole, log },
-    turns: openTurns({ atOnce: 64, atOncePerLane: 8 }),
+    turns: openTurns({ atOnce: 64, atOncePerAddress: 8, atOnceStrangers: 48 }),
+    keys: new AttemptKeys(random),
     onBasic: () => metrics.count("pki_auth_logins_total", { method: "ldap", result: "success" }),
   });
 }

@@ -30,6 +30,7 @@ import { openTransparency, type Transparency } from "#domain/transparency/open.t
 import { openRevocation, type Revocation, type RevocationDeps } from "#domain/revocation/open.ts";
 import type { Revoker } from "#domain/revocation/revoke.ts";
 import type { CrlKind } from "#domain/revocation/store.ts";
+import type { Refusals } from "#domain/access/refusals.ts";
 import type { StillMay } from "#domain/access/principal-now.ts";
 import type { Store } from "#domain/store.ts";
 import { openPublishing } from "./publishing.ts";
@@ -51,6 +52,7 @@ export interface Ground {
   /** Digests of weak keys, as the blocklist files last said. */
   readonly weakKeys: () => ReadonlySet<string>;
   readonly stillMay: StillMay;
+  readonly refusals: Refusals;
 }
 
 export interface Parts {
@@ -86,6 +88,7 @@ export function domainParts(ground: Ground, wake: (kind: CrlKind) => void): Part
   const caa = new CaaGate({ resolver: ground.resolver, clock, ...caaSettings(config) });
   const ceremony = new Ceremony({
     ...{ store, keys, clock, random, caa, weakKeys: ground.weakKeys },
+    refusals: ground.refusals,
     promises: transparency.promises,
     refuseWhileBehind: () => ground.clockWatch.refuseWhileBehind(),
   });

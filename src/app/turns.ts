@@ -1,11 +1,35 @@
-/** The queues of those who present passwords: bounded, fair between addresses, and slow for whoever keeps failing. */
+/** The queues of those who present passwords or certificates: bounded, fair, and slow for whoever keeps failing. */
 
+import { type AddressTurnLimits, AddressTurns } from "#domain/access/address-turns.ts";
 import { FairTurns, type TurnLimits } from "#domain/access/fair-turns.ts";
-import { systemStopwatch } from "#adapters/system.ts";
+import { systemLater, systemStopwatch } from "#adapters/system.ts";
 
-/** A queue with so many looks at once, of all and of one address. */
-export const openTurns = (atOnce: Pick<TurnLimits, "atOnce" | "atOncePerLane">): FairTurns =>
+/** A queue for passwords with so many looks at once. */
+export const openTurns = (
+  atOnce: Pick<TurnLimits, "atOnce" | "atOncePerAddress" | "atOnceStrangers">,
+): FairTurns =>
   new FairTurns({
+    limits: {
+      ...atOnce,
+      waitingPerAddress: 128,
+      waitingMax: 1024,
+      longestMs: 30_000,
+      failures: {
+        known: { rate: 10, burst: 100 },
+        address: { rate: 10, burst: 40 },
+        account: { rate: 1, burst: 240 },
+        accountToRevoke: { rate: 10, burst: 240 },
+      },
+    },
+    elapsedMs: systemStopwatch.elapsedMs,
+    later: systemLater,
+  });
+
+/** A queue for certificates with so many looks at once, of all and of one address. */
+export const openAddressTurns = (
+  atOnce: Pick<AddressTurnLimits, "atOnce" | "atOncePerLane">,
+): AddressTurns =>
+  new AddressTurns({
     limits: { ...atOnce, waitingPerLane: 128, waitingMax: 1024, failures: { rate: 10, burst: 40 } },
     elapsedMs: systemStopwatch.elapsedMs,
     sleep: (milliseconds) => Bun.sleep(milliseconds),

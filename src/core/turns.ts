@@ -17,6 +17,53 @@ export class Turns {
   }
 }
 
+/**
+ * Keeps many short steps from being one long one: awaiting what is there already does not end a turn, so whoever works
+ * through a thousand rows that way holds everybody up. Steps that are told of their turns share one allowance in each.
+ */
+export class TurnShare {
+  readonly #elapsedMs: () => number;
+  readonly #shareMs: number;
+  /** When the first step of this turn began. */
+  #begun: number | undefined;
+  readonly #waiting: (() => void)[] = [];
+
+  /** `elapsedMs` is a clock that only moves forward; steps may begin until `shareMs` after the first one of a turn. */
+  constructor(elapsedMs: () => number, shareMs = usualShareMs) {
+    this.#elapsedMs = elapsedMs;
+    this.#shareMs = shareMs;
+  }
+
+  /** Asked before every step: true when it must wait for `mine` first. */
+  get spent(): boolean {
+    const now = this.#elapsedMs();
+    if (this.#begun === undefined) {
+      this.#begin(now);
+      return false;
+    }
+    return now - this.#begun > this.#shareMs;
+  }
+
+  /** Resolves in a later turn, in which nobody else who waits goes on; first come, first served. */
+  mine(): Promise<void> {
+    if (this.#begun === undefined) this.#begin(this.#elapsedMs());
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+    });
+  }
+
+  #begin(now: number): void {
+    this.#begun = now;
+    setImmediate(() => {
+      this.#begun = undefined;
+      const next = this.#waiting.shift();
+      if (next === undefined) return;
+      this.#begin(this.#elapsedMs());
+      next();
+    });
+  }
+}
+
 /** The texts in ascending order of their UTF-16 code units, as `toSorted` gives them. */
 export async function sortedInTurns(texts: readonly string[]): Promise<readonly string[]> {
   let runs: (readonly string[])[] = [];
@@ -51,6 +98,8 @@ async function mergedInTurns(a: readonly string[], b: readonly string[]): Promis
 }
 
 const sortedPerTurn = 10_000;
+/** A fifth of what nobody may hold the thread for: the last step of a turn, and what is no step, come on top. */
+const usualShareMs = 10;
 
 /** The results of `work` for every item, in their order; a turn for every `size` items. */
 export async function mapInTurns<T, R>(

@@ -22,6 +22,9 @@ export interface Patience {
   within<T>(seconds: number, work: Promise<T>): Promise<T | undefined>;
 }
 
+/** Does something after so many milliseconds, unless what it gives is called before; keeps no process running. */
+export type Later = (milliseconds: number, act: () => void) => () => void;
+
 /** Answers what certificates of strangers ask for, where it keeps nobody else waiting. */
 export interface PathWork {
   /**

@@ -22,22 +22,22 @@ export async function renderAnswer(exchange: Exchange, answer: Answer | RawAnswe
   return sized(body, exchange, answer.status, { ...jsonHeaders, ...answer.headers });
 }
 
-/** What comes in pieces has no length beforehand: it goes out in chunks, each read when the receiver has taken the last. */
+/** What is made while it is sent has no length beforehand: it goes out in chunks, each read when the receiver has taken the last. */
 function rawAnswer(exchange: Exchange, { raw, status, headers }: RawAnswer): Sized {
-  if (typeof raw === "string" || raw instanceof Uint8Array) {
+  if (typeof raw === "string" || raw instanceof Uint8Array || isPieces(raw)) {
     return sized(raw, exchange, status, { ...headers });
   }
   return dressed(exchange, new Response(streamOf(raw), { status, headers: { ...headers } }));
 }
 
-/** JSON text; of an object with a long list in it the octets, written a few hundred entries in each turn. */
-function jsonTextOf(body: unknown): string | Promise<Uint8Array> {
+/** JSON text; of an object with a long list in it the octets in pieces, a few hundred entries in each turn. */
+function jsonTextOf(body: unknown): string | Promise<readonly Uint8Array[]> {
   const members: readonly [string, unknown][] = isObject(body) ? Object.entries(body) : [];
   const isLong = ([, value]: [string, unknown]) => Array.isArray(value) && value.length > longList;
   return members.some(isLong) ? longJson(members) : JSON.stringify(body);
 }
 
-async function longJson(members: readonly [string, unknown][]): Promise<Uint8Array> {
+async function longJson(members: readonly [string, unknown][]): Promise<readonly Uint8Array[]> {
   const pieces: Uint8Array[] = [];
   const write = (text: string) => pieces.push(utf8.encode(text));
   let mark = "{";
@@ -57,7 +57,7 @@ async function longJson(members: readonly [string, unknown][]): Promise<Uint8Arr
     write("]");
   }
   write("}");
-  return new Uint8Array(Buffer.concat(pieces));
+  return pieces;
 }
 
 const isObject = (value: unknown): value is object =>
@@ -117,17 +117,39 @@ export function dressed(exchange: Exchange, answer: Response | DerAnswer): Sized
   return { response, bytes: Number(headers.get("content-length") ?? "0") };
 }
 
+/** What is there as a whole. */
+type Held = Exclude<RawAnswer["raw"], AsyncGenerator<Uint8Array>>;
+
 function sized(
-  body: string | Uint8Array,
+  body: Held,
   exchange: Exchange,
   status: number,
   headers: Record<string, string>,
 ): Sized {
-  const bytes = typeof body === "string" ? Buffer.byteLength(body) : body.byteLength;
+  const bytes = bytesOf(body);
   headers["content-length"] = String(bytes);
+  const joined = (pieces: readonly Uint8Array[]) =>
+    bytes > atOnceMax ? streamOf(inTurns(pieces)) : Buffer.concat(pieces);
+  const whole = isPieces(body) ? joined(body) : body;
   // The DOM types want an ArrayBuffer of its own; Bun sends any view of octets.
-  const response = new Response(body as string | Uint8Array<ArrayBuffer>, { status, headers });
-  return dressed(exchange, response);
+  const sent = whole as string | Uint8Array<ArrayBuffer> | ReadableStream;
+  return dressed(exchange, new Response(sent, { status, headers }));
+}
+
+const isPieces = (body: RawAnswer["raw"]): body is readonly Uint8Array[] => Array.isArray(body);
+
+function bytesOf(body: Held): number {
+  if (typeof body === "string") return Buffer.byteLength(body);
+  if (!isPieces(body)) return body.byteLength;
+  return body.reduce((sum, { byteLength }) => sum + byteLength, 0);
+}
+
+/** A piece in each turn: encrypting and copying tens of megabytes for one would keep all others waiting. */
+async function* inTurns(pieces: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  for (const piece of pieces) {
+    await nextTurn();
+    yield piece;
+  }
 }
 
 /** RFC 9110 §11.6.1; withheld from the console, where a browser would open its own password window. */
@@ -159,6 +181,8 @@ const commonHeaders: readonly (readonly [string, string])[] = [
 
 /** Entries of one turn; a page of any list has no more. */
 const longList = 500;
+/** Octets that are sent as one. */
+const atOnceMax = 1_048_576;
 const utf8 = new TextEncoder();
 
 const transportSecurity = "max-age=31536000";

@@ -67,13 +67,37 @@ function served(
     const pem = wantsPem(asked.query);
     const ca = await store.read.cas.byId(caId(asked.path.id ?? ""));
     if (ca === undefined) throw refuse("not_found");
-    const crl = await publisher.current(ca, await scopeOf(ca, asked), kind);
-    // Never thisUpdate, which is backdated: a copy fetched just before a revocation would pass for current.
-    const { publishedAt, nextUpdate: expires } = crl;
-    const timed = { publishedAt, expires, maxAgeSeconds };
-    const rendered = pem ? await asPem(publisher, pems, crl) : asDer(publisher, crl);
-    return cacheableInParts(asked.request, { ...rendered, ...timed }, clock.now());
+    const scope = await scopeOf(ca, asked);
+    return await ofWhatIsKept(
+      () => publisher.current(ca, scope, kind),
+      async (crl) => {
+        // Never thisUpdate, which is backdated: a copy fetched just before a revocation would pass for current.
+        const { publishedAt, nextUpdate: expires } = crl;
+        const timed = { publishedAt, expires, maxAgeSeconds };
+        const rendered = pem ? await asPem(publisher, pems, crl) : asDer(publisher, crl);
+        return cacheableInParts(asked.request, { ...rendered, ...timed }, clock.now());
+      },
+    );
   };
+}
+
+/**
+ * What is rendered of the list that is current. Two newer bases make the server forget it while its octets are fetched;
+ * then the one that is current by now is rendered, instead of refusing what there is.
+ */
+async function ofWhatIsKept(
+  current: () => Promise<CrlHead>,
+  render: (crl: CrlHead) => Promise<Response>,
+): Promise<Response> {
+  for (let crl = await current(), left = newerMax; ; left--) {
+    try {
+      return await render(crl);
+    } catch (error) {
+      const { number } = crl;
+      crl = await current();
+      if (left === 0 || crl.number === number) throw error;
+    }
+  }
 }
 
 function wantsPem(query: string): boolean {
@@ -154,5 +178,7 @@ function nameOf({ scope, base }: CrlHead): string {
 const label = "X509 CRL";
 /** Octets of a line of 64 characters (RFC 7468 §2). */
 const lineOctets = 48;
+/** Lists tried after the first one. */
+const newerMax = 3;
 const week = 604_800;
 const knownMax = 256;

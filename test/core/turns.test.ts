@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { mapInTurns, sortedInTurns, Turns } from "#core/turns.ts";
+import { mapInTurns, sortedInTurns, Turns, TurnShare } from "#core/turns.ts";
 
 test("texts are sorted as at once, however many there are", async () => {
   const texts = fc.array(fc.string({ maxLength: 3 }), { maxLength: 40 });
@@ -39,6 +39,45 @@ test("of several that ask at once each goes on in a turn of its own", async () =
   });
   expect(order.map(([name]) => name)).toEqual(["a", "b", "a", "b"]);
   expect(new Set(order.map(([, turn]) => turn)).size).toBe(4);
+});
+
+test("steps that wait for nothing end their turn when its share is spent", async () => {
+  let now = 0;
+  const share = new TurnShare(() => now, 10);
+  const turns = await countingTurns(async (turn) => {
+    const begunIn: number[] = [];
+    for (let step = 0; step < 30; step++) {
+      if (share.spent) await share.mine();
+      begunIn.push(turn());
+      now += 3;
+    }
+    return begunIn;
+  });
+  for (const turn of new Set(turns)) {
+    expect(turns.filter((of) => of === turn).length).toBeLessThanOrEqual(4);
+  }
+});
+
+test("whoever waits for a share goes on alone in a turn, in the order of asking, however many ask", async () => {
+  let now = 0;
+  const share = new TurnShare(() => now, 10);
+  const order: [number, number][] = [];
+  await countingTurns(async (turn) => {
+    expect(share.spent).toBe(false);
+    now += 11;
+    expect(share.spent).toBe(true);
+    const worker = async (name: number) => {
+      await share.mine();
+      order.push([name, turn()]);
+    };
+    await Promise.all(Array.from({ length: 50 }, (_, name) => worker(name)));
+  });
+  expect(order.map(([name]) => name)).toEqual(Array.from({ length: 50 }, (_, name) => name));
+  expect(new Set(order.map(([, turn]) => turn)).size).toBe(50);
+});
+
+test("nobody who asks for a share in a quiet moment is forgotten", async () => {
+  await new TurnShare(() => 0).mine();
 });
 
 /** Runs the work while every turn of the event loop is counted. */

@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { parseJson, readBytes, unclearHeader } from "#http/body.ts";
+import { rawExchange } from "#test/support/raw-http.ts";
 
 const octets = (text: string) => new TextEncoder().encode(text);
 
@@ -98,6 +99,35 @@ describe("readBytes", () => {
     await expect(readBytes(announcing("5"), 3)).rejects.toMatchObject({ code: "body_too_large" });
   });
 
+  test("takes a body of chunks of one octet together, and not each by itself at once", async () => {
+    const length = 200_000;
+    for (const [bytesMax, outcome] of [
+      [length, String(length)],
+      [length - 1, "body_too_large"],
+      [0, "body_too_large"],
+    ] as const) {
+      let reads = 0;
+      const server = Bun.serve({
+        ...{ hostname: "127.0.0.1", port: 0 },
+        fetch: async (request) => {
+          const counted = countingReads(request, () => reads++);
+          return new Response(
+            await readBytes(counted, bytesMax).then(
+              (read) => String(read.byteLength),
+              (problem) => problem.code,
+            ),
+          );
+        },
+      });
+      const head = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+      const body = `${"1\r\nX\r\n".repeat(length)}0\r\n\r\n`;
+      const answer = await rawExchange(server.port ?? 0, head + body);
+      await server.stop(true);
+      expect(answer).toEndWith(`\r\n\r\n${outcome}`);
+      expect(reads).toBeLessThan(length / 100);
+    }
+  });
+
   test("refuses only when a sender has ended or fallen silent, so that it hears the refusal", async () => {
     let taken = 0;
     const endless = (pauseMs: number) =>
@@ -145,3 +175,19 @@ describe("unclearHeader", () => {
     for (const host of ["a", "a:1", "[::1]:8443", ""]) expect(named("host", host)).toBeUndefined();
   });
 });
+
+/** The request, telling of every piece of its body that is asked for. */
+function countingReads(request: Request, read: () => void): Request {
+  const { body } = request;
+  if (body === null) return request;
+  const reading = () => {
+    const reader = body.getReader();
+    const counted = () => {
+      read();
+      return reader.read();
+    };
+    return { read: counted, cancel: () => reader.cancel() };
+  };
+  // What the reading of a body looks at.
+  return { headers: request.headers, body: { getReader: reading } } as unknown as Request;
+}

@@ -7,6 +7,7 @@ import { sha256Hex } from "#core/crypto.ts";
 import { parseSerial } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 import { parseCrl } from "#core/x509/crl.ts";
+import type { CrlHead } from "#domain/revocation/store.ts";
 import type { PublicHandler } from "#http/public.ts";
 import { crlHandlers } from "#protocols/crl.ts";
 import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
@@ -53,6 +54,43 @@ test("the same octets are served until another CRL is published", async () => {
   expect(await (await get()).bytes()).toEqual(first);
   await small.publisher.publishBase(small.ca, rootOrigin);
   expect(parseCrl(await (await get()).bytes()).number).toBe(2);
+});
+
+test("a list that two newer ones pushed out while it was being fetched is no refusal: the newest is served", async () => {
+  for (const format of ["", "format=pem"]) {
+    let overtaken = 0;
+    const publisher = {
+      current: (...of: Parameters<typeof small.publisher.current>) =>
+        small.publisher.current(...of),
+      async *pieces(crl: CrlHead, from?: number) {
+        if (overtaken++ > 0) return yield* small.publisher.pieces(crl, from);
+        for (let newer = 0; newer < 2; newer++) {
+          await small.publisher.publishBase(small.ca, rootOrigin);
+        }
+        throw refuse("crl_unavailable", { retry_after: 5 });
+      },
+    };
+    read = crlHandlers({ ...small, publisher, httpMaxAgeSeconds: 0 })["crl.read"];
+    const { number } = await small.publisher.current(small.ca);
+    const octets = await (await get(format)).bytes();
+    const der = format === "" ? octets : decodePem(new TextDecoder().decode(octets), ["X509 CRL"]);
+    expect(parseCrl(der ?? new Uint8Array()).number).toBe(number + 2);
+  }
+});
+
+test("a list whose octets cannot be had, and that none replaces, is refused at once", async () => {
+  let asked = 0;
+  const publisher = {
+    current: (...of: Parameters<typeof small.publisher.current>) => small.publisher.current(...of),
+    // biome-ignore lint/correctness/useYield: it has nothing to give.
+    async *pieces(): AsyncGenerator<Uint8Array> {
+      asked++;
+      throw refuse("crl_unavailable", { retry_after: 5 });
+    },
+  };
+  read = crlHandlers({ ...small, publisher, httpMaxAgeSeconds: 0 })["crl.read"];
+  expect(await codeOf(get())).toBe("crl_unavailable");
+  expect(asked).toBe(1);
 });
 
 test("PEM is the same CRL under an ETag of its own", async () => {

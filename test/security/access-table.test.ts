@@ -311,6 +311,7 @@ async function byCertificate(store: MemoryStore): Promise<readonly Caller[]> {
     const anchors = [parseCertificate(root.der)];
     const clients = new ClientCertificates({
       ...{ store, clock: { now: () => instant(Date.now()) }, onLogin: () => {} },
+      log: { write: () => {} },
       paths: clientPaths(),
       trust: () => ({ anchors, bindings: [{ ...binding, roles, tenantRoles }] }),
     });

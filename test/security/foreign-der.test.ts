@@ -261,6 +261,7 @@ test("a client certificate", async () => {
     paths: clientPaths(),
     trust: () => trust,
     onLogin: () => {},
+    log: { write: () => {} },
   });
   const leaf = { ...fields, subject: encodeName([{ type: "CN", value: "robot" }]).der };
   const codes = await outcomes(broken(leaf), (der) =>

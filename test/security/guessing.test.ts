@@ -173,6 +173,49 @@ describe("without any limit configured", () => {
   }, 60_000);
 });
 
+describe("strangers who guess at root from everywhere", () => {
+  let instance: Instance;
+
+  beforeAll(async () => {
+    const server = { trusted_proxies: ["127.0.0.1/32"] };
+    instance = await Instance.start({ config: { root_user: { password }, server } });
+  }, 30_000);
+
+  afterAll(() => instance.dispose());
+
+  const asRoot = async (address: string, guess: string, path = "/api/me", method = "GET") => {
+    const headers = { "x-forwarded-for": address, ...basic("root", guess) };
+    return (await send(instance, headers, method, path, method === "GET" ? undefined : {})).status;
+  };
+
+  test("share their guesses, keep nobody out who is known, and nobody else for good", async () => {
+    expect(await asRoot("192.0.2.1", password)).toBe(200);
+    let answered = 0;
+    const guesses = Array.from({ length: 250 }, async (_, n) => {
+      expect(await asRoot(`203.0.113.${n}`, `guess ${n}`)).toBe(401);
+      answered += 1;
+    });
+    while (answered < 240) await Bun.sleep(10);
+    // What they may guess at once is used up, and a stranger with the right password stands in the same line.
+    const fresh = asRoot("198.51.100.1", password);
+    for (let n = 0; n < 5; n += 1) expect(await asRoot("192.0.2.1", password)).toBe(200);
+    // To revoke, nobody stands behind those who only guessed.
+    expect(await asRoot("198.51.100.2", password, "/api/ca/x/revoke", "POST")).toBe(404);
+    expect(await fresh).toBe(200);
+    await Promise.all(guesses);
+  }, 60_000);
+
+  test("with one stale password are answered at once, however many they are", async () => {
+    const stale = Array.from({ length: 200 }, (_, n) => asRoot(`10.0.0.${n}`, "stale"));
+    expect(new Set(await Promise.all(stale))).toEqual(new Set([401]));
+    const { items } = await instance.admin<{ items: { ip: string }[] }>(
+      ...(["GET", "/api/events?action=auth.login_failed&limit=200"] as const),
+    );
+    // Each leaves its trace, as ever.
+    expect(new Set(items.map(({ ip }) => ip)).size).toBeGreaterThanOrEqual(200);
+  }, 60_000);
+});
+
 describe("to revoke", () => {
   const slow = { enabled: true, global: tier(100_000), per_account: tier(100_000) };
 

@@ -6,10 +6,12 @@ import { ownPerson } from "#core/access/person.ts";
 import { fixedStepUps, usualStepUps } from "#core/access/step-up.ts";
 import { defaultTenant } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
+import { instant } from "#core/time.ts";
 import { handler, ok, type Origin } from "#domain/access/call.ts";
 import { pipeline } from "#domain/access/perform.ts";
 import type { Session } from "#domain/access/sessions.ts";
 import { stepUpGate } from "#domain/access/step-up.ts";
+import type { PasskeyRecord } from "#domain/access/store.ts";
 import { type OperationName, operationOf, operations, routeOf } from "#operations";
 import { initRoot, issuanceWorld } from "#test/support/issuance.ts";
 
@@ -112,7 +114,7 @@ describe("by default", () => {
       const id = (await initRoot(world)).id;
       const perform = pipeline({
         ...{ ...world, hasRoom: () => true, onDecision: () => {} },
-        stepUp: stepUpGate(world.clock, usualStepUps),
+        stepUp: stepUpGate(world, usualStepUps),
       });
       let done = 0;
       const anything = handler({
@@ -130,11 +132,28 @@ describe("by default", () => {
       expect(refused).toBeInstanceOf(Problem);
       expect(refused).toMatchObject({ code: "step_up_required" });
       expect(done).toBe(0);
-      await perform(call(world.clock.now() + 1000), anything);
+      const confirmed = call(world.clock.now() + 1000);
+      // Not with a passkey that is gone.
+      const gone = await perform(confirmed, anything).catch((error: unknown) => error);
+      expect(gone).toMatchObject({ code: "step_up_required" });
+      await world.store.atomically(async (tx) => {
+        await tx.access.insertPasskey(passkeyOfRoot);
+      });
+      await perform(confirmed, anything);
       expect(done).toBe(1);
     });
   }
 });
+
+const passkeyOfRoot: PasskeyRecord = {
+  id: "key",
+  owner: ownPerson("root"),
+  name: "key",
+  publicKey: new Uint8Array(77),
+  signCount: 0,
+  createdAt: instant(0),
+  lastUsedAt: undefined,
+};
 
 /** Root in a session, confirmed until then. */
 function inSession(stepUpUntil: number | undefined): Origin {
@@ -143,6 +162,7 @@ function inSession(stepUpUntil: number | undefined): Origin {
     ...{ roles: [], tenantRoles: { [defaultTenant]: [] }, mechanism: "session" as const },
   };
   // The gate looks at nothing else of a session.
-  const session = { principal, digest: "0".repeat(32), stepUpUntil } as unknown as Session;
+  const confirmed = { stepUpUntil, stepUpBy: passkeyOfRoot.id };
+  const session = { principal, digest: "0".repeat(32), ...confirmed } as unknown as Session;
   return { principal, session, ip: "192.0.2.1", requestId: "r" };
 }

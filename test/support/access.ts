@@ -13,7 +13,9 @@ import type { ClientCheck } from "#domain/access/client-certificates.ts";
 import { type Directory, DirectoryLogins } from "#domain/access/directory.ts";
 import { FairTurns } from "#domain/access/fair-turns.ts";
 import { FailedLogins } from "#domain/access/failed-logins.ts";
+import { AttemptKeys } from "#domain/access/login-attempt.ts";
 import { type LoginDeps, Logins } from "#domain/access/logins.ts";
+import { PasswordMemory } from "#domain/access/password-memory.ts";
 import type { Authorization, Presented } from "#domain/access/presented.ts";
 import { RootAccount } from "#domain/access/root-account.ts";
 import { Sessions } from "#domain/access/sessions.ts";
@@ -57,13 +59,16 @@ export function accessWorld(wishes: AccessWishes = {}): AccessWorld {
   const random = seededRandom();
   const counted: string[] = [];
   let checks = 0;
+  const keys = new AttemptKeys(random);
   const root = new RootAccount({
-    ...{ random, username: "root", passwordHash: "hash of correct" },
+    ...{ username: "root", passwordHash: "hash of correct" },
     checkPassword: async (password, hash) => {
       checks += 1;
       return hash === `hash of ${password}`;
     },
     turns: wishes.turns ?? unhurried(),
+    attempts: keys,
+    memory: freshMemory(),
   });
   const sessions = new Sessions({ clock, random, ttlSeconds: 3600, max: 100 });
   const failures = new FailedLogins({ store, clock, windowsMax: 100 });
@@ -83,6 +88,7 @@ export function accessWorld(wishes: AccessWishes = {}): AccessWorld {
     new DirectoryLogins({
       ...{ directory: wishes.directory, logins, attempts, log: { write: () => {} } },
       turns: wishes.turns ?? unhurried(),
+      keys,
       allowZeroRole: wishes.rules?.ldap?.allowZeroRole ?? false,
       onBasic: () => counted.push("ldap success"),
     });
@@ -99,15 +105,22 @@ export function accessWorld(wishes: AccessWishes = {}): AccessWorld {
 }
 
 /** A queue in which nobody waits, whatever has failed. */
-export const unhurried = (): FairTurns =>
-  new FairTurns({
+export const unhurried = (): FairTurns => {
+  const free = { rate: 1000, burst: 100_000 };
+  return new FairTurns({
     limits: {
-      ...{ atOnce: 1000, atOncePerLane: 1000, waitingPerLane: 1000, waitingMax: 1000 },
-      failures: { rate: 1000, burst: 100_000 },
+      ...{ atOnce: 1000, atOncePerAddress: 1000, atOnceStrangers: 1000 },
+      ...{ waitingPerAddress: 1000, waitingMax: 1000, longestMs: 1000 },
+      failures: { known: free, address: free, account: free, accountToRevoke: free },
     },
     elapsedMs: () => 0,
-    sleep: async () => {},
+    later: () => () => {},
   });
+};
+
+/** What is remembered of root's password, under a clock that stands still. */
+export const freshMemory = (): PasswordMemory =>
+  new PasswordMemory({ elapsedMs: () => 0, later: () => () => {} });
 
 /** Presents this and nothing else. */
 export const presenting = (given: Partial<Presented>): Presented => ({

@@ -2,14 +2,14 @@
 
 import { pathsHere } from "#adapters/paths/thread.ts";
 import { ClientPaths } from "#domain/access/client-paths.ts";
-import { FairTurns } from "#domain/access/fair-turns.ts";
+import { AddressTurns } from "#domain/access/address-turns.ts";
 import type { PathWork } from "#domain/ports.ts";
 
 /** A service of its own; `paths` counts or delays what is asked. */
 export const clientPaths = (paths: PathWork = pathsHere): ClientPaths =>
   new ClientPaths({
     paths,
-    turns: new FairTurns({
+    turns: new AddressTurns({
       limits: {
         atOnce: 1,
         atOncePerLane: 1,

@@ -23,6 +23,7 @@ import { encodeExtensions, type Extension, subjectAltName } from "#core/x509/ext
 import type { GeneralName } from "#core/x509/general-names.ts";
 import { encodeName, type NameAttribute } from "#core/x509/names.ts";
 import type { Origin } from "#domain/access/call.ts";
+import { Refusals } from "#domain/access/refusals.ts";
 import { Authorities, type CaWish } from "#domain/authorities/create.ts";
 import { ExternalAuthorities } from "#domain/authorities/external.ts";
 import { Serving } from "#domain/authorities/serving.ts";
@@ -87,21 +88,16 @@ export function issuanceWorld(options: WorldOptions = {}) {
   const resolver = options.resolver ?? silentResolver;
   const { caaIdentifier: identifier, caaCacheTtlSeconds: cacheTtlSeconds = 300 } = options;
   const caa = new CaaGate({ resolver, clock, identifier, cacheTtlSeconds });
-  const revoker = new Revoker({
-    store,
-    clock,
-    random,
-    holdPermitted: () => true,
-    changed: () => {},
-  });
+  const revoker = revokerOf(store, clock, random);
   const transparency = openTransparency({
     ...{ store, clock, random, revoker: () => revoker, client: impatientClient },
     registry: () => new LogRegistry(options.logs?.() ?? []),
     settings: { intervalMinutes: 60, maxPerRun: 500, timeoutSeconds: 5 },
   });
   const clockWatch = watchOf(store, clock);
+  const refusals = new Refusals({ store, clock });
   const ceremony = new Ceremony({
-    ...{ store, keys, clock, random, caa, promises: transparency.promises },
+    ...{ refusals, store, keys, clock, random, caa, promises: transparency.promises },
     refuseWhileBehind: () => clockWatch.refuseWhileBehind(),
     weakKeys: () => options.weakKeys ?? new Set(),
   });
@@ -118,6 +114,7 @@ export function issuanceWorld(options: WorldOptions = {}) {
   };
   return {
     ...shared,
+    refusals,
     activation,
     paths: pathsHere,
     clockWatch,
@@ -145,6 +142,9 @@ function changing(store: Store) {
 interface Activation {
   run: (ca: CaId) => Promise<void>;
 }
+
+const revokerOf = (store: Store, clock: TestClock, random: Random) =>
+  new Revoker({ store, clock, random, holdPermitted: () => true, changed: () => {} });
 
 const watchOf = (store: Store, clock: TestClock) =>
   new ClockWatch({ store, clock, stopwatch: clock.stopwatch, onPause: () => {} });

@@ -9,6 +9,7 @@ import type { StoreDependencies } from "#adapters/db/heads.ts";
 import { openStore } from "#adapters/db/open.ts";
 import type { Session } from "#adapters/db/session.ts";
 import { sqliteSession } from "#adapters/db/sqlite-connection.ts";
+import { TurnShare } from "#core/turns.ts";
 import type { Administration } from "#adapters/db/store.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import type { Store } from "#domain/store.ts";
@@ -52,8 +53,10 @@ export function sqliteDatabase(): DatabaseUnderTest {
 }
 
 /** A session over a connection of the test's own. */
-export const sessionOn = (database: Database): Session =>
-  sqliteSession(() => ({ compiled: (text) => database.query(text) }));
+export const sessionOn = (
+  database: Database,
+  share = new TurnShare(() => performance.now()),
+): Session => sqliteSession(() => ({ compiled: (text) => database.query(text) }), share);
 
 /** A database on the server; migrated when it is opened. */
 export async function postgresDatabase(server: PostgresServer): Promise<DatabaseUnderTest> {

@@ -3,6 +3,7 @@
 import { existsSync, renameSync, rmSync } from "node:fs";
 
 import type { Instant } from "#core/time.ts";
+import type { TurnShare } from "#core/turns.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
 import { isDamage } from "./faults.ts";
 import type { Session } from "./session.ts";
@@ -24,8 +25,6 @@ export class AccessLogFile {
   readonly #options: AccessLogFileOptions;
   readonly #onFault: (sentence: string, error: unknown) => void;
   #open: { readonly connection: SqliteConnection; readonly identity: string } | undefined;
-  /** Of whichever connection is open. */
-  readonly session: Session = sqliteSession(() => this.#connection());
 
   constructor(
     options: AccessLogFileOptions,
@@ -33,6 +32,11 @@ export class AccessLogFile {
   ) {
     this.#options = options;
     this.#onFault = onFault;
+  }
+
+  /** For reading, over whichever connection is open. */
+  session(share: TurnShare): Session {
+    return sqliteSession(() => this.#connection(), share);
   }
 
   /** Commits rows whose members `packed` has put one behind the other. */

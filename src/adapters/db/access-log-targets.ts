@@ -1,5 +1,6 @@
 /** Where access log rows go: a file of their own beside SQLite, a table of the database on PostgreSQL. */
 
+import type { TurnShare } from "#core/turns.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
 import { batchRows, type AccessLogTarget } from "./access-log.ts";
 import { AccessLogFile, packed, separator } from "./access-log-file.ts";
@@ -28,6 +29,7 @@ export interface FileTargetOptions {
   readonly workerUrl: string | undefined;
   /** True while the disk has no room for what can be lost. */
   readonly scarce: () => boolean;
+  readonly share: TurnShare;
   readonly onFault: (sentence: string, error: unknown) => void;
 }
 
@@ -37,6 +39,7 @@ export function fileTarget({
   busyTimeoutMs,
   workerUrl,
   scarce,
+  share,
   onFault,
 }: FileTargetOptions): AccessLogTarget {
   const file = new AccessLogFile({ path, busyTimeoutMs, folds: workerUrl === undefined }, onFault);
@@ -55,7 +58,7 @@ export function fileTarget({
     }
   };
   return {
-    reads: accessLogReads(file.session),
+    reads: accessLogReads(file.session(share)),
     insert: async (rows) => {
       if (scarce()) throw new Error("the disk is nearly full");
       if (await byThread(rows)) return;

@@ -37,6 +37,7 @@ async function openOnSqlite(options: SqliteOptions, owner: number, deps: StoreDe
     busyTimeoutMs: options.busyTimeoutMs,
     workerUrl: deps.workerUrl,
     scarce: () => engine.scarce,
+    share: engine.share,
     onFault: deps.onFault ?? (() => {}),
   });
   return started(engine, owner, { ...deps, accessLog }, (fill) =>

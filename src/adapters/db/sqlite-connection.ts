@@ -4,6 +4,8 @@ import { Database, type Statement } from "bun:sqlite";
 
 import { drizzle } from "drizzle-orm/sqlite-proxy";
 
+import type { TurnShare } from "#core/turns.ts";
+
 import { StoreUnfit } from "./faults.ts";
 import { sqliteKit } from "./kit.ts";
 import { defineTables } from "./schema.ts";
@@ -72,10 +74,19 @@ export class SqliteConnection {
   }
 }
 
-/** A session over whichever connection is the current one. */
-export function sqliteSession(connection: () => Pick<SqliteConnection, "compiled">): Session {
+/**
+ * A session over whichever connection is the current one. SQLite answers before it returns, so nothing between two
+ * statements would let others have their turn: one that comes when the share of a turn is spent waits for the next.
+ */
+export function sqliteSession(
+  connection: () => Pick<SqliteConnection, "compiled">,
+  share: Pick<TurnShare, "spent" | "mine">,
+): Session {
   const compiled = (text: string): Statement => connection().compiled(text);
+  const inTurn = <T>(step: () => T): T | Promise<T> =>
+    share.spent ? share.mine().then(step) : step();
   const db = drizzle(async (text, values, method) => {
+    if (share.spent) await share.mine();
     const statement = compiled(text);
     if (method === "run") {
       values.forEach(refuseNul);
@@ -87,9 +98,12 @@ export function sqliteSession(connection: () => Pick<SqliteConnection, "compiled
     dialect: "sqlite",
     t: tables,
     db,
-    run: (text: string, values: readonly Value[]) => compiled(text).run(...values).changes,
-    row: (text: string, values: readonly Value[]) => compiled(text).values(...values)[0],
-    rows: (text: string, values: readonly Value[]) => compiled(text).values(...values),
+    run: (text: string, values: readonly Value[]) =>
+      inTurn(() => compiled(text).run(...values).changes),
+    row: (text: string, values: readonly Value[]) =>
+      inTurn(() => compiled(text).values(...values)[0]),
+    rows: (text: string, values: readonly Value[]) =>
+      inTurn(() => compiled(text).values(...values)),
   };
 }
 

@@ -46,7 +46,7 @@ const role = textual("role", "auditor");
 const binding = {
   name: text("Name of the entry, for people; events show it."),
   subject_cn: field(
-    "Common name, letter by letter; the last one counts.",
+    "Common name, letter by letter; a certificate with several meets none.",
     emptied(textual("string", "robot")),
   ),
   subject_dn: field(

@@ -4,7 +4,6 @@ import { oids } from "#core/asn1/oids.ts";
 import { extensionOf, type ParsedCertificate } from "#core/x509/certificate.ts";
 import { parseGeneralNames } from "#core/x509/general-names.ts";
 import { type NameKey, nameKey } from "#core/x509/name-text.ts";
-import { commonName } from "#core/x509/names.ts";
 import type { Role } from "./roles.ts";
 
 /** What a certificate must be called; at least one is given, and all that are given must be met. */
@@ -30,7 +29,7 @@ export interface Binding {
 
 /** The names of a certificate that selectors look at. */
 export interface ClientNames {
-  readonly commonName: string;
+  readonly commonNames: readonly string[];
   readonly subject: NameKey;
   readonly dns: readonly string[];
   readonly uris: readonly string[];
@@ -44,7 +43,9 @@ export function clientNames(certificate: ParsedCertificate): ClientNames {
   const of = (wanted: "dns" | "uri" | "email") =>
     names.filter(({ kind }) => kind === wanted).map(({ value }) => value);
   return {
-    commonName: commonName(certificate.subject),
+    commonNames: certificate.subject.attributes
+      .filter(({ type }) => type === "CN")
+      .map(({ value }) => value),
     subject: nameKey(certificate.subject),
     ...{ dns: of("dns"), uris: of("uri"), emails: of("email").map(canonicalMailbox) },
   };
@@ -53,6 +54,20 @@ export function clientNames(certificate: ParsedCertificate): ClientNames {
 /** The first binding whose selectors are all met; undefined when there is none. */
 export const bindingFor = (names: ClientNames, bindings: readonly Binding[]): Binding | undefined =>
   bindings.find(({ selectors }) => meets(names, selectors));
+
+/**
+ * The first binding that names one of several common names. It is met by none of them: software that reads the first and
+ * software that reads the last see different people, and whoever asks its issuer for a certificate may add one.
+ */
+export function ambiguousFor(
+  { commonNames }: ClientNames,
+  bindings: readonly Binding[],
+): Binding | undefined {
+  if (commonNames.length < 2) return undefined;
+  return bindings.find(
+    ({ selectors: { subjectCn } }) => subjectCn !== undefined && commonNames.includes(subjectCn),
+  );
+}
 
 /** True when at least one selector is given: a binding of everybody is none. */
 export const selects = (selectors: Selectors): boolean =>
@@ -68,10 +83,13 @@ function meets(names: ClientNames, selectors: Selectors): boolean {
   const { subjectCn, subjectDn, sanDns, sanUri, sanEmail } = selectors;
   return (
     selects(selectors) &&
-    (subjectCn === undefined || names.commonName === subjectCn) &&
+    (subjectCn === undefined || isOnly(names.commonNames, subjectCn)) &&
     (subjectDn === undefined || names.subject === subjectDn) &&
     (sanDns === undefined || names.dns.includes(sanDns)) &&
     (sanUri === undefined || names.uris.includes(sanUri)) &&
     (sanEmail === undefined || names.emails.includes(sanEmail))
   );
 }
+
+const isOnly = (values: readonly string[], wanted: string): boolean =>
+  values.length === 1 && values[0] === wanted;

@@ -79,10 +79,13 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A text or binary answer; what is too long to be held comes in pieces, and ends early when one cannot be made. */
+/**
+ * A text or binary answer: in a list of pieces when it is long; what is too long to be held comes piece by piece, and ends
+ * early when one cannot be made.
+ */
 export interface RawAnswer {
   readonly status: 200;
-  readonly raw: string | Uint8Array | AsyncGenerator<Uint8Array>;
+  readonly raw: string | Uint8Array | readonly Uint8Array[] | AsyncGenerator<Uint8Array>;
   readonly headers: Readonly<Record<string, string>>;
 }
 

@@ -1,6 +1,11 @@
 /** Callers who prove by a client certificate who they are: judged anew at every request of a connection. */
 
-import { type Binding, bindingFor, clientNames } from "#core/access/client-bindings.ts";
+import {
+  ambiguousFor,
+  type Binding,
+  bindingFor,
+  clientNames,
+} from "#core/access/client-bindings.ts";
 import { plainPerson } from "#core/access/person.ts";
 import type { Evidence, Principal } from "#core/access/principal.ts";
 import type { Role } from "#core/access/roles.ts";
@@ -10,11 +15,12 @@ import type { CaId, Serial } from "#core/ids.ts";
 import { type Instant, instant } from "#core/time.ts";
 import { type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
 import { isForClients, validAt } from "#core/x509/client-path.ts";
-import type { Clock } from "#domain/ports.ts";
+import type { Clock, Log } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
+import { printableName } from "./failed-logins.ts";
 
 import { type ClientPaths, type FoundPath, isCurrent } from "./client-paths.ts";
-import { laneOf } from "./fair-turns.ts";
+import { laneOf } from "./address-turns.ts";
 
 /** What a client showed in the handshake of one connection, in which it proved to hold the key; nobody has judged it. */
 export interface ClientCertificate {
@@ -40,6 +46,8 @@ export interface ClientCertificateDeps {
   readonly paths: ClientPaths;
   /** As it is in force now. */
   readonly trust: () => ClientTrust;
+  /** Told once for each connection why a certificate that looks bound is not. */
+  readonly log: Log;
   /** Told of every request with a certificate that is trusted; metrics are its only use. */
   readonly onLogin: (result: "success" | "denied" | "error") => void;
 }
@@ -102,7 +110,9 @@ export class ClientCertificates {
     this.#judged.set(certificate, judging);
     // What was refused is judged anew.
     judging.catch(() => this.#judged.delete(certificate));
-    return (await judging).known;
+    const { known } = await judging;
+    if (known?.ambiguous !== undefined && before?.trust !== trust) this.#tell(known.ambiguous);
+    return known;
   }
 
   /** Nobody without a path to what is trusted, and for what cannot be read. */
@@ -119,6 +129,14 @@ export class ClientCertificates {
       if (error instanceof DerError) return { trust, found: always, known: undefined };
       throw error;
     }
+  }
+
+  #tell({ binding, commonNames }: Ambiguous): void {
+    this.#deps.log.write("warn", "client_certificate_not_bound", {
+      why: "subject_cn is met by no certificate with several common names",
+      subject: binding.subject,
+      common_names: commonNames.slice(0, namesMax).map(printableName),
+    });
   }
 
   async #isRevoked(known: Known): Promise<boolean> {
@@ -197,8 +215,15 @@ interface Known {
   readonly shown: readonly ParsedCertificate[];
   readonly binding: Binding | undefined;
   readonly evidence: Evidence;
+  readonly ambiguous: Ambiguous | undefined;
   /** What to ask of the revocations of this instance, once it is known. */
   own: readonly Issued[] | undefined;
+}
+
+/** A binding that would be met if the certificate had one common name only. */
+interface Ambiguous {
+  readonly binding: Binding;
+  readonly commonNames: readonly string[];
 }
 
 interface Issued {
@@ -220,7 +245,9 @@ function knownBy(
     kind: "certificate",
     chain: shown.map(({ der }) => der.toBase64()),
   };
-  return { path, shown, binding, evidence, own: undefined };
+  const named = names && ambiguousFor(names, bindings);
+  const ambiguous = named && { binding: named, commonNames: names.commonNames };
+  return { path, shown, binding, evidence, ambiguous, own: undefined };
 }
 
 /** True when a certificate with this key has the name of the issuer. */
@@ -234,5 +261,7 @@ const isNamedIssuer = (
       compareOctets(one.spki, spki) === 0 && compareOctets(one.subject.der, issuer.der) === 0,
   );
 
+/** As many common names as are told of. */
+const namesMax = 8;
 /** More certificates than any honest path has. */
 const chainMax = 16;

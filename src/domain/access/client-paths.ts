@@ -10,11 +10,11 @@ import { anchorsWithin } from "#core/x509/client-path.ts";
 import { nameMatchKey } from "#core/x509/name-matching.ts";
 import type { PathWork } from "#domain/ports.ts";
 
-import type { FairTurns } from "./fair-turns.ts";
+import type { AddressTurns } from "./address-turns.ts";
 
 export interface ClientPathsDeps {
   readonly paths: PathWork;
-  readonly turns: FairTurns;
+  readonly turns: AddressTurns;
 }
 
 /** A verdict, and while it is the same: from the first of these moments until just before the second. */

@@ -5,9 +5,11 @@ import { isLoginName } from "#core/access/directory-entry.ts";
 import { refuse } from "#core/problems.ts";
 import type { Log } from "#domain/ports.ts";
 import { type Attempts, counted, type DirectoryCheck, type Whence } from "./authenticate.ts";
-import { type FairTurns, laneOf } from "./fair-turns.ts";
+import type { FairTurns } from "./fair-turns.ts";
 import type { FailedLogin } from "./failed-logins.ts";
+import type { AttemptKeys } from "./login-attempt.ts";
 import type { Logins, Opened, Visitor } from "./logins.ts";
+import type { Verdict } from "./waiting.ts";
 
 /** Where people and their passwords are kept. */
 export interface Directory {
@@ -32,6 +34,7 @@ export interface DirectoryLoginDeps {
   readonly log: Log;
   /** Who waits for whom: a directory that is slow must not pile people up here, nor one person keep out the others. */
   readonly turns: FairTurns;
+  readonly keys: AttemptKeys;
   /** Told every Basic credential that was accepted; metrics are its only use. */
   readonly onBasic: () => void;
 }
@@ -90,11 +93,13 @@ export class DirectoryLogins {
   async #asked(name: string, password: string, whence: Whence): Promise<Identity | Failure> {
     // RFC 4513 §5.1.2: a bind with a name and no password is anonymous, and a directory may let it pass.
     if (password === "" || !isLoginName(name)) return "invalid_credentials";
-    return this.#deps.turns.run(
-      laneOf(whence),
-      () => this.#answered(name, password),
-      (found) => found === "invalid_credentials",
-    );
+    // Nothing is remembered of a password: the directory alone knows whether it is right still, and counts its failures.
+    return this.#deps.turns.run<Identity | Failure>({
+      attempt: this.#deps.keys.of(name, password, whence),
+      look: () => this.#answered(name, password),
+      verdict: verdictOf,
+      wrong: "invalid_credentials",
+    });
   }
 
   async #answered(name: string, password: string): Promise<Identity | Failure> {
@@ -107,6 +112,11 @@ export class DirectoryLogins {
       return "directory_unavailable";
     }
   }
+}
+
+function verdictOf(found: Identity | Failure): Verdict {
+  if (typeof found === "object") return "right";
+  return found === "invalid_credentials" ? "wrong" : "nothing";
 }
 
 type Failure = "invalid_credentials" | "directory_unavailable";

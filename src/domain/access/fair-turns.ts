@@ -1,176 +1,334 @@
-/** Lets those who present passwords have their turn: whoever fails often waits for himself, and nobody waits for him. */
+/**
+ * Lets those who present passwords have their turn: whoever guesses waits for himself, and nobody waits for him.
+ *
+ * Failures are rationed, and never by a lock: who knows a name must not be able to keep its owner out (OWASP, "Device
+ * cookies"). An address from which an account's password was right of late is known at that account, and what fails there
+ * is rationed there alone: strangers cannot make it wait, however many they are. From every other address failures count
+ * twice, for the address and for the account, so that an account's strangers together guess only so often; a stranger
+ * whose ration is used up is not refused but stands in line, one line of addresses, in which an address that asks a
+ * thousand times stands once.
+ *
+ * Nothing is compared before its ration is taken, not even with what is remembered as right: to be told at once would be
+ * to guess as fast as one can send. Only where an address is known is it compared on credit: at once, and what is not right
+ * takes up room until it has its token. So what is right is not delayed before the room of its own address is full of
+ * guesses at it. From then on it cannot be told from them, and tokens go by turns to the newest and to the oldest: neither
+ * a flood that came before nor one that comes after shuts anybody out. What is right gives its tokens back; what one look
+ * finds wrong is wrong for all who wait with the same.
+ */
 
-import { addressKey } from "#core/address-key.ts";
 import { refuse } from "#core/problems.ts";
-import { type BucketLimits, type Filling, TokenBuckets } from "#core/token-bucket.ts";
+import type { Filling } from "#core/token-bucket.ts";
+import type { Later } from "#domain/ports.ts";
+import { KnownAddresses } from "./known-addresses.ts";
+import type { LoginAttempt } from "./login-attempt.ts";
+import { type Ration, Rations } from "./rations.ts";
+import { type Entry, type Lane, type Room, type Verdict, Waiting } from "./waiting.ts";
 
-/** The values of one queue. */
-export interface TurnLimits {
+/** The values of one queue; who is known, and who revokes, has room and turns apart from the others. */
+export interface TurnLimits extends Room {
   /** Looks at once: each takes a core, or a connection. */
   readonly atOnce: number;
-  readonly atOncePerLane: number;
-  readonly waitingPerLane: number;
-  readonly waitingMax: number;
-  /** Looks of one lane that came to nothing: so many at once, and so many a second after that. */
-  readonly failures: Filling;
+  readonly atOncePerAddress: number;
+  /** Of those at once, what addresses may have at accounts where they are not known. */
+  readonly atOnceStrangers: number;
+  /** Whoever has waited this long is refused. */
+  readonly longestMs: number;
+  readonly failures: FailureRations;
+}
+
+/** How often looks may come to nothing: so many at once, and so many a second after that. */
+export interface FailureRations {
+  /** Of an address at an account where it is known. */
+  readonly known: Filling;
+  /** Of an address at all accounts where it is not. */
+  readonly address: Filling;
+  /** Of all addresses at an account where they are not known. */
+  readonly account: Filling;
+  /** The same of those who revoke. */
+  readonly accountToRevoke: Filling;
 }
 
 export interface FairTurnsDeps {
   readonly limits: TurnLimits;
   readonly elapsedMs: () => number;
-  readonly sleep: (milliseconds: number) => Promise<void>;
+  readonly later: Later;
 }
 
-interface Turn {
-  readonly start: () => void;
-  readonly refuse: (error: unknown) => void;
+/** What is to be looked at. */
+export interface Look<T> {
+  readonly attempt: LoginAttempt;
+  /** What is known to be right, without a look; undefined where that has to be looked at. */
+  readonly recall?: () => T | undefined;
+  /** Throws when nobody could tell. */
+  readonly look: () => Promise<T>;
+  readonly verdict: (seen: T) => Verdict;
+  /** What is seen of a wrong password. */
+  readonly wrong: T;
 }
 
-interface Lane {
-  readonly name: string;
-  readonly waiting: Turn[];
-  running: number;
-  /** Has failed too often and waits until it may fail again. */
-  paused: boolean;
-}
-
-/**
- * One lane per address. Lanes are served in turn, so that a hundred guesses of one address are one guess ahead of another's
- * right password; and a lane that keeps failing is slowed down by itself. Nothing is refused for what others have done.
- */
+/** The queue of one place where passwords are checked. */
 export class FairTurns {
   readonly #deps: FairTurnsDeps;
-  readonly #failures = new TokenBuckets();
-  /** Those with somebody waiting or running, in the order in which they come next. */
-  readonly #lanes = new Map<string, Lane>();
+  readonly #known = new KnownAddresses();
+  readonly #rations: Rations<Lane>;
+  readonly #waiting: Waiting;
+  /** Those with somebody who has his tokens and waits for a look to end. */
+  readonly #ready = new Set<Lane>();
+  /** What is looked at now, by digest. */
+  readonly #looks = new Map<string, Promise<Verdict>>();
+  #came = 0;
+  #turn = 0;
   #running = 0;
-  #waiting = 0;
+  #runningStrangers = 0;
+  #watching = false;
 
   constructor(deps: FairTurnsDeps) {
     this.#deps = deps;
+    const { elapsedMs, later, limits } = deps;
+    this.#waiting = new Waiting(limits, (attempt, known) =>
+      rationsOf(limits.failures, attempt, known),
+    );
+    const taken = (lane: Lane) => {
+      lane.inLine = false;
+      lane.taken += 1;
+      this.#advance(lane);
+      this.#serve();
+    };
+    this.#rations = new Rations({ elapsedMs, later, taken });
   }
 
-  /** Addresses at which somebody waits, is looked at, or is slowed down. */
+  /** Addresses at accounts at which somebody waits or is looked at. */
   get lanes(): number {
-    return this.#lanes.size;
-  }
-
-  /** Refuses `rate_limited` while as many of this lane wait as may: then nothing is looked at, not even what is right. */
-  refuseWhenFull(name: string): void {
-    const lane = this.#lanes.get(name);
-    if ((lane?.waiting.length ?? 0) < this.#deps.limits.waitingPerLane) return;
-    throw tooMany();
+    return this.#waiting.lanes;
   }
 
   /**
-   * Looks when it is this lane's turn; `failed` says whether what was seen is a failure of the lane. Refuses `rate_limited`
-   * when too many wait: of this lane, or, when there is no room at all, the last of the longest. What `look` throws is thrown,
-   * and is no failure.
+   * Looks when it is this attempt's turn, or gives `wrong` when another look has found the same to be wrong meanwhile.
+   * Refuses `rate_limited` to whoever has waited too long or gives way to others. What `look` throws is thrown, and is no
+   * failure.
    */
-  async run<T>(name: string, look: () => Promise<T>, failed: (seen: T) => boolean): Promise<T> {
-    this.refuseWhenFull(name);
-    const lane = this.#laneOf(name);
-    await new Promise<void>((start, refused) => {
-      lane.waiting.push({ start, refuse: refused });
-      this.#waiting += 1;
-      this.#makeRoom();
+  run<T>({ attempt, recall, look, verdict, wrong }: Look<T>): Promise<T> {
+    this.#came += 1;
+    return new Promise<T>((resolve, refused) => {
+      this.#enter({
+        attempt,
+        lane: this.#laneOf(attempt),
+        order: this.#came,
+        sinceMs: this.#deps.elapsedMs(),
+        recall: () => {
+          const seen = recall?.();
+          if (seen !== undefined) resolve(seen);
+          return seen !== undefined;
+        },
+        look: async () => {
+          try {
+            const seen = await look();
+            resolve(seen);
+            return verdict(seen);
+          } catch (error) {
+            refused(error);
+            return "nothing";
+          }
+        },
+        isWrong: () => resolve(wrong),
+        refuse: refused,
+      });
       this.#serve();
+      this.#watch();
     });
-    let forgiven = true;
-    try {
-      const seen = await look();
-      forgiven = !failed(seen);
-      return seen;
-    } finally {
-      if (forgiven) this.#failures.giveBack(name, this.#deps.limits.failures);
-      this.#running -= 1;
-      lane.running -= 1;
-      this.#forget(lane);
-      this.#serve();
-    }
   }
 
-  #laneOf(name: string): Lane {
-    const known = this.#lanes.get(name);
-    if (known !== undefined) return known;
-    const lane = { name, waiting: [], running: 0, paused: false };
-    this.#lanes.set(name, lane);
-    return lane;
+  #laneOf(attempt: LoginAttempt): Lane {
+    const { account, address } = attempt;
+    const known = this.#known.has(account, address, this.#deps.elapsedMs());
+    return this.#waiting.laneOf(attempt, known);
   }
 
-  /** Whoever has most waiting gives way. */
-  #makeRoom(): void {
-    if (this.#waiting <= this.#deps.limits.waitingMax) return;
-    let longest: Lane | undefined;
-    for (const lane of this.#lanes.values()) {
-      if (lane.waiting.length > (longest?.waiting.length ?? 0)) longest = lane;
+  #enter(entry: Entry): void {
+    const { lane, attempt } = entry;
+    // On credit: what is not right takes up room until it has its token.
+    if (lane.source.group.known && this.#waiting.hasRoom(lane) && entry.recall()) {
+      this.#known.add(attempt.account, attempt.address, this.#deps.elapsedMs());
+      this.#waiting.forget(lane);
+      return;
     }
-    const last = longest?.waiting.pop();
-    this.#waiting -= 1;
-    last?.refuse(tooMany());
-    if (longest !== undefined) this.#forget(longest);
+    this.#waiting.add(entry);
+    const one = this.#waiting.tooMany(entry);
+    if (one !== undefined) this.#refuse(one);
+    this.#advance(lane);
+  }
+
+  /** Takes tokens for those of a lane who have none, until none are left of either. */
+  #advance(lane: Lane): void {
+    while (lane.unpaid.length > 0 && !lane.inLine) {
+      const ration = lane.rations[lane.taken];
+      if (ration === undefined) this.#paid(lane);
+      else if (this.#rations.take(ration, lane)) lane.taken += 1;
+      else lane.inLine = true;
+    }
+    if (lane.unpaid.length === 0) this.#leaveLine(lane);
+    this.#waiting.forget(lane);
+  }
+
+  /** One has all its tokens: what is known to be right is answered, everything else waits for a look. */
+  #paid(lane: Lane): void {
+    const entry = lane.unpaid.at(lane.newestNext ? -1 : 0);
+    lane.taken = 0;
+    if (entry === undefined) return;
+    lane.newestNext = !lane.newestNext;
+    if (entry.recall()) {
+      this.#waiting.remove(entry);
+      this.#isRight(lane, entry.attempt);
+      return;
+    }
+    lane.unpaid.splice(lane.unpaid.indexOf(entry), 1);
+    lane.paid.push(entry);
+    this.#ready.add(lane);
+  }
+
+  /** Nobody is left in the lane whom a token could be for. */
+  #leaveLine(lane: Lane): void {
+    const next = lane.rations[lane.taken];
+    if (lane.inLine && next !== undefined) this.#rations.leave(next, lane);
+    lane.inLine = false;
+    for (const ration of lane.rations.slice(0, lane.taken)) this.#rations.giveBack(ration);
+    lane.taken = 0;
   }
 
   #serve(): void {
     while (this.#running < this.#deps.limits.atOnce) {
-      const lane = this.#next();
-      const turn = lane?.waiting.shift();
-      if (lane === undefined || turn === undefined) return;
-      this.#waiting -= 1;
-      this.#running += 1;
-      lane.running += 1;
-      // To the end of the line.
-      this.#lanes.delete(lane.name);
-      this.#lanes.set(lane.name, lane);
-      turn.start();
+      const entry = this.#next()?.paid[0];
+      if (entry === undefined) return;
+      this.#drop(entry);
+      this.#begin(entry);
     }
   }
 
-  /** The lane with the fewest looks under way; of several the one served longest ago. */
+  /** Of those whose turn was longest ago: the group, in it the address with fewest looks under way, and of it the account. */
   #next(): Lane | undefined {
+    const { atOncePerAddress, atOnceStrangers } = this.#deps.limits;
+    const strangers = this.#runningStrangers < atOnceStrangers;
     let next: Lane | undefined;
-    for (const lane of this.#lanes.values()) {
-      if (lane.waiting.length === 0 || lane.paused) continue;
-      if (lane.running >= Math.min(next?.running ?? Infinity, this.#deps.limits.atOncePerLane))
-        continue;
-      next = lane;
+    for (const lane of this.#ready) {
+      const { source } = lane;
+      if (source.running >= atOncePerAddress || !(source.group.known || strangers)) continue;
+      if (next === undefined || isBefore(lane, next)) next = lane;
     }
-    if (next === undefined || this.#mayFail(next)) return next;
-    return this.#next();
+    return next;
   }
 
-  /** Counted before the look, so that many at once are many. */
-  #mayFail(lane: Lane): boolean {
-    const { limits, elapsedMs, sleep } = this.#deps;
-    const wait = this.#failures.take(lane.name, limits.failures, elapsedMs(), remembered);
-    if (wait === 0) return true;
-    lane.paused = true;
-    const resume = () => {
-      lane.paused = false;
-      // Who waited here may have given way meanwhile.
-      this.#forget(lane);
+  #begin({ attempt, lane, look, isWrong }: Entry): void {
+    const { source } = lane;
+    this.#turn += 1;
+    lane.turn = this.#turn;
+    source.turn = this.#turn;
+    source.group.turn = this.#turn;
+    this.#count(lane, 1);
+    const { digest } = attempt;
+    // The same is looked at already: when it is wrong, one look is enough.
+    const verdict = this.#looks.get(digest)?.then((seen) => {
+      if (seen !== "wrong") return look();
+      isWrong();
+      return seen;
+    });
+    const looking = verdict ?? look();
+    if (verdict === undefined) this.#looks.set(digest, looking);
+    void looking.then((seen) => {
+      if (this.#looks.get(digest) === looking) this.#looks.delete(digest);
+      this.#count(lane, -1);
+      this.#ended(lane, attempt, seen);
+      this.#waiting.forget(lane);
       this.#serve();
-    };
-    sleep(wait * 1000).then(resume, resume);
-    return false;
+    });
   }
 
-  #forget(lane: Lane): void {
-    if (lane.waiting.length > 0 || lane.running > 0 || lane.paused) return;
-    this.#lanes.delete(lane.name);
+  #count(lane: Lane, more: 1 | -1): void {
+    this.#running += more;
+    if (!lane.source.group.known) this.#runningStrangers += more;
+    lane.source.running += more;
+    lane.running += more;
+  }
+
+  #ended(lane: Lane, attempt: LoginAttempt, verdict: Verdict): void {
+    if (verdict === "right") this.#isRight(lane, attempt);
+    if (verdict === "nothing") this.#giveBack(lane);
+    if (verdict !== "wrong") return;
+    for (const entry of this.#waiting.alike(attempt.digest)) {
+      this.#drop(entry, "unused");
+      entry.isWrong();
+    }
+  }
+
+  /** From now on the address is known at the account, also those who wait there already. */
+  #isRight(lane: Lane, { account, address }: LoginAttempt): void {
+    this.#giveBack(lane);
+    this.#known.add(account, address, this.#deps.elapsedMs());
+    if (lane.source.group.known) return;
+    for (const entry of [...lane.paid, ...lane.unpaid]) {
+      this.#drop(entry, "unused");
+      this.#enter({ ...entry, lane: this.#laneOf(entry.attempt) });
+    }
+  }
+
+  /** Waits no longer; with its tokens given back when there was no look. */
+  #drop(entry: Entry, tokens?: "unused"): void {
+    const { lane } = entry;
+    if (tokens === "unused" && lane.paid.includes(entry)) this.#giveBack(lane);
+    this.#waiting.remove(entry);
+    if (lane.paid.length === 0) this.#ready.delete(lane);
+    if (lane.unpaid.length === 0) this.#leaveLine(lane);
+    if (tokens === "unused") this.#waiting.forget(lane);
+  }
+
+  #giveBack(lane: Lane): void {
+    for (const ration of lane.rations) this.#rations.giveBack(ration);
+  }
+
+  #refuse(entry: Entry): void {
+    const { taken, source } = entry.lane;
+    const tier = !source.group.known && taken > 0 ? "per_account" : "per_ip";
+    this.#drop(entry, "unused");
+    entry.refuse(refuse("rate_limited", { tier, retry_after: 2 }));
+  }
+
+  /** Nobody waits for ever: by then the one who asked has gone. */
+  #watch(): void {
+    const { oldest } = this.#waiting;
+    if (this.#watching || oldest === undefined) return;
+    this.#watching = true;
+    const { elapsedMs, later, limits } = this.#deps;
+    const left = oldest.sinceMs + limits.longestMs - elapsedMs();
+    later(Math.max(1, Math.ceil(left)), () => {
+      this.#watching = false;
+      for (let one = this.#waiting.oldest; one !== undefined; one = this.#waiting.oldest) {
+        if (elapsedMs() - one.sinceMs < limits.longestMs) break;
+        this.#refuse(one);
+      }
+      this.#watch();
+    });
   }
 }
 
-/** Whose failures count together: those of an address, apart from those at what is never held up (HTTP contract §9). */
-export const laneOf = ({
-  ip,
-  exempt,
-}: {
-  readonly ip: string;
-  readonly exempt?: boolean;
-}): string => `${exempt === true ? "exempt " : ""}${addressKey(ip)}`;
+/** True when the first of two lanes comes before the second. */
+function isBefore(one: Lane, other: Lane): boolean {
+  const a = one.source;
+  const b = other.source;
+  if (a.group !== b.group) return a.group.turn < b.group.turn;
+  if (a !== b) return a.running === b.running ? a.turn < b.turn : a.running < b.running;
+  return one.turn < other.turn;
+}
 
-const tooMany = () => refuse("rate_limited", { tier: "per_ip", retry_after: 2 });
-
-/** How many lanes are known for their failures, and for how long. */
-const remembered: BucketLimits = { maxKeys: 100_000, idleMs: 600_000 };
+function rationsOf(
+  failures: FailureRations,
+  { address, account, exempt }: LoginAttempt,
+  known: boolean,
+): readonly Ration[] {
+  if (known) {
+    return [{ key: JSON.stringify(["known", exempt, address, account]), filling: failures.known }];
+  }
+  const ofAccount = exempt ? failures.accountToRevoke : failures.account;
+  return [
+    { key: JSON.stringify(["address", exempt, address]), filling: failures.address },
+    { key: JSON.stringify(["account", exempt, account]), filling: ofAccount },
+  ];
+}

@@ -18,7 +18,7 @@ export interface PasskeyDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Pick<Random, "bytes">;
-  readonly sessions: Pick<Sessions, "stepUp">;
+  readonly sessions: Pick<Sessions, "stepUp" | "endStepUps">;
   readonly checks: PasskeyChecks;
   readonly requireStepUp: RequireStepUp;
   /** Writes failed confirmations down. */
@@ -65,7 +65,7 @@ export class Passkeys {
     const session = sessionOf(origin);
     const owner = accountOf(session);
     const known = await this.#deps.store.read.access.passkeysOf(owner);
-    this.#admit(origin, session, known);
+    await this.#admit(origin, session, known);
     const challenge = this.#challenges.give(session.digest, "register");
     const userId = base64url(sha256(new TextEncoder().encode(handleOf(owner))));
     return { challenge, userId, session, known };
@@ -76,7 +76,7 @@ export class Passkeys {
     const session = sessionOf(origin);
     const owner = accountOf(session);
     const { store, clock, checks } = this.#deps;
-    this.#admit(origin, session, await store.read.access.passkeysOf(owner));
+    await this.#admit(origin, session, await store.read.access.passkeysOf(owner));
     const challenge = this.#challenges.take(session.digest, "register");
     if (challenge === undefined) throw refuse("webauthn_failed", { reason: "challenge" });
     const verdict = await checks.attested(wish, challenge);
@@ -93,7 +93,7 @@ export class Passkeys {
     };
     await store.atomically(async (tx) => {
       // Checked again: two sessions may have begun a first passkey, and only one of them gets it.
-      this.#admit(origin, session, await tx.access.passkeysOf(owner));
+      await this.#admit(origin, session, await tx.access.passkeysOf(owner));
       const isNew = await tx.access.insertPasskey(passkey);
       if (!isNew) {
         const known = "This passkey is already registered.";
@@ -140,7 +140,7 @@ export class Passkeys {
       return this.#failed(origin, assertion.id, reason);
     }
     const until = addSeconds(now, stepUpSeconds);
-    if (!sessions.stepUp(digest, until)) throw refuse("no_session");
+    if (!sessions.stepUp(digest, until, accepted.id)) throw refuse("no_session");
     return until;
   }
 
@@ -149,7 +149,10 @@ export class Passkeys {
     return this.#deps.store.read.access.passkeysOf(accountOf(sessionOf(origin)));
   }
 
-  /** Removes one of the caller's own; refuses `not_found`, also for one of somebody else. */
+  /**
+   * Removes one of the caller's own, and ends what was confirmed with it; refuses `not_found`, also for one of somebody
+   * else.
+   */
   async remove(origin: Origin, id: string): Promise<void> {
     const owner = accountOf(sessionOf(origin));
     const now = this.#deps.clock.now();
@@ -158,15 +161,16 @@ export class Passkeys {
       if (gone === undefined) throw refuse("not_found");
       await tx.audit.appendEvent(passkeyEvent("webauthn.remove", origin, gone), now);
     });
+    this.#deps.sessions.endStepUps(id);
   }
 
   /**
-   * Removes all passkeys of a subject, for an administrator: who has lost the last one cannot confirm to add another. Gives
-   * how many there were; refuses `not_found` for none. The person adds a first one within five minutes of a login.
+   * Removes all passkeys of a subject, for an administrator: who has lost the last one cannot confirm to add another, and
+   * whoever has it by now has confirmed nothing any more. Gives how many there were; refuses `not_found` for none. The person adds a first one within five minutes of a login.
    */
   async reset(origin: Origin, subject: string): Promise<number> {
     const now = this.#deps.clock.now();
-    return await this.#deps.store.atomically(async (tx) => {
+    const removed = await this.#deps.store.atomically(async (tx) => {
       const gone = await tx.access.removePasskeysOf(subject);
       if (gone.length === 0) throw refuse("not_found");
       for (const [at, passkey] of gone.entries()) {
@@ -174,8 +178,10 @@ export class Passkeys {
         // What was approved is done once, and told by the first of its events.
         await tx.audit.appendEvent(at === 0 ? event : { ...event, approval: undefined }, now);
       }
-      return gone.length;
+      return gone;
     });
+    for (const { id } of removed) this.#deps.sessions.endStepUps(id);
+    return removed.length;
   }
 
   /** Everything but the counter, which is compared where it is stored. */
@@ -198,8 +204,8 @@ export class Passkeys {
     throw refuse("step_up_failed", { reason });
   }
 
-  #admit(origin: Origin, session: Session, known: readonly PasskeyRecord[]): void {
-    if (known.length > 0) this.#deps.requireStepUp("webauthn.register", origin);
+  async #admit(origin: Origin, session: Session, known: readonly PasskeyRecord[]): Promise<void> {
+    if (known.length > 0) await this.#deps.requireStepUp("webauthn.register", origin, known);
     else if (addSeconds(session.createdAt, freshSeconds) < this.#deps.clock.now()) {
       throw refuse("fresh_login_required", { max_age_seconds: freshSeconds });
     }

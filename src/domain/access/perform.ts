@@ -105,7 +105,7 @@ async function gated(
   }
 
   // 6. What a person in a session confirms with a passkey.
-  if (row.stepUp !== undefined) deps.stepUp?.(row.stepUp, origin);
+  if (row.stepUp !== undefined) await deps.stepUp?.(row.stepUp, origin);
 
   // 7. Query, path and body; existence and state of what they name is for the handler.
   const allowed: Authorized<never, never, never> = {

@@ -1,4 +1,4 @@
-/** Writes down the writes that were refused; who asks again and again leaves one event a minute, with their number. */
+/** Writes down what was refused, and by which gates; who asks again and again leaves one event a minute, with their number. */
 
 import { addressKey } from "#core/address-key.ts";
 import type { EventDraft } from "#core/audit/actions.ts";
@@ -20,8 +20,8 @@ export class Refusals {
       clock,
       windowsMax,
       // What a path named is for whoever asks to choose, so it tells nothing apart.
-      kindOf: ({ action, actor, detail, ip = "", tenant = "", caId = "" }) => ({
-        coarse: [action, String(detail?.reason ?? detail?.operation ?? "")],
+      kindOf: ({ action, result, actor, detail, ip = "", tenant = "", caId = "" }) => ({
+        coarse: [action, result, whyOf(detail)],
         fine: [actor, addressKey(ip), tenant, caId],
       }),
       tell: async (draft, count, now) => {
@@ -43,5 +43,9 @@ export class Refusals {
     return this.#folding.fold(all);
   }
 }
+
+/** Codes, and names of gates: the caller chooses none of them. */
+const whyOf = (detail: EventDraft["detail"]): string =>
+  String(detail?.reasons ?? detail?.reason ?? detail?.operation ?? "");
 
 const windowsMax = 10_000;

@@ -27,6 +27,8 @@ export interface Session {
   /** Absolute: use does not prolong a session. */
   readonly expiresAt: Instant;
   readonly stepUpUntil: Instant | undefined;
+  /** The id of the passkey that confirmed. */
+  readonly stepUpBy: string | undefined;
 }
 
 export interface NewSession {
@@ -69,6 +71,7 @@ export class Sessions {
       userAgent: login.userAgent.slice(0, userAgentMax),
       ...{ createdAt: now, lastSeenAt: now, expiresAt: addSeconds(now, ttlSeconds) },
       stepUpUntil: undefined,
+      stepUpBy: undefined,
     };
     this.#live.set(key, session);
     return { id, session };
@@ -104,13 +107,21 @@ export class Sessions {
     return this.#entry(digest)?.[1];
   }
 
-  /** The session of this digest has confirmed who uses it, until then; gives false when it has ended meanwhile. */
-  stepUp(digest: string, until: Instant): boolean {
+  /** The session of this digest has confirmed who uses it with a passkey, until then; gives false when it has ended meanwhile. */
+  stepUp(digest: string, until: Instant, passkey: string): boolean {
     this.sweep();
     const entry = this.#entry(digest);
     if (entry === undefined) return false;
-    this.#live.set(entry[0], { ...entry[1], stepUpUntil: until });
+    this.#live.set(entry[0], { ...entry[1], stepUpUntil: until, stepUpBy: passkey });
     return true;
+  }
+
+  /** What was confirmed with this passkey, in whichever session, no longer is. */
+  endStepUps(passkey: string): void {
+    for (const [key, session] of this.#live) {
+      if (session.stepUpBy !== passkey) continue;
+      this.#live.set(key, { ...session, stepUpUntil: undefined, stepUpBy: undefined });
+    }
   }
 
   /** Newest first, ties broken by digest. */

@@ -28,6 +28,7 @@ import type { CaSigner } from "#domain/authorities/signers.ts";
 import { type KeyFactsDeps, keyFactsOf } from "#domain/key-checks/facts.ts";
 import type { Keys, SignTicket } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
+import type { Refusals } from "#domain/access/refusals.ts";
 import { nothingWritten, type Store, type Unit } from "#domain/store.ts";
 import { requireActive, reserveLeaf } from "#domain/tenants/quotas.ts";
 import type { InclusionRecord } from "#domain/transparency/store.ts";
@@ -79,6 +80,8 @@ export interface CeremonyDeps {
   readonly random: Random;
   readonly weakKeys: KeyFactsDeps["weakKeys"];
   readonly caa: CaaGate;
+  /** Writes down what gates and quotas refuse. */
+  readonly refusals: Pick<Refusals, "record">;
   /** Refuses while the clock stands before what was committed last (PRC-4). */
   readonly refuseWhileBehind: () => void;
   /** Needed for profiles with certificate transparency only. */
@@ -157,8 +160,17 @@ export class Ceremony {
     const clearance = await this.decide(order);
     if (clearance.cleared) return clearance.plan;
     const { refusal, gates } = clearance;
-    await this.#append(order.refused(refusal, gates), order.now);
+    await this.refused(order, refusal, gates);
     throw refusal;
+  }
+
+  /** Writes down that an order was refused; who asks again and again leaves one trace a minute. */
+  async refused(
+    order: SigningOrder,
+    refusal: Problem,
+    gates: readonly GateReport[],
+  ): Promise<void> {
+    for (const draft of order.refused(refusal, gates)) await this.#deps.refusals.record(draft);
   }
 
   /** A quota that is used up is a refusal on record, as that of a gate is. */
@@ -167,7 +179,7 @@ export class Ceremony {
       return await this.#intend(order, cleared);
     } catch (error) {
       if (error instanceof Problem && error.code === "quota_exceeded") {
-        await this.#append(order.refused(error, cleared.gates), order.now);
+        await this.refused(order, error, cleared.gates);
       }
       throw error;
     }
@@ -376,13 +388,6 @@ export class Ceremony {
       ...{ marker: order.marker, ...stampOf(promised.cleared) },
       ...(ct === undefined ? {} : { ct }),
     };
-  }
-
-  async #append(drafts: EventDrafts, at: Instant): Promise<void> {
-    if (drafts.length === 0) return;
-    await this.#deps.store.atomically(async (tx) => {
-      for (const draft of drafts) await tx.audit.appendEvent(draft, at);
-    });
   }
 }
 

@@ -106,16 +106,12 @@ export class Issuance {
   }
 
   async #judge(origin: Origin, plan: Planned, more: LeafMore): Promise<void> {
-    const { ceremony, store } = this.#deps;
+    const { ceremony } = this.#deps;
     const order = leafOrder(origin, plan, more);
     const decided = await ceremony.decide(order);
     if (decided.cleared) return;
     const { refusal, gates } = decided;
-    await store.atomically(async (tx) => {
-      for (const draft of order.refused(refusal, gates)) {
-        await tx.audit.appendEvent(draft, plan.now);
-      }
-    });
+    await ceremony.refused(order, refusal, gates);
     throw refusal;
   }
 

@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import {
+  ambiguousFor,
   type Binding,
   bindingFor,
   clientNames,
@@ -86,10 +87,16 @@ describe("one selector", () => {
     }
   });
 
-  test("of the common name looks at the last of several", () => {
+  test("of the common name is met by none of several, and by the whole subject all the same", () => {
     const two = namesOf([...cn("robot"), ...cn("stranger")]);
     expect(matches(two, { subjectCn: "robot" })).toBe(false);
-    expect(matches(two, { subjectCn: "stranger" })).toBe(true);
+    expect(matches(two, { subjectCn: "stranger" })).toBe(false);
+    const subjectDn = parseNameText("CN=stranger,CN=robot");
+    expect(matches(two, { ...(subjectDn && { subjectDn }) })).toBe(true);
+    const bindings = [bound({ sanDns: "a.test" }), bound({ subjectCn: "stranger" }, "met")];
+    expect(ambiguousFor(two, bindings)?.subject).toBe("met");
+    expect(ambiguousFor(two, [bound({ subjectCn: "other" })])).toBeUndefined();
+    expect(ambiguousFor(namesOf(cn("stranger")), bindings)).toBeUndefined();
   });
 });
 
@@ -128,7 +135,13 @@ describe("bindings", () => {
       fc.property(given, wanted, (of, selectors) => {
         const subject = parseNameText(`CN=${of.cn}`);
         if (subject === undefined) throw new Error("the name is one");
-        const names = { commonName: of.cn, subject, dns: of.dns, uris: of.uris, emails: of.emails };
+        const names = {
+          commonNames: [of.cn],
+          subject,
+          dns: of.dns,
+          uris: of.uris,
+          emails: of.emails,
+        };
         const met = [
           selectors.subjectCn === undefined || selectors.subjectCn === of.cn,
           selectors.sanDns === undefined || of.dns.includes(selectors.sanDns),

@@ -25,14 +25,16 @@ const robot: Binding = {
 /** Asks under this trust; `counted` are the results metrics are told. */
 function clients(trust: ClientTrust, store: Store = openMemoryStore(), clock = testClock()) {
   const counted: string[] = [];
+  const logged: object[] = [];
   const inForce = { trust };
   const service = new ClientCertificates({
     ...{ store, clock, trust: () => inForce.trust, paths: clientPaths() },
     onLogin: (result) => counted.push(result),
+    log: { write: (level, message, facts) => logged.push({ level, message, ...facts }) },
   });
   const principal = (held: Pick<Held, "chain">) => service.principal(held, somewhere);
   const subject = async (held: Pick<Held, "chain">) => (await principal(held))?.subject;
-  return { subject, principal, counted, clock, inForce };
+  return { subject, principal, counted, logged, clock, inForce };
 }
 
 const trusting = (...anchors: readonly Uint8Array[]): ClientTrust => ({
@@ -54,6 +56,33 @@ describe("a certificate from outside", () => {
     });
     expect(found?.person).toEqual({ subject: "robot", voucher: "mtls", issuer: "", address: "" });
     expect(counted).toEqual(["success"]);
+  });
+
+  test("with several common names meets no binding by one, wherever it stands, and the log says so once", async () => {
+    const cn = (value: string) => ({ type: "CN", value });
+    for (const subject of [
+      [cn("robot"), cn("stranger")],
+      [cn("stranger"), cn("robot")],
+      [cn("robot"), cn("robot")],
+    ]) {
+      const { principal, counted, logged } = clients(trusting(root.der));
+      const held = issuing.client({ ...inYear, subject });
+      expect([await principal(held), await principal(held)]).toEqual([undefined, undefined]);
+      expect(counted).toEqual(["denied", "denied"]);
+      expect(logged).toEqual([
+        {
+          level: "warn",
+          message: "client_certificate_not_bound",
+          why: "subject_cn is met by no certificate with several common names",
+          subject: "robot",
+          common_names: subject.map(({ value }) => value),
+        },
+      ]);
+    }
+    const { logged, subject } = clients(trusting(root.der));
+    await subject(issuing.client({ ...inYear, subject: [cn("a"), cn("b")] }));
+    expect(await subject(issuing.client(inYear))).toBe("robot");
+    expect(logged).toEqual([]);
   });
 
   test("needs a path to what is trusted, which may be any CA of it", async () => {

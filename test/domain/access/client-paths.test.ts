@@ -8,7 +8,7 @@ import { instant } from "#core/time.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { ClientCertificates } from "#domain/access/client-certificates.ts";
 import { ClientPaths } from "#domain/access/client-paths.ts";
-import { FairTurns } from "#domain/access/fair-turns.ts";
+import { AddressTurns } from "#domain/access/address-turns.ts";
 import type { PathWork } from "#domain/ports.ts";
 import { type Held, OutsideCa } from "#test/support/client-certificates.ts";
 import { clientPaths, somewhere } from "#test/support/client-paths.ts";
@@ -44,6 +44,7 @@ function clientsOver(paths: ClientPaths, clock = testClock("2026-03-01T00:00:00Z
     clock,
     paths,
     trust: () => inForce.trust,
+    log: { write: () => {} },
     onLogin: () => {},
   });
   const subject = async ({ chain }: Pick<Held, "chain">, ip = somewhere.ip) =>
@@ -127,7 +128,7 @@ describe("an address", () => {
   test("that keeps showing forged paths waits for itself, and nobody else waits for it", async () => {
     let now = 0;
     const sleepers: (() => void)[] = [];
-    const turns = new FairTurns({
+    const turns = new AddressTurns({
       limits: {
         atOnce: 1,
         atOncePerLane: 1,

@@ -4,7 +4,6 @@ import { describe, expect, test } from "bun:test";
 
 import type { Identity } from "#core/access/assignments.ts";
 import { type Directory, DirectoryFault } from "#domain/access/directory.ts";
-import { FairTurns } from "#domain/access/fair-turns.ts";
 import {
   type AccessWorld,
   accessWorld,
@@ -15,6 +14,7 @@ import {
   visitor,
   whence,
 } from "#test/support/access.ts";
+import { turnWorld } from "#test/support/turns.ts";
 
 const alice: Identity = {
   ...{ voucher: "ldap", issuer: "" },
@@ -113,20 +113,13 @@ describe("a login through the directory", () => {
 
   test("waits for nobody of another address, however slowly those are answered", async () => {
     const { promise, resolve } = Promise.withResolvers<undefined>();
-    const turns = new FairTurns({
-      limits: {
-        ...{ atOnce: 64, atOncePerLane: 8, waitingPerLane: 100, waitingMax: 1000 },
-        failures: { rate: 1, burst: 1000 },
-      },
-      elapsedMs: () => 0,
-      sleep: async () => {},
-    });
+    const { turns } = turnWorld({ atOnce: 64, atOncePerAddress: 8, atOnceStrangers: 48 });
     let asked = 0;
     const of = world({ turns }, async (name) => {
       asked += 1;
       return name === "slow" ? promise : alice;
     });
-    const waiting = Array.from({ length: 100 }, () => refusalOf(open(of, "slow", "right")));
+    const waiting = Array.from({ length: 100 }, (_, n) => refusalOf(open(of, "slow", `no ${n}`)));
     await Bun.sleep(0);
     expect(asked).toBe(8);
     const other = { ...visitor, ip: "198.51.100.9" };

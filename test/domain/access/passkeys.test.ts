@@ -17,9 +17,11 @@ import { somebody } from "#test/support/governed-world.ts";
 
 const home = { origin: "https://pki.example.com", rpId: "pki.example.com" };
 
+type World = ReturnType<typeof world>;
+
 function world(userVerification: "required" | "preferred" = "required") {
   const { clock, sessions, logins, store } = accessWorld();
-  const requireStepUp = stepUpGate(clock, usualStepUps);
+  const requireStepUp = stepUpGate({ clock, store }, usualStepUps);
   const passkeys = new Passkeys({
     ...{ store, clock, sessions, requireStepUp, random: seededRandom("passkeys") },
     refusals: new Refusals({ store, clock }),
@@ -115,6 +117,12 @@ test("confirmations that fail again and again are one event", async () => {
   expect(denied.map(({ action }) => action)).toEqual(["auth.step_up_denied"]);
 });
 
+const adminOrigin: Origin = {
+  principal: somebody("admin", ["admin"]),
+  ip: "192.0.2.9",
+  requestId: "r",
+};
+
 describe("a lost passkey", () => {
   test("is removed by an administrator, with an event each, and then a new one is a first one", async () => {
     const { store, clock, passkeys, logIn, register } = world();
@@ -140,6 +148,38 @@ describe("a lost passkey", () => {
     });
     await register(again(), new SoftAuthenticator(home));
     expect(await passkeys.list(again())).toHaveLength(1);
+  });
+
+  test("confirms nothing any more once it was taken away, by an administrator or by its owner, here or elsewhere", async () => {
+    const taken = {
+      reset: async ({ passkeys }: World) => void (await passkeys.reset(adminOrigin, "root")),
+      removed: ({ passkeys }: World, own: Origin, id: string) => passkeys.remove(own, id),
+      elsewhere: ({ store }: World, own: Origin, id: string) =>
+        store.atomically(async (tx) => {
+          await tx.access.removePasskey(id, own.principal.person);
+        }),
+    };
+    for (const take of Object.values(taken)) {
+      const made = world();
+      const { requireStepUp, logIn, register, confirm } = made;
+      const caller = await logIn();
+      const other = await logIn();
+      const [key, spare] = [new SoftAuthenticator(home), new SoftAuthenticator(home)];
+      await register(caller(), key);
+      await confirm(caller(), key);
+      await register(caller(), spare);
+      await confirm(other(), spare);
+      const asked = (origin: Origin) => problemOf(() => requireStepUp("cert.revoke", origin));
+      expect([await asked(caller()), await asked(other())]).toEqual([undefined, undefined]);
+      await take(made, other(), key.id);
+      expect((await asked(caller()))?.code).toBe("step_up_required");
+      // What another passkey has confirmed ends with that one.
+      expect((await asked(other()))?.code).toBe(
+        take === taken.reset ? "step_up_required" : undefined,
+      );
+      const shown = take === taken.elsewhere ? expect.anything() : undefined;
+      expect(caller().session?.stepUpUntil).toEqual(shown);
+    }
   });
 
   test("that is registered already is said to be", async () => {

@@ -10,10 +10,17 @@ import { instant } from "#core/time.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { localPrincipal } from "#domain/access/authenticate.ts";
 import { ClientCertificates, type ClientTrust } from "#domain/access/client-certificates.ts";
+import { AttemptKeys } from "#domain/access/login-attempt.ts";
 import { type PrincipalNowDeps, principalNow } from "#domain/access/principal-now.ts";
 import { RootAccount } from "#domain/access/root-account.ts";
+import {
+  accessWorld,
+  type AccessWishes,
+  freshMemory,
+  visitor,
+  unhurried,
+} from "#test/support/access.ts";
 import { clientPaths, somewhere } from "#test/support/client-paths.ts";
-import { accessWorld, type AccessWishes, visitor, unhurried } from "#test/support/access.ts";
 import { OutsideCa } from "#test/support/client-certificates.ts";
 import { somebody } from "#test/support/governed-world.ts";
 import { seededRandom, testClock } from "#test/support/ports.ts";
@@ -34,9 +41,11 @@ const stored = (principal: Principal): Principal => JSON.parse(JSON.stringify(pr
 function world(wishes: AccessWishes = {}, more: Partial<PrincipalNowDeps> = {}) {
   const access = accessWorld(wishes);
   const root = new RootAccount({
-    ...{ random: seededRandom(), username: "root", passwordHash: "" },
+    ...{ username: "root", passwordHash: "" },
     checkPassword: async () => false,
     turns: unhurried(),
+    attempts: new AttemptKeys(seededRandom()),
+    memory: freshMemory(),
   });
   const { tokens, logins } = access;
   const vouching = () => ({ method: "oidc" as const });
@@ -102,6 +111,7 @@ describe("a client certificate", () => {
     const counted: string[] = [];
     const clients = new ClientCertificates({
       ...{ store, clock, trust: () => trusted.now, paths: clientPaths() },
+      log: { write: () => {} },
       onLogin: (result) => counted.push(result),
     });
     const principal = await clients.principal(ca.client(inYear), somewhere);

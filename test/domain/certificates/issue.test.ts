@@ -105,6 +105,23 @@ test("a refusal of a gate touches no key, takes no serial, and is two denied eve
   ]);
 });
 
+test("whoever is refused again and again leaves one trace a minute, of each set of gates that refused", async () => {
+  const bad = csr({ dns: ["-bad-.example"] });
+  const denied = () => events().filter(({ result }) => result === "denied");
+  for (let time = 0; time < 20; time++) {
+    expect(await codeOf(issue({ csr: bad }))).toBe("gate_refused");
+    const waiting = world.issuance.admissible(rootOrigin, root, leafWish({ csr: bad }));
+    expect(await codeOf(waiting)).toBe("gate_refused");
+  }
+  expect(denied().map(({ action }) => action)).toEqual(["cert.lint", "cert.issue"]);
+  world.clock.advance(61);
+  await world.refusals.fold();
+  expect(denied().slice(2)).toMatchObject([
+    { action: "cert.lint", detail: "profile=server findings=san_dns_syntax count=39" },
+    { action: "cert.issue", detail: "profile=server requester=root reasons=lint count=39" },
+  ]);
+});
+
 test("the refusal carries every gate with its findings", async () => {
   const error = await issue({ csr: csr({ dns: ["-bad-.example"] }) }).catch((e: Problem) => e);
   if (!(error instanceof Problem)) throw new Error("the gate let it pass");
