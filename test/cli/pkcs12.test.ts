@@ -108,12 +108,12 @@ test("what a store may cost is bounded for all its parts together", () => {
   );
   const scheme = sequence(oid("2.16.840.1.101.3.4.1.42"), octetString(salt));
   const algorithm = sequence(oid("1.2.840.113549.1.5.13"), sequence(derivation, scheme));
-  const data = oid("1.2.840.113549.1.7.1");
-  const sealed = sequence(integer(0), sequence(data, algorithm, implicit(0, octets)));
+  const plain = oid("1.2.840.113549.1.7.1");
+  const sealed = sequence(integer(0), sequence(plain, algorithm, implicit(0, octets)));
   const part = sequence(oid("1.2.840.113549.1.7.6"), explicit(0, sealed));
   const of = (parts: number) => {
     const safes = sequence(...Array.from({ length: parts }, () => part));
-    return sequence(integer(3), sequence(data, explicit(0, octetString(safes))));
+    return sequence(integer(3), sequence(plain, explicit(0, octetString(safes))));
   };
   expect(openPkcs12(of(2), "")).toEqual({ keys: 0, certificates: [], names: [] });
   expect(() => openPkcs12(of(6), "")).toThrow(DerError);
