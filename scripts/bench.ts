@@ -1,4 +1,6 @@
-/** `bun run bench`: what pkid does per second, each figure beside a floor measured in the same run. */
+/**
+ * `bun run bench`: what pkid does per second, each figure beside a floor measured in the same run.
+ */
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -125,7 +127,10 @@ async function run({ name, config, env, keyType }: Scenario): Promise<void> {
   }
 }
 
-/** A start on a data directory that exists, measured beside the running instance's on a copy of none of its state. */
+/**
+ * A start on a data directory that exists, measured beside the running instance's on a copy of none
+ * of its state.
+ */
 async function restart(
   home: string,
   config: Scenario["config"],
@@ -148,7 +153,8 @@ async function restart(
 async function issuing(instance: Instance, ca: string): Promise<void> {
   const csr = await newCsr(instance.home, "bench.example.test");
   const { secret } = await instance.admin<{ secret: string }>("POST", "/api/tokens", {
-    ...{ name: "bench", roles: ["issuer"] },
+    name: "bench",
+    roles: ["issuer"],
   });
   const request = {
     url: `${instance.url}/api/ca/${ca}/issue`,

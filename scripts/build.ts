@@ -1,6 +1,9 @@
-/** Builds the console and then the one binary that embeds it: `dist/pkid`, the same bytes for the same commit. */
+/**
+ * Builds the console and then the one binary that embeds it: `dist/pkid`, the same bytes for the
+ * same commit.
+ */
 
-import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
 import type { BunPlugin } from "bun";
 import { buildConsole } from "./lib/console.ts";
@@ -13,7 +16,8 @@ async function buildBinary(outfile: string): Promise<void> {
   await Bun.build({
     entrypoints: ["src/main.ts"],
     target: "bun",
-    // Bytecode needs the format said: the default with it is CommonJS, which has no top-level await.
+    // Bytecode needs the format said: the default with it is CommonJS, which has no top-level
+    // await.
     format: "esm",
     bytecode: true,
     // Error classes are told apart by name in logs, so names stay.
@@ -23,9 +27,10 @@ async function buildBinary(outfile: string): Promise<void> {
     plugins: hasAddon() ? [] : [withoutPkcs11],
     compile: {
       outfile,
-      assets: ["migrations", "dist/console"].filter((folder) => existsSync(join(root, folder))),
-      // A CA runs the code it was built from. These close the doors through which a working directory or an
-      // environment could add some: .env, bunfig.toml, eval, preloaded or imported files from disk.
+      assets: [stagedMigrations(), "dist/console"],
+      // A CA runs the code it was built from. These close the doors through which a working
+      // directory or an environment could add some: .env, bunfig.toml, eval, preloaded or imported
+      // files from disk.
       autoloadDotenv: false,
       autoloadBunfig: false,
       autoloadTsconfig: false,
@@ -40,6 +45,20 @@ async function buildBinary(outfile: string): Promise<void> {
   const pkcs11 = hasAddon() ? "with PKCS#11" : "WITHOUT PKCS#11 (it could not be compiled)";
   console.log(`${relative(root, outfile)}: ${(bytes.length / 1e6).toFixed(1)} MB, ${pkcs11}`);
   console.log(`sha256 ${digest}`);
+}
+
+/**
+ * A folder with what is applied and in which order; the generator's snapshots of the tables stay
+ * out of the binary.
+ */
+function stagedMigrations(): string {
+  const staged = "dist/migrations";
+  rmSync(join(root, staged), { recursive: true, force: true });
+  cpSync(join(root, "migrations"), join(root, staged), {
+    recursive: true,
+    filter: (path) => !path.endsWith("_snapshot.json"),
+  });
+  return staged;
 }
 
 /** What `pkid --version` says; the commit is absent outside a checkout. */
@@ -57,7 +76,10 @@ function hasAddon(): boolean {
   return existsSync(join(root, "node_modules/pkcs11js/build/Release/pkcs11.node"));
 }
 
-/** Puts a module that refuses to load in the place of the addon, so that only configuring an HSM fails. */
+/**
+ * Puts a module that refuses to load in the place of the addon, so that only configuring an HSM
+ * fails.
+ */
 const withoutPkcs11: BunPlugin = {
   name: "without-pkcs11",
   setup(build) {

@@ -1,7 +1,8 @@
 /**
- * `bun run chaos`: the long crash test; SIGKILL at random moments under issuance, revocation, bulk issue and certificate
- * transparency, with a rollover in the middle. With `--disk` instead every write, sync and truncation of the store fails
- * in turn, and the power is cut; `--disk-step=4` takes every fourth.
+ * `bun run chaos`: the long crash test; SIGKILL at random moments under issuance, revocation, bulk
+ * issue and certificate transparency, with a rollover in the middle. With `--disk` instead every
+ * write, sync and truncation of the store fails in turn, and the power is cut; `--disk-step=4`
+ * takes every fourth.
  */
 
 import { chaos } from "#test/support/chaos.ts";
@@ -30,14 +31,12 @@ const clients = option("clients", 32);
 const token = process.argv.includes("--softhsm") ? await createToken() : undefined;
 console.log(`${kills} kills under ${clients} clients, ${token ? "SoftHSM" : "software"} keys`);
 const report = await chaos({
-  ...{
-    kills,
-    clients,
-    bulkItems: option("bulk-items", 60),
-    rotateAt: Math.ceil(kills / 2),
-    loadMsMax: option("load-ms", 1500),
-    progress: (line) => console.log(line),
-  },
+  kills,
+  clients,
+  bulkItems: option("bulk-items", 60),
+  rotateAt: Math.ceil(kills / 2),
+  loadMsMax: option("load-ms", 1500),
+  progress: (line) => console.log(line),
   ...(token === undefined ? {} : { options: { config: token.config, env: token.env } }),
 });
 token?.remove();

@@ -1,4 +1,7 @@
-/** Checks who imports whom: the nine rules that keep callers, domain, ports, adapters and core apart. */
+/**
+ * Checks who imports whom: the nine rules that keep callers, domain, ports, adapters and core
+ * apart.
+ */
 
 import { dirname, join } from "node:path";
 import { type Import, importsOf } from "./lib/imports.ts";
@@ -46,7 +49,8 @@ const adapterPackages: Readonly<Record<string, readonly string[]>> = {
 /** Files whose permissions differ from their layer's, each for one reason. */
 // biome-ignore format: the table is read by column.
 const exceptions: Readonly<Record<string, Partial<Layer>>> = {
-  "src/core/crypto.ts": { runtime: true },            // the one door from core to the runtime's cryptography
+  // the one door from core to the runtime's cryptography
+  "src/core/crypto.ts": { runtime: true },
 };
 
 /** These import what they like: the composition root, and what is not part of the product. */
@@ -161,7 +165,10 @@ function permissionsOf(path: string): Layer {
   return { ...base, packages: adapterPackages[layer] ?? base.packages, ...exceptions[path] };
 }
 
-/** The layer of a file: its folder, `adapters/db` and `protocols/acme` each for itself, `main` for src/main.ts. */
+/**
+ * The layer of a file: its folder, `adapters/db` and `protocols/acme` each for itself, `main` for
+ * src/main.ts.
+ */
 function layerOf(path: string): string {
   const [top = "", folder = "", inner = ""] = path.split("/");
   if (top !== "src") return top;

@@ -1,6 +1,7 @@
 /**
- * `bun run fuzz`: the long fuzz against the compiled binary, bounded by `--minutes`; says how long /healthz took meanwhile,
- * what held the server's thread, and every 5xx, hang and crash. `--calls`, `--inputs`, `--raw`, `--seed`, `--clients`.
+ * `bun run fuzz`: the long fuzz against the compiled binary, bounded by `--minutes`; says how long
+ * /healthz took meanwhile, what held the server's thread, and every 5xx, hang and crash. `--calls`,
+ * `--inputs`, `--raw`, `--seed`, `--clients`.
  */
 
 import { fuzz } from "#test/support/fuzz.ts";

@@ -1,4 +1,7 @@
-/** Rewrites the golden files below test/golden by running the tests that read them; the reviewer reads the diff. */
+/**
+ * Rewrites the golden files below test/golden by running the tests that read them; the reviewer
+ * reads the diff.
+ */
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,7 @@
-/** Writes `src/api/rpc/messages.ts` from `pki.proto`: `bun scripts/proto.ts`; a test holds the two together. */
+/**
+ * Writes `src/api/rpc/messages.ts` from `pki.proto`: `bun scripts/proto.ts`; a test holds the two
+ * together.
+ */
 
 import { join } from "node:path";
 

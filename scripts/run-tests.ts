@@ -1,4 +1,7 @@
-/** Runs the test files in several processes, tells how far it is, and keeps the results of what ran: `bun scripts/run-tests.ts`. */
+/**
+ * Runs the test files in several processes, tells how far it is, and keeps the results of what ran:
+ * `bun scripts/run-tests.ts`.
+ */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -60,7 +63,10 @@ function tell(outcome: Outcome, place: number, { length }: Plan): void {
   );
 }
 
-/** What failed and what did not run is named once more at the end; the counts are one line on stdout. */
+/**
+ * What failed and what did not run is named once more at the end; the counts are one line on
+ * stdout.
+ */
 function report(outcomes: readonly Outcome[]): void {
   const sum = (count: (outcome: Outcome) => number) =>
     outcomes.reduce((total, outcome) => total + count(outcome), 0);

@@ -1,4 +1,7 @@
-/** Writes the migrations of both dialects from the table definition: `bun scripts/schema.ts <name> [folder]`. */
+/**
+ * Writes the migrations of both dialects from the table definition: `bun scripts/schema.ts <name>
+ * [folder]`.
+ */
 
 import { fileURLToPath } from "node:url";
 
@@ -13,9 +16,18 @@ for (const dialect of ["sqlite", "postgresql"] as const) {
   // drizzle-kit takes paths relative to the working folder only.
   const run = Bun.spawnSync(
     [
-      ...[process.execPath, "--bun", "node_modules/.bin/drizzle-kit", "generate"],
-      ...["--dialect", dialect, "--schema", `src/adapters/db/schema.${folder}.ts`],
-      ...["--out", `${out}/${folder}`, "--name", name],
+      process.execPath,
+      "--bun",
+      "node_modules/.bin/drizzle-kit",
+      "generate",
+      "--dialect",
+      dialect,
+      "--schema",
+      `src/adapters/db/schema.${folder}.ts`,
+      "--out",
+      `${out}/${folder}`,
+      "--name",
+      name,
     ],
     { cwd: root, stdout: "inherit", stderr: "inherit" },
   );

@@ -1,6 +1,10 @@
-/** The rules of style that a machine can check on one parsed file: shape, names, comments and forbidden calls. */
+/**
+ * The rules of style that a machine can check on one parsed file: shape, names, comments and
+ * forbidden calls.
+ */
 
 import {
+  isArrayLiteralExpression,
   isArrowFunction,
   isAsExpression,
   isCallExpression,
@@ -9,10 +13,15 @@ import {
   isFunctionDeclaration,
   isFunctionExpression,
   isIdentifier,
+  isJsxSpreadAttribute,
   isMethodDeclaration,
   isNewExpression,
+  isObjectLiteralExpression,
+  isParenthesizedExpression,
   isPropertyAccessExpression,
   isSetAccessorDeclaration,
+  isSpreadAssignment,
+  isSpreadElement,
   isStringLiteral,
   isVariableStatement,
   type Node,
@@ -47,7 +56,9 @@ function fileLength(file: Parsed): Finding[] {
   return lines <= most ? [] : [at(file, most, `the file has ${lines} lines; at most ${most}.`)];
 }
 
-/** A ceremony whose steps are numbered comments may be longer: splitting it would hide the order. */
+/**
+ * A ceremony whose steps are numbered comments may be longer: splitting it would hide the order.
+ */
 function functionLength(file: Parsed): Finding[] {
   return collect(file, (node) => {
     if (!isFunction(node) || groupsTests(node, file)) return undefined;
@@ -59,7 +70,10 @@ function functionLength(file: Parsed): Finding[] {
   });
 }
 
-/** No `let` and no empty collection at the top of a module, no setters, no inheritance, no decorators. */
+/**
+ * No `let` and no empty collection at the top of a module, no setters, no inheritance, no
+ * decorators.
+ */
 function state(file: Parsed): Finding[] {
   if (!isProduct(file)) return [];
   const top = file.ast.statements
@@ -79,6 +93,57 @@ function state(file: Parsed): Finding[] {
     return inherits ? "this class inherits; classes are composed." : undefined;
   });
   return [...top, ...forms];
+}
+
+/** Members of a spread literal are not checked for being known, and pack lines for a counter. */
+function spreads(file: Parsed): Finding[] {
+  return collect(file, (node) => {
+    if (!isSpreadAssignment(node) && !isSpreadElement(node) && !isJsxSpreadAttribute(node)) {
+      return undefined;
+    }
+    let inner: Node = node.expression;
+    while (isParenthesizedExpression(inner)) inner = inner.expression;
+    return isObjectLiteralExpression(inner) || isArrayLiteralExpression(inner)
+      ? "a literal is spread: write its members out."
+      : undefined;
+  });
+}
+
+/** What is read by people fits their screen; what a tool reads stays on one line. */
+function commentWidth(file: Parsed): Finding[] {
+  const inComment = commentLines(file);
+  return file.text
+    .split("\n")
+    .flatMap((text, index) =>
+      text.length > 100 && inComment.has(index) && !/biome-ignore|https?:\/\//.test(text)
+        ? [at(file, index + 1, `this comment reaches column ${text.length}; at most 100.`)]
+        : [],
+    );
+}
+
+/** Lines, counted from 0, on which a comment stands: between the tokens, never within a text. */
+function commentLines(file: Parsed): ReadonlySet<number> {
+  const lines = new Set<number>();
+  const gap = (from: number, to: number): void => {
+    for (const comment of file.text.slice(from, to).matchAll(/\/\/[^\n]*|\/\*[\s\S]*?\*\//g)) {
+      const start = from + comment.index;
+      const first = file.ast.getLineAndCharacterOfPosition(start).line;
+      const last = file.ast.getLineAndCharacterOfPosition(start + comment[0].length).line;
+      for (let line = first; line <= last; line++) lines.add(line);
+    }
+  };
+  visit(file.ast, (node) => {
+    let end = node.getStart(file.ast);
+    gap(node.pos, end);
+    let parent = false;
+    node.forEachChild((child) => {
+      parent = true;
+      gap(end, child.getStart(file.ast));
+      end = child.getEnd();
+    });
+    if (parent) gap(end, node.getEnd());
+  });
+  return lines;
 }
 
 function names(file: Parsed): Finding[] {
@@ -151,8 +216,8 @@ function atomic(file: Parsed): Finding[] {
 }
 
 /**
- * `as` claims what the compiler cannot see, so a comment on its statement says why it is true. The one function that
- * makes a branded value says it in its own docstring.
+ * `as` claims what the compiler cannot see, so a comment on its statement says why it is true. The
+ * one function that makes a branded value says it in its own docstring.
  */
 function casts(file: Parsed): Finding[] {
   if (!isProduct(file)) return [];
@@ -187,7 +252,10 @@ function comments(file: Parsed): Finding[] {
     );
 }
 
-/** Exported functions and classes say what they take, give and refuse; the opening sentence is the file's, not theirs. */
+/**
+ * Exported functions and classes say what they take, give and refuse; the opening sentence is the
+ * file's, not theirs.
+ */
 function docstrings(file: Parsed): Finding[] {
   if (!file.path.startsWith("src/")) return [];
   return file.ast.statements
@@ -220,7 +288,10 @@ const isFunction = (node: Node): boolean =>
   isMethodDeclaration(node) ||
   node.kind === SyntaxKind.Constructor;
 
-/** What registers tests (the body of `describe`, a contract suite) is a table of contents, not a function. */
+/**
+ * What registers tests (the body of `describe`, a contract suite) is a table of contents, not a
+ * function.
+ */
 const groupsTests = (node: Node, file: Parsed): boolean =>
   isTest(file) && /^ *(describe|test)(\.\w+)*\(/m.test(node.getText(file.ast));
 
@@ -247,7 +318,8 @@ const declarations = new Set<SyntaxKind>([
 
 function declaredName(node: Node): string | undefined {
   if (!declarations.has(node.kind)) return undefined;
-  // The method of an object literal answers an interface, often somebody else's, and is named by it.
+  // The method of an object literal answers an interface, often somebody else's, and is named by
+  // it.
   if (isMethodDeclaration(node) && !isClassDeclaration(node.parent)) return undefined;
   // Every kind in the set is a declaration, and declarations have a name.
   const name = (node as Node & { readonly name?: Node }).name;
@@ -277,6 +349,8 @@ const rules: readonly Rule[] = [
   fileLength,
   functionLength,
   state,
+  spreads,
+  commentWidth,
   names,
   calls,
   atomic,

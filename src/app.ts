@@ -1,8 +1,10 @@
-/** THE COMPOSITION ROOT: configuration → adapters → domain → callers; server, shell and tests open the same one. */
+/**
+ * THE COMPOSITION ROOT: configuration → adapters → domain → callers; server, shell and tests open
+ * the same one.
+ */
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-
 import { openStore, type StoreOptions } from "#adapters/db/open.ts";
 import { DnsResolver } from "#adapters/network/dns.ts";
 import { type OpenKeys, openKeys } from "#adapters/keys/open.ts";
@@ -11,19 +13,15 @@ import { PathThread, pathsHere } from "#adapters/paths/thread.ts";
 import { Passwords } from "#adapters/passwords.ts";
 import type { SecretSources } from "#adapters/secrets/sources.ts";
 import { ServingFiles } from "#adapters/serving-files.ts";
-import { osUser, systemClock, systemRandom, systemStopwatch } from "#adapters/system.ts";
+import { systemClock, systemRandom, systemStopwatch } from "#adapters/system.ts";
 import { Metrics } from "#adapters/telemetry/families.ts";
 import { eventCounters } from "#adapters/telemetry/projections.ts";
-import { keyOperationCounter, requestCounters } from "#adapters/telemetry/request-counters.ts";
-import { observeComponents, observeResources, processorMs } from "#adapters/telemetry/resources.ts";
+import { keyOperationCounter } from "#adapters/telemetry/request-counters.ts";
+import { observeComponents, observeResources } from "#adapters/telemetry/resources.ts";
 import { readBlocklists } from "#adapters/weak-keys.ts";
-import { isReady, Probes } from "#api/health.ts";
-
-import type { Read } from "#config/read.ts";
+import { Probes } from "#api/health.ts";
 import type { Config } from "#config/schema.ts";
-import { pipeline } from "#domain/access/perform.ts";
 import { type StillMay, stillMay } from "#domain/access/principal-now.ts";
-import type { ExecutionDeps } from "#domain/approvals/executions.ts";
 import { recordingEffects } from "#domain/approvals/effects.ts";
 import { ClockWatch, stepFacts } from "#domain/clock-watch.ts";
 import { KeyCounts } from "#domain/audit/key-counts.ts";
@@ -31,52 +29,26 @@ import type { PathWork } from "#domain/ports.ts";
 import { Refusals } from "#domain/access/refusals.ts";
 import { reconcileIntents } from "#domain/certificates/reconcile.ts";
 import { underNewest } from "#domain/envelopes/newest.ts";
-import { type PreparedInstance, prepareInstance } from "#domain/instance.ts";
-import type { Keys } from "#domain/keys.ts";
+import { prepareInstance } from "#domain/instance.ts";
 import type { Log } from "#domain/ports.ts";
 import { fillEntryEnds } from "#domain/revocation/entry-end.ts";
 import { rememberShards } from "#domain/revocation/scopes.ts";
-import { TenantRates } from "#domain/tenants/rates.ts";
 import type { Store } from "#domain/store.ts";
-import { accessLog } from "#http/access-log.ts";
-import { consolePages } from "#http/console.ts";
-import { OwnPages } from "#http/csrf.ts";
-import { FrontDoor } from "#http/front-door.ts";
-import { LoopWatch } from "#http/loop-watch.ts";
 import { RateLimits } from "#http/rate-limits.ts";
-import { ocspRefusal } from "#protocols/ocsp-refusal.ts";
-import { type Access, openAccess } from "#app/access.ts";
-import { declareTenants, type Governance, openGovernance } from "#app/governance.ts";
+import { openAccess } from "#app/access.ts";
+import { declareTenants, openGovernance } from "#app/governance.ts";
 import { holdPlace, mustBeFounded } from "#app/founded.ts";
-import { type FourEyesParts, openFourEyes } from "#app/four-eyes.ts";
+import { openFourEyes } from "#app/four-eyes.ts";
 import { PlaceIdentity } from "#app/identity.ts";
-import { type Build, handlersOf } from "#app/handlers.ts";
-import { describe, domainParts, type Parts } from "#app/parts.ts";
-import { rpcDoor } from "#app/rpc.ts";
-import { type Running, type Schedules, startRunning } from "#app/running.ts";
-import { preflightRunning } from "#app/preflight/running.ts";
-import { countEnvelope, openSealing, type Sealing } from "#app/sealing.ts";
+import { keysOnToken } from "#app/token-keys.ts";
+import { describe, domainParts } from "#app/parts.ts";
+import { type Running, startRunning } from "#app/running.ts";
+import { countEnvelope, openSealing } from "#app/sealing.ts";
 import { useProxy } from "#app/proxy.ts";
 import { openSecrets } from "#app/secrets.ts";
-import { keyRoles, keySettings, nameServers, rateSettings, storeOptions } from "#app/settings.ts";
-
-export interface AppOptions {
-  readonly config: Config;
-  readonly build: Build;
-  readonly log: Log;
-  /** True where an instance may begin; without it what is none is refused (`NoInstance`), and nothing is created. */
-  readonly mayFound: boolean;
-  /** Sets an earlier instance's identity aside where its database is gone, instead of refusing to begin another. */
-  readonly foundAnew?: boolean;
-  /** Shows or keeps the root password made up at the first start (CFG-6). */
-  readonly keepRootPassword: (password: string) => void;
-  /** The main module, which runs `runThread` when it finds itself in a thread. */
-  readonly workerUrl?: string;
-  /** True when pending PostgreSQL migrations may be applied. */
-  readonly migrate?: boolean;
-  /** Reads the configuration again, for preflight. */
-  readonly read?: () => Read;
-}
+import { keySettings, nameServers, rateSettings, storeOptions } from "#app/settings.ts";
+import type { AppOptions, Limits, Opened } from "#app/opened.ts";
+import { frontDoor } from "#app/front.ts";
 
 /** An open instance: everything but listeners and schedule, until `serve`. */
 export interface App {
@@ -97,8 +69,9 @@ export interface ServeOptions {
 }
 
 /**
- * Opens an instance in the order of behaviour.md PRC-1: data directory and its lock, database, keys, what the first
- * start creates, what a crash left open. Throws what kept it from opening; then nothing stays open.
+ * Opens an instance in the order of PRC-1: data directory and its lock, database, keys, what the
+ * first start creates, what a crash left open. Throws what kept it from opening; then nothing stays
+ * open.
  */
 export async function openApp(options: AppOptions): Promise<App> {
   const { config, log } = options;
@@ -113,7 +86,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     await useProxy(config, secrets);
     const address = await storeOptions(config, options.migrate ?? false, secrets);
     // 2. The database, which must be of the same instance.
-    const { store, place, instanceId } = await openPlace(options, address, closing);
+    const { store, place, instanceId } = await openPlace(options, { address, secrets }, closing);
     const metrics = new Metrics();
     // 3. The keys, and what they are sealed under.
     const limits = limitsOf(config);
@@ -121,7 +94,13 @@ export async function openApp(options: AppOptions): Promise<App> {
     const opened = await openInstanceKeys({ config, limits, metrics, log, counts, secrets });
     closing.push(() => opened.close());
     const sealing = await openSealing({
-      ...{ config, store, keys: opened, clock: systemClock, random: systemRandom, log, metrics },
+      config,
+      store,
+      keys: opened,
+      clock: systemClock,
+      random: systemRandom,
+      log,
+      metrics,
     });
     const keys = underNewest(opened, sealing.keks);
     // 4. What the first start creates, and the configuration declares.
@@ -129,7 +108,10 @@ export async function openApp(options: AppOptions): Promise<App> {
     const space = new FreeSpace(config.data_dir, config.database.min_free_mb);
     const instance = await prepareInstance(
       {
-        ...{ store, keys, clock: systemClock, random: systemRandom },
+        store,
+        keys,
+        clock: systemClock,
+        random: systemRandom,
         instanceId,
         hashPassword: (password) => passwords.hash(password),
         keepRootPassword: options.keepRootPassword,
@@ -142,7 +124,9 @@ export async function openApp(options: AppOptions): Promise<App> {
     await sealing.prove();
     // 5. What a crash left open, and whether the clock may be believed.
     const clockWatch = new ClockWatch({
-      ...{ store, clock: systemClock, stopwatch: systemStopwatch },
+      store,
+      clock: systemClock,
+      stopwatch: systemStopwatch,
       onPause: (pause) => log.write("error", "clock_stepped", stepFacts(pause)),
     });
     await clockWatch.open();
@@ -150,8 +134,19 @@ export async function openApp(options: AppOptions): Promise<App> {
     await closeIntents(store, log);
     await fillEntryEnds(store);
     return compose({
-      ...{ ...options, store, keys, limits, metrics, passwords, space, instance, sealing },
-      ...{ counts, clockWatch, close, secrets },
+      ...options,
+      store,
+      keys,
+      limits,
+      metrics,
+      passwords,
+      space,
+      instance,
+      sealing,
+      counts,
+      clockWatch,
+      close,
+      secrets,
       paths: openPaths(options.workerUrl, closing),
       // A thread of their own: no auditor's question keeps anybody from coming in.
       clientPaths: openPaths(options.workerUrl, closing),
@@ -165,12 +160,16 @@ export async function openApp(options: AppOptions): Promise<App> {
 }
 
 /** Data directory, its lock, and the database, which must be parts of one instance. */
-async function openPlace(options: AppOptions, address: StoreOptions, closing: (() => unknown)[]) {
+async function openPlace(
+  options: AppOptions,
+  { address, secrets }: { readonly address: StoreOptions; readonly secrets: SecretSources },
+  closing: (() => unknown)[],
+) {
   const { config, log, workerUrl, mayFound, foundAnew = false } = options;
   const directory = holdPlace(options, address);
   closing.push(() => directory.release());
-  const place = PlaceIdentity.of(config);
-  place.mayOpen(address, foundAnew);
+  const place = PlaceIdentity.of(config, keysOnToken(config, secrets, privateDirectory(config)));
+  await place.mayOpen(address, foundAnew);
   const unwatched = await openStore(address, {
     clock: systemClock,
     random: systemRandom,
@@ -184,7 +183,10 @@ async function openPlace(options: AppOptions, address: StoreOptions, closing: ((
   return { store, place, instanceId: await place.settled(store, foundAnew) };
 }
 
-/** Who comes in is put together from what this check is for: it can be built only when it is first asked. */
+/**
+ * Who comes in is put together from what this check is for: it can be built only when it is first
+ * asked.
+ */
 const later =
   (check: () => StillMay): StillMay =>
   (...asked) =>
@@ -206,15 +208,10 @@ async function closeIntents(store: Store, log: Log): Promise<void> {
 
 const keyCounts = (store: Store, log: Log) =>
   new KeyCounts({
-    ...{ store, clock: systemClock },
+    store,
+    clock: systemClock,
     onFailure: (error) => log.write("error", "key_counts_failed", { error: describe(error) }),
   });
-
-/** What guard and rate tiers go by, and the configuration in force; a reload replaces that. */
-interface Limits {
-  inForce: Config;
-  readonly rates: RateLimits;
-}
 
 function limitsOf(config: Config): Limits {
   const limits: Limits = {
@@ -227,64 +224,81 @@ function limitsOf(config: Config): Limits {
   return limits;
 }
 
-interface Opened extends AppOptions {
-  readonly secrets: SecretSources;
-  readonly store: Store;
-  readonly keys: Keys;
-  readonly limits: Limits;
-  readonly metrics: Metrics;
-  readonly passwords: Passwords;
-  readonly space: FreeSpace;
-  readonly instance: PreparedInstance;
-  readonly sealing: Sealing;
-  readonly counts: KeyCounts;
-  readonly clockWatch: ClockWatch;
-  readonly paths: PathWork;
-  readonly clientPaths: PathWork;
-  readonly schedules: Schedules;
-  readonly close: () => Promise<void>;
-  /** The providers themselves, for what is no operation of a key. */
-  readonly opened: Pick<OpenKeys, "again" | "load">;
-}
-
 function compose(opened: Opened): App {
+  // 1. The domain, over everything that is open.
   const { config, log, store, keys, metrics, sealing, counts, clockWatch, secrets } = opened;
   const [clock, random, { schedules }] = [systemClock, systemRandom, opened];
   const refusals = new Refusals({ store, clock });
   let weakKeys = readBlocklists(config.keychecks.weak_key_blocklist_paths);
   const resolver = new DnsResolver({ random, servers: () => nameServers(config) });
   const ground = {
-    ...{ config, store, keys, clock, random, resolver, log },
-    ...{ sealing, counts, clockWatch, secrets, refusals },
+    config,
+    store,
+    keys,
+    clock,
+    random,
+    resolver,
+    log,
+    sealing,
+    counts,
+    clockWatch,
+    secrets,
+    refusals,
     weakKeys: () => weakKeys,
     stillMay: later(() => stillMay({ store, ...governance, now: access.principalNow })),
   };
   const parts = domainParts(ground, (kind) => schedules.wake(kind));
+  // 2. What is measured.
   store.onOwnEvents(eventCounters(metrics));
   observeStore(store, metrics);
   const probes = new Probes({
-    ...{ store, keys, hasRoom: () => opened.space.enough },
+    store,
+    keys,
+    hasRoom: () => opened.space.enough,
     clockBehind: () => clockWatch.pause.behindUntil !== undefined,
   });
   observeComponents(metrics, () => probes.components());
   const stopObserving = observeResources(metrics);
+  // 3. Who comes in, what they may do, and what takes two.
   const access = openAccess({
-    ...{ ...ground, metrics, passwords: opened.passwords, clientPaths: opened.clientPaths },
-    ...{ rootPasswordHash: opened.instance.rootPasswordHash, attempts: opened.limits.rates },
+    ...ground,
+    metrics,
+    passwords: opened.passwords,
+    clientPaths: opened.clientPaths,
+    rootPasswordHash: opened.instance.rootPasswordHash,
+    attempts: opened.limits.rates,
   });
   const governance = openGovernance({ config, store, clock, random, tokens: access.tokens });
   const fourEyes = openFourEyes({
-    ...{ config, store, clock, random, log, parts, refusals, now: access.principalNow },
+    config,
+    store,
+    clock,
+    random,
+    log,
+    parts,
+    refusals,
+    now: access.principalNow,
     perform: (call) => replay(call),
   });
+  // 4. The door that all of them come through.
   const rooms = { parts, probes, access, governance, fourEyes, refusals };
   const { front, replay, watch } = frontDoor(opened, rooms);
   return {
     fetch: async (request) => front.handle(request, { side: "local", secure: false, peer: "" }),
     serve: (options) =>
       startRunning({
-        ...{ ...options, config, store, parts, front, schedules, clock, log },
-        ...{ failedLogins: access.failedLogins, refusals, fourEyes, watch },
+        ...options,
+        config,
+        store,
+        parts,
+        front,
+        schedules,
+        clock,
+        log,
+        failedLogins: access.failedLogins,
+        refusals,
+        fourEyes,
+        watch,
         files: new ServingFiles(config.data_dir),
         lookAtKeys: () => opened.opened.again(),
         prepare: (next) => {
@@ -307,95 +321,6 @@ function compose(opened: Opened): App {
   };
 }
 
-/** What the front door leads to. */
-interface Rooms {
-  readonly parts: Parts;
-  readonly probes: Probes;
-  readonly access: Access;
-  readonly governance: Governance;
-  readonly fourEyes: FourEyesParts;
-  readonly refusals: Refusals;
-}
-
-function frontDoor(opened: Opened, rooms: Rooms) {
-  const { config, build, log, store, keys, metrics } = opened;
-  const { probes, access, governance, fourEyes } = rooms;
-  const clock = systemClock;
-  const perform = pipeline({
-    ...{ store, clock, hasRoom: () => opened.space.enough, grants: governance.grants },
-    ...(access.requireStepUp && { stepUp: access.requireStepUp }),
-    ...{ gate: fourEyes.gate, refusals: rooms.refusals },
-    onDecision: (action, allowed) => {
-      const decision = allowed ? "allow" : "deny";
-      metrics.count("pki_authz_decisions_total", { action, decision });
-    },
-  });
-  const handlers = handlersOf({
-    ...{ config, build, store, keys, clock, metrics, ...rooms },
-    ...{ roles: keyRoles(config), draining: () => front.draining, paths: opened.paths },
-    keyLoad: () => opened.opened.load(),
-    preflight: (wish) =>
-      preflightRunning(
-        {
-          ...{ config: () => opened.limits.inForce, read: opened.read, store, keys },
-          ...{ server: () => opened.schedules.look, workerUrl: opened.workerUrl },
-        },
-        wish,
-      ),
-  });
-  const tenantRates = new TenantRates({
-    ...{ store, stopwatch: systemStopwatch },
-    onFailure: (error) => log.write("error", "tenant_rates_failed", { error: describe(error) }),
-  });
-  const watch = loopWatch(opened);
-  const ready = async () => isReady(await probes.components(), front.draining);
-  const rpc = rpcDoor(config, handlers, perform, ready);
-  const front: FrontDoor = new FrontDoor({
-    ...{ perform, log, random: systemRandom, console: consolePages(), handlers },
-    ...{ authenticate: access.authenticate, cookies: access.cookies },
-    ownPages: ownPages(config),
-    ...(rpc === undefined ? {} : { rpc }),
-    ...{
-      limits: opened.limits.rates,
-      tenantRate: (ca: string) => tenantRates.of(ca),
-      ownWords: { "ocsp.get": ocspRefusal, "ocsp.post": ocspRefusal },
-    },
-    observer: watch,
-    trustedProxies: config.server.trusted_proxies,
-    bodyBytesMax: config.server.max_body_bytes,
-    bulkBodyBytesMax: config.server.max_bulk_body_bytes,
-    osUser: osUser(),
-  });
-  const replay: ExecutionDeps["perform"] = (call) => {
-    const handler = handlers[call.operation];
-    if (typeof handler === "function") throw new Error("a public operation takes no approval");
-    return perform(call, handler);
-  };
-  return { front, replay, watch };
-}
-
-/** Observes every request, and what holds the thread that serves them. */
-function loopWatch({ config, log, store, metrics }: Opened): LoopWatch {
-  return new LoopWatch({
-    next: accessLog({
-      ...{ clock: systemClock, log, counters: requestCounters(metrics) },
-      ...(config.access_log.enabled ? { logAccess: (row) => store.logAccess(row) } : {}),
-    }),
-    stopwatch: systemStopwatch,
-    log,
-    held: () => metrics.count("pki_process_event_loop_holds_total", {}),
-    cpuMs: processorMs,
-  });
-}
-
-/** The addresses by which people know this server. */
-function ownPages({ server, auth }: Config): OwnPages {
-  const { public_url } = server;
-  return new OwnPages(
-    public_url === undefined ? auth.webauthn.origins : [public_url, ...auth.webauthn.origins],
-  );
-}
-
 async function openInstanceKeys({
   config,
   limits,
@@ -407,9 +332,7 @@ async function openInstanceKeys({
   Opened,
   "config" | "limits" | "metrics" | "log" | "counts" | "secrets"
 >): Promise<OpenKeys> {
-  // Beside the keys and not under /tmp: the PKCS#11 addon is unpacked there and must be executable.
-  const privateDir = join(config.data_dir, "private");
-  mkdirSync(privateDir, { recursive: true, mode: 0o700 });
+  const privateDir = privateDirectory(config)();
   const counted = keyOperationCounter(metrics);
   return openKeys(
     await keySettings(config, { privateDir, limits: () => limits.inForce.rate_limit, secrets }),
@@ -423,6 +346,15 @@ async function openInstanceKeys({
     },
   );
 }
+
+/**
+ * Beside the keys and not under /tmp: the PKCS#11 addon is unpacked there and must be executable.
+ */
+const privateDirectory = (config: Config) => () => {
+  const path = join(config.data_dir, "private");
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  return path;
+};
 
 function observeStore(store: Store, metrics: Metrics): void {
   metrics.beforeScrape(async () => {

@@ -1,4 +1,7 @@
-/** Command line in, exit code out; the same binary is also the signer process, and the threads of both. */
+/**
+ * Command line in, exit code out; the same binary is also the signer process, and the threads of
+ * both.
+ */
 
 import "reflect-metadata";
 
@@ -11,6 +14,7 @@ if (!Bun.isMainThread) {
 } else {
   const { runShell } = await import("#app/shell.ts");
   process.exitCode = await runShell(process.argv.slice(2), import.meta.url);
-  // What a command leaves open must not keep the shell waiting; its outputs are written before their calls return.
+  // What a command leaves open must not keep the shell waiting; its outputs are written before
+  // their calls return.
   process.exit();
 }

@@ -1,4 +1,7 @@
-/** WHAT PKID CAN DO: every operation with its route, who may call it, whose tenant it concerns, and its gates. */
+/**
+ * WHAT PKID CAN DO: every operation with its route, who may call it, whose tenant it concerns, and
+ * its gates.
+ */
 
 import type { Capability } from "#core/access/roles.ts";
 import type { StepUpName } from "#core/access/step-up.ts";
@@ -7,18 +10,26 @@ import type { Action } from "#core/audit/actions.ts";
 
 /**
  * How one operation is reached and guarded.
- * - `needs`: `pub` looks at no credential, `any` wants an authenticated principal, else a capability.
- * - `on`: what the capability must be held on: `ca` (the CA named in the path), `tenant` (the one the body names, else the
+ * - `needs`: `pub` looks at no credential, `any` wants an authenticated principal, else a
+ *   capability.
+ * - `on`: what the capability must be held on: `ca` (the CA named in the path), `tenant` (the one
+ *   the body names, else the
  *   caller's), `platform`, or `any` scope (the answer is narrowed to the scopes where it is held).
- * - `by`: where the CA is named when not as `{id}` in the path: as `resource`, in the body of a write, the query of a read.
- * - `writes`: refusals after authentication are audited under the operation's name; foreign and absent ids look alike (403).
+ * - `by`: where the CA is named when not as `{id}` in the path: as `resource`, in the body of a
+ *   write, the query of a read.
+ * - `writes`: refusals after authentication are audited under the operation's name; foreign and
+ *   absent ids look alike (403).
  * - `action`: the audit action, where it has another name than the operation.
  * - `suspendable`: refused while the tenant is suspended. `limit`: the rate and guard class.
- * - `grows`: adds records nobody waits for in an emergency; refused while the disk is nearly full (`database.min_free_mb`).
+ * - `grows`: adds records nobody waits for in an emergency; refused while the disk is nearly full
+ *   (`database.min_free_mb`).
  * - `aliases`: further paths of the same operation, with the same parameters and guards.
- * - `takesTwo`: the class under which it waits for another person's approval, where approvals guard that.
- * - `stepUp`: the name under which people in a session confirm it with a passkey, where passkeys guard that.
- * - `local`: exists only on the admin socket. `bulk`: its body is a list of many, and may be as large as `server.max_bulk_body_bytes`.
+ * - `takesTwo`: the class under which it waits for another person's approval, where approvals guard
+ *   that.
+ * - `stepUp`: the name under which people in a session confirm it with a passkey, where passkeys
+ *   guard that.
+ * - `local`: exists only on the admin socket. `bulk`: its body is a list of many, and may be as
+ *   large as `server.max_bulk_body_bytes`.
  */
 export interface Operation {
   readonly route: string;
@@ -179,7 +190,10 @@ export const operations = {
 
 export type OperationName = keyof typeof operations;
 
-/** The method and path pattern of an operation; `{name}` is a segment, `{name*}` the rest of the path. */
+/**
+ * The method and path pattern of an operation; `{name}` is a segment, `{name*}` the rest of the
+ * path.
+ */
 export function routeOf(name: OperationName): { readonly method: string; readonly path: string } {
   const [method = "", path = ""] = operations[name].route.split(" ");
   return { method, path };

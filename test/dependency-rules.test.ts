@@ -1,4 +1,7 @@
-/** Holds the import rules against small samples of what they must refuse, and then against our own tree. */
+/**
+ * Holds the import rules against small samples of what they must refuse, and then against our own
+ * tree.
+ */
 
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";

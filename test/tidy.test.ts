@@ -1,4 +1,7 @@
-/** Holds the style rules against small samples of what they must catch, and then against our own tree. */
+/**
+ * Holds the style rules against small samples of what they must catch, and then against our own
+ * tree.
+ */
 
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { rendered } from "#scripts/lib/source-tree.ts";
@@ -20,6 +23,14 @@ describe("style refuses", () => {
     ["a file of 501 lines",                      "src/core/a.ts",    `${"\n".repeat(499)}const a = 1;`,                        "501 lines"],
     ["a variable at the top of a module",        "src/core/a.ts",    "let a = 1;",                                              "module state"],
     ["a growing collection at the top",          "src/core/a.ts",    "const a = new Map<string, number>();",                    "module state"],
+    ["a spread object literal",                  "src/core/a.ts",    "const a = { ...{ b, c } };",                              "a literal is spread"],
+    ["a spread list literal",                    "test/a.ts",        "const a = [...[b, c]];",                                  "a literal is spread"],
+    ["a spread literal in a call",               "src/core/a.ts",    "a(...[b, c]);",                                           "a literal is spread"],
+    ["a spread literal in parentheses",          "src/core/a.ts",    "const a = { ...({ b }) };",                               "a literal is spread"],
+    ["a comment of 101 columns",                 "src/core/a.ts",    `// ${"a".repeat(98)}`,                                    "reaches column 101"],
+    ["a docstring of 101 columns",               "src/core/a.ts",    `/**\n * ${"a".repeat(98)}\n */\nconst a = 1;`,            "reaches column 101"],
+    ["a long comment at the end of a block",     "src/core/a.ts",    `function a() {\n  return 1; // ${"a".repeat(90)}\n}`,    "reaches column"],
+    ["a trailing comment beyond column 100",     "src/core/a.ts",    `const a = 1; // ${"a".repeat(98)}`,                       "reaches column"],
     ["a setter",                                 "src/core/a.ts",    "class A { set b(value: number) {} }",                     "a setter"],
     ["inheritance",                              "src/core/a.ts",    "class A extends B {}",                                    "inherits"],
     ["a decorator",                              "src/core/a.ts",    "@b class A {}",                                           "decorator"],
@@ -62,6 +73,9 @@ describe("style accepts", () => {
   const accepted = [
     ["a function of 60 lines",                "src/core/a.ts",      `function a() {\n${"\n".repeat(58)}}`],
     ["a ceremony whose steps are numbered",   "src/core/a.ts",      `function a() {\n// 1. Load.\n// 2. Admit.\n// 3. Sign.\n${"\n".repeat(70)}}`],
+    ["a spread value that has a name",        "src/core/a.ts",      "const a = { ...b, ...(c && { d }) };"],
+    ["a comment of 100 columns",              "src/core/a.ts",      `// ${"a".repeat(97)}`],
+    ["a long text that looks like a comment", "src/core/a.ts",      `const a = "// ${"a".repeat(120)}";`],
     ["a table at the top of a module",        "src/core/a.ts",      'const a = new Set(["b"]);'],
     ["an error of its own",                   "src/core/a.ts",      "class Problem extends Error {}"],
     ["a given instant",                       "src/core/a.ts",      "const a = (ms: number) => new Date(ms);"],

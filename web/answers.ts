@@ -1,4 +1,4 @@
-/** What the operations the console uses answer, in the words of the HTTP contract. */
+/** What the operations the console uses answer, in the words of `src/api`. */
 
 import type { eventJson } from "#api/audit.ts";
 import type { ListEnvelope } from "#api/pages.ts";
@@ -135,7 +135,10 @@ export type Event = ReturnType<typeof eventJson> & {
   readonly detail?: string;
 };
 
-/** Operation by operation: what is answered. An operation that is not here cannot be asked by the console. */
+/**
+ * Operation by operation: what is answered. An operation that is not here cannot be asked by the
+ * console.
+ */
 export interface Answers {
   "health.live": Liveness;
   "health.ready": Readiness;

@@ -1,4 +1,7 @@
-/** Asks the server: the routes come from the table of operations, the credential stays in this tab's memory. */
+/**
+ * Asks the server: the routes come from the table of operations, the credential stays in this tab's
+ * memory.
+ */
 
 import { type OperationName, routeOf } from "#operations";
 import type { Answers } from "./answers.ts";
@@ -36,7 +39,10 @@ export type Credential =
       readonly confirm: (operation: string) => Promise<boolean>;
     };
 
-/** Asks for one operation, again once the person has confirmed it where the server wants that. Without a credential for a public one, whose cookies go along only where it is about them. */
+/**
+ * Asks for one operation, again once the person has confirmed it where the server wants that.
+ * Without a credential for a public one, whose cookies go along only where it is about them.
+ */
 export async function ask<Name extends keyof Answers>(
   name: Name,
   question: Question,
@@ -75,7 +81,8 @@ async function askOnce<Name extends keyof Answers>(
   const told: unknown = await response.json().catch(() => undefined);
   // A server that is not ready answers its components with 503: that is an answer, not a refusal.
   if (response.ok || (name === "health.ready" && response.status === 503)) {
-    // The server's answers are held against the contract by its own tests; `Answers` says the same.
+    // The server's answers are held against its own description by its tests; `Answers` says the
+    // same.
     return { answered: true, answer: told as Answers[Name] };
   }
   const refusal = refusalOf(response.status, told);

@@ -18,7 +18,10 @@ export interface Login {
   readonly logOut: () => void;
 }
 
-/** `confirm` is asked by what needs a passkey. Asks once whether the browser has a session, and notices when it ends. */
+/**
+ * `confirm` is asked by what needs a passkey. Asks once whether the browser has a session, and
+ * notices when it ends.
+ */
 export function useLogin(confirm: (operation: string) => Promise<boolean>): Login {
   const [state, setState] = useState<LoginState>({ kind: "unknown" });
   const [endsAt, setEndsAt] = useState<number>();
@@ -55,7 +58,10 @@ export function useLogin(confirm: (operation: string) => Promise<boolean>): Logi
   return { state, opened, tokenGiven, logOut };
 }
 
-/** A token is only forgotten; a session is ended on the server, or it would live on. True when one is out. */
+/**
+ * A token is only forgotten; a session is ended on the server, or it would live on. True when one
+ * is out.
+ */
 async function leave(state: LoginState): Promise<boolean> {
   if (state.kind !== "in" || state.credential.kind === "token") return true;
   const reply = await replied(

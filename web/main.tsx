@@ -1,4 +1,6 @@
-/** Starts the console: one page, whose state is the address and, in memory only, the caller's token. */
+/**
+ * Starts the console: one page, whose state is the address and, in memory only, the caller's token.
+ */
 
 import { render } from "preact";
 import { App } from "./app.tsx";

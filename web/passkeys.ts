@@ -1,4 +1,7 @@
-/** The browser's half of the two ceremonies: octets in base64url to and from what `navigator.credentials` takes and gives. */
+/**
+ * The browser's half of the two ceremonies: octets in base64url to and from what
+ * `navigator.credentials` takes and gives.
+ */
 
 import { ask, type Credential, type Refusal } from "./api.ts";
 import { replied } from "#web/ui/asked.tsx";
@@ -14,7 +17,10 @@ export async function registerPasskey(
   const made = await answered(() =>
     navigator.credentials.create({
       publicKey: {
-        ...{ ...rest, rp, challenge: octets(challenge), user: { ...user, id: octets(user.id) } },
+        ...rest,
+        rp,
+        challenge: octets(challenge),
+        user: { ...user, id: octets(user.id) },
         pubKeyCredParams: [...pubKeyCredParams],
         excludeCredentials: excludeCredentials.map(withOctets),
       },
@@ -24,7 +30,9 @@ export async function registerPasskey(
   if (!(made?.response instanceof AuthenticatorAttestationResponse)) return abandoned;
   const { clientDataJSON, attestationObject } = made.response;
   const body = {
-    ...{ name, id: text(made.rawId), clientDataJSON: text(clientDataJSON) },
+    name,
+    id: text(made.rawId),
+    clientDataJSON: text(clientDataJSON),
     attestationObject: text(attestationObject),
   };
   const ended = await replied(ask("webauthn.register", { body }, credential, soon()));
@@ -39,7 +47,8 @@ export async function stepUp(credential: Credential): Promise<Refusal | undefine
   const signed = await answered(() =>
     navigator.credentials.get({
       publicKey: {
-        ...{ ...rest, challenge: octets(challenge) },
+        ...rest,
+        challenge: octets(challenge),
         allowCredentials: allowCredentials.map(withOctets),
       },
     }),
@@ -48,16 +57,19 @@ export async function stepUp(credential: Credential): Promise<Refusal | undefine
   if (!(signed?.response instanceof AuthenticatorAssertionResponse)) return abandoned;
   const { clientDataJSON, authenticatorData, signature } = signed.response;
   const body = {
-    ...{ id: text(signed.rawId), clientDataJSON: text(clientDataJSON) },
-    ...{ authenticatorData: text(authenticatorData), signature: text(signature) },
+    id: text(signed.rawId),
+    clientDataJSON: text(clientDataJSON),
+    authenticatorData: text(authenticatorData),
+    signature: text(signature),
   };
   const ended = await replied(ask("webauthn.step_up", { body }, credential, soon()));
   return ended.answered ? undefined : ended.refusal;
 }
 
 /**
- * A browser throws when the person cancels, waits too long, or has no such authenticator, and does not say which; but it
- * says when the authenticator holds one of those passkeys already (WebAuthn Level 3 §5.1.3 step 21).
+ * A browser throws when the person cancels, waits too long, or has no such authenticator, and does
+ * not say which; but it says when the authenticator holds one of those passkeys already (WebAuthn
+ * Level 3 §5.1.3 step 21).
  */
 async function answered(
   asked: () => Promise<MaybeCredential | null>,
@@ -92,10 +104,14 @@ function text(bytes: ArrayBuffer): string {
 const soon = () => AbortSignal.timeout(30_000);
 
 const known: Refusal = {
-  ...{ status: 0, code: "no_passkey", requestId: "" },
+  status: 0,
+  code: "no_passkey",
+  requestId: "",
   sentence: "This authenticator is already registered; it holds one of your passkeys.",
 };
 const abandoned: Refusal = {
-  ...{ status: 0, code: "no_passkey", requestId: "" },
+  status: 0,
+  code: "no_passkey",
+  requestId: "",
   sentence: "The browser gave no answer of a passkey.",
 };

@@ -1,6 +1,7 @@
 /**
- * What it costs to find out who asks and whether he may: requests to issue that are refused right after that, for want of
- * a body, beside requests refused right before it, for want of a credential. In processor time of the server.
+ * What it costs to find out who asks and whether he may: requests to issue that are refused right
+ * after that, for want of a body, beside requests refused right before it, for want of a
+ * credential. In processor time of the server.
  */
 
 import { createChain } from "#test/support/first-certificate.ts";
@@ -11,7 +12,10 @@ import { type LoadRequest, load } from "./load.ts";
 import { bold, row } from "./print.ts";
 import { processorSeconds } from "./processor.ts";
 
-/** Prints the share of an issue for each kind of credential; every round takes some seven times `seconds`. */
+/**
+ * Prints the share of an issue for each kind of credential; every round takes some seven times
+ * `seconds`.
+ */
 export async function access(seconds: number): Promise<void> {
   bold(`authentication and authorization of an issue, median of ${rounds} rounds`);
   const password = crypto.randomUUID();
@@ -24,7 +28,8 @@ export async function access(seconds: number): Promise<void> {
     );
     const csr = await newCsr(instance.home, "bench.example.test");
     const ask = (person: Person, body?: unknown) => ({
-      ...{ url: `${instance.url}/api/ca/${intermediateId}/issue`, method: "POST" },
+      url: `${instance.url}/api/ca/${intermediateId}/issue`,
+      method: "POST",
       headers: { ...person, "content-type": "application/json" },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });

@@ -1,4 +1,7 @@
-/** OCSP against its floors: each figure between two measurements of its floor, so that a slow moment strikes both. */
+/**
+ * OCSP against its floors: each figure between two measurements of its floor, so that a slow moment
+ * strikes both.
+ */
 
 import { Instance } from "#test/support/instance.ts";
 import { createChain } from "#test/support/first-certificate.ts";
@@ -11,9 +14,10 @@ import { cachedGet, freshPost, type OcspTarget, sameBytes } from "./ocsp.ts";
 import { bold, row } from "./print.ts";
 
 /**
- * Prints the ratios for software keys and for keys in SoftHSM; every round takes some four times `seconds`. The floor of
- * the token is one session on one processor, as that of software keys is one thread, and beside it all that eight
- * sessions give, for which the token takes every processor.
+ * Prints the ratios for software keys and for keys in SoftHSM; every round takes some four times
+ * `seconds`. The floor of the token is one session on one processor, as that of software keys is
+ * one thread, and beside it all that eight sessions give, for which the token takes every
+ * processor.
  */
 export async function answers(seconds: number): Promise<void> {
   await unrecorded(seconds);
@@ -21,7 +25,9 @@ export async function answers(seconds: number): Promise<void> {
   const ways = [
     { name: "software keys", config: {}, env: {}, floor: async () => rawSigning(seconds) },
     {
-      ...{ name: "SoftHSM keys", config: token.config, env: token.env },
+      name: "SoftHSM keys",
+      config: token.config,
+      env: token.env,
       floor: () => tokenSigning(token.env, seconds, 1),
     },
   ];
@@ -51,15 +57,16 @@ export async function answers(seconds: number): Promise<void> {
 }
 
 /**
- * The answer alone: the bare server writes nothing down, whereas a line in the request log and a row in the access log
- * follow every request of an instance that is not told otherwise.
+ * The answer alone: the bare server writes nothing down, whereas a line in the request log and a
+ * row in the access log follow every request of an instance that is not told otherwise.
  */
 async function unrecorded(seconds: number): Promise<void> {
   bold(`OCSP answers, neither request log nor access log, median of ${rounds} rounds`);
   const address = `127.0.0.1:${await freePort()}`;
   const instance = await Instance.start({
     config: {
-      ...{ log: { level: "warn", format: "json" }, access_log: { enabled: false } },
+      log: { level: "warn", format: "json" },
+      access_log: { enabled: false },
       server: { public_http: { enabled: true, address } },
     },
     publicUrl: `http://${address}`,

@@ -1,4 +1,7 @@
-/** The bare server of the floor: the same bytes for every request, nothing else; they come on standard input. */
+/**
+ * The bare server of the floor: the same bytes for every request, nothing else; they come on
+ * standard input.
+ */
 
 const given: { body?: string; headers?: Record<string, string> } = await Bun.stdin.json();
 const body =
@@ -8,7 +11,9 @@ const headers = given.headers ?? {
   "cache-control": "public, max-age=86400, no-transform",
 };
 const server = Bun.serve({
-  ...{ hostname: "127.0.0.1", port: 0, development: false },
+  hostname: "127.0.0.1",
+  port: 0,
+  development: false,
   fetch: () => new Response(body, { headers }),
 });
 console.log(`http://127.0.0.1:${server.port}/`);

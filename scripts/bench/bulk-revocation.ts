@@ -1,4 +1,7 @@
-/** What a bulk revocation does: a hundred thousand certificates with their events, and what others wait meanwhile. */
+/**
+ * What a bulk revocation does: a hundred thousand certificates with their events, and what others
+ * wait meanwhile.
+ */
 
 import type { Instance } from "#test/support/instance.ts";
 import { filledInstance, made } from "./fill.ts";
@@ -6,7 +9,10 @@ import { question } from "./ocsp.ts";
 import { bold, row } from "./print.ts";
 import { processorSeconds } from "./processor.ts";
 
-/** Prints plan and run for two reasons, one of which blocks every key too, and once more beside others. */
+/**
+ * Prints plan and run for two reasons, one of which blocks every key too, and once more beside
+ * others.
+ */
 export async function bulkRevocation(size: number): Promise<void> {
   bold(`bulk revocation of ${size.toLocaleString("en")}, SQLite, batches of 500`);
   for (const reason of ["superseded", "keyCompromise"]) await measured(size, reason, false);
@@ -51,7 +57,10 @@ async function measured(size: number, reason: string, beside: boolean): Promise<
   }
 }
 
-/** Somebody who asks OCSP and somebody who revokes under another CA, one request after the other, until the end. */
+/**
+ * Somebody who asks OCSP and somebody who revokes under another CA, one request after the other,
+ * until the end.
+ */
 function disturb(instance: Instance, { ca, root }: Cas, issuer: string) {
   const waits = { ocsp: [] as number[], revoke: [] as number[] };
   let going = true;

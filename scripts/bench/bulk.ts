@@ -1,4 +1,7 @@
-/** What a bulk issue does: ten thousand requests in one call, and the same call again, which finds them all issued. */
+/**
+ * What a bulk issue does: ten thousand requests in one call, and the same call again, which finds
+ * them all issued.
+ */
 
 import { csr, newKey } from "#test/support/issuance.ts";
 import { createChain } from "#test/support/first-certificate.ts";
@@ -20,7 +23,8 @@ export async function bulk(size: number): Promise<void> {
       const path = `/api/ca/${intermediateId}/certificates:bulk`;
       const began = performance.now();
       const answer = await instance.admin<Omit<BulkAnswer, "seconds">>("POST", path, {
-        ...{ ...order, ...wish },
+        ...order,
+        ...wish,
       });
       return { ...answer, seconds: (performance.now() - began) / 1000 };
     };

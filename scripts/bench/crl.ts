@@ -1,4 +1,7 @@
-/** CRLs at the size a large CA has: a base of a million entries, and how long a revocation takes to be on the delta. */
+/**
+ * CRLs at the size a large CA has: a base of a million entries, and how long a revocation takes to
+ * be on the delta.
+ */
 
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
@@ -8,11 +11,13 @@ import { Instance } from "#test/support/instance.ts";
 import { made } from "./fill.ts";
 import { bold, row } from "./print.ts";
 
-/** Fills the revocations of a stopped instance directly, builds their base, and revokes some more. */
+/**
+ * Fills the revocations of a stopped instance directly, builds their base, and revokes some more.
+ */
 export async function crls(entries: number): Promise<void> {
   bold(`CRLs with ${entries.toLocaleString("en")} revoked, SQLite, software P-256`);
   const config = {
-    ...{ log: { level: "info", format: "json" } },
+    log: { level: "info", format: "json" },
     server: { public_http: { enabled: true, address: "127.0.0.1:0" } },
   };
   const first = await Instance.start({ config });
@@ -30,7 +35,9 @@ export async function crls(entries: number): Promise<void> {
   }
 }
 
-/** Rows as old revocations are: of serials nobody has in the inventory any more, a few to a second. */
+/**
+ * Rows as old revocations are: of serials nobody has in the inventory any more, a few to a second.
+ */
 function fill(file: string, ca: string, entries: number): void {
   const database = new Database(file);
   database.run("pragma synchronous = off");

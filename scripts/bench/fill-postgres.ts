@@ -5,12 +5,16 @@ import { Instance, newHome, runCli, writeConfig } from "#test/support/instance.t
 import { startPostgres } from "#test/support/postgres.ts";
 import type { Made } from "./fill.ts";
 
-/** Starts one, has the rows made for its issuing CA, and starts it again; `stop` ends the server too. */
+/**
+ * Starts one, has the rows made for its issuing CA, and starts it again; `stop` ends the server
+ * too.
+ */
 export async function filledPostgres(rows: number, revokedEvery: number) {
   const server = await startPostgres();
   const dsn = await server.createDatabase();
   const config = {
-    ...{ log: { level: "info", format: "json" }, database: { driver: "postgres", dsn } },
+    log: { level: "info", format: "json" },
+    database: { driver: "postgres", dsn },
     server: { public_http: { enabled: true, address: "127.0.0.1:0" } },
   };
   const home = newHome();
@@ -43,7 +47,10 @@ export async function filledPostgres(rows: number, revokedEvery: number) {
   return { instance, ca, last: newest, perSecond, stop };
 }
 
-/** Rows like those of `fill.ts`, with other hashes: PostgreSQL has MD5 built in, and no hex of large numbers. */
+/**
+ * Rows like those of `fill.ts`, with other hashes: PostgreSQL has MD5 built in, and no hex of large
+ * numbers.
+ */
 function certificatesOf(
   ca: string,
   from: number,

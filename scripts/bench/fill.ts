@@ -1,4 +1,7 @@
-/** An instance on SQLite whose inventory was filled behind its back, at the size a benchmark asks for. */
+/**
+ * An instance on SQLite whose inventory was filled behind its back, at the size a benchmark asks
+ * for.
+ */
 
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
@@ -10,7 +13,7 @@ import { Instance } from "#test/support/instance.ts";
 
 /** What such an instance runs with. */
 export const filledConfig = {
-  ...{ log: { level: "info", format: "json" } },
+  log: { level: "info", format: "json" },
   server: { public_http: { enabled: true, address: "127.0.0.1:0" } },
 };
 
@@ -25,7 +28,10 @@ export async function filledInstance(rows: number, revokedEvery = 1000) {
   await first.stop();
   const der = decodePem(certificate, ["CERTIFICATE"]) ?? new Uint8Array();
   const filled = fill(join(first.dataDir, "pkid.db"), {
-    ...{ ca: chain.intermediateId, der, rows, revokedEvery },
+    ca: chain.intermediateId,
+    der,
+    rows,
+    revokedEvery,
   });
   const instance = await Instance.start({ home: first.home, config });
   return { instance, ca: chain.intermediateId, certificate, ...filled };
@@ -73,10 +79,21 @@ function fill(file: string, { ca, der, rows, revokedEvery }: Filling) {
       const revoked = at % revokedEvery === 0;
       const sequence = at / revokedEvery + 1;
       insert.run(
-        ...[crypto.randomUUID(), ca, last.serial, last.hex, subject, last.name],
-        ...[JSON.stringify(sans), [subject, last.name, ...sans].join("\n").toLowerCase()],
-        ...[at % 3 === 0 ? "client" : "server", der, at1, at1 + 397 * 86_400_000],
-        ...[revoked ? "revoked" : "good", at1, last.key],
+        crypto.randomUUID(),
+        ca,
+        last.serial,
+        last.hex,
+        subject,
+        last.name,
+        JSON.stringify(sans),
+        [subject, last.name, ...sans].join("\n").toLowerCase(),
+        at % 3 === 0 ? "client" : "server",
+        der,
+        at1,
+        at1 + 397 * 86_400_000,
+        revoked ? "revoked" : "good",
+        at1,
+        last.key,
       );
       if (revoked) revoke.run(ca, last.serial, at1, at1 + 397 * 86_400_000, sequence);
     }

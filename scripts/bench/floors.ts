@@ -30,7 +30,10 @@ export async function rawCommits(seconds: number): Promise<number> {
   return perSecond;
 }
 
-/** P-256 signatures per second of the token that `env` names; with as many threads and sessions on all processors. */
+/**
+ * P-256 signatures per second of the token that `env` names; with as many threads and sessions on
+ * all processors.
+ */
 export async function tokenSigning(
   env: Readonly<Record<string, string>>,
   seconds: number,
@@ -38,7 +41,9 @@ export async function tokenSigning(
 ): Promise<number> {
   const script = join(import.meta.dir, "token-floor.ts");
   const child = Bun.spawn([process.execPath, script, String(seconds), String(sessions)], {
-    ...{ stdin: "ignore", stdout: "pipe", stderr: "inherit" },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "inherit",
     env: { ...process.env, ...env },
   });
   return Number(await new Response(child.stdout).text());
@@ -50,14 +55,19 @@ export interface SameBytes {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Answers per second of a `Bun.serve` in a process of its own that always sends the same, by default 1.6 kB. */
+/**
+ * Answers per second of a `Bun.serve` in a process of its own that always sends the same, by
+ * default 1.6 kB.
+ */
 export async function bareServer(seconds: number, bytes?: SameBytes): Promise<number> {
   const given = bytes && {
     body: Buffer.from(bytes.body).toString("base64"),
     headers: bytes.headers,
   };
   const child = Bun.spawn([process.execPath, join(import.meta.dir, "bare-server.ts")], {
-    ...{ stdin: new Blob([JSON.stringify(given ?? {})]), stdout: "pipe", stderr: "inherit" },
+    stdin: new Blob([JSON.stringify(given ?? {})]),
+    stdout: "pipe",
+    stderr: "inherit",
   });
   const reader = child.stdout.getReader();
   const { value } = await reader.read();

@@ -1,4 +1,7 @@
-/** What the gates cost: issues of a profile with lint, key checks and CAA from the cache, beside one with none of them. */
+/**
+ * What the gates cost: issues of a profile with lint, key checks and CAA from the cache, beside one
+ * with none of them.
+ */
 
 import { caa, type DnsServer, startDnsServer } from "#test/support/dns-server.ts";
 import { createChain } from "#test/support/first-certificate.ts";
@@ -11,7 +14,10 @@ const identifier = "ca.example.net";
 const host = "gates.bench.example.test";
 const usages = { key_usages: ["digitalSignature"], ext_key_usages: ["serverAuth"] };
 
-/** Prints the figures for one client, whose issues wait for the disk, and for enough of them to fill the machine. */
+/**
+ * Prints the figures for one client, whose issues wait for the disk, and for enough of them to fill
+ * the machine.
+ */
 export async function gates(seconds: number): Promise<void> {
   bold("gates: lint, key checks, and CAA from the cache");
   const server = await startDnsServer();
@@ -38,16 +44,26 @@ const gatesConfig = ({ address, port }: DnsServer) => ({
   caa: { identifier, dns_resolver: `${address}:${port}` },
   profiles: [
     {
-      ...{ name: "gates-on", ...usages, max_validity_days: 90, caa: { mode: "enforce" } },
+      name: "gates-on",
+      ...usages,
+      max_validity_days: 90,
+      caa: { mode: "enforce" },
     },
     {
-      ...{ name: "gates-off", ...usages, max_validity_days: 90, caa: { mode: "off" } },
-      ...{ lint: { disabled: true }, key_checks: { disabled: true } },
+      name: "gates-off",
+      ...usages,
+      max_validity_days: 90,
+      caa: { mode: "off" },
+      lint: { disabled: true },
+      key_checks: { disabled: true },
     },
   ],
 });
 
-/** Rates with and without by turns, each ratio of two neighbours, so that a slow moment of the machine strikes both. */
+/**
+ * Rates with and without by turns, each ratio of two neighbours, so that a slow moment of the
+ * machine strikes both.
+ */
 async function gateRates(
   instance: Instance,
   server: DnsServer,
@@ -59,8 +75,10 @@ async function gateRates(
   const authorization = `Token ${await instance.token(["issuer"])}`;
   const rate = (profile: string, seconds: number): Promise<Load> =>
     load({
-      ...{ url: `${instance.url}/api/ca/${ca}/issue`, method: "POST" },
-      ...{ connections: options.connections, seconds },
+      url: `${instance.url}/api/ca/${ca}/issue`,
+      method: "POST",
+      connections: options.connections,
+      seconds,
       headers: { authorization, "content-type": "application/json" },
       body: JSON.stringify({ csr, profile }),
     });

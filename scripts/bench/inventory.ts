@@ -1,4 +1,6 @@
-/** The inventory of a million certificates: what one question costs its caller, and everybody else. */
+/**
+ * The inventory of a million certificates: what one question costs its caller, and everybody else.
+ */
 
 import type { Instance } from "#test/support/instance.ts";
 import { filledInstance, type Made } from "./fill.ts";
@@ -6,7 +8,9 @@ import { filledPostgres } from "./fill-postgres.ts";
 import { bold, row } from "./print.ts";
 import { startsBeside } from "./starts.ts";
 
-/** Fills the database of a stopped instance directly, then asks the started one; `rows` is the size. */
+/**
+ * Fills the database of a stopped instance directly, then asks the started one; `rows` is the size.
+ */
 export async function inventory(rows: number, driver: "SQLite" | "PostgreSQL"): Promise<void> {
   bold(`inventory of ${rows} certificates, ${driver}`);
   const { instance, ca, stop, ...filled } =
@@ -65,7 +69,10 @@ async function ask(instance: Instance, path: string, last: Made): Promise<void> 
   }
 }
 
-/** The first, the median and the worst of some runs, and how long somebody else's request waited meanwhile. */
+/**
+ * The first, the median and the worst of some runs, and how long somebody else's request waited
+ * meanwhile.
+ */
 async function timed(instance: Instance, target: string): Promise<string> {
   const times: number[] = [];
   let total = 0;

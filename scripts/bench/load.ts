@@ -1,4 +1,7 @@
-/** Load from wrk (Debian package `wrk`): a C program, so that the client costs the machine as little as it can. */
+/**
+ * Load from wrk (Debian package `wrk`): a C program, so that the client costs the machine as little
+ * as it can.
+ */
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -31,8 +34,17 @@ export async function load(request: LoadRequest): Promise<Load> {
   writeFileSync(script, lua(request, bodyFile));
   const child = Bun.spawn(
     [
-      ...["wrk", "--latency", "-t", "1", "-c", String(request.connections)],
-      ...["-d", `${request.seconds}s`, "-s", script, request.url],
+      "wrk",
+      "--latency",
+      "-t",
+      "1",
+      "-c",
+      String(request.connections),
+      "-d",
+      `${request.seconds}s`,
+      "-s",
+      script,
+      request.url,
     ],
     { stdin: "ignore", stdout: "pipe", stderr: "inherit" },
   );

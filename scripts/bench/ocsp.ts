@@ -1,4 +1,7 @@
-/** OCSP loads: the same GET again and again, and a POST with a nonce that is never answered from a cache. */
+/**
+ * OCSP loads: the same GET again and again, and a POST with a nonce that is never answered from a
+ * cache.
+ */
 
 import { parseSerial } from "#core/ids.ts";
 import { decodePem } from "#core/asn1/pem.ts";
@@ -51,10 +54,16 @@ export function question(target: OcspTarget, nonce?: Uint8Array): Uint8Array {
   if (der === undefined) throw new Error("the CA answered no certificate");
   const issuer = parseCertificate(der);
   return encodeOcspRequest({
-    ...{ issuerName: issuer.subject.der, issuerSpki: issuer.spki, hash: "sha1", nonce },
+    issuerName: issuer.subject.der,
+    issuerSpki: issuer.spki,
+    hash: "sha1",
+    nonce,
     serial: parseSerial(target.serial),
   });
 }
 
-/** Until the code that answers is compiled; what a floor runs is compiled already, or next to nothing. */
+/**
+ * Until the code that answers is compiled; what a floor runs is compiled already, or next to
+ * nothing.
+ */
 const warmUpSeconds = 4;

@@ -1,4 +1,7 @@
-/** How long a start takes where there is much, beside a start where there is nothing: it must not grow with the inventory. */
+/**
+ * How long a start takes where there is much, beside a start where there is nothing: it must not
+ * grow with the inventory.
+ */
 
 import { Instance, newHome } from "#test/support/instance.ts";
 import { filledConfig, filledInstance } from "./fill.ts";
@@ -13,8 +16,9 @@ export async function starts(rows: number): Promise<void> {
 }
 
 /**
- * Prints the medians of five starts each in turn: on nothing at all, on a data directory that has only been started
- * before, and on that of `filled`, which has to stop for it. Gives the last start of the last, running.
+ * Prints the medians of five starts each in turn: on nothing at all, on a data directory that has
+ * only been started before, and on that of `filled`, which has to stop for it. Gives the last start
+ * of the last, running.
  */
 export async function startsBeside(filled: Instance): Promise<Instance> {
   const { home } = filled;

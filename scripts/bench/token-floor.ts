@@ -1,4 +1,7 @@
-/** The floor of the token: C_SignInit and C_Sign with P-256, as many threads with a session each as pkid has. */
+/**
+ * The floor of the token: C_SignInit and C_Sign with P-256, as many threads with a session each as
+ * pkid has.
+ */
 
 import { Worker, isMainThread, parentPort, workerData } from "node:worker_threads";
 
@@ -34,10 +37,8 @@ async function main(seconds: number, sessions: number): Promise<void> {
       { type: cka.ecParams, value: params },
     ],
     [
-      ...[
-        { type: cka.token, value: true },
-        { type: cka.private, value: true },
-      ],
+      { type: cka.token, value: true },
+      { type: cka.private, value: true },
       { type: cka.sign, value: true },
     ],
   );

@@ -1,12 +1,16 @@
-/** Bundles the web console into files that any HTTP server can hand out: hashed names, compressed once. */
+/**
+ * Bundles the web console into files that any HTTP server can hand out: hashed names, compressed
+ * once.
+ */
 
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
 /**
- * Builds web/index.html below the folder and gives the paths of the files, relative to it. Everything but the page is
- * named by its content, so it may be cached for ever; each file has `.br` and `.gz` beside it.
+ * Builds web/index.html below the folder and gives the paths of the files, relative to it.
+ * Everything but the page is named by its content, so it may be cached for ever; each file has
+ * `.br` and `.gz` beside it.
  */
 export async function buildConsole(folder: string): Promise<string[]> {
   const page = join(import.meta.dir, "../../web/index.html");

@@ -1,4 +1,7 @@
-/** Parses our own source with the TypeScript compiler, so that the rules on it look at syntax and not at text. */
+/**
+ * Parses our own source with the TypeScript compiler, so that the rules on it look at syntax and
+ * not at text.
+ */
 
 import { readdirSync } from "node:fs";
 import { join, relative } from "node:path";

@@ -32,8 +32,8 @@ export interface RunOptions {
 }
 
 /**
- * Files that start servers have a process each and come first, because they take longest; the others share one by folder,
- * up to twelve, so that what they import is read once.
+ * Files that start servers have a process each and come first, because they take longest; the
+ * others share one by folder, up to twelve, so that what they import is read once.
  */
 export function planned(files: readonly string[]): Plan {
   const alone = files.filter((file) => folders.some((folder) => file.startsWith(folder)));
@@ -48,7 +48,10 @@ export function planned(files: readonly string[]): Plan {
   ];
 }
 
-/** Runs every group, as many at once as asked. Groups the end came before have an outcome too: all files missing. */
+/**
+ * Runs every group, as many at once as asked. Groups the end came before have an outcome too: all
+ * files missing.
+ */
 export async function runPlan(plan: Plan, options: RunOptions): Promise<readonly Outcome[]> {
   const waiting = plan.entries();
   const outcomes: Outcome[] = [];
@@ -105,7 +108,9 @@ async function runGroup(
   return { ...outcome, seconds, output: stdout + stderr };
 }
 
-/** Reads the runner's report. A status that is bad without a failed test is a failure of its own. */
+/**
+ * Reads the runner's report. A status that is bad without a failed test is a failure of its own.
+ */
 export function outcomeOf(
   files: readonly string[],
   report: string,

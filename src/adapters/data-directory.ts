@@ -31,8 +31,9 @@ export interface HeldDirectory {
 }
 
 /**
- * Makes the directory (0700) when it is missing, makes every file of this process private from now on (umask 077),
- * and takes its lock. Refuses a directory others can enter or read, and one another process holds, naming its pid.
+ * Makes the directory (0700) when it is missing, makes every file of this process private from now
+ * on (umask 077), and takes its lock. Refuses a directory others can enter or read, and one another
+ * process holds, naming its pid.
  */
 export function holdDirectory(path: string): HeldDirectory {
   process.umask(0o077);
@@ -51,7 +52,9 @@ export function holdDirectory(path: string): HeldDirectory {
   return { path, release: takeLock(join(path, "lock")) };
 }
 
-/** The pid of the process that holds the directory, as it wrote it; undefined when nobody ever did. */
+/**
+ * The pid of the process that holds the directory, as it wrote it; undefined when nobody ever did.
+ */
 export function holderOf(path: string): number | undefined {
   try {
     const pid = Number.parseInt(readFileSync(join(path, "lock"), "utf8"), 10);
@@ -64,7 +67,8 @@ export function holderOf(path: string): number | undefined {
 function takeLock(path: string): () => void {
   const flags = constants.O_RDWR | constants.O_CREAT | closeOnExec;
   const file = openSync(path, flags, 0o600);
-  // The kernel drops this lock with the last descriptor, so a killed process never leaves it behind.
+  // The kernel drops this lock with the last descriptor, so a killed process never leaves it
+  // behind.
   if (flock(file, lockExclusive | lockNonBlocking) !== 0) {
     closeSync(file);
     const holder = holderOf(join(path, ".."));

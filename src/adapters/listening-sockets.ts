@@ -1,4 +1,7 @@
-/** Lets one listening socket follow another on a shared port without losing a connection; only Linux can. */
+/**
+ * Lets one listening socket follow another on a shared port without losing a connection; only Linux
+ * can.
+ */
 
 import { dlopen, ptr } from "bun:ffi";
 import { closeSync, openSync, readdirSync, readlinkSync, readSync } from "node:fs";
@@ -6,14 +9,17 @@ import { closeSync, openSync, readdirSync, readlinkSync, readSync } from "node:f
 /** What came of opening the follower. */
 export interface Followed<S> {
   readonly opened: S;
-  /** Closes the sockets that were there before, and leaves the connections they have accepted as they are. */
+  /**
+   * Closes the sockets that were there before, and leaves the connections they have accepted as
+   * they are.
+   */
   release(): void;
 }
 
 /**
- * Runs `open`, which begins to listen on a port that this process shares with itself already, and has the kernel give every
- * new connection to the new socket from then on. Undefined, and `open` has not run, where there is nothing to follow or the
- * system cannot do it.
+ * Runs `open`, which begins to listen on a port that this process shares with itself already, and
+ * has the kernel give every new connection to the new socket from then on. Undefined, and `open`
+ * has not run, where there is nothing to follow or the system cannot do it.
  */
 export function following<S>(port: number, open: () => S): Followed<S> | undefined {
   const library = libc();
@@ -22,9 +28,11 @@ export function following<S>(port: number, open: () => S): Followed<S> | undefin
   const opened = open();
   const known = new Set(before.map(({ file }) => file));
   const fresh = listeningOn(port).find(({ file }) => !known.has(file));
-  // Another listener of this process may have the same port of another address, and is not followed.
+  // Another listener of this process may have the same port of another address, and is not
+  // followed.
   const followed = before.filter(({ address }) => address === fresh?.address);
-  // Where the kernel refuses it deals new connections to both until the release, and none is lost for that either.
+  // Where the kernel refuses it deals new connections to both until the release, and none is lost
+  // for that either.
   if (fresh !== undefined) directTo(library, fresh.file, followed.length);
   return { opened, release: () => closeUnder(library, followed, port) };
 }
@@ -53,7 +61,10 @@ function libc() {
   return undefined;
 }
 
-/** A filter of one instruction, "give back `index`" (socket(7), SO_ATTACH_REUSEPORT_CBPF): the socket that joined last. */
+/**
+ * A filter of one instruction, "give back `index`" (socket(7), SO_ATTACH_REUSEPORT_CBPF): the
+ * socket that joined last.
+ */
 function directTo(library: Libc, file: number, index: number): void {
   const instruction = new Uint8Array(8);
   const code = new DataView(instruction.buffer);
@@ -67,8 +78,9 @@ function directTo(library: Libc, file: number, index: number): void {
 }
 
 /**
- * Puts another file in the place of each socket, which closes it: the runtime has no way to stop listening that does not also
- * cut the connections that wait for their next request. The runtime closes what is there now with its server.
+ * Puts another file in the place of each socket, which closes it: the runtime has no way to stop
+ * listening that does not also cut the connections that wait for their next request. The runtime
+ * closes what is there now with its server.
  */
 function closeUnder(library: Libc, sockets: readonly Listening[], port: number): void {
   const still = new Map(listeningOn(port).map(({ file, address }) => [file, address]));
@@ -100,8 +112,9 @@ function listeningOn(port: number): readonly Listening[] {
 }
 
 /**
- * The rows of sockets that listen, which stand before all others (Linux, Documentation/networking/proc_net_tcp.rst): the
- * rest, a row for every connection of this machine, is not read.
+ * The rows of sockets that listen, which stand before all others (Linux,
+ * Documentation/networking/proc_net_tcp.rst): the rest, a row for every connection of this machine,
+ * is not read.
  */
 function listeners(table: string): readonly (readonly string[])[] {
   const rows = headOf(`/proc/self/net/${table}`, (text) => connected.test(text)).split("\n");
@@ -109,7 +122,10 @@ function listeners(table: string): readonly (readonly string[])[] {
   return fields.filter(([, , , state]) => state === listen);
 }
 
-/** What a file begins with, up to some octets after `enough` is there; nothing of one that is not there. */
+/**
+ * What a file begins with, up to some octets after `enough` is there; nothing of one that is not
+ * there.
+ */
 function headOf(path: string, enough: (text: string) => boolean): string {
   let file: number;
   try {

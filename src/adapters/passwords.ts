@@ -1,4 +1,7 @@
-/** Hashes passwords with argon2id, a bounded number at a time: each takes tens of megabytes and a core. */
+/**
+ * Hashes passwords with argon2id, a bounded number at a time: each takes tens of megabytes and a
+ * core.
+ */
 
 import { refuse } from "#core/problems.ts";
 

@@ -1,4 +1,7 @@
-/** The serving certificate pkid makes for itself, kept beside the database so that every start finds it again. */
+/**
+ * The serving certificate pkid makes for itself, kept beside the database so that every start finds
+ * it again.
+ */
 
 import {
   createPrivateKey,
@@ -50,7 +53,7 @@ export class ServingFiles {
   }
 }
 
-/** What a serving key can be, by the names of the HTTP contract. */
+/** What a serving key can be, by the names that key types have on the wire. */
 export type ServingKeyType = keyof typeof keyOptions;
 
 /** A fresh key, made off the serving thread: PKCS#8 in PEM, and its SubjectPublicKeyInfo in DER. */

@@ -40,8 +40,9 @@ export const systemRandom: Random = {
 };
 
 /**
- * Name of the user this process runs as, by its number in the user database, else `uid:<number>`. The runtime's own
- * answer is the variable USER, which the caller may set to any name before it reaches the audit chain.
+ * Name of the user this process runs as, by its number in the user database, else `uid:<number>`.
+ * The runtime's own answer is the variable USER, which the caller may set to any name before it
+ * reaches the audit chain.
  */
 export function osUser(): string {
   const uid = String(process.getuid?.() ?? "unknown");

@@ -9,7 +9,10 @@ export class BlocklistUnreadable extends Error {
   override readonly name = "BlocklistUnreadable";
 }
 
-/** The digests of all files, lower hex. Throws `BlocklistUnreadable` where one cannot be read to its last line. */
+/**
+ * The digests of all files, lower hex. Throws `BlocklistUnreadable` where one cannot be read to its
+ * last line.
+ */
 export function readBlocklists(paths: readonly string[]): ReadonlySet<string> {
   const digests = new Set<string>();
   for (const path of paths) for (const digest of readBlocklist(path)) digests.add(digest);

@@ -28,8 +28,8 @@ export interface RelyingParty {
 export const passkeyAlgorithms: readonly number[] = [-7, -8, -257];
 
 /**
- * The checks. What has a reason of its own is looked at first, in order; the library then checks all of it again, and the
- * signature.
+ * The checks. What has a reason of its own is looked at first, in order; the library then checks
+ * all of it again, and the signature.
  */
 export class WebAuthn implements PasskeyChecks {
   readonly #party: RelyingParty;
@@ -44,7 +44,8 @@ export class WebAuthn implements PasskeyChecks {
       const fault = this.#fault("webauthn.create", answer, authData, challenge);
       if (fault !== undefined) return refused(fault);
       const { verified, registrationInfo } = await verifyRegistrationResponse({
-        ...{ response: registration(answer, authData), ...this.#expected(challenge) },
+        response: registration(answer, authData),
+        ...this.#expected(challenge),
         supportedAlgorithmIDs: [...passkeyAlgorithms],
       });
       const credential = verified ? registrationInfo?.credential : undefined;
@@ -52,7 +53,8 @@ export class WebAuthn implements PasskeyChecks {
       const { publicKey, counter } = credential;
       return { accepted: true, publicKey: new Uint8Array(publicKey), signCount: counter };
     } catch {
-      return refused("credential"); // The library throws for what it does not accept, and so does what reads CBOR.
+      // The library throws for what it does not accept, and so does what reads CBOR.
+      return refused("credential");
     }
   };
 
@@ -62,8 +64,10 @@ export class WebAuthn implements PasskeyChecks {
       const fault = this.#fault("webauthn.get", answer, authData, challenge);
       if (fault !== undefined) return refused(fault);
       const { verified, authenticationInfo } = await verifyAuthenticationResponse({
-        ...{ response: authentication(answer), ...this.#expected(challenge) },
-        // Zero lets every counter pass here: it is compared where it is stored, so that no two uses pass with one.
+        response: authentication(answer),
+        ...this.#expected(challenge),
+        // Zero lets every counter pass here: it is compared where it is stored, so that no two uses
+        // pass with one.
         credential: { id: answer.id, publicKey: new Uint8Array(publicKey), counter: 0 },
       });
       if (!verified) return refused("signature");
@@ -76,7 +80,9 @@ export class WebAuthn implements PasskeyChecks {
   #expected(challenge: string) {
     const { rpId, origins, userVerification } = this.#party;
     return {
-      ...{ expectedChallenge: challenge, expectedOrigin: [...origins], expectedRPID: rpId },
+      expectedChallenge: challenge,
+      expectedOrigin: [...origins],
+      expectedRPID: rpId,
       requireUserVerification: userVerification === "required",
     };
   }
@@ -116,8 +122,8 @@ const authDataOf = ({ attestationObject }: AttestedKey): Uint8Array<ArrayBuffer>
   new Uint8Array(decodeAttestationObject(bytesOf(attestationObject)).get("authData"));
 
 /**
- * With an empty attestation in place of whatever came: it is not asked for, proves nothing without a list of makers, and
- * its certificates name addresses that nobody here is to call.
+ * With an empty attestation in place of whatever came: it is not asked for, proves nothing without
+ * a list of makers, and its certificates name addresses that nobody here is to call.
  */
 function registration(
   { id, clientDataJson }: AttestedKey,
@@ -131,7 +137,10 @@ function registration(
   // The encoder's type names what CBOR has, which text, octets and an empty map are.
   const attestationObject = base64url(isoCBOR.encode(none as Parameters<typeof isoCBOR.encode>[0]));
   return {
-    ...{ id, rawId: id, type: "public-key", clientExtensionResults: {} },
+    id,
+    rawId: id,
+    type: "public-key",
+    clientExtensionResults: {},
     response: { clientDataJSON: clientDataJson, attestationObject },
   };
 }
@@ -142,7 +151,10 @@ const authentication = ({
   authenticatorData,
   signature,
 }: Assertion): Parameters<typeof verifyAuthenticationResponse>[0]["response"] => ({
-  ...{ id, rawId: id, type: "public-key", clientExtensionResults: {} },
+  id,
+  rawId: id,
+  type: "public-key",
+  clientExtensionResults: {},
   response: { clientDataJSON: clientDataJson, authenticatorData, signature },
 });
 

@@ -35,8 +35,8 @@ export function accessLogHandlers(deps: { readonly store: Store; readonly clock:
             ),
           );
         }
-        // Octets by the page: a hundred thousand rows as objects would be several times as large, and one text of all
-        // of them is dear to put together and to encode.
+        // Octets by the page: a hundred thousand rows as objects would be several times as large,
+        // and one text of all of them is dear to put together and to encode.
         const pieces: Uint8Array[] = [];
         const write = (piece: string) => pieces.push(utf8.encode(piece));
         write("[");
@@ -52,10 +52,18 @@ export function accessLogHandlers(deps: { readonly store: Store; readonly clock:
 }
 
 const rowJson = (row: LoggedRequest) => ({
-  ...{ id: row.id, timestamp: timestamp(row.at), request_id: row.requestId },
-  ...{ user_sub: row.subject, method: row.method, route: row.route, path: row.path },
-  ...{ status: row.status, duration_ms: row.durationMs, bytes_out: row.bytesOut },
-  ...{ ip: row.ip, user_agent: row.userAgent },
+  id: row.id,
+  timestamp: timestamp(row.at),
+  request_id: row.requestId,
+  user_sub: row.subject,
+  method: row.method,
+  route: row.route,
+  path: row.path,
+  status: row.status,
+  duration_ms: row.durationMs,
+  bytes_out: row.bytesOut,
+  ip: row.ip,
+  user_agent: row.userAgent,
 });
 
 const utf8 = new TextEncoder();

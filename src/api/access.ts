@@ -4,6 +4,7 @@ import { roles } from "#core/access/roles.ts";
 import type { TenantId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 import {
+  type Fields,
   integer,
   list,
   oneOf,
@@ -14,9 +15,9 @@ import {
   WrongValue,
 } from "#core/shape.ts";
 import { addSeconds, type Instant, parseTimestamp, secondsPerDay, timestamp } from "#core/time.ts";
-import { created, type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Authorized, created, type Handler, handler, ok } from "#domain/access/call.ts";
 import type { ApiTokenRecord } from "#domain/access/store.ts";
-import type { ApiTokens } from "#domain/access/tokens.ts";
+import type { ApiTokens, TokenWish } from "#domain/access/tokens.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
@@ -74,22 +75,32 @@ function tokenCreate(deps: AccessHandlerDeps): Handler {
   return handler({
     summary: "Mint an API token; its secret is answered once.",
     body: tokenBody,
+    admit: (call) => deps.tokens.admit(tokenWish(deps, call)),
     run: async (call) => {
-      const { body } = call;
-      const { tenant_id, tenant, expires_at, expiry, expires_in_days } = body;
-      const platform = body.scope === "platform";
-      exclusive({ tenant_id, tenant });
-      exclusive({ expires_at, expiry, expires_in_days });
-      if (platform) exclusive({ scope: "platform", tenant_id: tenant_id ?? tenant });
-      const { token, secret } = await deps.tokens.create(call.origin, {
-        ...{ name: body.name, description: body.description, scope: body.scope },
-        roles: [...new Set(body.roles)],
-        tenant: platform ? undefined : call.tenant,
-        expiresAt: expires_at ?? expiry ?? inDays(deps.clock, expires_in_days),
-      });
+      const { token, secret } = await deps.tokens.create(call.origin, tokenWish(deps, call));
       return created({ ...tokenJson(token), secret });
     },
   });
+}
+
+/** Refuses `conflicting_fields`. */
+function tokenWish(
+  { clock }: AccessHandlerDeps,
+  { body, tenant: named }: Pick<Authorized<Fields, Fields, typeof tokenBody>, "body" | "tenant">,
+): TokenWish {
+  const { tenant_id, tenant, expires_at, expiry, expires_in_days } = body;
+  const platform = body.scope === "platform";
+  exclusive({ tenant_id, tenant });
+  exclusive({ expires_at, expiry, expires_in_days });
+  if (platform) exclusive({ scope: "platform", tenant_id: tenant_id ?? tenant });
+  return {
+    name: body.name,
+    description: body.description,
+    scope: body.scope,
+    roles: [...new Set(body.roles)],
+    tenant: platform ? undefined : named,
+    expiresAt: expires_at ?? expiry ?? inDays(clock, expires_in_days),
+  };
 }
 
 /** Refuses `conflicting_fields` when more than one of the members is given. */
@@ -112,9 +123,13 @@ function instantField() {
 
 function tokenJson(token: ApiTokenRecord) {
   return {
-    ...{ id: token.id, ...present("tenant_id", token.tenant), name: token.name },
+    id: token.id,
+    ...present("tenant_id", token.tenant),
+    name: token.name,
     ...present("description", token.description || undefined),
-    ...{ prefix: token.prefix, roles: token.roles, scope: token.scope },
+    prefix: token.prefix,
+    roles: token.roles,
+    scope: token.scope,
     created_by: token.createdBy,
     ...present("created_by_name", token.createdByName || undefined),
     created_at: timestamp(token.createdAt),

@@ -8,18 +8,27 @@ import {
   type ListedApproval,
 } from "#domain/approvals/store.ts";
 
-/** Approval of the HTTP contract §7.1; members without a value are left out. */
+/** An approval as answers show it; members without a value are left out. */
 export function approvalJson(approval: ListedApproval) {
   const { maker, failure, answer, tenant, decisions } = approval;
   const { decidedAt, executedAt, collectedAt } = approval;
   return {
-    ...{ id: approval.id, ...given("tenant_id", tenant), operation_class: approval.operationClass },
-    ...{ resource_key: approval.resourceKey, resource_name: approval.resourceName },
-    ...{ fingerprint: approval.fingerprint, summary: approval.summary, details: approval.details },
-    ...{ requested_by: maker.subject, ...given("requested_by_name", maker.name) },
-    ...{ required_approvals: approval.required, approvals_count: approvalsOf(approval) },
-    ...{ status: approval.status, attempts: approval.attempts },
-    ...{ created_at: timestamp(approval.createdAt), expires_at: timestamp(approval.expiresAt) },
+    id: approval.id,
+    ...given("tenant_id", tenant),
+    operation_class: approval.operationClass,
+    resource_key: approval.resourceKey,
+    resource_name: approval.resourceName,
+    fingerprint: approval.fingerprint,
+    summary: approval.summary,
+    details: approval.details,
+    requested_by: maker.subject,
+    ...given("requested_by_name", maker.name),
+    required_approvals: approval.required,
+    approvals_count: approvalsOf(approval),
+    status: approval.status,
+    attempts: approval.attempts,
+    created_at: timestamp(approval.createdAt),
+    expires_at: timestamp(approval.expiresAt),
     ...given("decided_at", decidedAt && timestamp(decidedAt)),
     ...given("executed_at", executedAt && timestamp(executedAt)),
     ...given("collected_at", collectedAt && timestamp(collectedAt)),
@@ -29,7 +38,7 @@ export function approvalJson(approval: ListedApproval) {
   };
 }
 
-/** The answer to a parked call (HTTP contract §1.3). */
+/** The answer to a parked call (API-4). */
 export function parkedAnswer(approval: ApprovalRecord) {
   const { id, required, operationClass } = approval;
   const certificate = `/api/approvals/${id}/certificate`;
@@ -38,8 +47,11 @@ export function parkedAnswer(approval: ApprovalRecord) {
   return {
     status: 202 as const,
     body: {
-      ...{ status: "pending_approval", message: `The operation waits for approval by ${people}.` },
-      ...{ approval_id: id, required_approvals: required, approvals_count: approvalsOf(approval) },
+      status: "pending_approval",
+      message: `The operation waits for approval by ${people}.`,
+      approval_id: id,
+      required_approvals: required,
+      approvals_count: approvalsOf(approval),
       approval: approvalJson(approval),
       ...(issues ? { certificate_url: certificate } : {}),
     },
@@ -51,13 +63,19 @@ export function parkedAnswer(approval: ApprovalRecord) {
 export const approvalHeader = "x-pki-approval-id";
 
 const failureJson = ({ code, error, retryable }: NonNullable<ApprovalRecord["failure"]>) => ({
-  ...{ code, error, retryable },
+  code,
+  error,
+  retryable,
 });
 
 function decisionJson({ id, approver, approverName, decision, comment, createdAt }: Decision) {
   return {
-    ...{ id, approver, ...given("approver_name", approverName || undefined), decision },
-    ...{ ...given("comment", comment || undefined), created_at: timestamp(createdAt) },
+    id,
+    approver,
+    ...given("approver_name", approverName || undefined),
+    decision,
+    ...given("comment", comment || undefined),
+    created_at: timestamp(createdAt),
   };
 }
 

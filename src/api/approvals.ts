@@ -1,4 +1,7 @@
-/** Requests for approval in JSON: list, show, decide, try again, and the certificate of a parked issue (HTTP contract §4.16). */
+/**
+ * Requests for approval in JSON: list, show, decide, try again, and the certificate of a parked
+ * issue.
+ */
 
 import { isSamePerson } from "#core/access/person.ts";
 import { approvalClasses, approvalStatuses } from "#core/approvals/classes.ts";
@@ -80,7 +83,9 @@ function approvalList({ store, enabled }: Deps): Handler {
       const reach = call.rights.reachByRoles("approval:read");
       const { person } = call.origin.principal;
       const filter = {
-        ...{ person, status: call.query.status, operationClass: call.query.class },
+        person,
+        status: call.query.status,
+        operationClass: call.query.class,
         tenant: await readableTenant(store, call.query.tenant, reach),
       };
       const list = await pageOf(
@@ -95,7 +100,7 @@ function approvalList({ store, enabled }: Deps): Handler {
   });
 }
 
-/** For who may issue there, or made the request; reading it as its maker collects it (HTTP contract §7.2). */
+/** For who may issue there, or made the request; reading it as its maker collects it (APV-3). */
 function certificate({ store, fourEyes }: Deps): Handler {
   return handler({
     summary: "The certificate of a parked issue, once it is approved.",
@@ -131,7 +136,8 @@ function transcript(deps: Deps): Handler {
       const events = JSON.stringify((await eventsOf(store, found)).map(eventJson));
       const signed = await signTranscript(deps, { approval, events });
       const tail = {
-        ...{ exported_at: signed.exportedAt, signature_algorithm: signed.algorithm },
+        exported_at: signed.exportedAt,
+        signature_algorithm: signed.algorithm,
         signature: signed.signature,
       };
       return {
@@ -173,7 +179,7 @@ const isMaker = (
   { maker }: ApprovalRecord,
 ): boolean => isSamePerson(maker.person, origin.principal.person);
 
-/** `reason` is another name of the same member (HTTP contract §1.2). */
+/** `reason` is another name of the same member (API-1). */
 function commentOf({
   comment,
   reason,

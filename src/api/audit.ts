@@ -65,7 +65,10 @@ function eventList(store: Store): Handler {
   });
 }
 
-/** An action of the table, or the beginning of some and `.*`; a name nobody knows is not an empty page (§1.2). */
+/**
+ * An action of the table, or the beginning of some and `.*`; a name nobody knows is not an empty
+ * page (API-2).
+ */
 function actionField() {
   const known: readonly string[] = Object.keys(actions);
   return parsed({ type: "string", maxLength: 64 }, (given) => {
@@ -78,18 +81,29 @@ function actionField() {
   });
 }
 
-/** An event as the HTTP contract §5.2 shows it; empty members are left out. */
+/** An event as answers show it; empty members are left out (AUD-2). */
 export function eventJson(event: AuditEvent) {
   const optionalMembers = {
-    ...{ actor_name: event.actorName, actor_roles: event.actorRoles },
-    ...{ tenant: event.tenant, target: event.target, target_name: event.targetName },
-    ...{ ca_id: event.caId, serial: event.serial, detail: event.detail, ip: event.ip },
+    actor_name: event.actorName,
+    actor_roles: event.actorRoles,
+    tenant: event.tenant,
+    target: event.target,
+    target_name: event.targetName,
+    ca_id: event.caId,
+    serial: event.serial,
+    detail: event.detail,
+    ip: event.ip,
     request_id: event.requestId,
   };
   return {
-    ...{ seq: event.seq, id: event.id, timestamp: event.timestamp, actor: event.actor },
-    ...{ action: event.action, result: event.result },
+    seq: event.seq,
+    id: event.id,
+    timestamp: event.timestamp,
+    actor: event.actor,
+    action: event.action,
+    result: event.result,
     ...Object.fromEntries(Object.entries(optionalMembers).filter(([, value]) => value !== "")),
-    ...{ prev_hash: event.prevHash, hash: event.hash },
+    prev_hash: event.prevHash,
+    hash: event.hash,
   };
 }

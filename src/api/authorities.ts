@@ -23,7 +23,10 @@ import { pageFields, pageOf, readableCa, readableTenant } from "./pages.ts";
 interface Deps {
   readonly store: Store;
   readonly authorities: Authorities;
-  /** True when certificates are not told where their CRL and their OCSP answers are (no `crl.base_url`). */
+  /**
+   * True when certificates are not told where their CRL and their OCSP answers are (no
+   * `crl.base_url`).
+   */
   readonly stampsNothing?: boolean;
 }
 
@@ -66,6 +69,8 @@ export function authorityHandlers(deps: Deps) {
       summary: "Make a CA under this one.",
       path: { id: text() },
       body: intermediateFields,
+      admit: ({ ca, origin, body }) =>
+        authorities.admitIntermediate(origin, presentCa(ca), intermediateWishOf(body)),
       run: async (call) => {
         const parent = presentCa(call.ca);
         const wish = intermediateWishOf(call.body);
@@ -95,7 +100,9 @@ function caList(store: Store): Handler {
     run: async (call) => {
       const { status, parent_id, q } = call.query;
       const filter = {
-        ...{ reach: call.reach, status, text: q },
+        reach: call.reach,
+        status,
+        text: q,
         tenant: await readableTenant(store, call.query.tenant, call.reach),
         parent:
           parent_id === undefined
@@ -111,21 +118,31 @@ function caList(store: Store): Handler {
   });
 }
 
-/** CA of the HTTP contract §4.2; members without a value are left out. */
+/** A CA as answers show it; members without a value are left out. */
 export function caJson(ca: CaRecord) {
   const { key, certificate, notBefore, notAfter } = ca;
   const members = {
-    ...{ id: ca.id, tenant_id: ca.tenant, parent_id: ca.parent, label: ca.label },
-    ...{ provider: key.provider, pkcs11_uri: pkcs11Uri(ca), key_type: ca.keyType },
-    ...{ algorithm: algorithmOf(ca), alt_key_type: ca.alternative?.keyType },
-    ...{ public_key: publicKeyPem(ca), public_key_fingerprint: fingerprint(ca.spki) },
+    id: ca.id,
+    tenant_id: ca.tenant,
+    parent_id: ca.parent,
+    label: ca.label,
+    provider: key.provider,
+    pkcs11_uri: pkcs11Uri(ca),
+    key_type: ca.keyType,
+    algorithm: algorithmOf(ca),
+    alt_key_type: ca.alternative?.keyType,
+    public_key: publicKeyPem(ca),
+    public_key_fingerprint: fingerprint(ca.spki),
     certificate: certificate && certificatePem(certificate),
-    ...{ subject: ca.subject, serial: ca.serial },
+    subject: ca.subject,
+    serial: ca.serial,
     not_before: notBefore === undefined ? undefined : timestamp(notBefore),
     not_after: notAfter === undefined ? undefined : timestamp(notAfter),
-    ...{ max_path_len: ca.maxPathLength, status: ca.status },
+    max_path_len: ca.maxPathLength,
+    status: ca.status,
     csr: ca.csr && encodePem("CERTIFICATE REQUEST", ca.csr),
-    ...{ external_chain: ca.externalChain, successor_id: ca.successor },
+    external_chain: ca.externalChain,
+    successor_id: ca.successor,
     predecessor_id: ca.predecessor,
     retire_after: ca.retireAfter === undefined ? undefined : timestamp(ca.retireAfter),
     created_at: timestamp(ca.createdAt),
@@ -141,7 +158,8 @@ function algorithmOf({ keyType, alternative }: CaRecord): Algorithm {
 function publicKey(ca: CaRecord, format: "pem" | "ssh") {
   if (format === "pem") {
     return {
-      ...{ status: 200 as const, raw: publicKeyPem(ca) },
+      status: 200 as const,
+      raw: publicKeyPem(ca),
       headers: pemHeaders(`${ca.label}.pub.pem`),
     };
   }
@@ -166,7 +184,8 @@ function caCertificate(store: Store): PublicHandler {
     const { certificate } = await certified(store, path.id);
     if (format === "pem") return pem(request, certificatePem(certificate), "ca.pem");
     return cacheableFor(request, maxAgeSeconds, {
-      ...{ body: certificate, contentType: "application/pkix-cert" },
+      body: certificate,
+      contentType: "application/pkix-cert",
       sha256: sha256Hex(certificate),
     });
   };
@@ -179,7 +198,9 @@ function caChain(store: Store): PublicHandler {
   };
 }
 
-/** The internal serving CA answers too: it is what clients of a fresh instance are told to trust. */
+/**
+ * The internal serving CA answers too: it is what clients of a fresh instance are told to trust.
+ */
 async function certified(store: Store, id: string | undefined) {
   const ca = await store.read.cas.byId(caId(id ?? ""));
   if (ca?.certificate === undefined) throw refuse("not_found");
@@ -188,7 +209,9 @@ async function certified(store: Store, id: string | undefined) {
 
 function pem(request: Request, body: string, fileName: string): Response {
   return cacheableFor(request, maxAgeSeconds, {
-    ...{ body, contentType: pemType, sha256: sha256Hex(Buffer.from(body)) },
+    body,
+    contentType: pemType,
+    sha256: sha256Hex(Buffer.from(body)),
     disposition: `attachment; filename="${fileName}"`,
   });
 }

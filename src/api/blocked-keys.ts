@@ -35,7 +35,7 @@ export function blockedKeyHandlers({ store, blockedKeys }: Deps) {
         const { q, public_key_sha256: spkiSha256 } = call.query;
         const filter = { text: q, spkiSha256 };
         return ok(
-          // What is blocked for all belongs to no tenant and is seen platform-wide only (§3.2).
+          // What is blocked for all belongs to no tenant and is seen platform-wide only (SCOPE-2).
           await pageOf("blocked_key.list", call, filter, recordJson, (limit, after) =>
             store.read.keyChecks.page(call.rights.reachByRoles("read"), filter, limit, after),
           ),
@@ -46,7 +46,10 @@ export function blockedKeyHandlers({ store, blockedKeys }: Deps) {
       summary:
         "Block a key; certificates that have it stay as they are. An RSA key with an unusual exponent has a second record, for its modulus.",
       body: {
-        ...{ public_key_sha256: digest, certificate: pem, csr: pem, public_key: pem },
+        public_key_sha256: digest,
+        certificate: pem,
+        csr: pem,
+        public_key: pem,
         reason: text({ min: 1, max: 200 }),
       },
       run: async (call) => {
@@ -81,7 +84,10 @@ interface NamedKey {
   readonly public_key: string | undefined;
 }
 
-/** The digests of the one key named, of which nothing but a fingerprint may be known. Refuses none and several, and what cannot be read. */
+/**
+ * The digests of the one key named, of which nothing but a fingerprint may be known. Refuses none
+ * and several, and what cannot be read.
+ */
 function digestsOf(named: NamedKey): readonly string[] {
   const fields = Object.entries(named).filter(([, value]) => value !== undefined);
   if (fields.length === 0) throw refuse("missing_field", { field: "public_key_sha256" });
@@ -118,7 +124,11 @@ function recordJson(record: BlockedKeyRecord) {
   const { id, tenant, spkiSha256, reason, source, createdBy, createdAt } = record;
   return {
     ...(tenant === undefined ? {} : { tenant_id: tenant }),
-    ...{ id, public_key_fingerprint: fingerprintOf(spkiSha256), reason, source },
-    ...{ created_by: createdBy, created_at: timestamp(createdAt) },
+    id,
+    public_key_fingerprint: fingerprintOf(spkiSha256),
+    reason,
+    source,
+    created_by: createdBy,
+    created_at: timestamp(createdAt),
   };
 }

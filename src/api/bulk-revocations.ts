@@ -1,4 +1,6 @@
-/** Bulk revocation in JSON: a plan, or a run that may be repeated under its operation id (HTTP contract §4.7). */
+/**
+ * Bulk revocation in JSON: a plan, or a run that may be repeated under its operation id (BLK-6).
+ */
 
 import { parseSerial, type Serial } from "#core/ids.ts";
 import { parseGlob } from "#core/policy/glob.ts";
@@ -20,6 +22,7 @@ import {
 import { parseTimestampOrDay, timestamp } from "#core/time.ts";
 import { parseFingerprint } from "#core/x509/public-keys.ts";
 import { parseReason, revocationReasons } from "#core/x509/reasons.ts";
+import type { Reach } from "#core/access/principal.ts";
 import { type Handler, handler, ok } from "#domain/access/call.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type {
@@ -46,18 +49,17 @@ export function bulkRevocationHandlers(deps: Deps) {
         "Plan a bulk revocation or carry it out; repeated under its operation id it goes on.",
       path: { id: text() },
       body: bulkFields,
+      admit: ({ body, reach }) => refuseUnknownProfile(deps, body.filter.profile, reach),
       run: async ({ origin, ca, body, reach }) => {
         assert(ca !== undefined, "an operation on a CA has one");
-        const { profile } = body.filter;
-        if (profile !== undefined && !(await isKnownProfile(deps, profile, reach))) {
-          throw refuse("invalid_field", { field: "profile", reason: "names no profile" });
-        }
+        await refuseUnknownProfile(deps, body.filter.profile, reach);
         const order = orderOf(body);
         if (body.dry_run) return ok(planJson(ca, await deps.bulk.plan(ca, order)));
         if (body.confirm_count === undefined && !body.force) {
           throw refuse("missing_field", { field: "confirm_count" });
         }
-        // Under an approval a repetition after a crash is the same run, whatever its maker called it.
+        // Under an approval a repetition after a crash is the same run, whatever its maker called
+        // it.
         const operationId = order.operationId ?? origin.approval?.id;
         const result = await deps.bulk.execute(origin, ca, { ...order, operationId });
         const shown = resultJson(ca, result);
@@ -93,9 +95,23 @@ const filterFields = {
 type Filter = Input<typeof filterFields>;
 
 const noFilter: Filter = {
-  ...{ profile: undefined, pattern: undefined, issued_after: undefined, issued_before: undefined },
-  ...{ serials: undefined, include_expired: false, public_key_sha256: undefined },
+  profile: undefined,
+  pattern: undefined,
+  issued_after: undefined,
+  issued_before: undefined,
+  serials: undefined,
+  include_expired: false,
+  public_key_sha256: undefined,
 };
+
+async function refuseUnknownProfile(
+  deps: Deps,
+  profile: string | undefined,
+  reach: Reach,
+): Promise<void> {
+  if (profile === undefined || (await isKnownProfile(deps, profile, reach))) return;
+  throw refuse("invalid_field", { field: "profile", reason: "names no profile" });
+}
 
 /** The members of `POST …/revocations:bulk`. */
 export const bulkFields = {
@@ -116,19 +132,23 @@ export const bulkFields = {
 export function orderOf(body: Input<typeof bulkFields>): BulkRevocationOrder {
   const { operation_id, reason, all, batch_size, force, confirm_count } = body;
   return {
-    ...{ operationId: operation_id, reason, selection: selectionOf(body.filter), all },
-    ...{ batchSize: batch_size, confirmed: force ? undefined : confirm_count },
+    operationId: operation_id,
+    reason,
+    selection: selectionOf(body.filter),
+    all,
+    batchSize: batch_size,
+    confirmed: force ? undefined : confirm_count,
   };
 }
 
 const selectionOf = (filter: Filter): Selection => ({
-  ...{
-    profile: filter.profile,
-    pattern: filter.pattern,
-    serials: filter.serials && distinct(filter.serials),
-  },
-  ...{ issuedAfter: filter.issued_after, issuedBefore: filter.issued_before },
-  ...{ spkiSha256: filter.public_key_sha256, includeExpired: filter.include_expired },
+  profile: filter.profile,
+  pattern: filter.pattern,
+  serials: filter.serials && distinct(filter.serials),
+  issuedAfter: filter.issued_after,
+  issuedBefore: filter.issued_before,
+  spkiSha256: filter.public_key_sha256,
+  includeExpired: filter.include_expired,
 });
 
 const distinct = (serials: readonly Serial[]): readonly Serial[] => [...new Set(serials)];
@@ -136,11 +156,22 @@ const distinct = (serials: readonly Serial[]): readonly Serial[] => [...new Set(
 function planJson(ca: CaRecord, plan: BulkRevocationPlan) {
   const { operationId, reason, filter, total, known, unknown, held, sample } = plan;
   return {
-    ...{ operation_id: operationId, ca_id: ca.id, ca_label: ca.label, reason, filter },
-    ...{ total, known, unknown, held, already_revoked: plan.alreadyRevoked },
-    ...{ filtered_out: plan.filteredOut, expired_excluded: plan.expiredExcluded },
+    operation_id: operationId,
+    ca_id: ca.id,
+    ca_label: ca.label,
+    reason,
+    filter,
+    total,
+    known,
+    unknown,
+    held,
+    already_revoked: plan.alreadyRevoked,
+    filtered_out: plan.filteredOut,
+    expired_excluded: plan.expiredExcluded,
     sample: sample.map(({ serial, commonName, profile, notAfter, known: isKnown }) => ({
-      ...{ serial, common_name: commonName, profile },
+      serial,
+      common_name: commonName,
+      profile,
       ...(notAfter === undefined ? {} : { not_after: timestamp(notAfter) }),
       known: isKnown,
     })),
@@ -151,15 +182,23 @@ function resultJson(ca: CaRecord, result: BulkRevocationResult) {
   const { operationId, reason, planned, revoked, upgraded, batches, crlScopes } = result;
   const { presignFailure } = result;
   return {
-    ...{ operation_id: operationId, ca_id: ca.id, reason, planned, revoked, upgraded },
-    ...{ already_skipped: result.skipped, batches, crl_scopes: crlScopes },
+    operation_id: operationId,
+    ca_id: ca.id,
+    reason,
+    planned,
+    revoked,
+    upgraded,
+    already_skipped: result.skipped,
+    batches,
+    crl_scopes: crlScopes,
     // The sequence each change took makes every kept answer about its serial invalid.
-    ...{ ocsp_invalidated: revoked, presign_refreshed: result.presigned },
+    ocsp_invalidated: revoked,
+    presign_refreshed: result.presigned,
     ...(presignFailure === undefined ? {} : { presign_error: wordOf(presignFailure) }),
     duration_seconds: result.durationSeconds,
   };
 }
 
-/** A code of the contract; exceptions never show their text. */
+/** A code of the closed list (API-3); exceptions never show their text. */
 const wordOf = (failure: unknown): string =>
   failure instanceof Problem ? failure.code : "internal";

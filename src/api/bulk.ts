@@ -1,4 +1,4 @@
-/** Bulk issue in JSON: a plan, or an execution that may be repeated (HTTP contract §4.5). */
+/** Bulk issue in JSON: a plan, or an execution that may be repeated (API-9). */
 
 import { defaultProfile } from "#core/policy/profiles.ts";
 import { assert, type Problem, refuse } from "#core/problems.ts";
@@ -66,7 +66,9 @@ const bulkFields = {
 };
 
 const wishOf = (item: Input<typeof itemFields>, index: number): BulkWish => ({
-  ...{ ref: item.ref ?? `#${index}`, csr: item.csr, profile: item.profile },
+  ref: item.ref ?? `#${index}`,
+  csr: item.csr,
+  profile: item.profile,
   validityDays: item.validity_days,
 });
 
@@ -80,8 +82,12 @@ async function planJson(
 ) {
   const valid = items.filter(({ refusal }) => refusal === undefined).length;
   return {
-    ...{ operation_id: operationId, ca_id: ca.id, ca_label: ca.label, requested: items.length },
-    ...{ valid, invalid: items.length - valid },
+    operation_id: operationId,
+    ca_id: ca.id,
+    ca_label: ca.label,
+    requested: items.length,
+    valid,
+    invalid: items.length - valid,
     need_approval: items.filter(needsApproval).length,
     items: await mapInTurns(items, itemsPerTurn, (item, index) => ({
       ...namedBy(wishes[index], index),
@@ -102,8 +108,12 @@ async function resultJson(result: BulkResult, wishes: readonly BulkWish[]) {
   const issued = outcomes.filter((outcome) => "record" in outcome).length;
   const pending = outcomes.filter((outcome) => "approvalId" in outcome).length;
   return {
-    ...{ operation_id: operationId, ca_id: ca.id, requested: outcomes.length, issued },
-    ...{ pending, failed: outcomes.length - issued - pending },
+    operation_id: operationId,
+    ca_id: ca.id,
+    requested: outcomes.length,
+    issued,
+    pending,
+    failed: outcomes.length - issued - pending,
     items: await mapInTurns(outcomes, itemsPerTurn, (outcome, index) => ({
       ...namedBy(wishes[index], index),
       ...outcomeJson(outcome),
@@ -117,15 +127,19 @@ function outcomeJson(outcome: BulkOutcome) {
   if ("refusal" in outcome) return { status: "failed", ...errorJson(outcome.refusal) };
   const { record, intermediates } = outcome;
   return {
-    ...{ status: "issued", serial: record.serial },
-    ...{ not_before: timestamp(record.notBefore), not_after: timestamp(record.notAfter) },
+    status: "issued",
+    serial: record.serial,
+    not_before: timestamp(record.notBefore),
+    not_after: timestamp(record.notAfter),
     certificate: certificatePem(record.certificate),
     chain: pemBundle([record.certificate, ...intermediates]),
   };
 }
 
 const namedBy = (wish: BulkWish | undefined, index: number) => ({
-  ...{ ref: wish?.ref ?? `#${index}`, index, profile: wish?.profile ?? defaultProfile },
+  ref: wish?.ref ?? `#${index}`,
+  index,
+  profile: wish?.profile ?? defaultProfile,
 });
 
 const needsApproval = ({ preview }: PlannedItem): boolean =>

@@ -85,7 +85,10 @@ export const intermediateFields = {
   ext_key_usages: otherwise(list(purposeField(), 0, 20), []),
 };
 
-/** The wish for a root; its clients take it as it is, so it neither maps nor demands policies (behaviour.md §4). */
+/**
+ * The wish for a root; its clients take it as it is, so it neither maps nor demands policies
+ * (EXT-7).
+ */
 export function rootWishOf(body: Input<typeof caFields>): CaWish {
   const wish = wishOf(body);
   const { mappings = [], requireExplicitPolicy, inhibitPolicyMapping } = wish.policies ?? {};
@@ -102,7 +105,10 @@ export const intermediateWishOf = (body: Input<typeof intermediateFields>): CaWi
   extKeyUsages: body.ext_key_usages,
 });
 
-/** The wish the members express. Refuses `key_type_unsupported` for a key type that is not of the algorithm. */
+/**
+ * The wish the members express. Refuses `key_type_unsupported` for a key type that is not of the
+ * algorithm.
+ */
 function wishOf(body: Input<typeof caFields>): CaWish {
   if (isPostQuantum(body.key_type) !== (body.algorithm === "pqc")) {
     throw refuse("key_type_unsupported", { key_type: body.key_type });
@@ -151,7 +157,8 @@ export function subjectOf(
 function constraintsOf(given: Input<typeof constraintFields> | undefined) {
   if (given === undefined) return undefined;
   const constraints: NameConstraints & { readonly critical: boolean } = {
-    ...{ permitted: subtreesOf(given.permitted), excluded: subtreesOf(given.excluded) },
+    permitted: subtreesOf(given.permitted),
+    excluded: subtreesOf(given.excluded),
     critical: given.critical,
   };
   const all = [...Object.values(constraints.permitted), ...Object.values(constraints.excluded)];
@@ -186,7 +193,9 @@ function subjectFieldsAllOptional() {
   return { cn: optional(cn), ...rest };
 }
 
-/** A key type of the table; one that is known and cannot be made is refused `key_type_unsupported`. */
+/**
+ * A key type of the table; one that is known and cannot be made is refused `key_type_unsupported`.
+ */
 export function keyTypeField() {
   return parsed<KeyType>({ type: "string", enum: Object.keys(keyTypes) }, (value) => {
     const known = parseKeyType(value);
@@ -195,7 +204,10 @@ export function keyTypeField() {
   });
 }
 
-/** A base other software can read too; one that cannot be read makes its CA certificate unreadable to some. */
+/**
+ * A base other software can read too; one that cannot be read makes its CA certificate unreadable
+ * to some.
+ */
 function subtreeField(max: number, isBase: (text: string) => boolean, wants: string) {
   return parsed<string>({ type: "string", maxLength: max }, (value) => {
     if (!isBase(value)) throw new WrongValue(wants);

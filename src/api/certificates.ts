@@ -40,7 +40,7 @@ export function certificateHandlers(deps: Deps) {
       run: async (call) => {
         const ca = presentCa(call.ca);
         const record = await store.read.certificates.bySerial(ca.id, call.path.serial);
-        // Certificates of CAs and responders are no inventory (contract §4.6 lists leaves).
+        // Certificates of CAs and responders are no inventory (API-7).
         if (record === undefined || !inventoried(record)) throw refuse("not_found");
         const now = clock.now();
         const outlived = await store.read.certificates.superseded(ca.id, [record.serial], now);
@@ -88,8 +88,12 @@ function certificateList(deps: Deps): Handler {
         throw refuse("bad_query", { parameter: "profile", reason: "names no profile" });
       }
       const filters = {
-        ...{ caId: ca.id, profile, text: q, serialPrefix: serial_prefix },
-        ...{ expiresBefore: expires_before, spkiSha256: public_key_sha256 },
+        caId: ca.id,
+        profile,
+        text: q,
+        serialPrefix: serial_prefix,
+        expiresBefore: expires_before,
+        spkiSha256: public_key_sha256,
         status: status === "valid" ? "good" : status,
       } satisfies Omit<CertificateFilter, "now">;
       const now = clock.now();
@@ -113,7 +117,7 @@ function certificateList(deps: Deps): Handler {
   });
 }
 
-/** Searching by key crosses subjects, so it wants `audit:read` on the CA as well (contract §4.6). */
+/** Searching by key crosses subjects, so it wants `audit:read` on the CA as well (API-8). */
 async function refuseKeySearch(
   call: Pick<Authorized<never, never, never>, "rights"> & {
     readonly query: { readonly public_key_sha256: string | undefined };
@@ -125,19 +129,26 @@ async function refuseKeySearch(
   throw refuse("forbidden", { capability: "audit:read" });
 }
 
-/** IssuedCertificate of the HTTP contract §4.6; `expired` is computed and only from good. */
+/** A certificate as answers show it; `expired` is computed and only from good (API-7). */
 function certificateJson(record: CertificateRecord, now: Instant, outlived: ReadonlySet<Serial>) {
   const { status, revokedAt, reason, marker } = record;
   return {
-    ...{ id: record.id, ca_id: record.caId, serial: record.serial, subject: record.subject },
-    ...{ common_name: record.commonName, sans: record.sans, profile: record.profile },
+    id: record.id,
+    ca_id: record.caId,
+    serial: record.serial,
+    subject: record.subject,
+    common_name: record.commonName,
+    sans: record.sans,
+    profile: record.profile,
     certificate: certificatePem(record.certificate),
-    ...{ not_before: timestamp(record.notBefore), not_after: timestamp(record.notAfter) },
+    not_before: timestamp(record.notBefore),
+    not_after: timestamp(record.notAfter),
     status: status === "good" && record.notAfter < now ? "expired" : status,
     superseded: outlived.has(record.serial),
     ...(revokedAt === undefined ? {} : { revoked_at: timestamp(revokedAt) }),
     ...(reason === undefined ? {} : { revocation_reason: revocationReasons[reason], reason }),
-    ...{ requested_by: record.requestedBy, created_at: timestamp(record.createdAt) },
+    requested_by: record.requestedBy,
+    created_at: timestamp(record.createdAt),
     ...ctMembers(record),
     ...(marker === "" ? {} : { marker }),
     public_key_fingerprint: fingerprintOf(record.spkiSha256),

@@ -1,4 +1,7 @@
-/** CRLs in JSON: the state of every list of a CA, signing all of them now, and taking over what another one says. */
+/**
+ * CRLs in JSON: the state of every list of a CA, signing all of them now, and taking over what
+ * another one says.
+ */
 
 import { decodePem } from "#core/asn1/pem.ts";
 import { assert, refuse } from "#core/problems.ts";
@@ -50,7 +53,9 @@ export function crlAdministration(deps: Deps) {
         const published = await publisher.publishAll(caOf(call.ca), call.origin);
         return ok({
           scopes: published.map(({ scope, base, delta }) => ({
-            ...{ scope, number: base.number, delta_number: delta.number },
+            scope,
+            number: base.number,
+            delta_number: delta.number,
           })),
         });
       },
@@ -94,11 +99,14 @@ function fromBase64(given: string): Uint8Array | undefined {
 function listJson(head: CrlHead | undefined, clock: Clock) {
   const expired = head !== undefined && head.nextUpdate <= clock.now();
   const facts = head && {
-    ...{ number: head.number, this_update: timestamp(head.thisUpdate) },
-    ...{ next_update: timestamp(head.nextUpdate) },
+    number: head.number,
+    this_update: timestamp(head.thisUpdate),
+    next_update: timestamp(head.nextUpdate),
   };
   return {
-    ...{ available: head !== undefined && !expired, ...facts, expired },
+    available: head !== undefined && !expired,
+    ...facts,
+    expired,
     revoked_count: head?.entries ?? 0,
   };
 }

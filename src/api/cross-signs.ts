@@ -9,7 +9,7 @@ import { timestamp } from "#core/time.ts";
 import { created, type Handler, handler, ok } from "#domain/access/call.ts";
 import type { Rights } from "#domain/access/rights.ts";
 import { chainsOf, crossChain } from "#domain/authorities/chains.ts";
-import type { CrossSigning, CrossSubject } from "#domain/authorities/cross-sign.ts";
+import type { CrossSigning, CrossSubject, CrossWish } from "#domain/authorities/cross-sign.ts";
 import { deleteCa } from "#domain/authorities/delete.ts";
 import type { CaRecord, CrossSignRecord } from "#domain/authorities/store.ts";
 import type { Keys } from "#domain/keys.ts";
@@ -35,7 +35,9 @@ const crossFields = {
   max_path_len: optional(integer(0, 16)),
 };
 
-/** Handlers for `ca.cross_sign`, `ca.cross_signs`, `ca.chains`, `ca.cross_chain` and `ca.delete`. */
+/**
+ * Handlers for `ca.cross_sign`, `ca.cross_signs`, `ca.chains`, `ca.cross_chain` and `ca.delete`.
+ */
 export function crossSignHandlers(deps: Deps) {
   const { store, crossSigning } = deps;
   return {
@@ -43,14 +45,14 @@ export function crossSignHandlers(deps: Deps) {
       summary: "Certify the name and key of another CA, so that its clients find this one's root.",
       path: { id: text() },
       body: crossFields,
+      admit: async ({ ca, rights, body }) =>
+        await crossSigning.admit(presentCa(ca), await wishOf(store, rights, body)),
       run: async ({ ca, origin, rights, body }) => {
-        const wish = {
-          ...{ subject: await subjectOf(store, rights, body), validityDays: body.validity_days },
-          maxPathLength: body.max_path_len,
-        };
+        const wish = await wishOf(store, rights, body);
         const cross = await crossSigning.sign(origin, presentCa(ca), wish);
         return created({
-          ...{ cross_sign: crossJson(cross), certificate_pem: pemOf(cross) },
+          cross_sign: crossJson(cross),
+          certificate_pem: pemOf(cross),
           chain_pem: await crossChain(store.read.cas, cross),
         });
       },
@@ -86,7 +88,19 @@ export function crossSignHandlers(deps: Deps) {
   } satisfies Partial<Record<OperationName, Handler | PublicHandler>>;
 }
 
-/** A CA of this instance is vouched for only by who manages it too; foreign and absent ids look alike (§3.2). */
+async function wishOf(
+  store: Store,
+  rights: Rights,
+  body: Input<typeof crossFields>,
+): Promise<CrossWish> {
+  const subject = await subjectOf(store, rights, body);
+  return { subject, validityDays: body.validity_days, maxPathLength: body.max_path_len };
+}
+
+/**
+ * A CA of this instance is vouched for only by who manages it too; foreign and absent ids look
+ * alike (SCOPE-1).
+ */
 async function subjectOf(
   store: Store,
   rights: Rights,
@@ -116,8 +130,10 @@ function chains({ store, clock }: Deps): PublicHandler {
     if (ca === undefined) throw refuse("not_found");
     const items = (await chainsOf(store.read.cas, ca, clock.now())).map((chain) => ({
       ...(chain.crossSign === undefined ? {} : { cross_sign_id: chain.crossSign.id }),
-      ...{ issuer_ca_id: chain.issuer.id, issuer_label: chain.issuer.label },
-      ...{ native: chain.crossSign === undefined, pem: chain.pem },
+      issuer_ca_id: chain.issuer.id,
+      issuer_label: chain.issuer.label,
+      native: chain.crossSign === undefined,
+      pem: chain.pem,
     }));
     const list = { items, next_cursor: "", has_more: false, total: items.length };
     return cached(request, JSON.stringify(list), "application/json");
@@ -139,16 +155,23 @@ function cached(request: Request, body: string, contentType: string): Response {
   return cacheableFor(request, maxAgeSeconds, { body, contentType, sha256 });
 }
 
-/** CrossSign of the HTTP contract §4.2. */
+/** A cross certificate as answers show it. */
 function crossJson(cross: CrossSignRecord) {
   return {
-    ...{ id: cross.id, tenant_id: cross.tenant, issuer_ca_id: cross.issuer },
+    id: cross.id,
+    tenant_id: cross.tenant,
+    issuer_ca_id: cross.issuer,
     ...(cross.subjectCa === undefined ? {} : { subject_ca_id: cross.subjectCa }),
-    ...{ subject_key_id: cross.subjectKeyId, subject: cross.subject, serial: cross.serial },
-    ...{ certificate: pemOf(cross), not_before: timestamp(cross.notBefore) },
-    ...{ not_after: timestamp(cross.notAfter), source: cross.source },
+    subject_key_id: cross.subjectKeyId,
+    subject: cross.subject,
+    serial: cross.serial,
+    certificate: pemOf(cross),
+    not_before: timestamp(cross.notBefore),
+    not_after: timestamp(cross.notAfter),
+    source: cross.source,
     status: cross.revoked ? "revoked" : "active",
-    ...{ requested_by: cross.requestedBy, created_at: timestamp(cross.createdAt) },
+    requested_by: cross.requestedBy,
+    created_at: timestamp(cross.createdAt),
   };
 }
 

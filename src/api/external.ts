@@ -2,7 +2,7 @@
 
 import { encodePem } from "#core/asn1/pem.ts";
 import { assert, refuse } from "#core/problems.ts";
-import { flag, integer, object, optional, otherwise, text } from "#core/shape.ts";
+import { flag, type Input, integer, object, optional, otherwise, text } from "#core/shape.ts";
 import { created, type Handler, handler, ok } from "#domain/access/call.ts";
 import { chainBundle } from "#domain/authorities/bundle.ts";
 import type { ExternalAuthorities } from "#domain/authorities/external.ts";
@@ -23,13 +23,18 @@ export function externalHandlers({ store, external }: Deps) {
     "ca.csr": handler({
       summary: "Make the key of a CA that another root will certify, and its request.",
       body: {
-        ...{ label: labelField, subject: object(subjectFields), key_type: keyTypeField() },
-        ...{ tenant_id: optional(text({ max: 64 })), max_path_len: optional(integer(0, 16)) },
+        label: labelField,
+        subject: object(subjectFields),
+        key_type: keyTypeField(),
+        tenant_id: optional(text({ max: 64 })),
+        max_path_len: optional(integer(0, 16)),
       },
       run: async ({ tenant, origin, body }) => {
         assert(tenant !== undefined, "a CA belongs to a tenant");
         const ca = await external.request(origin, tenant, {
-          ...{ label: body.label, subject: subjectOf(body.subject), keyType: body.key_type },
+          label: body.label,
+          subject: subjectOf(body.subject),
+          keyType: body.key_type,
           maxPathLength: body.max_path_len,
         });
         return created({ ca: caJson(ca), csr_pem: requestOf(ca) }, `/api/ca/${ca.id}`);
@@ -42,7 +47,8 @@ export function externalHandlers({ store, external }: Deps) {
       run: async (call) => {
         const ca = presentCa(call.ca);
         return {
-          ...{ status: 200, raw: requestOf(ca) },
+          status: 200,
+          raw: requestOf(ca),
           headers: {
             "content-type": "application/x-pem-file",
             "content-disposition": `attachment; filename="${ca.label}.csr.pem"`,
@@ -53,16 +59,14 @@ export function externalHandlers({ store, external }: Deps) {
     "ca.import_cert": handler({
       summary: "Give an externally signed CA the certificate its issuer made.",
       path: { id: text() },
-      body: {
-        ...{ certificate_pem: pemField, chain_pem: optional(pemField) },
-        replace: otherwise(flag(), false),
-      },
+      body: importFields,
+      admit: ({ ca, body }) => external.admit(presentCa(ca), importOf(body)),
       run: async (call) => {
-        const { certificate_pem, chain_pem, replace } = call.body;
-        const wish = { certificatePem: certificate_pem, chainPem: chain_pem, replace };
+        const wish = importOf(call.body);
         const { ca, warnings } = await external.certify(call.origin, presentCa(call.ca), wish);
         return ok({
-          ...{ ca: caJson(ca), warnings },
+          ca: caJson(ca),
+          warnings,
           chain_pem: await chainBundle(store.read.cas, ca),
         });
       },
@@ -81,3 +85,13 @@ function presentCa(ca: CaRecord | undefined): CaRecord {
 }
 
 const pemField = text({ min: 1, max: 1_000_000 });
+const importFields = {
+  certificate_pem: pemField,
+  chain_pem: optional(pemField),
+  replace: otherwise(flag(), false),
+};
+const importOf = ({ certificate_pem, chain_pem, replace }: Input<typeof importFields>) => ({
+  certificatePem: certificate_pem,
+  chainPem: chain_pem,
+  replace,
+});

@@ -1,4 +1,7 @@
-/** Step 8 of the pipeline for callers in JSON, RPC and a shell: describes the call to those who decide, and answers in its place. */
+/**
+ * Step 8 of the pipeline for callers in JSON, RPC and a shell: describes the call to those who
+ * decide, and answers in its place.
+ */
 
 import { completeBody, type JsonObject, type StoredInput } from "#core/approvals/input.ts";
 import { assert, refuse } from "#core/problems.ts";
@@ -30,7 +33,11 @@ export function fourEyesGate(deps: Deps): Gate {
     const parking = await parkings[operation](deps, { origin, ca, tenant, ...input });
     if (parking === undefined && call.approval !== undefined) throw refuse("not_found");
     if (parking === undefined) return undefined;
-    const held: HeldCall = { ...parking, operationClass, operation, tenant, input };
+    const check = async () => {
+      await handler.admit?.(allowed);
+      await parking.check();
+    };
+    const held: HeldCall = { ...parking, check, operationClass, operation, tenant, input };
     return await answerOf(deps, await deps.fourEyes.hold(origin, held, call.approval));
   };
 }
@@ -68,7 +75,8 @@ async function inputOf(
   handler: Handler,
   { tenant }: Pick<Authorized<never, never, never>, "tenant">,
 ): Promise<StoredInput> {
-  const given = ((await call.body()) ?? {}) as JsonObject; // JSON that the handler's shapes have read.
+  // JSON that the handler's shapes have read.
+  const given = ((await call.body()) ?? {}) as JsonObject;
   const { tenant: _alias, tenant_id: _named, ...body } = completeBody(handler.body ?? {}, given);
   const byTenant = operationOf(call.operation).on === "tenant" && tenant !== undefined;
   const names = Object.keys(handler.path).map((name) => [name, call.path[name] ?? ""]);

@@ -1,4 +1,4 @@
-/** Grants on single CAs in JSON (HTTP contract §3.4). */
+/** Grants on single CAs in JSON (AUTH-7). */
 
 import { isMember } from "#core/access/principal.ts";
 import { grantRoles } from "#core/access/roles.ts";
@@ -63,18 +63,23 @@ function effective({ store, granting }: Deps): Handler {
       const found = await granting.effective(principal, ca, subject);
       const { roles, tenantRoles, isRoot } = found.principal;
       return ok({
-        ...{ resource: `ca/${ca.id}`, subject, tenant_id: ca.tenant, is_root: isRoot },
-        ...{ platform_roles: roles, tenant_roles: tenantRoles[ca.tenant] ?? [] },
+        resource: `ca/${ca.id}`,
+        subject,
+        tenant_id: ca.tenant,
+        is_root: isRoot,
+        platform_roles: roles,
+        tenant_roles: tenantRoles[ca.tenant] ?? [],
         resource_roles: [...new Set(found.grants.map(({ role }) => role))],
-        ...{ capabilities: found.capabilities, grants: found.grants.map(grantJson) },
+        capabilities: found.capabilities,
+        grants: found.grants.map(grantJson),
       });
     },
   });
 }
 
 /**
- * Oneself, where one may know that the CA exists: as a member of its tenant or by a grant. Another subject only with
- * `grant:manage`; who may read the CA without it is told so.
+ * Oneself, where one may know that the CA exists: as a member of its tenant or by a grant. Another
+ * subject only with `grant:manage`; who may read the CA without it is told so.
  */
 async function mayAsk(
   { origin, rights }: Pick<Authorized<never, never, never>, "origin" | "rights">,
@@ -88,12 +93,18 @@ async function mayAsk(
   throw refuse("forbidden", { capability: "grant:manage" });
 }
 
-/** Grant of the HTTP contract §3.4. */
+/** A grant as answers show it. */
 function grantJson(grant: EffectiveGrant) {
   return {
-    ...{ id: grant.grantId, resource: `ca/${grant.ca}`, tenant_id: grant.tenant },
-    ...{ entity_type: grant.type, entity_id: grant.id, role: grant.role, scope: grant.scope },
-    ...{ source: grant.source, created_by: grant.createdBy },
+    id: grant.grantId,
+    resource: `ca/${grant.ca}`,
+    tenant_id: grant.tenant,
+    entity_type: grant.type,
+    entity_id: grant.id,
+    role: grant.role,
+    scope: grant.scope,
+    source: grant.source,
+    created_by: grant.createdBy,
     created_at: timestamp(grant.createdAt),
   };
 }

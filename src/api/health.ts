@@ -74,7 +74,8 @@ export class Probes {
     const room = this.#deps.hasRoom();
     // Little room may be none at all: then revocation is refused, too, which only a write can tell.
     await this.#deps.store.ping(!room);
-    // Not down: what relying parties ask for, and revocation, go on (configuration `database.min_free_mb`, PRC-4).
+    // Not down: what relying parties ask for, and revocation, go on (configuration
+    // `database.min_free_mb`, PRC-4).
     if (!room) {
       return { status: "up", detail: "The disk is nearly full; issuance is refused." };
     }
@@ -136,7 +137,9 @@ function metricsRead(deps: Pick<HealthDeps, "exposition">): PublicHandler {
   };
 }
 
-/** The probe's answer, or `down` when it fails or takes longer than 3 s; its own words stay inside. */
+/**
+ * The probe's answer, or `down` when it fails or takes longer than 3 s; its own words stay inside.
+ */
 async function within(probe: Promise<Component>, down: Component): Promise<Component> {
   let timer: Timer | undefined;
   const late = new Promise<Component>((resolve) => {

@@ -59,7 +59,7 @@ export function issuanceHandlers({ issuance }: { readonly issuance: Issuance }) 
   } satisfies Partial<Record<OperationName, Handler>>;
 }
 
-/** Issued of the HTTP contract §4.5: the chain is the leaf and every intermediate, never the root. */
+/** What was issued, as answers show it; the chain never has the root (EXT-6). */
 export function issuedJson(issued: Issued) {
   const { record, clamped } = issued;
   return {
@@ -112,7 +112,10 @@ function presentCa(ca: CaRecord | undefined): CaRecord {
   return ca;
 }
 
-/** More than the 64 KiB a request may have, so that it is the request that is refused and not its member. */
+/**
+ * More than the 64 KiB a request may have, so that it is the request that is refused and not its
+ * member.
+ */
 const csrMax = 131_072;
 const validityDays = optional(integer(1, 36_500));
 

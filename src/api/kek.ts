@@ -30,9 +30,13 @@ export function kekHandlers({ store, keys, keks, rotation }: Deps) {
           ({ kekVersion }) => kekVersion !== undefined,
         );
         return ok({
-          ...{ kek_label: active.family, provider: active.key.provider, version: active.version },
+          kek_label: active.family,
+          provider: active.key.provider,
+          version: active.version,
           versions: versions.map(({ version, status, createdAt }) => ({
-            ...{ version, status, created_at: timestamp(createdAt) },
+            version,
+            status,
+            created_at: timestamp(createdAt),
           })),
           wrapped_keys: values + enveloped.length,
         });
@@ -45,7 +49,10 @@ export function kekHandlers({ store, keys, keks, rotation }: Deps) {
       run: async ({ origin }) => {
         const { family, oldVersion, newVersion, rewrapped } = await rotation.rotate(origin);
         return ok({
-          ...{ kek_label: family, old_version: oldVersion, new_version: newVersion, rewrapped },
+          kek_label: family,
+          old_version: oldVersion,
+          new_version: newVersion,
+          rewrapped,
         });
       },
     }),

@@ -94,7 +94,12 @@ const keyJson = ({
   ca,
   spki,
 }: InventoriedKey) => ({
-  ...{ label, key_type: keyType, provider, role, extractable, sensitive },
+  label,
+  key_type: keyType,
+  provider,
+  role,
+  extractable,
+  sensitive,
   ...(ca === undefined ? {} : { ca_id: ca.id, ca_label: ca.label }),
   ...(spki === undefined
     ? {}

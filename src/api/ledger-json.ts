@@ -2,7 +2,7 @@
 
 import type { LedgerEntry } from "#core/audit/ledger.ts";
 
-/** An entry as HTTP contract §10.1 names its members; empty ones are left out. */
+/** An entry as answers and documents show it; empty members are left out (LED-1). */
 export function entryJson(entry: LedgerEntry) {
   const whole = (text: string) => (text === "" ? "" : Number(text));
   const optionalMembers = {

@@ -1,4 +1,4 @@
-/** The sign ledger in JSON: every operation with a CA key, newest first (HTTP contract §10.2). */
+/** The sign ledger in JSON: every operation with a CA key, newest first (KEY-5). */
 
 import { type LedgerEntry, ledgerHash, ledgerKinds } from "#core/audit/ledger.ts";
 import { integer, oneOf, optional, parsed } from "#core/shape.ts";

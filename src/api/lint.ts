@@ -43,10 +43,16 @@ function report(asked: Input<typeof lintFields>, profiles: ProfileSet) {
   const errors = findings.filter(({ mode }) => mode === "error").length;
   const warnings = findings.length - errors;
   return {
-    ...{ subject: nameText(certificate.subject), serial: certificate.serial },
-    ...{ not_after: timestamp(certificate.notAfter), mode: settings.mode },
-    ...{ public: settings.public, pass: errors === 0, errors, warnings },
-    ...{ summary: `${counted(errors, "error")}, ${counted(warnings, "warning")}`, findings },
+    subject: nameText(certificate.subject),
+    serial: certificate.serial,
+    not_after: timestamp(certificate.notAfter),
+    mode: settings.mode,
+    public: settings.public,
+    pass: errors === 0,
+    errors,
+    warnings,
+    summary: `${counted(errors, "error")}, ${counted(warnings, "warning")}`,
+    findings,
   };
 }
 

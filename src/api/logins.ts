@@ -40,13 +40,12 @@ export interface LoginConfig {
 export function loginHandlers(deps: LoginHandlerDeps) {
   return {
     "auth.login_password": described((request) => passwordLogin(deps, request), {
-      ...{ summary: "Open a session with root's password.", body: credentials },
+      summary: "Open a session with root's password.",
+      body: credentials,
     }),
     "auth.login_ldap": described((request) => directoryLogin(deps, request), {
-      ...{
-        summary: "Open a session with a name and password of the directory.",
-        body: credentials,
-      },
+      summary: "Open a session with a name and password of the directory.",
+      body: credentials,
     }),
     "auth.logout": described((request) => logout(deps, request), {
       summary: "End the session and clear its cookies.",
@@ -83,7 +82,9 @@ export function welcomed(
 ): Response {
   const { principal, csrfToken, expiresAt } = session;
   const body = {
-    ...{ user: userInfo(principal), csrf_token: csrfToken, expires_at: timestamp(expiresAt) },
+    user: userInfo(principal),
+    csrf_token: csrfToken,
+    expires_at: timestamp(expiresAt),
   };
   const seconds = Math.floor((expiresAt - clock.now()) / 1000);
   return jsonResponse(body, cookies.opened(id, csrfToken, seconds));
@@ -91,7 +92,9 @@ export function welcomed(
 
 /** Where a login comes from, for the session and for events. */
 export const visitorOf = ({ request, ip, requestId }: PublicRequest): Visitor => ({
-  ...{ ip, requestId, userAgent: request.headers.get("user-agent") ?? "" },
+  ip,
+  requestId,
+  userAgent: request.headers.get("user-agent") ?? "",
 });
 
 /** Without a live session there is nothing to protect, and the cookies go all the same. */
@@ -109,9 +112,13 @@ function sessionJson({ config, clock }: LoginHandlerDeps, session: Session) {
   const { principal, csrfToken, method, stepUpUntil, expiresAt } = session;
   const stepUp = stepUpUntil !== undefined && stepUpUntil > clock.now();
   return {
-    ...{ user: userInfo(principal), csrf_token: csrfToken, method, step_up: stepUp },
+    user: userInfo(principal),
+    csrf_token: csrfToken,
+    method,
+    step_up: stepUp,
     ...(stepUp ? { step_up_until: timestamp(stepUpUntil) } : {}),
-    ...{ webauthn: config.webauthn_enabled, expires_at: timestamp(expiresAt) },
+    webauthn: config.webauthn_enabled,
+    expires_at: timestamp(expiresAt),
   };
 }
 

@@ -21,10 +21,12 @@ export interface OidcHandlerDeps {
 export function oidcHandlers(deps: OidcHandlerDeps) {
   return {
     "auth.login": described((asked) => orPage(asked, async () => begin(deps)), {
-      ...{ summary: "Send the browser to the identity provider.", gives: [] },
+      summary: "Send the browser to the identity provider.",
+      gives: [],
     }),
     "auth.callback": described((asked) => orPage(asked, async () => complete(deps, asked)), {
-      ...{ summary: "Where the identity provider sends the browser back to.", gives: [] },
+      summary: "Where the identity provider sends the browser back to.",
+      gives: [],
     }),
   } satisfies Partial<Record<OperationName, PublicHandler>>;
 }
@@ -40,8 +42,10 @@ async function complete(deps: OidcHandlerDeps, asked: PublicRequest): Promise<Re
   const login = enabled(deps);
   const query = new URLSearchParams(asked.query);
   const returned = {
-    ...{ code: single(query, "code"), state: single(query, "state") },
-    ...{ error: single(query, "error"), issuer: single(query, "iss") },
+    code: single(query, "code"),
+    state: single(query, "state"),
+    error: single(query, "error"),
+    issuer: single(query, "iss"),
     description: single(query, "error_description"),
     transaction: cookies.transaction(asked.request.headers),
   };

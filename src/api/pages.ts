@@ -1,4 +1,4 @@
-/** Collections: `limit`, the opaque `cursor`, and the list envelope (HTTP contract §1.4). */
+/** Collections: `limit`, the opaque `cursor`, and the list envelope (API-5). */
 
 import { coversCa, coversTenant } from "#core/access/principal.ts";
 import { sha256 } from "#core/crypto.ts";
@@ -29,8 +29,9 @@ type PagedCall = Pick<Authorized<never, never, never>, "reach"> & {
 };
 
 /**
- * Loads and renders one page. `name`, `filters` and the caller's reach bind the cursor: with any other it is refused as
- * `bad_cursor`. `filters` must hold everything that selects rows, path members included.
+ * Loads and renders one page. `name`, `filters` and the caller's reach bind the cursor: with any
+ * other it is refused as `bad_cursor`. `filters` must hold everything that selects rows, path
+ * members included.
  */
 export async function pageOf<T>(
   name: string,
@@ -89,7 +90,7 @@ function decoded(cursor: string): readonly unknown[] {
   }
 }
 
-/** A time with any offset, or a day, which means its midnight in UTC (HTTP contract §1.5). */
+/** A time with any offset, or a day, which means its midnight in UTC (API-6). */
 export function timeField() {
   return parsed<Instant>({ type: "string" }, (value) => {
     const at = parseTimestampOrDay(value);
@@ -111,7 +112,10 @@ function limitField(): Field<number> {
   };
 }
 
-/** The tenant a `tenant` parameter names; foreign and absent ones are refused alike with `bad_query`. */
+/**
+ * The tenant a `tenant` parameter names; foreign and absent ones are refused alike with
+ * `bad_query`.
+ */
 export async function readableTenant(
   store: Store,
   named: string | undefined,
@@ -125,7 +129,10 @@ export async function readableTenant(
   return tenant.id;
 }
 
-/** The CA a `ca` parameter, or another one, names by id or label; foreign and absent ones are refused alike with `bad_query`. */
+/**
+ * The CA a `ca` parameter, or another one, names by id or label; foreign and absent ones are
+ * refused alike with `bad_query`.
+ */
 export async function readableCa(
   store: Store,
   reference: string,

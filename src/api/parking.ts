@@ -1,4 +1,7 @@
-/** HOW GUARDED OPERATIONS ARE SHOWN to those who approve them: resource, summary, everything that would be executed, and what must hold. */
+/**
+ * HOW GUARDED OPERATIONS ARE SHOWN to those who approve them: resource, summary, everything that
+ * would be executed, and what must hold.
+ */
 
 import { decodePemBlocks, decodePem } from "#core/asn1/pem.ts";
 import type { JsonObject, Json, StoredInput } from "#core/approvals/input.ts";
@@ -80,7 +83,9 @@ export const parkings: Readonly<Record<GuardedName, Describe>> = {
     }),
   "cert.revoke_bulk": revokeBulk,
   "kek.rotate": async () => ({
-    ...{ resourceKey: "kek", resourceName: "key-encryption key", details: {} },
+    resourceKey: "kek",
+    resourceName: "key-encryption key",
+    details: {},
     summary: "Make a new key-encryption key and retire the old one.",
     check: async () => {},
   }),
@@ -108,7 +113,8 @@ async function newCa(
       : intermediateWishOf(readBody(intermediateFields, body));
   const kind = parent === undefined ? "root CA" : `CA under ${parent.label},`;
   return {
-    ...{ resourceKey: `ca:new:${wish.label}`, resourceName: wish.label },
+    resourceKey: `ca:new:${wish.label}`,
+    resourceName: wish.label,
     summary: `Make the ${kind} ${wish.label} (${wish.keyType}).`,
     details: { ...issuerOf(parent), ...call.body },
     check: async () => {
@@ -126,8 +132,11 @@ async function onCa(
 ): Promise<Parking> {
   const ca = presentCa(call);
   return {
-    ...{ resourceKey: `ca:${ca.id}`, resourceName: ca.label, summary: `${what} ${ca.label}.` },
-    ...{ details: { ...issuerOf(ca), ...(await shown(call.body)) }, check },
+    resourceKey: `ca:${ca.id}`,
+    resourceName: ca.label,
+    summary: `${what} ${ca.label}.`,
+    details: { ...issuerOf(ca), ...(await shown(call.body)) },
+    check,
   };
 }
 
@@ -142,7 +151,8 @@ async function revokeBulk(deps: ParkingDeps, call: AskedCall): Promise<Parking |
   const { confirm_count: confirmed } = read;
   const count = confirmed === undefined ? "all it finds" : String(confirmed);
   return {
-    ...{ resourceKey: `ca:${ca.id}`, resourceName: ca.label },
+    resourceKey: `ca:${ca.id}`,
+    resourceName: ca.label,
     summary: `Revoke many certificates of ${ca.label}: ${count}, reason ${read.reason}.`,
     details: { ...issuerOf(ca), ...body },
     check: async () => {
@@ -160,9 +170,11 @@ async function newToken(_: ParkingDeps, call: AskedCall): Promise<Parking | unde
   const name = String(body.name);
   const where = tenant ?? "platform";
   return {
-    ...{ resourceKey: `token:new:${where}:${name}`, resourceName: name },
+    resourceKey: `token:new:${where}:${name}`,
+    resourceName: name,
     summary: `Mint the API token ${name} with ${roles.join(", ")} (${where}).`,
-    ...{ details: body, check: async () => {} },
+    details: body,
+    check: async () => {},
   };
 }
 
@@ -172,7 +184,9 @@ async function issue(deps: ParkingDeps, call: AskedCall): Promise<Parking | unde
   const profile = String(body.profile);
   if (!needsApproval(deps, profile)) return undefined;
   const wish = {
-    ...{ csr: String(body.csr), profile, validityDays: numberOf(body.validity_days) },
+    csr: String(body.csr),
+    profile,
+    validityDays: numberOf(body.validity_days),
     mustStaple: typeof body.must_staple === "boolean" ? body.must_staple : undefined,
     caller: "approved" as const,
   };
@@ -194,7 +208,8 @@ async function renew(deps: ParkingDeps, call: AskedCall): Promise<Parking | unde
   const parking = await certificateOf(call, old.profile, `Renew ${old.subject}, serial ${serial}:`);
   const { subject, sans, profile } = old;
   return {
-    ...{ ...parking, details: { ...parking.details, renews: { subject, sans, profile } } },
+    ...parking,
+    details: { ...parking.details, renews: { subject, sans, profile } },
     check: () => deps.issuance.renewable(origin, ca, wish),
   };
 }
@@ -215,7 +230,8 @@ async function renewed(
 async function certificateOf(call: AskedCall, profile: string, what: string) {
   const ca = presentCa(call);
   return {
-    ...{ resourceKey: `ca:${ca.id}:profile:${profile}`, resourceName: `${ca.label} ${profile}` },
+    resourceKey: `ca:${ca.id}:profile:${profile}`,
+    resourceName: `${ca.label} ${profile}`,
     summary: `${what} a certificate of ${ca.label}, profile ${profile}.`,
     details: { ...issuerOf(ca), ...(await shown(call.body)) },
   };
@@ -249,8 +265,10 @@ const views: Readonly<Record<string, (pem: string) => Promise<Json>>> = {
 async function requestView(text: string): Promise<Json> {
   const { subject, sans, spki } = await provenRequest(text);
   return {
-    ...{ subject: nameText(subject), sans: sans.map(generalNameText) },
-    ...{ public_key_fingerprint: fingerprint(spki), sha256: digestOf(text) },
+    subject: nameText(subject),
+    sans: sans.map(generalNameText),
+    public_key_fingerprint: fingerprint(spki),
+    sha256: digestOf(text),
   };
 }
 
@@ -258,9 +276,13 @@ function certificateView(der: Uint8Array): Json {
   const certificate = readOrRefuse("bad_certificate", () => parseCertificate(der));
   const { subject, issuer, serial, notBefore, notAfter, spki } = certificate;
   return {
-    ...{ subject: nameText(subject), issuer: nameText(issuer), serial },
-    ...{ not_before: timestamp(notBefore), not_after: timestamp(notAfter) },
-    ...{ public_key_fingerprint: fingerprint(spki), sha256: sha256Hex(der) },
+    subject: nameText(subject),
+    issuer: nameText(issuer),
+    serial,
+    not_before: timestamp(notBefore),
+    not_after: timestamp(notAfter),
+    public_key_fingerprint: fingerprint(spki),
+    sha256: sha256Hex(der),
   };
 }
 

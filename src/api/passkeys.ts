@@ -1,4 +1,4 @@
-/** Passkeys of the caller, and confirming with one, in JSON (HTTP contract §2.4). */
+/** Passkeys of the caller, and confirming with one, in JSON (AUTH-5). */
 
 import { refuse } from "#core/problems.ts";
 import { parsed, text, WrongValue } from "#core/shape.ts";
@@ -38,13 +38,13 @@ export function passkeyHandlers({ passkeys }: PasskeyHandlerDeps) {
     "webauthn.register": handler({
       summary: "Register the passkey the browser made.",
       body: {
-        ...{ name: text({ min: 1, max: 64 }), id: octets(1, idMax) },
-        ...{ clientDataJSON: octets(1, 4096), attestationObject: octets(1, 65_536) },
+        name: text({ min: 1, max: 64 }),
+        id: octets(1, idMax),
+        clientDataJSON: octets(1, 4096),
+        attestationObject: octets(1, 65_536),
       },
-      run: async ({ origin, body }) => {
-        const { clientDataJSON: clientDataJson, ...rest } = body;
-        const wish = { ...rest, clientDataJson };
-        const id = await feature().service.finishRegistration(origin, wish);
+      run: async ({ origin, body: { clientDataJSON: clientDataJson, ...rest } }) => {
+        const id = await feature().service.finishRegistration(origin, { ...rest, clientDataJson });
         return created({ status: "registered", id });
       },
     }),
@@ -56,8 +56,10 @@ export function passkeyHandlers({ passkeys }: PasskeyHandlerDeps) {
       summary:
         "Confirm with what the passkey signed; it counts for a few minutes, in this session.",
       body: {
-        ...{ id: octets(1, idMax), clientDataJSON: octets(1, 4096) },
-        ...{ authenticatorData: octets(1, 4096), signature: octets(1, 2048) },
+        id: octets(1, idMax),
+        clientDataJSON: octets(1, 4096),
+        authenticatorData: octets(1, 4096),
+        signature: octets(1, 2048),
       },
       run: async ({ origin, body }) => {
         const { clientDataJSON: clientDataJson, ...rest } = body;
@@ -88,6 +90,7 @@ function reset(feature: () => PasskeyFeature): Handler {
   return handler({
     summary: "Remove all passkeys of a person who has lost them.",
     body: { subject: text({ min: 1, max: 256 }) },
+    admit: feature,
     run: async ({ origin, body: { subject } }) => {
       const removed = await feature().service.reset(origin, subject);
       return ok({ status: "reset", subject, removed });
@@ -100,12 +103,14 @@ async function creationOptions(feature: PasskeyFeature, origin: Origin) {
   const { challenge, userId, session, known } = await service.beginRegistration(origin);
   const { name, email, subject } = session.principal;
   return {
-    ...{ challenge, rp: { id: rpId, name: rpName } },
+    challenge,
+    rp: { id: rpId, name: rpName },
     user: { id: userId, name: email ?? session.loginName, displayName: name ?? subject },
     pubKeyCredParams: algorithms.map((alg) => ({ type: "public-key", alg })),
     excludeCredentials: known.map(named),
     authenticatorSelection: { userVerification, residentKey: "preferred" },
-    ...{ timeout: challengeSeconds * 1000, attestation: "none" },
+    timeout: challengeSeconds * 1000,
+    attestation: "none",
   };
 }
 
@@ -120,7 +125,10 @@ const named = ({ id }: PasskeyRecord) => ({ type: "public-key", id });
 
 /** A passkey as its owner sees it. */
 export const passkeyJson = ({ id, name, signCount, createdAt, lastUsedAt }: PasskeyRecord) => ({
-  ...{ id, name, sign_count: signCount, created_at: timestamp(createdAt) },
+  id,
+  name,
+  sign_count: signCount,
+  created_at: timestamp(createdAt),
   ...(lastUsedAt === undefined ? {} : { last_used_at: timestamp(lastUsedAt) }),
 });
 

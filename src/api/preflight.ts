@@ -1,4 +1,4 @@
-/** Preflight of the running server, asked for over the admin socket (cli.md §4). */
+/** Preflight of the running server, asked for over the admin socket (PRF-1). */
 
 import { checkNames } from "#core/preflight/checks.ts";
 import type { PreflightReport } from "#core/preflight/report.ts";
@@ -28,8 +28,12 @@ export function preflightHandlers(deps: {
         const { deep, only, network } = body;
         return ok(
           await deps.preflight({
-            ...{ deep, only, network, timeoutSeconds: body.timeout_seconds },
-            ...{ expiryWarnDays: body.expiry_warn_days, expiryFailDays: body.expiry_fail_days },
+            deep,
+            only,
+            network,
+            timeoutSeconds: body.timeout_seconds,
+            expiryWarnDays: body.expiry_warn_days,
+            expiryFailDays: body.expiry_fail_days,
             auditSample: body.audit_sample,
           }),
         );

@@ -1,4 +1,4 @@
-/** What a preview is asked with, and how it is shown (HTTP contract §4.5). */
+/** What a preview is asked with, and how it is shown (PRO-3). */
 
 import { oids } from "#core/asn1/oids.ts";
 import { daysRoundedUp, defaultProfile } from "#core/policy/profiles.ts";
@@ -17,13 +17,19 @@ const names = () => optional(list(text({ min: 1, max: 2048 }), 0, 1000));
 export const previewFields = {
   csr: optional(text({ min: 1, max: 131_072 })),
   common_name: optional(text({ min: 1, max: 64 })),
-  ...{ dns_names: names(), ip_addresses: names(), email_addresses: names(), uris: names() },
+  dns_names: names(),
+  ip_addresses: names(),
+  email_addresses: names(),
+  uris: names(),
   profile: otherwise(text({ min: 1, max: 100 }), defaultProfile),
   validity_days: optional(integer(1, 36_500)),
   must_staple: optional(flag()),
 };
 
-/** The wish a body stands for. Refuses `conflicting_fields`, `missing_field`, and `invalid_field` for names that are none. */
+/**
+ * The wish a body stands for. Refuses `conflicting_fields`, `missing_field`, and `invalid_field`
+ * for names that are none.
+ */
 export function previewWish(body: Input<typeof previewFields>): PreviewWish {
   const { csr, profile, validity_days: validityDays, must_staple: mustStaple } = body;
   const named = nameFields.filter((name) => body[name] !== undefined);
@@ -38,21 +44,30 @@ export function previewWish(body: Input<typeof previewFields>): PreviewWish {
 export function previewJson(preview: Preview, requested: number | undefined) {
   const { plan, profile, signer, accepted, parks, keyProvided, gates } = preview;
   return {
-    ...{ ca_id: signer.ca.id, ca_label: signer.ca.label, profile: profile.name },
+    ca_id: signer.ca.id,
+    ca_label: signer.ca.label,
+    profile: profile.name,
     decision: accepted ? (parks ? "park" : "accept") : "reject",
-    ...{ would_issue: accepted && !parks, would_park: parks },
+    would_issue: accepted && !parks,
+    would_park: parks,
     requires_approval: profile.requireApproval,
-    ...{ subject: nameText(plan.subject), sans: plan.sans.map(generalNameText) },
-    ...{ key_usages: plan.keyUsages, ext_key_usages: plan.extKeyUsages },
-    ...{ not_before: timestamp(plan.notBefore), not_after: timestamp(plan.notAfter) },
+    subject: nameText(plan.subject),
+    sans: plan.sans.map(generalNameText),
+    key_usages: plan.keyUsages,
+    ext_key_usages: plan.extKeyUsages,
+    not_before: timestamp(plan.notBefore),
+    not_after: timestamp(plan.notAfter),
     // Both ends are inclusive, so the span is one second more than their difference.
     validity_days: daysRoundedUp((plan.notAfter - plan.notBefore) / 1000 + 1),
     ...(requested === undefined ? {} : { requested_validity_days: requested }),
     max_validity_days: daysRoundedUp(profile.maxValiditySeconds),
     ...keyIds(preview),
-    ...{ subject_key_provided: keyProvided, must_staple: plan.mustStaple },
+    subject_key_provided: keyProvided,
+    must_staple: plan.mustStaple,
     extensions: plan.extensions.map(({ oid, critical }) => ({
-      ...{ oid, name: extensionNames.get(oid) ?? oid, critical },
+      oid,
+      name: extensionNames.get(oid) ?? oid,
+      critical,
     })),
     gates,
   };

@@ -18,7 +18,10 @@ export function profileHandlers(deps: { readonly profiles: () => ProfileSet }) {
   } satisfies Partial<Record<OperationName, Handler>>;
 }
 
-/** True for a profile that is in force, or in the inventory of what the caller reaches: any other name is a slip. */
+/**
+ * True for a profile that is in force, or in the inventory of what the caller reaches: any other
+ * name is a slip.
+ */
 export async function isKnownProfile(
   deps: { readonly store: Pick<Store, "read">; readonly profiles: () => ProfileSet },
   name: string,

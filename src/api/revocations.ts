@@ -88,9 +88,13 @@ function resultJson(result: RevocationResult) {
 }
 
 const recordJson = (record: RevocationRecord) => ({
-  ...{ ca_id: record.caId, serial: record.serial, revoked_at: timestamp(record.revokedAt) },
-  ...{ revocation_reason: revocationReasons[record.reason], reason: record.reason },
-  ...{ known: record.known, revocation_seq: record.sequence },
+  ca_id: record.caId,
+  serial: record.serial,
+  revoked_at: timestamp(record.revokedAt),
+  revocation_reason: revocationReasons[record.reason],
+  reason: record.reason,
+  known: record.known,
+  revocation_seq: record.sequence,
 });
 
 const serial = parsed({ type: "string" }, parseSerial);

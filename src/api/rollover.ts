@@ -1,7 +1,7 @@
 /** Key rollover in JSON: rotate, retire, and how far it has come. */
 
 import { assert } from "#core/problems.ts";
-import { flag, integer, optional, otherwise, parsed, text } from "#core/shape.ts";
+import { flag, type Input, integer, optional, otherwise, parsed, text } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import { parseReason, revocationReasons } from "#core/x509/reasons.ts";
 import { created, type Handler, handler, ok } from "#domain/access/call.ts";
@@ -20,9 +20,20 @@ import { pageFields, pageOf } from "./pages.ts";
 interface Deps {
   readonly store: Store;
   readonly clock: Clock;
-  readonly authorities: Pick<Authorities, "rotate">;
+  readonly authorities: Pick<Authorities, "rotate" | "admitRotation">;
   readonly retirement: Retirement;
 }
+
+const rotationFields = {
+  new_label: optional(labelField),
+  key_type: optional(keyTypeField()),
+  validity_days: optional(integer(1, 36_500)),
+};
+const rotationOf = ({ new_label, key_type, validity_days }: Input<typeof rotationFields>) => ({
+  label: new_label,
+  keyType: key_type,
+  validityDays: validity_days,
+});
 
 /** Handlers for `ca.rotations`, `ca.rotation`, `ca.rotate` and `ca.retire`. */
 export function rolloverHandlers(deps: Deps) {
@@ -38,20 +49,17 @@ export function rolloverHandlers(deps: Deps) {
     "ca.rotate": handler({
       summary: "Give a CA a new key under the same name; the old one stops issuing.",
       path: { id: text() },
-      body: {
-        new_label: optional(labelField),
-        key_type: optional(keyTypeField()),
-        validity_days: optional(integer(1, 36_500)),
-      },
+      body: rotationFields,
+      admit: ({ ca, origin, body }) =>
+        authorities.admitRotation(origin, presentCa(ca), rotationOf(body)),
       run: async ({ ca, origin, body }) => {
-        const wish = {
-          ...{ label: body.new_label, keyType: body.key_type, validityDays: body.validity_days },
-        };
+        const wish = rotationOf(body);
         const { old, successor } = await authorities.rotate(origin, presentCa(ca), wish);
         const { retireAfter } = old;
         return created(
           {
-            ...{ old_ca: caJson(old), new_ca: caJson(successor) },
+            old_ca: caJson(old),
+            new_ca: caJson(successor),
             combined_chain_pem: await chainBundle(store.read.cas, successor),
             ...(retireAfter === undefined ? {} : { retire_after: timestamp(retireAfter) }),
           },
@@ -66,11 +74,14 @@ export function rolloverHandlers(deps: Deps) {
         reason: otherwise(reasonField, "cessationOfOperation"),
         force: otherwise(flag(), false),
       },
+      admit: ({ ca, body }) => deps.retirement.admit(presentCa(ca), body),
       run: async (call) => {
         const retired = await retirement.retire(call.origin, presentCa(call.ca), call.body);
         return ok({
-          ...{ retired_ca: caJson(retired.ca), parent_id: retired.parent.id },
-          ...{ revoked_serial: retired.ca.serial, crl_number: retired.crlNumber },
+          retired_ca: caJson(retired.ca),
+          parent_id: retired.parent.id,
+          revoked_serial: retired.ca.serial,
+          crl_number: retired.crlNumber,
           outstanding_leaves: retired.outstanding,
         });
       },

@@ -2,7 +2,7 @@
 
 import { type Field, parsed, WrongValue } from "#core/shape.ts";
 
-/** In lower case; leading zeros say nothing in a serial and so nothing here (contract §13, 22). */
+/** In lower case; leading zeros say nothing in a serial and so nothing here (REC-2). */
 export function serialPrefix(): Field<string> {
   return parsed({ type: "string", pattern: pattern.source, maxLength: lengthMax }, (given) => {
     if (given.length > lengthMax || !pattern.test(given)) {

@@ -1,4 +1,7 @@
-/** The sign ledger as documents that verify without pkid, written while they are sent (HTTP contract §10.2). */
+/**
+ * The sign ledger as documents that verify without pkid, written while they are sent
+ * (LED-3).
+ */
 
 import { exportFormat } from "#core/audit/ledger-export.ts";
 import type { LedgerEntry } from "#core/audit/ledger.ts";

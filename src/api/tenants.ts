@@ -1,4 +1,4 @@
-/** Tenants in JSON: who they are, what they may use, and what they have used (HTTP contract §4.13). */
+/** Tenants in JSON: who they are, what they may use, and what they have used (TEN-1). */
 
 import { isMember } from "#core/access/principal.ts";
 import type { TenantId } from "#core/ids.ts";
@@ -112,10 +112,17 @@ function tenantUsage({ store, clock }: Deps): Handler {
       const wanted = Array.from({ length: days }, (_, ago) => today - ago);
       const shown = wanted.map((day) => dayJson(known.get(day) ?? { day, issued: 0, revoked: 0 }));
       return ok({
-        ...{ tenant_id: tenant.id, slug: tenant.slug, status: tenant.status },
-        ...{ active_certs: usage.active, total_issued: usage.issued },
-        ...{ total_revoked: usage.revoked, cas: usage.cas, today: shown[0], days: shown },
-        ...{ quotas: quotasJson(tenant.quotas), generated_at: timestamp(now) },
+        tenant_id: tenant.id,
+        slug: tenant.slug,
+        status: tenant.status,
+        active_certs: usage.active,
+        total_issued: usage.issued,
+        total_revoked: usage.revoked,
+        cas: usage.cas,
+        today: shown[0],
+        days: shown,
+        quotas: quotasJson(tenant.quotas),
+        generated_at: timestamp(now),
       });
     },
   });
@@ -141,34 +148,44 @@ async function known(store: Store, named: string): Promise<TenantRecord> {
   return tenant;
 }
 
-/** Tenant of the HTTP contract §4.13. */
+/** A tenant as answers show it. */
 function tenantJson(tenant: TenantRecord) {
   return {
-    ...{ id: tenant.id, slug: tenant.slug, name: tenant.name, status: tenant.status },
+    id: tenant.id,
+    slug: tenant.slug,
+    name: tenant.name,
+    status: tenant.status,
     ...(tenant.kekLabel === "" ? {} : { kek_label: tenant.kekLabel }),
-    ...{ quotas: quotasJson(tenant.quotas), created_at: timestamp(tenant.createdAt) },
+    quotas: quotasJson(tenant.quotas),
+    created_at: timestamp(tenant.createdAt),
   };
 }
 
 const quotasJson = (quotas: Quotas) => ({
-  ...{ max_certs_per_day: quotas.maxCertsPerDay, max_active_certs: quotas.maxActiveCerts },
-  ...{ rate_limit_per_second: quotas.rateLimitPerSecond, rate_limit_burst: quotas.rateLimitBurst },
+  max_certs_per_day: quotas.maxCertsPerDay,
+  max_active_certs: quotas.maxActiveCerts,
+  rate_limit_per_second: quotas.rateLimitPerSecond,
+  rate_limit_burst: quotas.rateLimitBurst,
 });
 
 const dayJson = ({ day, issued, revoked }: DayUsage) => ({
   day: new Date(day * secondsPerDay * 1000).toISOString().slice(0, 10),
-  ...{ certs_issued: issued, certs_revoked: revoked },
+  certs_issued: issued,
+  certs_revoked: revoked,
 });
 
 const limit = () => otherwise(integer(0, 1_000_000_000), 0);
 const quotaFields = {
-  ...{ max_certs_per_day: limit(), max_active_certs: limit() },
-  ...{ rate_limit_per_second: limit(), rate_limit_burst: limit() },
+  max_certs_per_day: limit(),
+  max_active_certs: limit(),
+  rate_limit_per_second: limit(),
+  rate_limit_burst: limit(),
 };
 
 function quotasOf(given: Record<keyof typeof quotaFields, number>): Quotas {
   return {
-    ...{ maxCertsPerDay: given.max_certs_per_day, maxActiveCerts: given.max_active_certs },
+    maxCertsPerDay: given.max_certs_per_day,
+    maxActiveCerts: given.max_active_certs,
     rateLimitPerSecond: given.rate_limit_per_second,
     rateLimitBurst: given.rate_limit_burst,
   };

@@ -38,7 +38,9 @@ function inclusionList(store: Store): Handler {
     run: async (call) => {
       const { status, ca, serial } = call.query;
       const filter: InclusionFilter = {
-        ...{ reach: call.reach, status, serial },
+        reach: call.reach,
+        status,
+        serial,
         caId: ca === undefined ? undefined : await readableCa(store, ca, call.reach),
       };
       const { inclusions, counts } = store.read.transparency;
@@ -50,7 +52,9 @@ function inclusionList(store: Store): Handler {
   });
 }
 
-/** `ct` of Issued (HTTP contract §4.5); nothing where no log was asked. */
+/**
+ * What the logs said of a certificate that was just issued (CT-5); nothing where no log was asked.
+ */
 export function ctJson({ ct }: CertificateRecord) {
   if (ct === undefined) return {};
   const { status, sctCount, operators, logs } = ct;
@@ -58,7 +62,9 @@ export function ctJson({ ct }: CertificateRecord) {
   return { ct: { enabled: true, embedded, sct_count: sctCount, operators, status, logs } };
 }
 
-/** The members of IssuedCertificate about logs (§4.6); `ct_logs` are the names of those that promised. */
+/**
+ * The members of a certificate about logs (CT-5); `ct_logs` are the names of those that promised.
+ */
 export function ctMembers({ ct }: CertificateRecord) {
   if (ct === undefined) return { ct_status: "none", sct_count: 0 };
   const promised = ct.logs.filter(({ ok: accepted }) => accepted).map(({ log }) => log);
@@ -69,8 +75,12 @@ function inclusionJson(row: InclusionRecord) {
   const at = (name: string, value: Instant | undefined) =>
     value === undefined ? {} : { [name]: timestamp(value) };
   return {
-    ...{ ca_id: row.caId, serial: row.serial, log_id: row.logId, log_name: row.logName },
-    ...{ sct_timestamp: timestamp(row.sctTimestamp), status: row.status },
+    ca_id: row.caId,
+    serial: row.serial,
+    log_id: row.logId,
+    log_name: row.logName,
+    sct_timestamp: timestamp(row.sctTimestamp),
+    status: row.status,
     ...(row.treeSize === undefined ? {} : { tree_size: row.treeSize }),
     ...(row.leafIndex === undefined ? {} : { leaf_index: row.leafIndex }),
     checks: row.checks,

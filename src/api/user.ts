@@ -2,7 +2,7 @@
 
 import type { Principal } from "#core/access/principal.ts";
 
-/** UserInfo of the HTTP contract §2.1. */
+/** Who a principal is, as answers show it. */
 export function userInfo(principal: Principal) {
   const { email, emailVerified, name } = principal;
   return {

@@ -1,7 +1,8 @@
-/** Validation reports in JSON (HTTP contract §4.5). */
+/** Validation reports in JSON. */
 
-import { coversCa } from "#core/access/principal.ts";
+import { coversCa, type Principal } from "#core/access/principal.ts";
 import { caId } from "#core/ids.ts";
+import type { Asker } from "#core/fair-queue.ts";
 import type { MemberFacts } from "#core/policy/path-work.ts";
 import type { RevocationState } from "#core/policy/validate.ts";
 import { refuse } from "#core/problems.ts";
@@ -24,14 +25,25 @@ export function validationHandlers(deps: ValidationDeps) {
         intermediates: otherwise(list(text({ min: 1, max: 131_072 }), 0, 16), []),
         skip_revocation: otherwise(flag(), false),
       },
-      run: async ({ body, reach }) => {
+      run: async ({ body, reach, origin }) => {
         const ca = await readableCa(deps.store, body.ca, reach);
         const { certificate, intermediates, skip_revocation: skipRevocation } = body;
-        const wish = { certificate, intermediates, skipRevocation };
+        const asker = askerOf(origin.principal, ca);
+        const wish = { certificate, intermediates, skipRevocation, asker };
         return ok(reportJson(ca, await validate(deps, ca, wish)));
       },
     }),
   } satisfies Partial<Record<OperationName, Handler>>;
+}
+
+/**
+ * Tokens are their maker's, and people of a tenant its own; a tenant that mints many tokens has no
+ * more turns by that.
+ */
+function askerOf({ isRoot, roles, tenantRoles, person }: Principal, ca: CaRecord): Asker {
+  const everywhere = isRoot || roles.length > 0;
+  const [tenant = ca.tenant] = Object.keys(tenantRoles).sort();
+  return { home: everywhere ? "" : tenant, name: JSON.stringify(person) };
 }
 
 /** By id or label; foreign and absent ones answer alike. */

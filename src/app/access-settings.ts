@@ -10,9 +10,13 @@ import type { DeclaredTenant } from "#domain/tenants/tenants.ts";
 export function declaredTenant(setting: TenantSetting): DeclaredTenant {
   const { slug: named = "", id = named, name = named, kek_label: kekLabel = "", quotas } = setting;
   return {
-    ...{ id: tenantId(id), slug: named, name, kekLabel },
+    id: tenantId(id),
+    slug: named,
+    name,
+    kekLabel,
     quotas: {
-      ...{ maxCertsPerDay: quotas.max_certs_per_day, maxActiveCerts: quotas.max_active_certs },
+      maxCertsPerDay: quotas.max_certs_per_day,
+      maxActiveCerts: quotas.max_active_certs,
       rateLimitPerSecond: quotas.rate_limit_per_second,
       rateLimitBurst: quotas.rate_limit_burst,
     },
@@ -20,14 +24,15 @@ export function declaredTenant(setting: TenantSetting): DeclaredTenant {
 }
 
 /**
- * Who has which roles by the configuration, in all tenants and in single ones. A reload keeps `tenants` as it was at the
- * start (RLD-2), and `rbac` as it is now.
+ * Who has which roles by the configuration, in all tenants and in single ones. A reload keeps
+ * `tenants` as it was at the start (RLD-2), and `rbac` as it is now.
  */
 export const assignmentsOf = (config: {
   readonly rbac: Omit<Assignments, "tenants">;
   readonly tenants: readonly TenantSetting[];
 }): Assignments => ({
-  ...{ subjects: config.rbac.subjects, groups: config.rbac.groups },
+  subjects: config.rbac.subjects,
+  groups: config.rbac.groups,
   tenants: Object.fromEntries(config.tenants.map((one) => [declaredTenant(one).id, one.rbac])),
 });
 

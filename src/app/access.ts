@@ -1,4 +1,7 @@
-/** Who comes in: the mechanisms that prove a principal, and the sessions of people, put together from the settings. */
+/**
+ * Who comes in: the mechanisms that prove a principal, and the sessions of people, put together
+ * from the settings.
+ */
 
 import type { Passwords } from "#adapters/passwords.ts";
 import type { Metrics } from "#adapters/telemetry/families.ts";
@@ -19,7 +22,7 @@ import {
 import type { DirectoryLogins } from "#domain/access/directory.ts";
 import { FailedLogins } from "#domain/access/failed-logins.ts";
 import type { Refusals } from "#domain/access/refusals.ts";
-import { Logins, type RoleRules } from "#domain/access/logins.ts";
+import { type LoginDeps, Logins, type RoleRules } from "#domain/access/logins.ts";
 import type { OidcLogin } from "#domain/access/oidc/login.ts";
 import { Passkeys } from "#domain/access/passkeys.ts";
 import { type PrincipalNow, principalNow } from "#domain/access/principal-now.ts";
@@ -56,8 +59,8 @@ export interface Access {
   /** What somebody who asked earlier may do by now. */
   readonly principalNow: PrincipalNow;
   /**
-   * Reads what another configuration names, which may throw; what it gives puts `rbac` and the client certificates into
-   * force, also for those who are logged in (RLD-4).
+   * Reads what another configuration names, which may throw; what it gives puts `rbac` and the
+   * client certificates into force, also for those who are logged in (RLD-4).
    */
   readonly prepare: (config: Config) => () => Promise<void>;
 }
@@ -80,45 +83,48 @@ export interface AccessGround {
 
 /** Builds everything between a credential and a principal. */
 export function openAccess(ground: AccessGround): Access {
-  const { config, store, clock, random, log, metrics, refusals } = ground;
-  const { session, api_tokens } = config.auth;
-  const tokens = new ApiTokens({
-    ...{ store, clock, random, maxLifetimeDays: api_tokens.max_lifetime_days },
-    onVerified: (result) => metrics.count("pki_auth_token_verifications_total", { result }),
-  });
+  const { config, store, clock, log, metrics, refusals } = ground;
+  const tokens = openTokens(ground);
   const root = rootAccount(ground);
-  const sessions = new Sessions({
-    clock,
-    random,
-    ttlSeconds: session.ttl_minutes * 60,
-    max: sessionsMax,
-  });
-  metrics.beforeScrape(() => metrics.set("pki_auth_sessions_active", {}, sessions.active));
+  const sessions = openSessions(ground);
+  const { cookie_name, insecure } = config.auth.session;
   const failedLogins = new FailedLogins({ store, clock, windowsMax });
   let inForce = assignmentsOf(config);
   const logins = new Logins({
-    ...{ store, clock, root, sessions, failures: failedLogins },
+    store,
+    clock,
+    root,
+    sessions,
+    failures: failedLogins,
     assignments: () => inForce,
     rules: loginRules(config),
-    onLogin: (method, result) => metrics.count("pki_auth_logins_total", { method, result }),
-    onLogout: () => metrics.count("pki_auth_logouts_total", {}),
+    ...loginCounters(metrics),
   });
   const providers = openProviders(ground, logins);
   const directory = openDirectory(ground, logins);
   const clients = openClients(ground);
   const inOrder = mechanisms({
     client: clients.check,
-    ...{ root, failures: failedLogins, tokens, sessions, bearer: providers.bearer },
+    root,
+    failures: failedLogins,
+    tokens,
+    sessions,
+    bearer: providers.bearer,
     directory: directory?.principal,
     attempts: ground.attempts,
     rootBasicAllowed: config.policy.allow_root_basic_auth,
     onBasic: (result) => metrics.count("pki_auth_logins_total", { method: "password", result }),
   });
   return {
-    ...{ authenticate: authenticator(inOrder), tokens, sessions, logins, failedLogins },
+    authenticate: authenticator(inOrder),
+    tokens,
+    sessions,
+    logins,
+    failedLogins,
     ...openPasskeys(ground, sessions, refusals),
-    cookies: new Cookies({ name: session.cookie_name, insecure: session.insecure }),
-    ...{ loginConfig: loginConfigOf(config), oidcLogin: providers.login },
+    cookies: new Cookies({ name: cookie_name, insecure }),
+    loginConfig: loginConfigOf(config),
+    oidcLogin: providers.login,
     directoryLogins: directory,
     principalNow: principalNow({ tokens, root, logins, ...evidenceOf(config, clients) }),
     prepare: (next) => {
@@ -134,6 +140,27 @@ export function openAccess(ground: AccessGround): Access {
   };
 }
 
+function openSessions({ config, clock, random, metrics }: AccessGround): Sessions {
+  const ttlSeconds = config.auth.session.ttl_minutes * 60;
+  const sessions = new Sessions({ clock, random, ttlSeconds, max: sessionsMax });
+  metrics.beforeScrape(() => metrics.set("pki_auth_sessions_active", {}, sessions.active));
+  return sessions;
+}
+
+const loginCounters = (metrics: Metrics): Pick<LoginDeps, "onLogin" | "onLogout"> => ({
+  onLogin: (method, result) => metrics.count("pki_auth_logins_total", { method, result }),
+  onLogout: () => metrics.count("pki_auth_logouts_total", {}),
+});
+
+const openTokens = ({ config, store, clock, random, metrics }: AccessGround): ApiTokens =>
+  new ApiTokens({
+    store,
+    clock,
+    random,
+    maxLifetimeDays: config.auth.api_tokens.max_lifetime_days,
+    onVerified: (result) => metrics.count("pki_auth_token_verifications_total", { result }),
+  });
+
 const loginRules = ({ auth: { oidc, ldap } }: Config) => ({
   ...(oidc.enabled ? { oidc: rulesOf(oidc) } : {}),
   ...(ldap.enabled ? { ldap: rulesOf(ldap) } : {}),
@@ -144,7 +171,10 @@ const evidenceOf = (config: Config, { again }: ReturnType<typeof openClients>) =
   client: again,
 });
 
-/** Whose mappings count for an identity; undefined where the configuration asks nobody who could have vouched for it. */
+/**
+ * Whose mappings count for an identity; undefined where the configuration asks nobody who could
+ * have vouched for it.
+ */
 function vouching({ auth, oidc }: Config, { voucher, issuer }: Identity) {
   if (voucher === "ldap") return auth.ldap.enabled ? ({ method: "ldap" } as const) : undefined;
   if (auth.oidc.enabled && issuer === auth.oidc.issuer_url) return { method: "oidc" } as const;
@@ -170,7 +200,12 @@ function openPasskeys(ground: AccessGround, sessions: Sessions, refusals: Refusa
   const requireStepUp = stepUpGate({ clock, store }, settings.step_up_operations);
   const { origins, user_verification: userVerification } = settings;
   const service = new Passkeys({
-    ...{ store, clock, random, sessions, requireStepUp, refusals },
+    store,
+    clock,
+    random,
+    sessions,
+    requireStepUp,
+    refusals,
     checks: new WebAuthn({ rpId: rp_id, origins, userVerification }),
     stepUpSeconds: settings.step_up_ttl_minutes * 60,
   });
@@ -178,7 +213,10 @@ function openPasskeys(ground: AccessGround, sessions: Sessions, refusals: Refusa
   return { passkeys: { service, ...shown, algorithms: passkeyAlgorithms }, requireStepUp };
 }
 
-/** More people than any one process serves, and more guessing addresses than are worth telling apart. */
+/**
+ * More people than any one process serves, and more guessing addresses than are worth telling
+ * apart.
+ */
 const sessionsMax = 10_000;
 const windowsMax = 10_000;
 
@@ -191,8 +229,10 @@ function loginConfigOf({ oidc, auth }: Config): LoginConfig {
   const login = auth.oidc.enabled;
   const { issuer_url, client_id } = login ? auth.oidc : oidc;
   return {
-    ...{ oidc_enabled: oidc.issuer_url !== undefined, oidc_login_enabled: login },
-    ...{ password_login: true, ldap_login: auth.ldap.enabled },
+    oidc_enabled: oidc.issuer_url !== undefined,
+    oidc_login_enabled: login,
+    password_login: true,
+    ldap_login: auth.ldap.enabled,
     webauthn_enabled: auth.webauthn.enabled,
     ...(issuer_url === undefined ? {} : { issuer_url }),
     ...(client_id === undefined ? {} : { client_id }),

@@ -1,4 +1,7 @@
-/** Which client certificates are believed and whom they stand for, from the settings and the file they name. */
+/**
+ * Which client certificates are believed and whom they stand for, from the settings and the file
+ * they name.
+ */
 
 import { readFileSync } from "node:fs";
 
@@ -24,7 +27,10 @@ export interface ClientGround {
   readonly clientPaths: PathWork;
 }
 
-/** Who client certificates stand for; `prepare` reads what another configuration names, and gives what takes it over. */
+/**
+ * Who client certificates stand for; `prepare` reads what another configuration names, and gives
+ * what takes it over.
+ */
 export function openClients({ config, store, clock, log, metrics, clientPaths }: ClientGround) {
   let trust = clientTrustOf(config);
   const clients = new ClientCertificates({
@@ -51,7 +57,10 @@ export function openClients({ config, store, clock, log, metrics, clientPaths }:
   };
 }
 
-/** Nothing is believed without a file, as after a reload that takes it away. Throws when it cannot be read. */
+/**
+ * Nothing is believed without a file, as after a reload that takes it away. Throws when it cannot
+ * be read.
+ */
 function clientTrustOf({ auth: { mtls } }: Config): ClientTrust {
   const bindings = bindingsOf(mtls.bindings);
   if (!mtls.enabled || mtls.ca_file === undefined) return { anchors: [], bindings };
@@ -61,7 +70,9 @@ function clientTrustOf({ auth: { mtls } }: Config): ClientTrust {
   return { anchors, bindings };
 }
 
-/** The CAs the TLS listener asks client certificates of, PEM each; undefined while it asks for none. */
+/**
+ * The CAs the TLS listener asks client certificates of, PEM each; undefined while it asks for none.
+ */
 export function clientAuthorities(config: Config): readonly string[] | undefined {
   if (!config.auth.mtls.enabled) return undefined;
   return clientTrustOf(config).anchors.map(({ der }) => encodePem("CERTIFICATE", der));

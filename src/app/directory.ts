@@ -40,7 +40,11 @@ export function openDirectory(
   const allowZeroRole = config.auth.ldap.allow_zero_role;
   const told: Told = (why) => log.write("info", "ldap_login_refused", { why });
   return new DirectoryLogins({
-    ...{ directory: ldapDirectory(settings, told), logins, attempts, allowZeroRole, log },
+    directory: ldapDirectory(settings, told),
+    logins,
+    attempts,
+    allowZeroRole,
+    log,
     turns: openTurns({ atOnce: 64, atOncePerAddress: 8, atOnceStrangers: 48 }),
     keys: new AttemptKeys(random),
     onBasic: () => metrics.count("pki_auth_logins_total", { method: "ldap", result: "success" }),
@@ -66,7 +70,8 @@ export function directorySettings(
       verify: !tls.insecure_skip_verify,
     },
     timeoutSeconds: ldap.timeout_seconds,
-    ...{ lookup: lookupOf(ldap, secrets), names: namesOf(ldap) },
+    lookup: lookupOf(ldap, secrets),
+    names: namesOf(ldap),
     groupAttribute: ldap.group_attribute,
     groupSearch: searchOf(ldap.group_base_dn, ldap.group_filter),
   };

@@ -1,4 +1,7 @@
-/** Tells an instance from a place where one could be: only `serve`, `init` and `quickstart` found one (cli.md §3). */
+/**
+ * Tells an instance from a place where one could be: only `serve`, `init` and `quickstart` found
+ * one (FND-1).
+ */
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -11,8 +14,9 @@ import type { Config } from "#config/schema.ts";
 import type { Store } from "#domain/store.ts";
 
 /**
- * Takes the data directory and its lock. Unless `mayFound`, throws `NoInstance` for a directory that is missing, or holds no
- * database and no trace of a process that might be making one; then nothing is created.
+ * Takes the data directory and its lock. Unless `mayFound`, throws `NoInstance` for a directory
+ * that is missing, or holds no database and no trace of a process that might be making one; then
+ * nothing is created.
  */
 export function holdPlace(
   { config, mayFound }: { readonly config: Config; readonly mayFound: boolean },
@@ -43,8 +47,9 @@ export async function mustBeFounded(store: Store, mayFound: boolean): Promise<vo
 }
 
 /**
- * Throws `NoInstance` where nobody has said what to look at: no configuration file, and no data directory. Preflight of
- * defaults and an empty place would find nothing wrong. Before the first start there is a file.
+ * Throws `NoInstance` where nobody has said what to look at: no configuration file, and no data
+ * directory. Preflight of defaults and an empty place would find nothing wrong. Before the first
+ * start there is a file.
  */
 export function mustBeSomething({ loaded, fileName }: Read): void {
   if (fileName !== undefined || !loaded.ok) return;

@@ -1,4 +1,7 @@
-/** Approval by other people, put together from the settings: the gate, what people decide, and what is executed then. */
+/**
+ * Approval by other people, put together from the settings: the gate, what people decide, and what
+ * is executed then.
+ */
 
 import { systemPatience } from "#adapters/system.ts";
 import { fourEyesGate, itemGate } from "#api/four-eyes.ts";
@@ -44,7 +47,11 @@ export function openFourEyes(ground: FourEyesGround): FourEyesParts {
   const settings = approvalSettings(config);
   const { envelopes } = parts.sealing;
   const executions = new Executions({
-    ...{ store, clock, envelopes, perform, now },
+    store,
+    clock,
+    envelopes,
+    perform,
+    now,
     onFault: (error, id) =>
       log.write("error", "approved_operation_failed", { approval: id, error: describe(error) }),
   });
@@ -53,8 +60,12 @@ export function openFourEyes(ground: FourEyesGround): FourEyesParts {
   const { issuance, profiles, revocation } = parts;
   const gated = { store, issuance, profiles, bulk: revocation.bulk, fourEyes };
   return {
-    ...{ approvals: new Approvals({ ...common, fourEyes, refusals }), fourEyes, executions },
-    ...{ gate: fourEyesGate(gated), itemGate: itemGate(gated) },
-    ...{ enabled: settings.enabled, random },
+    approvals: new Approvals({ ...common, fourEyes, refusals }),
+    fourEyes,
+    executions,
+    gate: fourEyesGate(gated),
+    itemGate: itemGate(gated),
+    enabled: settings.enabled,
+    random,
   };
 }

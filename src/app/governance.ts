@@ -1,4 +1,7 @@
-/** Who governs what: tenants, grants on single CAs, and what is known of those who have them, put together from the settings. */
+/**
+ * Who governs what: tenants, grants on single CAs, and what is known of those who have them, put
+ * together from the settings.
+ */
 
 import { systemPrincipal } from "#core/access/principal.ts";
 import { Problem } from "#core/problems.ts";
@@ -31,7 +34,8 @@ export interface GovernanceGround {
 /** Builds it; nothing is written. */
 export function openGovernance({ config, tokens, ...ground }: GovernanceGround): Governance {
   const settingsOf = (of: Config) => ({
-    ...{ grants: of.rbac.grants.flatMap(configuredGrants), since: ground.clock.now() },
+    grants: of.rbac.grants.flatMap(configuredGrants),
+    since: ground.clock.now(),
     assignments: assignmentsOf(of),
   });
   let inForce = settingsOf(config);
@@ -47,7 +51,10 @@ export function openGovernance({ config, tokens, ...ground }: GovernanceGround):
   };
 }
 
-/** At start: the tenants of the configuration exist as it says. Throws a sentence where another tenant is in the way. */
+/**
+ * At start: the tenants of the configuration exist as it says. Throws a sentence where another
+ * tenant is in the way.
+ */
 export async function declareTenants(
   { tenants }: Config,
   ground: Pick<GovernanceGround, "store" | "clock" | "random">,

@@ -75,43 +75,35 @@ export interface HandlerGround {
 
 /** The complete set. */
 export function handlersOf(ground: HandlerGround): Handlers {
-  const { config, build, store, keys, clock, parts, probes, metrics } = ground;
-  const { revoker, publisher, scopes, crlImport, ocsp, presigner } = parts.revocation;
-  const answers = ocspHandlers({
-    ...{ ocsp, clock, httpMaxAgeSeconds: config.ocsp.http_max_age_seconds },
-    urlsMax: config.server.ocsp_cache_entries,
-    onAnswer: ocspCounter(metrics),
-  });
+  const { config, build, store, keys, clock, parts } = ground;
+  const { revoker, publisher, scopes, crlImport, presigner } = parts.revocation;
   const { authorities, issuance, bulk, profiles } = parts;
   const handlers: Handlers = {
     ...descriptionHandlers(() => handlers, build.version),
-    ...healthHandlers(
-      {
-        ...{ store, keys, build, draining: ground.draining },
-        exposition: () => metrics.exposition(),
-      },
-      probes,
-    ),
+    ...health(ground),
     ...peopleHandlers(ground),
     ...approvalHandlers({ store, keys, clock, ...ground.fourEyes }),
     ...auditHandlers({ store }),
     ...accessLogHandlers({ store, clock }),
     ...ledgerHandlers({
-      ...{ store, keys, clock, counts: parts.counts, random: ground.fourEyes.random },
+      store,
+      keys,
+      clock,
+      random: ground.fourEyes.random,
       roles: ground.roles,
     }),
     ...keyHandlers({
-      ...{ store, keys, clock, roles: ground.roles },
+      store,
+      keys,
+      clock,
+      roles: ground.roles,
       pool: () => ({ size: config.pkcs11.session_pool_size, ...ground.keyLoad() }),
     }),
     ...blockedKeyHandlers({ store, blockedKeys: parts.blockedKeys }),
     ...preflightHandlers({ preflight: ground.preflight }),
     ...clockHandlers({ clock, clockWatch: parts.clockWatch }),
     ...kekHandlers({ store, keys, ...parts.sealing }),
-    ...authorityHandlers({
-      ...{ store, authorities },
-      stampsNothing: config.crl.base_url === undefined,
-    }),
+    ...authorityHandlers({ store, authorities, stampsNothing: config.crl.base_url === undefined }),
     ...crossSignHandlers({ store, keys, clock, crossSigning: parts.crossSigning }),
     ...externalHandlers({ store, external: parts.external }),
     ...rolloverHandlers({ store, clock, authorities, retirement: parts.retirement }),
@@ -126,13 +118,28 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...revocationHandlers({ store, revoker }),
     ...bulkRevocationHandlers({ store, profiles, bulk: parts.revocation.bulk }),
     ...crlAdministration({ clock, publisher, scopes, crlImport }),
-    ...crlHandlers({ ...{ store, clock, publisher, scopes }, ...maxAge(config.crl) }),
+    ...crlHandlers({ store, clock, publisher, scopes, ...maxAge(config.crl) }),
     ...publishHandlers({ store, publishing: parts.publishing }),
     ...presignHandlers({ store, presigner, enabled: config.presign.enabled }),
-    "ocsp.get": answers.get,
-    "ocsp.post": answers.post,
+    ...ocspAnswers(ground),
   };
   return handlers;
+}
+
+function health({ store, keys, build, draining, metrics, probes }: HandlerGround) {
+  const exposition = () => metrics.exposition();
+  return healthHandlers({ store, keys, build, draining, exposition }, probes);
+}
+
+function ocspAnswers({ config, clock, metrics, parts }: HandlerGround) {
+  const answers = ocspHandlers({
+    ocsp: parts.revocation.ocsp,
+    clock,
+    httpMaxAgeSeconds: config.ocsp.http_max_age_seconds,
+    urlsMax: config.server.ocsp_cache_entries,
+    onAnswer: ocspCounter(metrics),
+  });
+  return { "ocsp.get": answers.get, "ocsp.post": answers.post };
 }
 
 /** Who comes in, and what they may do. */

@@ -1,4 +1,7 @@
-/** Which instance a place belongs to: data directory, key store and database carry one id, and are refused when they do not. */
+/**
+ * Which instance a place belongs to: data directory, key store and database carry one id, and are
+ * refused when they do not.
+ */
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +11,10 @@ import { writeDurably } from "#adapters/keys/software/files.ts";
 import type { Config } from "#config/schema.ts";
 import type { Store } from "#domain/store.ts";
 
-/** A part of the instance is missing or is another instance's; the sentence says what was found, and nothing changed. */
+/**
+ * A part of the instance is missing or is another instance's; the sentence says what was found, and
+ * nothing changed.
+ */
 export class InstanceSplit extends Error {
   override readonly name = "InstanceSplit";
 }
@@ -19,55 +25,70 @@ interface Identity {
   readonly founded: boolean;
 }
 
+/** Where an instance keeps what says that it has been there. */
+interface Place {
+  readonly directory: string;
+  readonly keystore: string;
+  /** Labels of the keys of pkid on the token; undefined where no token is configured. */
+  readonly token?: (() => Promise<readonly string[]>) | undefined;
+}
+
 /** The id of one instance, as data directory and key store carry it. */
 export class PlaceIdentity {
   readonly #directory: string;
   readonly #keystore: string;
+  readonly #lookAtToken: (() => Promise<readonly string[]>) | undefined;
+  #onToken: Promise<readonly string[]> | undefined;
 
-  constructor({ directory, keystore }: { readonly directory: string; readonly keystore: string }) {
+  constructor({ directory, keystore, token }: Place) {
     this.#directory = directory;
     this.#keystore = keystore;
+    this.#lookAtToken = token;
   }
 
   /** Of a configured instance. */
-  static of({ data_dir, key_provider }: Config): PlaceIdentity {
-    return new PlaceIdentity({
-      directory: data_dir,
-      keystore: key_provider.software.keystore_dir,
-    });
+  static of({ data_dir, key_provider }: Config, token?: Place["token"]): PlaceIdentity {
+    const keystore = key_provider.software.keystore_dir;
+    return new PlaceIdentity({ directory: data_dir, keystore, token });
   }
 
   /**
-   * Refuses to begin an instance where one has been: its database is missing or empty, which an unmounted volume looks
-   * like. With `anew` another one begins instead.
+   * Refuses to begin an instance where one has been: its database is missing or empty, which an
+   * unmounted volume looks like. With `anew` another one begins instead. A first start that was
+   * interrupted goes on, with the keys it has made.
    */
-  mayBegin(where: string, anew: boolean): void {
-    const traces = this.#traces();
+  async mayBegin(where: string, anew: boolean): Promise<void> {
+    if (readIdentity(this.#file)?.founded === false) return;
+    const here = this.#traces();
+    if (anew && here.length > 0) this.beginAnew();
+    if (anew) return;
+    const traces = [...here, ...(await this.#tracesOnToken(here.length > 0))];
     if (traces.length === 0) return;
-    if (!anew) {
-      throw new InstanceSplit(
-        `There is no instance in ${where}, but ${traces.join(" and ")}. Is a volume not mounted? ` +
-          "Nothing was changed; `pkid serve --found-anew` founds another instance here.",
-      );
-    }
-    this.beginAnew();
+    throw new InstanceSplit(
+      `There is no instance in ${where}, but ${traces.join(" and ")}. Is a volume not mounted? ` +
+        "Nothing was changed; `pkid serve --found-anew` founds another instance here.",
+    );
   }
 
-  /** Refuses a SQLite database that is missing or empty where an instance has been, before it is made. */
-  mayOpen(address: StoreOptions, anew: boolean): void {
+  /**
+   * Refuses a SQLite database that is missing or empty where an instance has been, before it is
+   * made.
+   */
+  async mayOpen(address: StoreOptions, anew: boolean): Promise<void> {
     if (address.driver !== "sqlite") return;
     const bytes = statSync(address.path, { throwIfNoEntry: false })?.size ?? 0;
-    if (bytes === 0) this.mayBegin(address.path, anew);
+    if (bytes === 0) await this.mayBegin(address.path, anew);
   }
 
   /**
-   * Holds the id of an open database against the others. Gives the id the instance has or, where none has begun, will
-   * have; that one is written down first, so that a start that is interrupted goes on.
+   * Holds the id of an open database against the others. Gives the id the instance has or, where
+   * none has begun, will have; that one is written down first, so that a start that is interrupted
+   * goes on.
    */
   async settled(store: Store, anew: boolean): Promise<string> {
     const stored = await store.read.instance.value("instance_id");
     if (stored !== undefined) this.#mustMatch(stored);
-    else this.mayBegin("the database", anew);
+    else await this.mayBegin("the database", anew);
     const known = readIdentity(this.#file);
     const id = stored ?? known?.instance_id ?? crypto.randomUUID();
     if (known === undefined) this.#write({ instance_id: id, founded: false });
@@ -80,7 +101,10 @@ export class PlaceIdentity {
     if (readIdentity(this.#file)?.founded !== true) this.#write({ instance_id: id, founded: true });
   }
 
-  /** Another instance will begin here: the identity of the earlier one is kept beside the new one, its keys stay. */
+  /**
+   * Another instance will begin here: the identity of the earlier one is kept beside the new one,
+   * its keys stay.
+   */
   beginAnew(): void {
     for (const file of [this.#file, this.#mark]) {
       if (existsSync(file)) renameSync(file, `${file}.before-${Date.now()}`);
@@ -88,10 +112,9 @@ export class PlaceIdentity {
     this.#write({ instance_id: crypto.randomUUID(), founded: false });
   }
 
-  /** What says that an instance has been here. */
+  /** What says on this machine that an instance has been here. */
   #traces(): readonly string[] {
     const known = readIdentity(this.#file);
-    if (known !== undefined && !known.founded) return [];
     const traces: string[] = [];
     if (known !== undefined) {
       traces.push(`${this.#directory} belongs to instance ${known.instance_id}`);
@@ -99,6 +122,23 @@ export class PlaceIdentity {
     const keys = this.#keys();
     if (keys > 0) traces.push(`there are ${keys} keys in ${this.#keystore}`);
     return traces;
+  }
+
+  /**
+   * The same of the token; one that cannot be asked is no reason to begin, unless the refusal is
+   * `certain` already.
+   */
+  async #tracesOnToken(certain: boolean): Promise<readonly string[]> {
+    try {
+      this.#onToken ??= this.#lookAtToken?.() ?? Promise.resolve([]);
+      const labels = await this.#onToken;
+      if (labels.length === 0) return [];
+      const more = labels.length > labelsNamed ? `, and ${labels.length - labelsNamed} more` : "";
+      return [`the token holds keys of one (${labels.slice(0, labelsNamed).join(", ")}${more})`];
+    } catch (error) {
+      if (certain) return [];
+      throw error;
+    }
   }
 
   #mustMatch(stored: string): void {
@@ -144,6 +184,8 @@ export class PlaceIdentity {
     return readdirSync(this.#keystore).filter((name) => name.endsWith(".key")).length;
   }
 }
+
+const labelsNamed = 5;
 
 function readIdentity(file: string): Identity | undefined {
   if (!existsSync(file)) return undefined;

@@ -12,8 +12,9 @@ import { openSecrets } from "./secrets.ts";
 import { storeOptions } from "./settings.ts";
 
 /**
- * Applies under the lock of the data directory; `status` and `dry-run` change nothing. Throws `NoInstance` where there is
- * no SQLite database to migrate; the schema of an empty PostgreSQL database is made, for the first `serve` to find.
+ * Applies under the lock of the data directory; `status` and `dry-run` change nothing. Throws
+ * `NoInstance` where there is no SQLite database to migrate; the schema of an empty PostgreSQL
+ * database is made, for the first `serve` to find.
  */
 export async function migrate(config: Config, mode: MigrationMode): Promise<MigrationReport> {
   const secrets = openSecrets(config);

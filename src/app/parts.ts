@@ -1,4 +1,7 @@
-/** The domain of one instance, put together from a store, keys and settings; every caller gets this and no other. */
+/**
+ * The domain of one instance, put together from a store, keys and settings; every caller gets this
+ * and no other.
+ */
 
 import { httpLogClient } from "#adapters/network/ct-log.ts";
 import { configuredLogs } from "#config/ct-logs.ts";
@@ -86,21 +89,27 @@ export function domainParts(ground: Ground, wake: (kind: CrlKind) => void): Part
   const signers = new CaSigners({ cas: store.read.cas, keys, urlBase, shards: config.crl.shards });
   const transparency = logsOf(ground, () => revocation.revoker);
   const caa = new CaaGate({ resolver: ground.resolver, clock, ...caaSettings(config) });
+  const used = { store, keys, clock, random };
   const ceremony = new Ceremony({
-    ...{ store, keys, clock, random, caa, weakKeys: ground.weakKeys },
+    ...used,
+    caa,
+    weakKeys: ground.weakKeys,
     refusals: ground.refusals,
     promises: transparency.promises,
     refuseWhileBehind: () => ground.clockWatch.refuseWhileBehind(),
   });
   const activated = (ca: CaId) => revocation.responders.ensure(ca);
   const provider = keyRoles(config).ca;
-  const makers = { store, keys, clock, random, settings, provider, activated };
+  const makers = { ...used, settings, provider, activated };
   const authorities = new Authorities({ ...makers, signers, ceremony, urlBase });
   const approvable = thresholdOf(approvalSettings(config), "cert.issue") > 0;
   const common = { store, clock, signers, ceremony, profiles, settings, approvable };
   const issuance = new Issuance(common);
   const revocation = openRevocation({
-    ...{ store, keys, clock, random, counts, wake, stillMay },
+    ...used,
+    counts,
+    wake,
+    stillMay,
     ...doubtsOf(ground.clockWatch),
     settings: revocationSettings(config),
     publicProfile: (name) => inForce.has(name) && inForce.named(name).lint.public,
@@ -111,17 +120,17 @@ export function domainParts(ground: Ground, wake: (kind: CrlKind) => void): Part
     external: new ExternalAuthorities(makers),
     crossSigning: new CrossSigning({ ...makers, signers, ceremony }),
     retirement: new Retirement({ store, clock, ...revocation }),
-    ...{ authorities, revocation, transparency, counts, profiles, issuance },
-    publishing: openPublishing(config, {
-      store,
-      clock,
-      random,
-      secrets: ground.secrets,
-      ...revocation,
-    }),
+    authorities,
+    revocation,
+    transparency,
+    counts,
+    profiles,
+    issuance,
+    publishing: openPublishing(config, { ...used, secrets: ground.secrets, ...revocation }),
     bulk: new BulkIssue({ store, clock, random, issuance, stillMay }),
     serving: new Serving({ ...common, authorities }),
-    ...{ sealing: ground.sealing, clockWatch: ground.clockWatch },
+    sealing: ground.sealing,
+    clockWatch: ground.clockWatch,
     blockedKeys: new BlockedKeys({ store, clock, random }),
     reloadProfiles: (next) => {
       inForce = new ProfileSet(next.profiles.map(profileOf));
@@ -160,8 +169,10 @@ const caaSettings = ({ caa }: Config) => ({
 function issuanceSettings(config: Config) {
   const { issuance, policy } = config;
   return {
-    ...{ backdateSeconds: issuance.backdate_seconds, skiMethod: issuance.ski_method },
-    ...{ maxNames: issuance.max_names, maxCertValidityDays: policy.max_cert_validity_days },
+    backdateSeconds: issuance.backdate_seconds,
+    skiMethod: issuance.ski_method,
+    maxNames: issuance.max_names,
+    maxCertValidityDays: policy.max_cert_validity_days,
   };
 }
 
@@ -169,7 +180,8 @@ function inclusionSettings(config: Config) {
   const { interval_minutes, max_certs_per_run, timeout_seconds } =
     config.certificate_transparency.inclusion_monitor;
   return {
-    ...{ intervalMinutes: interval_minutes, maxPerRun: max_certs_per_run },
+    intervalMinutes: interval_minutes,
+    maxPerRun: max_certs_per_run,
     timeoutSeconds: timeout_seconds,
   };
 }
@@ -178,13 +190,17 @@ function revocationSettings({ crl, ocsp, presign, issuance, server, ...config }:
   const backdateSeconds = issuance.backdate_seconds;
   return {
     crl: {
-      ...{ backdateSeconds, baseValidityHours: crl.base_validity_hours },
-      ...{ deltaIntervalMinutes: crl.delta_interval_minutes, keepExpired: crl.keep_expired },
-      ...{ shards: crl.shards, urlBase: crl.base_url },
+      backdateSeconds,
+      baseValidityHours: crl.base_validity_hours,
+      deltaIntervalMinutes: crl.delta_interval_minutes,
+      keepExpired: crl.keep_expired,
+      shards: crl.shards,
+      urlBase: crl.base_url,
       refreshAfterRevocationSeconds: crl.refresh_after_revocation_seconds,
     },
     ocsp: {
-      ...{ backdateSeconds, nonceEnabled: ocsp.nonce_enabled },
+      backdateSeconds,
+      nonceEnabled: ocsp.nonce_enabled,
       nonceMaxAgeSeconds: ocsp.nonce_max_age_seconds,
       validityHours: ocsp.validity_hours,
       cacheSeconds: cacheSeconds(server.ocsp_cache_ttl_seconds),
@@ -192,13 +208,16 @@ function revocationSettings({ crl, ocsp, presign, issuance, server, ...config }:
     },
     presign: {
       enabled: presign.enabled,
-      ...{ backdateSeconds, validityMinutes: presign.validity_minutes },
+      backdateSeconds,
+      validityMinutes: presign.validity_minutes,
       refreshMinutes: presign.refresh_minutes,
       recentMax: presign.recently_queried ? presign.recent_capacity : 0,
       expiredGraceMinutes: presign.expired_grace_minutes,
     },
     responder: {
-      ...{ backdateSeconds, delegated: ocsp.delegated, keyType: ocsp.delegated_key_type },
+      backdateSeconds,
+      delegated: ocsp.delegated,
+      keyType: ocsp.delegated_key_type,
       validityHours: ocsp.delegated_validity_hours,
       provider: config.key_provider.roles.responder,
     },

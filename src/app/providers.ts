@@ -1,4 +1,7 @@
-/** The identity providers of one instance: the one people log in at, and the one whose tokens API callers bring. */
+/**
+ * The identity providers of one instance: the one people log in at, and the one whose tokens API
+ * callers bring.
+ */
 
 import { providerClient } from "#adapters/network/oidc.ts";
 import type { SecretSources } from "#adapters/secrets/sources.ts";
@@ -42,7 +45,12 @@ export function openProviders(ground: ProviderGround, logins: Logins): Providers
   const login =
     home &&
     new OidcLogin({
-      ...{ provider: home, client, we, names, logins, log },
+      provider: home,
+      client,
+      we,
+      names,
+      logins,
+      log,
       transactions: new Transactions({ clock, random }),
     });
   const { issuer_url, client_id } = config.oidc;
@@ -50,7 +58,9 @@ export function openProviders(ground: ProviderGround, logins: Logins): Providers
   const mapped = we?.issuer === issuer_url;
   const bearer = bearerCheck({
     provider: mapped && home !== undefined ? home : provider(issuer_url),
-    ...{ audience: client_id, names, mapped },
+    audience: client_id,
+    names,
+    mapped,
     principalOf: (method, identity, mechanism) => logins.principalOf(method, identity, mechanism),
   });
   return { login, bearer };
@@ -66,7 +76,9 @@ function weOf(
   if (!enabled || issuer_url === undefined || client_id === undefined) return undefined;
   if (redirect_url === undefined) return undefined;
   return {
-    ...{ issuer: issuer_url, clientId: client_id, redirectUrl: redirect_url },
+    issuer: issuer_url,
+    clientId: client_id,
+    redirectUrl: redirect_url,
     scopes: wishedScopes(scopes),
     secret: () => clientSecret(oidc.client_secret, secrets),
   };
@@ -78,7 +90,10 @@ export const wishedScopes = (scopes: readonly string[]): readonly string[] | und
     ? undefined
     : scopes;
 
-/** A secret that cannot be had is a fault of the provider's side as far as whoever logs in is concerned. */
+/**
+ * A secret that cannot be had is a fault of the provider's side as far as whoever logs in is
+ * concerned.
+ */
 async function clientSecret(
   setting: Config["auth"]["oidc"]["client_secret"],
   secrets: SecretSources,

@@ -6,9 +6,10 @@ import type { Config } from "#config/schema.ts";
 import { wrongProxy } from "#config/sections/outbound.ts";
 
 /**
- * Puts `outbound.proxy_url` into the variables the runtime asks before every call: they are the one way that reaches its S3
- * client too. This host and the metadata services of its platform are never behind a proxy. Without the setting the
- * environment stays as it is. Throws `SecretUnavailable` when its source fails or gives no proxy's address.
+ * Puts `outbound.proxy_url` into the variables the runtime asks before every call: they are the one
+ * way that reaches its S3 client too. This host and the metadata services of its platform are never
+ * behind a proxy. Without the setting the environment stays as it is. Throws `SecretUnavailable`
+ * when its source fails or gives no proxy's address.
  */
 export async function useProxy(
   { outbound }: Pick<Config, "outbound">,

@@ -22,7 +22,9 @@ export function openPublishing(
     ...parts,
     target: publish.enabled ? targetOf(publish, parts.secrets) : undefined,
     directory: (path) => directoryTarget({ path: resolve(path), keepSnapshots }),
-    ...{ only: publish.cas, includeOcsp: publish.include_ocsp, changedMax: 20_000 },
+    only: publish.cas,
+    includeOcsp: publish.include_ocsp,
+    changedMax: 20_000,
   });
 }
 
@@ -36,9 +38,14 @@ export function targetOf(
     return directoryTarget({ path: dir.path, keepSnapshots: dir.keep_snapshots });
   if (bucket === undefined || accessKeyId === undefined) return undefined;
   return s3Target({
-    ...{ endpoint: s3.endpoint, region: s3.region, bucket, prefix: s3.prefix ?? "" },
+    endpoint: s3.endpoint,
+    region: s3.region,
+    bucket,
+    prefix: s3.prefix ?? "",
     credentials: () => credentialsOf(accessKeyId, s3, secrets),
-    ...{ forcePathStyle: s3.force_path_style, concurrency: s3.concurrency, timeoutSeconds: 60 },
+    forcePathStyle: s3.force_path_style,
+    concurrency: s3.concurrency,
+    timeoutSeconds: 60,
   });
 }
 

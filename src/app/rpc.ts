@@ -1,4 +1,7 @@
-/** Remote procedure calls of an instance: the same handlers behind the same pipeline, under other names. */
+/**
+ * Remote procedure calls of an instance: the same handlers behind the same pipeline, under other
+ * names.
+ */
 
 import { healthMethods } from "#api/rpc/health.ts";
 import { pkiSchema } from "#api/rpc/messages.ts";
@@ -24,7 +27,11 @@ export function rpcDoor(
   const bodyBytesMax = server.max_body_bytes;
   const service = "pki.v1.PKIService";
   return new RpcDoor({
-    ...{ service, schema: pkiSchema, methods, handlers, perform },
+    service,
+    schema: pkiSchema,
+    methods,
+    handlers,
+    perform,
     open: healthMethods([service], ready),
     bodyBytesMax,
   });

@@ -55,7 +55,10 @@ export interface RunningDeps {
   readonly reread: () => Config;
   /** Has key providers that do not serve looked at again. */
   readonly lookAtKeys: () => void;
-  /** Reads what the configuration names, which may throw; what it gives puts the reloadable keys into force (RLD-1). */
+  /**
+   * Reads what the configuration names, which may throw; what it gives puts the reloadable keys
+   * into force (RLD-1).
+   */
   readonly prepare: (config: Config) => () => void | Promise<void>;
 }
 
@@ -97,7 +100,9 @@ class Server implements Running {
     this.#config = deps.config;
     const { files, clock, log } = deps;
     this.#certificates = new ServingCertificates({
-      ...{ files, clock, log },
+      files,
+      clock,
+      log,
       serving: deps.parts.serving,
     });
     this.#files = fileDigests(deps.config);
@@ -107,12 +112,16 @@ class Server implements Running {
     const { enabled, interval_minutes } = deps.config.certificate_transparency.inclusion_monitor;
     const jobs = schedule({
       crls: refresh,
-      ...{ responders, presigner, counts, bulkRevocations: revocation.bulk },
+      responders,
+      presigner,
+      counts,
+      bulkRevocations: revocation.bulk,
       presignMinutes: presign.enabled ? presign.refresh_minutes : undefined,
       publishing: deps.parts.publishing,
       publishMinutes: publish.enabled ? publish.interval_minutes : undefined,
-      ...{ failedLogins: deps.failedLogins, refusals: deps.refusals },
-      ...{ approvals: deps.fourEyes.approvals },
+      failedLogins: deps.failedLogins,
+      refusals: deps.refusals,
+      approvals: deps.fourEyes.approvals,
       kek: deps.parts.sealing.rotation,
       serving: { renewals: () => this.#inTurn(() => this.#rotate()) },
       transparency: deps.parts.transparency,
@@ -122,7 +131,9 @@ class Server implements Running {
     });
     const watch = new JobWatch(jobs, systemStopwatch);
     this.#scheduler = new Scheduler({
-      ...{ jobs, timers: { after }, jitter: Math.random },
+      jobs,
+      timers: { after },
+      jitter: Math.random,
       onRun: (job, error) => {
         watch.ran(job, error);
         if (error !== undefined)
@@ -163,7 +174,10 @@ class Server implements Running {
     this.#shown = tls?.certificate;
     this.#authorities = clientAuthorities(config);
     this.#listeners = await Listeners.open(front, {
-      ...{ host: server.host, port: server.port, tls, insecureAllowed: cleartext },
+      host: server.host,
+      port: server.port,
+      tls,
+      insecureAllowed: cleartext,
       tlsMinVersion: server.tls.min_version,
       tlsSuites: server.tls.cipher_suites,
       clientAuthorities: this.#authorities,
@@ -193,7 +207,8 @@ class Server implements Running {
   async #reload(): Promise<void> {
     const { log, prepare, cleartext, reread, lookAtKeys } = this.#deps;
     try {
-      // Whatever the configuration says: a PIN is read again, and what was missing on a token is looked for.
+      // Whatever the configuration says: a PIN is read again, and what was missing on a token is
+      // looked for.
       lookAtKeys();
       const { config, ...keys } = reload(this.#config, reread());
       const files = fileDigests(config);
@@ -253,7 +268,10 @@ class Server implements Running {
     await store.pruneAccessLog(addSeconds(clock.now(), -days * secondsPerDay));
   }
 
-  /** One change at a time: of two reloads the one asked for last takes force last, and no renewal is of a past configuration. */
+  /**
+   * One change at a time: of two reloads the one asked for last takes force last, and no renewal is
+   * of a past configuration.
+   */
   #inTurn(change: () => Promise<void>): Promise<void> {
     const changed = this.#changing.then(change);
     // Whoever asked is told; the next change begins all the same.
@@ -268,7 +286,9 @@ class Server implements Running {
     this.#show(tls, this.#authorities);
   }
 
-  /** Shows what changed to new connections: the certificate, or the CAs that clients are asked for. */
+  /**
+   * Shows what changed to new connections: the certificate, or the CAs that clients are asked for.
+   */
   #show(tls: TlsMaterial | undefined, authorities: readonly string[] | undefined): void {
     const asked = authorities?.join("") === this.#authorities?.join("");
     if (tls === undefined || (tls.certificate === this.#shown && asked)) return;
@@ -302,7 +322,10 @@ class Server implements Running {
   }
 }
 
-/** Of the time to stop, what running requests may take: the rest is for jobs, the last writes and the signers. */
+/**
+ * Of the time to stop, what running requests may take: the rest is for jobs, the last writes and
+ * the signers.
+ */
 const drainMs = (shutdownSeconds: number): number =>
   Math.max(shutdownSeconds * 750, shutdownSeconds * 1000 - 5000);
 

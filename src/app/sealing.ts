@@ -1,4 +1,7 @@
-/** Opens what seals secrets of the database and private keys: the KEK, the envelopes under it, and its rotation. */
+/**
+ * Opens what seals secrets of the database and private keys: the KEK, the envelopes under it, and
+ * its rotation.
+ */
 
 import type { Metrics } from "#adapters/telemetry/families.ts";
 import type { Config } from "#config/schema.ts";
@@ -17,13 +20,16 @@ export interface Sealing {
   readonly envelopes: Envelopes;
   readonly rotation: KekRotation;
   /**
-   * Brings private keys of earlier releases into envelopes, and throws `KekUnusable` when what is sealed cannot be
-   * opened with these settings (V-12).
+   * Brings private keys of earlier releases into envelopes, and throws `KekUnusable` when what is
+   * sealed cannot be opened with these settings (V-12).
    */
   prove(): Promise<void>;
 }
 
-/** Opens it as far as private keys need it; throws `KekUnusable` when these settings cannot be right (V-12). */
+/**
+ * Opens it as far as private keys need it; throws `KekUnusable` when these settings cannot be right
+ * (V-12).
+ */
 export async function openSealing(ground: {
   readonly config: Config;
   readonly store: Store;
@@ -53,7 +59,10 @@ export async function openSealing(ground: {
   return { keks, envelopes, rotation, prove };
 }
 
-/** Takes up at once what another replica has begun: it waits for this one before it retires a version. */
+/**
+ * Takes up at once what another replica has begun: it waits for this one before it retires a
+ * version.
+ */
 function hearRotations(store: Store, keks: Keks, log: Log): void {
   store.onEvents((events) => {
     if (!events.some(({ action, result }) => action === "kek.rotate" && result === "success"))

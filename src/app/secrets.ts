@@ -1,4 +1,7 @@
-/** The secrets of one configuration, reached through the network this instance speaks with everybody. */
+/**
+ * The secrets of one configuration, reached through the network this instance speaks with
+ * everybody.
+ */
 
 import { readFileSync } from "node:fs";
 

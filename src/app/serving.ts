@@ -1,4 +1,7 @@
-/** The certificate the main listener shows: the operator's files, or one pkid issues and renews for itself. */
+/**
+ * The certificate the main listener shows: the operator's files, or one pkid issues and renews for
+ * itself.
+ */
 
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -30,7 +33,10 @@ export interface ServingCertificateDeps {
 /** Keeps the certificate in order. */
 export class ServingCertificates {
   readonly #deps: ServingCertificateDeps;
-  /** Until when a CA that refused is not asked again for the same: every refusal of a gate is an event. */
+  /**
+   * Until when a CA that refused is not asked again for the same: every refusal of a gate is an
+   * event.
+   */
   #refused: { readonly wish: string; readonly until: Instant } | undefined;
   /** What has been told of the CA, so that every minute tells news only. */
   #told = "";
@@ -40,9 +46,10 @@ export class ServingCertificates {
   }
 
   /**
-   * What to serve with. Undefined when the configuration asks for cleartext. An own certificate is made when there is none,
-   * when it is due to be replaced, when it is another CA's, or when it lacks a configured name (CFG-11). While the CA that
-   * is configured cannot issue it, the one there is goes on until its end, and then one of the internal CA.
+   * What to serve with. Undefined when the configuration asks for cleartext. An own certificate is
+   * made when there is none, when it is due to be replaced, when it is another CA's, or when it
+   * lacks a configured name (CFG-11). While the CA that is configured cannot issue it, the one
+   * there is goes on until its end, and then one of the internal CA.
    */
   async material(config: Config["server"], cleartext: boolean): Promise<TlsMaterial | undefined> {
     const { serving, files, clock } = this.#deps;
@@ -66,7 +73,8 @@ export class ServingCertificates {
     try {
       return await issue(this.#deps, config, internal, profile);
     } catch (error) {
-      // Before its own CA began no other can be made, and whoever sets the clock right must be let in.
+      // Before its own CA began no other can be made, and whoever sets the clock right must be let
+      // in.
       if (kept === undefined || !fromTheFuture(kept.certificate, clock)) throw error;
       return kept;
     }
@@ -134,7 +142,8 @@ async function issue(
 ): Promise<TlsMaterial> {
   const { key, spki } = await newServingKey(config.tls.self_issue.key_type);
   const issued = await serving.certify(ca, { ...wishOf(config, spki), profile });
-  // What clients trust goes along: who was told its fingerprint finds it by asking the server (cli.md, trust fetch).
+  // What clients trust goes along: who was told its fingerprint finds it by asking the server
+  // (src/cli/commands/trust.ts).
   const material = { key, certificate: issued.chainPem + issued.caPem };
   files.write(material);
   files.writeCa(issued.caPem);
@@ -152,7 +161,10 @@ function wishOf(config: Config["server"], spki: Uint8Array): Omit<ServingWish, "
   if (called?.kind === "ip") ips.add(called.text);
   const dnsNames = [...new Set(names.map((name) => name.toLowerCase()))];
   return {
-    ...{ spki, commonName: own.common_name, dnsNames, ips: [...ips] },
+    spki,
+    commonName: own.common_name,
+    dnsNames,
+    ips: [...ips],
     validitySeconds: own.validity_seconds === 0 ? undefined : own.validity_seconds,
   };
 }

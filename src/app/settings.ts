@@ -30,7 +30,10 @@ export function nameServers({ caa }: Config): readonly NameServer[] {
   return caa.dns_resolver === undefined ? systemServers() : [parseServer(caa.dns_resolver)];
 }
 
-/** Where the store is and how it is reached. Throws `SecretUnavailable` when its source fails or gives no address. */
+/**
+ * Where the store is and how it is reached. Throws `SecretUnavailable` when its source fails or
+ * gives no address.
+ */
 export async function storeOptions(
   config: Config,
   migrate: boolean,
@@ -52,7 +55,9 @@ export async function storeOptions(
     throw new SecretUnavailable("database.dsn: What its source gave is no database URL.");
   }
   return {
-    ...{ driver: "postgres", dsn, migrate },
+    driver: "postgres",
+    dsn,
+    migrate,
     maxOpenConns: database.max_open_conns,
     connMaxIdleTimeSeconds: database.conn_max_idle_time_seconds,
     connMaxLifetimeSeconds: database.conn_max_lifetime_seconds,
@@ -61,8 +66,10 @@ export async function storeOptions(
 
 /** What takes how many people. */
 export const approvalSettings = ({ approvals }: Pick<Config, "approvals">): ApprovalSettings => ({
-  ...{ enabled: approvals.enabled, defaultThreshold: approvals.default_threshold },
-  ...{ thresholds: approvals.thresholds, operators: approvals.operators },
+  enabled: approvals.enabled,
+  defaultThreshold: approvals.default_threshold,
+  thresholds: approvals.thresholds,
+  operators: approvals.operators,
   requestTtlHours: approvals.request_ttl_hours,
 });
 
@@ -106,7 +113,10 @@ export async function keySettings(
   };
 }
 
-/** The rate tiers as the limiter takes them; it asks at every request, so the answer is kept while nothing changed. */
+/**
+ * The rate tiers as the limiter takes them; it asks at every request, so the answer is kept while
+ * nothing changed.
+ */
 export function rateSettings(of: () => Config["rate_limit"]): () => RateSettings {
   let known: { readonly of: Config["rate_limit"]; readonly settings: RateSettings } | undefined;
   return () => {
@@ -117,7 +127,10 @@ export function rateSettings(of: () => Config["rate_limit"]): () => RateSettings
 }
 
 const tiersOf = (of: Config["rate_limit"]): RateSettings => ({
-  ...{ enabled: of.enabled, global: of.global, perIp: of.per_ip, perAccount: of.per_account },
+  enabled: of.enabled,
+  global: of.global,
+  perIp: of.per_ip,
+  perAccount: of.per_account,
   buckets: { maxKeys: of.max_keys, idleMs: of.idle_ttl_seconds * 1000 },
 });
 
@@ -182,7 +195,10 @@ function keySecret(
     }
     default:
       return {
-        ...{ type: "remote", key, source, caFile: outbound.ca_file },
+        type: "remote",
+        key,
+        source,
+        caFile: outbound.ca_file,
         variables: variablesOf(source),
       };
   }

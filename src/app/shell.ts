@@ -21,7 +21,10 @@ import type { Running } from "./running.ts";
 import { standardError, standardOutput } from "./standard-output.ts";
 import { build } from "./version.ts";
 
-/** Runs one command line of this process and gives its exit code; `workerUrl` is the main module, for threads. */
+/**
+ * Runs one command line of this process and gives its exit code; `workerUrl` is the main module,
+ * for threads.
+ */
 export function runShell(argv: readonly string[], workerUrl: string): Promise<number> {
   return runCli(argv, processIo, depsOf(workerUrl));
 }
@@ -41,13 +44,18 @@ const depsOf = (workerUrl: string): CliDeps => ({
     return await inspect(read, env, wish, workerUrl);
   },
   version: {
-    ...{ version: build.version, commit: build.commit ?? "", runtime: build.runtime },
+    version: build.version,
+    commit: build.commit ?? "",
+    runtime: build.runtime,
     schema_version: newestSchema(),
   },
   osUser: osUser(),
 });
 
-/** Serves until SIGTERM or SIGINT; a second signal exits at once (PRC-2). However it ends, the log has gone out. */
+/**
+ * Serves until SIGTERM or SIGINT; a second signal exits at once (PRC-2). However it ends, the log
+ * has gone out.
+ */
 async function serveUntilStopped(request: ServeRequest, workerUrl: string): Promise<number> {
   const log = logFor(request.config, request.config.log.level);
   try {
@@ -100,7 +108,9 @@ async function serve(request: ServeRequest, workerUrl: string, log: ProcessLog):
     public_url: config.server.public_url,
     public_http: running.publicUrl || undefined,
     data_dir: config.data_dir,
-    ...{ version: build.version, config_digest: request.digest, config_file: request.fileName },
+    version: build.version,
+    config_digest: request.digest,
+    config_file: request.fileName,
   });
   await signals.stop;
   log.write("info", "stopping");
@@ -109,7 +119,10 @@ async function serve(request: ServeRequest, workerUrl: string, log: ProcessLog):
   log.write("info", "stopped");
 }
 
-/** Ends the process when its time to stop is over, whatever it still waits for: nothing acknowledged is lost by that. */
+/**
+ * Ends the process when its time to stop is over, whatever it still waits for: nothing acknowledged
+ * is lost by that.
+ */
 function endInTime(seconds: number, log: ProcessLog): void {
   setTimeout(() => {
     log.write("error", "stop_cut_short", { seconds });
@@ -125,8 +138,8 @@ function announce(running: Running, config: Config, say: (line: string) => void)
 }
 
 /**
- * Tells a password made up at this start: in the line only where a person sees it once, on a terminal; otherwise it
- * goes to a file, and the line names that (CFG-6).
+ * Tells a password made up at this start: in the line only where a person sees it once, on a
+ * terminal; otherwise it goes to a file, and the line names that (CFG-6).
  */
 function passwordKeeper(config: Config, tell: (line: string) => void): (password: string) => void {
   const { username } = config.root_user;
@@ -151,8 +164,9 @@ interface Signals {
 }
 
 /**
- * Listens from the start on, so that a signal that comes before the server is ready does not end the process as if
- * nobody heard it. A second signal to stop exits at once; a start that takes longer than stopping may is cut short too.
+ * Listens from the start on, so that a signal that comes before the server is ready does not end
+ * the process as if nobody heard it. A second signal to stop exits at once; a start that takes
+ * longer than stopping may is cut short too.
  */
 function hearSignals(stopSeconds: number, log: ProcessLog): Signals {
   const { promise: stop, resolve } = Promise.withResolvers<void>();
@@ -192,7 +206,9 @@ function surviveBugs(log: ProcessLog): void {
 
 function logFor({ log }: Config, level: Config["log"]["level"]): ProcessLog {
   return new ProcessLog({
-    ...{ level, clock: systemClock, write: new StandardError().write },
+    level,
+    clock: systemClock,
+    write: new StandardError().write,
     format: standardError.isTerminal ? "text" : log.format,
   });
 }

@@ -1,4 +1,7 @@
-/** Standard output and standard error of a command: what is written has gone out, whole, before the next line runs. */
+/**
+ * Standard output and standard error of a command: what is written has gone out, whole, before the
+ * next line runs.
+ */
 
 import { writeSync } from "node:fs";
 import { isatty } from "node:tty";
@@ -10,8 +13,9 @@ const standardOutputDescriptor = 1;
 const standardErrorDescriptor = 2;
 
 /**
- * Results of a command. A slow reader is waited for. Throws `ReaderGone` when nobody reads any more, and `Failure` with the
- * reason when the octets cannot be written: a result that was cut off must never look like a success.
+ * Results of a command. A slow reader is waited for. Throws `ReaderGone` when nobody reads any
+ * more, and `Failure` with the reason when the octets cannot be written: a result that was cut off
+ * must never look like a success.
  */
 export const standardOutput: Output = {
   write: (content) => {
@@ -29,7 +33,10 @@ export const standardOutput: Output = {
   },
 };
 
-/** Notes and errors of a command; when they cannot be written there is nowhere left to say so, and the work goes on. */
+/**
+ * Notes and errors of a command; when they cannot be written there is nowhere left to say so, and
+ * the work goes on.
+ */
 export const standardError: Output = {
   write: (content) => void written(standardErrorDescriptor, content),
   isTerminal: isatty(standardErrorDescriptor),

@@ -1,4 +1,7 @@
-/** The queues of those who present passwords or certificates: bounded, fair, and slow for whoever keeps failing. */
+/**
+ * The queues of those who present passwords or certificates: bounded, fair, and slow for whoever
+ * keeps failing.
+ */
 
 import { type AddressTurnLimits, AddressTurns } from "#domain/access/address-turns.ts";
 import { FairTurns, type TurnLimits } from "#domain/access/fair-turns.ts";

@@ -1,4 +1,7 @@
-/** Arguments of commands, declared once in the words of citty: it parses by them, the frame refuses by them, the help shows them. */
+/**
+ * Arguments of commands, declared once in the words of citty: it parses by them, the frame refuses
+ * by them, the help shows them.
+ */
 
 import type { ArgDef } from "citty";
 
@@ -12,7 +15,10 @@ import { UsageError } from "./failure.ts";
 export type Arg<T> = ArgDef & {
   /** May be repeated, or given once with commas. */
   readonly many?: true;
-  /** The value of the flag when it stands alone; only what looks like a duration behind it is then its own. */
+  /**
+   * The value of the flag when it stands alone; only what looks like a duration behind it is then
+   * its own.
+   */
   readonly alone?: string;
   read(given: unknown, name: string): T;
 };
@@ -24,31 +30,45 @@ export const word = (): Arg<string> => ({ type: "positional", read: String });
 
 /** A switch: true when given. */
 export const toggle = (description: string): Arg<boolean> => ({
-  ...{ type: "boolean", description },
+  type: "boolean",
+  description,
   read: (given) => given === true,
 });
 
 /** A switch that is on until it is given as `--no-<name>`. */
 export const unless = (negativeDescription: string): Arg<boolean> => ({
-  ...{ type: "boolean", negativeDescription, default: true },
+  type: "boolean",
+  negativeDescription,
+  default: true,
   read: (given) => given === true,
 });
 
 /** A flag with a value; undefined when not given. */
 export const value = (description: string, valueHint: string): Arg<string | undefined> => ({
-  ...{ type: "string", description, valueHint },
+  type: "string",
+  description,
+  valueHint,
   read: text,
 });
 
 /** A flag with a value and a default. */
 export const valueOr = (description: string, valueHint: string, fallback: string): Arg<string> => ({
-  ...{ type: "string", description, valueHint, default: fallback },
+  type: "string",
+  description,
+  valueHint,
+  default: fallback,
   read: String,
 });
 
-/** A flag whose value is a duration, which may be left out; undefined when the flag is not given. */
+/**
+ * A flag whose value is a duration, which may be left out; undefined when the flag is not given.
+ */
 export const durationOr = (description: string, alone: string): Arg<string | undefined> => ({
-  ...{ type: "string", description, valueHint: "duration", alone, read: text },
+  type: "string",
+  description,
+  valueHint: "duration",
+  alone,
+  read: text,
 });
 
 /** A flag whose value is one of these words, the first when not given. */
@@ -57,7 +77,11 @@ export const choice = <const W extends string>(
   valueHint: string,
   words: readonly [W, ...W[]],
 ): Arg<W> => ({
-  ...{ type: "enum", description, valueHint, options: [...words], default: words[0] },
+  type: "enum",
+  description,
+  valueHint,
+  options: [...words],
+  default: words[0],
   read: (given) => words.find((one) => one === given) ?? words[0],
 });
 
@@ -110,19 +134,27 @@ export const reason = (fallback: RevocationReason): Arg<RevocationReason> => ({
 
 /** A flag that must be given. */
 export const required = (description: string, valueHint: string): Arg<string> => ({
-  ...{ type: "string", description, valueHint, required: true },
+  type: "string",
+  description,
+  valueHint,
+  required: true,
   read: String,
 });
 
 /** A flag that may be repeated, or given once with commas. */
 export const many = (description: string, valueHint: string): Arg<readonly string[]> => ({
-  ...{ type: "string", description, valueHint, many: true },
+  type: "string",
+  description,
+  valueHint,
+  many: true,
   read: (given) => (text(given) ?? "").split(",").filter((one) => one !== ""),
 });
 
 /** A whole number; undefined when not given. */
 export const number = (description: string, valueHint: string): Arg<number | undefined> => ({
-  ...{ type: "string", description, valueHint },
+  type: "string",
+  description,
+  valueHint,
   read: (given, name) => {
     const digits = text(given);
     if (digits === undefined) return undefined;

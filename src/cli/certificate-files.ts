@@ -9,8 +9,9 @@ import { Failure } from "./failure.ts";
 import { type Io, readArgument } from "./io.ts";
 
 /**
- * The certificates of a file in PEM, one text each: those of PEM as they stand, those of a bundle from the lowest
- * upwards. What looks like PEM of something else is given as it is, for the server to refuse in its own words.
+ * The certificates of a file in PEM, one text each: those of PEM as they stand, those of a bundle
+ * from the lowest upwards. What looks like PEM of something else is given as it is, for the server
+ * to refuse in its own words.
  */
 export async function readCertificates(io: Io, file: string): Promise<readonly string[]> {
   const octets = await readArgument(io, file);
@@ -37,7 +38,10 @@ export async function readCertificateAndChain(
   return { certificate, rest };
 }
 
-/** From the one that has issued none of the others to the top; those that belong to no path come last. */
+/**
+ * From the one that has issued none of the others to the top; those that belong to no path come
+ * last.
+ */
 function upwards(file: string, ders: readonly Uint8Array[]): readonly Uint8Array[] {
   const left = ders.map((der) => parsed(file, der));
   const isIssuerOf = (issuer: ParsedCertificate, one: ParsedCertificate) =>

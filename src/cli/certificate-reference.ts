@@ -1,4 +1,7 @@
-/** Turns what people write for a certificate, its serial or the file it is in, into the serial the paths want. */
+/**
+ * Turns what people write for a certificate, its serial or the file it is in, into the serial the
+ * paths want.
+ */
 
 import { existsSync } from "node:fs";
 
@@ -27,9 +30,10 @@ export interface CertificateReference {
 }
 
 /**
- * The certificate with this serial (decimal, 0x hex or colon hex) under a CA, or that of a file (PEM, DER, PKCS#7; `-` is
- * stdin). Fails for a file whose certificate neither the CA nor another key of the same name has signed: its serial may be
- * that of another certificate here. Refuses what is neither.
+ * The certificate with this serial (decimal, 0x hex or colon hex) under a CA, or that of a file
+ * (PEM, DER, PKCS#7; `-` is stdin). Fails for a file whose certificate neither the CA nor another
+ * key of the same name has signed: its serial may be that of another certificate here. Refuses what
+ * is neither.
  */
 export async function certificateOf(
   client: Client,

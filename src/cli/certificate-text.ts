@@ -1,4 +1,7 @@
-/** Shows a certificate to people: its fields, and its extensions by name with what they say (RFC 5280 §4.1, §4.2). */
+/**
+ * Shows a certificate to people: its fields, and its extensions by name with what they say (RFC
+ * 5280 §4.1, §4.2).
+ */
 
 import { type Cursor, DerError, openSequence } from "#core/asn1/cursor.ts";
 import { oids } from "#core/asn1/oids.ts";
@@ -31,8 +34,11 @@ export function certificateText(pem: string): string {
 function fieldsAndExtensions(certificate: ParsedCertificate): string {
   const { version, subject, issuer, notBefore, notAfter, spki } = certificate;
   const fields = {
-    ...{ version, subject: nameText(subject), issuer: nameText(issuer) },
-    ...{ not_before: timestamp(notBefore), not_after: timestamp(notAfter) },
+    version,
+    subject: nameText(subject),
+    issuer: nameText(issuer),
+    not_before: timestamp(notBefore),
+    not_after: timestamp(notAfter),
     key: keyText(spki),
     signature: certificate.signatureName ?? certificate.signatureOid,
     sha256: certificateFingerprint(certificate.der),
@@ -50,7 +56,8 @@ function valueText({ oid, value }: extensions.Extension): string {
   try {
     return values[oid]?.(value) ?? value.toHex();
   } catch (error) {
-    if (error instanceof DerError) return value.toHex(); // Said by somebody else in a way of their own.
+    // Said by somebody else in a way of their own.
+    if (error instanceof DerError) return value.toHex();
     throw error;
   }
 }

@@ -1,4 +1,7 @@
-/** The frame of the command line: finds the command, reads its flags, runs it, and renders how it ended (cli.md §2). */
+/**
+ * The frame of the command line: finds the command, reads its flags, runs it, and renders how it
+ * ended (OUT-1).
+ */
 
 import { runCommand } from "citty";
 
@@ -19,7 +22,10 @@ import { printableLines } from "./rows.ts";
 import type { Table } from "./table.ts";
 import { refusalText } from "./refusal-text.ts";
 
-/** Runs one command line (without the binary's name) and gives the exit code: 0 done, 1 refused or failed, 2 usage. */
+/**
+ * Runs one command line (without the binary's name) and gives the exit code: 0 done, 1 refused or
+ * failed, 2 usage.
+ */
 export async function runCli(given: readonly string[], io: Io, deps: CliDeps): Promise<number> {
   const argv = spelledOut(given);
   const json = argv.includes("--json");
@@ -73,7 +79,10 @@ interface Parsed {
   readonly given: (name: string) => boolean;
 }
 
-/** Runs a command with what citty parsed; a global flag it declares itself is its own: `ocsp check --url` names a responder. */
+/**
+ * Runs a command with what citty parsed; a global flag it declares itself is its own: `ocsp check
+ * --url` names a responder.
+ */
 async function perform(
   command: Command,
   { parsed, given }: Parsed,
@@ -129,7 +138,10 @@ type Found =
       readonly rest: readonly string[];
     };
 
-/** The command of the first words, one or several; before and between them only global flags may stand. */
+/**
+ * The command of the first words, one or several; before and between them only global flags may
+ * stand.
+ */
 function find(argv: readonly string[]): Found {
   const args = argv[0] === "help" ? [...argv.slice(1), "--help"] : [...argv];
   const code = args.includes("--help") ? 0 : 2;
@@ -161,7 +173,10 @@ function version(rest: readonly string[], io: Io, deps: CliDeps): number {
   return 0;
 }
 
-/** Renders how a command failed; anything that is neither refusal, failure nor usage is a bug and shows its message only. */
+/**
+ * Renders how a command failed; anything that is neither refusal, failure nor usage is a bug and
+ * shows its message only.
+ */
 function report(error: unknown, io: Io, json: boolean): number {
   if (error instanceof ReaderGone) return 1;
   if (error instanceof Refusal) {

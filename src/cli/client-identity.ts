@@ -12,8 +12,9 @@ export interface ClientIdentity {
 }
 
 /**
- * What the flags name; undefined when they name nothing. Refuses one without the other; fails, naming the file, for a file
- * that cannot be read, holds something else, or holds a key that is locked or another certificate's.
+ * What the flags name; undefined when they name nothing. Refuses one without the other; fails,
+ * naming the file, for a file that cannot be read, holds something else, or holds a key that is
+ * locked or another certificate's.
  */
 export function clientIdentity(
   certFile: string | undefined,

@@ -1,4 +1,7 @@
-/** Calls operations of the table over whichever way a command runs, and turns error answers into refusals. */
+/**
+ * Calls operations of the table over whichever way a command runs, and turns error answers into
+ * refusals.
+ */
 
 import { type OperationName, routeOf } from "#operations";
 
@@ -14,7 +17,10 @@ export interface Question {
   readonly body?: Readonly<Record<string, unknown>>;
 }
 
-/** One way to an instance for one command; it is opened by the first request and closed with the command. */
+/**
+ * One way to an instance for one command; it is opened by the first request and closed with the
+ * command.
+ */
 export class Client {
   readonly #reach: () => Promise<Reach>;
   readonly #waiting: Waiting | undefined;
@@ -22,8 +28,9 @@ export class Client {
   #open: Promise<Reach> | undefined;
 
   /**
-   * `reach` is opened on the first call only, so that help and usage errors need no instance. With `waiting` a parked
-   * operation is waited for, and answers as if it had not been. `patiently` is told of every request under way.
+   * `reach` is opened on the first call only, so that help and usage errors need no instance. With
+   * `waiting` a parked operation is waited for, and answers as if it had not been. `patiently` is
+   * told of every request under way.
    */
   constructor(
     reach: () => Promise<Reach>,
@@ -35,12 +42,18 @@ export class Client {
     this.#patiently = patiently;
   }
 
-  /** The same way to the instance for work that tells by itself how far it has come; it is closed with this one. */
+  /**
+   * The same way to the instance for work that tells by itself how far it has come; it is closed
+   * with this one.
+   */
   untold(): Client {
     return new Client(() => this.#reached(), this.#waiting);
   }
 
-  /** The answer as a JSON object. Throws `Refusal` for an error answer and `Failure` for a parked operation. */
+  /**
+   * The answer as a JSON object. Throws `Refusal` for an error answer and `Failure` for a parked
+   * operation.
+   */
   async ask(name: OperationName, question: Question = {}): Promise<Row> {
     const response = await this.#send(name, question);
     return rowOf(await jsonOf(response));

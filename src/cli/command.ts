@@ -17,8 +17,8 @@ import type { Table } from "./table.ts";
 /** What `main.ts` lends the command line: everything that needs the composition root. */
 export interface CliDeps {
   /**
-   * Opens the application under the lock of its data directory; throws an Error whose message names who holds it, and
-   * `NoInstance` where there is none and `mayFound` is false.
+   * Opens the application under the lock of its data directory; throws an Error whose message names
+   * who holds it, and `NoInstance` where there is none and `mayFound` is false.
    */
   readonly open: (config: Config, mayFound: boolean) => Promise<LocalApp>;
   /** Serves until told to stop; gives the exit code. */
@@ -26,8 +26,9 @@ export interface CliDeps {
   /** Brings the database schema up to the binary, or says what that would do. */
   readonly migrate: (config: Config, mode: MigrationMode) => Promise<MigrationReport>;
   /**
-   * Looks at what there is of an instance nobody serves; throws an Error whose message names who holds it, and `NoInstance`
-   * where there is neither a configuration file nor a data directory to look at.
+   * Looks at what there is of an instance nobody serves; throws an Error whose message names who
+   * holds it, and `NoInstance` where there is neither a configuration file nor a data directory to
+   * look at.
    */
   readonly preflight: (
     read: Read,
@@ -44,7 +45,10 @@ export interface ServeRequest {
   readonly config: Config;
   readonly fileName: string | undefined;
   readonly warnings: readonly string[];
-  /** The main listener may speak cleartext: asked for by name, and nothing that was set asks for TLS (ENV-5). */
+  /**
+   * The main listener may speak cleartext: asked for by name, and nothing that was set asks for TLS
+   * (ENV-5).
+   */
   readonly cleartext: boolean;
   /** Lower hex SHA-256 of the effective values. */
   readonly digest: string;
@@ -85,7 +89,9 @@ export interface Invocation<A extends Args> {
   readonly client: Client;
   /** True when the flag stands on the line, by its name without dashes: a default is not given. */
   given(name: string): boolean;
-  /** Prints the result: the document with `--json`, else `human`, a table as wide as the terminal. */
+  /**
+   * Prints the result: the document with `--json`, else `human`, a table as wide as the terminal.
+   */
   print(document: unknown, human: string | Table): void;
   /** Prints a sentence on stderr unless `--quiet`. */
   note(sentence: string): void;
@@ -99,17 +105,20 @@ export interface Command {
   readonly args: Args;
   /** True for commands without public route: with `--url` they are a usage error (CLI-4). */
   readonly local: boolean;
-  /** True for commands that may begin an instance where there is none (cli.md §3). */
+  /** True for commands that may begin an instance where there is none (FND-1). */
   readonly founds: boolean;
   /**
-   * What is lost for good, as a sentence: then a person is asked first, or `--yes` says so (cli.md §2). Only of what nobody
-   * needs in an emergency: revoking a certificate or token and ending a session are brakes, and a brake asks nothing.
+   * What is lost for good, as a sentence: then a person is asked first, or `--yes` says so (OUT-2).
+   * Only of what nobody needs in an emergency: revoking a certificate or token and ending a session
+   * are brakes, and a brake asks nothing.
    */
   readonly destroys: string | undefined;
   run(invocation: Invocation<Args>): Promise<number | undefined>;
 }
 
-/** The commands of one noun by verb, or by a second noun; a noun without verbs is its own command. */
+/**
+ * The commands of one noun by verb, or by a second noun; a noun without verbs is its own command.
+ */
 export type Noun =
   | Command
   | { readonly summary: string; readonly verbs: Readonly<Record<string, Noun>> };
@@ -135,8 +144,9 @@ export function command<const A extends Args = Record<never, never>>(of: {
 }
 
 /**
- * The commands as citty resolves, parses and runs them, for one line. `perform` is given what it parsed: citty hands a
- * sub-command neither the flags before it nor a context, and drops its result.
+ * The commands as citty resolves, parses and runs them, for one line. `perform` is given what it
+ * parsed: citty hands a sub-command neither the flags before it nor a context, and drops its
+ * result.
  */
 export function commandTree(
   nouns: Readonly<Record<string, Noun>>,

@@ -1,4 +1,4 @@
-/** Has a person agree before something is lost for good (cli.md §2). */
+/** Has a person agree before something is lost for good (OUT-2). */
 
 import type { Command } from "./command.ts";
 import { Failure, UsageError } from "./failure.ts";
@@ -6,8 +6,9 @@ import type { Io } from "./io.ts";
 import { printable } from "./rows.ts";
 
 /**
- * Returns at once for a command that destroys nothing, and when `yes` was said with it. Else asks at the terminal, and fails
- * on any other word than yes; refuses the line (exit 2) where nobody can be asked.
+ * Returns at once for a command that destroys nothing, and when `yes` was said with it. Else asks
+ * at the terminal, and fails on any other word than yes; refuses the line (exit 2) where nobody can
+ * be asked.
  */
 export async function confirmed(
   line: readonly string[],
@@ -19,8 +20,8 @@ export async function confirmed(
 }
 
 /**
- * Returns when `yes` was said, or the person at the terminal types it to this sentence. Fails on any other word; refuses the
- * line (exit 2) where nobody can be asked.
+ * Returns when `yes` was said, or the person at the terminal types it to this sentence. Fails on
+ * any other word; refuses the line (exit 2) where nobody can be asked.
  */
 export async function agreed(sentence: string, yes: boolean, io: Pick<Io, "ask">): Promise<void> {
   if (yes) return;

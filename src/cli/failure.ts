@@ -1,6 +1,9 @@
 /** How a command ends without its result: refused or failed (exit 1), or used wrongly (exit 2). */
 
-/** Something the caller asked for did not happen; `facts` are what a machine reads beside the sentence. */
+/**
+ * Something the caller asked for did not happen; `facts` are what a machine reads beside the
+ * sentence.
+ */
 export class Failure extends Error {
   override readonly name = "Failure";
   readonly code: string;
@@ -13,7 +16,10 @@ export class Failure extends Error {
   }
 }
 
-/** The command line itself is wrong: unknown command or flag, missing argument, flags that exclude each other. */
+/**
+ * The command line itself is wrong: unknown command or flag, missing argument, flags that exclude
+ * each other.
+ */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
@@ -27,7 +33,10 @@ export class NoInstance extends Error {
   }
 }
 
-/** Nobody reads standard output any more, as behind `| head`: the command ends without a word (exit 1). */
+/**
+ * Nobody reads standard output any more, as behind `| head`: the command ends without a word (exit
+ * 1).
+ */
 export class ReaderGone extends Error {
   override readonly name = "ReaderGone";
 }
@@ -36,7 +45,10 @@ export class ReaderGone extends Error {
 export class Refusal extends Error {
   override readonly name = "Refusal";
   readonly body: Readonly<Record<string, unknown>>;
-  /** True when nothing was done and nothing will be: a server in trouble, or an approved operation that can be tried again, says less. */
+  /**
+   * True when nothing was done and nothing will be: a server in trouble, or an approved operation
+   * that can be tried again, says less.
+   */
   readonly isFinal: boolean;
 
   constructor(body: Readonly<Record<string, unknown>>, status: number) {

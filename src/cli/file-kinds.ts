@@ -1,4 +1,6 @@
-/** Tells by its octets what a file holds, so that a result never takes the place of something else. */
+/**
+ * Tells by its octets what a file holds, so that a result never takes the place of something else.
+ */
 
 import { DerError } from "#core/asn1/cursor.ts";
 import { decodePemBlocks } from "#core/asn1/pem.ts";
@@ -21,7 +23,10 @@ export type FileKind =
   | "a JSON document"
   | "something else";
 
-/** The kind of a file. Chains are what their first certificate is; PEM with a private key in it is always a key. */
+/**
+ * The kind of a file. Chains are what their first certificate is; PEM with a private key in it is
+ * always a key.
+ */
 export function kindOfFile(octets: Uint8Array): FileKind {
   const text = new TextDecoder().decode(octets);
   const labels = new Set([...text.matchAll(pemLabel)].map(([, label = ""]) => label));

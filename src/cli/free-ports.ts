@@ -1,4 +1,7 @@
-/** Tries the addresses a server will listen on, before anything is founded that could not be reached. */
+/**
+ * Tries the addresses a server will listen on, before anything is founded that could not be
+ * reached.
+ */
 
 import { existsSync } from "node:fs";
 import { createServer } from "node:net";
@@ -9,8 +12,9 @@ import type { Config } from "#config/schema.ts";
 import { Failure } from "./failure.ts";
 
 /**
- * Fails for a listener of a new instance whose address cannot be had, with the key that sets it. An instance that has been
- * held by a process before is not looked at: its own server may be running, which the lock tells better.
+ * Fails for a listener of a new instance whose address cannot be had, with the key that sets it. An
+ * instance that has been held by a process before is not looked at: its own server may be running,
+ * which the lock tells better.
  */
 export async function portsMustBeFree(config: Config): Promise<void> {
   if (existsSync(join(config.data_dir, "lock"))) return;

@@ -1,4 +1,7 @@
-/** Tells what is in any file of a PKI: certificates, requests, lists, answers, bundles, stores and keys. */
+/**
+ * Tells what is in any file of a PKI: certificates, requests, lists, answers, bundles, stores and
+ * keys.
+ */
 
 import { createPrivateKey, createPublicKey } from "node:crypto";
 
@@ -20,12 +23,15 @@ import { certificateFingerprint } from "./fingerprints.ts";
 import { openPkcs12 } from "./pkcs12.ts";
 import type { Row } from "./rows.ts";
 
-/** One thing that was found: its kind, and what can be said of it; `pem` where it is a certificate. */
+/**
+ * One thing that was found: its kind, and what can be said of it; `pem` where it is a certificate.
+ */
 export type Inspected = Row & { readonly kind: string };
 
 /**
- * Everything in a file, in its order: PEM of any labels, or one thing in DER. `passphrase` opens PKCS#12; without the right
- * one only its presence is told. What is nothing known is one `unknown`, and what is broken says why.
+ * Everything in a file, in its order: PEM of any labels, or one thing in DER. `passphrase` opens
+ * PKCS#12; without the right one only its presence is told. What is nothing known is one `unknown`,
+ * and what is broken says why.
  */
 export async function inspect(
   octets: Uint8Array,
@@ -205,7 +211,8 @@ function privateKey(label: string, pem: string): Inspected {
     const public_key_fingerprint = fingerprint(spki);
     return { kind: "private key", encrypted: false, key: keyText(spki), public_key_fingerprint };
   } catch {
-    return { kind: "private key", fault: "it cannot be read" }; // The runtime's complaint could quote the key.
+    // The runtime's complaint could quote the key.
+    return { kind: "private key", fault: "it cannot be read" };
   }
 }
 

@@ -1,4 +1,7 @@
-/** What a command may touch of the shell that called it: two outputs, standard input, files named by arguments. */
+/**
+ * What a command may touch of the shell that called it: two outputs, standard input, files named by
+ * arguments.
+ */
 
 import { closeSync, openSync, readSync, writeFileSync } from "node:fs";
 
@@ -6,7 +9,10 @@ import { Failure } from "./failure.ts";
 
 /** One output; a terminal may be given colour, a pipe never. */
 export interface Output {
-  /** Returns when everything is written. What keeps standard output from being written ends the command. */
+  /**
+   * Returns when everything is written. What keeps standard output from being written ends the
+   * command.
+   */
   write(content: string | Uint8Array): void;
   readonly isTerminal: boolean;
   /** Characters in a line of the terminal; undefined for a pipe or a file, where nothing is cut. */
@@ -20,11 +26,17 @@ export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The whole of standard input, as octets. */
   stdin(): Promise<Uint8Array>;
-  /** Asks the person at the terminal and gives the line typed, empty at its end; absent where nobody can be asked. */
+  /**
+   * Asks the person at the terminal and gives the line typed, empty at its end; absent where nobody
+   * can be asked.
+   */
   readonly ask: ((question: string) => Promise<string>) | undefined;
 }
 
-/** The octets of a file argument; `-` is standard input. Fails for a file that cannot be read or is over `max` octets. */
+/**
+ * The octets of a file argument; `-` is standard input. Fails for a file that cannot be read or is
+ * over `max` octets.
+ */
 export async function readArgument(io: Io, file: string, max = bytesMax): Promise<Uint8Array> {
   const octets = file === "-" ? await io.stdin() : readFile(file, max);
   if (octets.length > max) throw new Failure(`${file} is larger than ${max / 1_048_576} MiB.`);

@@ -1,4 +1,7 @@
-/** How a certificate that was issued is written: to stdout or a file, with its intermediates when asked for. */
+/**
+ * How a certificate that was issued is written: to stdout or a file, with its intermediates when
+ * asked for.
+ */
 
 import { toggle, value } from "./args.ts";
 import type { Invocation } from "./command.ts";
@@ -12,8 +15,8 @@ export const outArgs = {
 };
 
 /**
- * Looks at where the certificate is to go, and gives what prints the answer of an issue. Called before anything is asked, so
- * that nothing is issued that cannot be kept.
+ * Looks at where the certificate is to go, and gives what prints the answer of an issue. Called
+ * before anything is asked, so that nothing is issued that cannot be kept.
  */
 export function issuedPrinter(invocation: Invocation<typeof outArgs>): (issued: Row) => void {
   const { args, globals, io, print, note } = invocation;

@@ -16,7 +16,9 @@ import { type Io, readArgument } from "./io.ts";
 /** What a file may hold. */
 export type KeyHolder = keyof typeof readers;
 
-/** `SHA256:<base64>` of the key in a file of PEM or DER; fails for a file that holds something else. */
+/**
+ * `SHA256:<base64>` of the key in a file of PEM or DER; fails for a file that holds something else.
+ */
 export async function fileFingerprint(io: Io, holder: KeyHolder, file: string): Promise<string> {
   const octets = await readArgument(io, file);
   const { label, spki } = readers[holder];
@@ -32,8 +34,9 @@ export async function fileFingerprint(io: Io, holder: KeyHolder, file: string): 
 }
 
 /**
- * The fingerprint a text gives: hex, `SHA256:<base64>`, or `@file`, a path or `-` of a certificate, a request, a public
- * or a private key. Of a private key only the public half is looked at, and nothing but its digest is kept.
+ * The fingerprint a text gives: hex, `SHA256:<base64>`, or `@file`, a path or `-` of a certificate,
+ * a request, a public or a private key. Of a private key only the public half is looked at, and
+ * nothing but its digest is kept.
  */
 export async function givenFingerprint(io: Io, given: string): Promise<string> {
   const spelled = givenDigest(given);
@@ -49,7 +52,10 @@ export async function givenFingerprint(io: Io, given: string): Promise<string> {
   throw new Failure(`${file} is no fingerprint, and no file with a certificate, request or key.`);
 }
 
-/** The private key of a PEM file, as this process uses it; fails, naming the file, for what is none or is locked. */
+/**
+ * The private key of a PEM file, as this process uses it; fails, naming the file, for what is none
+ * or is locked.
+ */
 export function keyIn(file: string): KeyObject {
   try {
     return createPrivateKey(readFileSync(file, "utf8"));
@@ -65,7 +71,10 @@ function givenDigest(given: string): string | undefined {
   );
 }
 
-/** The first block of a label: chains begin with the certificate, and openssl puts parameters before an EC key. */
+/**
+ * The first block of a label: chains begin with the certificate, and openssl puts parameters before
+ * an EC key.
+ */
 function leafOf(text: string, label: string): string {
   const end = `-----END ${label}-----`;
   const from = text.indexOf(`-----BEGIN ${label}-----`);

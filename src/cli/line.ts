@@ -1,17 +1,26 @@
-/** What a command line says, judged before citty reads it: citty lets unknown flags pass and keeps the last of repeated ones. */
+/**
+ * What a command line says, judged before citty reads it: citty lets unknown flags pass and keeps
+ * the last of repeated ones.
+ */
 
 import { near } from "#config/nearest.ts";
 
 import { type Arg, type Args, flagsOf, wordsOf } from "./args.ts";
 import { UsageError } from "./failure.ts";
 
-/** Flags as written with their values, none for a switch, and the words that are no flags in their order. */
+/**
+ * Flags as written with their values, none for a switch, and the words that are no flags in their
+ * order.
+ */
 export interface Line {
   readonly given: ReadonlyMap<string, readonly string[]>;
   readonly words: readonly string[];
 }
 
-/** Takes a line apart. Refuses unknown flags with the nearest known one, repeated flags, and values where none is due or wrong. */
+/**
+ * Takes a line apart. Refuses unknown flags with the nearest known one, repeated flags, and values
+ * where none is due or wrong.
+ */
 export function readLine(args: readonly string[], declared: Args): Line {
   const flags = flagsOf(declared);
   const given = new Map<string, readonly string[]>();
@@ -45,7 +54,10 @@ export function checkComplete({ given, words }: Line, path: string, declared: Ar
   }
 }
 
-/** The line as citty reads it right: values behind `=`, repeated ones joined, and words where none looks like a flag. */
+/**
+ * The line as citty reads it right: values behind `=`, repeated ones joined, and words where none
+ * looks like a flag.
+ */
 export function canonical({ given, words }: Line): string[] {
   const flags = [...given].map(([written, values]) =>
     values.length === 0 ? written : `${written}=${values.join(",")}`,
@@ -61,7 +73,10 @@ interface Piece {
   readonly value?: string | undefined;
 }
 
-/** Flags stand before `--`; the next argument is the value of a flag that takes one, unless it looks like a flag. */
+/**
+ * Flags stand before `--`; the next argument is the value of a flag that takes one, unless it looks
+ * like a flag.
+ */
 export function* pieces(args: readonly string[], declared: Args): Generator<Piece> {
   const valued = flagsOf(declared).filter(({ arg }) => arg.type !== "boolean");
   const takes = (written: string, next: string) => {

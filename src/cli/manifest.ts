@@ -1,4 +1,7 @@
-/** Reads the manifest of a bulk issue: CSV with a header, or one JSON object a line, each naming a request file. */
+/**
+ * Reads the manifest of a bulk issue: CSV with a header, or one JSON object a line, each naming a
+ * request file.
+ */
 
 import { dirname, isAbsolute, join } from "node:path";
 
@@ -15,8 +18,8 @@ export interface ManifestItem {
 }
 
 /**
- * The items of a manifest; request files are looked up beside it. A line has `csr`, and may have `ref`, `profile` and
- * `validity_days`. Fails with the number of the line that cannot be read.
+ * The items of a manifest; request files are looked up beside it. A line has `csr`, and may have
+ * `ref`, `profile` and `validity_days`. Fails with the number of the line that cannot be read.
  */
 export async function readManifest(
   io: Io,
@@ -67,7 +70,10 @@ function csvRows(lines: readonly string[]): readonly NumberedRow[] {
 const numbered = (lines: readonly string[]) =>
   lines.map((text, index) => ({ text, line: index + 1 })).filter(({ text }) => text.trim() !== "");
 
-/** The cells of one line (RFC 4180 §2); a quoted one may hold commas and doubled quotes, but no line break. */
+/**
+ * The cells of one line (RFC 4180 §2); a quoted one may hold commas and doubled quotes, but no line
+ * break.
+ */
 function cells(text: string, line: number): readonly string[] {
   const found: string[] = [];
   let at = 0;
@@ -99,7 +105,9 @@ async function itemOf(
   }
   const csr = await readTextArgument(io, isAbsolute(file) ? file : join(folder, file));
   return {
-    ...{ ref, csr, profile: own },
+    ref,
+    csr,
+    profile: own,
     ...(validity === undefined ? {} : { validity_days: validity }),
   };
 }

@@ -7,7 +7,10 @@ export function networkFault(error: unknown): string {
   return reasons.get(code) ?? `the connection failed${code === "" ? "" : ` (${code})`}`;
 }
 
-/** Why a certificate is not trusted, by the code of the runtime; the code itself where it is not known better. */
+/**
+ * Why a certificate is not trusted, by the code of the runtime; the code itself where it is not
+ * known better.
+ */
 export const trustFault = (code: string): string => reasons.get(code) ?? code;
 
 const untrusted =

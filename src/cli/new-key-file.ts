@@ -20,7 +20,10 @@ export function mustBeNew(file: string): void {
   throw new Failure(sentence, "already_exists", { file });
 }
 
-/** Writes the key in PKCS#8 (0600) and on the disk before anything is asked for it. Fails for a file that is there. */
+/**
+ * Writes the key in PKCS#8 (0600) and on the disk before anything is asked for it. Fails for a file
+ * that is there.
+ */
 export function writeKeyFile(file: string, key: KeyObject): KeyFile {
   mustBeNew(file);
   const opened = attempted(file, () => openSync(file, "wx", 0o600));

@@ -1,4 +1,7 @@
-/** Makes a key and a certification request for it here, so that the key never leaves the machine (RFC 2986). */
+/**
+ * Makes a key and a certification request for it here, so that the key never leaves the machine
+ * (RFC 2986).
+ */
 
 import { createPublicKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { isIP } from "node:net";
@@ -39,8 +42,8 @@ export const keyPem = (key: KeyObject): string =>
   String(key.export({ format: "pem", type: "pkcs8" }));
 
 /**
- * A request in PEM for host names, addresses, e-mail addresses and URIs; the first that can be is the common name too. Fails
- * for a key no certificate is made for.
+ * A request in PEM for host names, addresses, e-mail addresses and URIs; the first that can be is
+ * the common name too. Fails for a key no certificate is made for.
  */
 export function requestFor(key: KeyObject, names: readonly string[]): string {
   const exported = createPublicKey(key).export({ format: "der", type: "spki" });

@@ -17,8 +17,9 @@ import { type Io, readTextArgument } from "./io.ts";
 import { processReach, type Reach, remoteReach, socketReach } from "./reach.ts";
 
 /**
- * Opens the way: remote with `--url` or PKID_URL, else the socket, else this process. A command that is `local` refuses
- * PKID_URL unless this machine's instance is named; only one that `founds` may make an instance where there is none.
+ * Opens the way: remote with `--url` or PKID_URL, else the socket, else this process. A command
+ * that is `local` refuses PKID_URL unless this machine's instance is named; only one that `founds`
+ * may make an instance where there is none.
  */
 export async function openReach(
   globals: Globals,
@@ -58,7 +59,10 @@ export async function openReach(
   }
 }
 
-/** Refuses PKID_URL for a command of this machine, unless flags or environment say which instance of it is meant. */
+/**
+ * Refuses PKID_URL for a command of this machine, unless flags or environment say which instance of
+ * it is meant.
+ */
 export function refuseElsewhere(globals: Globals, io: Io): void {
   const url = urlOf(io);
   if (url === undefined) return;
@@ -93,7 +97,10 @@ const remoteFlags = ["client-cert", "client-key", "token", "ca-file"] as const;
 
 const urlOf = ({ env }: Io): string | undefined => (env.PKID_URL === "" ? undefined : env.PKID_URL);
 
-/** The configuration of this machine as flags and environment choose it; fails with every fault, one line each. */
+/**
+ * The configuration of this machine as flags and environment choose it; fails with every fault, one
+ * line each.
+ */
 export function loadedConfig(
   globals: Globals,
   io: Io,
@@ -109,7 +116,10 @@ export function configFailure(faults: readonly Fault[]): Failure {
   return new Failure(faults.map((fault) => `${faultLine(fault)}\n`).join(""), "config", { faults });
 }
 
-/** What the server starts from: the configuration, and how to read it again. Fails as `loadedConfig` does. */
+/**
+ * What the server starts from: the configuration, and how to read it again. Fails as `loadedConfig`
+ * does.
+ */
 export function serveRequest(
   globals: Globals,
   io: Io,
@@ -120,7 +130,10 @@ export function serveRequest(
   const selfIssueAsked =
     tls.self_issue.enabled && origins.get("server.tls.self_issue.enabled") !== "default";
   return {
-    ...{ config, warnings, fileName, digest: configDigest(config) },
+    config,
+    warnings,
+    fileName,
+    digest: configDigest(config),
     cleartext: insecureHttpAllowed(io.env) && tls_cert === undefined && !selfIssueAsked,
     read: () => readHere(globals, io, flags),
     reread: () => {
@@ -154,7 +167,9 @@ function checkedUrl(url: string): string {
   throw new UsageError("The server's address must be https, or http on this machine.");
 }
 
-/** A token or a certificate; a certificate that was named goes before a token of the environment. */
+/**
+ * A token or a certificate; a certificate that was named goes before a token of the environment.
+ */
 async function credentialOf(url: string, globals: Globals, io: Io) {
   const identity = clientIdentity(globals["client-cert"], globals["client-key"]);
   if (identity === undefined) return { token: await tokenOf(globals, io), identity };

@@ -1,4 +1,7 @@
-/** Where a result goes: standard output, or a file that holds nothing else yet than an earlier result of its kind. */
+/**
+ * Where a result goes: standard output, or a file that holds nothing else yet than an earlier
+ * result of its kind.
+ */
 
 import {
   chmodSync,
@@ -20,9 +23,9 @@ import { type Io, writeFile } from "./io.ts";
 export type Out = (result: string | Uint8Array) => void;
 
 /**
- * Looks at the place before the command does anything, so that nothing is issued that cannot be kept. Without a name, and for
- * `-`, the result goes to standard output. Fails for a file that holds something of another kind, for a directory, and where
- * there is no directory.
+ * Looks at the place before the command does anything, so that nothing is issued that cannot be
+ * kept. Without a name, and for `-`, the result goes to standard output. Fails for a file that
+ * holds something of another kind, for a directory, and where there is no directory.
  */
 export function openOut(io: Io, out: string | undefined, kind: FileKind): Out {
   if (out === undefined || out === "-") return (result) => io.stdout.write(result);
@@ -30,9 +33,10 @@ export function openOut(io: Io, out: string | undefined, kind: FileKind): Out {
 }
 
 /**
- * As `openOut`, for a file. It is replaced as a whole: a reader sees the old result or the new one, and a full disk leaves the
- * old. `mode` is that of a new file; a file that is there keeps its own, without what others may when `mode` gives them
- * nothing, and its owner and group as far as this user may give it away. The place is looked at again when the result comes.
+ * As `openOut`, for a file. It is replaced as a whole: a reader sees the old result or the new one,
+ * and a full disk leaves the old. `mode` is that of a new file; a file that is there keeps its own,
+ * without what others may when `mode` gives them nothing, and its owner and group as far as this
+ * user may give it away. The place is looked at again when the result comes.
  */
 export function outFile(file: string, kind: FileKind, mode: number): Out {
   const place = placeOf(file, { kind, mode }, "nothing was done");
@@ -81,7 +85,8 @@ function heldIn(file: string, size: number): FileKind {
   try {
     return kindOfFile(readFileSync(file));
   } catch (error) {
-    if (error instanceof Error && "code" in error) return "something else"; // What cannot be read is not replaced.
+    // What cannot be read is not replaced.
+    if (error instanceof Error && "code" in error) return "something else";
     throw error;
   }
 }
@@ -114,7 +119,9 @@ function replaced({ target, mode, owner }: Place, result: string | Uint8Array): 
   }
 }
 
-/** Whoever read the old file must be able to read the new one; only root may give files to others. */
+/**
+ * Whoever read the old file must be able to read the new one; only root may give files to others.
+ */
 function giveTo(fresh: string, { uid, gid }: { readonly uid: number; readonly gid: number }): void {
   for (const user of [uid, unchanged]) {
     try {

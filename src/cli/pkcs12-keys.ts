@@ -1,4 +1,7 @@
-/** Keys that PKCS#12 makes of passphrases, and the ciphers they are for (RFC 7292 §5 and appendix B, RFC 8018). */
+/**
+ * Keys that PKCS#12 makes of passphrases, and the ciphers they are for (RFC 7292 §5 and appendix B,
+ * RFC 8018).
+ */
 
 import { createCipheriv, createDecipheriv, createHash, pbkdf2Sync } from "node:crypto";
 
@@ -7,7 +10,10 @@ import { DerError, openSequence } from "#core/asn1/cursor.ts";
 import { integer, nullElement, octetString, oid, sequence } from "#core/asn1/der.ts";
 import { tags } from "#core/asn1/tags.ts";
 
-/** How the bags of a store are encrypted: as today's tools do it, or as those did that know nothing else. */
+/**
+ * How the bags of a store are encrypted: as today's tools do it, or as those did that know nothing
+ * else.
+ */
 export type BagCipher = "aes-256" | "3des";
 
 /** Digests of macs and key derivations. */
@@ -75,8 +81,8 @@ export function seal(content: Uint8Array, passphrase: string, cipher: BagCipher)
 }
 
 /**
- * The iterations one store may cost, whatever it says and however many parts it has: they come from whoever made it, and hold
- * the shell. Throws DerError beyond them.
+ * The iterations one store may cost, whatever it says and however many parts it has: they come from
+ * whoever made it, and hold the shell. Throws DerError beyond them.
  */
 export class Iterations {
   #left = iterationsMax;
@@ -88,7 +94,10 @@ export class Iterations {
   }
 }
 
-/** Decrypts; undefined for another passphrase or an algorithm nobody uses any more. Throws DerError for malformed DER. */
+/**
+ * Decrypts; undefined for another passphrase or an algorithm nobody uses any more. Throws DerError
+ * for malformed DER.
+ */
 export function unseal(
   { algorithm, octets }: Sealed,
   passphrase: string,

@@ -39,8 +39,8 @@ export interface StoreContents {
 }
 
 /**
- * A store of today (AES-256, PBKDF2, HMAC-SHA-256), or one for Java before 8u301 and Windows before 10, which know triple DES
- * and SHA-1 only.
+ * A store of today (AES-256, PBKDF2, HMAC-SHA-256), or one for Java before 8u301 and Windows before
+ * 10, which know triple DES and SHA-1 only.
  */
 export function encodePkcs12(
   { key, certificates, friendlyName }: StoreContents,
@@ -68,7 +68,10 @@ export interface OpenedStore {
   readonly names: readonly string[];
 }
 
-/** Reads a store; undefined for another passphrase, or an encryption nobody uses any more. Throws DerError. */
+/**
+ * Reads a store; undefined for another passphrase, or an encryption nobody uses any more. Throws
+ * DerError.
+ */
 export function openPkcs12(der: Uint8Array, passphrase: string): OpenedStore | undefined {
   const store = openSequence(der);
   store.small();

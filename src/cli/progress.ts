@@ -1,10 +1,13 @@
-/** Says how far long work has come: a line that is redrawn on a terminal, else one line every ten seconds (cli.md §2). */
+/**
+ * Says how far long work has come: a line that is redrawn on a terminal, else one line every ten
+ * seconds (OUT-3).
+ */
 
 import type { Io } from "./io.ts";
 
 /**
- * Waits for `work` and tells of it meanwhile. `line` gives what there is to tell, or undefined; what it throws is only
- * progress that is not told.
+ * Waits for `work` and tells of it meanwhile. `line` gives what there is to tell, or undefined;
+ * what it throws is only progress that is not told.
  */
 export async function watched<T>(
   io: Pick<Io, "stderr">,
@@ -32,8 +35,8 @@ export async function watched<T>(
 }
 
 /**
- * Waits for work that cannot say how far it has come: seconds are counted on a terminal once it takes two, and wiped away when
- * it is over; elsewhere there is a line every ten seconds.
+ * Waits for work that cannot say how far it has come: seconds are counted on a terminal once it
+ * takes two, and wiped away when it is over; elsewhere there is a line every ten seconds.
  */
 export async function patiently<T>(
   { stderr }: Pick<Io, "stderr">,

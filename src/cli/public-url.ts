@@ -1,13 +1,17 @@
-/** The settings under which a fresh instance is reached at an address, so that what it stamps into certificates is served. */
+/**
+ * The settings under which a fresh instance is reached at an address, so that what it stamps into
+ * certificates is served.
+ */
 
 import type { Preset } from "#config/example.ts";
 
 import { UsageError } from "./failure.ts";
 
 /**
- * Settings for the value of `--public-url`; none without it. An https address is the main listener's, at its port when it
- * names one. An http address is what certificates name for CRLs, OCSP and CA certificates, and opens the listener that serves
- * these at its port. Refuses anything else, and an http address with a path, which that listener does not serve.
+ * Settings for the value of `--public-url`; none without it. An https address is the main
+ * listener's, at its port when it names one. An http address is what certificates name for CRLs,
+ * OCSP and CA certificates, and opens the listener that serves these at its port. Refuses anything
+ * else, and an http address with a path, which that listener does not serve.
  */
 export function publicUrlSettings(publicUrl: string | undefined): Preset {
   if (publicUrl === undefined) return {};

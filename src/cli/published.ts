@@ -1,4 +1,7 @@
-/** Reads a published snapshot as a relying party does: from a directory, or over HTTP without following redirects. */
+/**
+ * Reads a published snapshot as a relying party does: from a directory, or over HTTP without
+ * following redirects.
+ */
 
 import { readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -16,8 +19,8 @@ export class Unreadable extends Error {
 export interface SnapshotReader {
   readonly where: string;
   /**
-   * The octets at a path of the manifest; undefined when there are none, or more than `bytesMax`. Throws `Unreadable`, or a
-   * failure that names the address when nobody answers there.
+   * The octets at a path of the manifest; undefined when there are none, or more than `bytesMax`.
+   * Throws `Unreadable`, or a failure that names the address when nobody answers there.
    */
   read(path: string, bytesMax: number): Promise<Uint8Array | undefined>;
 }
@@ -69,7 +72,10 @@ function overHttp(
   };
 }
 
-/** The octets at an address, without following redirects; undefined when there are more than `bytesMax`. */
+/**
+ * The octets at an address, without following redirects; undefined when there are more than
+ * `bytesMax`.
+ */
 export async function fetched(
   url: string,
   of: {
@@ -85,8 +91,8 @@ export async function fetched(
 }
 
 /**
- * As `fetched`, from a server nobody vouches for: only for what is judged by a digest known before. Fails for an answer that
- * is too long.
+ * As `fetched`, from a server nobody vouches for: only for what is judged by a digest known before.
+ * Fails for an answer that is too long.
  */
 export async function fetchedUntrusted(
   url: string,

@@ -1,4 +1,7 @@
-/** Where a command runs: a remote server, the running server of this data directory, or this process (cli.md §1). */
+/**
+ * Where a command runs: a remote server, the running server of this data directory, or this process
+ * (RUN-1).
+ */
 
 import { X509Certificate } from "node:crypto";
 import { existsSync, readFileSync, statSync } from "node:fs";
@@ -31,7 +34,10 @@ export interface RequestBody {
   readonly content: string | Uint8Array;
 }
 
-/** A remote server, with a token or a certificate as credential when there is one. Refuses addresses that would show it in clear text. */
+/**
+ * A remote server, with a token or a certificate as credential when there is one. Refuses addresses
+ * that would show it in clear text.
+ */
 export function remoteReach(of: {
   readonly url: string;
   readonly token: string | undefined;
@@ -57,8 +63,9 @@ export function remoteReach(of: {
 }
 
 /**
- * The admin socket of a running server; undefined when nobody answers there. Fails on a socket of somebody else, who would be
- * told what is meant for the server; `user` is the number of the caller, root's is trusted with everybody's.
+ * The admin socket of a running server; undefined when nobody answers there. Fails on a socket of
+ * somebody else, who would be told what is meant for the server; `user` is the number of the
+ * caller, root's is trusted with everybody's.
  */
 export async function socketReach(
   config: Config,
@@ -83,7 +90,8 @@ export async function socketReach(
       await fetch("http://localhost/healthz", { unix, signal: AbortSignal.timeout(timeoutMs) })
     ).text();
   } catch {
-    return undefined; // A socket nobody listens on is what a killed server leaves; the lock decides who may go on.
+    // A socket nobody listens on is what a killed server leaves; the lock decides who may go on.
+    return undefined;
   }
   return { way: "socket", send, close: async () => undefined };
 }
@@ -138,7 +146,9 @@ async function reaching(where: string, send: () => Promise<Response>): Promise<R
   }
 }
 
-/** Text of a PEM file of CAs; fails for one that cannot be read or holds no certificate that can. */
+/**
+ * Text of a PEM file of CAs; fails for one that cannot be read or holds no certificate that can.
+ */
 export function trustedCas(file: string): string {
   let text: string;
   try {

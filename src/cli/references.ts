@@ -10,7 +10,10 @@ import { type Row, rowsAt, textAt } from "./rows.ts";
 /** The flag most commands about one CA take. */
 export const caArg = required("CA, by id or label.", "ca");
 
-/** The id of the CA with this id or label; a label that matches nothing fails and names the nearest one (CLI-5). */
+/**
+ * The id of the CA with this id or label; a label that matches nothing fails and names the nearest
+ * one (CLI-5).
+ */
 export async function caIdOf(client: Client, reference: string): Promise<string> {
   if (uuid.test(reference)) return reference.toLowerCase();
   const cas = rowsAt(await client.list("ca.list", { query: { limit: 500 } }, true), "items");

@@ -1,9 +1,14 @@
-/** Renders refusals of the server for people: the sentence, then what a person can act on, one thing a line. */
+/**
+ * Renders refusals of the server for people: the sentence, then what a person can act on, one thing
+ * a line.
+ */
 
 import type { Refusal } from "./failure.ts";
 import { printable, type Row, rowsAt, textAt } from "./rows.ts";
 
-/** The sentence with code and request id; of gates only those that failed, other facts as they are. */
+/**
+ * The sentence with code and request id; of gates only those that failed, other facts as they are.
+ */
 export function refusalText({ body }: Refusal): string {
   const { error, code, request_id, ...facts } = body;
   const lines = Object.keys(facts).flatMap((key) =>

@@ -12,7 +12,9 @@ export interface Due {
   readonly remainingSeconds: number;
 }
 
-/** Due when less than `withinSeconds` of its life is left, or without one less than a third of it. */
+/**
+ * Due when less than `withinSeconds` of its life is left, or without one less than a third of it.
+ */
 export function renewalDue(
   { notBefore, notAfter }: Pick<ParsedCertificate, "notBefore" | "notAfter">,
   withinSeconds: number | undefined,

@@ -17,7 +17,9 @@ export function rowsAt(row: Row, key: string): readonly Row[] {
   return Array.isArray(value) ? value.map(rowOf) : [];
 }
 
-/** The member as text: lists joined by commas, objects as `name=value` pairs, absent values empty. */
+/**
+ * The member as text: lists joined by commas, objects as `name=value` pairs, absent values empty.
+ */
 export function textAt(row: Row, key: string): string {
   const value = row[key];
   if (value === undefined || value === null) return "";

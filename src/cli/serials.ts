@@ -6,12 +6,16 @@ import { Problem } from "#core/problems.ts";
 import { Failure } from "./failure.ts";
 import { type Io, readTextArgument } from "./io.ts";
 
-/** How the serials of a file are written; decimal digits may be hexadecimal ones, so it is never guessed. */
+/**
+ * How the serials of a file are written; decimal digits may be hexadecimal ones, so it is never
+ * guessed.
+ */
 export type SerialFormat = "decimal" | "hex";
 
 /**
- * The serials of a file in their order, repeated ones once; empty lines and those that begin with `#` say nothing. Hex
- * may have `0x` or colons. Fails with the number of the line that is no serial, and for more than 100,000.
+ * The serials of a file in their order, repeated ones once; empty lines and those that begin with
+ * `#` say nothing. Hex may have `0x` or colons. Fails with the number of the line that is no
+ * serial, and for more than 100,000.
  */
 export async function readSerials(
   io: Io,

@@ -12,7 +12,10 @@ export interface ServedPath {
   readonly fault: string | undefined;
 }
 
-/** Asks a server for its certificates and hangs up; nothing is sent to it. Fails for one that cannot be reached. */
+/**
+ * Asks a server for its certificates and hangs up; nothing is sent to it. Fails for one that cannot
+ * be reached.
+ */
 export async function servedPath(
   url: URL,
   { ca, timeoutMs }: { readonly ca: string | undefined; readonly timeoutMs: number },

@@ -1,4 +1,7 @@
-/** The addresses a certificate was stamped with: where its issuer says what became of it (RFC 5280 §4.2.2.1, §4.2.1.13). */
+/**
+ * The addresses a certificate was stamped with: where its issuer says what became of it (RFC 5280
+ * §4.2.2.1, §4.2.1.13).
+ */
 
 import { type Cursor, DerError, openSequence } from "#core/asn1/cursor.ts";
 import { oids } from "#core/asn1/oids.ts";
@@ -26,7 +29,8 @@ export function stampedUrls(pem: string): StampedUrls | undefined {
     const of = (method: string) =>
       places.flatMap(([oid, found]) => (oid === method && Array.isArray(found) ? found : []));
     return {
-      ...{ ocsp: of(oids.accessOcsp), ca_issuers: of(oids.accessCaIssuers) },
+      ocsp: of(oids.accessOcsp),
+      ca_issuers: of(oids.accessCaIssuers),
       crl: points === undefined ? [] : each(points, fullName).flat(),
     };
   } catch (error) {

@@ -17,8 +17,9 @@ export class Table {
   }
 
   /**
-   * Lines of at most `width` columns: times become days, then long texts are cut, but never what is copied into another line
-   * (ids, serials, labels). What does not fit then is a block of lines for each row.
+   * Lines of at most `width` columns: times become days, then long texts are cut, but never what is
+   * copied into another line (ids, serials, labels). What does not fit then is a block of lines for
+   * each row.
    */
   fitted(width: number): string {
     if (fits(this.#lines(this.#rows), width)) return this.toString();

@@ -21,7 +21,10 @@ export interface Installed {
   readonly where: string;
 }
 
-/** The operating system's own, for curl, Go, Python and OpenSSL. `folder` is another place of anchors than the usual. */
+/**
+ * The operating system's own, for curl, Go, Python and OpenSSL. `folder` is another place of
+ * anchors than the usual.
+ */
 export async function installInSystem(
   { name, pem }: Anchor,
   folder: string | undefined,
@@ -56,7 +59,10 @@ export async function installInNss({ name, file }: Anchor, folder: string): Prom
   return { store: "nss", where: folder };
 }
 
-/** A key store of Java, or without one that of the Java on PATH; `changeit` is the passphrase Java itself ships. */
+/**
+ * A key store of Java, or without one that of the Java on PATH; `changeit` is the passphrase Java
+ * itself ships.
+ */
 export async function installInJava(
   { name, file }: Anchor,
   keystore: string | undefined,

@@ -1,4 +1,4 @@
-/** Startup validation of logins: V-8 to V-10 of the configuration contract, and of tenants and grants. */
+/** Startup validation of logins: V-8 to V-10, and of tenants and grants. */
 
 import { parseRole, roles } from "#core/access/roles.ts";
 
@@ -7,7 +7,9 @@ import type { Config } from "./schema.ts";
 import type { RoleMappingSetting } from "#config/sections/access.ts";
 import type { GrantSetting, TenantSetting } from "#config/sections/tenants.ts";
 
-/** Every fault of the blocks people and API callers come in by; a disabled block may be incomplete. */
+/**
+ * Every fault of the blocks people and API callers come in by; a disabled block may be incomplete.
+ */
 export function accessFaults({ oidc, auth, rbac, tenants }: Config): readonly Fault[] {
   return [
     ...cookieFaults(auth.session),
@@ -20,7 +22,10 @@ export function accessFaults({ oidc, auth, rbac, tenants }: Config): readonly Fa
   ];
 }
 
-/** RFC 6265bis §4.1.3: browsers drop a cookie of such a name without Secure, and nobody would get in. */
+/**
+ * RFC 6265bis §4.1.3: browsers drop a cookie of such a name without Secure, and nobody would get
+ * in.
+ */
 function cookieFaults({ cookie_name, insecure }: Config["auth"]["session"]): readonly Fault[] {
   if (!insecure || !/^__(host|secure)-/i.test(cookie_name)) return [];
   return [fault("auth.session.insecure", "Must be false with a cookie_name of that prefix.")];
@@ -95,7 +100,10 @@ function lookupFaults(block: LdapBlock): readonly Fault[] {
   ];
 }
 
-/** Where nothing shows which attribute names a person, guessing one would make every password a wrong one. */
+/**
+ * Where nothing shows which attribute names a person, guessing one would make every password a
+ * wrong one.
+ */
 function namelessFaults(block: LdapBlock): readonly Fault[] {
   const { bind_dn, user_dn_template = "", user_filter, username_attribute } = block;
   const [, type = ""] = /^\s*([A-Za-z][A-Za-z0-9-]*)\s*=/.exec(user_dn_template) ?? [];

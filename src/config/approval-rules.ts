@@ -1,4 +1,4 @@
-/** Startup validation of approvals: V-23 of the configuration contract. */
+/** Startup validation of approvals: V-23. */
 
 import { approvalClasses, thresholdOf } from "#core/approvals/classes.ts";
 

@@ -1,4 +1,4 @@
-/** Startup validation of client certificates: V-8 and V-9 of the configuration contract. */
+/** Startup validation of client certificates: V-8 and V-9. */
 
 import { selects } from "#core/access/client-bindings.ts";
 import { isVisible, reservedSubject } from "#core/access/subject.ts";

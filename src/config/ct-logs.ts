@@ -1,4 +1,7 @@
-/** The transparency logs of a configuration with what its files add: keys, the known logs, and every fault (V-13, V-27). */
+/**
+ * The transparency logs of a configuration with what its files add: keys, the known logs, and every
+ * fault (V-13, V-27).
+ */
 
 import { readFileSync, statSync } from "node:fs";
 
@@ -114,7 +117,12 @@ function completed(
     return wrong("monitoring_url", "Must be set for a static log.");
   }
   return {
-    ...{ name, operator, api, url, key, monitoringUrl: monitoringUrl ?? url },
+    name,
+    operator,
+    api,
+    url,
+    key,
+    monitoringUrl: monitoringUrl ?? url,
     mmdSeconds: setting.mmd_hours * 3600,
     usable: !setting.disabled && (listed?.usable ?? true),
   };
@@ -155,7 +163,10 @@ function knownLogs(file: string, faults: Fault[]): readonly Known[] {
       const monitoringUrl = textAt(log, "monitoring_url");
       return [
         {
-          ...{ url: bare(url), operator: name, key, usable: takesMore(log.state) },
+          url: bare(url),
+          operator: name,
+          key,
+          usable: takesMore(log.state),
           monitoringUrl: monitoringUrl === undefined ? undefined : bare(monitoringUrl),
         },
       ];
@@ -163,7 +174,10 @@ function knownLogs(file: string, faults: Fault[]): readonly Known[] {
   });
 }
 
-/** A log of the list takes certificates while it is qualified or usable; read-only and retired ones do not. */
+/**
+ * A log of the list takes certificates while it is qualified or usable; read-only and retired ones
+ * do not.
+ */
 const takesMore = (state: unknown): boolean =>
   !isPlain(state) || "usable" in state || "qualified" in state;
 

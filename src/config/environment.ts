@@ -1,4 +1,7 @@
-/** Environment variables of keys: their names, and the raw values their texts stand for (ENV-1 to ENV-4). */
+/**
+ * Environment variables of keys: their names, and the raw values their texts stand for (ENV-1 to
+ * ENV-4).
+ */
 
 import type { Fault } from "./kinds.ts";
 import { nearest } from "./nearest.ts";
@@ -46,8 +49,9 @@ export function variables(
 }
 
 /**
- * The assignments of an environment. `readFile` gives the text of a `_FILE`; it throws a sentence when it cannot.
- * Variables that match nothing become warnings; a variable beside its `_FILE` is a fault.
+ * The assignments of an environment. `readFile` gives the text of a `_FILE`; it throws a sentence
+ * when it cannot. Variables that match nothing become warnings; a variable beside its `_FILE` is a
+ * fault.
  */
 export function assignments(
   declared: readonly Leaf[],

@@ -66,7 +66,10 @@ export const productionPreset: Preset = {
   "rate_limit.concurrency.enabled": true,
 };
 
-/** The file: every key with its sentence, those of the preset set, all others commented with their default or a sample. */
+/**
+ * The file: every key with its sentence, those of the preset set, all others commented with their
+ * default or a sample.
+ */
 export function exampleFile(preset: Preset): string {
   const lines = [
     "# pkid configuration. Every key is optional; a commented one shows its default or a sample.",

@@ -1,4 +1,6 @@
-/** The fields a section is declared with: each takes a sentence and, when there is one, the default. */
+/**
+ * The fields a section is declared with: each takes a sentence and, when there is one, the default.
+ */
 
 import { WrongValue } from "#core/shape.ts";
 
@@ -25,7 +27,10 @@ import {
   writeMembers,
 } from "./section.ts";
 
-/** The type of a value: possibly undefined when the field has no default, or one that may come to nothing. */
+/**
+ * The type of a value: possibly undefined when the field has no default, or one that may come to
+ * nothing.
+ */
 export type Filled<T, F> = [F] extends [undefined | MaybeDerived] ? T | undefined : T;
 
 /** A field of any kind. */
@@ -35,7 +40,8 @@ export function field<T, F = undefined>(
   fallback?: F,
 ): Field<Filled<T, F>> {
   const made: Field<T> = { node: "field", sentence, kind, fallback, reloadable: false };
-  // Without a default the loader gives undefined where nothing is set; `kind` itself never reads undefined.
+  // Without a default the loader gives undefined where nothing is set; `kind` itself never reads
+  // undefined.
   return made as unknown as Field<Filled<T, F>>;
 }
 

@@ -1,4 +1,7 @@
-/** Checks the files that keys name: present, readable, and certificates where they are due (V-2, V-27). */
+/**
+ * Checks the files that keys name: present, readable, and certificates where they are due (V-2,
+ * V-27).
+ */
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { accessSync, constants, readFileSync, statSync } from "node:fs";
@@ -13,7 +16,10 @@ import { type Config, configSchema } from "./schema.ts";
 import { leaves } from "./section.ts";
 import { valueAt } from "./show.ts";
 
-/** Every fault of the files named; opens only certificates, the serving key, and what transparency logs need. */
+/**
+ * Every fault of the files named; opens only certificates, the serving key, and what transparency
+ * logs need.
+ */
 export function fileFaults(config: Config): readonly Fault[] {
   const faults: Fault[] = [];
   for (const { path, field } of leaves(configSchema)) {
@@ -34,8 +40,8 @@ export function fileFaults(config: Config): readonly Fault[] {
 }
 
 /**
- * Lower hex SHA-256 of each file that a key names, by the key; of a list of files, of all of them. Empty for what cannot be
- * read now.
+ * Lower hex SHA-256 of each file that a key names, by the key; of a list of files, of all of them.
+ * Empty for what cannot be read now.
  */
 export function fileDigests(config: Config): Map<string, string> {
   const digests = new Map<string, string>();
@@ -86,7 +92,10 @@ function trustFaults(file: string | undefined): readonly Fault[] {
   return [{ path: "outbound.ca_file", sentence: "The file holds no PEM certificates." }];
 }
 
-/** Every one must be read by the code that builds paths, or clients below it were strangers without a word. */
+/**
+ * Every one must be read by the code that builds paths, or clients below it were strangers without
+ * a word.
+ */
 function anchorFaults(file: string | undefined): readonly Fault[] {
   if (file === undefined) return [];
   const read = attempt(() => parseAnchors(textOf(file)));
@@ -95,7 +104,9 @@ function anchorFaults(file: string | undefined): readonly Fault[] {
   return [{ path: "auth.mtls.ca_file", sentence }];
 }
 
-/** V-27: read to the last line, for a list of which a part counts for nothing protects from nothing. */
+/**
+ * V-27: read to the last line, for a list of which a part counts for nothing protects from nothing.
+ */
 function blocklistFaults(paths: readonly string[]): readonly Fault[] {
   return paths.flatMap((file, index) => {
     const path = `keychecks.weak_key_blocklist_paths[${index}]`;
@@ -127,6 +138,7 @@ function attempt<T>(make: () => T): T | undefined {
   try {
     return make();
   } catch {
-    return undefined; // Every failure here means the same to the operator: the file is not what the key wants.
+    // Every failure here means the same to the operator: the file is not what the key wants.
+    return undefined;
   }
 }

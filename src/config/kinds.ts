@@ -1,4 +1,6 @@
-/** Kinds of values a key can have: how each is read strictly, written back, and described (CFG-5). */
+/**
+ * Kinds of values a key can have: how each is read strictly, written back, and described (CFG-5).
+ */
 
 import { resolve } from "node:path";
 
@@ -8,7 +10,10 @@ import { WrongValue } from "#core/shape.ts";
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** Where a value stands, and where its faults are collected, so that one run reports all of them (CFG-4). */
+/**
+ * Where a value stands, and where its faults are collected, so that one run reports all of them
+ * (CFG-4).
+ */
 export interface Place {
   readonly path: string;
   readonly faults: Fault[];
@@ -26,7 +31,10 @@ export interface Kind<T> {
   readonly schema: JsonSchema;
   /** A value the example file may carry. */
   readonly sample: unknown;
-  /** The raw value of an environment variable's text (ENV-2); text it cannot read is handed on for `read` to refuse. */
+  /**
+   * The raw value of an environment variable's text (ENV-2); text it cannot read is handed on for
+   * `read` to refuse.
+   */
   fromText(text: string): unknown;
   /** Gives the value; throws the sentence of what is wrong as `WrongValue`. */
   read(raw: unknown, at: Place): T;
@@ -113,7 +121,9 @@ export function textual(
   return {
     type,
     schema: {
-      ...{ type: "string", minLength: 1, maxLength: max },
+      type: "string",
+      minLength: 1,
+      maxLength: max,
       ...(pattern ? { pattern: pattern.source } : {}),
     },
     sample,
@@ -154,7 +164,10 @@ export function checkedText(
   };
 }
 
-/** An absolute http or https URL without fragment; a base also has no query and no user info (V-3) and loses its final slash. */
+/**
+ * An absolute http or https URL without fragment; a base also has no query and no user info (V-3)
+ * and loses its final slash.
+ */
 export function absoluteUrl(use: "base" | "any"): Kind<string> {
   return {
     ...textual("URL", "https://pki.example.internal"),
@@ -176,7 +189,9 @@ export function absoluteUrl(use: "base" | "any"): Kind<string> {
 
 /** A span of time as `<n>s|m|h|d`; the value is in whole seconds. */
 export const span: Kind<number> = {
-  ...{ type: "duration", sample: "90d", fromText: same },
+  type: "duration",
+  sample: "90d",
+  fromText: same,
   schema: { type: "string", pattern: "^[1-9][0-9]{0,8}[smhd]$" },
   read: (raw) => {
     const parts = typeof raw === "string" ? /^([1-9]\d{0,8})([smhd])$/.exec(raw) : null;
@@ -229,7 +244,9 @@ export const dnsName = textual("DNS name", "pki.example.internal", {
     /^(?=.{1,253}$)(?!(?:.*\.)?(?:[0-9]+|0[xX][0-9A-Fa-f]*)$)[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*$/,
 });
 
-/** The name of a profile or label: 1..64 letters, digits, dots, underscores and hyphens (CFG-10). */
+/**
+ * The name of a profile or label: 1..64 letters, digits, dots, underscores and hyphens (CFG-10).
+ */
 export const label = textual("name", "server", {
   pattern: /^[A-Za-z0-9._-]{1,64}$/,
   wants: "Must be 1 to 64 of the characters A-Z, a-z, 0-9, dot, underscore and hyphen.",

@@ -1,4 +1,7 @@
-/** Loads the configuration: default, file, environment, flags, derived values, then every fault at once (CFG-2, CFG-4). */
+/**
+ * Loads the configuration: default, file, environment, flags, derived values, then every fault at
+ * once (CFG-2, CFG-4).
+ */
 
 import { assignments, type Environment } from "./environment.ts";
 import { clientWarnings } from "./client-rules.ts";
@@ -43,7 +46,9 @@ export type Loaded =
     }
   | { readonly ok: false; readonly faults: readonly Fault[]; readonly warnings: readonly string[] };
 
-/** Loads and validates; gives the configuration, or every fault. Opens, creates and changes nothing. */
+/**
+ * Loads and validates; gives the configuration, or every fault. Opens, creates and changes nothing.
+ */
 export function loadConfig(from: Ingredients): Loaded {
   const faults: Fault[] = [];
   const warnings: string[] = [];
@@ -58,7 +63,8 @@ export function loadConfig(from: Ingredients): Loaded {
 
   const reading = new Reading(declared, layers, from.host, faults, warnings);
   for (const leaf of declared) reading.value(leaf.path);
-  // Every leaf was read by its own field; when one was not, `faults` says so and the result is never given out.
+  // Every leaf was read by its own field; when one was not, `faults` says so and the result is
+  // never given out.
   const config = assembled(configSchema, "", reading) as unknown as Config;
   const isSet = (path: string): boolean => reading.origins.get(path) !== "default";
   if (faults.length === 0) faults.push(...ruleFaults(config, from.env, isSet));
@@ -67,15 +73,18 @@ export function loadConfig(from: Ingredients): Loaded {
   return { ok: true, config, origins: reading.origins, warnings };
 }
 
-/** One line per fault, as the contract words it. */
+/** One line per fault (CFG-4). */
 export const faultLine = (fault: Fault): string => `config: ${fault.path}: ${fault.sentence}`;
 
-/** Raw values by the path of their key; a later layer replaces the value of an earlier one whole. */
+/**
+ * Raw values by the path of their key; a later layer replaces the value of an earlier one whole.
+ */
 class Layers {
   readonly #raw = new Map<string, { raw: unknown; origin: string }>();
 
   set(path: string, raw: unknown, origin: string): void {
-    // A later value replaces the source an earlier layer gave, and the reverse (SEC-2 decides only within one layer).
+    // A later value replaces the source an earlier layer gave, and the reverse (SEC-2 decides only
+    // within one layer).
     const other = path.endsWith("_source") ? path.slice(0, -"_source".length) : `${path}_source`;
     const shadowed = this.#raw.get(other);
     if (shadowed && !sameLayer(shadowed.origin, origin)) this.#raw.delete(other);
@@ -186,7 +195,9 @@ function assembled(section: Section, path: string, reading: Reading): Record<str
   return out;
 }
 
-/** The tree with every second name of CFG-7 moved to its first; a key under both names is a fault. */
+/**
+ * The tree with every second name of CFG-7 moved to its first; a key under both names is a fault.
+ */
 function withoutAliases(
   tree: Readonly<Record<string, unknown>>,
   faults: Fault[],

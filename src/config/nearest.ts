@@ -1,6 +1,9 @@
 /** Finds the known word a mistyped one most likely meant. */
 
-/** The known word with the smallest edit distance, the first one among equals; undefined when none is known. */
+/**
+ * The known word with the smallest edit distance, the first one among equals; undefined when none
+ * is known.
+ */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
   let distance = Number.POSITIVE_INFINITY;
@@ -11,7 +14,10 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return best;
 }
 
-/** The nearest known word when it may well be what was meant: a word in three letters wrong, or one letter of a short word. */
+/**
+ * The nearest known word when it may well be what was meant: a word in three letters wrong, or one
+ * letter of a short word.
+ */
 export function near(word: string, known: readonly string[]): string | undefined {
   const close = nearest(word, known);
   if (close === undefined) return undefined;

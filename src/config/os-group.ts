@@ -2,7 +2,10 @@
 
 import { readFileSync } from "node:fs";
 
-/** Number of a group by its name; undefined when there is none. Asks `getent` where the local file does not have it. */
+/**
+ * Number of a group by its name; undefined when there is none. Asks `getent` where the local file
+ * does not have it.
+ */
 export function groupIdOf(name: string): number | undefined {
   if (!/^[A-Za-z0-9_.@$-]{1,256}$/.test(name) || name.startsWith("-")) return undefined;
   return inLines(localGroups(), name) ?? inLines(otherGroups(name), name);

@@ -1,4 +1,7 @@
-/** Startup validation of profiles: what each may ask for, and what it must not leave open (V-13, V-14, CFG-10). */
+/**
+ * Startup validation of profiles: what each may ask for, and what it must not leave open (V-13,
+ * V-14, CFG-10).
+ */
 
 import { isFixedLintRule, isLintRule } from "#core/policy/lint.ts";
 import { canaryProfile } from "#core/policy/profiles.ts";
@@ -53,7 +56,10 @@ function profileFaultsOf(setting: ProfileSetting, path: string): readonly Fault[
   return [...faults, ...usageFaults(setting, path), ...lintFaults(setting, path)];
 }
 
-/** Without extended key usages a certificate is good for everything; the same one twice is a slip, by whichever name. */
+/**
+ * Without extended key usages a certificate is good for everything; the same one twice is a slip,
+ * by whichever name.
+ */
 function usageFaults(setting: ProfileSetting, path: string): readonly Fault[] {
   const { key_usages, ext_key_usages } = setting;
   const words: Readonly<Record<string, string | undefined>> = extendedKeyUsages;
@@ -78,7 +84,9 @@ function usageFaults(setting: ProfileSetting, path: string): readonly Fault[] {
   return faults;
 }
 
-/** A profile relaxes only what exists and may be relaxed; the canary's lint stays as it is (behaviour.md §3, §6.1). */
+/**
+ * A profile relaxes only what exists and may be relaxed; the canary's lint stays as it is (LINT-2).
+ */
 function lintFaults({ name, lint }: ProfileSetting, path: string): readonly Fault[] {
   const faults = Object.keys(lint.overrides).flatMap((rule) => {
     const at = `${path}.lint.overrides.${rule}`;
@@ -111,8 +119,8 @@ function publicFaults(
 }
 
 /**
- * V-13: without a name of our own no record could ever name us, and every domain with one would be refused. V-14: what
- * the public shall trust is not issued without asking.
+ * V-13: without a name of our own no record could ever name us, and every domain with one would be
+ * refused. V-14: what the public shall trust is not issued without asking.
  */
 function caaFaults(setting: ProfileSetting, path: string, caa: Config["caa"]): readonly Fault[] {
   const named = (setting.caa.identifier ?? caa.identifier) !== undefined;

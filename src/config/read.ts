@@ -8,7 +8,10 @@ import { type Environment, variableOf } from "./environment.ts";
 import { fileFaults } from "./files.ts";
 import { type Loaded, loadConfig } from "./load.ts";
 
-/** Where to look: the environment, the value of `--config`, and raw values of keys by path from other flags. */
+/**
+ * Where to look: the environment, the value of `--config`, and raw values of keys by path from
+ * other flags.
+ */
 export interface Surroundings {
   readonly env: Environment;
   readonly configFile?: string | undefined;
@@ -52,7 +55,10 @@ function withFiles(loaded: Extract<Loaded, { ok: true }>): Loaded {
   return faults.length === 0 ? loaded : { ok: false, faults, warnings: loaded.warnings };
 }
 
-/** The first of the five places that has a file; one named by flag or variable is taken whether it is there or not. */
+/**
+ * The first of the five places that has a file; one named by flag or variable is taken whether it
+ * is there or not.
+ */
 function configFile({ env, configFile: named, flags }: Surroundings): string | undefined {
   const explicit = named ?? env.PKID_CONFIG;
   if (explicit !== undefined) return explicit;

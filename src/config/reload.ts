@@ -5,7 +5,10 @@ import { hidden, type SecretSetting } from "./secret.ts";
 import { type Field, isPlain, leaves, type Section } from "./section.ts";
 import { valueAt } from "./show.ts";
 
-/** What a reload does: the configuration to go on with, the keys taken over, and those that wait for a restart. */
+/**
+ * What a reload does: the configuration to go on with, the keys taken over, and those that wait for
+ * a restart.
+ */
 export interface Reload {
   readonly config: Config;
   readonly reloaded: readonly string[];
@@ -25,7 +28,10 @@ export function reload(present: Config, next: Config): Reload {
   return { config, reloaded: paths(true), restartRequired: paths(false) };
 }
 
-/** The keys whose files have other content than before: those a reload reads again, and those only a restart does. */
+/**
+ * The keys whose files have other content than before: those a reload reads again, and those only a
+ * restart does.
+ */
 export function changedFiles(
   before: ReadonlyMap<string, string>,
   now: ReadonlyMap<string, string>,

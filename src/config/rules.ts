@@ -1,4 +1,7 @@
-/** Startup validation across keys: the rows of the contract that need no file, token or database (V-2 to V-15). */
+/**
+ * Startup validation across keys: the rules that need no file, token or database (V-2, V-3, V-5,
+ * V-8 to V-16, V-23).
+ */
 
 import { resolve } from "node:path";
 
@@ -15,7 +18,9 @@ import { profileFaults } from "./profile-rules.ts";
 import { own } from "./section.ts";
 import { postgresDefaults } from "#config/sections/database.ts";
 
-/** Every fault of a configuration whose keys were all read; `isSet` tells a value from a default. */
+/**
+ * Every fault of a configuration whose keys were all read; `isSet` tells a value from a default.
+ */
 export function ruleFaults(
   config: Config,
   env: Environment,
@@ -170,7 +175,10 @@ function crlFaults({ crl }: Config): readonly Fault[] {
   return [fault("crl.shards", "Needs crl.base_url or server.public_url for the pointers to them.")];
 }
 
-/** V-16, without publishing: what is signed ahead lives for more than one sweep, and is served from memory. */
+/**
+ * V-16, without publishing: what is signed ahead lives for more than one sweep, and is served from
+ * memory.
+ */
 function presignFaults({ presign, server }: Config): readonly Fault[] {
   if (!presign.enabled) return [];
   const faults: Fault[] = [];

@@ -18,7 +18,10 @@ import { server } from "#config/sections/server.ts";
 import { tenants } from "#config/sections/tenants.ts";
 import { certificateTransparency } from "#config/sections/transparency.ts";
 
-/** The root of the declaration; loading, reference, example, schema and redaction are derived from it (CFG-9). */
+/**
+ * The root of the declaration; loading, reference, example, schema and redaction are derived from
+ * it (CFG-9).
+ */
 export const configSchema = section("pkid configuration", {
   data_dir: path(
     "Directory of the database, keys, lock and sockets; made with mode 0700.",
@@ -55,7 +58,10 @@ export const configSchema = section("pkid configuration", {
 /** The effective configuration: immutable, complete, and valid. */
 export type Config = Values<typeof configSchema.members>;
 
-/** The second names of CFG-7: keys under the first path mean the keys under the second. Longer paths come first. */
+/**
+ * The second names of CFG-7: keys under the first path mean the keys under the second. Longer paths
+ * come first.
+ */
 export const aliases = [
   ["server.ocsp.presign", "presign"],
   ["server.ocsp", "ocsp"],

@@ -8,7 +8,10 @@ import { hidden, Secret, type SecretSetting } from "./secret.ts";
 import type { Derived, Field } from "./section.ts";
 import { sourceKind } from "./sources.ts";
 
-/** A secret: its value in place, or `<key>_source`. `show` prints what may be seen of a value in place. */
+/**
+ * A secret: its value in place, or `<key>_source`. `show` prints what may be seen of a value in
+ * place.
+ */
 export function secret<F extends string | Derived | undefined = undefined>(
   sentence: string,
   fallback?: F,

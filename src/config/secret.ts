@@ -83,7 +83,9 @@ export interface AzureSource {
   readonly field?: string | undefined;
 }
 
-/** Where a secret is fetched from, at start or on first use; `config/sources.ts` reads all kinds. */
+/**
+ * Where a secret is fetched from, at start or on first use; `config/sources.ts` reads all kinds.
+ */
 export type SecretSource = LocalSource | RemoteSource;
 
 /** True for a source on this machine, which answers at once. */
@@ -98,7 +100,9 @@ export function isSafeAddress({ protocol, hostname }: URL): boolean {
   return protocol === "http:" && (loopback || host === "localhost");
 }
 
-/** A secret as configured: given in place, or by a source, which wins over a value in place (SEC-2). */
+/**
+ * A secret as configured: given in place, or by a source, which wins over a value in place (SEC-2).
+ */
 export type SecretSetting =
   | { readonly from: "value"; readonly value: Secret }
   | { readonly from: "source"; readonly source: SecretSource };

@@ -1,4 +1,7 @@
-/** The declaration kit: sections hold fields, a field is a sentence, a default and a kind; everything else is derived. */
+/**
+ * The declaration kit: sections hold fields, a field is a sentence, a default and a kind;
+ * everything else is derived.
+ */
 
 import { WrongValue } from "#core/shape.ts";
 
@@ -8,7 +11,10 @@ import { nearest } from "./nearest.ts";
 /** A default that follows from other keys; `text` is what the reference prints for it. */
 export interface Derived {
   readonly text: string;
-  /** The raw value, read like any other; `of` gives the value of another key, `host` is this machine's name. */
+  /**
+   * The raw value, read like any other; `of` gives the value of another key, `host` is this
+   * machine's name.
+   */
   readonly from: (of: (path: string) => unknown, host: string) => unknown;
 }
 
@@ -140,7 +146,10 @@ export function readMembers<const M extends Members>(
   return out as Values<M>; // Every member was read by its own field; faults void the whole result.
 }
 
-/** Writes an object inside a list or map back as it would stand in a file; absent values are left out. */
+/**
+ * Writes an object inside a list or map back as it would stand in a file; absent values are left
+ * out.
+ */
 export function writeMembers(members: Members, value: unknown): Record<string, unknown> {
   const out: Record<string, unknown> = {};
   if (!isPlain(value)) return out;
@@ -154,7 +163,10 @@ export function writeMembers(members: Members, value: unknown): Record<string, u
   return out;
 }
 
-/** The one or two keys that a value takes in a file: a secret from a source is written as its source. */
+/**
+ * The one or two keys that a value takes in a file: a secret from a source is written as its
+ * source.
+ */
 export function writeField(
   key: string,
   field: Field<unknown>,
@@ -166,7 +178,7 @@ export function writeField(
   return { [key]: field.kind.write(value) };
 }
 
-/** Reports keys that no member declares, each with the nearest known one (CFG-3). */
+/** Reports keys that no member declares, each with the nearest known one (CFG-3, V-1). */
 export function reportUnknown(
   members: Members,
   raw: Readonly<Record<string, unknown>>,

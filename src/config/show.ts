@@ -1,11 +1,16 @@
-/** Prints the effective configuration with the origin of every key and without any secret (configuration §7). */
+/**
+ * Prints the effective configuration with the origin of every key and without any secret (SHOW-1).
+ */
 
 import type { Origins } from "./load.ts";
 import { type Config, configSchema } from "./schema.ts";
 import type { SecretSetting, SecretSource } from "./secret.ts";
 import { type Field, isPlain, leaves, own, type Section, writeField } from "./section.ts";
 
-/** The effective values as YAML in the order of the declaration; a valid file apart from secrets. Unset keys are left out. */
+/**
+ * The effective values as YAML in the order of the declaration; a valid file apart from secrets.
+ * Unset keys are left out.
+ */
 export function showYaml(config: Config, origins: Origins): string {
   return `${sectionLines(configSchema, config, "", origins).join("\n")}\n`;
 }
@@ -76,12 +81,16 @@ function sectionTree(
   return out;
 }
 
-/** A source by its type and what it is called there: where a server is and how one logs in is nobody's who reads this. */
+/**
+ * A source by its type and what it is called there: where a server is and how one logs in is
+ * nobody's who reads this.
+ */
 function shown(key: string, field: Field<unknown>, value: unknown): Record<string, unknown> {
   if (!field.source || !isPlain(value) || value.from !== "source") {
     return writeField(key, field, value);
   }
-  const { source } = value as Extract<SecretSetting, { from: "source" }>; // Fields with a source hold nothing else.
+  // Fields with a source hold nothing else.
+  const { source } = value as Extract<SecretSetting, { from: "source" }>;
   return { [`${key}_source`]: namedSource(source) };
 }
 
@@ -101,7 +110,10 @@ function namedSource(source: SecretSource): Record<string, unknown> {
   }
 }
 
-/** A value on one line: plain where YAML reads it back as the same text, else JSON, which YAML includes. */
+/**
+ * A value on one line: plain where YAML reads it back as the same text, else JSON, which YAML
+ * includes.
+ */
 export function yamlValue(raw: unknown): string {
   if (typeof raw === "string" && plainText.test(raw) && !ambiguous.test(raw)) return raw;
   return JSON.stringify(raw);

@@ -1,4 +1,7 @@
-/** The sources a secret may come from: what `<key>_source` takes, declared once for loading, schema and reference. */
+/**
+ * The sources a secret may come from: what `<key>_source` takes, declared once for loading, schema
+ * and reference.
+ */
 
 import { WrongValue } from "#core/shape.ts";
 
@@ -122,7 +125,9 @@ const types = [...localTypes, "vault", "aws", "azure"] as const;
 export const sourceMembers = {
   ...localMembers,
   type: word("Where the secret comes from.", types),
-  ...{ vault, aws, azure },
+  vault,
+  aws,
+  azure,
 } as const satisfies Members;
 
 /** What a source on this machine may have. */

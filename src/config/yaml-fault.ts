@@ -7,8 +7,8 @@ export interface TextPlace {
 }
 
 /**
- * The place after the longest beginning of `text` that `parses`: of an unclosed bracket or quote the place where it stands.
- * Undefined for a long text, in which looking would take too long.
+ * The place after the longest beginning of `text` that `parses`: of an unclosed bracket or quote
+ * the place where it stands. Undefined for a long text, in which looking would take too long.
  */
 export function faultPlace(
   text: string,
@@ -27,8 +27,8 @@ export function faultPlace(
 }
 
 /**
- * The largest of these ends that is good, where the first is: looked for by halves, and then over a few that are not, for a
- * bracket that is open for some lines is no fault.
+ * The largest of these ends that is good, where the first is: looked for by halves, and then over a
+ * few that are not, for a bracket that is open for some lines is no fault.
  */
 function longest(ends: readonly number[], good: (end: number) => boolean): number {
   let [low, high] = [0, ends.length];

@@ -1,4 +1,7 @@
-/** Finds every mapping key of a YAML text with its line, because the runtime's parser lets a second key of one name win silently. */
+/**
+ * Finds every mapping key of a YAML text with its line, because the runtime's parser lets a second
+ * key of one name win silently.
+ */
 
 /** One key: its full path as faults name it, and the line it stands on, counted from 1. */
 export interface KeyPosition {
@@ -8,14 +11,18 @@ export interface KeyPosition {
   readonly repeated: boolean;
 }
 
-/** What a scan gives: the keys in the order of the text, or the first thing that makes the text unacceptable. */
+/**
+ * What a scan gives: the keys in the order of the text, or the first thing that makes the text
+ * unacceptable.
+ */
 export type KeyScan =
   | { readonly ok: true; readonly keys: readonly KeyPosition[] }
   | { readonly ok: false; readonly line: number; readonly sentence: string };
 
 /**
- * Scans block and flow mappings. It is not a parser: text that is not YAML is left to the parser to refuse. Explicit
- * keys (`? key`) and nesting deeper than `depthMax` are refused here, before anything recurses over them.
+ * Scans block and flow mappings. It is not a parser: text that is not YAML is left to the parser to
+ * refuse. Explicit keys (`? key`) and nesting deeper than `depthMax` are refused here, before
+ * anything recurses over them.
  */
 export function scanKeys(text: string, depthMax: number): KeyScan {
   const scanner = new Scanner(text, depthMax);
@@ -30,7 +37,9 @@ export function scanKeys(text: string, depthMax: number): KeyScan {
 
 class Unacceptable extends Error {}
 
-/** An open block collection: the column of its entries, where it stands, and the entry being read. */
+/**
+ * An open block collection: the column of its entries, where it stands, and the entry being read.
+ */
 interface Block {
   readonly kind: "mapping" | "sequence";
   readonly column: number;
@@ -92,7 +101,9 @@ class Scanner {
     }
   }
 
-  /** The value after a key or dash; `indent` is the column that ends it when a line returns to it. */
+  /**
+   * The value after a key or dash; `indent` is the column that ends it when a line returns to it.
+   */
   #value(indent: number): void {
     this.#skipSpaces();
     this.#skipProperties();
@@ -191,7 +202,10 @@ class Scanner {
     else this.#flowPlain();
   }
 
-  /** A plain scalar in flow context; stops before `,`, brackets, a comment, or a colon that ends a key. */
+  /**
+   * A plain scalar in flow context; stops before `,`, brackets, a comment, or a colon that ends a
+   * key.
+   */
   #flowPlain(): string {
     const start = this.#at;
     while (this.#at < this.#text.length) {
@@ -204,7 +218,10 @@ class Scanner {
     return this.#text.slice(start, this.#at).trim();
   }
 
-  /** The key that starts here, the position after its colon; undefined, and nothing moved, when there is none. */
+  /**
+   * The key that starts here, the position after its colon; undefined, and nothing moved, when
+   * there is none.
+   */
   #blockKey(): string | undefined {
     const start = this.#at;
     this.#skipProperties();

@@ -1,4 +1,7 @@
-/** Reads the text of a configuration file into a tree of raw values with the line of every key (CFG-1, CFG-3). */
+/**
+ * Reads the text of a configuration file into a tree of raw values with the line of every key
+ * (CFG-1, CFG-3).
+ */
 
 import type { Fault } from "./kinds.ts";
 import { isPlain } from "./section.ts";
@@ -12,8 +15,8 @@ export interface Document {
 }
 
 /**
- * Reads one YAML document whose root is a mapping, or an empty one. Collects faults for text over 1 MiB, nesting over 16,
- * a repeated key, several documents, and everything that is not YAML.
+ * Reads one YAML document whose root is a mapping, or an empty one. Collects faults for text over 1
+ * MiB, nesting over 16, a repeated key, several documents, and everything that is not YAML.
  */
 export function readYaml(text: string, fileName: string, faults: Fault[]): Document {
   const empty: Document = { tree: {}, lines: new Map() };
@@ -52,14 +55,17 @@ function parsed(text: string): unknown {
   try {
     return Bun.YAML.parse(text);
   } catch (error) {
-    // The parser throws SyntaxError for bad text and RangeError for text that nests too deep for it.
+    // The parser throws SyntaxError for bad text and RangeError for text that nests too deep for
+    // it.
     if (error instanceof SyntaxError) return error;
     if (error instanceof RangeError) return new SyntaxError("it nests too deep");
     throw error;
   }
 }
 
-/** True when no path through the value is longer than `depth`; aliases count where they are used. */
+/**
+ * True when no path through the value is longer than `depth`; aliases count where they are used.
+ */
 function shallow(value: unknown, depth: number): boolean {
   if (typeof value !== "object" || value === null) return true;
   return depth > 0 && Object.values(value).every((inner) => shallow(inner, depth - 1));

@@ -1,8 +1,8 @@
 /** What counts as one address where requests are counted by address. */
 
 /**
- * What counts as one address: an IPv4 address, or the /64 of an IPv6 one, because whoever has one address of it has all
- * 2^64 (RFC 4291 §2.5.4). `ip` is in the plain form of the client address.
+ * What counts as one address: an IPv4 address, or the /64 of an IPv6 one, because whoever has one
+ * address of it has all 2^64 (RFC 4291 §2.5.4). `ip` is in the plain form of the client address.
  */
 export function addressKey(ip: string): string {
   if (!ip.includes(":")) return ip;

@@ -1,4 +1,6 @@
-/** The one door from core to the runtime's cryptography: digests, and verification with public keys. */
+/**
+ * The one door from core to the runtime's cryptography: digests, and verification with public keys.
+ */
 
 import * as nodeCrypto from "node:crypto";
 
@@ -61,7 +63,10 @@ export function equalInConstantTime(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && nodeCrypto.timingSafeEqual(a, b);
 }
 
-/** AES-256-GCM (SP 800-38D) under a nonce of 96 bits that is never used twice with `key`; gives ciphertext and tag. */
+/**
+ * AES-256-GCM (SP 800-38D) under a nonce of 96 bits that is never used twice with `key`; gives
+ * ciphertext and tag.
+ */
 export function sealAes256Gcm(
   key: Uint8Array,
   nonce: Uint8Array,
@@ -74,7 +79,10 @@ export function sealAes256Gcm(
   return new Uint8Array(Buffer.concat([...sealed, cipher.getAuthTag()]));
 }
 
-/** The content of ciphertext and tag; undefined when key, nonce, associated data or octets are others. */
+/**
+ * The content of ciphertext and tag; undefined when key, nonce, associated data or octets are
+ * others.
+ */
 export function openAes256Gcm(
   key: Uint8Array,
   nonce: Uint8Array,
@@ -97,8 +105,8 @@ export function openAes256Gcm(
 const gcmTagBytes = 16;
 
 /**
- * HKDF with SHA-256 and no salt (RFC 5869): 32 octets from a secret of full entropy, bound to `binding`, its info. By
- * HMAC, because the runtime takes no info above 1,024 octets.
+ * HKDF with SHA-256 and no salt (RFC 5869): 32 octets from a secret of full entropy, bound to
+ * `binding`, its info. By HMAC, because the runtime takes no info above 1,024 octets.
  */
 export function hkdfSha256(secret: Uint8Array, binding: Uint8Array): Uint8Array {
   const extracted = hmacSha256(new Uint8Array(32), secret);
@@ -130,7 +138,8 @@ export function importPublicJwk(jwk: PublicJwk): VerificationKey | undefined {
   try {
     return nodeCrypto.createPublicKey({ key: { ...jwk }, format: "jwk" });
   } catch {
-    return undefined; // A point off its curve, an even exponent, no base64url: all the same to the caller.
+    // A point off its curve, an even exponent, no base64url: all the same to the caller.
+    return undefined;
   }
 }
 
@@ -143,7 +152,10 @@ export interface SignatureScheme {
   /** Undefined for Ed25519, ML-DSA and SLH-DSA, which take the message itself. */
   readonly hash?: HashName | undefined;
   readonly padding?: "pkcs1" | "pss" | undefined;
-  /** How an ECDSA signature is written: as X.509 has it (the default), or as two numbers of fixed length (IEEE P1363). */
+  /**
+   * How an ECDSA signature is written: as X.509 has it (the default), or as two numbers of fixed
+   * length (IEEE P1363).
+   */
   readonly ecdsaForm?: "der" | "p1363" | undefined;
 }
 
@@ -163,7 +175,9 @@ export function verifySignature(
   }
 }
 
-/** The same for the thread that serves requests: short messages off it, long ones slice by slice. */
+/**
+ * The same for the thread that serves requests: short messages off it, long ones slice by slice.
+ */
 export async function verifySignatureAside(
   key: VerificationKey,
   scheme: SignatureScheme,
@@ -194,7 +208,8 @@ export function verifySignatureOffThread(
   return new Promise((resolve) => {
     try {
       if (isOwnKey(key)) {
-        resolve(verifiedHere(key, scheme, message, signature)); // A few milliseconds, for the few there are.
+        // A few milliseconds, for the few there are.
+        resolve(verifiedHere(key, scheme, message, signature));
         return;
       }
       const algorithm = scheme.hash ?? null;
@@ -222,8 +237,8 @@ function verifiedHere(
 }
 
 /**
- * True when the number is prime, by a test that never calls a prime composite, and a composite prime about never; off the
- * calling thread, where it takes as long as a signature of that length.
+ * True when the number is prime, by a test that never calls a prime composite, and a composite
+ * prime about never; off the calling thread, where it takes as long as a signature of that length.
  */
 export function isPrime(candidate: bigint): Promise<boolean> {
   return new Promise((resolve, reject) => {

@@ -1,8 +1,14 @@
-/** Envelopes: a secret under a key of its own, which is wrapped by a key that never leaves its provider (KEK-2). */
+/**
+ * Envelopes: a secret under a key of its own, which is wrapped by a key that never leaves its
+ * provider (KEK-2).
+ */
 
 import { equalInConstantTime, openAes256Gcm, sealAes256Gcm, sha256 } from "./crypto.ts";
 
-/** How a data key is wrapped (KEK-3): IV, ciphertext and tag of AES-256-GCM, or RSAES-OAEP with SHA-256 and MGF1-SHA-256. */
+/**
+ * How a data key is wrapped (KEK-3): IV, ciphertext and tag of AES-256-GCM, or RSAES-OAEP with
+ * SHA-256 and MGF1-SHA-256.
+ */
 export type Wrap = "AES-256-GCM" | "RSA-OAEP-SHA256";
 
 /** A data key as its KEK wrapped it. */
@@ -11,7 +17,10 @@ export interface WrappedDek {
   readonly wrappedDek: Uint8Array;
 }
 
-/** What a hybrid wrap needs besides (KEK-5): then `wrap` is how the KEK wraps the share, not the data key. */
+/**
+ * What a hybrid wrap needs besides (KEK-5): then `wrap` is how the KEK wraps the share, not the
+ * data key.
+ */
 export interface PqcHalf {
   /** The random share, wrapped by the KEK. */
   readonly wrappedShare: Uint8Array;
@@ -38,7 +47,9 @@ export const isHybrid = (header: EnvelopeHeader): header is HybridHeader =>
 /** A sealed value. */
 export interface Envelope extends EnvelopeHeader {
   readonly nonce: Uint8Array;
-  /** SHA-256 over a prefix and the data key: two keys cannot open one ciphertext to two contents. */
+  /**
+   * SHA-256 over a prefix and the data key: two keys cannot open one ciphertext to two contents.
+   */
   readonly commit: Uint8Array;
   readonly ciphertext: Uint8Array;
   /** Table, column and row of the value: it opens nowhere else. */
@@ -58,7 +69,10 @@ export function sealEnvelope(
   return { ...header, nonce, commit, ciphertext, context };
 }
 
-/** The content; undefined when the key is not the one committed to, or any part or the context is another. */
+/**
+ * The content; undefined when the key is not the one committed to, or any part or the context is
+ * another.
+ */
 export function openEnvelope(
   envelope: Envelope,
   dek: Uint8Array,
@@ -109,7 +123,10 @@ export function encodeEnvelope(envelope: Envelope): string {
   });
 }
 
-/** Reads an envelope; undefined for every text but the one `encodeEnvelope` writes, and above 256 KiB. */
+/**
+ * Reads an envelope; undefined for every text but the one `encodeEnvelope` writes, and above 256
+ * KiB.
+ */
 export function parseEnvelope(text: string): Envelope | undefined {
   const members = membersOf(text);
   if (members === undefined) return undefined;
@@ -190,7 +207,9 @@ function associated(commit: Uint8Array, context: string): Uint8Array {
   return Buffer.concat([Buffer.from("pkid/envelope/1"), ...parts]);
 }
 
-/** The versions of the format: of a data key under the KEK alone, and under the KEK and ML-KEM-1024. */
+/**
+ * The versions of the format: of a data key under the KEK alone, and under the KEK and ML-KEM-1024.
+ */
 const [plain, hybrid] = [1, 2] as const;
 const alg = "AES-256-GCM";
 const dekBytes = 32;

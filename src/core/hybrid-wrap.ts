@@ -1,4 +1,7 @@
-/** Wraps a data key under two secrets at once, a share that the KEK wraps and one that ML-KEM-1024 agrees on (KEK-5). */
+/**
+ * Wraps a data key under two secrets at once, a share that the KEK wraps and one that ML-KEM-1024
+ * agrees on (KEK-5).
+ */
 
 import { type EnvelopeHeader, kemName, type PqcHalf } from "./envelope.ts";
 import { hkdfSha256, openAes256Gcm, sealAes256Gcm } from "./crypto.ts";
@@ -17,8 +20,8 @@ export interface BothSecrets {
 }
 
 /**
- * IV, ciphertext and tag of the data key `dek` under both secrets, bound to the header and to `use`, the word for whose
- * data key it is. `iv` has 12 octets; the secrets serve one wrap only.
+ * IV, ciphertext and tag of the data key `dek` under both secrets, bound to the header and to
+ * `use`, the word for whose data key it is. `iv` has 12 octets; the secrets serve one wrap only.
  */
 export function wrapUnderBoth(
   secrets: BothSecrets,
@@ -32,7 +35,10 @@ export function wrapUnderBoth(
   return new Uint8Array(Buffer.concat([iv, sealed]));
 }
 
-/** The data key; undefined when a secret, the header or the use is another than the one it was wrapped with. */
+/**
+ * The data key; undefined when a secret, the header or the use is another than the one it was
+ * wrapped with.
+ */
 export function openUnderBoth(
   secrets: BothSecrets,
   { terms, use }: { readonly terms: HybridTerms; readonly use: string },

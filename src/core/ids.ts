@@ -1,4 +1,6 @@
-/** The identifiers pkid passes around, each a type of its own so that none can stand in for another. */
+/**
+ * The identifiers pkid passes around, each a type of its own so that none can stand in for another.
+ */
 
 import { refuse } from "./problems.ts";
 import type { Instant } from "./time.ts";
@@ -7,15 +9,19 @@ import type { Instant } from "./time.ts";
 export type CaId = string & { readonly brand: "CaId" };
 /** Id of a tenant (UUID, or `default` for the built-in one). */
 export type TenantId = string & { readonly brand: "TenantId" };
-/** Decimal digits without sign or leading zeros: the one spelling of a serial, inside pkid and on the wire. */
+/**
+ * Decimal digits without sign or leading zeros: the one spelling of a serial, inside pkid and on
+ * the wire.
+ */
 export type Serial = string & { readonly brand: "Serial" };
 
 /** Marks a text from the store or from `Random.uuid` as a CA id; the caller vouches for it. */
 export const caId = (text: string): CaId => text as CaId;
 
 /**
- * An id that sorts by the time it was made (RFC 9562 §5.7: a version 7 UUID), for rows written by the thousand: an
- * index takes neighbours together. `random` are ten octets from the CSPRNG, of which 74 bits are kept.
+ * An id that sorts by the time it was made (RFC 9562 §5.7: a version 7 UUID), for rows written by
+ * the thousand: an index takes neighbours together. `random` are ten octets from the CSPRNG, of
+ * which 74 bits are kept.
  */
 export function orderedId(at: Instant, random: Uint8Array): string {
   const octets = new Uint8Array(16);

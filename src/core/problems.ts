@@ -1,6 +1,10 @@
-/** WHAT PKID REFUSES: every error code with its HTTP status, its sentence and the facts it carries. */
+/**
+ * WHAT PKID REFUSES: every error code with its HTTP status, its sentence and the facts it carries.
+ */
 
-/** A closed list; a code never changes its status. Columns: status, sentence, names of the facts. */
+/**
+ * A closed list; a code never changes its status. Columns: status, sentence, names of the facts.
+ */
 export const problems = {
   malformed_json: [400, "The body is not valid JSON.", []],
   unknown_field: [400, "The body has a member this operation does not know.", ["field"]],

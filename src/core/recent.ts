@@ -1,8 +1,8 @@
 /** Remembers a bounded number of values, those used lately. */
 
 /**
- * A map that never grows beyond its bound. What was not asked for since the hand last passed it leaves first (the clock
- * algorithm), so that a hit costs one flag and not two changes of a map.
+ * A map that never grows beyond its bound. What was not asked for since the hand last passed it
+ * leaves first (the clock algorithm), so that a hit costs one flag and not two changes of a map.
  */
 export class Recent<K, V> {
   readonly #max: number;
@@ -41,7 +41,9 @@ export class Recent<K, V> {
     return [...this.#slots.values()].map(({ value }) => value);
   }
 
-  /** The hand passes from the oldest on; who was used gets one more round, so it ends within two. */
+  /**
+   * The hand passes from the oldest on; who was used gets one more round, so it ends within two.
+   */
   #evict(): void {
     for (const [key, slot] of this.#slots) {
       this.#slots.delete(key);

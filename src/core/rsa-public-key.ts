@@ -1,4 +1,7 @@
-/** RSA keys whose exponent is longer than the runtime's cryptography takes: verification by RFC 8017, in plain arithmetic. */
+/**
+ * RSA keys whose exponent is longer than the runtime's cryptography takes: verification by RFC
+ * 8017, in plain arithmetic.
+ */
 
 export type RsaHash = "sha256" | "sha384" | "sha512";
 
@@ -17,7 +20,10 @@ export class WideRsaPublicKey {
     this.#bits = modulus.toString(2).length;
   }
 
-  /** RSASSA-PKCS1-v1_5 (§8.2.2), or RSASSA-PSS with MGF1 of the same hash and a salt of its length (§8.1.2). */
+  /**
+   * RSASSA-PKCS1-v1_5 (RFC 8017 §8.2.2), or RSASSA-PSS with MGF1 of the same hash and a salt of its
+   * length (RFC 8017 §8.1.2).
+   */
   verifies(
     { hash, padding }: { readonly hash: RsaHash; readonly padding: "pkcs1" | "pss" },
     digest: Digest,
@@ -39,8 +45,9 @@ export class WideRsaPublicKey {
 }
 
 /**
- * The key in a SubjectPublicKeyInfo with an exponent of more than 33 bits, which the runtime refuses, and up to 256;
- * undefined for every other key, and for moduli beyond 4096 bits, whose arithmetic would hold everybody up.
+ * The key in a SubjectPublicKeyInfo with an exponent of more than 33 bits, which the runtime
+ * refuses, and up to 256; undefined for every other key, and for moduli beyond 4096 bits, whose
+ * arithmetic would hold everybody up.
  */
 export function readWideRsaKey(spki: Uint8Array): WideRsaPublicKey | undefined {
   const outer = contentOf(spki, 0, 0x30, spki.length);
@@ -59,7 +66,10 @@ export function readWideRsaKey(spki: Uint8Array): WideRsaPublicKey | undefined {
   return isWide ? new WideRsaPublicKey(key.modulus, key.exponent) : undefined;
 }
 
-/** Where the content of an element is; undefined unless it has the tag and, where one is given, that very end. */
+/**
+ * Where the content of an element is; undefined unless it has the tag and, where one is given, that
+ * very end.
+ */
 function contentOf(octets: Uint8Array, at: number, tag: number, end?: number) {
   const first = octets[at + 1] ?? 0;
   const more = first < 0x80 ? 0 : first - 0x80;
@@ -71,7 +81,7 @@ function contentOf(octets: Uint8Array, at: number, tag: number, end?: number) {
   return isWhole ? found : undefined;
 }
 
-/** §9.2: the one encoding of the digest, to be compared as a whole. */
+/** RFC 8017 §9.2: the one encoding of the digest, to be compared as a whole. */
 function pkcs1(hash: RsaHash, digest: Uint8Array, length: number): Uint8Array {
   const prefix = Uint8Array.fromHex(digestInfos[hash]);
   const encoded = new Uint8Array(length).fill(0xff);
@@ -82,7 +92,7 @@ function pkcs1(hash: RsaHash, digest: Uint8Array, length: number): Uint8Array {
   return encoded;
 }
 
-/** §9.1.2. */
+/** RFC 8017 §9.1.2. */
 function isPss(
   encoded: Uint8Array,
   bits: number,
@@ -138,7 +148,7 @@ const isSame = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) =
 /** The AlgorithmIdentifier of rsaEncryption with NULL (RFC 3279 §2.3.1). */
 const algorithm = Uint8Array.fromHex("300d06092a864886f70d0101010500");
 
-/** §9.2 note 1: what stands before the digest. */
+/** RFC 8017 §9.2 note 1: what stands before the digest. */
 const digestInfos = {
   sha256: "3031300d060960864801650304020105000420",
   sha384: "3041300d060960864801650304020205000430",

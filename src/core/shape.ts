@@ -1,4 +1,7 @@
-/** Shapes of JSON bodies and query strings: strict reading with one named refusal each, and their JSON Schema. */
+/**
+ * Shapes of JSON bodies and query strings: strict reading with one named refusal each, and their
+ * JSON Schema.
+ */
 
 import { type Problem, refuse } from "./problems.ts";
 import { mapInTurns } from "./turns.ts";
@@ -29,7 +32,9 @@ export function text(
 ): Field<string> {
   const { min = 0, max = 4096, pattern } = options;
   const schema = {
-    ...{ type: "string", minLength: min, maxLength: max },
+    type: "string",
+    minLength: min,
+    maxLength: max,
     ...(pattern ? { pattern: pattern.source } : {}),
   };
   return field(schema, (value) => {
@@ -126,7 +131,10 @@ export function otherwise<T>(inner: Field<T>, fallback: T): Field<T> {
   };
 }
 
-/** Reads a JSON body. Refuses `unknown_field`, `missing_field`, `invalid_field`; `null` is a wrong type, not "absent". */
+/**
+ * Reads a JSON body. Refuses `unknown_field`, `missing_field`, `invalid_field`; `null` is a wrong
+ * type, not "absent".
+ */
 export function readBody<const F extends Fields>(fields: F, body: unknown): Input<F> {
   return readObject(fields, body, "");
 }
@@ -146,8 +154,8 @@ export async function readBodyInTurns<const F extends Fields>(
 }
 
 /**
- * Reads query parameters; numbers and booleans are given as text. Refuses `bad_query`, and `unknown_parameter` for a
- * parameter that is not a member or is given twice.
+ * Reads query parameters; numbers and booleans are given as text. Refuses `bad_query`, and
+ * `unknown_parameter` for a parameter that is not a member or is given twice.
  */
 export function readQuery<const F extends Fields>(fields: F, query: URLSearchParams): Input<F> {
   const out: Record<string, unknown> = {};
@@ -189,7 +197,8 @@ function* membersOf(fields: Fields, value: unknown, path: string) {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw refuse("invalid_field", { field: path, reason: "must be an object" });
   }
-  const members = value as Readonly<Record<string, unknown>>; // Checked to be a plain JSON object above.
+  // Checked to be a plain JSON object above.
+  const members = value as Readonly<Record<string, unknown>>;
   for (const name of Object.keys(members)) {
     if (!Object.hasOwn(fields, name))
       throw refuse("unknown_field", { field: clipped(path + name) });

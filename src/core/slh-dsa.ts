@@ -1,4 +1,7 @@
-/** SLH-DSA with SHA2 and small signatures (FIPS 205, RFC 9909): what the runtime's cryptography lacks, for verification. */
+/**
+ * SLH-DSA with SHA2 and small signatures (FIPS 205, RFC 9909): what the runtime's cryptography
+ * lacks, for verification.
+ */
 
 import {
   slh_dsa_sha2_128s,
@@ -35,7 +38,10 @@ export class SlhDsaPublicKey {
   }
 }
 
-/** The key in a SubjectPublicKeyInfo of exactly the right length; undefined for every other kind of key. */
+/**
+ * The key in a SubjectPublicKeyInfo of exactly the right length; undefined for every other kind of
+ * key.
+ */
 export function readSlhDsaKey(spki: Uint8Array): SlhDsaPublicKey | undefined {
   for (const [set, head] of heads) {
     if (spki.length !== head.length + rawOctets(set)) continue;
@@ -46,7 +52,10 @@ export function readSlhDsaKey(spki: Uint8Array): SlhDsaPublicKey | undefined {
   return undefined;
 }
 
-/** SubjectPublicKeyInfo, DER: the raw key behind an AlgorithmIdentifier without parameters (RFC 9909 §4). */
+/**
+ * SubjectPublicKeyInfo, DER: the raw key behind an AlgorithmIdentifier without parameters (RFC 9909
+ * §4).
+ */
 export function slhDsaSpki(set: SlhDsaSet, raw: Uint8Array): Uint8Array {
   const head = heads.get(set) ?? [];
   return Uint8Array.of(...head, ...raw);
@@ -54,10 +63,28 @@ export function slhDsaSpki(set: SlhDsaSet, raw: Uint8Array): Uint8Array {
 
 const rawOctets = (set: SlhDsaSet): number => slhDsaSets[set].lengths.publicKey ?? 0;
 
-/** All that stands before the raw key; the last arc of 2.16.840.1.101.3.4.3 tells the sets apart. */
+/**
+ * All that stands before the raw key; the last arc of 2.16.840.1.101.3.4.3 tells the sets apart.
+ */
 const head = (raw: number, arc: number): readonly number[] => [
-  ...[0x30, raw + 16, 0x30, 0x0b, 0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x03, arc],
-  ...[0x03, raw + 1, 0x00],
+  0x30,
+  raw + 16,
+  0x30,
+  0x0b,
+  0x06,
+  0x09,
+  0x60,
+  0x86,
+  0x48,
+  0x01,
+  0x65,
+  0x03,
+  0x04,
+  0x03,
+  arc,
+  0x03,
+  raw + 1,
+  0x00,
 ];
 
 const heads: ReadonlyMap<SlhDsaSet, readonly number[]> = new Map<SlhDsaSet, readonly number[]>([

@@ -6,7 +6,10 @@ export type Instant = number & { readonly brand: "Instant" };
 /** Marks epoch milliseconds as an instant; fractions of a millisecond are dropped. */
 export const instant = (milliseconds: number): Instant => Math.trunc(milliseconds) as Instant;
 
-/** RFC 3339, UTC, exactly six fraction digits and `Z`: the one spelling of a time in answers and events. */
+/**
+ * RFC 3339, UTC, exactly six fraction digits and `Z`: the one spelling of a time in answers and
+ * events.
+ */
 export function timestamp(at: Instant): string {
   return `${new Date(at).toISOString().slice(0, -1)}000Z`;
 }

@@ -1,6 +1,12 @@
-/** The cipher suites of TLS 1.2 that may be spoken at all: their keys are forgotten after the connection (RFC 9325 §4.2). */
+/**
+ * The cipher suites of TLS 1.2 that may be spoken at all: their keys are forgotten after the
+ * connection (RFC 9325 §4.2).
+ */
 
-/** By OpenSSL's names: whether the suite also seals what it encrypts, which is what every client of the last decade speaks. */
+/**
+ * By OpenSSL's names: whether the suite also seals what it encrypts, which is what every client of
+ * the last decade speaks.
+ */
 export const tlsSuites = {
   "ECDHE-ECDSA-AES128-GCM-SHA256": "aead",
   "ECDHE-RSA-AES128-GCM-SHA256": "aead",

@@ -1,6 +1,12 @@
-/** Token buckets: how many requests one key may make at once, and how fast its right to more grows back. */
+/**
+ * Token buckets: how many requests one key may make at once, and how fast its right to more grows
+ * back.
+ */
 
-/** How fast a bucket fills, in tokens per second, and how many it holds. A rate of 0 never fills: callers leave it out. */
+/**
+ * How fast a bucket fills, in tokens per second, and how many it holds. A rate of 0 never fills:
+ * callers leave it out.
+ */
 export interface Filling {
   readonly rate: number;
   readonly burst: number;
@@ -19,8 +25,9 @@ interface Bucket {
 }
 
 /**
- * The buckets of one tier by key. Memory is bounded: a bucket idle for long enough leaves, and past `maxKeys` the one
- * used longest ago does, which gives its key a full bucket again and nobody else anything.
+ * The buckets of one tier by key. Memory is bounded: a bucket idle for long enough leaves, and past
+ * `maxKeys` the one used longest ago does, which gives its key a full bucket again and nobody else
+ * anything.
  */
 export class TokenBuckets {
   /** In order of last use, the longest ago first. */
@@ -32,8 +39,9 @@ export class TokenBuckets {
   }
 
   /**
-   * Takes one token of `key` at `nowMs`. Gives 0 when there was one, else the seconds (more than 0) until there will be.
-   * A bucket never used before is full; one filled under an earlier, larger `burst` is cut to the present one.
+   * Takes one token of `key` at `nowMs`. Gives 0 when there was one, else the seconds (more than 0)
+   * until there will be. A bucket never used before is full; one filled under an earlier, larger
+   * `burst` is cut to the present one.
    */
   take(key: string, filling: Filling, nowMs: number, limits: BucketLimits): number {
     const bucket = this.#buckets.get(key);

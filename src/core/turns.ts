@@ -6,7 +6,10 @@ export const nextTurn = (): Promise<void> =>
     setImmediate(resolve);
   });
 
-/** One turn after the other for several that work at the same time: however many they are, one goes on in each. */
+/**
+ * One turn after the other for several that work at the same time: however many they are, one goes
+ * on in each.
+ */
 export class Turns {
   #last: Promise<void> = Promise.resolve();
 
@@ -18,8 +21,9 @@ export class Turns {
 }
 
 /**
- * Keeps many short steps from being one long one: awaiting what is there already does not end a turn, so whoever works
- * through a thousand rows that way holds everybody up. Steps that are told of their turns share one allowance in each.
+ * Keeps many short steps from being one long one: awaiting what is there already does not end a
+ * turn, so whoever works through a thousand rows that way holds everybody up. Steps that are told
+ * of their turns share one allowance in each.
  */
 export class TurnShare {
   readonly #elapsedMs: () => number;
@@ -28,7 +32,10 @@ export class TurnShare {
   #begun: number | undefined;
   readonly #waiting: (() => void)[] = [];
 
-  /** `elapsedMs` is a clock that only moves forward; steps may begin until `shareMs` after the first one of a turn. */
+  /**
+   * `elapsedMs` is a clock that only moves forward; steps may begin until `shareMs` after the first
+   * one of a turn.
+   */
   constructor(elapsedMs: () => number, shareMs = usualShareMs) {
     this.#elapsedMs = elapsedMs;
     this.#shareMs = shareMs;
@@ -98,7 +105,10 @@ async function mergedInTurns(a: readonly string[], b: readonly string[]): Promis
 }
 
 const sortedPerTurn = 10_000;
-/** A fifth of what nobody may hold the thread for: the last step of a turn, and what is no step, come on top. */
+/**
+ * A fifth of what nobody may hold the thread for: the last step of a turn, and what is no step,
+ * come on top.
+ */
 const usualShareMs = 10;
 
 /** The results of `work` for every item, in their order; a turn for every `size` items. */

@@ -1,4 +1,7 @@
-/** Watches the clock for steps: one back pauses issuance, one far ahead pauses what judges many things by their age (PRC-4). */
+/**
+ * Watches the clock for steps: one back pauses issuance, one far ahead pauses what judges many
+ * things by their age (PRC-4).
+ */
 
 import { effectiveRoles } from "#core/access/principal.ts";
 import { refuse } from "#core/problems.ts";
@@ -9,9 +12,15 @@ import type { Store } from "./store.ts";
 
 /** What a step of the clock has paused; both may be. */
 export interface ClockPause {
-  /** Issuance waits until the clock has passed this moment, the time of the last event before the step. */
+  /**
+   * Issuance waits until the clock has passed this moment, the time of the last event before the
+   * step.
+   */
   readonly behindUntil: Instant | undefined;
-  /** What acts on many things by their age waits until an operator has confirmed the time after this step. */
+  /**
+   * What acts on many things by their age waits until an operator has confirmed the time after this
+   * step.
+   */
   readonly ahead: { readonly from: Instant; readonly to: Instant } | undefined;
 }
 
@@ -26,7 +35,10 @@ export interface ClockWatchDeps {
 /** What one confirmation let go on. */
 export type Resumed = "issuance" | "mass_actions";
 
-/** The watch of one process; pauses are facts of the instance, so they outlast a restart and hold on every replica. */
+/**
+ * The watch of one process; pauses are facts of the instance, so they outlast a restart and hold on
+ * every replica.
+ */
 export class ClockWatch {
   readonly #deps: ClockWatchDeps;
   #pause: ClockPause = none;
@@ -42,7 +54,10 @@ export class ClockWatch {
     this.#mark = { wall: deps.clock.now(), steady: deps.stopwatch.elapsedMs() };
   }
 
-  /** Compares the clock with what was committed last, which a clock set wrong while pkid was down cannot have changed. */
+  /**
+   * Compares the clock with what was committed last, which a clock set wrong while pkid was down
+   * cannot have changed.
+   */
   async open(): Promise<void> {
     const { store } = this.#deps;
     store.onEvents((events) => {
@@ -77,8 +92,8 @@ export class ClockWatch {
   }
 
   /**
-   * True while the clock may be believed against what says to be from its future: no step is unconfirmed, or the clock
-   * leapt ahead and is back where it would have been.
+   * True while the clock may be believed against what says to be from its future: no step is
+   * unconfirmed, or the clock leapt ahead and is back where it would have been.
    */
   get believed(): boolean {
     this.#look();
@@ -88,7 +103,10 @@ export class ClockWatch {
     return now >= ahead.from - backMsMax && now < ahead.to;
   }
 
-  /** Looks at both clocks, keeps what it finds, and takes up what another replica found; runs about every second. */
+  /**
+   * Looks at both clocks, keeps what it finds, and takes up what another replica found; runs about
+   * every second.
+   */
   async watch(): Promise<void> {
     this.#look();
     await this.#adopt();
@@ -96,8 +114,9 @@ export class ClockWatch {
   }
 
   /**
-   * Remembers the time, so that a quiet instance is not taken for one that was down for long; or a pause that began since the
-   * last watch, which whoever starts next could no longer see: events of the wrong time are stored by then.
+   * Remembers the time, so that a quiet instance is not taken for one that was down for long; or a
+   * pause that began since the last watch, which whoever starts next could no longer see: events of
+   * the wrong time are stored by then.
    */
   async remember(): Promise<void> {
     this.#look();
@@ -107,7 +126,10 @@ export class ClockWatch {
     await this.#deps.store.atomically((tx) => tx.instance.setValue(seenName, now));
   }
 
-  /** Confirms the time: everything paused goes on, and an event says who said so. Gives what was paused. */
+  /**
+   * Confirms the time: everything paused goes on, and an event says who said so. Gives what was
+   * paused.
+   */
   async accept(origin: Origin): Promise<readonly Resumed[]> {
     await this.watch();
     const { behindUntil, ahead } = this.#pause;
@@ -123,8 +145,12 @@ export class ClockWatch {
       await tx.instance.setValue(seenName, String(now));
       await tx.audit.appendEvent(
         {
-          ...{ action: "monitor.clock_accept", result: "success", ip, requestId },
-          ...{ actor: principal.subject, actorName: principal.name },
+          action: "monitor.clock_accept",
+          result: "success",
+          ip,
+          requestId,
+          actor: principal.subject,
+          actorName: principal.name,
           actorRoles: effectiveRoles(principal, undefined),
           detail: { resumed: resumed.join(","), ...stepFacts({ behindUntil, ahead }) },
         },

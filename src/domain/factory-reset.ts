@@ -1,4 +1,7 @@
-/** Empties the token of this instance's keys, for a device that is given away: nothing of it can be undone. */
+/**
+ * Empties the token of this instance's keys, for a device that is given away: nothing of it can be
+ * undone.
+ */
 
 import { effectiveRoles } from "#core/access/principal.ts";
 import { refuse } from "#core/problems.ts";
@@ -26,9 +29,10 @@ export interface FactoryResetWish {
 }
 
 /**
- * Destroys every key of this instance on the device; keys that are not this instance's stay. Run again after a failure
- * it goes on. Refuses `not_supported` where keys lie in files, `key_unavailable`, `invalid_field` for another serial, and
- * `keys_in_use` for a KEK, which values need that cannot be made again, and for keys of CAs unless they are to go too.
+ * Destroys every key of this instance on the device; keys that are not this instance's stay. Run
+ * again after a failure it goes on. Refuses `not_supported` where keys lie in files,
+ * `key_unavailable`, `invalid_field` for another serial, and `keys_in_use` for a KEK, which values
+ * need that cannot be made again, and for keys of CAs unless they are to go too.
  */
 export async function factoryReset(
   deps: FactoryResetDeps,
@@ -51,7 +55,8 @@ export async function factoryReset(
     const used = await keysOfUsedCas(deps, bound);
     if (used.length > 0) throw inUse(used);
   }
-  // On record before the first key goes: a crash leaves fewer keys, never a reset that nobody asked for.
+  // On record before the first key goes: a crash leaves fewer keys, never a reset that nobody asked
+  // for.
   const at = clock.now();
   await store.atomically((tx) => tx.audit.appendEvent(resetEvent(origin, confirm), at));
   for (const key of bound) await destroyed(deps, key);

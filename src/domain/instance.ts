@@ -1,4 +1,7 @@
-/** What an instance is before it has any CA: its ids, its default tenant, the first ledger entry, the root password. */
+/**
+ * What an instance is before it has any CA: its ids, its default tenant, the first ledger entry,
+ * the root password.
+ */
 
 import { defaultTenant } from "#core/ids.ts";
 import { assert } from "#core/problems.ts";
@@ -18,7 +21,10 @@ export interface InstanceDeps {
   readonly instanceId: string;
   /** argon2id at rest; slow on purpose. */
   readonly hashPassword: (password: string) => Promise<string>;
-  /** Shows or keeps a password made up now; called before its hash is stored, so that no crash makes it unknown. */
+  /**
+   * Shows or keeps a password made up now; called before its hash is stored, so that no crash makes
+   * it unknown.
+   */
   readonly keepRootPassword: (password: string) => void;
 }
 
@@ -50,16 +56,22 @@ export async function prepareInstance(
     await tx.keyChecks.claim(parseFingerprint(genesis.signerFingerprint));
     if (password.stored) await tx.instance.setValue("root_password_hash", password.hash);
     await tx.tenants.ensure({
-      ...{ id: defaultTenant, slug: "default", name: "Default", status: "active", createdAt },
-      ...{ kekLabel: "", quotas: unlimited },
+      id: defaultTenant,
+      slug: "default",
+      name: "Default",
+      status: "active",
+      createdAt,
+      kekLabel: "",
+      quotas: unlimited,
     });
   });
   return { id, rootPasswordHash: password.hash };
 }
 
 /**
- * The genesis entry names the ledger key, which is pinned out of band (HTTP contract §10.2). The key is software-held
- * and sealed, never a CA key. A crash between key and entry leaves an unused key and a ledger that begins anew.
+ * The genesis entry names the ledger key, which is pinned out of band (LED-2). The key is
+ * software-held and sealed, never a CA key. A crash between key and entry leaves an unused key and
+ * a ledger that begins anew.
  */
 async function beginLedger(deps: InstanceDeps): Promise<void> {
   const { store, keys, clock, random } = deps;
@@ -67,14 +79,21 @@ async function beginLedger(deps: InstanceDeps): Promise<void> {
   const ledgerId = random.uuid();
   const label = `ledger-${ledgerId}`;
   const held = await keys.generate({
-    ...{ provider: "software", label, keyType: "ed25519", role: "ledger" },
+    provider: "software",
+    label,
+    keyType: "ed25519",
+    role: "ledger",
   });
   const now = clock.now();
   try {
     await store.atomically(async (tx) => {
       const entry = await tx.audit.appendLedger({
-        ...{ kind: "genesis", timestamp: timestamp(now), provider: held.ref.provider },
-        ...{ deviceSerial: held.deviceSerial, keyLabel: label, role: "ledger" },
+        kind: "genesis",
+        timestamp: timestamp(now),
+        provider: held.ref.provider,
+        deviceSerial: held.deviceSerial,
+        keyLabel: label,
+        role: "ledger",
         signerFingerprint: fingerprint(held.spki),
       });
       assert(entry.number === 1, "the genesis is the first entry of the ledger");

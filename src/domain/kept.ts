@@ -1,4 +1,7 @@
-/** Keeps what was fetched for a while: asked for once at a time, not again at once after a failure, and never kept for ever. */
+/**
+ * Keeps what was fetched for a while: asked for once at a time, not again at once after a failure,
+ * and never kept for ever.
+ */
 
 import { addSeconds, type Instant } from "#core/time.ts";
 import type { Clock } from "./ports.ts";
@@ -28,7 +31,9 @@ export class Kept<T> {
     this.#fetch = fetch;
   }
 
-  /** The value, fetched when it is too old; rejects as the fetch did when there is none that counts. */
+  /**
+   * The value, fetched when it is too old; rejects as the fetch did when there is none that counts.
+   */
   async value(): Promise<T> {
     const fresh = this.#young(this.#times.fresh);
     if (fresh !== undefined) return fresh.of;
@@ -41,7 +46,10 @@ export class Kept<T> {
     }
   }
 
-  /** A newer value, or how the last attempt ended when that was just now; what is old never stands in for it. */
+  /**
+   * A newer value, or how the last attempt ended when that was just now; what is old never stands
+   * in for it.
+   */
   async newer(): Promise<T> {
     if (this.#running !== undefined) return this.#running;
     const last = this.#attempted;

@@ -12,7 +12,10 @@ export interface InventoriedKey extends ListedKey {
   readonly bound: boolean;
   /** The CA that signs with it, or whose responder does. */
   readonly ca: Pick<CaRecord, "id" | "label"> | undefined;
-  /** SubjectPublicKeyInfo, DER, of the ledger's own key: no certificate has it, and its signatures are for outsiders to check. */
+  /**
+   * SubjectPublicKeyInfo, DER, of the ledger's own key: no certificate has it, and its signatures
+   * are for outsiders to check.
+   */
   readonly spki: Uint8Array | undefined;
 }
 

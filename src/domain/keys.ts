@@ -12,7 +12,9 @@ export type ProviderName = "pkcs11" | "software";
 export interface KeyRef {
   readonly provider: ProviderName;
   readonly label: string;
-  /** Lower hex of the first 20 octets of SHA-256 over the SubjectPublicKeyInfo; CKA_ID on a token. */
+  /**
+   * Lower hex of the first 20 octets of SHA-256 over the SubjectPublicKeyInfo; CKA_ID on a token.
+   */
   readonly id: string;
 }
 
@@ -34,13 +36,16 @@ export interface ListedKey extends KeyRef {
   readonly extractable: boolean;
   /** True when the provider says that its value is never shown. */
   readonly sensitive: boolean;
-  /** Version of the KEK a software-held private key is sealed under; undefined for every other key. */
+  /**
+   * Version of the KEK a software-held private key is sealed under; undefined for every other key.
+   */
   readonly kekVersion?: number | undefined;
 }
 
 /**
- * The licence to make exactly one signature over exactly these octets. For CA keys only the ledger makes one
- * (`domain/audit/ledger.ts`), after the intent is durable; for counted keys (responder, TSA) `countedTicket` does.
+ * The licence to make exactly one signature over exactly these octets. For CA keys only the ledger
+ * makes one (`domain/audit/ledger.ts`), after the intent is durable; for counted keys (responder,
+ * TSA) `countedTicket` does.
  */
 export interface SignTicket {
   readonly opId: string;
@@ -100,8 +105,9 @@ export interface HybridWish {
 }
 
 /**
- * ML-KEM-1024 halves of KEK versions (KEK-5): always in the software key store, each named by its KEK. Whatever keeps one
- * from being used is `key_unavailable`. As with KEKs, what is wrapped here is the data key of a value, never of a private key.
+ * ML-KEM-1024 halves of KEK versions (KEK-5): always in the software key store, each named by its
+ * KEK. Whatever keeps one from being used is `key_unavailable`. As with KEKs, what is wrapped here
+ * is the data key of a value, never of a private key.
  */
 export interface MlKemHalves {
   /** Makes one durably; gives its fingerprint. Refuses `already_exists` when the KEK has one. */
@@ -117,15 +123,16 @@ export interface MlKemHalves {
 }
 
 /**
- * Key-encryption keys, used for nothing but wrapping data keys (KEK-3). Whatever keeps a data key from being unwrapped
- * is `key_unavailable`, so that nobody learns which (KEY-8). Data keys of software-held private keys are wrapped for
- * that use and by the signers among themselves: `unwrap` never opens one.
+ * Key-encryption keys, used for nothing but wrapping data keys (KEK-3). Whatever keeps a data key
+ * from being unwrapped is `key_unavailable`, so that nobody learns which (KEY-8). Data keys of
+ * software-held private keys are wrapped for that use and by the signers among themselves: `unwrap`
+ * never opens one.
  */
 export interface KekKeys {
   /**
-   * Makes one: AES-256, or RSA where the token has no AES-GCM. On a token private, sensitive, non-extractable, for
-   * nothing but encrypting and decrypting, proven by trying. Refuses `already_exists` for a label in use,
-   * `not_supported` when the token can do neither.
+   * Makes one: AES-256, or RSA where the token has no AES-GCM. On a token private, sensitive,
+   * non-extractable, for nothing but encrypting and decrypting, proven by trying. Refuses
+   * `already_exists` for a label in use, `not_supported` when the token can do neither.
    */
   generate(wanted: { readonly provider: ProviderName; readonly label: string }): Promise<HeldKek>;
   /** Wraps a data key of 32 octets. */
@@ -136,24 +143,30 @@ export interface KekKeys {
   destroy(kek: KeyRef): Promise<void>;
   readonly halves: MlKemHalves;
   /**
-   * Tells which versions there are, all of them; an earlier list is forgotten. Software-held private keys are sealed
-   * under the active one from now on, and open under any of them; without an active one none is made.
+   * Tells which versions there are, all of them; an earlier list is forgotten. Software-held
+   * private keys are sealed under the active one from now on, and open under any of them; without
+   * an active one none is made.
    */
   use(versions: readonly KekInUse[]): Promise<void>;
   /**
-   * Brings every software-held private key under `version`, which must be the active one: another header over the
-   * same ciphertext, or a first envelope for a key sealed before there were any. Gives how many it changed; running
-   * it again, also after a crash, changes what is left. Refuses `key_unavailable` when one is left that does not open.
+   * Brings every software-held private key under `version`, which must be the active one: another
+   * header over the same ciphertext, or a first envelope for a key sealed before there were any.
+   * Gives how many it changed; running it again, also after a crash, changes what is left. Refuses
+   * `key_unavailable` when one is left that does not open.
    */
   reseal(version: number): Promise<number>;
 }
 
 /**
- * The port. Every method refuses with `key_unavailable` when the provider does not answer, `overloaded` when the
- * guard sheds, `key_type_unsupported` when the key cannot be made here. A missing key is never made anew.
+ * The port. Every method refuses with `key_unavailable` when the provider does not answer,
+ * `overloaded` when the guard sheds, `key_type_unsupported` when the key cannot be made here. A
+ * missing key is never made anew.
  */
 export interface Keys {
-  /** Makes a key: on a token private, sensitive, non-extractable, sign-only; proven by trying to extract it. */
+  /**
+   * Makes a key: on a token private, sensitive, non-extractable, sign-only; proven by trying to
+   * extract it.
+   */
   generate(wanted: {
     provider: ProviderName;
     label: string;
@@ -162,7 +175,10 @@ export interface Keys {
   }): Promise<HeldKey>;
   /** The key as the provider holds it now; refuses when absent or ambiguous. */
   find(ref: KeyRef): Promise<HeldKey>;
-  /** Signs `message`, whose SHA-256 is `ticket.digest`; gives the value as X.509 carries it (ECDSA in DER). */
+  /**
+   * Signs `message`, whose SHA-256 is `ticket.digest`; gives the value as X.509 carries it (ECDSA
+   * in DER).
+   */
   sign(ticket: SignTicket, message: Octets): Promise<Uint8Array>;
   /** Destroys the key for good; used for keys that never signed. */
   destroy(ref: KeyRef): Promise<void>;

@@ -1,9 +1,15 @@
-/** Bulk operations: what names one, and which of them run in this process, each at most once at a time. */
+/**
+ * Bulk operations: what names one, and which of them run in this process, each at most once at a
+ * time.
+ */
 
 import type { CaId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 
-/** What names an operation. Callers choose ids, so each lineage of CAs has its own: nobody meets those of another tenant. */
+/**
+ * What names an operation. Callers choose ids, so each lineage of CAs has its own: nobody meets
+ * those of another tenant.
+ */
 export interface OperationKey {
   readonly lineage: CaId;
   readonly id: string;

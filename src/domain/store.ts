@@ -17,14 +17,18 @@ import type { RevocationReads, RevocationWrites } from "#domain/revocation/store
 import type { TenantReads, TenantWrites } from "#domain/tenants/store.ts";
 import type { TransparencyReads, TransparencyWrites } from "#domain/transparency/store.ts";
 
-/** Stands before the cause of a `storage_unavailable` when the unit it refuses has changed nothing for sure. */
+/**
+ * Stands before the cause of a `storage_unavailable` when the unit it refuses has changed nothing
+ * for sure.
+ */
 export class NothingWritten extends Error {
   override readonly name = "NothingWritten";
 }
 
 /**
- * True when the unit that was rejected with this error has changed nothing for sure: it failed by itself, or the
- * database was lost before it was told to commit. False when a commit may have happened whose answer was lost.
+ * True when the unit that was rejected with this error has changed nothing for sure: it failed by
+ * itself, or the database was lost before it was told to commit. False when a commit may have
+ * happened whose answer was lost.
  */
 export const nothingWritten = (error: unknown): boolean =>
   !(error instanceof Problem && error.code === "storage_unavailable") ||
@@ -80,28 +84,38 @@ export interface InstanceWrites {
 export interface Store {
   readonly dialect: "sqlite" | "postgres";
   /**
-   * Does work of this name while no other replica does: a lease that ends with the work, or with its holder. Who waits
-   * longer than a minute works beside it, so work must be right without it too, only wasteful.
+   * Does work of this name while no other replica does: a lease that ends with the work, or with
+   * its holder. Who waits longer than a minute works beside it, so work must be right without it
+   * too, only wasteful.
    */
   exclusively<T>(name: string, work: () => Promise<T>): Promise<T>;
   readonly read: Reads;
   /**
-   * Runs the unit and commits it durably with others that wait (group commit); resolves only after the commit.
-   * A unit that throws is rolled back alone and the promise rejects with its error. No key, network or clock call
-   * inside. Refuses `storage_unavailable` when the database does not accept writes; `nothingWritten` tells whether it may
-   * have committed all the same.
-   * A unit never waits for another unit: that would wait for its own commit.
+   * Runs the unit and commits it durably with others that wait (group commit); resolves only after
+   * the commit. A unit that throws is rolled back alone and the promise rejects with its error. No
+   * key, network or clock call inside. Refuses `storage_unavailable` when the database does not
+   * accept writes; `nothingWritten` tells whether it may have committed all the same. A unit never
+   * waits for another unit: that would wait for its own commit.
    */
   atomically<T>(unit: (tx: Unit) => Promise<T>): Promise<T>;
-  /** Calls back after commits that appended events, in order, also those of other processes; gives the unsubscribe. */
+  /**
+   * Calls back after commits that appended events, in order, also those of other processes; gives
+   * the unsubscribe.
+   */
   onEvents(listener: (events: readonly AuditEvent[]) => void): () => void;
-  /** Calls back with the events this process itself has committed, each once; for what is summed over all processes. */
+  /**
+   * Calls back with the events this process itself has committed, each once; for what is summed
+   * over all processes.
+   */
   onOwnEvents(listener: (events: readonly AuditEvent[]) => void): () => void;
   /** Buffered and written lazily; a crash may lose the last second of it. */
   logAccess(row: AccessLogRow): void;
   /** Deletes the access log rows of requests before `before`. */
   pruneAccessLog(before: Instant): Promise<void>;
-  /** Ends within 3 s; throws when the database does not answer, and `storage_unavailable` when it takes no writes, which with `writing` is tried. */
+  /**
+   * Ends within 3 s; throws when the database does not answer, and `storage_unavailable` when it
+   * takes no writes, which with `writing` is tried.
+   */
   ping(writing?: boolean): Promise<void>;
   close(): Promise<void>;
 }

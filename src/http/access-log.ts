@@ -1,4 +1,7 @@
-/** Writes down every request: one line in the process log, one row in the access log, one count in the metrics. */
+/**
+ * Writes down every request: one line in the process log, one row in the access log, one count in
+ * the metrics.
+ */
 
 import { withoutTokens } from "#core/access/token-secret.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
@@ -23,7 +26,9 @@ export interface AccessLogDeps {
   readonly logAccess?: (row: AccessLogRow) => void;
 }
 
-/** Observes requests for all three readers; never sees a query, a body, a cookie or a credential. */
+/**
+ * Observes requests for all three readers; never sees a query, a body, a cookie or a credential.
+ */
 export function accessLog(deps: AccessLogDeps): Observer {
   return {
     began: () => deps.counters.began(),
@@ -32,7 +37,7 @@ export function accessLog(deps: AccessLogDeps): Observer {
       deps.counters.ended(method, exchange.route, outcome.status, outcome.durationMs / 1000);
       const row = rowOf(deps.clock, exchange, outcome);
       deps.logAccess?.(row);
-      // The members and their order are HTTP contract §1.7.
+      // The members and their order are fixed (API-11).
       deps.log.write("info", "http_request", {
         request_id: row.requestId,
         method: row.method,

@@ -22,7 +22,10 @@ export async function renderAnswer(exchange: Exchange, answer: Answer | RawAnswe
   return sized(body, exchange, answer.status, { ...jsonHeaders, ...answer.headers });
 }
 
-/** What is made while it is sent has no length beforehand: it goes out in chunks, each read when the receiver has taken the last. */
+/**
+ * What is made while it is sent has no length beforehand: it goes out in chunks, each read when the
+ * receiver has taken the last.
+ */
 function rawAnswer(exchange: Exchange, { raw, status, headers }: RawAnswer): Sized {
   if (typeof raw === "string" || raw instanceof Uint8Array || isPieces(raw)) {
     return sized(raw, exchange, status, { ...headers });
@@ -30,7 +33,10 @@ function rawAnswer(exchange: Exchange, { raw, status, headers }: RawAnswer): Siz
   return dressed(exchange, new Response(streamOf(raw), { status, headers: { ...headers } }));
 }
 
-/** JSON text; of an object with a long list in it the octets in pieces, a few hundred entries in each turn. */
+/**
+ * JSON text; of an object with a long list in it the octets in pieces, a few hundred entries in
+ * each turn.
+ */
 function jsonTextOf(body: unknown): string | Promise<readonly Uint8Array[]> {
   const members: readonly [string, unknown][] = isObject(body) ? Object.entries(body) : [];
   const isLong = ([, value]: [string, unknown]) => Array.isArray(value) && value.length > longList;
@@ -64,8 +70,9 @@ const isObject = (value: unknown): value is object =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * Renders a refusal as `{error, code, request_id, …facts}` (HTTP contract §1.3). Anything that is not a `Problem`
- * becomes `internal`: no exception text leaves the server; the caller logs it under the request id.
+ * Renders a refusal as `{error, code, request_id, …facts}` (API-3). Anything that is not a
+ * `Problem` becomes `internal`: no exception text leaves the server; the caller logs it under the
+ * request id.
  */
 export function renderProblem(
   exchange: Exchange,
@@ -88,7 +95,10 @@ export function renderProblem(
   return { ...rendered, bug: problem === undefined };
 }
 
-/** True when octets of a body that nobody will read may still be under way: the connection cannot be used again. */
+/**
+ * True when octets of a body that nobody will read may still be under way: the connection cannot be
+ * used again.
+ */
 export const leavesOctets = (code: ProblemCode): boolean =>
   code === "body_too_large" || code === "bad_header";
 
@@ -144,7 +154,10 @@ function bytesOf(body: Held): number {
   return body.reduce((sum, { byteLength }) => sum + byteLength, 0);
 }
 
-/** A piece in each turn: encrypting and copying tens of megabytes for one would keep all others waiting. */
+/**
+ * A piece in each turn: encrypting and copying tens of megabytes for one would keep all others
+ * waiting.
+ */
 async function* inTurns(pieces: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
   for (const piece of pieces) {
     await nextTurn();
@@ -152,7 +165,9 @@ async function* inTurns(pieces: readonly Uint8Array[]): AsyncGenerator<Uint8Arra
   }
 }
 
-/** RFC 9110 §11.6.1; withheld from the console, where a browser would open its own password window. */
+/**
+ * RFC 9110 §11.6.1; withheld from the console, where a browser would open its own password window.
+ */
 function challenge(request: Request): Record<string, string> {
   if (request.headers.get("x-requested-with") === "pkid-console") return {};
   return { "www-authenticate": 'Basic realm="pkid", charset="UTF-8", Bearer realm="pkid"' };

@@ -6,13 +6,14 @@ import { nextTurn } from "#core/turns.ts";
 import { parseLongJson } from "./long-json.ts";
 
 /**
- * The octets of the body, at most `bytesMax`. Refuses `body_too_large` by the announced length before a byte is kept, and
- * by counting what comes; `malformed_json` when it breaks off or its chunks are none. Expects a request whose header
- * fields are clear (`unclearHeader`).
+ * The octets of the body, at most `bytesMax`. Refuses `body_too_large` by the announced length
+ * before a byte is kept, and by counting what comes; `malformed_json` when it breaks off or its
+ * chunks are none. Expects a request whose header fields are clear (`unclearHeader`).
  */
 export async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array> {
   await refuseAnnounced(request, bytesMax);
-  // With a length announced the runtime reads no further, and need not hand over the body in pieces.
+  // With a length announced the runtime reads no further, and need not hand over the body in
+  // pieces.
   if (announcesLength(request.headers)) {
     const octets = await arrived(request.bytes());
     if (octets.byteLength > bytesMax) throw tooLarge(bytesMax);
@@ -31,13 +32,17 @@ export async function readBytes(request: Request, bytesMax: number): Promise<Uin
       throw tooLarge(bytesMax);
     }
     parts.push(value);
-    // The runtime hands over every chunk by itself, however short, for as long as somebody waits for one, and keeps
-    // together what comes while nobody does: a million chunks of an octet took half a second at once.
+    // The runtime hands over every chunk by itself, however short, for as long as somebody waits
+    // for one, and keeps together what comes while nobody does: a million chunks of an octet took
+    // half a second at once.
     await nextTurn();
   }
 }
 
-/** The sender's fault and no bug of ours, though the runtime throws; whoever hung up reads no answer. */
+/**
+ * The sender's fault and no bug of ours, though the runtime throws; whoever hung up reads no
+ * answer.
+ */
 async function arrived<T>(reading: Promise<T>): Promise<T> {
   try {
     return await reading;
@@ -49,7 +54,10 @@ async function arrived<T>(reading: Promise<T>): Promise<T> {
 const announcesLength = (headers: Headers): boolean =>
   headers.has("content-length") && !headers.has("transfer-encoding");
 
-/** Refuses `body_too_large` when Content-Length announces more than `bytesMax`, after what is already under way. */
+/**
+ * Refuses `body_too_large` when Content-Length announces more than `bytesMax`, after what is
+ * already under way.
+ */
 export async function refuseAnnounced(request: Request, bytesMax: number): Promise<void> {
   const announced = Number(request.headers.get("content-length") ?? "0");
   if (announced <= bytesMax) return;
@@ -63,8 +71,9 @@ export async function refuseAnnounced(request: Request, bytesMax: number): Promi
 const tooLarge = (bytesMax: number) => refuse("body_too_large", { limit_bytes: bytesMax });
 
 /**
- * Reads on without keeping anything, until the end, half a second of silence, or ten seconds. The connection is closed after the
- * refusal, and closing it on octets under way would reset it: a client that is still writing would lose the answer.
+ * Reads on without keeping anything, until the end, half a second of silence, or ten seconds. The
+ * connection is closed after the refusal, and closing it on octets under way would reset it: a
+ * client that is still writing would lose the answer.
  */
 async function discard(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
   const until = performance.now() + discardMs;
@@ -95,8 +104,9 @@ async function bringsMore(
 }
 
 /**
- * The name of a header field that two readers could take in two ways: a Content-Length that is not one row of digits (RFC
- * 9112 §6.3), also one that was sent twice, and more than one Host (RFC 9112 §3.2). Undefined when there is none.
+ * The name of a header field that two readers could take in two ways: a Content-Length that is not
+ * one row of digits (RFC 9112 §6.3), also one that was sent twice, and more than one Host (RFC 9112
+ * §3.2). Undefined when there is none.
  */
 export function unclearHeader(headers: Headers): "content-length" | "host" | undefined {
   const length = headers.get("content-length");
@@ -106,8 +116,9 @@ export function unclearHeader(headers: Headers): "content-length" | "host" | und
 }
 
 /**
- * The JSON value of the body, or undefined when the body is empty. Refuses `unsupported_media_type` unless a body
- * comes as `application/json`, `malformed_json` for anything but one UTF-8 JSON text at most 32 levels deep (PRC-5).
+ * The JSON value of the body, or undefined when the body is empty. Refuses `unsupported_media_type`
+ * unless a body comes as `application/json`, `malformed_json` for anything but one UTF-8 JSON text
+ * at most 32 levels deep (PRC-5).
  */
 export async function readJson(request: Request, bytesMax: number): Promise<unknown> {
   const octets = await readJsonOctets(request, bytesMax);
@@ -127,12 +138,18 @@ export async function readJsonOctets(
   return octets;
 }
 
-/** As `parseJson`; what is long is read in turns with other requests, and bounded in its entries too. */
+/**
+ * As `parseJson`; what is long is read in turns with other requests, and bounded in its entries
+ * too.
+ */
 export async function parseJsonOfAnyLength(octets: Uint8Array): Promise<unknown> {
   return octets.length > longOctets ? await parseLongJson(octets, depthMax) : parseJson(octets);
 }
 
-/** The value of one UTF-8 JSON text; refuses `malformed_json`, also when it nests deeper than 32 levels. */
+/**
+ * The value of one UTF-8 JSON text; refuses `malformed_json`, also when it nests deeper than 32
+ * levels.
+ */
 export function parseJson(octets: Uint8Array): unknown {
   let text: string;
   try {

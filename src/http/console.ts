@@ -1,4 +1,7 @@
-/** Serves the built console: a page that is asked for again each time, and assets that never change under their name. */
+/**
+ * Serves the built console: a page that is asked for again each time, and assets that never change
+ * under their name.
+ */
 
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -6,8 +9,8 @@ import { extname, join } from "node:path";
 import type { ConsolePages } from "./front-door.ts";
 
 /**
- * Reads the files of `folder` once; they are small. Without them (a source tree that was not built) every path is
- * unknown, so the server answers 404 and works otherwise.
+ * Reads the files of `folder` once; they are small. Without them (a source tree that was not built)
+ * every path is unknown, so the server answers 404 and works otherwise.
  */
 export function consolePages(folder: string = builtConsole()): ConsolePages {
   const files = filesIn(folder);
@@ -81,7 +84,9 @@ function answer(request: Request, file: File): Response {
   return new Response(request.method === "HEAD" ? null : body, { headers });
 }
 
-/** RFC 9110 §12.5.3: the best coding we have that the client names without forbidding it by `q=0`. */
+/**
+ * RFC 9110 §12.5.3: the best coding we have that the client names without forbidding it by `q=0`.
+ */
 function codingFor(accepted: string, file: File): string {
   const named = accepted
     .toLowerCase()

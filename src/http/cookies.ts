@@ -1,4 +1,4 @@
-/** Reads and writes the cookies of a login: session, CSRF token and OIDC transaction (HTTP contract §2.2). */
+/** Reads and writes the cookies of a login: session, CSRF token and OIDC transaction (AUTH-2). */
 
 import { serialize } from "hono/utils/cookie";
 
@@ -64,14 +64,18 @@ export class Cookies {
   #write(name: string, value: string, maxAge: number, more: { httpOnly?: boolean; path?: string }) {
     const { insecure } = this.#settings;
     return serialize(name, value, {
-      ...{ path: "/", ...more, sameSite: "Lax", maxAge, secure: !insecure },
+      path: "/",
+      ...more,
+      sameSite: "Lax",
+      maxAge,
+      secure: !insecure,
     });
   }
 }
 
 /**
- * The value of the one cookie of this name (RFC 6265 §5.4). Two of one name are as good as none: a neighbouring host can
- * set a second one, and nobody can say which is which.
+ * The value of the one cookie of this name (RFC 6265 §5.4). Two of one name are as good as none: a
+ * neighbouring host can set a second one, and nobody can say which is which.
  */
 export function cookieOf(header: string | null, name: string): string | undefined {
   if (header === null) return undefined;

@@ -18,7 +18,10 @@ export function presentedBy(exchange: Exchange, cookies: Cookies, osUser: string
   };
 }
 
-/** Reads an `Authorization` value (RFC 9110 §11.4); scheme names are case-insensitive, and an unknown one is none. */
+/**
+ * Reads an `Authorization` value (RFC 9110 §11.4); scheme names are case-insensitive, and an
+ * unknown one is none.
+ */
 export function readAuthorization(header: string): Authorization | undefined {
   const text = header.trim();
   const [scheme = ""] = /^\S+/.exec(text) ?? [];

@@ -1,11 +1,16 @@
-/** Keeps other sites from acting through a browser, whatever it sends along for a person (HTTP contract §2.2). */
+/**
+ * Keeps other sites from acting through a browser, whatever it sends along for a person (AUTH-3).
+ */
 
 import { equalInConstantTime, sha256 } from "#core/crypto.ts";
 import { refuse } from "#core/problems.ts";
 
 import { isJson } from "./body.ts";
 
-/** Refuses `csrf_failed` unless the method changes nothing or the header carries the session's token. */
+/**
+ * Refuses `csrf_failed` unless the method changes nothing or the header carries the session's
+ * token.
+ */
 export function requireCsrfToken(request: Request, csrfToken: string): void {
   if (safeMethods.includes(request.method)) return;
   const given = request.headers.get("x-csrf-token") ?? "";
@@ -13,21 +18,26 @@ export function requireCsrfToken(request: Request, csrfToken: string): void {
 }
 
 /**
- * The pages that may ask for changes: those of the server itself (HTTP contract §2.2, row *Cross-site*). A browser sends
- * cookies, Basic credentials and client certificates along with whatever another site's page asks for, and it says which
- * page that was. Clients that are no browsers say nothing of the kind, and are not held up.
+ * The pages that may ask for changes: those of the server itself (AUTH-3). A browser sends cookies,
+ * Basic credentials and client certificates along with whatever another site's page asks for, and
+ * it says which page that was. Clients that are no browsers say nothing of the kind, and are not
+ * held up.
  */
 export class OwnPages {
   readonly #origins: ReadonlySet<string>;
 
-  /** Addresses of the server that may differ from the one a request came by, such as `server.public_url`. */
+  /**
+   * Addresses of the server that may differ from the one a request came by, such as
+   * `server.public_url`.
+   */
   constructor(addresses: readonly string[]) {
     this.#origins = new Set(addresses.map(originOf).filter((origin) => origin !== ""));
   }
 
   /**
-   * Refuses `csrf_failed` when a page of another origin, another site or another host of this site asks for a change.
-   * `secure` is whether the request came over TLS; where a proxy ends TLS the scheme says nothing.
+   * Refuses `csrf_failed` when a page of another origin, another site or another host of this site
+   * asks for a change. `secure` is whether the request came over TLS; where a proxy ends TLS the
+   * scheme says nothing.
    */
   guard(request: Request, secure: boolean): void {
     if (safeMethods.includes(request.method)) return;
@@ -48,9 +58,9 @@ export class OwnPages {
 const foreignPage = ["csrf_failed", {}, "A page of another site may not ask for this."] as const;
 
 /**
- * Refuses `unsupported_media_type` when a browser asks for a change in any other type than JSON, even without a body: a
- * page of another site can send forms and plain text without asking, but not JSON (Fetch standard, CORS-safelisted
- * request-header).
+ * Refuses `unsupported_media_type` when a browser asks for a change in any other type than JSON,
+ * even without a body: a page of another site can send forms and plain text without asking, but not
+ * JSON (Fetch standard, CORS-safelisted request-header).
  */
 export function requireJsonOfBrowsers(request: Request): void {
   const { headers, method } = request;

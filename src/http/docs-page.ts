@@ -1,4 +1,7 @@
-/** The page that describes the operations to people: what each takes, refuses and wants to know about the caller; no script. */
+/**
+ * The page that describes the operations to people: what each takes, refuses and wants to know
+ * about the caller; no script.
+ */
 
 import { type ProblemCode, problems } from "#core/problems.ts";
 import type { Field, Fields } from "#core/shape.ts";
@@ -117,7 +120,8 @@ type Schema = Readonly<Record<string, unknown>>;
 
 const schemaAt = (schema: Schema, name: string): Schema => {
   const inner = schema[name];
-  return typeof inner === "object" && inner !== null ? (inner as Schema) : {}; // An object, just seen.
+  // An object, just seen.
+  return typeof inner === "object" && inner !== null ? (inner as Schema) : {};
 };
 
 /** A schema in words. */
@@ -156,7 +160,7 @@ const code = (text: string): string => `<code>${escaped(text)}</code>`;
 const escaped = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
-/** HTTP contract §2.1 and §2.2. */
+/** AUTH-1 and AUTH-3. */
 const authentication = `<h2 id="authenticate">How to authenticate</h2>
 <dl>
 <dt>API token, for programs<dd><code>curl -H "Authorization: Token pki_pat_…" https://…/api/me</code>; made with <code>pkid token create</code> or <a href="#token.create">token.create</a>, shown once

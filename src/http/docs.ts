@@ -1,4 +1,6 @@
-/** Serves the API description: the OpenAPI document and a page that reads like it, without a script. */
+/**
+ * Serves the API description: the OpenAPI document and a page that reads like it, without a script.
+ */
 
 import { createHash } from "#core/crypto.ts";
 
@@ -6,7 +8,10 @@ import { docsPage } from "./docs-page.ts";
 import { openapiDocument } from "./openapi.ts";
 import { described, type Handlers, type PublicHandler } from "./public.ts";
 
-/** The handlers of the description rows; `handlers` is asked for once all handlers exist, on the first request. */
+/**
+ * The handlers of the description rows; `handlers` is asked for once all handlers exist, on the
+ * first request.
+ */
 export function descriptionHandlers(
   handlers: () => Handlers,
   version: string,
@@ -18,7 +23,8 @@ export function descriptionHandlers(
       summary: "This description, for programs.",
     }),
     "openapi.page": described(() => respond(html(), "text/html; charset=utf-8", pagePolicy), {
-      ...{ summary: "This description, for people.", gives: ["text/html"] },
+      summary: "This description, for people.",
+      gives: ["text/html"],
     }),
   };
 }

@@ -3,7 +3,10 @@
 import type { ClientCertificate } from "#domain/access/client-certificates.ts";
 import type { OperationName } from "#operations";
 
-/** Which door a request came through; it decides what is reachable and who a caller without credential is. */
+/**
+ * Which door a request came through; it decides what is reachable and who a caller without
+ * credential is.
+ */
 export type Side = "main" | "local" | "public";
 
 /** One request with everything that was worked out about it before its operation ran. */
@@ -16,7 +19,7 @@ export interface Exchange {
   readonly path: string;
   /** Undecoded, without `?`. */
   readonly query: string;
-  /** Client address (HTTP contract §1.7); empty on the admin socket. */
+  /** Client address (API-10); empty on the admin socket. */
   readonly ip: string;
   readonly requestId: string;
   /** What the client showed in the TLS handshake. */

@@ -1,4 +1,7 @@
-/** Takes every request from arrival to answer: id and address, operation, credential, pipeline, headers, observation. */
+/**
+ * Takes every request from arrival to answer: id and address, operation, credential, pipeline,
+ * headers, observation.
+ */
 
 import { sha256Hex } from "#core/crypto.ts";
 import { Problem, refuse } from "#core/problems.ts";
@@ -91,8 +94,8 @@ export class FrontDoor {
   }
 
   /**
-   * Answers; never rejects. Synchronous when the handler of a hot row is. `bodyRead` is told when a JSON body has been
-   * read: from then on the client waits for us.
+   * Answers; never rejects. Synchronous when the handler of a hot row is. `bodyRead` is told when a
+   * JSON body has been read: from then on the client waits for us.
    */
   handle(
     request: Request,
@@ -136,7 +139,10 @@ export class FrontDoor {
     return this.#running;
   }
 
-  /** From now on new requests are refused; resolves when the running ones have been answered, or after the time. */
+  /**
+   * From now on new requests are refused; resolves when the running ones have been answered, or
+   * after the time.
+   */
   async drain(timeoutMs: number): Promise<void> {
     this.#draining = true;
     if (this.#running === 0) return;

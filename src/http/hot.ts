@@ -5,8 +5,9 @@ import { type OperationName, routeOf } from "#operations";
 import type { Match } from "./exchange.ts";
 
 /**
- * The match the router would find for the OCSP and CRL rows, by plain string comparison; undefined for every other
- * path and for a CA id that would have to be decoded. A test holds it against the router.
+ * The match the router would find for the OCSP and CRL rows, by plain string comparison; undefined
+ * for every other path and for a CA id that would have to be decoded. A test holds it against the
+ * router.
  */
 export function hotMatch(method: string, path: string): Match | undefined {
   if (!path.startsWith(prefix)) return undefined;
@@ -27,7 +28,8 @@ export function hotMatch(method: string, path: string): Match | undefined {
 }
 
 const match = (operation: OperationName, route: string, id: string): Match => ({
-  ...{ operation, route },
+  operation,
+  route,
   path: { id },
 });
 

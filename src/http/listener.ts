@@ -1,4 +1,7 @@
-/** The one file that knows how octets arrive: TLS listener, cleartext listener for relying parties, admin socket. */
+/**
+ * The one file that knows how octets arrive: TLS listener, cleartext listener for relying parties,
+ * admin socket.
+ */
 
 import http from "node:http";
 
@@ -34,15 +37,16 @@ export class Listeners {
   readonly addresses: Addresses;
 
   /**
-   * Opens every listener of `options`. Throws when there is neither TLS nor leave to go without, when a port is taken,
-   * and when another process answers on the admin socket; then nothing stays open.
+   * Opens every listener of `options`. Throws when there is neither TLS nor leave to go without,
+   * when a port is taken, and when another process answers on the admin socket; then nothing stays
+   * open.
    */
   static async open(front: FrontDoor, options: ListenerOptions): Promise<Listeners> {
     if (options.tls === undefined && !options.insecureAllowed) {
       throw new Error("TLS is not configured; PKID_ALLOW_INSECURE_HTTP would allow cleartext");
     }
-    // The front door refuses heads far below this in words; the runtime refuses what is beyond with none. It takes the
-    // limit of the process from here, although the types only read it.
+    // The front door refuses heads far below this in words; the runtime refuses what is beyond with
+    // none. It takes the limit of the process from here, although the types only read it.
     Object.assign(http, { maxHeaderSize: headBytesMax });
     const opened: Server[] = [];
     let unix: UnixListener | undefined;
@@ -72,12 +76,18 @@ export class Listeners {
     this.addresses = { main: main.port, public: publicPort };
   }
 
-  /** Serves new connections with another certificate; where clients are asked for theirs, of these CAs from now on. */
+  /**
+   * Serves new connections with another certificate; where clients are asked for theirs, of these
+   * CAs from now on.
+   */
   rotate(tls: TlsMaterial, clientAuthorities?: readonly string[]): void {
     this.#main.rotate(tls, clientAuthorities);
   }
 
-  /** Refuses new requests, lets running ones finish for at most `timeoutMs`, then closes everything (PRC-2). */
+  /**
+   * Refuses new requests, lets running ones finish for at most `timeoutMs`, then closes everything
+   * (PRC-2).
+   */
   async close(timeoutMs: number): Promise<void> {
     const deadline = performance.now() + timeoutMs;
     await this.#front.drain(timeoutMs);
@@ -107,7 +117,10 @@ function openPublic(front: FrontDoor, options: ListenerOptions): Server | undefi
   return (
     publicHttp &&
     openPort(front, {
-      ...{ ...options, ...publicHttp, shared: false, tls: undefined },
+      ...options,
+      ...publicHttp,
+      shared: false,
+      tls: undefined,
       arrival: (peer) => ({ side: "public", secure: false, peer }),
     })
   );

@@ -1,11 +1,15 @@
-/** Reads JSON of many megabytes in short turns: long lists and long texts piece by piece, and no more of them than anybody needs. */
+/**
+ * Reads JSON of many megabytes in short turns: long lists and long texts piece by piece, and no
+ * more of them than anybody needs.
+ */
 
 import { refuse } from "#core/problems.ts";
 import { nextTurn } from "#core/turns.ts";
 
 /**
- * The value of one UTF-8 JSON text, as `JSON.parse` would give it. Refuses `malformed_json`, also when it nests deeper than
- * `levels`, and `invalid_field` for lists, and bodies, of more entries than any operation takes.
+ * The value of one UTF-8 JSON text, as `JSON.parse` would give it. Refuses `malformed_json`, also
+ * when it nests deeper than `levels`, and `invalid_field` for lists, and bodies, of more entries
+ * than any operation takes.
  */
 export async function parseLongJson(octets: Uint8Array, levels: number): Promise<unknown> {
   const outline = new Outline(octets, levels);
@@ -18,7 +22,10 @@ export async function parseLongJson(octets: Uint8Array, levels: number): Promise
   return filled(parsed(outline.skeleton()), values);
 }
 
-/** A list or text that is read by itself; its place in the skeleton is taken by a list of its number alone. */
+/**
+ * A list or text that is read by itself; its place in the skeleton is taken by a list of its number
+ * alone.
+ */
 interface Part {
   readonly kind: "list" | "text";
   /** Where each piece of its content starts, and where the last one ends. */
@@ -31,7 +38,10 @@ interface OpenList {
   entries: number;
 }
 
-/** Walks over the octets once and notes what is long; whether they are JSON is left to the parser that reads the pieces. */
+/**
+ * Walks over the octets once and notes what is long; whether they are JSON is left to the parser
+ * that reads the pieces.
+ */
 class Outline {
   readonly parts: Part[] = [];
   readonly #octets: Uint8Array;
@@ -133,7 +143,9 @@ class Outline {
     this.#inPiece = 0;
   }
 
-  /** Counts what opens a list, an object or a text, and commas: never less than there are values. */
+  /**
+   * Counts what opens a list, an object or a text, and commas: never less than there are values.
+   */
   #value(): void {
     if (this.#valuesLeft-- <= 0) throw tooMuch("has too many values");
     if (this.#list === undefined) {
@@ -152,7 +164,8 @@ class Outline {
       return;
     }
     const cut = cuts.at(-1) ?? 0;
-    // Between two escapes and two characters only; of UTF-8 every octet of a character but the first is 10xxxxxx.
+    // Between two escapes and two characters only; of UTF-8 every octet of a character but the
+    // first is 10xxxxxx.
     if (this.#at - cut >= pieceOctets && ((octet ?? 0) & 0xc0) !== 0x80) {
       if (this.#list !== undefined && this.#at - from > entryTextMax) {
         throw tooMuch("has an entry that is too long");

@@ -1,4 +1,7 @@
-/** Notices when something held the thread that serves requests, and says which operations may have been it. */
+/**
+ * Notices when something held the thread that serves requests, and says which operations may have
+ * been it.
+ */
 
 import type { Log, Stopwatch } from "#domain/ports.ts";
 
@@ -16,9 +19,10 @@ export interface LoopWatchDeps {
 }
 
 /**
- * Looks at the clock forty times a second while it is started. A look that comes late by more than `holdMs` means that
- * nobody was served meanwhile, which is logged with the requests that moved on in that time. Little processor time beside
- * a long hold means that the machine, and not pkid, was busy, or that a disk was waited for.
+ * Looks at the clock forty times a second while it is started. A look that comes late by more than
+ * `holdMs` means that nobody was served meanwhile, which is logged with the requests that moved on
+ * in that time. Little processor time beside a long hold means that the machine, and not pkid, was
+ * busy, or that a disk was waited for.
  */
 export class LoopWatch implements Observer {
   readonly #deps: LoopWatchDeps;

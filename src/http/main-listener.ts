@@ -1,4 +1,7 @@
-/** The main listener: served by the runtime alone, or behind our own TLS where clients are asked for certificates. */
+/**
+ * The main listener: served by the runtime alone, or behind our own TLS where clients are asked for
+ * certificates.
+ */
 
 import { createServer } from "node:net";
 
@@ -19,20 +22,26 @@ export interface MainOptions extends TimeLimits {
   /** What is spoken in TLS 1.2, by OpenSSL's names. */
   readonly tlsSuites: readonly TlsSuite[];
   /**
-   * The CAs, PEM each, that clients are asked for certificates of; undefined while they are asked for none, and always
-   * without TLS. Whoever has use for client certificates adds to it; which CA is good for what is not decided here.
+   * The CAs, PEM each, that clients are asked for certificates of; undefined while they are asked
+   * for none, and always without TLS. Whoever has use for client certificates adds to it; which CA
+   * is good for what is not decided here.
    */
   readonly clientAuthorities: readonly string[] | undefined;
-  /** How one listening socket follows another; without it a rotation cuts the connections that wait. */
+  /**
+   * How one listening socket follows another; without it a rotation cuts the connections that wait.
+   */
   readonly following?: Following | undefined;
-  /** Where the sockets behind our own TLS may be, private to this user; the system's temporary directory without it. */
+  /**
+   * Where the sockets behind our own TLS may be, private to this user; the system's temporary
+   * directory without it.
+   */
   readonly privateDirectory?: string | undefined;
 }
 
 /**
- * Runs `open`, which listens on a port that this process listens on already, and has every new connection come to the new
- * socket. `release` closes the old socket and leaves its connections. Undefined, without having run it, where the system
- * cannot do that.
+ * Runs `open`, which listens on a port that this process listens on already, and has every new
+ * connection come to the new socket. `release` closes the old socket and leaves its connections.
+ * Undefined, without having run it, where the system cannot do that.
  */
 export type Following = <S>(
   port: number,
@@ -44,7 +53,10 @@ export interface MainListener {
   readonly port: number;
   /** Requests whose answers have not left yet. */
   readonly pending: number;
-  /** Serves new connections with another certificate, and asks clients for certificates of these CAs, if it asks. */
+  /**
+   * Serves new connections with another certificate, and asks clients for certificates of these
+   * CAs, if it asks.
+   */
   rotate(tls: TlsMaterial, clientAuthorities: readonly string[] | undefined): void;
   /** Closes every connection, after what was written has been sent or the time is over. */
   close(timeoutMs: number): Promise<void>;
@@ -86,8 +98,9 @@ class DirectListener implements MainListener {
   }
 
   /**
-   * Bun cannot exchange a certificate in place, so a second listener joins the port before the first leaves it. On the
-   * first, requests finish, and each connection is told to close with its next answer.
+   * Bun cannot exchange a certificate in place, so a second listener joins the port before the
+   * first leaves it. On the first, requests finish, and each connection is told to close with its
+   * next answer.
    */
   rotate(tls: TlsMaterial): void {
     const old = this.#serving;
@@ -103,7 +116,8 @@ class DirectListener implements MainListener {
     old.release = once(() => followed.release());
     const { idleTimeoutSeconds, bodyTimeoutSeconds, requestTimeoutSeconds } = this.#options;
     const longest = idleTimeoutSeconds + bodyTimeoutSeconds + requestTimeoutSeconds;
-    // What came in before the rotation is accepted first; then what was accepted has the time any connection has.
+    // What came in before the rotation is accepted first; then what was accepted has the time any
+    // connection has.
     after(acceptedMs, old.release);
     after(longest * 1000, () => this.#forget(old, old.server.stop(true)));
   }
@@ -212,8 +226,8 @@ class AskingListener implements MainListener {
 }
 
 /**
- * The port to listen on, proven free. A shared port would also be shared with a stranger of the same user, who then
- * answered half of our requests.
+ * The port to listen on, proven free. A shared port would also be shared with a stranger of the
+ * same user, who then answered half of our requests.
  */
 function freePort(host: string, wanted: number): Promise<number> {
   return new Promise((resolve, reject) => {
@@ -228,5 +242,7 @@ function freePort(host: string, wanted: number): Promise<number> {
 }
 
 const connectionsMax = 10_000;
-/** By then a handshake that began before a rotation has come to its end, or been lost on the way. */
+/**
+ * By then a handshake that began before a rotation has come to its end, or been lost on the way.
+ */
 const acceptedMs = 1000;

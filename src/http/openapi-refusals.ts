@@ -1,4 +1,7 @@
-/** The refusals an operation can meet before its own rules are asked, as its row and its shapes tell them. */
+/**
+ * The refusals an operation can meet before its own rules are asked, as its row and its shapes tell
+ * them.
+ */
 
 import { type ProblemCode, problems } from "#core/problems.ts";
 import type { Fields } from "#core/shape.ts";
@@ -28,7 +31,7 @@ type Condition = readonly [
   applies: (row: Operation, taken: Taken) => boolean,
 ];
 
-/** In the order of the gates (HTTP contract §1.8). */
+/** In the order of the gates (GATE-1). */
 const conditions: readonly Condition[] = [
   [["rate_limited"], ({ limit }) => limit !== undefined && limit !== "exempt"],
   [["body_too_large"], (_, { body, octets }) => body !== undefined || octets],

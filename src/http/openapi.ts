@@ -1,4 +1,6 @@
-/** Describes the API in OpenAPI 3.1, generated from the operations and the shapes of their handlers. */
+/**
+ * Describes the API in OpenAPI 3.1, generated from the operations and the shapes of their handlers.
+ */
 
 import { type ProblemCode, problems } from "#core/problems.ts";
 import { type Fields, objectSchema } from "#core/shape.ts";
@@ -30,7 +32,11 @@ export function describedOperations(handlers: Handlers): readonly Described[] {
       const summary = shape.summary ?? publicSummary(name);
       const { needs } = operationOf(name);
       return routesOf(name).map((route, index) => ({
-        ...{ name, ...route, needs, summary, alias: index > 0 },
+        name,
+        ...route,
+        needs,
+        summary,
+        alias: index > 0,
       }));
     });
 }
@@ -91,14 +97,18 @@ export function shapeOf(shape: Handlers[OperationName]) {
 
 function pathParameters(path: string, fields: Fields): readonly Json[] {
   return [...path.matchAll(/\{([a-z_]+)\*?\}/g)].map(([, name = ""]) => ({
-    ...{ name, in: "path", required: true },
+    name,
+    in: "path",
+    required: true,
     schema: fields[name]?.schema ?? { type: "string" },
   }));
 }
 
 function queryParameters(fields: Fields): readonly Json[] {
   return Object.entries(fields).map(([name, field]) => ({
-    ...{ name, in: "query", required: !field.optional },
+    name,
+    in: "query",
+    required: !field.optional,
     schema: field.schema,
   }));
 }
@@ -158,14 +168,18 @@ const publicSummary = (name: OperationName): string =>
 const securitySchemes: Json = {
   basic: { type: "http", scheme: "basic" },
   token: {
-    ...{ type: "http", scheme: "bearer" },
+    type: "http",
+    scheme: "bearer",
     description: "An API token, `pki_pat_…`, or a token of the configured OpenID provider.",
   },
   session: {
-    ...{ type: "apiKey", in: "cookie", name: "pki_session" },
+    type: "apiKey",
+    in: "cookie",
+    name: "pki_session",
     description: "A session; what it changes needs its CSRF token in `X-CSRF-Token`.",
   },
   certificate: {
-    ...{ type: "mutualTLS", description: "A client certificate that `auth.mtls` binds." },
+    type: "mutualTLS",
+    description: "A client certificate that `auth.mtls` binds.",
   },
 };

@@ -1,4 +1,7 @@
-/** A server for every connection behind our own TLS, on a Unix socket that only this process's user can reach. */
+/**
+ * A server for every connection behind our own TLS, on a Unix socket that only this process's user
+ * can reach.
+ */
 
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,9 +22,10 @@ export interface Door {
 }
 
 /**
- * The runtime's server does not tell over which connection of a Unix socket a request came, and a TCP port or address can
- * be bound by anybody on this host. So every client gets a server of its own: what comes through it is that client's by
- * construction, with nothing to look up and nothing to forge.
+ * The runtime's server does not tell over which connection of a Unix socket a request came, and a
+ * TCP port or address can be bound by anybody on this host. So every client gets a server of its
+ * own: what comes through it is that client's by construction, with nothing to look up and nothing
+ * to forge.
  */
 export class PipeDoors {
   readonly #front: FrontDoor;
@@ -31,8 +35,8 @@ export class PipeDoors {
   #count = 0;
 
   /**
-   * `within` is a directory of this user alone, the system's temporary one without it or when its path is too long; the
-   * sockets lie in a directory of that name there.
+   * `within` is a directory of this user alone, the system's temporary one without it or when its
+   * path is too long; the sockets lie in a directory of that name there.
    */
   constructor(front: FrontDoor, limits: TimeLimits, within: string | undefined, name = "pipes") {
     this.#front = front;
@@ -47,7 +51,10 @@ export class PipeDoors {
     return sum;
   }
 
-  /** A door whose every request has arrived as `arrival` says; throws when the system has no more descriptors. */
+  /**
+   * A door whose every request has arrived as `arrival` says; throws when the system has no more
+   * descriptors.
+   */
   open(arrival: Arrival): Door {
     this.#count += 1;
     const path = join(this.#directory, String(this.#count));
@@ -89,7 +96,10 @@ export class PipeDoors {
   }
 }
 
-/** Ends a connection whose body trickles, or whose answer takes too long: the runtime has no such timer here. */
+/**
+ * Ends a connection whose body trickles, or whose answer takes too long: the runtime has no such
+ * timer here.
+ */
 class Deadline {
   readonly #limits: TimeLimits;
   readonly #over: () => void;
@@ -139,8 +149,8 @@ class Deadline {
 }
 
 /**
- * Behind a pipe, a body that was refused is read to its end, or until its time is over, instead of closing on it: the
- * pipe, still writing, would find the connection reset and lose the answer.
+ * Behind a pipe, a body that was refused is read to its end, or until its time is over, instead of
+ * closing on it: the pipe, still writing, would find the connection reset and lose the answer.
  */
 function keptOpen(answer: Response | Promise<Response>): Response | Promise<Response> {
   if (answer instanceof Promise) return answer.then(keptOpen);

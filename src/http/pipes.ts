@@ -1,4 +1,7 @@
-/** Carries the octets of each client to a server of its own and back, and lets go of clients that do neither. */
+/**
+ * Carries the octets of each client to a server of its own and back, and lets go of clients that do
+ * neither.
+ */
 
 import { connect, type Socket } from "node:net";
 
@@ -81,8 +84,8 @@ export class Pipes {
   }
 
   /**
-   * Lets go of clients that take nothing of what is written to them, and of those that ask for nothing. While a pipe is
-   * paused for such a client nobody hears that it was closed.
+   * Lets go of clients that take nothing of what is written to them, and of those that ask for
+   * nothing. While a pipe is paused for such a client nobody hears that it was closed.
    */
   #cutStalled(): void {
     const now = performance.now();

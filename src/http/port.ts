@@ -1,4 +1,7 @@
-/** One port or socket served by the runtime's HTTP server: limits of time, TLS, and what the front door is told. */
+/**
+ * One port or socket served by the runtime's HTTP server: limits of time, TLS, and what the front
+ * door is told.
+ */
 
 import type { TlsSuite } from "#core/tls-suites.ts";
 
@@ -21,7 +24,10 @@ export interface TlsWish {
 export type Server = Bun.Server<undefined>;
 
 export interface TimeLimits {
-  /** Of an idle connection. These three are at most 255; the runtime counts in steps of four seconds. */
+  /**
+   * Of an idle connection. These three are at most 255; the runtime counts in steps of four
+   * seconds.
+   */
   readonly idleTimeoutSeconds: number;
   /** From the headers of a request to the end of its body, however steadily that trickles in. */
   readonly bodyTimeoutSeconds: number;
@@ -73,8 +79,9 @@ export interface SocketOptions {
 }
 
 /**
- * Opens a Unix socket of mode 0600 at `path`. `idleSeconds` is how long a connection may be silent, also while it waits for
- * an answer; 0 is for ever. The runtime's timer of a single request does nothing on such sockets.
+ * Opens a Unix socket of mode 0600 at `path`. `idleSeconds` is how long a connection may be silent,
+ * also while it waits for an answer; 0 is for ever. The runtime's timer of a single request does
+ * nothing on such sockets.
  */
 export function openSocket(path: string, { front, idleSeconds, answer }: SocketOptions): Server {
   const options = {
@@ -90,8 +97,9 @@ export function openSocket(path: string, { front, idleSeconds, answer }: SocketO
 }
 
 /**
- * Bun's one timer of a connection, set for what the client is to do now; a body that trickles does not wind it up
- * again, and it stops when the body has ended. Left alone where it is right already: relying parties come by the million.
+ * Bun's one timer of a connection, set for what the client is to do now; a body that trickles does
+ * not wind it up again, and it stops when the body has ended. Left alone where it is right already:
+ * relying parties come by the million.
  */
 function limited(request: Request, server: Server, limits: TimeLimits): (() => void) | undefined {
   const { idleTimeoutSeconds, bodyTimeoutSeconds, requestTimeoutSeconds } = limits;
@@ -108,7 +116,10 @@ function limited(request: Request, server: Server, limits: TimeLimits): (() => v
 /** The timer counts in steps of four seconds, the first of which has long begun. */
 const atLeast = (seconds: number): number => Math.min(255, seconds + 4);
 
-/** Versions below 1.2 do not exist in Bun's TLS; 1.3 must be given as its wire number, which the types lack. */
+/**
+ * Versions below 1.2 do not exist in Bun's TLS; 1.3 must be given as its wire number, which the
+ * types lack.
+ */
 const tlsOptions = ({ material, minVersion, suites }: TlsWish) => ({
   cert: material.certificate,
   key: material.key,
@@ -119,8 +130,9 @@ const tlsOptions = ({ material, minVersion, suites }: TlsWish) => ({
 const internalError = { status: 500, headers: { "content-type": "application/json" } };
 
 /**
- * Where the runtime gives up on a body, with a refusal that says nothing: far enough beyond the largest that is read here,
- * where octets are counted too, that whoever sends a little too much is told so.
+ * Where the runtime gives up on a body, with a refusal that says nothing: far enough beyond the
+ * largest that is read here, where octets are counted too, that whoever sends a little too much is
+ * told so.
  */
 const bodyBytesMax = (front: FrontDoor): number => Math.max(2 * front.largestBody, bodyBytesLeast);
 

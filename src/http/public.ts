@@ -1,4 +1,6 @@
-/** What a handler of a public operation is given and gives when it answers octets instead of JSON. */
+/**
+ * What a handler of a public operation is given and gives when it answers octets instead of JSON.
+ */
 
 import type { Problem } from "#core/problems.ts";
 import type { Fields } from "#core/shape.ts";
@@ -10,9 +12,11 @@ export interface PublicRequest {
   readonly request: Request;
   /** Percent-decoded once; the value of a `{name*}` is verbatim, raw slashes and escapes kept. */
   readonly path: Readonly<Record<string, string>>;
-  /** The query without `?`, undecoded; empty when there is none. Parsed only by those who need it. */
+  /**
+   * The query without `?`, undecoded; empty when there is none. Parsed only by those who need it.
+   */
   readonly query: string;
-  /** Client address (HTTP contract §1.7). */
+  /** Client address (API-10). */
   readonly ip: string;
   readonly requestId: string;
 }
@@ -41,7 +45,10 @@ export const described = (
   description: Partial<PublicDescription>,
 ): PublicHandler => Object.assign(handler, description);
 
-/** The same for DER that is sent by the hundred thousand: at once where it can be, and complete but for the request's id. */
+/**
+ * The same for DER that is sent by the hundred thousand: at once where it can be, and complete but
+ * for the request's id.
+ */
 export type DerHandler = ((request: PublicRequest) => DerAnswer | Promise<DerAnswer>) &
   Partial<PublicDescription>;
 
@@ -52,7 +59,10 @@ export interface DerAnswer {
   readonly bytes: number;
 }
 
-/** One implementation per row: complete by type, and only `pub` rows may answer without the pipeline. */
+/**
+ * One implementation per row: complete by type, and only `pub` rows may answer without the
+ * pipeline.
+ */
 export type Handlers = {
   readonly [Name in OperationName]: (typeof operations)[Name]["needs"] extends "pub"
     ? Handler | PublicHandler | DerHandler

@@ -7,8 +7,9 @@ export interface ByteRange {
 }
 
 /**
- * Reads `Range` for a body of `size` octets: undefined when everything is to be sent, because there is none, it is in a
- * form we need not understand, or names several; `"none"` when it lies outside the body (416).
+ * Reads `Range` for a body of `size` octets: undefined when everything is to be sent, because there
+ * is none, it is in a form we need not understand, or names several; `"none"` when it lies outside
+ * the body (416).
  */
 export function byteRange(header: string | null, size: number): ByteRange | "none" | undefined {
   const found = header === null ? null : /^bytes=([0-9]{0,15})-([0-9]{0,15})$/.exec(header.trim());

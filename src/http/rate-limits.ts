@@ -1,4 +1,7 @@
-/** The rate tiers of the public classes: global, per address, per tenant, per account, in this order (HTTP contract §9). */
+/**
+ * The rate tiers of the public classes: global, per address, per tenant, per account, in this order
+ * (RATE-1).
+ */
 
 import { addressKey } from "#core/address-key.ts";
 import { type BucketLimits, type Filling, TokenBuckets } from "#core/token-bucket.ts";
@@ -16,7 +19,7 @@ export interface RateSettings {
 
 /** Who asks, as far as it is known before anything has been verified. */
 export interface Asker {
-  /** Client address (§1.7). */
+  /** Client address (API-10). */
   readonly ip: string;
   /** Tenant the request concerns, with the rate its quotas give it. */
   readonly tenant?: { readonly id: string; readonly filling: Filling };
@@ -30,12 +33,15 @@ export interface RateLimitDeps {
   readonly elapsedMs: () => number;
 }
 
-/** The classes of operations whose requests are counted; all others are exempt (§9). */
+/** The classes of operations whose requests are counted; all others are exempt (RATE-1). */
 export const countedClasses: ReadonlySet<NonNullable<Operation["limit"]>> = new Set([
   ...(["ocsp", "crl", "chain", "login"] as const),
 ]);
 
-/** Counts the requests that anyone may make. One process counts for itself: replicas do not share their buckets. */
+/**
+ * Counts the requests that anyone may make. One process counts for itself: replicas do not share
+ * their buckets.
+ */
 export class RateLimits {
   readonly #deps: RateLimitDeps;
   readonly #global = new TokenBuckets();
@@ -52,7 +58,10 @@ export class RateLimits {
     return this.#deps.settings().enabled;
   }
 
-  /** Takes a token of every tier, or refuses `rate_limited` and gives the tokens of earlier tiers back. */
+  /**
+   * Takes a token of every tier, or refuses `rate_limited` and gives the tokens of earlier tiers
+   * back.
+   */
   admit(asker: Asker): void {
     const settings = this.#deps.settings();
     if (!settings.enabled) return;
@@ -70,8 +79,8 @@ export class RateLimits {
   }
 
   /**
-   * Takes a token of the address, or refuses `rate_limited` while it has none left: for attempts that count only when they
-   * fail. What it gives puts the token back.
+   * Takes a token of the address, or refuses `rate_limited` while it has none left: for attempts
+   * that count only when they fail. What it gives puts the token back.
    */
   attempt(ip: string): () => void {
     const { enabled, perIp, buckets } = this.#deps.settings();

@@ -3,7 +3,10 @@
 import { createHash } from "#core/crypto.ts";
 import type { Problem } from "#core/problems.ts";
 
-/** True when the caller would rather read HTML than JSON (RFC 9110 §12.5.1); equal wishes are answered in JSON. */
+/**
+ * True when the caller would rather read HTML than JSON (RFC 9110 §12.5.1); equal wishes are
+ * answered in JSON.
+ */
 export function prefersHtml(request: Request): boolean {
   const accept = request.headers.get("accept") ?? "";
   const html = weightOf(accept, ["text/html"]);

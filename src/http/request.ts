@@ -1,14 +1,18 @@
-/** What can be said of a request before its operation is known: its path, its id, and the address it came from. */
+/**
+ * What can be said of a request before its operation is known: its path, its id, and the address it
+ * came from.
+ */
 
 import { BlockList, isIP } from "node:net";
 
 /**
- * Splits a request URL by string operations; `new URL` would cost more than an OCSP look-up. The runtime has resolved dot
- * segments and turned backslashes by then (WHATWG URL), so what a proxy in front filters by path is not what is found here:
- * every operation guards itself.
+ * Splits a request URL by string operations; `new URL` would cost more than an OCSP look-up. The
+ * runtime has resolved dot segments and turned backslashes by then (WHATWG URL), so what a proxy in
+ * front filters by path is not what is found here: every operation guards itself.
  */
 export function splitUrl(url: string): { readonly path: string; readonly query: string } {
-  // An origin form that Bun could not combine with a bad Host arrives without scheme and begins with the path.
+  // An origin form that Bun could not combine with a bad Host arrives without scheme and begins
+  // with the path.
   const start = url.startsWith("/") ? 0 : url.indexOf("/", url.indexOf("://") + 3);
   if (start === -1) return { path: "/", query: "" };
   const mark = url.indexOf("?", start);
@@ -28,7 +32,7 @@ export function requestIdOf(headers: Headers, fresh: () => string): string {
 export const approvalNamed = (headers: Headers): string | undefined =>
   headers.get("x-pki-approval-id") ?? undefined;
 
-/** Works out client addresses for one list of trusted proxies (HTTP contract §1.7). */
+/** Works out client addresses for one list of trusted proxies (API-10). */
 export class ClientAddresses {
   readonly #trusted: BlockList | undefined;
 
@@ -38,8 +42,9 @@ export class ClientAddresses {
   }
 
   /**
-   * The peer, or, when the peer is a trusted proxy, the rightmost `X-Forwarded-For` address outside the list.
-   * A forwarded entry that is no address ends the walk: whoever wrote it is not a proxy that can be believed.
+   * The peer, or, when the peer is a trusted proxy, the rightmost `X-Forwarded-For` address outside
+   * the list. A forwarded entry that is no address ends the walk: whoever wrote it is not a proxy
+   * that can be believed.
    */
   of(peer: string, headers: Headers): string {
     const socket = plainAddress(peer);
@@ -92,7 +97,9 @@ const requestIdPattern = /^[A-Za-z0-9._-]{1,128}$/;
 /** More forwarded entries than any honest path of proxies has. */
 const hopsMax = 32;
 
-/** The query without the parameters that are no member of `fields`: public rows ignore them (HTTP contract §1.2). */
+/**
+ * The query without the parameters that are no member of `fields`: public rows ignore them (API-1).
+ */
 export const withKnown = (query: URLSearchParams, fields: object): URLSearchParams =>
   // Taking them out one by one would take the square of their number.
   new URLSearchParams([...query].filter(([name]) => Object.hasOwn(fields, name)));

@@ -1,4 +1,7 @@
-/** Finds the operation for a method and a path; what can be found is compiled from the operations table alone. */
+/**
+ * Finds the operation for a method and a path; what can be found is compiled from the operations
+ * table alone.
+ */
 
 import { RegExpRouter } from "hono/router/reg-exp-router";
 import { SmartRouter } from "hono/router/smart-router";
@@ -26,8 +29,9 @@ export function reachable(side: Side): readonly OperationName[] {
 }
 
 /**
- * The routes of one door. Paths are exact, case-sensitive and without trailing slash; HEAD is served wherever GET is.
- * A pattern with more literal octets wins, so `{serial}:suspend` is seen before `{serial}`.
+ * The routes of one door. Paths are exact, case-sensitive and without trailing slash; HEAD is
+ * served wherever GET is. A pattern with more literal octets wins, so `{serial}:suspend` is seen
+ * before `{serial}`.
  */
 export class Routes {
   readonly #known = new Map<string, Target>();
@@ -47,7 +51,10 @@ export class Routes {
     }
   }
 
-  /** `path` is undecoded and without query; `OPTIONS`, `TRACE` and the like are methods nobody allows. */
+  /**
+   * `path` is undecoded and without query; `OPTIONS`, `TRACE` and the like are methods nobody
+   * allows.
+   */
   find(method: string, path: string): Found {
     const target = this.#known.get(path) ?? this.#match(path);
     const values = target?.pattern.exec(path)?.slice(1);
@@ -94,8 +101,9 @@ function compile(route: string): Target {
 }
 
 /**
- * A literal colon would begin a parameter in the router's language, so a segment that holds one is mounted as a
- * parameter constrained to exactly that text; greedy matching splits `{serial}:suspend` at the last colon.
+ * A literal colon would begin a parameter in the router's language, so a segment that holds one is
+ * mounted as a parameter constrained to exactly that text; greedy matching splits
+ * `{serial}:suspend` at the last colon.
  */
 function compileSegment(segment: string, index: number) {
   const [, before = "", name, rest, after = ""] =
@@ -112,7 +120,10 @@ function compileSegment(segment: string, index: number) {
   return { mounted: plain ? `:${name}` : `:${name}{${constraint}}`, source, name };
 }
 
-/** Decoded once; a rest of path stays verbatim. Undefined when an escape is not UTF-8: no record has such a name. */
+/**
+ * Decoded once; a rest of path stays verbatim. Undefined when an escape is not UTF-8: no record has
+ * such a name.
+ */
 function decodeAll(target: Target, values: readonly string[]) {
   const path: Record<string, string> = {};
   for (const [index, name] of target.names.entries()) {

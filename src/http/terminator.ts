@@ -1,7 +1,7 @@
 /**
- * Ends TLS for clients that may show a certificate, which the runtime's own server cannot tell us: every connection is
- * piped, octet for octet, to a server of its own, which knows from its opening who the client is. Nothing of it is in the
- * octets, so nothing a client sends can say otherwise.
+ * Ends TLS for clients that may show a certificate, which the runtime's own server cannot tell us:
+ * every connection is piped, octet for octet, to a server of its own, which knows from its opening
+ * who the client is. Nothing of it is in the octets, so nothing a client sends can say otherwise.
  */
 
 import { createServer, type DetailedPeerCertificate, type Server, type TLSSocket } from "node:tls";
@@ -52,8 +52,12 @@ export class TlsTerminator {
     this.#server = createServer(
       {
         ...contextOf(options, options.tls, options.clientAuthorities),
-        ...{ requestCert: true, rejectUnauthorized: false, ALPNProtocols: ["http/1.1"] },
-        ...{ handshakeTimeout: handshakeMs, noDelay: true, allowHalfOpen: true },
+        requestCert: true,
+        rejectUnauthorized: false,
+        ALPNProtocols: ["http/1.1"],
+        handshakeTimeout: handshakeMs,
+        noDelay: true,
+        allowHalfOpen: true,
       },
       (socket) => {
         const peer = socket.remoteAddress ?? "";
@@ -71,7 +75,10 @@ export class TlsTerminator {
     return address.port;
   }
 
-  /** For new connections; a session of before is not resumed, so nobody is believed for what was trusted then. */
+  /**
+   * For new connections; a session of before is not resumed, so nobody is believed for what was
+   * trusted then.
+   */
   rotate(tls: TlsMaterial, clientAuthorities: readonly string[]): void {
     this.#server.setSecureContext(contextOf(this.#options, tls, clientAuthorities));
   }
@@ -93,15 +100,18 @@ const contextOf = (
   tls: TlsMaterial,
   clientAuthorities: readonly string[],
 ) => ({
-  ...{ key: tls.key, cert: tls.certificate, ca: [...clientAuthorities] },
+  key: tls.key,
+  cert: tls.certificate,
+  ca: [...clientAuthorities],
   ciphers: suites.join(":"),
   minVersion: `TLSv${minVersion}` as const,
 });
 
 /**
- * In the order they were shown, which is free: the runtime links each to the next, whoever issued it. The handshake has
- * proven that the client holds the key of the first. What TLS says of the path is not asked: it follows the first issuer of
- * a name alone, where a later one may be the one that is trusted, so whoever relies on the certificate looks for a path.
+ * In the order they were shown, which is free: the runtime links each to the next, whoever issued
+ * it. The handshake has proven that the client holds the key of the first. What TLS says of the
+ * path is not asked: it follows the first issuer of a name alone, where a later one may be the one
+ * that is trusted, so whoever relies on the certificate looks for a path.
  */
 function certificateOf(socket: TLSSocket): ClientCertificate | undefined {
   const chain = new Map<string, Uint8Array>();

@@ -1,4 +1,6 @@
-/** Opens HTTP servers on Unix sockets: nobody reaches one whom the file system does not let through. */
+/**
+ * Opens HTTP servers on Unix sockets: nobody reaches one whom the file system does not let through.
+ */
 
 import { chmodSync, lstatSync, unlinkSync } from "node:fs";
 import { connect } from "node:net";
@@ -7,8 +9,9 @@ import { connect } from "node:net";
 export const socketPathMax = 107;
 
 /**
- * Runs `bind`, which binds a socket at `path` before it returns, and gives the file these permission bits. The umask is
- * narrowed meanwhile, so that nobody gets in before they are set; what `bind` throws is thrown.
+ * Runs `bind`, which binds a socket at `path` before it returns, and gives the file these
+ * permission bits. The umask is narrowed meanwhile, so that nobody gets in before they are set;
+ * what `bind` throws is thrown.
  */
 export function boundPrivately<T>(path: string, mode: number, bind: () => T): T {
   const before = process.umask(0o177);
@@ -22,8 +25,9 @@ export function boundPrivately<T>(path: string, mode: number, bind: () => T): T 
 }
 
 /**
- * Unlinks a socket that nobody answers on. Throws when the path is too long, when another server answers there, and
- * rather than touch anything that is not a socket; `name` says in the sentence which socket it is.
+ * Unlinks a socket that nobody answers on. Throws when the path is too long, when another server
+ * answers there, and rather than touch anything that is not a socket; `name` says in the sentence
+ * which socket it is.
  */
 export async function removeStaleSocket(path: string, name: string): Promise<void> {
   if (Buffer.byteLength(path) > socketPathMax) {

@@ -1,4 +1,7 @@
-/** Serves what the main listener serves on a Unix socket too: for a proxy or a program on this machine, never as an administrator. */
+/**
+ * Serves what the main listener serves on a Unix socket too: for a proxy or a program on this
+ * machine, never as an administrator.
+ */
 
 import { chmodSync, chownSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:net";
@@ -20,8 +23,9 @@ export interface UnixListenerOptions extends TimeLimits {
 }
 
 /**
- * A client there is whoever its credential says, and without one nobody: the socket proves nothing. Its connections are piped
- * to servers of their own because the runtime's timer of a single request does nothing on Unix sockets.
+ * A client there is whoever its credential says, and without one nobody: the socket proves nothing.
+ * Its connections are piped to servers of their own because the runtime's timer of a single request
+ * does nothing on Unix sockets.
  */
 export class UnixListener {
   readonly #path: string;
@@ -29,7 +33,10 @@ export class UnixListener {
   readonly #doors: PipeDoors;
   readonly #pipes: Pipes;
 
-  /** Throws when another server answers there, when the path is taken, and when the group cannot be given. */
+  /**
+   * Throws when another server answers there, when the path is taken, and when the group cannot be
+   * given.
+   */
   static async open(front: FrontDoor, options: UnixListenerOptions): Promise<UnixListener> {
     await removeStaleSocket(options.path, "unix socket");
     const doors = new PipeDoors(front, options, options.privateDirectory, "unix-pipes");

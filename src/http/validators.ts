@@ -1,4 +1,7 @@
-/** Conditional requests for public artefacts: the headers of what may be cached, and 304 (RFC 9110 §13). */
+/**
+ * Conditional requests for public artefacts: the headers of what may be cached, and 304 (RFC 9110
+ * §13).
+ */
 
 import { addSeconds, type Instant, instant, wholeSecond } from "#core/time.ts";
 import { byteRange, cut } from "./ranges.ts";
@@ -47,8 +50,8 @@ export interface LongContent extends Omit<TimedContent, "body"> {
 }
 
 /**
- * 200, 206 for one range of octets, 304 as `cacheable`, or 416; HEAD is told the length and nothing is read. A range is
- * ignored when If-Range names another version (RFC 9110 §13.1.5).
+ * 200, 206 for one range of octets, 304 as `cacheable`, or 416; HEAD is told the length and nothing
+ * is read. A range is ignored when If-Range names another version (RFC 9110 §13.1.5).
  */
 export async function cacheableInParts(
   request: Request,
@@ -92,7 +95,10 @@ async function held(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array<Array
   return Buffer.concat(parts);
 }
 
-/** 200 with validators, or 304 when the asker has these very octets already; HEAD is left to the listener. */
+/**
+ * 200 with validators, or 304 when the asker has these very octets already; HEAD is left to the
+ * listener.
+ */
 export function cacheable(request: Request, given: Artefact, now: Instant): Response {
   const { content, validators } = given;
   const headers = {
@@ -104,7 +110,10 @@ export function cacheable(request: Request, given: Artefact, now: Instant): Resp
   return new Response(octets(content), { headers: { ...headers, ...given.described } });
 }
 
-/** An artefact that is sent again and again: the headers are written once for every second, not for every request. */
+/**
+ * An artefact that is sent again and again: the headers are written once for every second, not for
+ * every request.
+ */
 export class Repeated {
   readonly #artefact: Artefact;
   readonly #bytes: number;
@@ -135,11 +144,13 @@ export class Repeated {
 }
 
 /**
- * The same for a certificate or bundle, which has no times of its own: an ETag, and a fixed number of seconds in caches.
+ * The same for a certificate or bundle, which has no times of its own: an ETag, and a fixed number
+ * of seconds in caches.
  */
 export function cacheableFor(request: Request, maxAgeSeconds: number, content: Content): Response {
   const headers = {
-    ...{ "cache-control": `public, max-age=${maxAgeSeconds}`, etag: tagOf(content.sha256) },
+    "cache-control": `public, max-age=${maxAgeSeconds}`,
+    etag: tagOf(content.sha256),
   };
   if (namesTag(request.headers.get("if-none-match"), content)) {
     return new Response(null, { status: 304, headers });
@@ -159,8 +170,8 @@ function maxAge(
 }
 
 /**
- * If-None-Match goes before If-Modified-Since, which it switches off (RFC 9110 §13.2.2). A time that has not come says
- * nothing (§13.1.3): no copy is from then.
+ * If-None-Match goes before If-Modified-Since, which it switches off (RFC 9110 §13.2.2). A time
+ * that has not come says nothing (RFC 9110 §13.1.3): no copy is from then.
  */
 function unchanged(headers: Headers, content: TimedContent, now: Instant): boolean {
   const tags = headers.get("if-none-match");
@@ -183,8 +194,8 @@ function lastModified(
 }
 
 /**
- * The first whole second after publication. HTTP has no shorter times, and a copy taken in the same second, before it, must
- * not be confirmed as current.
+ * The first whole second after publication. HTTP has no shorter times, and a copy taken in the same
+ * second, before it, must not be confirmed as current.
  */
 const secondAfter = ({ publishedAt }: Pick<TimedContent, "publishedAt">): Instant | undefined =>
   publishedAt && addSeconds(wholeSecond(publishedAt), 1);

@@ -68,7 +68,10 @@ export const schedule = (deps: JobDeps): readonly Job[] => [
   { name: "clock.remember", everySeconds: 3600, run: () => deps.clockWatch.remember() },
 ];
 
-/** For work that acts on many things by their age: it waits while nobody has confirmed a clock that leapt ahead (PRC-4). */
+/**
+ * For work that acts on many things by their age: it waits while nobody has confirmed a clock that
+ * leapt ahead (PRC-4).
+ */
 const trusting =
   ({ clockWatch }: JobDeps, run: () => Promise<void>) =>
   async () => {

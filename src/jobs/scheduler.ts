@@ -1,4 +1,7 @@
-/** Runs the schedule: each job by itself, never twice at once, with jitter, until it is stopped at a safe point. */
+/**
+ * Runs the schedule: each job by itself, never twice at once, with jitter, until it is stopped at a
+ * safe point.
+ */
 
 /** One line of the schedule. */
 export interface Job {
@@ -37,14 +40,19 @@ export class Scheduler {
     this.#deps = deps;
   }
 
-  /** Starts every job after a share of its interval, so that replicas started together do not work together. */
+  /**
+   * Starts every job after a share of its interval, so that replicas started together do not work
+   * together.
+   */
   start(): void {
     for (const job of this.#deps.jobs) {
       this.#wait(job, (job.firstWithinSeconds ?? job.everySeconds) * this.#deps.jitter());
     }
   }
 
-  /** Runs a job now; when it runs already, once more after that. Refuses an unknown name as a bug. */
+  /**
+   * Runs a job now; when it runs already, once more after that. Refuses an unknown name as a bug.
+   */
   trigger(name: string): void {
     const job = this.#deps.jobs.find((candidate) => candidate.name === name);
     if (job === undefined) throw new Error(`no such job: ${name}`);

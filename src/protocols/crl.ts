@@ -1,4 +1,7 @@
-/** GET /api/ca/{id}/crl and its deltas and partitions: published lists as DER or PEM, the same octets on every replica. */
+/**
+ * GET /api/ca/{id}/crl and its deltas and partitions: published lists as DER or PEM, the same
+ * octets on every replica.
+ */
 
 import { createHash } from "#core/crypto.ts";
 import { pemFoot, pemHead, pemLines } from "#core/asn1/pem.ts";
@@ -25,8 +28,9 @@ interface Deps {
 }
 
 /**
- * Serves every list of a CA. Refuses `not_found` for an unknown CA, `bad_partition`, `bad_query` for another `format` than
- * `der` and `pem`, `crl_unavailable` when none is unexpired and none can be signed.
+ * Serves every list of a CA. Refuses `not_found` for an unknown CA, `bad_partition`, `bad_query`
+ * for another `format` than `der` and `pem`, `crl_unavailable` when none is unexpired and none can
+ * be signed.
  */
 export function crlHandlers(deps: Deps) {
   const full = async () => fullScope;
@@ -71,7 +75,8 @@ function served(
     return await ofWhatIsKept(
       () => publisher.current(ca, scope, kind),
       async (crl) => {
-        // Never thisUpdate, which is backdated: a copy fetched just before a revocation would pass for current.
+        // Never thisUpdate, which is backdated: a copy fetched just before a revocation would pass
+        // for current.
         const { publishedAt, nextUpdate: expires } = crl;
         const timed = { publishedAt, expires, maxAgeSeconds };
         const rendered = pem ? await asPem(publisher, pems, crl) : asDer(publisher, crl);
@@ -82,8 +87,9 @@ function served(
 }
 
 /**
- * What is rendered of the list that is current. Two newer bases make the server forget it while its octets are fetched;
- * then the one that is current by now is rendered, instead of refusing what there is.
+ * What is rendered of the list that is current. Two newer bases make the server forget it while its
+ * octets are fetched; then the one that is current by now is rendered, instead of refusing what
+ * there is.
  */
 async function ofWhatIsKept(
   current: () => Promise<CrlHead>,
@@ -110,7 +116,9 @@ function wantsPem(query: string): boolean {
 type Rendered = Omit<LongContent, "maxAgeSeconds" | "publishedAt" | "expires">;
 
 const asDer = (publisher: Deps["publisher"], crl: CrlHead): Rendered => ({
-  ...{ size: crl.size, sha256: crl.sha256, contentType: "application/pkix-crl" },
+  size: crl.size,
+  sha256: crl.sha256,
+  contentType: "application/pkix-crl",
   disposition: `attachment; filename="${nameOf(crl)}.der"`,
   from: (first) => {
     const position = Math.floor(first / segmentOctets);
@@ -125,7 +133,7 @@ async function asPem(
 ): Promise<Rendered> {
   return {
     ...(await pems.of(crl)),
-    ...{ contentType: "application/x-pem-file" },
+    contentType: "application/x-pem-file",
     disposition: `attachment; filename="${nameOf(crl)}.pem"`,
     from: () => ({ offset: 0, pieces: pemOf(publisher.pieces(crl)) }),
   };

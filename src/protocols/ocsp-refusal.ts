@@ -1,11 +1,14 @@
-/** What an OCSP client is told when its request was turned away before anybody read it (HTTP contract §1.3, §9). */
+/**
+ * What an OCSP client is told when its request was turned away before anybody read it (STAT-1,
+ * RATE-1).
+ */
 
 import { encodeOcspError } from "#core/x509/ocsp.ts";
 import type { Problem } from "#core/problems.ts";
 
 /**
- * A tryLater answer under the problem's own status, for refusals that time heals: 429 and 503, both with `Retry-After`
- * where the problem says when. Undefined for every other problem.
+ * A tryLater answer under the problem's own status, for refusals that time heals: 429 and 503, both
+ * with `Retry-After` where the problem says when. Undefined for every other problem.
  */
 export function ocspRefusal(problem: Problem): Response | undefined {
   if (problem.status !== 429 && problem.status !== 503) return undefined;

@@ -1,4 +1,7 @@
-/** GET and POST /api/ca/{id}/ocsp: OCSP over HTTP (RFC 6960 appendix A, RFC 5019 §5), built to answer from memory. */
+/**
+ * GET and POST /api/ca/{id}/ocsp: OCSP over HTTP (RFC 6960 appendix A, RFC 5019 §5), built to
+ * answer from memory.
+ */
 
 import { sha256Hex } from "#core/crypto.ts";
 import { caId } from "#core/ids.ts";
@@ -20,7 +23,10 @@ interface Deps {
   readonly onAnswer: (status: OcspAnswer["status"]) => void;
 }
 
-/** Handlers for both OCSP forms; whatever the status word, HTTP says 200 unless the guard shed the request or the database is away. */
+/**
+ * Handlers for both OCSP forms; whatever the status word, HTTP says 200 unless the guard shed the
+ * request or the database is away.
+ */
 export function ocspHandlers(deps: Deps): { get: DerHandler; post: DerHandler } {
   const day = 86_400;
   const maxAgeSeconds = deps.httpMaxAgeSeconds === 0 ? day : Math.min(deps.httpMaxAgeSeconds, day);
@@ -46,7 +52,8 @@ export function ocspHandlers(deps: Deps): { get: DerHandler; post: DerHandler } 
   };
 
   const forms: { get: DerHandler; post: DerHandler } = {
-    // Without a promise wherever the answer is known: relying parties ask the same by the hundred thousand.
+    // Without a promise wherever the answer is known: relying parties ask the same by the hundred
+    // thousand.
     get: (call) => {
       const known = urls.get(call.request.url);
       if (known === undefined) return asked(call);
@@ -71,7 +78,8 @@ export function ocspHandlers(deps: Deps): { get: DerHandler; post: DerHandler } 
       summary: "OCSP with the request in the path.",
     }),
     post: Object.assign(forms.post, {
-      ...{ ...description, summary: "OCSP with the request in the body." },
+      ...description,
+      summary: "OCSP with the request in the body.",
       takes: "application/ocsp-request",
     }),
   };
@@ -89,15 +97,17 @@ interface Remembered {
 function memorable(answer: OcspAnswer, maxAgeSeconds: number): Remembered | undefined {
   if (answer.validity === undefined) return undefined;
   const { nextUpdate: expires } = answer.validity;
-  // Asked by time, an answer would have to be older than the change it does not know: it has its ETag only.
+  // Asked by time, an answer would have to be older than the change it does not know: it has its
+  // ETag only.
   const times = { publishedAt: undefined, expires, maxAgeSeconds };
   const content = { body: answer.der, contentType, sha256: sha256Hex(answer.der), ...times };
   return { answer, repeated: new Repeated(artefact(content)) };
 }
 
 /**
- * The request in the rest of a GET path: raw slashes, percent-encoding, standard or URL-safe base64, padded or not
- * (OCS-5). What is not base64 gives no octets, which the responder answers with malformedRequest.
+ * The request in the rest of a GET path: raw slashes, percent-encoding, standard or URL-safe
+ * base64, padded or not (OCS-5). What is not base64 gives no octets, which the responder answers
+ * with malformedRequest.
  */
 export function requestOctets(rest: string): Uint8Array {
   if (rest.length > pathBytesMax) return nothing;
@@ -123,7 +133,10 @@ function unescaped(rest: string): string {
   }
 }
 
-/** POST answers, nonces, unknown and errors are for the asker alone; a shed request may come again later. */
+/**
+ * POST answers, nonces, unknown and errors are for the asker alone; a shed request may come again
+ * later.
+ */
 function uncacheable({ der, retryAfter }: OcspAnswer): DerAnswer {
   const status = retryAfter === undefined ? 200 : 503;
   // The DOM types want an ArrayBuffer of its own; Bun sends any view of octets.

@@ -1,4 +1,7 @@
-/** What a caller may conclude from a unit that was refused: nothing was written for sure, or a commit may have happened. */
+/**
+ * What a caller may conclude from a unit that was refused: nothing was written for sure, or a
+ * commit may have happened.
+ */
 
 import { expect, test } from "bun:test";
 

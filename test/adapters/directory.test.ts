@@ -1,4 +1,7 @@
-/** The directory adapter against OpenLDAP: lookups, groups, escaping, TLS, failover, and everything that must fail closed. */
+/**
+ * The directory adapter against OpenLDAP: lookups, groups, escaping, TLS, failover, and everything
+ * that must fail closed.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -32,15 +35,21 @@ function settings(wishes: Partial<DirectorySettings> = {}): DirectorySettings {
     servers: [{ host: "localhost", port: slapd.ldapsPort, encryption: "tls" }],
     tls: {
       ca: readFileSync(slapd.caFile, "utf8"),
-      ...{ serverName: undefined, minVersion: "TLSv1.2", verify: true },
+      serverName: undefined,
+      minVersion: "TLSv1.2",
+      verify: true,
     },
     timeoutSeconds: 5,
     lookup: searching(),
     names: {
-      ...{ username: "uid", email: "mail", displayNames: ["displayName", "cn"] },
-      ...{ mapped: ["departmentNumber"], groupsClaim: "groups" },
+      username: "uid",
+      email: "mail",
+      displayNames: ["displayName", "cn"],
+      mapped: ["departmentNumber"],
+      groupsClaim: "groups",
     },
-    ...{ groupAttribute: "memberOf", groupSearch: undefined },
+    groupAttribute: "memberOf",
+    groupSearch: undefined,
     ...wishes,
   };
 }
@@ -88,9 +97,14 @@ async function listener(
 describe.skipIf(slapdPath === undefined)("search then bind", () => {
   test("gives who the entry says it is, with groups and mapped attributes", async () => {
     expect(await alice()).toEqual({
-      ...{ voucher: "ldap", issuer: "" },
-      ...{ subject: "alice", loginName: "alice", name: "Alice Example" },
-      ...{ email: "alice@x.test", emailVerified: true, groups: [ops] },
+      voucher: "ldap",
+      issuer: "",
+      subject: "alice",
+      loginName: "alice",
+      name: "Alice Example",
+      email: "alice@x.test",
+      emailVerified: true,
+      groups: [ops],
       claims: { departmentNumber: ["42"], groups: [ops] },
     });
   });
@@ -110,7 +124,8 @@ describe.skipIf(slapdPath === undefined)("search then bind", () => {
     const { port, server } = await listener((socket) => {
       const through = connect(slapd.ldapPort, "127.0.0.1");
       through.on("error", () => {}).on("data", (chunk: Buffer) => socket.write(chunk));
-      // One message a chunk: the client waits for each answer. The fifth octet says what it asks (RFC 4511 §4.1.1).
+      // One message a chunk: the client waits for each answer. The fifth octet says what it asks
+      // (RFC 4511 §4.1.1).
       socket.on("data", (chunk: Buffer) => {
         sent.push(chunk[5] ?? 0);
         through.write(chunk);

@@ -1,4 +1,7 @@
-/** Chains are judged off the thread that serves, within a budget, and whatever happens there ends there. */
+/**
+ * Chains are judged off the thread that serves, within a budget, and whatever happens there ends
+ * there.
+ */
 
 import { afterEach, expect, test } from "bun:test";
 
@@ -14,10 +17,15 @@ const workerUrl = import.meta.resolve("#test/support/path-worker.ts");
 const key = makeKey("ecdsa-p256");
 const root = certify(key, rootFields(key, "ecdsa-sha256"));
 const search = (certificate: string, more: Partial<PathSearch> = {}): PathSearch => ({
-  ...{ kind: "find", certificate, intermediates: [], own: [root], anchor: root },
+  kind: "find",
+  certificate,
+  intermediates: [],
+  own: [root],
+  anchor: root,
   now: rootFields(key, "ecdsa-sha256").notBefore,
   ...more,
 });
+const someone = { home: "own", name: "someone" };
 const rootPem = encodePem("CERTIFICATE", root);
 
 let thread: PathThread;
@@ -35,7 +43,7 @@ test("a thread answers what this one would, also what cannot be read", async () 
     encodePem("CERTIFICATE", Uint8Array.of(0x30, 0)),
   ]) {
     expect(await paths.ask(search(certificate))).toEqual(
-      (await pathsHere.ask(search(certificate))) as never,
+      (await pathsHere.ask(search(certificate), someone)) as never,
     );
   }
   const now = rootFields(key, "ecdsa-sha256").notBefore;
@@ -47,10 +55,10 @@ test("a thread answers what this one would, also what cannot be read", async () 
     revocation: [],
     now,
   } as const;
-  expect(await paths.ask(review)).toEqual((await pathsHere.ask(review)) as never);
+  expect(await paths.ask(review)).toEqual((await pathsHere.ask(review, someone)) as never);
   for (const shown of [[root], [Uint8Array.of(0x30, 0)], []]) {
     const client = { kind: "client", shown, anchors: [root], now } as const;
-    expect(await paths.ask(client)).toEqual((await pathsHere.ask(client)) as never);
+    expect(await paths.ask(client)).toEqual((await pathsHere.ask(client, someone)) as never);
   }
 });
 
@@ -86,6 +94,27 @@ test("of more questions than can be answered soon the last are refused", async (
   const told = await Promise.all(asked);
   expect(told.filter((one) => one === "answered")).toHaveLength(32);
   expect(told.at(-1)).toBe("overloaded");
+});
+
+test("who asks for more than can be answered holds up nobody else, and gives way to those who ask little", async () => {
+  const paths = start();
+  const order: string[] = [];
+  const ask = (home: string, name: string) =>
+    paths.ask(search(rootPem), { home, name }).then(
+      () => order.push(`${home}/${name}`),
+      (error) => order.push(`${home}/${name} ${error.code}`),
+    );
+  const greedy = Array.from({ length: 40 }, () => ask("greedy", "one"));
+  const others = [ask("greedy", "two"), ask("other", "three"), ask("third", "four")];
+  await Promise.all([...greedy, ...others]);
+  const refused = order.filter((one) => one.endsWith("overloaded"));
+  expect(new Set(refused)).toEqual(new Set(["greedy/one overloaded"]));
+  expect(refused).toHaveLength(40 + 3 - 32);
+  const answered = order.filter((one) => !one.endsWith("overloaded"));
+  // One of the greedy was under way, and homes come in turn after it.
+  for (const name of ["other/three", "third/four", "greedy/two"]) {
+    expect(answered.indexOf(name)).toBeLessThan(6);
+  }
 });
 
 test("sixteen decoys with the dearest keys there are hold nobody up", async () => {

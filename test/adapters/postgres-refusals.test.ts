@@ -1,4 +1,7 @@
-/** What PostgreSQL answers without failing, or fails with of its own accord, is taken for what it is. */
+/**
+ * What PostgreSQL answers without failing, or fails with of its own accord, is taken for what it
+ * is.
+ */
 
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 

@@ -1,4 +1,7 @@
-/** PostgreSQL that falls silent: what waits is refused, what comes is refused at once, and all goes on when it is back. */
+/**
+ * PostgreSQL that falls silent: what waits is refused, what comes is refused at once, and all goes
+ * on when it is back.
+ */
 
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
@@ -9,7 +12,7 @@ import { nothingWritten, type Store } from "#domain/store.ts";
 import { type FrozenPath, openPath } from "#test/support/frozen-path.ts";
 import { type PostgresServer, startPostgres } from "#test/support/postgres.ts";
 import { draft, noon } from "#test/support/records.ts";
-import { until } from "#test/contracts/store.suite.ts";
+import { until } from "#test/support/until.ts";
 import { postgresLimits } from "#test/support/stores.ts";
 
 setDefaultTimeout(120_000);

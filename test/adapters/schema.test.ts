@@ -23,3 +23,14 @@ test("the table definition asks for no migration that is not written", () => {
     rmSync(folder, { recursive: true, force: true });
   }
 });
+
+test("SQLite and PostgreSQL have one schema number, step by step of the same name", async () => {
+  const journal = async (dialect: string) => {
+    const file = Bun.file(join(root, "migrations", dialect, "meta/_journal.json"));
+    const { entries } = (await file.json()) as { entries: readonly { tag: string }[] };
+    return entries.map(({ tag }) => tag);
+  };
+  const steps = await journal("sqlite");
+  expect(steps.length).toBeGreaterThan(0);
+  expect(await journal("postgres")).toEqual(steps);
+});

@@ -20,9 +20,17 @@ function textOf(raw: RawAnswer["raw"]): string {
 
 for (let n = 0; n < 620; n += 1) {
   store.logAccess({
-    ...{ at: addSeconds(began, n), requestId: `r${n}`, subject: n % 2 === 0 ? "" : "root" },
-    ...{ method: "GET", route: "/api/ca", path: "/api/ca", status: n === 7 ? 404 : 200 },
-    ...{ durationMs: 1, bytesOut: 2, ip: "192.0.2.1", userAgent: "curl" },
+    at: addSeconds(began, n),
+    requestId: `r${n}`,
+    subject: n % 2 === 0 ? "" : "root",
+    method: "GET",
+    route: "/api/ca",
+    path: "/api/ca",
+    status: n === 7 ? 404 : 200,
+    durationMs: 1,
+    bytesOut: 2,
+    ip: "192.0.2.1",
+    userAgent: "curl",
   });
 }
 
@@ -35,7 +43,11 @@ async function ask(query: Readonly<Record<string, string>>) {
 async function list(query: Readonly<Record<string, string>>) {
   const answer = await ask(query);
   if (!("body" in answer)) throw new Error("the answer is not JSON");
-  return answer.body as { items: { id: number }[]; next_cursor: string; total: number };
+  return answer.body as {
+    items: ({ id: number } & Record<string, unknown>)[];
+    next_cursor: string;
+    total: number;
+  };
 }
 
 test("a row shows everything and nothing else", async () => {
@@ -43,9 +55,18 @@ test("a row shows everything and nothing else", async () => {
   expect(total).toBe(1);
   expect(items).toEqual([
     {
-      ...{ id: 8, timestamp: expect.stringMatching(/^\d{4}-.*\.\d{6}Z$/), request_id: "r7" },
-      ...{ user_sub: "root", method: "GET", route: "/api/ca", path: "/api/ca", status: 404 },
-      ...{ duration_ms: 1, bytes_out: 2, ip: "192.0.2.1", user_agent: "curl" },
+      id: 8,
+      timestamp: expect.stringMatching(/^\d{4}-.*\.\d{6}Z$/),
+      request_id: "r7",
+      user_sub: "root",
+      method: "GET",
+      route: "/api/ca",
+      path: "/api/ca",
+      status: 404,
+      duration_ms: 1,
+      bytes_out: 2,
+      ip: "192.0.2.1",
+      user_agent: "curl",
     },
   ]);
 });
@@ -61,7 +82,8 @@ test("filters and pages go together, and a cursor belongs to its filter", async 
 test("what is no filter value is refused by name", async () => {
   for (const query of [{ status: "abc" }, { status: "42" }, { from: "soon" }, { export: "csv" }]) {
     await expect(ask(query)).rejects.toMatchObject({
-      ...{ code: "bad_query", facts: { parameter: Object.keys(query)[0] } },
+      code: "bad_query",
+      facts: { parameter: Object.keys(query)[0] },
     });
   }
   await expect(ask({ path: "/" })).rejects.toMatchObject({ code: "unknown_parameter" });

@@ -1,4 +1,7 @@
-/** Blocked keys in JSON, through the pipeline: each way to name a key, answers, refusals, and that issuance obeys. */
+/**
+ * Blocked keys in JSON, through the pipeline: each way to name a key, answers, refusals, and that
+ * issuance obeys.
+ */
 
 import { beforeEach, expect, test } from "bun:test";
 
@@ -61,7 +64,9 @@ test("a key is blocked once, and again answers the row that is there", async () 
   const second = await call("key.block", { body: { ...body, reason: "other" } });
   expect(second).toMatchObject({ status: 200, body: { id: first.body.id, reason: "leaked" } });
   const events = [...world.store.state.events.values()].map(({ action, target, detail }) => ({
-    ...{ action, target, detail },
+    action,
+    target,
+    detail,
   }));
   expect(events).toEqual([
     { action: "key.block", target: name, detail: "reason=leaked source=api" },
@@ -105,7 +110,8 @@ test("the list is searched by reason and by key, and a removed key is free again
   expect((await listed(`public_key_sha256=${encodeURIComponent(name)}`)).body.total).toBe(1);
   expect(await refusalOf(listed("public_key_sha256=12"))).toBe("bad_fingerprint");
   expect(await call("key.unblock", { id: body.id })).toEqual({
-    ...{ status: 200, body: { status: "deleted" } },
+    status: 200,
+    body: { status: "deleted" },
   });
   expect(await refusalOf(call("key.unblock", { id: body.id }))).toBe("not_found");
   expect((await listed("")).body.total).toBe(0);

@@ -23,8 +23,11 @@ beforeEach(async () => {
 async function call(body: unknown, origin: Origin = rootOrigin) {
   const answer = await perform(
     {
-      ...{ operation: "cert.revoke_bulk", origin, path: { id: small.ca.id } },
-      ...{ query: new URLSearchParams(), body: async () => body },
+      operation: "cert.revoke_bulk",
+      origin,
+      path: { id: small.ca.id },
+      query: new URLSearchParams(),
+      body: async () => body,
     },
     handlers["cert.revoke_bulk"],
   );
@@ -45,12 +48,24 @@ test("a dry run answers the plan with its sample", async () => {
   await certificate("8", "mail");
   const filter = { pattern: "WEB", serials: ["0x07", "007", "08", "00:00:0a"] };
   expect(await call({ dry_run: true, operation_id: "op", reason: "SUPERSEDED", filter })).toEqual({
-    ...{ operation_id: "op", ca_id: small.ca.id, ca_label: small.ca.label, reason: "superseded" },
-    ...{ filter: "pattern=WEB serials=3", total: 2, known: 1, unknown: 1, held: 0 },
-    ...{ already_revoked: 0, filtered_out: 1, expired_excluded: 0 },
+    operation_id: "op",
+    ca_id: small.ca.id,
+    ca_label: small.ca.label,
+    reason: "superseded",
+    filter: "pattern=WEB serials=3",
+    total: 2,
+    known: 1,
+    unknown: 1,
+    held: 0,
+    already_revoked: 0,
+    filtered_out: 1,
+    expired_excluded: 0,
     sample: [
       {
-        ...{ serial: "7", common_name: "web", profile: "server", known: true },
+        serial: "7",
+        common_name: "web",
+        profile: "server",
+        known: true,
         not_after: `${new Date(notAfter).toISOString().slice(0, -1)}000Z`,
       },
       { serial: "10", common_name: "", profile: "", known: false },
@@ -62,9 +77,18 @@ test("an execution answers the result", async () => {
   await certificate("7");
   const result = await call({ all: true, confirm_count: 1, operation_id: "op" });
   expect(result).toEqual({
-    ...{ operation_id: "op", ca_id: small.ca.id, reason: "unspecified", planned: 1, revoked: 1 },
-    ...{ upgraded: 0, already_skipped: 0, batches: 1, crl_scopes: ["full"], ocsp_invalidated: 1 },
-    ...{ presign_refreshed: 0, duration_seconds: 0 },
+    operation_id: "op",
+    ca_id: small.ca.id,
+    reason: "unspecified",
+    planned: 1,
+    revoked: 1,
+    upgraded: 0,
+    already_skipped: 0,
+    batches: 1,
+    crl_scopes: ["full"],
+    ocsp_invalidated: 1,
+    presign_refreshed: 0,
+    duration_seconds: 0,
   });
   const generated = await call({ all: true, force: true });
   expect(generated).toMatchObject({
@@ -73,7 +97,7 @@ test("an execution answers the result", async () => {
   });
 });
 
-test("§13.28: an empty filter is refused, as a dry run too", async () => {
+test("BLK-1: an empty filter is refused, as a dry run too", async () => {
   for (const body of [{}, { filter: {} }, { filter: { include_expired: true } }]) {
     expect(await refusalOf(call({ ...body, dry_run: true }))).toBe("empty_selection");
     expect(await refusalOf(call({ ...body, force: true }))).toBe("empty_selection");
@@ -132,7 +156,9 @@ test("bulk revocation needs ca:manage, and a refusal is recorded as denied", asy
   const origin: Origin = { ...rootOrigin, principal: { ...issuer, roles: ["issuer"] } };
   expect(await refusalOf(call({ dry_run: true, all: true }, origin))).toBe("forbidden");
   expect([...small.store.state.events.values()].at(-1)).toMatchObject({
-    ...{ action: "cert.revoke_bulk", result: "denied", actor: "ina" },
+    action: "cert.revoke_bulk",
+    result: "denied",
+    actor: "ina",
   });
 });
 
@@ -150,7 +176,8 @@ test("BLK-7: a run that stops midway tells how far it came", async () => {
     (error) => error,
   );
   expect(stopped).toMatchObject({
-    ...{ code: "bulk_partial", status: 500 },
+    code: "bulk_partial",
+    status: 500,
     facts: { result: { operation_id: "op", planned: 3, revoked: 2, batches: 2 } },
   });
   expect(await call(body)).toMatchObject({ planned: 3, revoked: 3, batches: 3 });

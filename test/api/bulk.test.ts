@@ -1,4 +1,7 @@
-/** Bulk issue through the pipeline: plan, confirmation, results per item, and repetition after faults. */
+/**
+ * Bulk issue through the pipeline: plan, confirmation, results per item, and repetition after
+ * faults.
+ */
 
 import { beforeEach, expect, test } from "bun:test";
 
@@ -66,7 +69,12 @@ test("a plan judges each item, writes nothing and names an operation", async () 
   ];
   const plan = await ask({ dry_run: true, items });
   expect(plan).toMatchObject({
-    ...{ ca_id: id, ca_label: "root", requested: 3, valid: 1, invalid: 2, need_approval: 0 },
+    ca_id: id,
+    ca_label: "root",
+    requested: 3,
+    valid: 1,
+    invalid: 2,
+    need_approval: 0,
     operation_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
   });
   expect(plan.items).toMatchObject([
@@ -83,7 +91,8 @@ test("an execution wants the number of items confirmed", async () => {
   const items = itemsOf(2);
   expect((await refusalOf(ask({ items }))).code).toBe("missing_field");
   expect(await refusalOf(ask({ items, confirm_count: 3 }))).toEqual({
-    ...{ code: "confirm_count_mismatch", facts: { confirm_count: 3, actual_count: 2 } },
+    code: "confirm_count_mismatch",
+    facts: { confirm_count: 3, actual_count: 2 },
   });
   expect((await refusalOf(ask({ items: [], confirm_count: 1 }))).code).toBe("invalid_field");
   expect(leaves()).toHaveLength(0);
@@ -94,7 +103,10 @@ test("each item has its own result and event, and the run one summary", async ()
   const result = await ask({ items, confirm_count: 4, operation_id: "op-1", concurrency: 2 });
   expect(result).toMatchObject({ operation_id: "op-1", requested: 4, issued: 3, failed: 1 });
   expect(result.items.map(({ status }: Json) => status)).toEqual([
-    ...["issued", "issued", "issued", "failed"],
+    "issued",
+    "issued",
+    "issued",
+    "failed",
   ]);
   expect(result.items[3]).toMatchObject({ ref: "bad", error_code: "gate_refused" });
   expect(result.items[0].chain).toStartWith(result.items[0].certificate);
@@ -162,7 +174,8 @@ test("an operation id stands for one request, and means nothing to another linea
   const other = { items: items.toReversed(), confirm_count: 2, operation_id: "op-1" };
   expect(await refusalOf(ask(other))).toEqual(mismatch);
   const second = await initRoot(world, { label: "second" });
-  // Whoever chose it there neither shows here nor is in the way, with the same request or another one.
+  // Whoever chose it there neither shows here nor is in the way, with the same request or another
+  // one.
   expect(await ask(other, second.id)).toMatchObject({ operation_id: "op-1", issued: 2 });
   expect(await refusalOf(ask({ ...other, items }, second.id))).toEqual(mismatch);
   expect(leaves()).toHaveLength(4);

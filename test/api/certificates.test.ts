@@ -82,14 +82,12 @@ const initRoot = (more: object = {}) => ask("ca.init_root", { body: { ...rootBod
 const issue = (id: string, more: object = {}) =>
   ask("cert.issue", { path: { id }, body: { csr: csr(), ...more } });
 const auditor: Principal = {
-  ...{
-    subject: "ada",
-    person: personNamed("ada"),
-    isRoot: false,
-    roles: [],
-    groups: [],
-    mechanism: "basic",
-  },
+  subject: "ada",
+  person: personNamed("ada"),
+  isRoot: false,
+  roles: [],
+  groups: [],
+  mechanism: "basic",
   tenantRoles: { other: ["auditor"] },
 };
 
@@ -97,10 +95,17 @@ test("init-root answers 201 with the whole CA and where to read it", async () =>
   const { headers, ...ca } = await initRoot({ max_path_len: 1 });
   expect(headers).toEqual({ location: `/api/ca/${ca.id}` });
   expect(ca).toMatchObject({
-    ...{ tenant_id: "default", label: "root", provider: "software", key_type: "ecdsa-p256" },
-    ...{ algorithm: "classical", subject: "CN=Root,O=Org,C=DE", max_path_len: 1 },
-    ...{ status: "active", created_at: "2026-06-01T12:00:00.000000Z" },
-    ...{ not_before: "2026-06-01T11:55:00.000000Z", not_after: "2036-05-29T11:54:59.000000Z" },
+    tenant_id: "default",
+    label: "root",
+    provider: "software",
+    key_type: "ecdsa-p256",
+    algorithm: "classical",
+    subject: "CN=Root,O=Org,C=DE",
+    max_path_len: 1,
+    status: "active",
+    created_at: "2026-06-01T12:00:00.000000Z",
+    not_before: "2026-06-01T11:55:00.000000Z",
+    not_after: "2036-05-29T11:54:59.000000Z",
   });
   expect(ca.serial).toMatch(/^[1-9]\d*$/);
   expect(ca.public_key_fingerprint).toMatch(/^SHA256:[A-Za-z0-9+/]{43}$/);
@@ -215,7 +220,10 @@ test("CA certificate and chain are public, cacheable for 300 seconds and conditi
   const get = (which: "certificate" | "chain", query: string, headers: HeadersInit = {}) =>
     handlers[which]({
       request: new Request("http://pki.example/", { headers }),
-      ...{ path: { id: root.id }, query, ip: "", requestId: "" },
+      path: { id: root.id },
+      query,
+      ip: "",
+      requestId: "",
     });
   const der = await get("certificate", "");
   expect(der.headers.get("content-type")).toBe("application/pkix-cert");
@@ -240,12 +248,16 @@ test("CA certificate and chain are public, cacheable for 300 seconds and conditi
 test("issue answers 201 with leaf and chain, and the certificate can be read back in any spelling", async () => {
   const root = await initRoot();
   const inter = await ask("ca.issue_intermediate", {
-    ...{ path: { id: root.id }, body: { ...rootBody, label: "issuing" } },
+    path: { id: root.id },
+    body: { ...rootBody, label: "issuing" },
   });
   const { headers, ...issued } = await issue(inter.id, { validity_days: 90 });
   expect(issued).toEqual({
-    ...{ certificate: expect.any(String), chain: `${issued.certificate}${inter.certificate}` },
-    ...{ serial: expect.stringMatching(/^[1-9]\d*$/), ca_id: inter.id, profile: "server" },
+    certificate: expect.any(String),
+    chain: `${issued.certificate}${inter.certificate}`,
+    serial: expect.stringMatching(/^[1-9]\d*$/),
+    ca_id: inter.id,
+    profile: "server",
     not_before: "2026-06-01T11:55:00.000000Z",
     not_after: "2026-08-30T11:54:59.000000Z",
   });
@@ -254,9 +266,16 @@ test("issue answers 201 with leaf and chain, and the certificate can be read bac
   for (const serial of [issued.serial, `0x0${hex.toUpperCase()}`, `00${issued.serial}`]) {
     const shown = await ask("cert.show", { path: { id: inter.id, serial } });
     expect(shown).toMatchObject({
-      ...{ serial: issued.serial, status: "good", sans: ["dns:a.example"], profile: "server" },
-      ...{ common_name: "a.example", superseded: false, ct_status: "none", sct_count: 0 },
-      ...{ requested_by: "root", certificate: issued.certificate },
+      serial: issued.serial,
+      status: "good",
+      sans: ["dns:a.example"],
+      profile: "server",
+      common_name: "a.example",
+      superseded: false,
+      ct_status: "none",
+      sct_count: 0,
+      requested_by: "root",
+      certificate: issued.certificate,
     });
     expect(shown).not.toHaveProperty("revoked_at");
   }
@@ -271,7 +290,9 @@ test("refusals of issuance name their code", async () => {
   expect(await code({ validity_days: 0 })).toBe("invalid_field");
   expect(await code({ must_staple: true })).toBe("gate_refused");
   expect((await refusalOf(issue(id, { validity_days: 398 }))).facts).toEqual({
-    ...{ requested_days: 398, limit_days: 397, limit: "profile" },
+    requested_days: 398,
+    limit_days: 397,
+    limit: "profile",
   });
   world.keys.beforeSign = () => {
     throw refuse("key_unavailable", { retry_after: 2 });
@@ -319,7 +340,8 @@ test("searching by key finds the certificate and wants audit:read on the CA", as
   const issuer: Principal = { ...auditor, tenantRoles: { default: ["approver"] } };
   const search = ask("cert.list", { path: { id }, query, principal: issuer });
   expect(await refusalOf(search)).toMatchObject({
-    ...{ code: "forbidden", facts: { capability: "audit:read" } },
+    code: "forbidden",
+    facts: { capability: "audit:read" },
   });
 });
 
@@ -353,9 +375,16 @@ test("profiles are listed by name with days rounded up", async () => {
   expect(names).toEqual([...names].sort());
   expect(names).toContain("server-muststaple");
   expect(items.find(({ name }: Json) => name === "client")).toMatchObject({
-    ...{ builtin: true, key_usages: ["digitalSignature"], ext_key_usages: ["clientAuth"] },
-    ...{ default_validity_days: 365, max_validity_days: 730, max_validity_seconds: 63_072_000 },
-    ...{ is_ca: false, must_staple: false, algorithm: "classical", require_approval: false },
+    builtin: true,
+    key_usages: ["digitalSignature"],
+    ext_key_usages: ["clientAuth"],
+    default_validity_days: 365,
+    max_validity_days: 730,
+    max_validity_seconds: 63_072_000,
+    is_ca: false,
+    must_staple: false,
+    algorithm: "classical",
+    require_approval: false,
   });
 });
 

@@ -54,7 +54,11 @@ const revoke = (serial: string) =>
 test("the status follows publication and expiry", async () => {
   const none = { available: false, expired: false, revoked_count: 0 };
   expect(await call("crl.status")).toEqual({
-    ...{ ca_id: small.ca.id, sharded: false, shard_count: 0, base: none, delta: none },
+    ca_id: small.ca.id,
+    sharded: false,
+    shard_count: 0,
+    base: none,
+    delta: none,
     scopes: [{ scope: "full", base: none, delta: none }],
   });
   await revoke("5");
@@ -63,12 +67,20 @@ test("the status follows publication and expiry", async () => {
   });
   const status = await call("crl.status");
   expect(status.base).toEqual({
-    ...{ available: true, number: 1, this_update: "2026-06-01T11:55:00.000000Z" },
-    ...{ next_update: "2026-06-08T12:00:00.000000Z", expired: false, revoked_count: 1 },
+    available: true,
+    number: 1,
+    this_update: "2026-06-01T11:55:00.000000Z",
+    next_update: "2026-06-08T12:00:00.000000Z",
+    expired: false,
+    revoked_count: 1,
   });
   expect(status.delta).toEqual({
-    ...{ available: true, number: 2, this_update: "2026-06-01T11:55:01.000000Z" },
-    ...{ next_update: "2026-06-01T13:00:00.000000Z", expired: false, revoked_count: 0 },
+    available: true,
+    number: 2,
+    this_update: "2026-06-01T11:55:01.000000Z",
+    next_update: "2026-06-01T13:00:00.000000Z",
+    expired: false,
+    revoked_count: 0,
     base_crl_number: 1,
   });
   small.clock.advance(169 * 3600);
@@ -80,7 +92,9 @@ test("every partition is signed and told, each with numbers of its own", async (
   await call("crl.publish");
   expect(await call("crl.publish")).toEqual({
     scopes: ["full", "partition-0", "partition-1"].map((scope) => ({
-      ...{ scope, number: 3, delta_number: 4 },
+      scope,
+      number: 3,
+      delta_number: 4,
     })),
   });
   const status = await call("crl.status");
@@ -96,7 +110,9 @@ test("publishing needs ca:manage and names its caller", async () => {
   expect(await codeOf(call("crl.publish", { origin: issuer }))).toBe("forbidden");
   await call("crl.publish");
   expect([...small.store.state.events.values()].at(-1)).toMatchObject({
-    ...{ action: "crl.publish", result: "success", actor: "root" },
+    action: "crl.publish",
+    result: "success",
+    actor: "root",
   });
 });
 

@@ -1,4 +1,4 @@
-/** Grants on single CAs: given, taken back, in force on exactly what they name (HTTP contract §3.4). */
+/** Grants on single CAs: given, taken back, in force on exactly what they name (AUTH-7). */
 
 import { beforeEach, describe, expect, test } from "bun:test";
 
@@ -25,7 +25,11 @@ beforeEach(async () => {
 
 const alice = somebody("alice");
 const wish = (ca: string, role: string, more: object = {}) => ({
-  ...{ resource: `ca/${ca}`, entity_type: "user", entity_id: "alice", role, ...more },
+  resource: `ca/${ca}`,
+  entity_type: "user",
+  entity_id: "alice",
+  role,
+  ...more,
 });
 const grant = (ca: string, role: string, more: object = {}, who: Principal = admin) =>
   ask("resource.grant", who, { body: wish(ca, role, more) });
@@ -42,15 +46,24 @@ describe("a grant", () => {
     expect(await refusal(ask("ca.list", alice))).toMatchObject({ code: "forbidden" });
     const created_at = expect.stringMatching(/Z$/);
     expect(await grant(issuing, "ca-issuer")).toEqual({
-      ...{ id: expect.any(String), resource: `ca/${issuing}`, tenant_id: "web", status: 201 },
-      ...{ entity_type: "user", entity_id: "alice", role: "ca-issuer", scope: "self" },
-      ...{ source: "database", created_by: "admin", created_at },
+      id: expect.any(String),
+      resource: `ca/${issuing}`,
+      tenant_id: "web",
+      status: 201,
+      entity_type: "user",
+      entity_id: "alice",
+      role: "ca-issuer",
+      scope: "self",
+      source: "database",
+      created_by: "admin",
+      created_at,
     });
     expect(await issue(issuing)).toMatchObject({ ca_id: issuing });
     expect(await labels(alice)).toEqual(["web-issuing"]);
     expect(await refusal(issue(root))).toMatchObject({ code: "forbidden" });
     expect(await refusal(ask("ca.show", alice, { path: { id: root } }))).toEqual({
-      ...{ code: "not_found", facts: {} },
+      code: "not_found",
+      facts: {},
     });
     const rotate = ask("ca.rotate", alice, { path: { id: issuing } });
     expect(await refusal(rotate)).toMatchObject({ facts: { capability: "ca:manage" } });
@@ -137,7 +150,10 @@ describe("a grant", () => {
       ["resource.revoke", `ca/${issuing}`, "role=ca-issuer scope=self"],
     ]);
     expect(grantEvents()[0]).toMatchObject({
-      ...{ targetName: "user:alice", tenant: "web", caId: issuing, actor: "admin" },
+      targetName: "user:alice",
+      tenant: "web",
+      caId: issuing,
+      actor: "admin",
     });
   });
 
@@ -146,7 +162,8 @@ describe("a grant", () => {
     const { serial } = await issue(issuing);
     const events = [...world.store.state.events.values()];
     expect(events.find((event) => event.serial === serial)).toMatchObject({
-      ...{ actor: "alice", actorRoles: "ca-issuer" },
+      actor: "alice",
+      actorRoles: "ca-issuer",
     });
   });
 
@@ -225,14 +242,21 @@ describe("effective", () => {
   test("tells oneself roles, grants and capabilities on one CA", async () => {
     await grant(root, "ca-manager", { scope: "subtree" });
     expect(await effective(alice, issuing)).toMatchObject({
-      ...{ resource: `ca/${issuing}`, subject: "alice", tenant_id: "web", is_root: false },
-      ...{ platform_roles: [], tenant_roles: [], resource_roles: ["ca-manager"] },
+      resource: `ca/${issuing}`,
+      subject: "alice",
+      tenant_id: "web",
+      is_root: false,
+      platform_roles: [],
+      tenant_roles: [],
+      resource_roles: ["ca-manager"],
       capabilities: ["read", "audit:read", "issue", "ca:manage"],
       grants: [{ resource: `ca/${root}`, scope: "subtree" }],
     });
     const member = somebody("m", { web: ["issuer"], lab: ["admin"] });
     expect(await effective(member, issuing)).toMatchObject({
-      ...{ tenant_roles: ["issuer"], capabilities: ["read", "audit:read", "issue"], grants: [] },
+      tenant_roles: ["issuer"],
+      capabilities: ["read", "audit:read", "issue"],
+      grants: [],
     });
     expect((await effective(rootOrigin.principal, issuing)).capabilities).toHaveLength(13);
   });
@@ -240,18 +264,22 @@ describe("effective", () => {
   test("tells another only to who manages grants there", async () => {
     await grant(issuing, "ca-issuer");
     expect(await effective(admin, issuing, "alice")).toMatchObject({
-      ...{ subject: "alice", resource_roles: ["ca-issuer"] },
+      subject: "alice",
+      resource_roles: ["ca-issuer"],
     });
     const body = { name: "t", roles: ["auditor"], tenant_id: "web" };
     const { id } = await ask("token.create", admin, { body });
     expect(await effective(admin, issuing, `token:${id}`)).toMatchObject({
-      ...{ tenant_roles: ["auditor"], capabilities: ["read", "audit:read", "approval:read"] },
+      tenant_roles: ["auditor"],
+      capabilities: ["read", "audit:read", "approval:read"],
     });
     expect(await effective(admin, issuing, "carol")).toMatchObject({
-      ...{ platform_roles: ["auditor"], capabilities: ["read", "audit:read", "approval:read"] },
+      platform_roles: ["auditor"],
+      capabilities: ["read", "audit:read", "approval:read"],
     });
     expect(await refusal(effective(alice, issuing, "bob"))).toMatchObject({
-      ...{ code: "forbidden", facts: { capability: "grant:manage" } },
+      code: "forbidden",
+      facts: { capability: "grant:manage" },
     });
     const stranger = somebody("x", { lab: ["admin"] });
     const foreign = await refusal(effective(stranger, issuing));

@@ -7,7 +7,10 @@ import { behindSentence } from "#domain/clock-watch.ts";
 import type { ProviderFacts } from "#domain/keys.ts";
 
 const softKeys: ProviderFacts = {
-  ...{ provider: "software", available: true, deviceSerial: "1", keyTypes: [] },
+  provider: "software",
+  available: true,
+  deviceSerial: "1",
+  keyTypes: [],
 };
 
 function opened(parts: Partial<HealthDeps & Pick<ProbeDeps, "clockBehind">> = {}) {
@@ -46,7 +49,8 @@ describe("readiness", () => {
     const ping = () => Promise.reject(new Error("connect 10.0.0.7:5432"));
     const answer = await opened({ store: { ping } })();
     expect(answer).toMatchObject({
-      ...{ status: 503, body: { status: "not_ready", components: { hsm: { status: "up" } } } },
+      status: 503,
+      body: { status: "not_ready", components: { hsm: { status: "up" } } },
     });
     expect(JSON.stringify(answer)).toContain("The database does not answer.");
     expect(JSON.stringify(answer)).not.toContain("10.0.0.7");
@@ -62,16 +66,19 @@ describe("readiness", () => {
   test("is 503 when one provider of two is away, 200 when there is none", async () => {
     const away = { ...softKeys, provider: "pkcs11" as const, available: false };
     expect(await opened({ keys: { facts: async () => [softKeys, away] } })()).toMatchObject({
-      ...{ status: 503, body: { components: { hsm: { status: "down" } } } },
+      status: 503,
+      body: { components: { hsm: { status: "down" } } },
     });
     expect(await opened({ keys: { facts: async () => [] } })()).toMatchObject({
-      ...{ status: 200, body: { components: { hsm: { status: "skipped" } } } },
+      status: 200,
+      body: { components: { hsm: { status: "skipped" } } },
     });
   });
 
   test("says not_ready from the start of the drain", async () => {
     expect(await opened({ draining: () => true })()).toMatchObject({
-      ...{ status: 503, body: { status: "not_ready" } },
+      status: 503,
+      body: { status: "not_ready" },
     });
   });
 
@@ -81,7 +88,8 @@ describe("readiness", () => {
     jest.advanceTimersByTime(3_000);
     jest.useRealTimers();
     expect(await pending).toMatchObject({
-      ...{ status: 503, body: { components: { hsm: { status: "down" } } } },
+      status: 503,
+      body: { components: { hsm: { status: "down" } } },
     });
   });
 

@@ -71,26 +71,44 @@ test("a preview says what the issue then does, and writes nothing", async () => 
   const { headers: _none, ...preview } = await ask("cert.preview", { csr: request });
   expect(wholeState()).toBe(before);
   expect(preview).toMatchObject({
-    ...{ ca_id: id, ca_label: "root", profile: "server", decision: "accept", would_issue: true },
-    ...{ would_park: false, requires_approval: false, subject: "CN=a.example" },
-    ...{ sans: ["dns:a.example"], key_usages: ["digitalSignature"] },
-    ...{ validity_days: 397, max_validity_days: 397, must_staple: false },
-    ...{ ext_key_usages: ["serverAuth"], subject_key_provided: true },
+    ca_id: id,
+    ca_label: "root",
+    profile: "server",
+    decision: "accept",
+    would_issue: true,
+    would_park: false,
+    requires_approval: false,
+    subject: "CN=a.example",
+    sans: ["dns:a.example"],
+    key_usages: ["digitalSignature"],
+    validity_days: 397,
+    max_validity_days: 397,
+    must_staple: false,
+    ext_key_usages: ["serverAuth"],
+    subject_key_provided: true,
   });
   expect(preview.subject_key_id).toMatch(/^([0-9a-f]{2}:){19}[0-9a-f]{2}$/);
   expect(preview.extensions[0]).toEqual({
-    ...{ oid: "2.5.29.19", name: "basicConstraints", critical: true },
+    oid: "2.5.29.19",
+    name: "basicConstraints",
+    critical: true,
   });
   expect(preview).not.toHaveProperty("requested_validity_days");
   const issued = await ask("cert.issue", { csr: request });
   expect(issued).toMatchObject({ not_before: preview.not_before, not_after: preview.not_after });
 });
 
-test("the gates of a preview stand in the order of the contract", async () => {
+test("GATE-2: the gates of a preview stand in the order of issue", async () => {
   const preview = await ask("cert.preview", { csr: csr() });
   expect(Object.keys(statuses(preview)).filter((name) => name !== "caa")).toEqual([
-    ...["names", "certificate_policy", "must_staple", "lint", "name_constraints"],
-    ...["keycheck", "validity", "approval"],
+    "names",
+    "certificate_policy",
+    "must_staple",
+    "lint",
+    "name_constraints",
+    "keycheck",
+    "validity",
+    "approval",
   ]);
 });
 
@@ -109,7 +127,7 @@ test("PRO-3: whatever issue refuses at a gate, preview rejects at the same gates
     const refused = await refusalOf(ask("cert.issue", body));
     expect(refused.code).not.toBe("accepted");
     if (refused.code === "gate_refused") {
-      // Those that refused, and only those (HTTP contract §12).
+      // Those that refused, and only those.
       const failed = preview.gates.filter(({ status }: { status: string }) => status === "fail");
       expect(refused.facts).toEqual({ gates: failed });
     }
@@ -118,10 +136,13 @@ test("PRO-3: whatever issue refuses at a gate, preview rejects at the same gates
 
 test("without a request, names are enough and the key check is skipped", async () => {
   const preview = await ask("cert.preview", {
-    ...{ common_name: "a.example", dns_names: ["A.example"], ip_addresses: ["192.0.2.1"] },
+    common_name: "a.example",
+    dns_names: ["A.example"],
+    ip_addresses: ["192.0.2.1"],
   });
   expect(preview).toMatchObject({
-    ...{ decision: "accept", subject_key_provided: false },
+    decision: "accept",
+    subject_key_provided: false,
     sans: ["dns:a.example", "ip:192.0.2.1"],
   });
   expect(preview).not.toHaveProperty("subject_key_id");
@@ -147,8 +168,13 @@ test("a preview is asked with a request or with names, not both and not neither"
 test("a preview wants the right to issue there", async () => {
   const tenant = "default" as TenantId;
   const auditor: Principal = {
-    ...{ subject: "ada", person: personNamed("ada"), isRoot: false, roles: [], groups: [] },
-    ...{ mechanism: "basic", tenantRoles: { [tenant]: ["auditor"] } },
+    subject: "ada",
+    person: personNamed("ada"),
+    isRoot: false,
+    roles: [],
+    groups: [],
+    mechanism: "basic",
+    tenantRoles: { [tenant]: ["auditor"] },
   };
   const refused = await refusalOf(ask("cert.preview", { csr: csr() }, auditor));
   expect(refused).toMatchObject({ code: "forbidden" });

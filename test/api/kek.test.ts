@@ -27,14 +27,20 @@ test("before the first value there is no KEK, then its versions are listed newes
   await expect(call("kek.show")).rejects.toMatchObject({ code: "feature_disabled" });
   await keks.active();
   expect(await call("kek.rotate")).toEqual({
-    ...{ kek_label: "kek", old_version: 1, new_version: 2, rewrapped: 0 },
+    kek_label: "kek",
+    old_version: 1,
+    new_version: 2,
+    rewrapped: 0,
   });
   await expect(call("kek.rotate", { force: true })).rejects.toMatchObject({
     code: "unknown_field",
   });
   const created_at = expect.stringMatching(/Z$/);
   expect(await call("kek.show")).toEqual({
-    ...{ kek_label: "kek", provider: "software", version: 2, wrapped_keys: 0 },
+    kek_label: "kek",
+    provider: "software",
+    version: 2,
+    wrapped_keys: 0,
     versions: [
       { version: 2, status: "active", created_at },
       { version: 1, status: "retired", created_at },

@@ -1,4 +1,7 @@
-/** The key inventory: every key with its owner, and a count of those that could leave or belong to nothing. */
+/**
+ * The key inventory: every key with its owner, and a count of those that could leave or belong to
+ * nothing.
+ */
 
 import { expect, test } from "bun:test";
 
@@ -108,8 +111,11 @@ async function inventory(world: Awaited<ReturnType<typeof smallCa>>, keys: Keys,
   const perform = pipeline({ ...world, hasRoom: () => true, onDecision: () => {} });
   const answer = await perform(
     {
-      ...{ operation: "inventory.keys", origin: rootOrigin, path: {} },
-      ...{ query: new URLSearchParams(query), body: async () => undefined },
+      operation: "inventory.keys",
+      origin: rootOrigin,
+      path: {},
+      query: new URLSearchParams(query),
+      body: async () => undefined,
     },
     handlers["inventory.keys"],
   );

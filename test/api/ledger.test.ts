@@ -47,13 +47,11 @@ interface Listed {
 async function listed(query = ""): Promise<Listed & Readonly<Record<string, unknown>>> {
   const { store, keys, clock } = small;
   const random = seededRandom();
-  const counts = { write: async () => {} };
   const handlers = ledgerHandlers({
     store,
     keys,
     clock,
     random,
-    counts,
     roles: { ca: "software" },
   });
   const perform = pipeline({ ...small, hasRoom: () => true, onDecision: () => {} });
@@ -67,7 +65,8 @@ async function listed(query = ""): Promise<Listed & Readonly<Record<string, unkn
     },
     handlers["hsm.audit_log"],
   );
-  return (answer as { readonly body: unknown }).body as Awaited<ReturnType<typeof listed>>; // What the handler gives.
+  // What the handler gives.
+  return (answer as { readonly body: unknown }).body as Awaited<ReturnType<typeof listed>>;
 }
 
 test("entries come newest first, page by page, and say whose ledger it is", async () => {

@@ -16,7 +16,9 @@ const leaf = await world.issuance.issue(rootOrigin, root, wish);
 const certificate = certificatePem(leaf.certificate);
 const server = new ProfileSet().named("server");
 const web = {
-  ...{ ...server, name: "web", maxValiditySeconds: 90 * 86_400 },
+  ...server,
+  name: "web",
+  maxValiditySeconds: 90 * 86_400,
   lint: { ...server.lint, public: true, overrides: { internal_name: "warn" as const } },
 };
 
@@ -36,9 +38,16 @@ const codes = (report: { findings: { code: string; mode: string }[] }) =>
 
 test("what pkid issues passes, with all members of the answer", async () => {
   expect(await lint({ certificate })).toEqual({
-    ...{ subject: "", serial: leaf.serial, not_after: "2027-07-03T11:54:59.000000Z" },
-    ...{ mode: "enforce", public: false, pass: true, errors: 0, warnings: 0 },
-    ...{ summary: "0 errors, 0 warnings", findings: [] },
+    subject: "",
+    serial: leaf.serial,
+    not_after: "2027-07-03T11:54:59.000000Z",
+    mode: "enforce",
+    public: false,
+    pass: true,
+    errors: 0,
+    warnings: 0,
+    summary: "0 errors, 0 warnings",
+    findings: [],
   });
   const pem = certificatePem(root.certificate ?? new Uint8Array());
   expect(await lint({ certificate: pem })).toMatchObject({ pass: true, findings: [] });

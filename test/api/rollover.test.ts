@@ -1,4 +1,7 @@
-/** The life of a CA in JSON, through the pipeline: external roots, rollover, cross certificates, chains, deletion. */
+/**
+ * The life of a CA in JSON, through the pipeline: external roots, rollover, cross certificates,
+ * chains, deletion.
+ */
 
 import { afterAll, beforeEach, expect, test } from "bun:test";
 
@@ -33,11 +36,13 @@ function handlersOf() {
     "ca.cross_chain": crossChain,
     ...cross
   } = crossSignHandlers({
-    ...{ ...world, crossSigning },
+    ...world,
+    crossSigning,
   });
   return {
     json: { ...rolloverHandlers(world), ...externalHandlers(world), ...cross },
-    ...{ chains, crossChain },
+    chains,
+    crossChain,
   };
 }
 
@@ -73,24 +78,37 @@ const refusal = (promise: Promise<unknown>) =>
     },
   );
 const issuer: Principal = {
-  ...{ ...rootOrigin.principal, isRoot: false, subject: "ina", roles: ["issuer"] },
+  ...rootOrigin.principal,
+  isRoot: false,
+  subject: "ina",
+  roles: ["issuer"],
 };
 const derOf = (pem: string) => decodePem(pem, ["CERTIFICATE"]) ?? new Uint8Array();
 const issue = (ca = world.issuing) => world.issuance.issue(rootOrigin, ca, leafWish());
 const publicRequest = (path: Record<string, string>) => ({
-  ...{ request: new Request("http://localhost/"), path, query: "", ip: "", requestId: "" },
+  request: new Request("http://localhost/"),
+  path,
+  query: "",
+  ip: "",
+  requestId: "",
 });
 
 test("rotate answers old and new CA and a bundle in which both have a path", async () => {
   const leaf = await issue();
   const made = await ask("ca.rotate", world.issuing.id);
   expect(made.old_ca).toMatchObject({
-    ...{ id: world.issuing.id, status: "superseded", successor_id: made.new_ca.id },
+    id: world.issuing.id,
+    status: "superseded",
+    successor_id: made.new_ca.id,
     retire_after: made.retire_after,
   });
   expect(made.new_ca).toMatchObject({
-    ...{ status: "active", predecessor_id: world.issuing.id, label: "issuing-r2" },
-    ...{ subject: world.issuing.subject, parent_id: world.root.id, max_path_len: 0 },
+    status: "active",
+    predecessor_id: world.issuing.id,
+    label: "issuing-r2",
+    subject: world.issuing.subject,
+    parent_id: world.root.id,
+    max_path_len: 0,
   });
   expect(Date.parse(made.retire_after)).toBe(leaf.record.notAfter);
   const next = await issue();
@@ -98,7 +116,9 @@ test("rotate answers old and new CA and a bundle in which both have a path", asy
   for (const { certificate } of [leaf, next]) {
     expect(
       opensslVerifies({
-        ...{ leaf: certificate, trusted: [certificateOf(world.root)], at: world.clock.now() },
+        leaf: certificate,
+        trusted: [certificateOf(world.root)],
+        at: world.clock.now(),
         untrustedPem: made.combined_chain_pem,
       }),
     ).toBe(true);
@@ -128,7 +148,8 @@ test("retire refuses while leaves are outstanding, and by force names what it or
   const { items, total } = await ask("ca.rotations");
   expect([total, items[0]]).toMatchObject([1, { ...status, ca: { id: world.issuing.id } }]);
   expect(await refusal(ask("ca.retire", world.issuing.id))).toMatchObject({
-    ...{ code: "leaves_outstanding", facts: { outstanding_leaves: 1, retire_after } },
+    code: "leaves_outstanding",
+    facts: { outstanding_leaves: 1, retire_after },
   });
   const held = { reason: "certificateHold", force: true };
   expect((await refusal(ask("ca.retire", world.issuing.id, { body: held }))).code).toBe(
@@ -137,7 +158,9 @@ test("retire refuses while leaves are outstanding, and by force names what it or
   const body = { force: true, reason: "superseded" };
   const retired = await ask("ca.retire", world.issuing.id, { body });
   expect(retired).toMatchObject({
-    ...{ parent_id: world.root.id, revoked_serial: world.issuing.serial, outstanding_leaves: 1 },
+    parent_id: world.root.id,
+    revoked_serial: world.issuing.serial,
+    outstanding_leaves: 1,
     retired_ca: { id: world.issuing.id, status: "retired" },
   });
   const crl = await world.publisher.current(world.root);
@@ -175,19 +198,22 @@ test("cross-sign, its list and its chains lead a leaf to the other root", async 
   const body = { subject_ca_id: world.root.id };
   const made = await ask("ca.cross_sign", other.id, { body });
   expect(made.cross_sign).toMatchObject({
-    ...{ issuer_ca_id: other.id, subject_ca_id: world.root.id, source: "local-ca" },
-    ...{ status: "active", requested_by: "root", certificate: made.certificate_pem },
+    issuer_ca_id: other.id,
+    subject_ca_id: world.root.id,
+    source: "local-ca",
+    status: "active",
+    requested_by: "root",
+    certificate: made.certificate_pem,
   });
   expect(await ask("ca.cross_signs", other.id)).toMatchObject({
-    ...{ total: 1, items: [made.cross_sign] },
+    total: 1,
+    items: [made.cross_sign],
   });
   const listed = await handlers.chains(publicRequest({ id: world.issuing.id }));
   const { items } = (await listed.json()) as Json;
   expect(items.map(({ native, issuer_label }: Json) => [native, issuer_label])).toEqual([
-    ...[
-      [true, "root"],
-      [false, "other"],
-    ],
+    [true, "root"],
+    [false, "other"],
   ]);
   const leaf = (await issue()).certificate;
   const asked = { leaf, trusted: [certificateOf(other)], at: world.clock.now() };

@@ -1,4 +1,7 @@
-/** The clients of the Connect project speak with pkid, made from pki.proto by protoc, in every way they have. */
+/**
+ * The clients of the Connect project speak with pkid, made from pki.proto by protoc, in every way
+ * they have.
+ */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
@@ -28,7 +31,8 @@ import { startStub, type StubServer } from "#test/support/stub-server.ts";
 
 const world = issuanceWorld({ urlBase: "http://pki.test" });
 const rpc = new RpcDoor({
-  ...{ service: "pki.v1.PKIService", schema: pkiSchema },
+  service: "pki.v1.PKIService",
+  schema: pkiSchema,
   perform: pipeline({ ...world, hasRoom: () => true, onDecision: () => {} }),
   methods: rpcMethods({
     urlBase: "http://pki.test",
@@ -37,7 +41,9 @@ const rpc = new RpcDoor({
   }),
   open: healthMethods(["pki.v1.PKIService"], async () => true),
   handlers: {
-    ...{ ...authorityHandlers(world), ...issuanceHandlers(world), ...certificateHandlers(world) },
+    ...authorityHandlers(world),
+    ...issuanceHandlers(world),
+    ...certificateHandlers(world),
     ...validationHandlers(world),
   } as unknown as Handlers, // All that the calls below reach.
   bodyBytesMax: 65_536,

@@ -1,4 +1,7 @@
-/** Remote procedure calls are the operations under other names: same grants, same gates, same refusals, same records. */
+/**
+ * Remote procedure calls are the operations under other names: same grants, same gates, same
+ * refusals, same records.
+ */
 
 import { expect, test } from "bun:test";
 
@@ -41,7 +44,9 @@ const crlStatus = handler({
   },
 });
 const handlers = {
-  ...{ ...authorityHandlers(world), ...issuanceHandlers(world), ...certificateHandlers(world) },
+  ...authorityHandlers(world),
+  ...issuanceHandlers(world),
+  ...certificateHandlers(world),
   ...validationHandlers(world),
   "crl.status": crlStatus,
 } as unknown as Handlers; // All that the calls below reach.
@@ -53,7 +58,10 @@ const caId = String(root.id);
 test("a certificate is issued, read, listed and found over every protocol alike", async () => {
   for (const protocol of protocols) {
     const issued = await call(protocol, "IssueCertificate", {
-      ...{ ca_id: caId, csr_pem: csr(), profile: "server", validity_days: 30 },
+      ca_id: caId,
+      csr_pem: csr(),
+      profile: "server",
+      validity_days: 30,
     });
     expect(issued).toMatchObject({ profile: "server", ca_id: caId });
     expect(issued.certificate_pem).toStartWith("-----BEGIN CERTIFICATE-----");
@@ -61,14 +69,20 @@ test("a certificate is issued, read, listed and found over every protocol alike"
     const { certificate } = await call(protocol, "GetCertificate", asked);
     const shown = await rest("cert.show", { id: caId, serial: String(issued.serial) });
     expect(certificate).toMatchObject({
-      ...{ serial: issued.serial, status: "GOOD", certificate_pem: shown.certificate },
-      ...{ sans: shown.sans, public_key_fingerprint: shown.public_key_fingerprint },
+      serial: issued.serial,
+      status: "GOOD",
+      certificate_pem: shown.certificate,
+      sans: shown.sans,
+      public_key_fingerprint: shown.public_key_fingerprint,
       not_after: shown.not_after,
     });
     expect(await call(protocol, "GetCertificateStatus", asked)).toEqual({ status: "GOOD" });
     const key = String(shown.public_key_fingerprint);
     const found = await call(protocol, "ListCertificates", {
-      ...{ ca_id: caId, public_key_sha256: key, limit: 1, status: "GOOD" },
+      ca_id: caId,
+      public_key_sha256: key,
+      limit: 1,
+      status: "GOOD",
     });
     expect(found).toMatchObject({ total: 1, certificates: [{ serial: issued.serial }] });
     const renewed = await call(protocol, "RenewCertificate", { ...asked, validity_days: 20 });
@@ -116,15 +130,21 @@ test("metadata of CRL and OCSP names the addresses stamped into certificates", a
   const expected = { ...lists, delta_crl_number: 8, delta_this_update: at };
   const crl = `http://pki.test/api/ca/${caId}/crl`;
   expect(await call("proto", "GetCRLMetadata", { ca_id: caId })).toEqual({
-    ...{ ...expected, scope: "full", crl_url: crl, delta_crl_url: `${crl}/delta` },
+    ...expected,
+    scope: "full",
+    crl_url: crl,
+    delta_crl_url: `${crl}/delta`,
   });
   const partition = `${crl}/partition/1`;
   expect(await call("proto", "GetCRLMetadata", { ca_id: caId, shard: 1 })).toEqual({
-    ...{ ...expected, scope: "partition-1" },
-    ...{ crl_url: partition, delta_crl_url: `${partition}/delta` },
+    ...expected,
+    scope: "partition-1",
+    crl_url: partition,
+    delta_crl_url: `${partition}/delta`,
   });
   expect(await call("json", "GetOCSPMetadata", { ca_id: caId })).toEqual({
-    ...{ ocsp_urls: [`http://pki.test/api/ca/${caId}/ocsp`], nonce_supported: true },
+    ocsp_urls: [`http://pki.test/api/ca/${caId}/ocsp`],
+    nonce_supported: true,
   });
   const sharded = call("proto", "GetCRLMetadata", { ca_id: caId, shard: 3 });
   await expect(sharded).rejects.toMatchObject({
@@ -161,9 +181,22 @@ test("a refusal carries Connect's word, the code and the facts, over every proto
   expect(faults).toEqual([]);
 });
 
+/** A message in which every field is a text. */
+const blank = new Proxy({}, { get: () => "5" }) as never;
+const never = (): never => {
+  throw new Error("every method has its stub");
+};
+
 test("no method passes a gate its operation has: every caller meets the same answer as over REST", async () => {
-  const stub = handler({ summary: "", run: async () => ok({}) });
-  const stubs = Object.fromEntries(Object.values(methods).map((one) => [one.operation, stub]));
+  const anything = { optional: true, schema: {}, read: (value: unknown) => value };
+  const stubOf = ({ ask }: (typeof methods)[keyof typeof methods]) => {
+    const members = Object.keys(ask(blank).body ?? {});
+    const body = Object.fromEntries(members.map((member) => [member, anything]));
+    return handler({ summary: "", body, run: async () => ok({}) });
+  };
+  const stubs = Object.fromEntries(
+    Object.values(methods).map((one) => [one.operation, stubOf(one)]),
+  );
   const open = door(perform, stubs as unknown as Handlers); // All that a method can reach.
   const callers = ["nobody" as const, ...roles.map(roleHolder), ...roles.map(tenantHolder)];
   for (const [name, { operation }] of Object.entries(methods)) {
@@ -175,11 +208,13 @@ test("no method passes a gate its operation has: every caller meets the same ans
         const plain = await codeOf(() =>
           perform(
             {
-              ...{ operation, path: { id, serial: "5" }, query: new URLSearchParams() },
+              operation,
+              path: { id, serial: "5" },
+              query: new URLSearchParams(),
               origin: principal === "nobody" ? undefined : { ...rootOrigin, principal },
               body: async () => ({}),
             },
-            stub,
+            stubs[operation] ?? never(),
           ),
         );
         expect([name, who, id, over]).toEqual([name, who, id, plain]);
@@ -202,16 +237,20 @@ test("a refusal names members as the message does, and a member no message has b
   const issue = { caId, profile: "server" };
   expect(await factsOf("IssueCertificate", issue)).toEqual(["missing_field", { field: "csr_pem" }]);
   expect(await factsOf("IssueCertificate", { ...issue, csr: "x" })).toEqual([
-    ...["unknown_field", { field: "csr" }],
+    "unknown_field",
+    { field: "csr" },
   ]);
   expect(await factsOf("IssueCertificate", { ...issue, validityDays: "x" })).toEqual([
-    ...["invalid_field", { field: "validity_days", reason: "has a wrong type or value" }],
+    "invalid_field",
+    { field: "validity_days", reason: "has a wrong type or value" },
   ]);
   expect(await factsOf("ValidateChain", { caId, leafPem: "a\0b" })).toMatchObject([
-    ...["invalid_field", { field: "leaf_pem" }],
+    "invalid_field",
+    { field: "leaf_pem" },
   ]);
   expect(await factsOf("ListCertificates", { caId, query: "x".repeat(201) })).toMatchObject([
-    ...["bad_query", { parameter: "query" }],
+    "bad_query",
+    { parameter: "query" },
   ]);
 });
 
@@ -223,7 +262,9 @@ test("what no client may send is refused in words that say what to change", asyn
     return [answer.status, code, message];
   };
   expect(await said({ method: "GET" })).toEqual([
-    ...[404, "not_found", "This path does not take this method."],
+    404,
+    "not_found",
+    "This path does not take this method.",
   ]);
   const post = (headers: Record<string, string>) => said({ method: "POST", headers, body: "{}" });
   const json = "application/json";
@@ -272,8 +313,13 @@ class RpcRefusal extends Error {
 
 function door(through: Perform, served: Handlers): RpcDoor {
   return new RpcDoor({
-    ...{ service: "pki.v1.PKIService", schema: pkiSchema, methods, perform: through },
-    ...{ handlers: served, bodyBytesMax: 65_536, open: {} },
+    service: "pki.v1.PKIService",
+    schema: pkiSchema,
+    methods,
+    perform: through,
+    handlers: served,
+    bodyBytesMax: 65_536,
+    open: {},
   });
 }
 
@@ -286,9 +332,20 @@ function visit(
   expect(to.serves(path)).toBe(true);
   const request = new Request(`http://localhost${path}`, init);
   const exchange = {
-    ...{ request, side: "main" as const, secure: true, path, query: "", ip: "", requestId: "r" },
-    ...{ certificate: undefined, begun: 0, movedAt: 0, operation: undefined },
-    ...{ route: "", subject: "", bodyRead: () => {} },
+    request,
+    side: "main" as const,
+    secure: true,
+    path,
+    query: "",
+    ip: "",
+    requestId: "r",
+    certificate: undefined,
+    begun: 0,
+    movedAt: 0,
+    operation: undefined,
+    route: "",
+    subject: "",
+    bodyRead: () => {},
   };
   return to.answer({
     exchange,
@@ -298,7 +355,10 @@ function visit(
   });
 }
 
-/** One call as a client of the protocol makes it; throws the refusal as both words the answer carries. */
+/**
+ * One call as a client of the protocol makes it; throws the refusal as both words the answer
+ * carries.
+ */
 async function call(
   protocol: Protocol,
   method: string,
@@ -328,7 +388,10 @@ async function call(
   return grpcAnswer(whole, response);
 }
 
-/** A message as REST says it: what is empty or false is written, what says when or why only where it is said. */
+/**
+ * A message as REST says it: what is empty or false is written, what says when or why only where it
+ * is said.
+ */
 function spelledOut(message: Message, name: string): Message {
   const rows = (pkiSchema as ProtoSchema).messages[name] ?? [];
   const members = rows.flatMap(([, member, kind, occurs]) => {
@@ -341,12 +404,15 @@ function spelledOut(message: Message, name: string): Message {
   return Object.fromEntries(members) as Message; // From the members of a message.
 }
 const defaults: Readonly<Record<string, string | number | boolean>> = {
-  ...{ string: "", bool: false, int32: 0 },
+  string: "",
+  bool: false,
+  int32: 0,
 };
 const sometimes = ["detail", "reason"];
 
 const post = (type: string, body: string | Uint8Array) => ({
-  ...{ method: "POST", headers: { "content-type": `application/${type}` } },
+  method: "POST",
+  headers: { "content-type": `application/${type}` },
   body: typeof body === "string" ? body : new Uint8Array(body),
 });
 
@@ -422,10 +488,16 @@ async function codeOf(ask: () => Promise<unknown>): Promise<string> {
 
 const person = { person: personNamed("p"), isRoot: false, groups: [], mechanism: "token" } as const;
 const roleHolder = (role: Role): Principal => ({
-  ...{ ...person, subject: role, roles: [role], tenantRoles: {} },
+  ...person,
+  subject: role,
+  roles: [role],
+  tenantRoles: {},
 });
 const tenantHolder = (role: Role): Principal => ({
-  ...{ ...person, subject: `${role}@other`, roles: [], tenantRoles: { other: [role] } },
+  ...person,
+  subject: `${role}@other`,
+  roles: [],
+  tenantRoles: { other: [role] },
 });
 /** google.rpc.Status, whose one detail is known here. */
 const statusSchema: ProtoSchema = {
@@ -444,5 +516,8 @@ const statusSchema: ProtoSchema = {
   enums: {},
 };
 const grpcNames: Readonly<Record<number, string>> = {
-  ...{ 3: "invalid_argument", 5: "not_found", 7: "permission_denied", 16: "unauthenticated" },
+  3: "invalid_argument",
+  5: "not_found",
+  7: "permission_denied",
+  16: "unauthenticated",
 };

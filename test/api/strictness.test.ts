@@ -1,16 +1,25 @@
-/** What a request leaves out and what it names that nobody knows: the same rule on every operation (HTTP contract §1.2). */
+/**
+ * What a request leaves out and what it names that nobody knows: the same rule on every operation
+ * (API-1, API-2).
+ */
 
 import { beforeAll, describe, expect, test } from "bun:test";
 
 import { passkeyHandlers } from "#api/passkeys.ts";
+import { optional, text } from "#core/shape.ts";
+import { handler, ok } from "#domain/access/call.ts";
+import { type Perform, pipeline } from "#domain/access/perform.ts";
 import type { OperationName } from "#operations";
 import { admin, type GovernedWorld, governedWorld, refusal } from "#test/support/governed-world.ts";
 
 let world: GovernedWorld;
 let issuing: string;
+let perform: Perform;
 beforeAll(async () => {
   world = await governedWorld();
   issuing = (await world.ca("web-issuing")).id;
+  const { store, clock } = world;
+  perform = pipeline({ store, clock, hasRoom: () => true, onDecision: () => {} });
 });
 
 describe("an empty body", () => {
@@ -31,6 +40,48 @@ describe("an empty body", () => {
     const issue = world.ask("cert.issue", admin, { path: { id: issuing } });
     expect((await refusal(issue)).code).toBe("malformed_json");
   });
+});
+
+describe("an operation that takes no body", () => {
+  const bodiless: readonly (readonly [OperationName, () => Readonly<Record<string, string>>])[] = [
+    ["cert.suspend", () => ({ id: issuing, serial: "77" })],
+    ["cert.release", () => ({ id: issuing, serial: "77" })],
+    ["crl.publish", () => ({ id: issuing })],
+    ["token.revoke", () => ({ id: "none" })],
+    ["webauthn.register_begin", () => ({})],
+    ["webauthn.remove", () => ({ id: "none" })],
+  ];
+  test.each(bodiless)(
+    "%s refuses members it would not heed, and takes none at all",
+    async (operation, path) => {
+      const handled = async (body: unknown) => {
+        let ran = false;
+        const stub = handler({
+          summary: "Never.",
+          path: { id: optional(text()), serial: optional(text()) },
+          run: async () => {
+            ran = true;
+            return ok({});
+          },
+        });
+        const principal = admin;
+        const origin = { principal, ip: "", requestId: "" };
+        const call = { operation, origin, path: path(), query: new URLSearchParams() };
+        const refused = await perform({ ...call, body: async () => body }, stub).then(
+          () => undefined,
+          ({ code, facts }) => [code, facts.field],
+        );
+        return { ran, refused };
+      };
+      const unknown = { ran: false, refused: ["unknown_field", "reason"] };
+      expect(await handled({ reason: "keyCompromise" })).toEqual(unknown);
+      expect((await handled([])).ran).toBe(false);
+      expect((await handled("now")).ran).toBe(false);
+      for (const none of [undefined, {}]) {
+        expect(await handled(none)).toEqual({ ran: true, refused: undefined });
+      }
+    },
+  );
 });
 
 describe("a filter nobody knows is refused and is not an empty page", () => {
@@ -58,7 +109,8 @@ describe("a filter nobody knows is refused and is not an empty page", () => {
 });
 
 test("a feature that is off is named", async () => {
-  const { "webauthn.list": list } = passkeyHandlers({} as never); // Nothing of it is reached while it is off.
+  // Nothing of it is reached while it is off.
+  const { "webauthn.list": list } = passkeyHandlers({} as never);
   const asked = (async () => list.run({} as never))(); // As above.
   expect(await refusal(asked)).toEqual({
     code: "feature_disabled",

@@ -1,4 +1,4 @@
-/** Tenants in JSON: made, limited, suspended, used, deleted (HTTP contract §4.13). */
+/** Tenants in JSON: made, limited, suspended, used, deleted. */
 
 import { beforeEach, describe, expect, test } from "bun:test";
 
@@ -20,14 +20,21 @@ beforeEach(async () => {
 
 const created_at = expect.stringMatching(/Z$/);
 const noQuotas = {
-  ...{ max_certs_per_day: 0, max_active_certs: 0, rate_limit_per_second: 0, rate_limit_burst: 0 },
+  max_certs_per_day: 0,
+  max_active_certs: 0,
+  rate_limit_per_second: 0,
+  rate_limit_burst: 0,
 };
 const web = { path: { id: "web" } };
 const recorded = () =>
   [...world.store.state.events.values()]
     .filter(({ action }) => action.startsWith("tenant.") || action.startsWith("token."))
     .map(({ action, result, tenant, targetName, detail }) => ({
-      ...{ action, result, tenant, targetName, detail },
+      action,
+      result,
+      tenant,
+      targetName,
+      detail,
     }));
 
 describe("a tenant", () => {
@@ -35,8 +42,13 @@ describe("a tenant", () => {
     const made = await ask("tenant.create", admin, { body: { slug: "ops", kek_label: "ops-kek" } });
     const id = expect.stringMatching(/^[0-9a-f-]{36}$/);
     const tenant = {
-      ...{ id, slug: "ops", name: "ops", status: "active", kek_label: "ops-kek" },
-      ...{ quotas: noQuotas, created_at },
+      id,
+      slug: "ops",
+      name: "ops",
+      status: "active",
+      kek_label: "ops-kek",
+      quotas: noQuotas,
+      created_at,
     };
     expect(made).toEqual({ ...tenant, status: expect.anything() });
     for (const reference of ["ops", made.id]) {
@@ -45,7 +57,10 @@ describe("a tenant", () => {
     }
     expect(recorded()).toEqual([
       {
-        ...{ action: "tenant.create", result: "success", tenant: made.id, targetName: "ops" },
+        action: "tenant.create",
+        result: "success",
+        tenant: made.id,
+        targetName: "ops",
         detail: "slug=ops name=ops kek_label=ops-kek",
       },
     ]);
@@ -53,11 +68,13 @@ describe("a tenant", () => {
 
   test("is refused with a slug that is taken, or is none", async () => {
     expect(await refusal(ask("tenant.create", admin, { body: { slug: "web" } }))).toEqual({
-      ...{ code: "already_exists", facts: { field: "slug" } },
+      code: "already_exists",
+      facts: { field: "slug" },
     });
     for (const slug of ["", "Web", "-a", "a_b", "a".repeat(64), 7, null]) {
       expect(await refusal(ask("tenant.create", admin, { body: { slug } }))).toMatchObject({
-        ...{ code: "invalid_field", facts: { field: "slug" } },
+        code: "invalid_field",
+        facts: { field: "slug" },
       });
     }
   });
@@ -67,7 +84,8 @@ describe("a tenant", () => {
     await put({ quotas: { max_certs_per_day: 9, rate_limit_burst: 3 }, name: "Web platform" });
     const changed = await put({ quotas: { max_active_certs: 4 } });
     expect(changed).toMatchObject({
-      ...{ name: "Web platform", quotas: { ...noQuotas, max_active_certs: 4 } },
+      name: "Web platform",
+      quotas: { ...noQuotas, max_active_certs: 4 },
     });
     await put({ quotas: { max_active_certs: 4 } });
     await put({});
@@ -101,13 +119,16 @@ describe("a tenant", () => {
       ask("tenant.update", admin, { ...web, body: { kek_label: "k" } }),
     ]);
     expect(await world.store.read.tenants.named("web")).toMatchObject({
-      ...{ name: "W", kekLabel: "k", status: "suspended" },
+      name: "W",
+      kekLabel: "k",
+      status: "suspended",
     });
   });
 
   test("is deleted when it owns no CA, and its tokens end with it", async () => {
     expect(await refusal(ask("tenant.delete", admin, web))).toEqual({
-      ...{ code: "tenant_not_empty", facts: { cas: 2 } },
+      code: "tenant_not_empty",
+      facts: { cas: 2 },
     });
     const { id } = await ask("tenant.create", admin, { body: { slug: "ops" } });
     const token = await ask("token.create", admin, {
@@ -148,11 +169,20 @@ describe("usage", () => {
     await ask("cert.revoke", admin, { path: { id: ca.id }, body: { serial: issued.serial } });
     const usage = await ask("tenant.usage", admin, { ...web, query: { days: "3" } });
     const day = (text: string, certs_issued: number, certs_revoked: number) => ({
-      ...{ day: text, certs_issued, certs_revoked },
+      day: text,
+      certs_issued,
+      certs_revoked,
     });
     expect(usage).toEqual({
-      ...{ tenant_id: "web", slug: "web", active_certs: 1, total_issued: 2, total_revoked: 1 },
-      ...{ cas: 2, status: "active", today: day("2026-06-02", 1, 1), quotas: noQuotas },
+      tenant_id: "web",
+      slug: "web",
+      active_certs: 1,
+      total_issued: 2,
+      total_revoked: 1,
+      cas: 2,
+      status: "active",
+      today: day("2026-06-02", 1, 1),
+      quotas: noQuotas,
       days: [day("2026-06-02", 1, 1), day("2026-06-01", 1, 0), day("2026-05-31", 0, 0)],
       generated_at: created_at,
     });
@@ -184,11 +214,13 @@ describe("members", () => {
     const auditor = somebody("a", ["auditor"]);
     expect(slugs(await ask("tenant.list", auditor))).toEqual(["default", "lab", "web"]);
     expect(await refusal(ask("tenant.update", auditor, { ...web, body: {} }))).toMatchObject({
-      ...{ code: "forbidden", facts: { capability: "tenant:manage" } },
+      code: "forbidden",
+      facts: { capability: "tenant:manage" },
     });
     const tenantAdmin = somebody("t", { web: ["admin"] });
     expect(await refusal(ask("tenant.status", tenantAdmin, { ...web, body: {} }))).toMatchObject({
-      ...{ code: "forbidden", facts: { capability: "tenant:manage" } },
+      code: "forbidden",
+      facts: { capability: "tenant:manage" },
     });
     expect(recorded()).toMatchObject([
       { action: "tenant.update", result: "denied", tenant: "" },

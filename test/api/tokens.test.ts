@@ -1,4 +1,4 @@
-/** API tokens in JSON: every form of asking, what is shown of them, and whose they may be (HTTP contract §4.14). */
+/** API tokens in JSON: every form of asking, what is shown of them, and whose they may be. */
 
 import { beforeEach, describe, expect, test } from "bun:test";
 
@@ -30,9 +30,16 @@ describe("a token", () => {
     const { secret, status, ...token } = await mint({ description: "pipeline", tenant: "web" });
     expect([status, secret]).toEqual([201, expect.stringMatching(/^pki_pat_[A-Za-z0-9_-]{43}$/)]);
     expect(token).toEqual({
-      ...{ id: expect.any(String), tenant_id: "web", name: "ci", description: "pipeline" },
-      ...{ prefix: secret.slice(0, 14), roles: ["issuer"], scope: "tenant", revoked: false },
-      ...{ created_by: "admin", created_at: timestamp(world.clock.now()) },
+      id: expect.any(String),
+      tenant_id: "web",
+      name: "ci",
+      description: "pipeline",
+      prefix: secret.slice(0, 14),
+      roles: ["issuer"],
+      scope: "tenant",
+      revoked: false,
+      created_by: "admin",
+      created_at: timestamp(world.clock.now()),
     });
     const { items } = await ask("token.list", admin, { query: { tenant: "web" } });
     expect(items).toEqual([token]);

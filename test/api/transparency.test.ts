@@ -1,4 +1,6 @@
-/** Transparency over the pipeline: what issuing answers, the inventory, and the list of promises. */
+/**
+ * Transparency over the pipeline: what issuing answers, the inventory, and the list of SCTs.
+ */
 
 import { expect, test } from "bun:test";
 
@@ -10,7 +12,7 @@ import { pipeline } from "#domain/access/perform.ts";
 import { type CtWorld, ctWorld } from "#test/support/ct-world.ts";
 import { csr, rootOrigin } from "#test/support/issuance.ts";
 
-test("answer, inventory, profile and list say which logs promised and which kept it", async () => {
+test("answer, inventory and profile say which logs gave an SCT", async () => {
   const down = { instead: () => new Response("", { status: 503 }) };
   await using world = await ctWorld({ "a-1": {}, "b-1": down }, { minScts: 2, failOpen: true });
   const ask = asking(world);
@@ -18,7 +20,11 @@ test("answer, inventory, profile and list say which logs promised and which kept
 
   const issued = await ask("cert.issue", { path, body: { csr: csr(), profile: "ct" } });
   expect(issued.ct).toEqual({
-    ...{ enabled: true, embedded: true, sct_count: 1, operators: ["a"], status: "failed_open" },
+    enabled: true,
+    embedded: true,
+    sct_count: 1,
+    operators: ["a"],
+    status: "failed_open",
     logs: [
       { log: "a-1", operator: "a", ok: true },
       { log: "b-1", operator: "b", ok: false, error: "unavailable" },
@@ -35,20 +41,41 @@ test("answer, inventory, profile and list say which logs promised and which kept
 
   const { items } = await ask("profile.list");
   expect(items.find(({ name }: { name: string }) => name === "ct").ct).toEqual({
-    ...{ enabled: true, logs: [], min_scts: 2, fail_open: true, timeout_seconds: 5, retries: 0 },
+    enabled: true,
+    logs: [],
+    min_scts: 2,
+    fail_open: true,
+    timeout_seconds: 5,
+    retries: 0,
   });
+});
+
+test("the list of SCTs says which logs still owe the inclusion, and which have kept their word", async () => {
+  const down = { instead: () => new Response("", { status: 503 }) };
+  await using world = await ctWorld({ "a-1": {}, "b-1": down }, { minScts: 2, failOpen: true });
+  const ask = asking(world);
+  const asked = { path: { id: world.root.id }, body: { csr: csr(), profile: "ct" } };
+  const { serial } = await ask("cert.issue", asked);
 
   const waiting = await ask("ct.inclusion", { query: `serial=${serial}&ca=root` });
   const counts = { pending: 1, included: 0, failed: 0, unknown_log: 0 };
   expect(waiting).toMatchObject({ total: 1, counts });
   expect(waiting.items[0]).toEqual({
-    ...{ ca_id: world.root.id, serial, log_name: "a-1", log_id: world.log("a-1").logId.toHex() },
-    ...{ sct_timestamp: "2026-06-01T12:00:00.000000Z", status: "pending", checks: 0 },
+    ca_id: world.root.id,
+    serial,
+    log_name: "a-1",
+    log_id: world.log("a-1").logId.toHex(),
+    sct_timestamp: "2026-06-01T12:00:00.000000Z",
+    status: "pending",
+    checks: 0,
     alerted: false,
   });
   world.clock.advance(86_400);
   expect(await ask("ct.verify", { body: { max: 5 } })).toEqual({
-    ...{ checked: 1, included: 1, failed: 0, unknown: 0 },
+    checked: 1,
+    included: 1,
+    failed: 0,
+    unknown: 0,
   });
   const kept = await ask("ct.inclusion", { query: "status=included" });
   expect(kept.items).toMatchObject([{ serial, leaf_index: 0, tree_size: 1, checks: 1 }]);
@@ -65,7 +92,9 @@ test("answer, inventory, profile and list say which logs promised and which kept
 function asking(world: CtWorld) {
   const { monitor } = world.transparency;
   const handlers = {
-    ...{ ...certificateHandlers(world), ...issuanceHandlers(world), ...profileHandlers(world) },
+    ...certificateHandlers(world),
+    ...issuanceHandlers(world),
+    ...profileHandlers(world),
     ...transparencyHandlers({ ...world, monitor }),
   };
   const perform = pipeline({ ...world, hasRoom: () => true, onDecision: () => {} });

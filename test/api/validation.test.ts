@@ -1,4 +1,7 @@
-/** Validation through the pipeline: own certificates, revocation from the store, strangers and rubbish. */
+/**
+ * Validation through the pipeline: own certificates, revocation from the store, strangers and
+ * rubbish.
+ */
 
 import { beforeEach, expect, test } from "bun:test";
 
@@ -61,8 +64,14 @@ const leaf = () => certificatePem(issued.certificate);
 test("an own certificate is valid, with its whole chain", async () => {
   const report = await ask({ ca: "issuing", certificate: leaf() });
   expect(report).toMatchObject({
-    ...{ ca_id: issuing.id, ca_label: "issuing", trust_anchor: "CN=Test root", valid: true },
-    ...{ chain_built: true, decision: "accept", reasons: [], warnings: [] },
+    ca_id: issuing.id,
+    ca_label: "issuing",
+    trust_anchor: "CN=Test root",
+    valid: true,
+    chain_built: true,
+    decision: "accept",
+    reasons: [],
+    warnings: [],
   });
   expect(report.chain.map((one: Json) => [one.position, one.is_ca, one.is_trust_anchor])).toEqual([
     [0, false, false],
@@ -70,8 +79,13 @@ test("an own certificate is valid, with its whole chain", async () => {
     [2, true, true],
   ]);
   expect(report.chain[0]).toMatchObject({
-    ...{ serial: issued.serial, revocation: { state: "good", source: "store" }, expired: false },
-    ...{ key_algorithm: "ecdsa-p256", key_size: 256, weak_key: false, self_signed: false },
+    serial: issued.serial,
+    revocation: { state: "good", source: "store" },
+    expired: false,
+    key_algorithm: "ecdsa-p256",
+    key_size: 256,
+    weak_key: false,
+    self_signed: false,
   });
   expect(report.chain[2].self_signed).toBe(true);
   expect(new Set(report.checks.map(({ status }: Json) => status))).toEqual(new Set(["pass"]));
@@ -80,8 +94,12 @@ test("an own certificate is valid, with its whole chain", async () => {
 test("a revocation is seen at once, and not looked at when that is asked", async () => {
   await world.store.atomically((tx) =>
     tx.revocations.put({
-      ...{ caId: issuing.id, serial: issued.serial, revokedAt: world.clock.now() },
-      ...{ reason: "keyCompromise", known: true, expiresAt: undefined },
+      caId: issuing.id,
+      serial: issued.serial,
+      revokedAt: world.clock.now(),
+      reason: "keyCompromise",
+      known: true,
+      expiresAt: undefined,
     }),
   );
   const report = await ask({ ca: issuing.id, certificate: leaf() });
@@ -107,8 +125,13 @@ test("rubbish is refused, and so is a CA that is absent or foreign", async () =>
   expect(await codeOf(ask({ ca: "issuing", certificate: empty }))).toBe("bad_certificate");
   expect(await codeOf(ask({ ca: "none", certificate: leaf() }))).toBe("not_found");
   const foreign: Principal = {
-    ...{ subject: "ada", person: personNamed("ada"), isRoot: false, roles: [], groups: [] },
-    ...{ mechanism: "basic", tenantRoles: { ["other" as TenantId]: ["auditor"] } },
+    subject: "ada",
+    person: personNamed("ada"),
+    isRoot: false,
+    roles: [],
+    groups: [],
+    mechanism: "basic",
+    tenantRoles: { ["other" as TenantId]: ["auditor"] },
   };
   expect(await codeOf(ask({ ca: "issuing", certificate: leaf() }, foreign))).toBe("not_found");
 });

@@ -1,4 +1,7 @@
-/** `pkid ca show`: the record, its bundle, its rollover, and the addresses it was stamped with and stamps. */
+/**
+ * `pkid ca show`: the record, its bundle, its rollover, and the addresses it was stamped with and
+ * stamps.
+ */
 
 import { expect, test } from "bun:test";
 
@@ -14,7 +17,7 @@ const issuing = await world.authorities.issueIntermediate(rootOrigin, root, wish
 const leaf = await world.issuance.issue(rootOrigin, issuing, leafWish());
 const pemOf = (ca: CaRecord) => certificatePem(ca.certificate ?? new Uint8Array());
 const urls = (ca: CaRecord) => ({
-  ...{ ocsp: [`http://pki.example/api/ca/${ca.id}/ocsp`] },
+  ocsp: [`http://pki.example/api/ca/${ca.id}/ocsp`],
   ca_issuers: [`http://pki.example/api/ca/${ca.id}/certificate`],
   crl: [`http://pki.example/api/ca/${ca.id}/crl`],
 });
@@ -41,7 +44,10 @@ test("a CA is shown with what it stamps, what it was stamped with, and its bundl
   expect(code).toBe(0);
   const value = (name: string) => new RegExp(`^${name}: +(.*)$`, "m").exec(stdout)?.[1];
   expect(["stamped crl", "issuer crl", "successor", "outstanding leaves"].map(value)).toEqual([
-    ...[...urls(issuing).crl, ...urls(root).crl, "next", "1"],
+    ...urls(issuing).crl,
+    ...urls(root).crl,
+    "next",
+    "1",
   ]);
   expect(stdout).toEndWith(pemOf(issuing) + pemOf(root));
 });
@@ -50,7 +56,10 @@ test("with --json the record keeps its members, with the rest beside them", asyn
   const line = ["ca", "show", root.id, "--json"];
   const { stdout } = await shell(line, { answers: answers(root) });
   expect(JSON.parse(stdout)).toEqual({
-    ...{ id: root.id, label: "root", status: "active", certificate: pemOf(root) },
+    id: root.id,
+    label: "root",
+    status: "active",
+    certificate: pemOf(root),
     rotation: { successor: { label: "next" }, outstanding_leaves: 1, safe_to_retire: false },
     // A root has made no leaf: the newest CA below it says what it stamps.
     stamped_urls: urls(root),

@@ -24,7 +24,11 @@ const sentIn = ({ body }: Asked) => body as Sent; // The command sends nothing e
 const issuing: Answers = (asked) => {
   const { items, operation_id } = sentIn(asked);
   const results = items.map(({ ref }, index) => ({
-    ...{ ref, index, status: "issued", serial: String(index + 1), chain: `CHAIN ${ref}` },
+    ref,
+    index,
+    status: "issued",
+    serial: String(index + 1),
+    chain: `CHAIN ${ref}`,
   }));
   const { length } = items;
   return { operation_id, requested: length, issued: length, pending: 0, failed: 0, items: results };
@@ -53,7 +57,11 @@ test("CSV and JSON lines say the same, and request files are beside the manifest
     expect(code).toBe(0);
     expect(asked).toMatchObject([{ method: "POST", path: `/api/ca/${id}/certificates:bulk` }]);
     expect(asked[0]?.body).toEqual({
-      ...{ dry_run: false, concurrency: 8, items, confirm_count: 2, operation_id: "op.0" },
+      dry_run: false,
+      concurrency: 8,
+      items,
+      confirm_count: 2,
+      operation_id: "op.0",
     });
   }
 });

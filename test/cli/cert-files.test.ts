@@ -1,4 +1,7 @@
-/** `cert export` and `cert needs-renewal`: what is done with certificate files on this machine alone. */
+/**
+ * `cert export` and `cert needs-renewal`: what is done with certificate files on this machine
+ * alone.
+ */
 
 import { beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";

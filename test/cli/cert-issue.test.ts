@@ -1,4 +1,6 @@
-/** `cert issue --name`: key and request are made here, and the key goes nowhere but into its file. */
+/**
+ * `cert issue --name`: key and request are made here, and the key goes nowhere but into its file.
+ */
 
 import { describe, expect, test } from "bun:test";
 import { createPrivateKey, createPublicKey } from "node:crypto";

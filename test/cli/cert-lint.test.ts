@@ -1,11 +1,17 @@
-/** `pkid cert lint`: sends the file as PEM, prints findings with their clause, and ends with 1 when a rule refuses. */
+/**
+ * `pkid cert lint`: sends the file as PEM, prints findings with their clause, and ends with 1 when
+ * a rule refuses.
+ */
 
 import { expect, test } from "bun:test";
 
 import { shell } from "#test/support/shell.ts";
 
 const finding = {
-  ...{ code: "eku_any", mode: "error", clause: "BR 7.1.2.7.10", description: "any purpose" },
+  code: "eku_any",
+  mode: "error",
+  clause: "BR 7.1.2.7.10",
+  description: "any purpose",
 };
 
 test("findings are printed with their clause, and an enforced one ends with 1", async () => {
@@ -28,10 +34,13 @@ test("flags are asked for as given, and DER is sent as PEM", async () => {
   expect({ code, stdout }).toEqual({ code: 0, stdout: "0 errors, 1 warning\n" });
   expect(asked).toMatchObject([
     {
-      ...{ method: "POST", path: "/api/lint" },
+      method: "POST",
+      path: "/api/lint",
       body: {
         certificate: "-----BEGIN CERTIFICATE-----\nREVS\n-----END CERTIFICATE-----\n",
-        ...{ profile: "web", mode: "warn", public: true },
+        profile: "web",
+        mode: "warn",
+        public: true,
       },
     },
   ]);

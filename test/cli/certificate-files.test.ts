@@ -64,6 +64,9 @@ test("a certificate is validated with the intermediates of a bundle", async () =
   const line = ["cert", "validate", "-", "--ca", "root", "--intermediate", out];
   const { asked } = await shell(line, { stdin: leafPem, answers: () => ({ valid: true }) });
   expect(asked[0]?.body).toEqual({
-    ...{ ca: "root", certificate: leafPem, intermediates: above, skip_revocation: false },
+    ca: "root",
+    certificate: leafPem,
+    intermediates: above,
+    skip_revocation: false,
   });
 });

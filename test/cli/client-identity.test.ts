@@ -1,4 +1,7 @@
-/** The certificate a command shows a remote server: sent, and refused by the name of its file when it is not one. */
+/**
+ * The certificate a command shows a remote server: sent, and refused by the name of its file when
+ * it is not one.
+ */
 
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "bun:test";

@@ -132,7 +132,10 @@ describe("lists", () => {
   test("--all follows every page into one envelope", async () => {
     const { stdout } = await shell(["token", "list", "--all", "--json"], { answers: pages });
     expect(JSON.parse(stdout)).toEqual({
-      ...{ items: [{ id: "1" }, { id: "2" }], next_cursor: "", has_more: false, total: 2 },
+      items: [{ id: "1" }, { id: "2" }],
+      next_cursor: "",
+      has_more: false,
+      total: 2,
     });
   });
 
@@ -220,7 +223,8 @@ describe("results", () => {
         path.startsWith("/api/events") ? Response.json(refused, { status: 403 }) : record;
       const { code, stdout, stderr } = await shell(show, { answers });
       expect({ code, stderr }).toEqual({
-        ...{ code: 0, stderr: "Its events are not shown: You may not.\n" },
+        code: 0,
+        stderr: "Its events are not shown: You may not.\n",
       });
       expect(stdout).toEndWith(pem);
     });
@@ -259,7 +263,8 @@ describe("results", () => {
     const answers = () => ({ items: [{ name: "server" }, { name: "client" }] });
     const { code, stderr } = await shell(["profile", "show", "sever"], { answers });
     expect({ code, stderr }).toEqual({
-      ...{ code: 1, stderr: "error: There is no profile sever. Did you mean server?\n" },
+      code: 1,
+      stderr: "error: There is no profile sever. Did you mean server?\n",
     });
   });
 });

@@ -124,7 +124,10 @@ source ${completion}
 pkid() { print -r -- "<pkid $* end>" }
 `;
 
-/** Types at a shell of its own; the first argument is what that shell reads first, the others are lines. */
+/**
+ * Types at a shell of its own; the first argument is what that shell reads first, the others are
+ * lines.
+ */
 const zshDriver = String.raw`
 zmodload zsh/zpty
 zpty at zsh -f -i

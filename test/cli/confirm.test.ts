@@ -1,4 +1,4 @@
-/** What is lost for good is asked for first: by a person at the terminal, or by `--yes` (cli.md §2). */
+/** What is lost for good is asked for first: by a person at the terminal, or by `--yes` (OUT-2). */
 
 import { describe, expect, test } from "bun:test";
 
@@ -62,8 +62,12 @@ describe.each(destructive)("%s", (line) => {
 
 test("a brake asks nothing", async () => {
   const brakes = [
-    ...[`revoke cert 12 --ca ${id}`, `revoke suspend 12 --ca ${id}`, `token revoke ${id}`],
-    ...[`sessions end ${id}`, "tenant suspend web", `keys block add --fingerprint a --reason b`],
+    `revoke cert 12 --ca ${id}`,
+    `revoke suspend 12 --ca ${id}`,
+    `token revoke ${id}`,
+    `sessions end ${id}`,
+    "tenant suspend web",
+    `keys block add --fingerprint a --reason b`,
   ];
   for (const line of brakes) expect([line, (await shell(line.split(" "))).code]).toEqual([line, 0]);
 });

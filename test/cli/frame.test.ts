@@ -1,4 +1,4 @@
-/** The frame of the command line: usage, exit codes, outputs, help (cli.md §2). */
+/** The frame of the command line: usage, exit codes, outputs, help (OUT-1). */
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -161,7 +161,10 @@ describe("help", () => {
 test("the version is one line, or one document", async () => {
   expect((await shell(["--version"])).stdout).toBe("pkid 1.2.3 (abc, bun 1, schema 7)\n");
   expect(JSON.parse((await shell(["--version", "--json"])).stdout)).toEqual({
-    ...{ version: "1.2.3", commit: "abc", runtime: "bun 1", schema_version: 7 },
+    version: "1.2.3",
+    commit: "abc",
+    runtime: "bun 1",
+    schema_version: 7,
   });
 });
 

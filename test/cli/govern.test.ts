@@ -1,4 +1,6 @@
-/** `pkid tenant`, `pkid grant` and the global `--tenant`, against an instance that only remembers. */
+/**
+ * `pkid tenant`, `pkid grant` and the global `--tenant`, against an instance that only remembers.
+ */
 
 import { describe, expect, test } from "bun:test";
 

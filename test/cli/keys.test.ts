@@ -31,7 +31,8 @@ test("request, certificate and public key name the key they hold, in PEM and in 
   expect((await block("--key", file("a.der", spkiOf(key.publicKey)))).body).toEqual(expected);
   const certificate = file("ca.der", root.certificate ?? new Uint8Array());
   expect((await block("--cert", certificate)).body).toEqual({
-    ...{ public_key_sha256: fingerprint(root.spki), reason: "leaked" },
+    public_key_sha256: fingerprint(root.spki),
+    reason: "leaked",
   });
 });
 

@@ -1,4 +1,7 @@
-/** Work that cannot say how far it has come says at least that it goes on: counted on a terminal, by the line elsewhere. */
+/**
+ * Work that cannot say how far it has come says at least that it goes on: counted on a terminal, by
+ * the line elsewhere.
+ */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 

@@ -1,4 +1,7 @@
-/** What people read when something is refused: what to do about it, in words, and nothing of the runtime. */
+/**
+ * What people read when something is refused: what to do about it, in words, and nothing of the
+ * runtime.
+ */
 
 import { describe, expect, test } from "bun:test";
 import { mkdtempSync, writeFileSync } from "node:fs";

@@ -1,4 +1,7 @@
-/** `pkid preflight` as people and scripts see it: the table, the document, the exit codes, what it is asked with. */
+/**
+ * `pkid preflight` as people and scripts see it: the table, the document, the exit codes, what it
+ * is asked with.
+ */
 
 import { expect, test } from "bun:test";
 
@@ -18,9 +21,12 @@ const finding = {
 function reportOf(...found: readonly (keyof typeof finding)[]) {
   const names = ["config.parse", "keys.ocsp_delegate", "disk.space", "pin.source"] as const;
   return preflightReport({
-    ...{ checkedAt: "2026-06-01T12:00:00.000000Z", configPath: "/etc/pkid/pkid.yaml" },
+    checkedAt: "2026-06-01T12:00:00.000000Z",
+    configPath: "/etc/pkid/pkid.yaml",
     runs: found.map((key, index) => ({
-      ...{ name: names[index] ?? "keys.ca", finding: finding[key], elapsedMs: index },
+      name: names[index] ?? "keys.ca",
+      finding: finding[key],
+      elapsedMs: index,
     })),
   });
 }
@@ -57,14 +63,24 @@ test("exit 0 when all pass, 1 with warnings, 2 with failures", async () => {
 
 test("its flags reach the run, and without them the defaults do", async () => {
   expect((await run([])).wish).toEqual({
-    ...{ deep: false, only: [], timeoutSeconds: 60, network: true },
-    ...{ expiryWarnDays: 30, expiryFailDays: 7, auditSample: 1000 },
+    deep: false,
+    only: [],
+    timeoutSeconds: 60,
+    network: true,
+    expiryWarnDays: 30,
+    expiryFailDays: 7,
+    auditSample: 1000,
   });
   const flags = "--deep --only keys.ca,disk.space --timeout 5s --expiry-warn-days 60".split(" ");
   const more = "--expiry-fail-days 14 --audit-sample 50 --no-network".split(" ");
   expect((await run([...flags, ...more])).wish).toEqual({
-    ...{ deep: true, only: ["keys.ca", "disk.space"], timeoutSeconds: 5, network: false },
-    ...{ expiryWarnDays: 60, expiryFailDays: 14, auditSample: 50 },
+    deep: true,
+    only: ["keys.ca", "disk.space"],
+    timeoutSeconds: 5,
+    network: false,
+    expiryWarnDays: 60,
+    expiryFailDays: 14,
+    auditSample: 50,
   });
 });
 
@@ -74,7 +90,9 @@ test("an unknown check, a time that is none and a remote server are wrong usage"
     return [code, stderr.trim(), wish];
   };
   expect(await wrong("--only", "key.ca")).toEqual([
-    ...[2, "error: There is no check key.ca. Did you mean keys.ca?", undefined],
+    2,
+    "error: There is no check key.ca. Did you mean keys.ca?",
+    undefined,
   ]);
   expect(await wrong("--timeout", "0s")).toEqual([
     2,
@@ -82,7 +100,9 @@ test("an unknown check, a time that is none and a remote server are wrong usage"
     undefined,
   ]);
   expect(await wrong("--url", "https://pki.test")).toEqual([
-    ...[2, expect.stringContaining("this machine only"), undefined],
+    2,
+    expect.stringContaining("this machine only"),
+    undefined,
   ]);
 });
 

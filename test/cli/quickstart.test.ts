@@ -77,7 +77,9 @@ test("an address in clear is stamped and served", async () => {
   const home = mkdtempSync(join(tmpdir(), "pkid-quickstart-"));
   const [main8443, open] = [await freePort(), await freePort()];
   const child = Bun.spawn([...quickstart, "--public-url", `http://localhost:${open}`], {
-    ...{ cwd: home, stdout: "ignore", stderr: "pipe" },
+    cwd: home,
+    stdout: "ignore",
+    stderr: "pipe",
     env: { HOME: home, PATH: process.env.PATH ?? "", PKID_SERVER_PORT: String(main8443) },
   });
   try {

@@ -1,4 +1,4 @@
-/** The three ways to an instance: remote, admin socket, this process (cli.md §1). */
+/** The three ways to an instance: remote, admin socket, this process (RUN-1). */
 
 import { describe, expect, test } from "bun:test";
 import { chownSync, mkdtempSync, writeFileSync } from "node:fs";
@@ -69,7 +69,8 @@ test("an admin socket of another user is told nothing", async () => {
 
 test("a redirect is not followed, because it would carry the token along", async () => {
   using server = Bun.serve({
-    ...{ hostname: "127.0.0.1", port: 0 },
+    hostname: "127.0.0.1",
+    port: 0,
     fetch: () => Response.redirect("http://127.0.0.1:1/elsewhere"),
   });
   const url = `http://127.0.0.1:${server.port}`;
@@ -93,7 +94,9 @@ test("TLS trusts --ca-file and nothing else", async () => {
   const line = `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=localhost -addext subjectAltName=DNS:localhost -keyout ${key} -out ${cert}`;
   expect(await Bun.spawn(line.split(" "), { stderr: "ignore" }).exited).toBe(0);
   using server = Bun.serve({
-    ...{ hostname: "127.0.0.1", port: 0, tls: { cert: Bun.file(cert), key: Bun.file(key) } },
+    hostname: "127.0.0.1",
+    port: 0,
+    tls: { cert: Bun.file(cert), key: Bun.file(key) },
     fetch: () => Response.json({ items: [] }),
   });
   const argv = ["ca", "list", "--url", `https://localhost:${server.port}`];
@@ -142,7 +145,8 @@ test("the application of this process is closed also when the command fails", as
 
 function recording(seen: string[]) {
   return Bun.serve({
-    ...{ hostname: "127.0.0.1", port: 0 },
+    hostname: "127.0.0.1",
+    port: 0,
     fetch: (request) => {
       seen.push(`${new URL(request.url).pathname} ${request.headers.get("authorization")}`);
       return Response.json({ items: [] });

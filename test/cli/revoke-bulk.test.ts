@@ -14,8 +14,16 @@ const folder = mkdtempSync(join(tmpdir(), "pkid-serials-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const ca = "3e3d1b5c-0f2a-4a54-9d6e-2f1f5b7a9c10";
 const plan = {
-  ...{ operation_id: "op", reason: "keyCompromise", filter: "all", total: 3, known: 3, unknown: 0 },
-  ...{ held: 0, already_revoked: 0, filtered_out: 0, expired_excluded: 0 },
+  operation_id: "op",
+  reason: "keyCompromise",
+  filter: "all",
+  total: 3,
+  known: 3,
+  unknown: 0,
+  held: 0,
+  already_revoked: 0,
+  filtered_out: 0,
+  expired_excluded: 0,
   sample: [{ serial: "7", common_name: "web", profile: "server", known: true }],
 };
 const result = { operation_id: "op", planned: 3, revoked: 3, upgraded: 0, crl_scopes: ["full"] };
@@ -39,7 +47,8 @@ test("without a number it shows the plan, revokes nothing, and prints the line t
   expect(code).toBe(1);
   expect(sent(asked)).toMatchObject([{ path: `/api/ca/${ca}/revocations:bulk` }]);
   expect(sent(asked)[0]?.body).toEqual({
-    ...{ dry_run: true, reason: "keyCompromise" },
+    dry_run: true,
+    reason: "keyCompromise",
     filter: { pattern: "*.a b", include_expired: true },
   });
   expect(stdout).toMatch(/total: +3\n/);
@@ -60,8 +69,13 @@ test("with the number it revokes, under an id that is told first", async () => {
   const { code, stdout, stderr, asked } = await run(...flags, "--operation-id", "op");
   expect(code).toBe(0);
   expect(sent(asked)[0]?.body).toEqual({
-    ...{ reason: "superseded", filter: {}, all: true, batch_size: 100, confirm_count: 3 },
-    ...{ operation_id: "op", force: false },
+    reason: "superseded",
+    filter: {},
+    all: true,
+    batch_size: 100,
+    confirm_count: 3,
+    operation_id: "op",
+    force: false,
   });
   expect(stderr).toContain("repeat it with --operation-id op");
   expect(stdout).toMatch(/revoked: +3\n/);
@@ -111,7 +125,8 @@ test("a file of serials is read in the spelling it is said to have", async () =>
     const flags = ["--serials-file", serialsFile(text), "--serial-format", format, "--dry-run"];
     const ended = await run(...flags);
     expect(ended.stderr).toBe("");
-    const body = sent(ended.asked)[0]?.body as { filter: { serials: string[] } } | undefined; // As above.
+    // As above.
+    const body = sent(ended.asked)[0]?.body as { filter: { serials: string[] } } | undefined;
     return body?.filter.serials;
   };
   expect(await asked("# leaked\r\n10\r\n\r\n 011 \n10\n", "decimal")).toEqual(["10", "11"]);

@@ -93,7 +93,8 @@ describe("a command", () => {
       ask: undefined,
     };
     const app = { fetch: async () => Response.json({ items: rows }), close: async () => undefined };
-    const deps = { open: async () => app } as unknown as Parameters<typeof runCli>[2]; // Nothing else is called.
+    // Nothing else is called.
+    const deps = { open: async () => app } as unknown as Parameters<typeof runCli>[2];
     const argv = ["cert", "list", "--ca", crypto.randomUUID(), "--data-dir", "/nonexistent"];
     expect(await runCli(argv, io, deps)).toBe(0);
     return written.join("");

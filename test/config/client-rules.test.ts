@@ -101,9 +101,15 @@ describe("a start is accepted", () => {
     ).auth;
     expect(bindingsOf(block.bindings)).toMatchObject([
       {
-        ...{ name: "n", subject: "robot", roles: ["issuer"], tenantRoles: { web: ["auditor"] } },
+        name: "n",
+        subject: "robot",
+        roles: ["issuer"],
+        tenantRoles: { web: ["auditor"] },
         selectors: {
-          ...{ subjectCn: "A", sanDns: "a.example", sanUri: "urn:A", sanEmail: "A@b.example" },
+          subjectCn: "A",
+          sanDns: "a.example",
+          sanUri: "urn:A",
+          sanEmail: "A@b.example",
         },
       },
     ]);

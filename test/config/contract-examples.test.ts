@@ -1,4 +1,7 @@
-/** The examples that operators are given load as printed, but for sections of features this version does not have. */
+/**
+ * The examples that operators are given load as printed, but for sections of features this version
+ * does not have.
+ */
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +10,10 @@ import { expect, test } from "bun:test";
 
 import { loadText } from "#test/support/config.ts";
 
-/** What is said of each key that belongs to a feature to come; a key that means something leaves the list. */
+/**
+ * What is said of each key that belongs to a feature to come; a key that means something leaves the
+ * list.
+ */
 const toCome = [
   "acme",
   "audit",

@@ -33,7 +33,9 @@ function logsOf(transparency: object, ct: object = {}) {
   const usages = { key_usages: ["digitalSignature"], ext_key_usages: ["serverAuth"] };
   const profile = { name: "p", ...usages, max_validity_days: 90, ct: { enabled: true, ...ct } };
   const loaded = loadConfig({
-    ...{ env: { PKID_ALLOW_INSECURE_HTTP: "1" }, host: "here", readFile: () => "" },
+    env: { PKID_ALLOW_INSECURE_HTTP: "1" },
+    host: "here",
+    readFile: () => "",
     file: {
       name: "pkid.yaml",
       text: JSON.stringify({ certificate_transparency: transparency, profiles: [profile] }),
@@ -73,8 +75,10 @@ test("a known log supplies operator, key and state by its address", () => {
           logs: [{ url: "https://a.example/", key: der(first), state: { retired: {} } }],
           tiled_logs: [
             {
-              ...{ submission_url: "https://b.example/", monitoring_url: "https://m.example/" },
-              ...{ key: der(second), state: { usable: {} } },
+              submission_url: "https://b.example/",
+              monitoring_url: "https://m.example/",
+              key: der(second),
+              state: { usable: {} },
             },
           ],
         },

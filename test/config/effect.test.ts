@@ -1,4 +1,7 @@
-/** CFG-9: nothing is accepted without effect, so every key is at least read by something behind the configuration. */
+/**
+ * CFG-9: nothing is accepted without effect, so every key is at least read by something behind the
+ * configuration.
+ */
 
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";

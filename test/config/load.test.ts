@@ -172,7 +172,9 @@ describe("second names (CFG-7)", () => {
     if (!result.ok) throw new Error(lines(result).join());
     const { config, origins } = result;
     expect(config.presign).toMatchObject({
-      ...{ enabled: true, validity_minutes: 60, refresh_minutes: 15 },
+      enabled: true,
+      validity_minutes: 60,
+      refresh_minutes: 15,
     });
     expect(config.ocsp.validity_hours).toBe(12);
     expect(origins.get("presign.validity_minutes")).toBe("pkid.yaml:3");

@@ -1,4 +1,7 @@
-/** What is derived from the declaration: reference, schema, example, the effective values, and a reload. */
+/**
+ * What is derived from the declaration: reference, schema, example, the effective values, and a
+ * reload.
+ */
 
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
@@ -70,7 +73,7 @@ describe("the declaration (CFG-9, ENV-1)", () => {
   });
 });
 
-describe("effective values (configuration §7)", () => {
+describe("effective values (SHOW-1)", () => {
   test("each key has its origin, and no secret is there", () => {
     const text = `server: { public_url: "https://pki.test" }
 root_user: { password: geheim }

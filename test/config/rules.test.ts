@@ -189,7 +189,8 @@ auth: { oidc: { enabled: true } }`;
     const loaded = loadText(whole);
     if (!loaded.ok) throw new Error("must load");
     expect(loaded.config.auth.oidc).toMatchObject({
-      ...{ issuer_url: "https://id.test/", client_id: "pkid" },
+      issuer_url: "https://id.test/",
+      client_id: "pkid",
       redirect_url: "https://pki.test/auth/callback",
     });
   });
@@ -207,11 +208,18 @@ test("policy mappings of a profile are shown, and stand in no leaf", () => {
   if (setting === undefined) throw new Error("must load");
   const profile = profileOf(setting);
   expect(profileJson(profile).policies).toEqual({
-    ...{ oids: ["1.2.4"], critical: false, mappings: ["1.2.3=1.2.4"] },
+    oids: ["1.2.4"],
+    critical: false,
+    mappings: ["1.2.3=1.2.4"],
   });
   const leaf = leafExtensions({
-    ...{ profile, keyUsages: ["digitalSignature"], spki: makeKey("ecdsa-p256").spki, sans: [] },
-    ...{ skiMethod: "rfc7093", emptySubject: false, mustStaple: false },
+    profile,
+    keyUsages: ["digitalSignature"],
+    spki: makeKey("ecdsa-p256").spki,
+    sans: [],
+    skiMethod: "rfc7093",
+    emptySubject: false,
+    mustStaple: false,
     repeated: repeatedExtensions({ id: "x", keyId: new Uint8Array(20), urlBase: undefined }),
   });
   const oidsOf = leaf.map(({ oid }) => oid);

@@ -1,4 +1,7 @@
-/** `<key>_source` of every kind: what is read, what is refused, and that what is shown loads again (SEC-2). */
+/**
+ * `<key>_source` of every kind: what is read, what is refused, and that what is shown loads again
+ * (SEC-2).
+ */
 
 import { describe, expect, test } from "bun:test";
 
@@ -20,14 +23,19 @@ const fault = (source: string) => {
 };
 
 describe("a source", () => {
-  test("in Vault has the defaults of the contract", () => {
+  test("in Vault has the defaults of the reference", () => {
     expect(sourceOf(`{ type: vault, vault: { ${vault} } }`)).toEqual({
       from: "source",
       source: {
         type: "vault",
         vault: {
-          ...{ address: "https://vault.test", path: "pkid/db", field: "value", kv_version: 2 },
-          ...{ mount: "secret", auth_method: "token", timeout_seconds: 5 },
+          address: "https://vault.test",
+          path: "pkid/db",
+          field: "value",
+          kv_version: 2,
+          mount: "secret",
+          auth_method: "token",
+          timeout_seconds: 5,
         },
       },
     });
@@ -42,11 +50,13 @@ describe("a source", () => {
 
   test("in AWS and in Azure names the secret and, when wanted, its member", () => {
     expect(sourceOf("{ type: aws, aws: { secret_id: a, field: b } }")).toEqual({
-      ...{ from: "source", source: { type: "aws", aws: { secret_id: "a", field: "b" } } },
+      from: "source",
+      source: { type: "aws", aws: { secret_id: "a", field: "b" } },
     });
     const azure = { vault_url: "https://a.vault.azure.net", name: "b" };
     expect(sourceOf(`{ type: azure, azure: ${JSON.stringify(azure)} }`)).toEqual({
-      ...{ from: "source", source: { type: "azure", azure } },
+      from: "source",
+      source: { type: "azure", azure },
     });
   });
 

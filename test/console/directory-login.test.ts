@@ -1,4 +1,7 @@
-/** The console's login page where a directory is asked: people of the directory first, and root still. */
+/**
+ * The console's login page where a directory is asked: people of the directory first, and root
+ * still.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
@@ -23,8 +26,11 @@ beforeAll(async () => {
   if (!possible) return;
   slapd = await startSlapd();
   const ldap = {
-    ...{ enabled: true, url: `ldap://localhost:${slapd.ldapPort}`, start_tls: true },
-    ...{ user_dn_template: `uid=%s,ou=people,${suffix}`, tls: { ca_file: slapd.caFile } },
+    enabled: true,
+    url: `ldap://localhost:${slapd.ldapPort}`,
+    start_tls: true,
+    user_dn_template: `uid=%s,ou=people,${suffix}`,
+    tls: { ca_file: slapd.caFile },
     role_mappings: [{ value: `cn=ops,ou=groups,${suffix}`, roles: ["admin"] }],
   };
   instance = await Instance.start({ config: { root_user: { password }, auth: { ldap } } });

@@ -32,7 +32,8 @@ beforeAll(async () => {
   instance = await Instance.start({
     home,
     config: {
-      ...{ server: { port, public_url: base }, root_user: { password } },
+      server: { port, public_url: base },
+      root_user: { password },
       outbound: { ca_file: join(home, "idp.pem") },
       oidc: { issuer_url: idp.issuer, client_id: "pkid" },
       auth: {

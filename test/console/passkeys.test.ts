@@ -1,4 +1,7 @@
-/** Passkeys in a real browser with an authenticator: adding one, confirming with it, and what happens without. */
+/**
+ * Passkeys in a real browser with an authenticator: adding one, confirming with it, and what
+ * happens without.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, CDPSession, Page } from "playwright-core";
@@ -16,12 +19,15 @@ beforeAll(async () => {
   const port = await freePort();
   const origin = `https://localhost:${port}`;
   const webauthn = {
-    ...{ enabled: true, rp_id: "localhost", origins: [origin] },
+    enabled: true,
+    rp_id: "localhost",
+    origins: [origin],
     step_up_operations: ["session.end"],
   };
   instance = await Instance.start({
     config: {
-      ...{ server: { port, public_url: origin }, root_user: { password } },
+      server: { port, public_url: origin },
+      root_user: { password },
       auth: { webauthn },
     },
   });
@@ -47,8 +53,12 @@ async function visit(host = "localhost"): Promise<Visit> {
   await devices.send("WebAuthn.enable");
   const { authenticatorId } = await devices.send("WebAuthn.addVirtualAuthenticator", {
     options: {
-      ...{ protocol: "ctap2", transport: "internal", hasResidentKey: true },
-      ...{ hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true },
+      protocol: "ctap2",
+      transport: "internal",
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
     },
   });
   await page.goto(`https://${host}:${new URL(instance.url).port}/console/#/passkeys`);

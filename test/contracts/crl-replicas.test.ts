@@ -1,4 +1,7 @@
-/** CRLs built by two replicas over one PostgreSQL: one build at a time, numbers that only rise, and one truth. */
+/**
+ * CRLs built by two replicas over one PostgreSQL: one build at a time, numbers that only rise, and
+ * one truth.
+ */
 
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 
@@ -30,7 +33,11 @@ async function replicas(shards = 0) {
   const open = (store: Store): Revocation =>
     openRevocation({
       stillMay: async () => {},
-      ...{ store, keys, clock, random: seededRandom(), wake: () => {} },
+      store,
+      keys,
+      clock,
+      random: seededRandom(),
+      wake: () => {},
       settings: { ...revocationDefaults, crl },
       clockAhead: () => false,
       clockBelieved: () => true,

@@ -1,4 +1,7 @@
-/** Two replicas over one PostgreSQL and one key store: a rotation by one waits for the other, and kills no key of it. */
+/**
+ * Two replicas over one PostgreSQL and one key store: a rotation by one waits for the other, and
+ * kills no key of it.
+ */
 
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 
@@ -20,7 +23,10 @@ setDefaultTimeout(120_000);
 const server = await startPostgres();
 afterAll(() => server.stop());
 
-/** A store and its signer, as one process opens them; `hears` false: it never learns of another's rotation by itself. */
+/**
+ * A store and its signer, as one process opens them; `hears` false: it never learns of another's
+ * rotation by itself.
+ */
 async function replica(store: Store, settings: ReturnType<typeof newKeyStore>, hears: boolean) {
   const opened = await openKeys(settings);
   const clock = testClock();

@@ -1,4 +1,7 @@
-/** KEKs on a token without AES-GCM: RSA with OAEP and SHA-256 where it does that, and no KEK at all where it does not. */
+/**
+ * KEKs on a token without AES-GCM: RSA with OAEP and SHA-256 where it does that, and no KEK at all
+ * where it does not.
+ */
 
 import { describe, expect, test } from "bun:test";
 
@@ -36,7 +39,7 @@ else {
     durable: true,
   });
 
-  test("§6.2 own_key: an RSA KEK is the instance's own key, and listed as a key that stays", async () => {
+  test("KCK-2: an RSA KEK is the instance's own key, and listed as a key that stays", async () => {
     const keys = await openKeys(settings);
     try {
       const [store, clock] = [openMemoryStore(), testClock()];

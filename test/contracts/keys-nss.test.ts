@@ -29,7 +29,8 @@ else {
       await expect(refusal).rejects.toMatchObject({ code: "not_supported" });
       await expect(refusal).rejects.toThrow(/it was destroyed/);
     }
-    // Whatever wraps there can be asked to give away what it wrapped; so neither AES nor RSA will do.
+    // Whatever wraps there can be asked to give away what it wrapped; so neither AES nor RSA will
+    // do.
     const kek = keys.keks.generate({ provider: "pkcs11", label: "kek-v1" });
     await expect(kek).rejects.toMatchObject({ code: "not_supported" });
     await expect(kek).rejects.toThrow(/it was destroyed/);

@@ -20,9 +20,13 @@ export function lifecycle(given: Given): void {
     const row = make.ca({ id: home, ...none, notAfter: undefined, status: "pending", csr });
     await store.atomically((tx) => tx.cas.insert(row));
     const certified = {
-      ...{ subject: `CN=Ünique ${home}`, maxPathLength: 0, externalChain: "PEM" },
-      ...{ certificate: Uint8Array.of(48, 2, 5, 0), serial: make.newSerial() },
-      ...{ notBefore: later(0), notAfter: later(60) },
+      subject: `CN=Ünique ${home}`,
+      maxPathLength: 0,
+      externalChain: "PEM",
+      certificate: Uint8Array.of(48, 2, 5, 0),
+      serial: make.newSerial(),
+      notBefore: later(0),
+      notAfter: later(60),
     };
     const certify = () => store.atomically((tx) => tx.cas.certify(home, "pending", certified));
     expect([await certify(), await certify()]).toEqual([true, false]);
@@ -43,7 +47,9 @@ export function lifecycle(given: Given): void {
     const order = await Promise.all([status(), supersede(), status(), supersede()]);
     expect(order).toEqual(["active", true, "superseded", false]);
     expect(await store.read.cas.byId(home)).toMatchObject({
-      ...{ status: "superseded", successor: by, retireAfter: later(5) },
+      status: "superseded",
+      successor: by,
+      retireAfter: later(5),
     });
     expect(await store.atomically((tx) => tx.cas.status(by))).toBeUndefined();
   });
@@ -75,7 +81,8 @@ export function lifecycle(given: Given): void {
       make.certificate({ notAfter: later(50) }),
     ];
     expect(await store.read.certificates.outstanding(home, noon)).toEqual({
-      ...{ count: 0, latestNotAfter: undefined },
+      count: 0,
+      latestNotAfter: undefined,
     });
     for (const row of rows) await make.issue(store, row);
     const outstanding = (at: number) => store.read.certificates.outstanding(home, later(at));
@@ -110,8 +117,13 @@ export function lifecycle(given: Given): void {
     const { store, home } = given();
     const subjectCa = caId(crypto.randomUUID());
     const facts = (seconds: number) => ({
-      ...{ id: crypto.randomUUID(), issuer: home, serial: make.newSerial(), subjectCa },
-      ...{ subjectKeyId: "ab".repeat(20), source: "local-ca" as const, createdAt: later(seconds) },
+      id: crypto.randomUUID(),
+      issuer: home,
+      serial: make.newSerial(),
+      subjectCa,
+      subjectKeyId: "ab".repeat(20),
+      source: "local-ca" as const,
+      createdAt: later(seconds),
     });
     const [first, second] = [facts(1), { ...facts(2), subjectCa: undefined }];
     for (const cross of [first, second]) {

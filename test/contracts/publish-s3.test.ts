@@ -21,8 +21,14 @@ const rightKey = { accessKeyId, secretAccessKey, sessionToken: undefined };
 
 const open = (changes: Partial<Parameters<typeof s3Target>[0]> = {}) =>
   s3Target({
-    ...{ ...place, endpoint: store.endpoint, prefix: "pki", credentials: async () => rightKey },
-    ...{ forcePathStyle: true, concurrency: 4, timeoutSeconds: 5, ...changes },
+    ...place,
+    endpoint: store.endpoint,
+    prefix: "pki",
+    credentials: async () => rightKey,
+    forcePathStyle: true,
+    concurrency: 4,
+    timeoutSeconds: 5,
+    ...changes,
   });
 
 publishTargetSuite("S3", () => ({
@@ -48,8 +54,12 @@ test("objects of the snapshot come first, then the fixed names, then the manifes
   await snapshot.publish(manifest);
   const puts = store.served.filter((one) => one.startsWith("PUT")).map((one) => one.slice(8));
   expect(puts).toEqual([
-    ...["snapshots/1/a/ca.der", "snapshots/1/a/crl.der", "a/crl.der", "a/ca.der"],
-    ...["snapshots/1/manifest.json", "manifest.json"],
+    "snapshots/1/a/ca.der",
+    "snapshots/1/a/crl.der",
+    "a/crl.der",
+    "a/ca.der",
+    "snapshots/1/manifest.json",
+    "manifest.json",
   ]);
   expect(store.objects.get("pki/a/crl.der")?.type).toBe("application/pkix-cert");
   expect(store.objects.get("pki/manifest.json")?.type).toBe("application/json");

@@ -108,8 +108,11 @@ async function publish(
 export function artefact(path: string, text: string): Artefact {
   const list = path.endsWith("crl.der");
   return {
-    ...{ path, kind: list ? "crl" : "ca_cert", sha256: digestOf(Buffer.from(text)) },
-    ...{ size: Buffer.byteLength(text), contentType: "application/pkix-cert" },
+    path,
+    kind: list ? "crl" : "ca_cert",
+    sha256: digestOf(Buffer.from(text)),
+    size: Buffer.byteLength(text),
+    contentType: "application/pkix-cert",
     notAfter: addSeconds(noon, 3600),
     ...(list ? { crlNumber: 1 } : {}),
   };

@@ -35,7 +35,8 @@ export async function refusal(fetching: Promise<unknown>): Promise<string> {
     (fault: unknown) => fault,
   );
   expect(error).toMatchObject({ name: "SecretUnavailable" });
-  const text = String((error as Error).message) + JSON.stringify(error); // What was just seen to be an error.
+  // What was just seen to be an error.
+  const text = String((error as Error).message) + JSON.stringify(error);
   for (const secret of [...unspeakable, theSecret]) expect(text).not.toContain(secret);
   return (error as Error).message;
 }

@@ -36,8 +36,14 @@ const inFolder = (name: string, text: string, mode = 0o600): string => {
 const paths = () => server.asked.map(({ method, url }) => `${method} ${url.pathname}`);
 
 const vaultPart: VaultSource = {
-  ...{ address: server.url, path: "pkid/hsm", field: "pin", mount: "secret", kv_version: 2 },
-  ...{ auth_method: "token", ca_file: server.caFile, timeout_seconds: 1 },
+  address: server.url,
+  path: "pkid/hsm",
+  field: "pin",
+  mount: "secret",
+  kv_version: 2,
+  auth_method: "token",
+  ca_file: server.caFile,
+  timeout_seconds: 1,
 };
 const vault = (changes: Partial<VaultSource> = {}) =>
   ({ type: "vault", vault: { ...vaultPart, ...changes } }) as const;
@@ -50,13 +56,16 @@ const home = { HOME: server.folder };
 const awsPlace = { ...home, AWS_ENDPOINT_URL: server.url };
 const awsEnv = { ...awsPlace, AWS_ACCESS_KEY_ID: awsKey.id, AWS_SECRET_ACCESS_KEY: awsKey.secret };
 const azureEnv = {
-  ...{ AZURE_TENANT_ID: azureClient.tenant, AZURE_CLIENT_ID: azureClient.id },
-  ...{ AZURE_CLIENT_SECRET: azureClient.secret, AZURE_AUTHORITY_HOST: server.url },
+  AZURE_TENANT_ID: azureClient.tenant,
+  AZURE_CLIENT_ID: azureClient.id,
+  AZURE_CLIENT_SECRET: azureClient.secret,
+  AZURE_AUTHORITY_HOST: server.url,
 };
 
 const env: Record<string, string> = {};
 sourceSuite("a variable", () => ({
-  ...{ env, source: { type: "env", env: { var: "SECRET" } } },
+  env,
+  source: { type: "env", env: { var: "SECRET" } },
   put: (secret) => {
     env.SECRET = secret;
   },
@@ -67,18 +76,21 @@ sourceSuite("a variable", () => ({
 
 const kept = join(server.folder, "kept");
 sourceSuite("a file", () => ({
-  ...{ env: {}, source: { type: "file", file: { path: kept, allow_insecure_perms: false } } },
+  env: {},
+  source: { type: "file", file: { path: kept, allow_insecure_perms: false } },
   put: (secret) => void inFolder("kept", secret),
   remove: () => rmSync(kept),
 }));
 
 const inVault = (where: string, changes: Partial<VaultSource> = {}) => ({
-  ...{ server, source: vault(changes) },
+  server,
+  source: vault(changes),
   put: (secret: string) => void server.vault.set(where, { pin: secret }),
   remove: () => void server.vault.delete(where),
 });
 const byToken = () => ({
-  ...{ env: { VAULT_TOKEN: vaultToken }, stranger: { VAULT_TOKEN: "hvs.other" } },
+  env: { VAULT_TOKEN: vaultToken },
+  stranger: { VAULT_TOKEN: "hvs.other" },
   ...inVault("secret/pkid/hsm"),
 });
 const byRole = () => ({
@@ -91,13 +103,17 @@ const ofVersionOne = () => ({
   ...inVault("kv/pkid/hsm", { mount: "kv", kv_version: 1 }),
 });
 const inAws = () => ({
-  ...{ server, source: aws(), env: awsEnv },
+  server,
+  source: aws(),
+  env: awsEnv,
   stranger: { ...awsEnv, AWS_SECRET_ACCESS_KEY: "other" },
   put: (secret: string) => void server.aws.set("pkid/hsm", secret),
   remove: () => void server.aws.delete("pkid/hsm"),
 });
 const inAzure = () => ({
-  ...{ server, source: azure(), env: azureEnv },
+  server,
+  source: azure(),
+  env: azureEnv,
   stranger: { ...azureEnv, AZURE_CLIENT_SECRET: "other" },
   put: (secret: string) => void server.azure.set("hsm", secret),
   remove: () => void server.azure.delete("hsm"),
@@ -127,10 +143,8 @@ test("a server that does not answer in time is given up on", async () => {
 test("a server whose certificate nobody trusts is not asked", async () => {
   const untrusted = [
     { source: vault({ ca_file: undefined }), env: { VAULT_TOKEN: vaultToken } },
-    ...[
-      { source: aws(), env: awsEnv },
-      { source: azure(), env: azureEnv },
-    ],
+    { source: aws(), env: awsEnv },
+    { source: azure(), env: azureEnv },
   ];
   for (const one of untrusted) expect(await refusal(fetched(one))).toContain("cannot be reached");
   expect(server.asked).toEqual([]);
@@ -201,7 +215,8 @@ describe("Vault", () => {
     const env = { VAULT_ROLE_ID: roleId, VAULT_SECRET_ID: roleSecret };
     await refusal(fetched({ source, env }));
     expect(paths()).toEqual([
-      ...["POST /v1/auth/approle/login", "GET /v1/secret/data/none"],
+      "POST /v1/auth/approle/login",
+      "GET /v1/secret/data/none",
       "POST /v1/auth/token/revoke-self",
     ]);
   });

@@ -12,7 +12,10 @@ import { noon } from "#test/support/records.ts";
 import { personNamed } from "#test/support/people.ts";
 import type { Person } from "#core/access/person.ts";
 
-/** Registers the suite; stores may be shared, so every test has a tenant and fingerprints of its own. */
+/**
+ * Registers the suite; stores may be shared, so every test has a tenant and fingerprints of its
+ * own.
+ */
 export function approvalContract(given: () => { store: Store; home: string }): void {
   const maker = (home: string) =>
     somebody(`maker-${home}`, ["admin"], {
@@ -22,14 +25,33 @@ export function approvalContract(given: () => { store: Store; home: string }): v
   const request = (facts: Partial<ApprovalRecord> = {}): ApprovalRecord => {
     const { home } = given();
     return {
-      ...{ id: `apr_${crypto.randomUUID()}`, tenant: tenantId(home), operationClass: "ca.create" },
-      ...{ operation: "ca.init_root", resourceKey: "ca:new:a", resourceName: "a", secret: "none" },
-      ...{ fingerprint: crypto.randomUUID(), summary: "Make a.", details: { label: "ä", n: [1] } },
-      ...{ input: { path: {}, body: { label: "ä" } }, maker: maker(home), ip: "192.0.2.1" },
-      ...{ requestId: "r", required: 2, status: "pending", attempts: 0, createdAt: noon },
-      ...{ expiresAt: addSeconds(noon, 3600), decidedAt: undefined, executedAt: undefined },
-      ...{ collectedAt: undefined, failure: undefined, effect: undefined, answer: undefined },
-      ...{ decisions: [], ...facts },
+      id: `apr_${crypto.randomUUID()}`,
+      tenant: tenantId(home),
+      operationClass: "ca.create",
+      operation: "ca.init_root",
+      resourceKey: "ca:new:a",
+      resourceName: "a",
+      secret: "none",
+      fingerprint: crypto.randomUUID(),
+      summary: "Make a.",
+      details: { label: "ä", n: [1] },
+      input: { path: {}, body: { label: "ä" } },
+      maker: maker(home),
+      ip: "192.0.2.1",
+      requestId: "r",
+      required: 2,
+      status: "pending",
+      attempts: 0,
+      createdAt: noon,
+      expiresAt: addSeconds(noon, 3600),
+      decidedAt: undefined,
+      executedAt: undefined,
+      collectedAt: undefined,
+      failure: undefined,
+      effect: undefined,
+      answer: undefined,
+      decisions: [],
+      ...facts,
     };
   };
   const insert = (one: ApprovalRecord) =>
@@ -43,21 +65,26 @@ export function approvalContract(given: () => { store: Store; home: string }): v
     expect(await insert(one)).toBe(true);
     expect(await byId(one.id)).toEqual(one);
     const said = (approver: string, seconds: number) => ({
-      ...{
-        id: crypto.randomUUID(),
-        approver,
-        approverName: "",
-        person: personNamed(approver, "a@b.test"),
-      },
-      ...{ decision: "approve" as const, comment: "ok", createdAt: addSeconds(noon, seconds) },
+      id: crypto.randomUUID(),
+      approver,
+      approverName: "",
+      person: personNamed(approver, "a@b.test"),
+      decision: "approve" as const,
+      comment: "ok",
+      createdAt: addSeconds(noon, seconds),
     });
     const decisions = [said("b", 1), said("a", 2)];
     for (const decision of decisions.toReversed()) {
       await store.atomically((tx) => tx.approvals.decide(one.id, decision));
     }
     const changed: ApprovalRecord = {
-      ...{ ...one, status: "executed", attempts: 2, decidedAt: noon, executedAt: noon },
-      ...{ collectedAt: noon, secret: "shown" },
+      ...one,
+      status: "executed",
+      attempts: 2,
+      decidedAt: noon,
+      executedAt: noon,
+      collectedAt: noon,
+      secret: "shown",
       failure: { code: "overloaded", error: "x", retryable: true, facts: { retry_after: 1 } },
       effect: { action: "ca.init_root", target: "t", caId: undefined, serial: undefined },
       answer: { status: 201, body: { label: "ä" }, headers: { location: "/x" } },

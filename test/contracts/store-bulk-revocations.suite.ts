@@ -13,9 +13,19 @@ import { somebody } from "#test/support/governed-world.ts";
 export function bulkRevocationContract(given: () => { readonly store: Store }): void {
   const facts = (wanted: Partial<BulkRunFacts> = {}): BulkRunFacts => ({
     lineage: caId(crypto.randomUUID()),
-    ...{ id: crypto.randomUUID(), caId: caId(crypto.randomUUID()), reason: "superseded" },
-    ...{ digest: "ab".repeat(32), filter: "all", batchSize: 500, startedAt: noon, actor: "root" },
-    ...{ actorName: "", actorRoles: "root", ip: "192.0.2.1", requestId: "r", approval: "" },
+    id: crypto.randomUUID(),
+    caId: caId(crypto.randomUUID()),
+    reason: "superseded",
+    digest: "ab".repeat(32),
+    filter: "all",
+    batchSize: 500,
+    startedAt: noon,
+    actor: "root",
+    actorName: "",
+    actorRoles: "root",
+    ip: "192.0.2.1",
+    requestId: "r",
+    approval: "",
     maker: somebody("alice", ["admin"]),
     ...wanted,
   });
@@ -76,7 +86,12 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
     ]);
     expect((await store.read.bulkRevocations.active()).has(run.caId)).toBe(true);
     expect(await store.read.bulkRevocations.run(run)).toMatchObject({
-      ...{ planned: 4, revoked: 1, upgraded: 1, skipped: 1, batches: 1, state: "running" },
+      planned: 4,
+      revoked: 1,
+      upgraded: 1,
+      skipped: 1,
+      batches: 1,
+      state: "running",
     });
   });
 
@@ -120,10 +135,14 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
     await store.atomically(async (tx) => {
       const at = { revokedAt: noon } as const;
       await tx.certificates.setStatuses(run.caId, [first], {
-        ...{ ...at, status: "revoked", reason: "superseded" },
+        ...at,
+        status: "revoked",
+        reason: "superseded",
       });
       await tx.certificates.setStatuses(run.caId, [second], {
-        ...{ ...at, status: "held", reason: "certificateHold" },
+        ...at,
+        status: "held",
+        reason: "certificateHold",
       });
       const bare = revocation({ caId: run.caId, serial: fourth, known: false });
       await tx.revocations.putMany(run.caId, [bare]);
@@ -171,8 +190,12 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
     expect([rest.items.length, rest.reached]).toEqual([1, upTo]);
     const narrowed = await candidates({ caId: ca, profile: "client", after, upTo }, 9);
     expect(narrowed.items[0]).toMatchObject({
-      ...{ commonName: "a.example", sans: ["dns:a.example", "ip:192.0.2.1"], createdAt: noon },
-      ...{ kind: "leaf", status: "good", spkiSha256: "ab".repeat(32) },
+      commonName: "a.example",
+      sans: ["dns:a.example", "ip:192.0.2.1"],
+      createdAt: noon,
+      kind: "leaf",
+      status: "good",
+      spkiSha256: "ab".repeat(32),
     });
     expect(narrowed.items.length).toBe(1);
   });
@@ -217,9 +240,13 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
   test("many keys are blocked at once, and only those that were not blocked come back", async () => {
     const { store } = given();
     const record = (spkiSha256: string) => ({
-      ...{ id: crypto.randomUUID(), spkiSha256, reason: "leaked", source: "revocation" as const },
+      id: crypto.randomUUID(),
+      spkiSha256,
+      reason: "leaked",
+      source: "revocation" as const,
       tenant: undefined,
-      ...{ createdBy: "root", createdAt: noon },
+      createdBy: "root",
+      createdAt: noon,
     });
     const digests = [0, 1, 2].map(() => crypto.randomUUID().replaceAll("-", "").repeat(2));
     const [one, two, three] = digests.map(record);

@@ -10,11 +10,16 @@ import { newSerial, noon } from "#test/support/records.ts";
 /** The promises, as tests of the store `given` holds. */
 export function bulkContract(given: () => { readonly store: Store }): void {
   const operation = (): BulkOperation => ({
-    ...{ id: crypto.randomUUID(), lineage: caId(crypto.randomUUID()), digest: "ab".repeat(32) },
-    ...{ requestedBy: "root", createdAt: noon },
+    id: crypto.randomUUID(),
+    lineage: caId(crypto.randomUUID()),
+    digest: "ab".repeat(32),
+    requestedBy: "root",
+    createdAt: noon,
   });
   const item = (position: number) => ({
-    ...{ position, caId: caId(crypto.randomUUID()), serial: newSerial() },
+    position,
+    caId: caId(crypto.randomUUID()),
+    serial: newSerial(),
   });
 
   test("an operation id is taken once, and keeps what it stands for", async () => {

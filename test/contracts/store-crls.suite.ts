@@ -1,4 +1,7 @@
-/** What a store promises about CRLs: numbers, published lists and their pieces, partitions, and views that stand still. */
+/**
+ * What a store promises about CRLs: numbers, published lists and their pieces, partitions, and
+ * views that stand still.
+ */
 
 import { expect, test } from "bun:test";
 
@@ -34,7 +37,10 @@ export function crlContract(
         ),
       );
     const nth = (number: number, thisUpdate: Instant) => ({
-      ...{ number, thisUpdate, madeAt: expect.any(Number), resetFrom: undefined },
+      number,
+      thisUpdate,
+      madeAt: expect.any(Number),
+      resetFrom: undefined,
     });
     expect(await reserve("full", 900)).toEqual(nth(1, noon));
     expect(await reserve("full", 950)).toEqual(nth(2, later(1)));
@@ -53,11 +59,17 @@ export function crlContract(
     expect(await reserve(year)).toMatchObject({ number: 2, thisUpdate: later(year) });
     // In doubt it stays where it is, and so it does for a step that is no fault.
     expect(await reserve(10, false)).toEqual({
-      ...{ number: 3, thisUpdate: later(year + 1), madeAt: later(year), resetFrom: undefined },
+      number: 3,
+      thisUpdate: later(year + 1),
+      madeAt: later(year),
+      resetFrom: undefined,
     });
     expect(await reserve(year - 5)).toMatchObject({ number: 4, thisUpdate: later(year + 2) });
     expect(await reserve(10)).toEqual({
-      ...{ number: 5, thisUpdate: later(10), madeAt: later(10), resetFrom: later(year + 2) },
+      number: 5,
+      thisUpdate: later(10),
+      madeAt: later(10),
+      resetFrom: later(year + 2),
     });
     expect(await reserve(9)).toMatchObject({
       number: 6,
@@ -183,7 +195,9 @@ export function crlContract(
     const { store, home } = given();
     for (const serial of ["1", "2", "3"]) await revoke(store, home, serial);
     const member = (serial: string, partition: number, modulus: number) => ({
-      ...{ serial: serial as Serial, partition, modulus },
+      serial: serial as Serial,
+      partition,
+      modulus,
     });
     const members = [member("1", 5, 8), member("2", 5, 0), member("2", 5, 0), member("3", 5, 16)];
     await store.atomically((tx) => tx.revocations.indexPartitions(home, 8, members, 3));

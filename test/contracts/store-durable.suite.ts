@@ -1,4 +1,7 @@
-/** What a store on a database must survive: concurrency, kills, tampering, schemas of other versions. */
+/**
+ * What a store on a database must survive: concurrency, kills, tampering, schemas of other
+ * versions.
+ */
 
 import { afterEach, describe, expect, test } from "bun:test";
 
@@ -10,7 +13,7 @@ import { nothingWritten, type Store } from "#domain/store.ts";
 import { certificate, draft, issue, ledgerDraft, noon } from "#test/support/records.ts";
 import { type DatabaseUnderTest, startWriter } from "#test/support/stores.ts";
 
-import { until } from "./store.suite.ts";
+import { until } from "#test/support/until.ts";
 
 /** Declares the suite for one dialect; `create` gives a database nobody has opened. */
 export function durableStoreContract(
@@ -93,8 +96,12 @@ function texts({ create, open }: Given): void {
     const append = (actorName: string, actor = "root") =>
       store.atomically((tx) => tx.audit.appendEvent(draft({ actor, actorName }), noon));
     const outcomes = await Promise.allSettled([
-      ...[append("a"), append("b\0"), append("\ud800 half a pair"), append("c", "x".repeat(3000))],
-      ...[append("😀"), append("d")],
+      append("a"),
+      append("b\0"),
+      append("\ud800 half a pair"),
+      append("c", "x".repeat(3000)),
+      append("😀"),
+      append("d"),
     ]);
     const rejected = outcomes.map(({ status }) => status === "rejected");
     expect(rejected).toEqual([false, true, false, true, false, false]);
@@ -258,7 +265,8 @@ function reopening({ create, open }: Given): void {
       for (const line of writer.said) {
         const serial = line.replace("issued ", "");
         expect(issued.has(serial)).toBe(true);
-        const found = await store.read.certificates.bySerial(certificate().caId, serial as Serial); // As issued.
+        // As issued.
+        const found = await store.read.certificates.bySerial(certificate().caId, serial as Serial);
         expect(found?.serial === serial).toBe(true);
       }
       await wholeLedger(store);

@@ -7,7 +7,10 @@ import type { KekVersion, SealedValue } from "#domain/envelopes/store.ts";
 import type { Store } from "#domain/store.ts";
 import * as make from "#test/support/records.ts";
 
-/** Declares the tests on the store that `given` gives when they run; they build on each other's versions. */
+/**
+ * Declares the tests on the store that `given` gives when they run; they build on each other's
+ * versions.
+ */
 export function envelopeContract(given: () => { readonly store: Store }): void {
   describe("KEK versions and sealed values", () => {
     const begin = (next: KekVersion, replaced: number | undefined) =>
@@ -17,7 +20,8 @@ export function envelopeContract(given: () => { readonly store: Store }): void {
       given().store.atomically((tx) => tx.envelopes.retire(number));
     const statuses = async () =>
       (await given().store.read.envelopes.versions()).map(({ version, status }) => [
-        ...[version, status],
+        version,
+        status,
       ]);
 
     test("the first version begins when there is none, and is found as it was stored", async () => {
@@ -87,11 +91,17 @@ export function envelopeContract(given: () => { readonly store: Store }): void {
 }
 
 const version = (number: number): KekVersion => ({
-  ...{ version: number, status: "active", family: "kek", createdAt: make.noon },
-  ...{ deviceSerial: "1234", spkiSha256: number === 1 ? undefined : "cd".repeat(32) },
+  version: number,
+  status: "active",
+  family: "kek",
+  createdAt: make.noon,
+  deviceSerial: "1234",
+  spkiSha256: number === 1 ? undefined : "cd".repeat(32),
   key: { provider: "software", label: `kek-v${number}`, id: "ab".repeat(20) },
 });
 
 const sealed = (id: string, kekVersion: number): SealedValue => ({
-  ...{ place: placeOf("instance", `test ${id}`), kekVersion, envelope: `envelope of ${id}` },
+  place: placeOf("instance", `test ${id}`),
+  kekVersion,
+  envelope: `envelope of ${id}`,
 });

@@ -66,7 +66,8 @@ export function keyCheckContract(
       const spki = Uint8Array.of(48, 3, 1, ...crypto.getRandomValues(new Uint8Array(8)));
       const retired = make.ca({ spki, status: "retired" });
       const waiting = make.ca({
-        ...{ certificate: undefined, serial: undefined },
+        certificate: undefined,
+        serial: undefined,
         spki,
         internal: true,
       });
@@ -163,8 +164,14 @@ export function keyCheckContract(
 const newDigest = () => crypto.getRandomValues(new Uint8Array(32)).toHex();
 
 const blockedKey = (facts: Partial<BlockedKeyRecord> = {}): BlockedKeyRecord => ({
-  ...{ id: crypto.randomUUID(), spkiSha256: newDigest(), reason: "leaked", source: "api" },
-  ...{ createdBy: "root", createdAt: make.noon, tenant: undefined, ...facts },
+  id: crypto.randomUUID(),
+  spkiSha256: newDigest(),
+  reason: "leaked",
+  source: "api",
+  createdBy: "root",
+  createdAt: make.noon,
+  tenant: undefined,
+  ...facts,
 });
 
 async function issued(store: Store, facts: Partial<ReturnType<typeof make.certificate>>) {

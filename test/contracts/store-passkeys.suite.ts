@@ -83,14 +83,14 @@ const passkey = (
   subject: string,
   facts: Partial<PasskeyRecord> = {},
 ): PasskeyRecord => ({
-  ...{
-    id,
-    owner: account(subject),
-    name: "a key",
-    publicKey: new Uint8Array([1, 2, 255]),
-    signCount: 0,
-  },
-  ...{ createdAt: noon, lastUsedAt: undefined, ...facts },
+  id,
+  owner: account(subject),
+  name: "a key",
+  publicKey: new Uint8Array([1, 2, 255]),
+  signCount: 0,
+  createdAt: noon,
+  lastUsedAt: undefined,
+  ...facts,
 });
 
 const account = (subject: string): Account => ({

@@ -24,7 +24,8 @@ import {
 } from "#test/support/records.ts";
 import { postgresDatabase, postgresLimits } from "#test/support/stores.ts";
 
-import { storeContract, until } from "./store.suite.ts";
+import { until } from "#test/support/until.ts";
+import { storeContract } from "./store.suite.ts";
 import { durableStoreContract, wholeChain, wholeLedger } from "./store-durable.suite.ts";
 
 setDefaultTimeout(120_000);

@@ -41,7 +41,8 @@ export function presignedContract(
       expect((await find(serial, "sha256")).presigned).toBeUndefined();
       const stranger = make.newSerial();
       expect(await find(stranger)).toEqual({
-        ...{ standing: { status: "unknown" }, presigned: undefined },
+        standing: { status: "unknown" },
+        presigned: undefined,
       });
     });
 
@@ -150,7 +151,8 @@ export function presignedContract(
       const rows = [presigned(home, old.serial, expired), presigned(home, fresh.serial)];
       await keep(rows, await sequence());
       expect(await store.read.presigned.summary()).toEqual({
-        ...{ count: 2, earliestNextUpdate: noon },
+        count: 2,
+        earliestNextUpdate: noon,
       });
       const gone = await store.atomically((tx) => tx.presigned.prune(addSeconds(noon, 1), 10));
       expect(gone).toBe(1);
@@ -166,9 +168,16 @@ function presigned(
   facts: Partial<PresignedRecord> = {},
 ): PresignedRecord {
   return {
-    ...{ caId: ca, serial, hash: "sha1", response: Uint8Array.of(48, 3, 0, 255) },
+    caId: ca,
+    serial,
+    hash: "sha1",
+    response: Uint8Array.of(48, 3, 0, 255),
     // A serial in canonical form.
-    ...{ responder: "77" as Serial, producedAt: noon, thisUpdate: instant(noon - 300_000) },
-    ...{ nextUpdate: addSeconds(noon, 86_400), revoked: undefined, ...facts },
+    responder: "77" as Serial,
+    producedAt: noon,
+    thisUpdate: instant(noon - 300_000),
+    nextUpdate: addSeconds(noon, 86_400),
+    revoked: undefined,
+    ...facts,
   };
 }

@@ -5,7 +5,6 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-import { fillEmpty } from "#adapters/db/heads.ts";
 import { embeddedMigrations } from "#adapters/db/migrations.ts";
 import { openStore } from "#adapters/db/open.ts";
 import { openSqlite } from "#adapters/db/sqlite.ts";
@@ -14,7 +13,8 @@ import { systemClock, systemRandom } from "#adapters/system.ts";
 import { certificate, issue } from "#test/support/records.ts";
 import { sqliteDatabase, startWriter } from "#test/support/stores.ts";
 
-import { storeContract, until } from "./store.suite.ts";
+import { until } from "#test/support/until.ts";
+import { storeContract } from "./store.suite.ts";
 import { durableStoreContract, wholeChain, wholeLedger } from "./store-durable.suite.ts";
 
 setDefaultTimeout(120_000);
@@ -77,87 +77,12 @@ test("V-28: before it migrates, SQLite keeps a sound copy that nobody else can r
   await expect(database.open()).rejects.toMatchObject({ reason: "schema_newer" });
 });
 
-test("a bulk run that was open before its serials were put in order goes on with all of them", async () => {
+test("serials of bulk runs lie in the order in which they are worked off, without row ids", async () => {
   const database = sqliteDatabase();
-  const options = { driver: "sqlite", path: database.target, busyTimeoutMs: 5000 } as const;
-  const engine = openSqlite(options);
-  const before = embeddedMigrations("sqlite").slice(0, 19);
-  const deps = { clock: systemClock, random: systemRandom };
-  await migrateSqlite(engine, options, () => fillEmpty(engine.writer, deps), before);
-  for (const place of ["0212", "019", "03100"]) {
-    await engine.writer.run("insert into bulk_serials (run, place) values (7, ?)", [place]);
-  }
-  await engine.close();
   await (await database.open()).close();
-  const places = [{ place: "019" }, { place: "0212" }, { place: "03100" }];
-  expect(await database.query("select place from bulk_serials where run = 7")).toEqual(places);
   // What the table definition cannot say, a later migration must not lose.
   const [table] = await database.query("select sql from sqlite_master where name = 'bulk_serials'");
   expect(table).toMatchObject({ sql: expect.stringContaining("WITHOUT ROWID") });
-});
-
-test("people stored as one text keep their parts, and none that was only written into a subject", async () => {
-  const database = sqliteDatabase();
-  const options = { driver: "sqlite", path: database.target, busyTimeoutMs: 5000 } as const;
-  const engine = openSqlite(options);
-  const before = embeddedMigrations("sqlite").filter(({ version }) => version <= 20);
-  const deps = { clock: systemClock, random: systemRandom };
-  await migrateSqlite(engine, options, () => fillEmpty(engine.writer, deps), before);
-  for (const [by, person] of peopleAsText) {
-    await engine.writer.run(
-      `insert into api_tokens (id, name, description, prefix, token_hash, roles, scope, created_by, created_by_name, person,
-        created_at, last_used_ip, revoked_by) values (?, '', '', '', ?, '[]', 'platform', ?, '', ?, 1, '', '')`,
-      [by, by, by, person],
-    );
-    await engine.writer.run(
-      `insert into approval_decisions (id, approval, approver, approver_name, person, decision, comment, created_at)
-        values (?, 'apr_1', ?, '', ?, 'approve', '', 1)`,
-      [by, by, person],
-    );
-  }
-  await engine.close();
-  await (await database.open()).close();
-  const parts = "person_subject, person_voucher, person_address";
-  const kept = peopleAsText.map(([, , person_subject, person_voucher, person_address]) => ({
-    person_subject,
-    person_voucher,
-    person_address,
-  }));
-  for (const table of ["api_tokens", "approval_decisions"]) {
-    expect(await database.query(`select ${parts} from ${table} order by rowid`)).toEqual(kept);
-  }
-});
-
-/** By whom, the old text, and subject, voucher and address it becomes. */
-const peopleAsText = [
-  ["root", "root", "root", "pkid", ""],
-  ["local:ops", "local", "local", "local", ""],
-  ["alice", "alice <a@x.test>", "alice", "unknown", "a@x.test"],
-  ["eve <boss@x.test>", "eve <boss@x.test>", "eve <boss@x.test>", "unknown", ""],
-  ["token:1", "bob <b@x.test>", "bob", "unknown", "b@x.test"],
-] as const;
-
-test("rows of the access log that lay in the database are carried to their own file", async () => {
-  const database = sqliteDatabase();
-  const options = { driver: "sqlite", path: database.target, busyTimeoutMs: 5000 } as const;
-  const engine = openSqlite(options);
-  const all = embeddedMigrations("sqlite");
-  const apart = all.findIndex(({ statements }) =>
-    /drop table `access_log`/i.test(statements[0] ?? ""),
-  );
-  const deps = { clock: systemClock, random: systemRandom };
-  await migrateSqlite(engine, options, () => fillEmpty(engine.writer, deps), all.slice(0, apart));
-  const insert = `insert into access_log (at, request_id, subject, method, route, path, status, duration_ms,
-    bytes_out, ip, user_agent) values (?, 'r', '', 'GET', '/', '/', 200, 1, 2, '192.0.2.1', '')`;
-  for (let at = 1; at <= 300; at++) await engine.writer.run(insert, [at]);
-  await engine.close();
-  const store = await database.open();
-  expect((await store.read.accessLog.page({}, 1)).total).toBe(300);
-  await store.close();
-  const [row] = await database.accessRows("select min(at) as least, max(id) as id from access_log");
-  expect(row).toEqual({ least: 1, id: 300 });
-  const tables = "select name from sqlite_schema where name like '%access_log%'";
-  expect(await database.query(tables)).toEqual([]);
 });
 
 test("a migration that fails changes nothing", async () => {
@@ -171,7 +96,8 @@ test("a migration that fails changes nothing", async () => {
 test("a volume that fills up refuses units, keeps what it has, and recovers by itself", async () => {
   const database = sqliteDatabase();
   await (await database.open()).close();
-  // The limit makes every write past 1.5 MB fail, as a full disk would; the signal that goes with it is ignored.
+  // The limit makes every write past 1.5 MB fail, as a full disk would; the signal that goes with
+  // it is ignored.
   const limited = ["bash", "-c", "trap '' XFSZ; ulimit -S -f 1536; exec \"$@\"", "limited"];
   const writer = startWriter(database.target, 8, limited);
   const refusals = () =>

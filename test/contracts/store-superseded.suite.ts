@@ -25,7 +25,10 @@ export function supersededContract(given: () => { readonly store: Store }): void
       make.issue(
         store,
         make.certificate({
-          ...{ caId: next.id, subject, notAfter: addSeconds(make.noon, 2 * day), ...facts },
+          caId: next.id,
+          subject,
+          notAfter: addSeconds(make.noon, 2 * day),
+          ...facts,
         }),
       );
     const outlived = async () =>
@@ -61,7 +64,10 @@ export function supersededContract(given: () => { readonly store: Store }): void
     const name = `dns:${crypto.randomUUID()}`;
     const nameless = (sans: readonly string[], days: number) =>
       make.certificate({
-        ...{ caId: old.id, subject: "", sans, notAfter: addSeconds(make.noon, days * day) },
+        caId: old.id,
+        subject: "",
+        sans,
+        notAfter: addSeconds(make.noon, days * day),
       });
     const [first, other] = [nameless([name, "dns:b"], 1), nameless([name], 1)];
     for (const row of [first, other, nameless(["dns:b", name], 2)]) await make.issue(store, row);

@@ -1,4 +1,7 @@
-/** What every store promises about tenants, what counts against their quotas, and grants on single CAs. */
+/**
+ * What every store promises about tenants, what counts against their quotas, and grants on single
+ * CAs.
+ */
 
 import { expect, test } from "bun:test";
 
@@ -20,7 +23,9 @@ export function tenantContract(given: () => { store: Store; home: string }): voi
   test("the default tenant exists, and a tenant is made once and found by id or slug", async () => {
     const { store, home } = given();
     expect(await store.read.tenants.named("default")).toMatchObject({
-      ...{ id: "default", slug: "default", status: "active" },
+      id: "default",
+      slug: "default",
+      status: "active",
     });
     const row = make.tenant(home, { slug: `slug-${home}`, name: "A" });
     await store.atomically((tx) => tx.tenants.ensure(row));
@@ -63,7 +68,9 @@ export function tenantContract(given: () => { store: Store; home: string }): voi
       expect(await tx.tenants.lock(first.id)).toEqual(first);
       await tx.tenants.update(changed);
       expect(await tx.tenants.standing(first.id)).toMatchObject({
-        ...{ status: "suspended", maxCertsPerDay: 3, maxActiveCerts: 0 },
+        status: "suspended",
+        maxCertsPerDay: 3,
+        maxActiveCerts: 0,
       });
     });
     expect(await store.read.tenants.named(first.id)).toEqual(changed);
@@ -115,7 +122,8 @@ export function tenantContract(given: () => { store: Store; home: string }): voi
     const yesterday = { ...open, createdAt: noon };
     const today = make.intentFor(make.certificate({ caId: ca.id }), { createdAt: later(12) });
     const other = make.intentFor(make.certificate({ caId: ca.id }), {
-      ...{ createdAt: later(12), purpose: "responder_certificate" as const },
+      createdAt: later(12),
+      purpose: "responder_certificate" as const,
     });
     await store.atomically(async (tx) => {
       for (const intent of [yesterday, today, other]) await tx.certificates.intend(intent);
@@ -155,7 +163,10 @@ export function tenantContract(given: () => { store: Store; home: string }): voi
       tx.certificates.setStatus(ca.id, revoked.serial, "revoked", later(48), "superseded"),
     );
     expect(await store.read.tenants.usage(ca.tenant, day + 1, later(72))).toEqual({
-      ...{ active: 3, issued: 4, revoked: 1, cas: 1 },
+      active: 3,
+      issued: 4,
+      revoked: 1,
+      cas: 1,
       days: [
         { day: day + 3, issued: 1, revoked: 0 },
         { day: day + 2, issued: 0, revoked: 1 },
@@ -249,7 +260,15 @@ async function ownCa(store: Store, home: string): Promise<CaRecord> {
 }
 
 const grantOn = (ca: CaRecord, facts: Partial<GrantRecord>): GrantRecord => ({
-  ...{ grantId: crypto.randomUUID(), ca: ca.id, lineage: ca.lineage, tenant: ca.tenant },
-  ...{ type: "user", id: "user", role: "ca-issuer", scope: "self", createdBy: "root" },
-  ...{ createdAt: noon, ...facts },
+  grantId: crypto.randomUUID(),
+  ca: ca.id,
+  lineage: ca.lineage,
+  tenant: ca.tenant,
+  type: "user",
+  id: "user",
+  role: "ca-issuer",
+  scope: "self",
+  createdBy: "root",
+  createdAt: noon,
+  ...facts,
 });

@@ -19,7 +19,9 @@ export function transparencyContract(given: Given): void {
   test("a certificate keeps what logs promised, and the absence of it", async () => {
     const { store, home } = given();
     const ct = {
-      ...{ status: "failed_open" as const, sctCount: 1, operators: ["A"] },
+      status: "failed_open" as const,
+      sctCount: 1,
+      operators: ["A"],
       logs: [{ log: "a", operator: "A", ok: false, error: "timeout" }],
     };
     const rows = [make.certificate({ caId: home, ct }), make.certificate({ caId: home })];
@@ -33,7 +35,10 @@ export function transparencyContract(given: Given): void {
   test("an unsettled precertificate is lost once its intent came to nothing, until it is settled", async () => {
     const { store, home } = given();
     const [going, abandoned, settled] = [true, true, false].map((unsettled) => ({
-      ...{ caId: home, serial: make.newSerial(), unsettled, createdAt: noon },
+      caId: home,
+      serial: make.newSerial(),
+      unsettled,
+      createdAt: noon,
       certificate: Uint8Array.of(48, 9),
     }));
     if (!going || !abandoned || !settled) throw new Error("there are three");
@@ -129,8 +134,14 @@ export function transparencyContract(given: Given): void {
     const [row] = rows;
     if (row === undefined) throw new Error("there is a first");
     const kept: InclusionRecord = {
-      ...{ ...row, status: "included", treeSize: 5, leafIndex: 2, checks: 1, includedAt: noon },
-      ...{ firstCheckedAt: noon, lastCheckedAt: noon },
+      ...row,
+      status: "included",
+      treeSize: 5,
+      leafIndex: 2,
+      checks: 1,
+      includedAt: noon,
+      firstCheckedAt: noon,
+      lastCheckedAt: noon,
     };
     await store.atomically((tx) => tx.transparency.update(kept));
     expect((await due()).map(({ id }) => id)).toEqual([rows[1]?.id ?? ""]);
@@ -156,11 +167,25 @@ function inclusion(
   facts: Partial<InclusionRecord>,
 ): InclusionRecord {
   return {
-    ...{ id: crypto.randomUUID(), caId: home, tenant: tenantId("default"), checks: 0 },
-    ...{ serial: make.newSerial(), logId: "ab".repeat(32), logName: "log-a", status: "pending" },
-    ...{ sctTimestamp: noon, leafHash: "cd".repeat(32), promisedIndex: 7, dueAt: noon },
-    ...{ treeSize: undefined, leafIndex: undefined, lastError: "", alerted: false },
-    ...{ firstCheckedAt: undefined, lastCheckedAt: undefined, includedAt: undefined },
+    id: crypto.randomUUID(),
+    caId: home,
+    tenant: tenantId("default"),
+    checks: 0,
+    serial: make.newSerial(),
+    logId: "ab".repeat(32),
+    logName: "log-a",
+    status: "pending",
+    sctTimestamp: noon,
+    leafHash: "cd".repeat(32),
+    promisedIndex: 7,
+    dueAt: noon,
+    treeSize: undefined,
+    leafIndex: undefined,
+    lastError: "",
+    alerted: false,
+    firstCheckedAt: undefined,
+    lastCheckedAt: undefined,
+    includedAt: undefined,
     ...facts,
   };
 }

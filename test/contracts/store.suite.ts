@@ -3,7 +3,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 
 import { caId, defaultTenant, type Serial, tenantId } from "#core/ids.ts";
-import { Problem } from "#core/problems.ts";
 import { instant } from "#core/time.ts";
 import type { Page, PageKey } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
@@ -21,6 +20,8 @@ import { transparencyContract } from "./store-transparency.suite.ts";
 import * as make from "#test/support/records.ts";
 import { lifecycle } from "./lifecycle.suite.ts";
 import { only } from "#test/support/reach.ts";
+import { expectRefusal } from "#test/support/expect-refusal.ts";
+import { until } from "#test/support/until.ts";
 
 const { noon } = make;
 const later = (seconds: number) => instant(noon + seconds * 1000);
@@ -72,7 +73,8 @@ function authorities(given: Given): void {
     const hybrid = make.ca({
       alternative: {
         key: { provider: "software", label: "second", id: "bb".repeat(20) },
-        ...{ keyType: "ml-dsa-65", spki: Uint8Array.of(48, 2, 254, 0) },
+        keyType: "ml-dsa-65",
+        spki: Uint8Array.of(48, 2, 254, 0),
       },
     });
     const waiting = make.ca({ ...bare, notAfter: undefined, status: "pending", parent: root.id });
@@ -127,7 +129,8 @@ function authorities(given: Given): void {
     const successor = make.ca({ lineage: home, createdAt: later(5) });
     for (const row of [successor, old]) await store.atomically((tx) => tx.cas.insert(row));
     expect((await store.read.cas.lineage(home)).map(({ id }) => id)).toEqual([home, successor.id]);
-    const { parent, serial } = { parent: caId(`parent ${home}`), serial: old.serial as Serial }; // Set by `ca`.
+    // Set by `ca`.
+    const { parent, serial } = { parent: caId(`parent ${home}`), serial: old.serial as Serial };
     const retire = () => store.atomically((tx) => tx.cas.retireSubject(parent, serial));
     expect(await retire()).toBe(home);
     expect(await retire()).toBeUndefined();
@@ -226,8 +229,13 @@ function search(given: Given): void {
     const plain = make.certificate({ caId: home, createdAt: later(1), notAfter: later(60) });
     const serial = "340282366920938463463374607431768211455" as Serial; // 2^128 − 1, in decimal.
     const other = make.certificate({
-      ...{ caId: home, createdAt: later(2), serial, profile: `profile ${home}` },
-      ...{ subject: "CN=Zoë 100%_!", commonName: "Zoë", sans: ["email:Z@B.example"] },
+      caId: home,
+      createdAt: later(2),
+      serial,
+      profile: `profile ${home}`,
+      subject: "CN=Zoë 100%_!",
+      commonName: "Zoë",
+      sans: ["email:Z@B.example"],
       spkiSha256: "00".repeat(32),
     });
     const held = make.certificate({ caId: home, createdAt: later(3), notAfter: later(60) });
@@ -514,11 +522,21 @@ function units(given: Given): void {
       ),
     );
     expect(results.map(({ status }) => status === "fulfilled")).toEqual([
-      ...[true, false, true, false, true, false],
+      true,
+      false,
+      true,
+      false,
+      true,
+      false,
     ]);
     const values = rows.map((_, index) => store.read.instance.value(`${home} ${index}`));
     expect(await Promise.all(values)).toEqual([
-      ...["kept", undefined, "kept", undefined, "kept", undefined],
+      "kept",
+      undefined,
+      "kept",
+      undefined,
+      "kept",
+      undefined,
     ]);
     expect((await store.read.audit.eventHead()).seq).toBe(head.seq + 3);
     expect((await store.read.audit.ledgerHead()).seq).toBe(ledger.seq + 3);
@@ -577,22 +595,4 @@ function units(given: Given): void {
   test("a store that lives answers a ping", async () => {
     await given().store.ping();
   });
-}
-
-/** Waits for something another process or a notification brings about. */
-export async function until(done: () => boolean | Promise<boolean>): Promise<void> {
-  for (let attempt = 0; attempt < 6000; attempt++) {
-    if (await done()) return;
-    await Bun.sleep(10);
-  }
-  throw new Error("it never came to be");
-}
-
-async function expectRefusal(unit: Promise<unknown>, code: string, facts: object): Promise<void> {
-  const error = await unit.then(
-    () => undefined,
-    (reason) => reason,
-  );
-  expect(error).toBeInstanceOf(Problem);
-  expect(error).toMatchObject({ code, facts });
 }

@@ -1,4 +1,6 @@
-/** Envelopes: what is sealed opens at its place and nowhere else, and every altered part is noticed. */
+/**
+ * Envelopes: what is sealed opens at its place and nowhere else, and every altered part is noticed.
+ */
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -72,8 +74,16 @@ describe("reading", () => {
 
   test("the text is the envelope's, member by member", () => {
     expect(Object.keys(members())).toEqual([
-      ...["v", "kek", "kek_version", "wrap", "wrapped_dek", "alg", "nonce", "commit"],
-      ...["ciphertext", "context"],
+      "v",
+      "kek",
+      "kek_version",
+      "wrap",
+      "wrapped_dek",
+      "alg",
+      "nonce",
+      "commit",
+      "ciphertext",
+      "context",
     ]);
     expect(parseEnvelope(text)).toEqual(sample);
   });
@@ -120,7 +130,12 @@ describe("reading", () => {
       JSON.stringify(members(), undefined, 1),
       text.replace('{"v":1,', '{"v":1,"v":1,'),
       JSON.stringify(Object.fromEntries(Object.entries(members()).reverse())),
-      ...["", "null", "[]", "1", "{", `"${"x".repeat(300_000)}"`],
+      "",
+      "null",
+      "[]",
+      "1",
+      "{",
+      `"${"x".repeat(300_000)}"`,
     ];
     for (const spelling of spellings) expect(parseEnvelope(spelling)).toBeUndefined();
   });

@@ -1,4 +1,7 @@
-/** Hybrid wraps: both secrets, every word of the header and the use are needed, and a hybrid envelope is read as no plain one. */
+/**
+ * Hybrid wraps: both secrets, every word of the header and the use are needed, and a hybrid
+ * envelope is read as no plain one.
+ */
 
 import { describe, expect, test } from "bun:test";
 import { createDecipheriv, createHmac, hkdfSync } from "node:crypto";
@@ -114,7 +117,8 @@ describe("a hybrid envelope", () => {
     for (const one of wrongPqc) expect(parseEnvelope(shown({ pqc: one }))).toBeUndefined();
     expect(parseEnvelope(shown({ v: 1 }))).toBeUndefined();
     expect(parseEnvelope(shown({ v: 3 }))).toBeUndefined();
-    expect(parseEnvelope(shown({ v: 1, pqc: undefined }))).toBeDefined(); // A plain one, whose key does not open.
+    // A plain one, whose key does not open.
+    expect(parseEnvelope(shown({ v: 1, pqc: undefined }))).toBeDefined();
     expect(parseEnvelope(shown({ wrapped_dek: filled(59, 1).toBase64() }))).toBeUndefined();
   });
 

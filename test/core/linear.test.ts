@@ -1,4 +1,7 @@
-/** No decoder takes more than time in proportion to what a stranger sends: thirty times the octets, about thirty times the work. */
+/**
+ * No decoder takes more than time in proportion to what a stranger sends: thirty times the octets,
+ * about thirty times the work.
+ */
 
 import { describe, expect, test } from "bun:test";
 
@@ -42,7 +45,8 @@ const shape = <T>(
   small: number,
   make: (count: number) => T,
   decode: (input: T) => unknown,
-) => ({ name, small, make, decode }) as Shape; // `make` gives what `decode` takes, by the signature above.
+  // `make` gives what `decode` takes, by the signature above.
+) => ({ name, small, make, decode }) as Shape;
 
 const rdn = element(tags.set, sequence(oid("2.5.4.3"), utf8String("x")));
 const manyRdns = (count: number) => elementOf(tags.sequence, Array(count).fill(rdn));
@@ -241,9 +245,11 @@ describe("thirty times the input takes about thirty times the work", () => {
   for (const { name, small, make, decode } of shapes) {
     test(name, () => {
       const [few, many] = [make(Math.ceil(small / 3)), make(small * 10)];
-      const attempt = (input: unknown) => quickest(() => decode(input as never)); // What `make` gave.
+      // What `make` gave.
+      const attempt = (input: unknown) => quickest(() => decode(input as never));
       attempt(few);
-      // A square law would make it 900 times; the floor keeps what is over at once from being a matter of luck.
+      // A square law would make it 900 times; the floor keeps what is over at once from being a
+      // matter of luck.
       expect(attempt(many)).toBeLessThan(200 * Math.max(attempt(few), floorMs));
     });
   }
@@ -261,7 +267,10 @@ test("a message of more fields than any of ours is a fault, wherever they nest",
   );
 });
 
-/** Processor time of the best of several runs, in milliseconds: what other processes of a busy machine take does not count. */
+/**
+ * Processor time of the best of several runs, in milliseconds: what other processes of a busy
+ * machine take does not count.
+ */
 function quickest(run: () => void): number {
   let best = Number.POSITIVE_INFINITY;
   for (let round = 0; round < 4; round++) {

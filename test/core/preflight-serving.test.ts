@@ -1,4 +1,7 @@
-/** The judgement of the serving certificate: its life, its names, its path, and what is really shown. */
+/**
+ * The judgement of the serving certificate: its life, its names, its path, and what is really
+ * shown.
+ */
 
 import { describe, expect, test } from "bun:test";
 
@@ -29,8 +32,12 @@ const { certificate: leaf } = await world.issuance.issue(
 const { notAfter } = parseCertificate(leaf);
 const intermediate = below.certificate ?? new Uint8Array();
 const facts: ServingFacts & { shown: NonNullable<ServingFacts["shown"]> } = {
-  ...{ kept: [leaf, intermediate], keyFits: true, selfIssued: false, publicHost: undefined },
-  ...{ shown: { der: leaf, protocol: "TLSv1.3" }, now: world.clock.now() },
+  kept: [leaf, intermediate],
+  keyFits: true,
+  selfIssued: false,
+  publicHost: undefined,
+  shown: { der: leaf, protocol: "TLSv1.3" },
+  now: world.clock.now(),
 };
 
 describe("certs.serving_expiry", () => {

@@ -30,7 +30,11 @@ import { preflightReport } from "#core/preflight/report.ts";
 import { entropyBits, isKnownDefault, judgeSecrets } from "#core/preflight/secrets.ts";
 
 const file = (mode: number, more: Partial<FileFacts> = {}): FileFacts => ({
-  ...{ path: "/x", kind: "file", owner: 0, mode, ...more },
+  path: "/x",
+  kind: "file",
+  owner: 0,
+  mode,
+  ...more,
 });
 
 test("the worst finding decides, and what is only good is not told beside it", () => {
@@ -85,7 +89,8 @@ describe("files", () => {
     );
     for (const mode of [0o610, 0o640, 0o601, 0o602]) {
       expect(judgePrivate([file(0o600), file(mode)])).toMatchObject({
-        ...{ status: "fail", detail: `/x has mode ${mode.toString(8)}.` },
+        status: "fail",
+        detail: `/x has mode ${mode.toString(8)}.`,
       });
     }
   });
@@ -182,10 +187,10 @@ test("SQLite before 3.45 and PostgreSQL before 14 fail, a replica over 10 s behi
     replicaLagSeconds?: number,
   ): string => judgeEngine({ engine, version, replicaLagSeconds }).status;
   expect([judged("sqlite", "3.45.0"), judged("sqlite", "3.44.9"), judged("sqlite", "4.0")]).toEqual(
-    [...["pass", "fail", "pass"]],
+    ["pass", "fail", "pass"],
   );
   expect([judged("postgres", "14.0"), judged("postgres", "13.22"), judged("postgres", "")]).toEqual(
-    [...["pass", "fail", "fail"]],
+    ["pass", "fail", "fail"],
   );
   expect([judged("postgres", "17.4", 10), judged("postgres", "17.4", 11)]).toEqual([
     "pass",
@@ -222,7 +227,9 @@ test("clocks 10 s apart pass, further warn, over a minute fail, and so does an e
     newestEventSeconds: number | undefined,
   ): string => judgeClock({ databaseSeconds, newestEventSeconds }).status;
   expect([judged(undefined, undefined), judged(10, -5), judged(-10, 0)]).toEqual([
-    ...["pass", "pass", "pass"],
+    "pass",
+    "pass",
+    "pass",
   ]);
   expect([judged(11, -5), judged(-60, -5), judged(61, -5)]).toEqual(["warn", "warn", "fail"]);
   expect([judged(0, 5), judged(undefined, 6)]).toEqual(["pass", "fail"]);

@@ -1,4 +1,7 @@
-/** A long body is read in turns into what it is read into at once, and is refused for the same reason. */
+/**
+ * A long body is read in turns into what it is read into at once, and is refused for the same
+ * reason.
+ */
 
 import { expect, test } from "bun:test";
 

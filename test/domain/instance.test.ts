@@ -27,7 +27,7 @@ test("the ledger begins with the fingerprint of its own key", async () => {
   expect(genesis?.signerFingerprint).toMatch(/^SHA256:[A-Za-z0-9+/]{43}$/);
 });
 
-test("§6.2 own_key: the ledger key is the instance's own, also when an earlier release began the ledger", async () => {
+test("KCK-2: the ledger key is the instance's own, also when an earlier release began the ledger", async () => {
   const deps = ground();
   await prepareInstance(deps, generated);
   const [key] = deps.keys.held.values();
@@ -110,8 +110,10 @@ function ground(shared?: { store: MemoryStore; keys: MemoryKeys }) {
     kept,
     instanceId: `of ${shared === undefined ? "first" : "second"}`,
     keepRootPassword: (password: string) => void kept.push(password),
-    ...{ store: shared?.store ?? openMemoryStore(), keys: shared?.keys ?? openMemoryKeys() },
-    ...{ clock: testClock(), random: seededRandom(shared === undefined ? "first" : "second") },
+    store: shared?.store ?? openMemoryStore(),
+    keys: shared?.keys ?? openMemoryKeys(),
+    clock: testClock(),
+    random: seededRandom(shared === undefined ? "first" : "second"),
     hashPassword: async (password: string) => `argon2(${password.length})`,
   } satisfies InstanceDeps & { kept: string[] };
 }

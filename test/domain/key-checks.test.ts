@@ -1,4 +1,7 @@
-/** Keys that must not be certified: blocked, weak, the instance's own, and another subject's; a lookup that fails refuses. */
+/**
+ * Keys that must not be certified: blocked, weak, the instance's own, and another subject's; a
+ * lookup that fails refuses.
+ */
 
 import { describe, expect, test } from "bun:test";
 
@@ -184,7 +187,10 @@ test("a revocation for keyCompromise blocks the key in the same unit; other reas
   const small = await smallCa();
   const [leaked, replaced] = [await small.issue(), await small.issue()];
   const request = (serial: typeof leaked.serial) => ({
-    ...{ ca: small.ca, serial, origin: rootOrigin, mayManageCa: true },
+    ca: small.ca,
+    serial,
+    origin: rootOrigin,
+    mayManageCa: true,
   });
   await small.revoker.revoke(request(replaced.serial), "superseded");
   expect(small.store.state.blockedKeys.size).toBe(0);

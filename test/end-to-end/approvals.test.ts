@@ -1,4 +1,6 @@
-/** Four eyes through the compiled binary: shell, root and tokens, and SIGKILL around an execution. */
+/**
+ * Four eyes through the compiled binary: shell, root and tokens, and SIGKILL around an execution.
+ */
 
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 
@@ -9,7 +11,8 @@ import { startPostgres } from "#test/support/postgres.ts";
 let instance: Instance;
 const password = "correct horse battery";
 const config = {
-  ...{ approvals: { enabled: true }, root_user: { password } },
+  approvals: { enabled: true },
+  root_user: { password },
 };
 beforeEach(async () => {
   instance = await Instance.start({ config });
@@ -43,7 +46,14 @@ const created = async (): Promise<Json[]> =>
 
 test("a root waits for root, who reads what will be executed, and is made once", async () => {
   const refused = await instance.cli(
-    ...["ca", "init-root", "--label", "root", "--cn", "Root", "--key-type", "ecdsa-p256"],
+    "ca",
+    "init-root",
+    "--label",
+    "root",
+    "--cn",
+    "Root",
+    "--key-type",
+    "ecdsa-p256",
   );
   expect(refused.code).toBe(1);
   expect(refused.stderr).toContain("approval");
@@ -56,7 +66,8 @@ test("a root waits for root, who reads what will be executed, and is made once",
   expect(approved).toMatchObject({ code: 200, status: "executed", result: { label: "root" } });
   expect(await roots()).toEqual(["root"]);
   expect((await created())[0]).toMatchObject({
-    ...{ actor: expect.stringMatching(/^local:/), detail: expect.stringContaining(id) },
+    actor: expect.stringMatching(/^local:/),
+    detail: expect.stringContaining(id),
   });
   expect((await instance.cli("audit", "verify")).code).toBe(0);
   const looked = await instance.cli("preflight", "--only", "approvals.quorum", "--json");
@@ -68,7 +79,10 @@ test("a root waits for root, who reads what will be executed, and is made once",
   const { approval, events, signature } = JSON.parse(written.stdout);
   expect(approval).toMatchObject({ id, decisions: [{ approver: "root", decision: "approve" }] });
   expect(events.map(({ action }: Json) => action)).toEqual([
-    ...["ca.create.pending", "ca.create.approved", "ca.create.approved", "ca.init_root"],
+    "ca.create.pending",
+    "ca.create.approved",
+    "ca.create.approved",
+    "ca.init_root",
   ]);
   expect(Buffer.from(signature, "base64")).toHaveLength(64);
 }, 60_000);
@@ -76,7 +90,15 @@ test("a root waits for root, who reads what will be executed, and is made once",
 test("a shell that waits ends as the operation does", async () => {
   const waiting = (name: string, ...more: string[]) =>
     instance.cli(
-      ...["token", "create", "--name", name, "--roles", "issuer", "--json", "--wait", ...more],
+      "token",
+      "create",
+      "--name",
+      name,
+      "--roles",
+      "issuer",
+      "--json",
+      "--wait",
+      ...more,
     );
   const pendingOf = async (name: string): Promise<string> => {
     for (;;) {
@@ -95,10 +117,12 @@ test("a shell that waits ends as the operation does", async () => {
   const headers = { authorization: `Token ${secret}` };
   expect((await instance.fetch("/api/me", { headers })).status).toBe(200);
   expect(await refused).toMatchObject({
-    ...{ code: 1, stderr: expect.stringContaining("approval_rejected") },
+    code: 1,
+    stderr: expect.stringContaining("approval_rejected"),
   });
   expect(await tired).toMatchObject({
-    ...{ code: 1, stderr: expect.stringContaining("approval_pending") },
+    code: 1,
+    stderr: expect.stringContaining("approval_pending"),
   });
 }, 60_000);
 
@@ -106,8 +130,10 @@ test("a parked issue is approved by another person, over RPC too, and fetched fr
   await instance.stop();
   const profiles = [{ name: "strict", require_approval: true, ext_key_usages: ["serverAuth"] }];
   const guarded = {
-    ...{ approvals: { enabled: true, thresholds: { "cert.issue": 1 } }, rpc: { enabled: true } },
-    ...{ root_user: { password }, profiles },
+    approvals: { enabled: true, thresholds: { "cert.issue": 1 } },
+    rpc: { enabled: true },
+    root_user: { password },
+    profiles,
   };
   instance = await Instance.start({ home: instance.home, config: guarded });
   const { id: ca } = await local("POST", "/api/ca/init-root", rootCa("root"));
@@ -132,7 +158,8 @@ test("a parked issue is approved by another person, over RPC too, and fetched fr
   const approved = await instance.cli("approvals", "approve", asked.id, "--comment", "fine");
   expect(approved).toMatchObject({ code: 0, stdout: expect.stringContaining("executed") });
   expect(await asRoot("POST", `/api/approvals/${parked.approval_id}/approve`)).toMatchObject({
-    ...{ status: "executed", result: { profile: "strict" } },
+    status: "executed",
+    result: { profile: "strict" },
   });
   const fetched = await instance.cli("approvals", "certificate", parked.approval_id);
   expect(fetched.stdout).toContain("BEGIN CERTIFICATE");
@@ -142,7 +169,8 @@ test("two replicas and many approvers execute an operation once", async () => {
   const server = await startPostgres();
   const home = newHome();
   const pg = {
-    ...{ ...config, database: { driver: "postgres", dsn: await server.createDatabase() } },
+    ...config,
+    database: { driver: "postgres", dsn: await server.createDatabase() },
   };
   let one: Instance | undefined;
   let two: Instance | undefined;
@@ -217,7 +245,9 @@ describe("SIGKILL", () => {
     const profiles = [{ name: "strict", require_approval: true, ext_key_usages: ["serverAuth"] }];
     const thresholds = { "cert.issue": 1, "revocation.bulk": 1 };
     const guarded = {
-      ...{ approvals: { enabled: true, thresholds }, root_user: { password }, profiles },
+      approvals: { enabled: true, thresholds },
+      root_user: { password },
+      profiles,
     };
     const begin = () => Instance.start({ home: instance.home, config: guarded });
     instance = await begin();

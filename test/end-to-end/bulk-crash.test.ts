@@ -1,4 +1,7 @@
-/** SIGKILL in the middle of a bulk issue: repeated under its id it ends with each certificate exactly once. */
+/**
+ * SIGKILL in the middle of a bulk issue: repeated under its id it ends with each certificate
+ * exactly once.
+ */
 
 import { expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
@@ -22,7 +25,8 @@ test("a bulk issue killed in the middle is finished by repeating it, with nothin
     const order = { items, confirm_count: wanted, operation_id: "crash", concurrency: 4 };
     const send = (to: Instance) =>
       to.fetch(`/api/ca/${chain.intermediateId}/certificates:bulk`, {
-        ...{ method: "POST", body: JSON.stringify(order) },
+        method: "POST",
+        body: JSON.stringify(order),
         headers: { authorization: `Token ${token}`, "content-type": "application/json" },
       });
     const count = () => inventory(instance, chain.intermediateId);

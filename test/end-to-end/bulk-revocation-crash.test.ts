@@ -1,4 +1,7 @@
-/** SIGKILL inside a bulk revocation, again and again: it ends with each serial revoked by exactly one event. */
+/**
+ * SIGKILL inside a bulk revocation, again and again: it ends with each serial revoked by exactly
+ * one event.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
@@ -23,8 +26,11 @@ describe.each(["sqlite", "postgres"] as const)("on %s", (driver) => {
       const issued = await issue(instance, ca);
       const serials = [...issued, ...Array.from({ length: bare }, (_, at) => String(at + 1))];
       const order = {
-        ...{ reason: "superseded", filter: { serials }, confirm_count: serials.length },
-        ...{ operation_id: "crash", batch_size: 5 },
+        reason: "superseded",
+        filter: { serials },
+        confirm_count: serials.length,
+        operation_id: "crash",
+        batch_size: 5,
       };
       const path = `/api/ca/${ca}/revocations:bulk`;
       const drifted = instance.admin("POST", path, { ...order, confirm_count: 1 });

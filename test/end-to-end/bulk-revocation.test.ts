@@ -1,4 +1,7 @@
-/** A bulk revocation from the shell: what it shows first, what it revokes, and what openssl says afterwards. */
+/**
+ * A bulk revocation from the shell: what it shows first, what it revokes, and what openssl says
+ * afterwards.
+ */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
@@ -36,8 +39,12 @@ test("the plan prints the line that revokes what it shows, and that line does", 
   const ran = await instance.cli(...words, "--json");
   expect([ran.code, JSON.parse(ran.stdout)]).toMatchObject([0, { planned: 3, revoked: 3 }]);
   expect(await statuses()).toEqual({
-    ...{ "web-1": "revoked", "web-2": "revoked", "web-3": "revoked" },
-    ...{ "mail-1": "good", "mail-2": "good", "mail-3": "good" },
+    "web-1": "revoked",
+    "web-2": "revoked",
+    "web-3": "revoked",
+    "mail-1": "good",
+    "mail-2": "good",
+    "mail-3": "good",
   });
 }, 30_000);
 
@@ -62,7 +69,9 @@ test("a number that has drifted revokes nothing, and says what there is", async 
   expect(drifted.code).toBe(1);
   const told = drifted.stderr.slice(drifted.stderr.indexOf("{"));
   expect(JSON.parse(told)).toMatchObject({
-    ...{ code: "confirm_count_mismatch", confirm_count: 3, actual_count: 4 },
+    code: "confirm_count_mismatch",
+    confirm_count: 3,
+    actual_count: 4,
   });
   expect((await statuses())["mail-1"]).toBe("good");
 }, 30_000);

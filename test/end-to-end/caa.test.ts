@@ -41,7 +41,8 @@ async function issueByJson(name: string) {
   const csr = await newCsr(chain.folder, name);
   const authorization = `Token ${await instance.token(["issuer"])}`;
   const response = await instance.fetch(`/api/ca/${chain.intermediateId}/issue`, {
-    ...{ method: "POST", headers: { authorization, "content-type": "application/json" } },
+    method: "POST",
+    headers: { authorization, "content-type": "application/json" },
     body: JSON.stringify({ csr, profile: "server" }),
   });
   const answer: { code?: string; gates?: { name: string }[] } = await response.json();
@@ -68,7 +69,8 @@ test.each([
   const answer = await issueByJson(name);
   expect(answer).toMatchObject({ status: 400, code: "gate_refused" });
   expect(answer.gates?.find((gate) => gate.name === "caa")).toMatchObject({
-    ...{ status: "fail", findings: [{ code: reason, mode: "error" }] },
+    status: "fail",
+    findings: [{ code: reason, mode: "error" }],
   });
   expect(await inventory()).toHaveLength(before);
   const { items } = await instance.admin<{ items: { detail: string; result: string }[] }>(
@@ -83,6 +85,7 @@ test("GET /api/profiles tells the mode", async () => {
     ...(["GET", "/api/profiles"] as const),
   );
   expect(items.find(({ name }) => name === "server")?.caa).toEqual({
-    ...{ mode: "enforce", timeout_seconds: 5 },
+    mode: "enforce",
+    timeout_seconds: 5,
   });
 });

@@ -1,4 +1,7 @@
-/** What users of other tools do with certificate files, on the binary: names, stores, trust by fingerprint, renewal in place. */
+/**
+ * What users of other tools do with certificate files, on the binary: names, stores, trust by
+ * fingerprint, renewal in place.
+ */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";

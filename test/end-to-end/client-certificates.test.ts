@@ -1,4 +1,7 @@
-/** Machines that come to the running binary with a client certificate: by curl and openssl, and past its back door. */
+/**
+ * Machines that come to the running binary with a client certificate: by curl and openssl, and past
+ * its back door.
+ */
 
 import { readdirSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -25,7 +28,8 @@ const clients = {
     home,
     "expired",
     issuing.client({
-      ...{ notBefore: instant(Date.now() - 2 * day), notAfter: instant(Date.now() - day) },
+      notBefore: instant(Date.now() - 2 * day),
+      notAfter: instant(Date.now() - day),
     }),
   ),
   early: savedClient(home, "early", issuing.client({ notBefore: instant(Date.now() + day) })),
@@ -71,7 +75,9 @@ const bindings = [
   { name: "robots", subject_cn: "robot", subject: "robot", roles: ["issuer"] },
   { name: "first wins", subject_cn: "robot", subject: "never", roles: ["admin"] },
   {
-    ...{ subject_dn: "O=Example", san_dns: "audit.example.com", subject: "auditor" },
+    subject_dn: "O=Example",
+    san_dns: "audit.example.com",
+    subject: "auditor",
     tenant_roles: { default: ["auditor"], nowhere: ["admin"] },
   },
   { name: "fleet", san_dns: "fleet.example.test", subject: "fleet", roles: ["auditor"] },
@@ -113,7 +119,14 @@ async function curl(
   const trust = ["--cacert", join(instance.dataDir, "serving-ca.pem")];
   const url = `${instance.url.replace("127.0.0.1", "localhost")}${path}`;
   const { stdout, stderr, code } = await ran([
-    ...["curl", "-sS", ...trust, ...shown, "-w", "\n%{http_code}", ...more, url],
+    "curl",
+    "-sS",
+    ...trust,
+    ...shown,
+    "-w",
+    "\n%{http_code}",
+    ...more,
+    url,
   ]);
   if (code !== 0) throw new Error(`curl: ${stderr}`);
   const at = stdout.lastIndexOf("\n");
@@ -137,8 +150,14 @@ async function reloaded(config: object = configured()): Promise<void> {
 async function issued(name: string): Promise<Files & { readonly serial: string }> {
   await newCsr(chain.folder, name);
   const made = await command(instance, [
-    ...["cert", "issue", "--ca", "issuing-ecdsa-p256", "--profile", "client"],
-    ...["--csr", join(chain.folder, `${name}.csr`)],
+    "cert",
+    "issue",
+    "--ca",
+    "issuing-ecdsa-p256",
+    "--profile",
+    "client",
+    "--csr",
+    join(chain.folder, `${name}.csr`),
   ]);
   const pem = String(made.certificate) + readFileSync(chain.intermediate, "utf8");
   const cert = saved(chain.folder, `${name}.client.pem`, pem);
@@ -149,7 +168,11 @@ describe("a client certificate", () => {
   test("stands for the principal of the first binding it meets, with the roles of that one", async () => {
     const { body } = await curl(clients.good, "/api/me");
     expect(body).toMatchObject({
-      ...{ sub: "robot", name: "robots", is_root: false, roles: ["issuer"], tenant_roles: {} },
+      sub: "robot",
+      name: "robots",
+      is_root: false,
+      roles: ["issuer"],
+      tenant_roles: {},
     });
     const { body: audit } = await curl(clients.auditor, "/api/me");
     expect(audit).toMatchObject({
@@ -238,7 +261,8 @@ describe("a certificate of this instance", () => {
   test("binds nobody from the request on that follows its revocation, on a connection that stays open", async () => {
     const fleet = await issued("fleet.example.test");
     const tls = {
-      ...{ cert: readFileSync(fleet.cert, "utf8"), key: readFileSync(fleet.key, "utf8") },
+      cert: readFileSync(fleet.cert, "utf8"),
+      key: readFileSync(fleet.key, "utf8"),
       ca: instance.servingCa(),
     };
     const ask = async () => {
@@ -255,15 +279,13 @@ describe("a certificate of this instance", () => {
     await instance.admin("POST", `${path}:release`, {});
     expect([await ask(), await whoIs(fleet)]).toEqual(["fleet", "fleet"]);
     await command(instance, [
-      ...[
-        "revoke",
-        "cert",
-        "--ca",
-        "issuing-ecdsa-p256",
-        fleet.serial,
-        "--reason",
-        "keyCompromise",
-      ],
+      "revoke",
+      "cert",
+      "--ca",
+      "issuing-ecdsa-p256",
+      fleet.serial,
+      "--reason",
+      "keyCompromise",
     ]);
     expect([await ask(), await whoIs(fleet)]).toEqual([401, 401]);
   }, 30_000);
@@ -323,8 +345,17 @@ describe("SIGHUP", () => {
     const to = new URL(instance.url).host;
     const child = Bun.spawn(
       [
-        ...["openssl", "s_client", "-quiet", "-connect", to, "-cert", cert, "-key", key],
-        ...["-cert_chain", cert],
+        "openssl",
+        "s_client",
+        "-quiet",
+        "-connect",
+        to,
+        "-cert",
+        cert,
+        "-key",
+        key,
+        "-cert_chain",
+        cert,
       ],
       { stdin: "pipe", stdout: "pipe", stderr: "ignore" },
     );
@@ -372,7 +403,9 @@ describe("the listener", () => {
     const idle = Bun.spawn(
       ["openssl", "s_client", "-connect", new URL(instance.url).host, ...shown],
       {
-        ...{ stdin: "pipe", stdout: "ignore", stderr: "ignore" },
+        stdin: "pipe",
+        stdout: "ignore",
+        stderr: "ignore",
       },
     );
     await whoIs(clients.good);
@@ -394,7 +427,8 @@ describe("the command line", () => {
     expect([refused.code, refused.stderr]).toMatchObject([1, expect.stringContaining("forbidden")]);
     const without = await instance.remoteCli("ca", "list", ...remote);
     expect([without.code, without.stderr]).toMatchObject([
-      ...[1, expect.stringContaining("unauthenticated")],
+      1,
+      expect.stringContaining("unauthenticated"),
     ]);
   }, 30_000);
 });
@@ -405,7 +439,8 @@ describe("preflight", () => {
     const before = readFileSync(caFile, "utf8");
     const ending = (days: number) =>
       OutsideCa.root("Ending", {
-        ...{ notBefore: instant(Date.now() - 9 * day), notAfter: instant(Date.now() + days * day) },
+        notBefore: instant(Date.now() - 9 * day),
+        notAfter: instant(Date.now() + days * day),
       }).pem;
     for (const [content, status, words] of [
       [before + ending(5), "warn", "CN=Ending expires"],

@@ -1,4 +1,7 @@
-/** What applies to machines with a client certificate on the running binary: no passkey is asked of them, other people are. */
+/**
+ * What applies to machines with a client certificate on the running binary: no passkey is asked of
+ * them, other people are.
+ */
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -39,7 +42,9 @@ beforeAll(async () => {
   };
   instance = await Instance.start({ home, config });
   const made = await ask(boss, "POST", "/api/ca/init-root", {
-    ...{ label: "root", subject: { cn: "Root" }, key_type: "ecdsa-p256" },
+    label: "root",
+    subject: { cn: "Root" },
+    key_type: "ecdsa-p256",
   });
   expect(made.http).toBe(201);
   ca = made.id;
@@ -49,7 +54,8 @@ afterAll(() => instance.dispose());
 
 async function ask(who: Held, method: string, path: string, body?: object): Promise<Json> {
   const answer = await fetch(instance.url.replace("127.0.0.1", "localhost") + path, {
-    ...{ method, tls: { ...material(who), ca: instance.servingCa() } },
+    method,
+    tls: { ...material(who), ca: instance.servingCa() },
     ...(body && { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
   });
   return { http: answer.status, ...((await answer.json()) as object) };
@@ -71,7 +77,8 @@ test("what takes two takes two people, however many certificates one of them has
   const own = await ask(bossToo, "POST", `${path}/approve`, {});
   expect([own.http, own.code]).toEqual([403, "self_approval"]);
   expect(await ask(other, "POST", `${path}/approve`, {})).toMatchObject({
-    ...{ http: 200, status: "executed" },
+    http: 200,
+    status: "executed",
   });
   const shown = await ask(boss, "GET", path);
   expect(shown).toMatchObject({ requested_by: "boss", decisions: [{ approver: "other" }] });

@@ -1,4 +1,7 @@
-/** A wrong clock issues nothing wrong: the binary under a clock that is set back and ahead while it runs and while it is down. */
+/**
+ * A wrong clock issues nothing wrong: the binary under a clock that is set back and ahead while it
+ * runs and while it is down.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
@@ -38,7 +41,8 @@ describe.skipIf(!canFakeTime)("a clock that is set", () => {
     const response = await instance.fetch(path, init);
     expect([response.status, Number(response.headers.get("retry-after")) > 0]).toEqual([503, true]);
     expect(await response.json()).toMatchObject({
-      ...{ code: "storage_unavailable", error: expect.stringContaining("clock") },
+      code: "storage_unavailable",
+      error: expect.stringContaining("clock"),
     });
   }
 
@@ -103,7 +107,8 @@ describe.skipIf(!canFakeTime)("a clock that is set", () => {
       "/api/events?action=monitor.clock_accept",
     );
     expect(events.items[0]).toMatchObject({
-      ...{ result: "success", detail: expect.stringContaining("resumed=mass_actions from=") },
+      result: "success",
+      detail: expect.stringContaining("resumed=mass_actions from="),
     });
   }, 30_000);
 
@@ -114,7 +119,8 @@ describe.skipIf(!canFakeTime)("a clock that is set", () => {
       `/api/ca/${chain.intermediateId}/certificates`,
     );
     const serial = items[0]?.serial ?? "";
-    // Responder, answer and serving certificate are made a year ahead; this shell would not believe them.
+    // Responder, answer and serving certificate are made a year ahead; this shell would not believe
+    // them.
     expect((await instance.cli("ocsp", "check", ...ca, serial)).code).toBe(1);
     await expect(instance.fetch("/healthz")).rejects.toThrow();
     time.set(0);

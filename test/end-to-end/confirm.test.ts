@@ -22,7 +22,8 @@ const standing = async (): Promise<string[]> => {
 async function atTerminal(args: readonly string[], typed: string) {
   let shown = "";
   const child = Bun.spawn([binary, ...args, "--config", join(instance.home, "pkid.yaml")], {
-    ...{ cwd: instance.home, env: { HOME: instance.home, TERM: "dumb" } },
+    cwd: instance.home,
+    env: { HOME: instance.home, TERM: "dumb" },
     terminal: {
       data: (terminal, octets) => {
         const asked = shown.includes("Type yes");

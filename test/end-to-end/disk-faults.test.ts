@@ -1,4 +1,7 @@
-/** A disk that fails at any write and then loses its power, in the short mode; `bun run chaos --disk` is the long one. */
+/**
+ * A disk that fails at any write and then loses its power, in the short mode; `bun run chaos
+ * --disk` is the long one.
+ */
 
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
@@ -52,7 +55,8 @@ test("EIO or ENOSPC at one write, sync or truncation, or at some in a row, then 
   const swept = await sweepFaults({ library, made: newStore, step: 37, faults: everyFault });
   expect(swept.broken).toEqual([]);
   expect(swept.runs).toBeGreaterThan(8);
-  // Nearly every operation belongs to a commit, and its failure ends writing until the store has verified itself.
+  // Nearly every operation belongs to a commit, and its failure ends writing until the store has
+  // verified itself.
   expect(swept.stopped).toBeGreaterThan(swept.runs / 2);
 }, 120_000);
 

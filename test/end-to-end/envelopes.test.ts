@@ -1,4 +1,7 @@
-/** Private keys in envelopes, in the compiled binary: rotated under power cuts, brought over from earlier releases. */
+/**
+ * Private keys in envelopes, in the compiled binary: rotated under power cuts, brought over from
+ * earlier releases.
+ */
 
 import { afterAll, describe, expect, test } from "bun:test";
 import { closeSync, openSync, readdirSync, readFileSync, readSync, rmSync } from "node:fs";
@@ -148,11 +151,16 @@ describe("the memory of the serving process", () => {
     const scalar = pkcs8.subarray(pkcs8.indexOf(Buffer.from("0420", "hex")) + 2).subarray(0, 32);
     const file = keyFiles(home).find(({ id }) => id === ca.id);
     const dek = await store.ring.unwrap({
-      ...{ kek: "kek", kekVersion: 1, wrap: "AES-256-GCM" },
+      kek: "kek",
+      kekVersion: 1,
+      wrap: "AES-256-GCM",
       wrappedDek: Uint8Array.fromBase64(file.envelope.wrapped_dek),
     });
     const found = searched(instance.pid, [
-      ...[Buffer.from(held.spki).subarray(-64), scalar, scalar.toReversed(), Buffer.from(dek)],
+      Buffer.from(held.spki).subarray(-64),
+      scalar,
+      scalar.toReversed(),
+      Buffer.from(dek),
       Buffer.from(Buffer.from(dek).toString("base64")),
     ]);
     // The search finds what is there: the public key of the CA.

@@ -1,4 +1,7 @@
-/** From nothing to a certificate that openssl accepts and, after revocation, refuses: by the compiled binary alone. */
+/**
+ * From nothing to a certificate that openssl accepts and, after revocation, refuses: by the
+ * compiled binary alone.
+ */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync, statSync } from "node:fs";
@@ -39,8 +42,16 @@ test("without a terminal the root password lies in a file only its owner reads, 
 test("the serving certificate comes from the internal CA, which is never listed", async () => {
   const host = new URL(instance.url).host;
   const { text } = await openssl([
-    ...["s_client", "-connect", host, "-verify_return_error", "-servername", "localhost"],
-    ...["-verify_hostname", "localhost", "-CAfile", join(instance.dataDir, "serving-ca.pem")],
+    "s_client",
+    "-connect",
+    host,
+    "-verify_return_error",
+    "-servername",
+    "localhost",
+    "-verify_hostname",
+    "localhost",
+    "-CAfile",
+    join(instance.dataDir, "serving-ca.pem"),
   ]);
   expect(text).toContain("Verify return code: 0 (ok)");
   const { items } = await instance.admin<{ items: { label: string }[] }>("GET", "/api/ca");

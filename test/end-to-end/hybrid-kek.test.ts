@@ -1,4 +1,7 @@
-/** A whole service whose KEK has an ML-KEM half: from the start, switched on later, switched off, and with the half gone. */
+/**
+ * A whole service whose KEK has an ML-KEM half: from the start, switched on later, switched off,
+ * and with the half gone.
+ */
 
 import { expect, test } from "bun:test";
 import { Database } from "bun:sqlite";

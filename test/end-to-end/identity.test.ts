@@ -1,4 +1,7 @@
-/** Data directory, keys and database of one instance know each other; a missing or foreign part is refused and named. */
+/**
+ * Data directory, keys and database of one instance know each other; a missing or foreign part is
+ * refused and named.
+ */
 
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import {

@@ -1,4 +1,7 @@
-/** The key-encryption key of a whole service: on a token, rotated from the shell, lost, and asked for by nobody else. */
+/**
+ * The key-encryption key of a whole service: on a token, rotated from the shell, lost, and asked
+ * for by nobody else.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
@@ -25,7 +28,10 @@ describe("with a label, on the token", () => {
   test("it is rotated from the shell, and opens what it sealed after a restart", async () => {
     const rotated = await instance.cli("keys", "kek", "rotate", "--json");
     expect(JSON.parse(rotated.stdout)).toEqual({
-      ...{ kek_label: "pkid-kek", old_version: 1, new_version: 2, rewrapped: 3 },
+      kek_label: "pkid-kek",
+      old_version: 1,
+      new_version: 2,
+      rewrapped: 3,
     });
     expect(readdirSync(join(instance.dataDir, "keys")).filter((f) => f.endsWith(".kek"))).toEqual(
       [],
@@ -33,7 +39,9 @@ describe("with a label, on the token", () => {
     await instance.stop();
     const { home } = instance;
     instance = await Instance.start({
-      ...{ home, config: { ...token.config, secret }, env: token.env },
+      home,
+      config: { ...token.config, secret },
+      env: token.env,
     });
     const kek = await instance.admin<{ versions: { status: string }[] }>("GET", "/api/kek");
     expect(kek).toMatchObject({ provider: "pkcs11", version: 2, wrapped_keys: 3 });
@@ -58,7 +66,9 @@ describe("with a label, on the token", () => {
     database.close();
     const { home } = instance;
     instance = await Instance.start({
-      ...{ home, config: { ...token.config, secret }, env: token.env },
+      home,
+      config: { ...token.config, secret },
+      env: token.env,
     });
     const announced = entries.filter(({ kind }) => kind === "key");
     const fingerprints = new Map(announced.map((entry) => [entry.key_label, entry]));
@@ -130,7 +140,8 @@ test("KEK-3: on a token without AES-GCM it is RSA with OAEP, rotated like any ot
   const token = await createToken();
   const roles = { ca: "software", responder: "software" };
   const config = {
-    ...{ ...token.config, key_provider: { type: "pkcs11", roles } },
+    ...token.config,
+    key_provider: { type: "pkcs11", roles },
     pkcs11: { ...Object(token.config.pkcs11), module_path: newOaepModule(softHsmModule, "sha256") },
     secret: { kek_label: "pkid-kek" },
   };

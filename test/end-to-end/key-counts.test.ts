@@ -1,4 +1,7 @@
-/** Keys whose operations are counted: what responder and KEK did stands in the ledger when the binary has stopped. */
+/**
+ * Keys whose operations are counted: what responder and KEK did stands in the ledger when the
+ * binary has stopped.
+ */
 
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
@@ -28,7 +31,9 @@ test("KEY-5, V7: counts of responder and KEK follow their announcements and add 
   const ask = async (from: number) => {
     for (let serial = from; serial < from + 5; serial += 1) {
       const body = encodeOcspRequest({
-        ...{ issuerName: subject.der, issuerSpki: spki, hash: "sha256" },
+        issuerName: subject.der,
+        issuerSpki: spki,
+        hash: "sha256",
         serial: parseSerial(String(serial)),
       });
       const headers = { "content-type": "application/ocsp-request" };

@@ -1,4 +1,7 @@
-/** Sealed keys that were lost, altered or copied without their master key: never a new key, never a wrong signature. */
+/**
+ * Sealed keys that were lost, altered or copied without their master key: never a new key, never a
+ * wrong signature.
+ */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chmodSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";

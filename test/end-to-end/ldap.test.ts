@@ -1,4 +1,7 @@
-/** Logging in to the running binary with passwords of a real directory, over ldaps and StartTLS, and while it is away. */
+/**
+ * Logging in to the running binary with passwords of a real directory, over ldaps and StartTLS, and
+ * while it is away.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
@@ -21,8 +24,11 @@ let instance: Instance;
 let home: string;
 
 const ldap = (more: object = {}) => ({
-  ...{ enabled: true, url: `ldaps://127.0.0.1:1 ldaps://localhost:${slapd.ldapsPort}` },
-  ...{ bind_dn: serviceDn, user_base_dn: `ou=people,${suffix}`, user_filter: "(uid=%s)" },
+  enabled: true,
+  url: `ldaps://127.0.0.1:1 ldaps://localhost:${slapd.ldapsPort}`,
+  bind_dn: serviceDn,
+  user_base_dn: `ou=people,${suffix}`,
+  user_filter: "(uid=%s)",
   bind_password_source: { type: "file", file: { path: join(home, "bind-password") } },
   tls: { ca_file: slapd.caFile },
   role_mappings: [{ value: `cn=ops,ou=groups,${suffix}`, roles: ["issuer"] }],
@@ -48,7 +54,8 @@ afterAll(async () => {
 
 const logIn = (username: string, password: string, headers: Record<string, string> = {}) =>
   instance.fetch("/auth/login/ldap", {
-    ...{ method: "POST", body: JSON.stringify({ username, password }) },
+    method: "POST",
+    body: JSON.stringify({ username, password }),
     headers: { "content-type": "application/json", ...headers },
   });
 
@@ -81,8 +88,12 @@ describe.skipIf(slapdPath === undefined)("a directory", () => {
     expect(session).toMatchObject({
       method: "ldap",
       user: {
-        ...{ sub: "alice", name: "Alice Example", email: "alice@x.test", email_verified: true },
-        ...{ is_root: false, roles: ["auditor", "issuer"] },
+        sub: "alice",
+        name: "Alice Example",
+        email: "alice@x.test",
+        email_verified: true,
+        is_root: false,
+        roles: ["auditor", "issuer"],
         groups: [`cn=ops,ou=groups,${suffix}`],
       },
     });
@@ -95,7 +106,8 @@ describe.skipIf(slapdPath === undefined)("a directory", () => {
     expect([me.status, ((await me.json()) as { sub: string }).sub]).toEqual([200, "alice"]);
     expect(await refusal(await basic("alice", "wrong"))).toEqual([401, "invalid_credentials"]);
     expect(await refusal(await basic("root", passwordOf("root")))).toEqual([
-      ...[401, "invalid_credentials"],
+      401,
+      "invalid_credentials",
     ]);
   });
 
@@ -133,7 +145,8 @@ describe.skipIf(slapdPath === undefined)("a directory", () => {
       writeConfig(quiet, { auth: { ldap: ldap({ url, start_tls: true, ...more }) } });
     preflight({});
     expect(await said(quiet, "auth.ldap")).toMatchObject({
-      ...{ status: "warn", detail: expect.stringContaining("ends in 9 days") },
+      status: "warn",
+      detail: expect.stringContaining("ends in 9 days"),
     });
     preflight({ bind_password_source: { type: "env", env: { var: "NO_SUCH" } } });
     expect((await said(quiet, "auth.ldap")).detail).toContain("bind_dn cannot be had");
@@ -144,7 +157,8 @@ describe.skipIf(slapdPath === undefined)("a directory", () => {
   test("that is away is a wrong password to strangers, and an event of its own", async () => {
     await slapd.stop();
     expect(await refusal(await logIn("alice", passwordOf("alice")))).toEqual([
-      ...[401, "invalid_credentials"],
+      401,
+      "invalid_credentials",
     ]);
     expect(await failures()).toContain("alice: method=ldap reason=directory_unavailable");
   });

@@ -1,4 +1,7 @@
-/** Logging in and out of the running binary: cookies, CSRF, sessions of others, and what is written down. */
+/**
+ * Logging in and out of the running binary: cookies, CSRF, sessions of others, and what is written
+ * down.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
@@ -21,7 +24,8 @@ interface Login {
 
 const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
   instance.fetch(path, {
-    ...{ method: "POST", body: JSON.stringify(body) },
+    method: "POST",
+    body: JSON.stringify(body),
     headers: { "content-type": "application/json", ...headers },
   });
 
@@ -61,10 +65,17 @@ describe("a password login", () => {
     ).json()) as Record<string, unknown>;
     expect(session).toEqual({
       user: {
-        ...{ sub: "root", name: "root", is_root: true, roles: ["admin"] },
-        ...{ tenant_roles: {}, groups: [] },
+        sub: "root",
+        name: "root",
+        is_root: true,
+        roles: ["admin"],
+        tenant_roles: {},
+        groups: [],
       },
-      ...{ csrf_token: csrf, method: "password", step_up: false, webauthn: false },
+      csrf_token: csrf,
+      method: "password",
+      step_up: false,
+      webauthn: false,
       expires_at: expect.stringMatching(/^\d{4}-.*\.\d{6}Z$/),
     });
     const me = await (await instance.fetch("/api/me", { headers: { cookie } })).json();
@@ -93,7 +104,9 @@ describe("a password login", () => {
       ...(["GET", "/api/events?action=auth.login_failed"] as const),
     );
     expect(items[0]).toMatchObject({
-      ...{ actor: "anonymous", result: "denied", ip: "127.0.0.1" },
+      actor: "anonymous",
+      result: "denied",
+      ip: "127.0.0.1",
       detail: "method=password reason=invalid_credentials",
     });
   });
@@ -109,7 +122,8 @@ describe("a password login", () => {
 
   test("takes its members strictly", async () => {
     expect(await code(await post("/auth/login/password", { username: "root" }))).toEqual([
-      ...[400, "missing_field"],
+      400,
+      "missing_field",
     ]);
     const more = { username: "root", password, remember: true };
     expect(await code(await post("/auth/login/password", more))).toEqual([400, "unknown_field"]);
@@ -177,7 +191,8 @@ describe("logging out", () => {
     const again = await post("/auth/logout", {}, { cookie });
     expect([again.status, again.headers.getSetCookie().length]).toEqual([200, 2]);
     expect(await code(await instance.fetch("/auth/session", { headers: { cookie } }))).toEqual([
-      ...[401, "no_session"],
+      401,
+      "no_session",
     ]);
   });
 });
@@ -194,7 +209,10 @@ describe("sessions of others", () => {
     expect(listed.items.map(({ current }) => current)).toEqual([true, false]);
     const [, of] = listed.items;
     expect(of).toMatchObject({
-      ...{ user_sub: "root", method: "password", user_agent: "Victim/1", ip: "127.0.0.1" },
+      user_sub: "root",
+      method: "password",
+      user_agent: "Victim/1",
+      ip: "127.0.0.1",
     });
     expect(listed.has_more).toBe(true);
     const ended = await instance.fetch(`/api/sessions/${of?.id}`, { method: "DELETE", headers });
@@ -247,8 +265,11 @@ describe("what is left behind", () => {
 
   test("/api/auth/config says what is switched on", async () => {
     expect(await (await instance.fetch("/api/auth/config")).json()).toEqual({
-      ...{ oidc_enabled: false, oidc_login_enabled: false, password_login: true },
-      ...{ ldap_login: false, webauthn_enabled: false },
+      oidc_enabled: false,
+      oidc_login_enabled: false,
+      password_login: true,
+      ldap_login: false,
+      webauthn_enabled: false,
     });
   });
 });

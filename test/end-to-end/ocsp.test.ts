@@ -1,4 +1,7 @@
-/** OCSP of the binary against behaviour.md §10, row by row, judged by our parser and, where it can say it, by openssl. */
+/**
+ * OCSP of the binary, answer by answer of STAT-1, judged by our parser and, where it can say it, by
+ * openssl.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
@@ -73,7 +76,8 @@ describe("what is no request is malformedRequest with HTTP 200", () => {
     test(name, async () => {
       const response = await post(issuing.id, octets());
       expect([response.status, response.headers.get("content-type")]).toEqual([
-        ...[200, "application/ocsp-response"],
+        200,
+        "application/ocsp-response",
       ]);
       expect([...(await response.bytes())]).toEqual([0x30, 3, 10, 1, 1]);
       // It is malformed before anybody looks whether there is such a CA.
@@ -205,9 +209,22 @@ describe("relying parties", () => {
     const [good, revoked] = [await issued(), await issued()];
     await revoke(issuing, revoked.serial, "superseded");
     const { text } = await openssl([
-      ...["ocsp", "-issuer", chain.intermediate, "-cert", good.leaf, "-cert", revoked.leaf],
-      ...["-serial", "12345", "-CAfile", chain.root, "-verify_other", chain.intermediate],
-      ...["-url", `${instance.publicUrl}/api/ca/${issuing.id}/ocsp`, "-resp_text"],
+      "ocsp",
+      "-issuer",
+      chain.intermediate,
+      "-cert",
+      good.leaf,
+      "-cert",
+      revoked.leaf,
+      "-serial",
+      "12345",
+      "-CAfile",
+      chain.root,
+      "-verify_other",
+      chain.intermediate,
+      "-url",
+      `${instance.publicUrl}/api/ca/${issuing.id}/ocsp`,
+      "-resp_text",
     ]);
     expect(text).toContain("Response verify OK");
     expect(text).not.toContain("WARNING: no nonce");
@@ -221,9 +238,19 @@ describe("relying parties", () => {
     test(`openssl believes an answer to a certID by ${hash}`, async () => {
       const { leaf } = await issued();
       const { text } = await openssl([
-        ...["ocsp", `-${hash}`, "-issuer", chain.intermediate, "-cert", leaf, "-no_nonce"],
-        ...["-CAfile", chain.root, "-verify_other", chain.intermediate],
-        ...["-url", `${instance.publicUrl}/api/ca/${issuing.id}/ocsp`],
+        "ocsp",
+        `-${hash}`,
+        "-issuer",
+        chain.intermediate,
+        "-cert",
+        leaf,
+        "-no_nonce",
+        "-CAfile",
+        chain.root,
+        "-verify_other",
+        chain.intermediate,
+        "-url",
+        `${instance.publicUrl}/api/ca/${issuing.id}/ocsp`,
       ]);
       expect(text).toContain("Response verify OK");
       expect(text).toContain(": good");
@@ -233,8 +260,11 @@ describe("relying parties", () => {
   test("curl gets the same octets by every spelling of the path, and openssl believes them", async () => {
     const { der, plain } = await slashed();
     const spellings = [
-      ...[plain, plain.replace(/=+$/, ""), encodeURIComponent(plain)],
-      ...[Buffer.from(der).toString("base64url"), plain.replaceAll("+", "%2b")],
+      plain,
+      plain.replace(/=+$/, ""),
+      encodeURIComponent(plain),
+      Buffer.from(der).toString("base64url"),
+      plain.replaceAll("+", "%2b"),
       plain.replaceAll("/", "%2F").replaceAll("=", "%3D"),
     ];
     const url = `${instance.publicUrl}/api/ca/${issuing.id}/ocsp`;
@@ -248,8 +278,15 @@ describe("relying parties", () => {
     expect(digests.size).toBe(1);
     const asked = saved(chain.folder, "asked.der", der);
     const { text } = await openssl([
-      ...["ocsp", "-reqin", asked, "-respin", `${chain.folder}/by-curl.der`],
-      ...["-CAfile", chain.root, "-verify_other", chain.intermediate],
+      "ocsp",
+      "-reqin",
+      asked,
+      "-respin",
+      `${chain.folder}/by-curl.der`,
+      "-CAfile",
+      chain.root,
+      "-verify_other",
+      chain.intermediate,
     ]);
     expect(text).toContain("Response verify OK");
   });
@@ -260,9 +297,11 @@ describe("relying parties", () => {
     const first = await fetch(path);
     const body = await first.bytes();
     expect(Object.fromEntries(first.headers)).toMatchObject({
-      ...{ "content-type": "application/ocsp-response", etag: `"${sha256Hex(body)}"` },
+      "content-type": "application/ocsp-response",
+      etag: `"${sha256Hex(body)}"`,
       "cache-control": expect.stringMatching(/^public, max-age=8\d{4}, no-transform$/),
-      ...{ "content-length": String(body.length), "x-request-id": expect.any(String) },
+      "content-length": String(body.length),
+      "x-request-id": expect.any(String),
     });
     const { nextUpdate } = parseOcspResponse(body).basic?.answers[0] ?? {};
     expect(Date.parse(first.headers.get("expires") ?? "")).toBe(Number(nextUpdate));
@@ -341,7 +380,13 @@ describe("pkid ocsp check", () => {
     await revoke(issuing, serial, "aACompromise");
     const url = `${instance.publicUrl}/api/ca/${issuing.id}/ocsp`;
     const after = await command(instance, [
-      ...["ocsp", "check", "--ca", "issuing-ecdsa-p256", serial, "--url", url],
+      "ocsp",
+      "check",
+      "--ca",
+      "issuing-ecdsa-p256",
+      serial,
+      "--url",
+      url,
     ]);
     expect(after).toMatchObject({ status: "revoked", reason: "aACompromise", nonce: "none" });
   });
@@ -350,7 +395,13 @@ describe("pkid ocsp check", () => {
     const url = `${instance.publicUrl}/api/ca/${root.id}/ocsp`;
     const serial = issuing.certificate.serial;
     const wrong = await instance.cli(
-      ...["ocsp", "check", "--ca", "issuing-ecdsa-p256", serial, "--url", url],
+      "ocsp",
+      "check",
+      "--ca",
+      "issuing-ecdsa-p256",
+      serial,
+      "--url",
+      url,
     );
     expect([wrong.code, wrong.stderr.includes("cannot be trusted")]).toEqual([1, true]);
     const none = await instance.cli("ocsp", "check", "--ca", "issuing-ecdsa-p256", "xyz");
@@ -369,8 +420,16 @@ describe("pkid ocsp check", () => {
     test(`believes the answers of a root with ${keyType}, ${algorithm}`, async () => {
       const label = `${algorithm}-${keyType}`;
       await made([
-        ...["ca", "init-root", "--label", label, "--cn", label, "--key-type", keyType],
-        ...["--algorithm", algorithm],
+        "ca",
+        "init-root",
+        "--label",
+        label,
+        "--cn",
+        label,
+        "--key-type",
+        keyType,
+        "--algorithm",
+        algorithm,
       ]);
       const told = await command(instance, ["ocsp", "check", "--ca", label, "77", "--nonce"]);
       expect(told).toMatchObject({ status: "unknown", trusted: true });
@@ -405,9 +464,18 @@ test("with ocsp.delegated off the CA signs itself, which the ledger lists, and o
     );
     const leaf = saved(own.folder, "leaf.pem", made.certificate);
     const { text } = await openssl([
-      ...["ocsp", "-issuer", own.intermediate, "-cert", leaf, "-CAfile", own.root],
-      ...["-verify_other", own.intermediate],
-      ...["-url", `${direct.publicUrl}/api/ca/${own.intermediateId}/ocsp`, "-resp_text"],
+      "ocsp",
+      "-issuer",
+      own.intermediate,
+      "-cert",
+      leaf,
+      "-CAfile",
+      own.root,
+      "-verify_other",
+      own.intermediate,
+      "-url",
+      `${direct.publicUrl}/api/ca/${own.intermediateId}/ocsp`,
+      "-resp_text",
     ]);
     expect(text).toContain("Response verify OK");
     expect(text).toContain(`${leaf}: good`);
@@ -468,8 +536,10 @@ async function slashed(): Promise<{ der: Uint8Array; plain: string }> {
 
 type Hash = keyof typeof hashOids;
 const hashOids = {
-  ...{ sha1: "1.3.14.3.2.26", sha256: "2.16.840.1.101.3.4.2.1" },
-  ...{ sha384: "2.16.840.1.101.3.4.2.2", sha512: "2.16.840.1.101.3.4.2.3" },
+  sha1: "1.3.14.3.2.26",
+  sha256: "2.16.840.1.101.3.4.2.1",
+  sha384: "2.16.840.1.101.3.4.2.2",
+  sha512: "2.16.840.1.101.3.4.2.3",
 } as const;
 
 function certIdOf(authority: Authority, serial: Serial, hashOid: string, hash: Hash): Uint8Array {

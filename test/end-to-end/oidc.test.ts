@@ -1,4 +1,7 @@
-/** Logging in to the running binary through a real provider, and every way somebody could tamper with that. */
+/**
+ * Logging in to the running binary through a real provider, and every way somebody could tamper
+ * with that.
+ */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { createHmac, generateKeyPairSync } from "node:crypto";
@@ -17,8 +20,11 @@ import { signedToken } from "#test/support/jwt.ts";
 const redirectUrl = "https://pkid.test/auth/callback";
 const people = {
   alice: {
-    ...{ name: "Alice <b>", preferred_username: "alice", email: "alice@x.test" },
-    ...{ email_verified: true, groups: ["ops", "web-team"] },
+    name: "Alice <b>",
+    preferred_username: "alice",
+    email: "alice@x.test",
+    email_verified: true,
+    groups: ["ops", "web-team"],
   },
   mallory: { email: "alice@x.test", email_verified: false, groups: "none" },
   root: { email: "alice@x.test", email_verified: true },
@@ -33,7 +39,8 @@ const config = (rbac: object) => ({
   oidc: { issuer_url: idp.issuer, client_id: "pkid", redirect_url: redirectUrl },
   auth: {
     oidc: {
-      ...{ enabled: true, client_secret: clientSecret },
+      enabled: true,
+      client_secret: clientSecret,
       role_mappings: [
         { value: "ops", roles: ["approver"] },
         { claim: "groups", value: "web-team", tenant: "default", roles: ["issuer"] },
@@ -80,7 +87,8 @@ async function queryFor(begun: Begun, login = "alice"): Promise<URLSearchParams>
 
 const callback = (query: URLSearchParams | string, cookie?: string, accept = "*/*") =>
   instance.fetch(`/auth/callback?${query}`, {
-    ...{ redirect: "manual", headers: { accept, ...(cookie === undefined ? {} : { cookie }) } },
+    redirect: "manual",
+    headers: { accept, ...(cookie === undefined ? {} : { cookie }) },
   });
 
 const sessionOf = (answer: Response): string =>
@@ -108,9 +116,13 @@ describe("a login at the provider", () => {
     const { origin, searchParams } = new URL(location);
     expect(origin).toBe(idp.issuer);
     expect(Object.fromEntries(searchParams)).toMatchObject({
-      ...{ response_type: "code", client_id: "pkid", redirect_uri: redirectUrl },
-      ...{ scope: "openid profile email groups", code_challenge_method: "S256" },
-      ...{ state: expect.stringMatching(/^.{43}$/), nonce: expect.stringMatching(/^.{43}$/) },
+      response_type: "code",
+      client_id: "pkid",
+      redirect_uri: redirectUrl,
+      scope: "openid profile email groups",
+      code_challenge_method: "S256",
+      state: expect.stringMatching(/^.{43}$/),
+      nonce: expect.stringMatching(/^.{43}$/),
       code_challenge: expect.stringMatching(/^.{43}$/),
     });
     expect(setCookie).toMatch(
@@ -128,8 +140,13 @@ describe("a login at the provider", () => {
     expect(await session.json()).toMatchObject({
       method: "oidc",
       user: {
-        ...{ sub: "alice", name: "Alice <b>", email: "alice@x.test", email_verified: true },
-        ...{ is_root: false, roles: ["auditor", "approver"], groups: ["ops", "web-team"] },
+        sub: "alice",
+        name: "Alice <b>",
+        email: "alice@x.test",
+        email_verified: true,
+        is_root: false,
+        roles: ["auditor", "approver"],
+        groups: ["ops", "web-team"],
         tenant_roles: { default: ["issuer"] },
       },
     });
@@ -137,7 +154,10 @@ describe("a login at the provider", () => {
       ...(["GET", "/api/events?action=auth.login"] as const),
     );
     expect(items[0]).toMatchObject({
-      ...{ actor: "alice", target_name: "alice", detail: "method=oidc", result: "success" },
+      actor: "alice",
+      target_name: "alice",
+      detail: "method=oidc",
+      result: "success",
       actor_roles: "auditor,approver",
     });
     const metrics = await (await instance.fetch("/metrics")).text();
@@ -180,7 +200,8 @@ describe("a tampered answer", () => {
       expect(await refusal(await callback(altered, mine.cookie))).toEqual([400, "state_mismatch"]);
     }
     expect(await refusal(await callback(`${query}&state=x`, mine.cookie))).toEqual([
-      ...[400, "state_mismatch"],
+      400,
+      "state_mismatch",
     ]);
     expect((await callback(query, mine.cookie)).status).toBe(302);
   });
@@ -295,8 +316,16 @@ describe("a refused login", () => {
     );
     const reasons = items.map(({ detail }) => /reason=(\w+)/.exec(detail)?.[1]);
     for (const code of [
-      ...["bad_tx", "state_mismatch", "idp_error", "no_code", "exchange_failed", "no_id_token"],
-      ...["verify_failed", "claims_failed", "nonce_mismatch", "no_access"],
+      "bad_tx",
+      "state_mismatch",
+      "idp_error",
+      "no_code",
+      "exchange_failed",
+      "no_id_token",
+      "verify_failed",
+      "claims_failed",
+      "nonce_mismatch",
+      "no_access",
     ]) {
       expect(reasons).toContain(code);
     }
@@ -309,7 +338,8 @@ describe("a refused login", () => {
     const page = await callback(evil, undefined, "text/html,application/xhtml+xml,*/*;q=0.8");
     const text = await page.text();
     expect([page.status, page.headers.get("content-type")]).toEqual([
-      ...[400, "text/html; charset=utf-8"],
+      400,
+      "text/html; charset=utf-8",
     ]);
     expect(text).toContain("bad_tx");
     expect(text).toContain(page.headers.get("x-request-id") ?? "missing");
@@ -339,7 +369,12 @@ describe("a bearer token of the provider", () => {
   const claims = (change: object = {}) => {
     const at = Math.floor(Date.now() / 1000);
     return {
-      ...{ iss: idp.issuer, aud: "pkid", sub: "alice", iat: at, exp: at + 300, groups: ["ops"] },
+      iss: idp.issuer,
+      aud: "pkid",
+      sub: "alice",
+      iat: at,
+      exp: at + 300,
+      groups: ["ops"],
       ...change,
     };
   };
@@ -354,7 +389,8 @@ describe("a bearer token of the provider", () => {
     const token = idp.token(claims({ email: "alice@x.test", email_verified: true }));
     expect(await (await me(token)).json()).toMatchObject({ roles: ["auditor", "approver"] });
     const out = await instance.fetch("/api/sessions/x", {
-      ...{ method: "DELETE", headers: { authorization: `Bearer ${token}` } },
+      method: "DELETE",
+      headers: { authorization: `Bearer ${token}` },
     });
     expect(out.status).toBe(403);
     expect(await out.json()).toMatchObject({ code: "forbidden" });
@@ -364,10 +400,15 @@ describe("a bearer token of the provider", () => {
     const cookie = await loggedIn();
     const other = generateKeyPairSync("rsa", { modulusLength: 2048 });
     for (const token of [
-      ...["x", "a.b.c", idp.token(claims({ aud: "other" })), idp.token(claims({ exp: 1 }))],
-      ...[idp.token(claims({ iss: "https://evil.test" })), idp.token(claims({ sub: "root" }))],
-      ...[signedToken({ alg: "RS256", kid: "own" }, claims(), other.privateKey)],
-      ...[mac256(claims()), idp.token(claims(), { typ: "logout+jwt" })],
+      "x",
+      "a.b.c",
+      idp.token(claims({ aud: "other" })),
+      idp.token(claims({ exp: 1 })),
+      idp.token(claims({ iss: "https://evil.test" })),
+      idp.token(claims({ sub: "root" })),
+      signedToken({ alg: "RS256", kid: "own" }, claims(), other.privateKey),
+      mac256(claims()),
+      idp.token(claims(), { typ: "logout+jwt" }),
     ]) {
       const answer = await me(token, { cookie });
       expect([token, await refusal(answer)]).toEqual([token, [401, "invalid_token"]]);
@@ -419,10 +460,12 @@ describe("rbac and configuration", () => {
     expect(await check()).toMatchObject({ status: "pass" });
     expect(await check(["--no-network"])).toMatchObject({ status: "skip" });
     idp.tampers.set("/.well-known/openid-configuration", (answer) => ({
-      ...{ ...answer, issuer: "https://evil.test" },
+      ...answer,
+      issuer: "https://evil.test",
     }));
     expect(await check()).toMatchObject({
-      ...{ status: "fail", detail: expect.stringContaining("another issuer") },
+      status: "fail",
+      detail: expect.stringContaining("another issuer"),
     });
     idp.tampers.clear();
     idp.tampers.set("/jwks", () => ({ keys: [] }));
@@ -431,9 +474,13 @@ describe("rbac and configuration", () => {
 
   test("/api/auth/config names the provider", async () => {
     expect(await (await instance.fetch("/api/auth/config")).json()).toEqual({
-      ...{ oidc_enabled: true, oidc_login_enabled: true, password_login: true },
-      ...{ ldap_login: false, webauthn_enabled: false },
-      ...{ issuer_url: idp.issuer, client_id: "pkid" },
+      oidc_enabled: true,
+      oidc_login_enabled: true,
+      password_login: true,
+      ldap_login: false,
+      webauthn_enabled: false,
+      issuer_url: idp.issuer,
+      client_id: "pkid",
     });
   });
 

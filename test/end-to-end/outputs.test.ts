@@ -1,4 +1,7 @@
-/** What the binary writes arrives whole or the command fails: slow readers, closed pipes and full devices. */
+/**
+ * What the binary writes arrives whole or the command fails: slow readers, closed pipes and full
+ * devices.
+ */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";

@@ -1,4 +1,7 @@
-/** Programs of others at the database of a running server: they may look, and what they take away is missed at once. */
+/**
+ * Programs of others at the database of a running server: they may look, and what they take away is
+ * missed at once.
+ */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync, rmSync, statSync } from "node:fs";
@@ -6,8 +9,9 @@ import { join } from "node:path";
 
 import { type Chain, createChain } from "#test/support/first-certificate.ts";
 import { failedStart, Instance, newHome } from "#test/support/instance.ts";
+import { holdWriteLock } from "#test/support/lock-holder.ts";
 import { lookFromOutside } from "#test/support/outside-look.ts";
-import { newCsr } from "#test/support/relying-party.ts";
+import { newCsr, openssl } from "#test/support/relying-party.ts";
 
 const home = newHome();
 const database = join(home, "data", "pkid.db");
@@ -16,7 +20,9 @@ let chain: Chain;
 let csr: string;
 
 beforeAll(async () => {
-  instance = await Instance.start({ home });
+  // Longer than a loaded machine needs for the test that has the lock held.
+  const config = { database: { busy_timeout_ms: 60_000 } };
+  instance = await Instance.start({ home, config });
   chain = await createChain(instance, "ecdsa-p256");
   csr = await newCsr(home, "looks.example.test");
 }, 60_000);
@@ -26,6 +32,7 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
+const ocspType = { "content-type": "application/ocsp-request" };
 const ca = (path: string): string => `/api/ca/${chain.intermediateId}/${path}`;
 const issued = async (request = csr): Promise<string> =>
   (await instance.admin<{ serial: string }>("POST", ca("issue"), { csr: request })).serial;
@@ -42,6 +49,32 @@ test("the server holds SQLite's locks while it serves, also after preflight has 
     expect(held.filter((line) => line.includes(`:${ino} `)).length).toBeGreaterThan(0);
   }
 }, 30_000);
+
+test("a program that holds the write lock holds up writes only: health and OCSP go on, and what waits is acknowledged", async () => {
+  const holder = await holdWriteLock(database);
+  let acknowledged = false;
+  const waiting = issued().then((serial) => {
+    acknowledged = true;
+    return serial;
+  });
+  const question = join(home, "question.der");
+  await openssl(["ocsp", "-issuer", chain.intermediate, "-serial", "0x77", "-reqout", question]);
+  const body = readFileSync(question);
+  for (let n = 0; n < 100; n++) {
+    await Bun.sleep(15);
+    const asked = { method: "POST", headers: ocspType, body };
+    const [health, ocsp] = await Promise.all([
+      instance.fetch("/healthz"),
+      instance.fetch(ca("ocsp"), asked),
+    ]);
+    const answer = await ocsp.bytes();
+    // Successful (0), and signed: an error would be five octets.
+    expect([health.status, ocsp.status, answer.length > 100]).toEqual([200, 200, true]);
+  }
+  expect(acknowledged).toBe(false);
+  await holder.letGo();
+  expect(await status(await waiting)).toBe("good");
+}, 60_000);
 
 test("a look from outside, then a kill: what was acknowledged is there, and revoked stays revoked", async () => {
   const serials = [await issued()];

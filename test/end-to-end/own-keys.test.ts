@@ -27,8 +27,21 @@ afterAll(async () => {
 async function selfSigned(name: string) {
   const [tls_cert, tls_key] = [join(home, `${name}.pem`), join(home, `${name}.pem.key`)];
   await openssl([
-    ...["req", "-x509", "-nodes", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"],
-    ...["-subj", "/CN=localhost", "-days", "30", "-keyout", tls_key, "-out", tls_cert],
+    "req",
+    "-x509",
+    "-nodes",
+    "-newkey",
+    "ec",
+    "-pkeyopt",
+    "ec_paramgen_curve:P-256",
+    "-subj",
+    "/CN=localhost",
+    "-days",
+    "30",
+    "-keyout",
+    tls_key,
+    "-out",
+    tls_cert,
   ]);
   return { tls_cert, tls_key };
 }
@@ -52,12 +65,12 @@ async function asked(csr: string): Promise<string> {
   }
 }
 
-test("§6.2 own_key: the key of the operator's serving certificate is refused, another is not", async () => {
+test("KCK-2: the key of the operator's serving certificate is refused, another is not", async () => {
   expect(await asked(await csrWith(tls.tls_key))).toBe("own_key");
   expect(await asked(await newCsr(home, "free.example.test"))).toBe("issued");
 });
 
-test("§6.2 own_key: also one that a reload brings, and the one before it", async () => {
+test("KCK-2: also one that a reload brings, and the one before it", async () => {
   const before = join(home, "before.key");
   copyFileSync(tls.tls_key, before);
   const later = await selfSigned("later");

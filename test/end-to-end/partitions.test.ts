@@ -1,4 +1,7 @@
-/** Partitions and deltas of the binary: found by the pointers in certificates, through power cuts and changes of `crl.shards`. */
+/**
+ * Partitions and deltas of the binary: found by the pointers in certificates, through power cuts
+ * and changes of `crl.shards`.
+ */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { X509Certificate } from "node:crypto";
@@ -65,7 +68,10 @@ async function fetched(path: string) {
   return parseCrl(await response.bytes());
 }
 
-/** What base and delta at a distribution point say together: of one moment, because a base replaced in between has another delta. */
+/**
+ * What base and delta at a distribution point say together: of one moment, because a base replaced
+ * in between has another delta.
+ */
 async function listed(path: string): Promise<ReadonlyMap<string, string>> {
   const told = new Map<string, string>();
   const base = await fetched(path);
@@ -116,8 +122,17 @@ test("openssl finds a revocation in the delta of the partition its certificate n
     const crls = saved(chain.folder, "lists.pem", pems);
     const { text } = await openssl(
       [
-        ...["verify", "-crl_check_all", "-extended_crl", "-use_deltas", "-CRLfile", crls],
-        ...["-CAfile", chain.root, "-untrusted", chain.intermediate, leaf.file],
+        "verify",
+        "-crl_check_all",
+        "-extended_crl",
+        "-use_deltas",
+        "-CRLfile",
+        crls,
+        "-CAfile",
+        chain.root,
+        "-untrusted",
+        chain.intermediate,
+        leaf.file,
       ],
       { mustPass: false },
     );
@@ -176,7 +191,8 @@ test("after every change of crl.shards each certificate's own partition lists it
     `${instance.publicUrl}/api/ca/${chain.intermediateId}/crl/partition/999`,
   );
   expect([unknown.status, await unknown.json()]).toMatchObject([
-    ...[400, { code: "bad_partition", shard_count: 5 }],
+    400,
+    { code: "bad_partition", shard_count: 5 },
   ]);
 }, 120_000);
 

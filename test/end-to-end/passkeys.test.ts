@@ -1,4 +1,7 @@
-/** Passkeys of the running binary: registering, confirming, what is refused without, and every answer that is not true. */
+/**
+ * Passkeys of the running binary: registering, confirming, what is refused without, and every
+ * answer that is not true.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
@@ -13,7 +16,9 @@ let passkey: SoftAuthenticator;
 
 beforeAll(async () => {
   const webauthn = {
-    ...{ enabled: true, rp_id: home.rpId, origins: [home.origin] },
+    enabled: true,
+    rp_id: home.rpId,
+    origins: [home.origin],
     step_up_operations: ["cert.revoke", "ca.init_root", "token.create"],
   };
   instance = await Instance.start({ config: { root_user: { password }, auth: { webauthn } } });
@@ -25,7 +30,8 @@ type Person = Record<string, string>;
 
 async function send(person: Person, method: string, path: string, body?: unknown) {
   const answer = await instance.fetch(path, {
-    ...{ method, ...(body === undefined ? {} : { body: JSON.stringify(body) }) },
+    method,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     headers: { "content-type": "application/json", ...person },
   });
   // Every answer here is a JSON object.
@@ -35,7 +41,8 @@ async function send(person: Person, method: string, path: string, body?: unknown
 
 async function logIn(): Promise<Person> {
   const answer = await instance.fetch("/auth/login/password", {
-    ...{ method: "POST", body: JSON.stringify({ username: "root", password }) },
+    method: "POST",
+    body: JSON.stringify({ username: "root", password }),
     headers: { "content-type": "application/json" },
   });
   const cookie = answer.headers.getSetCookie().map((one) => one.split(";")[0]);
@@ -69,11 +76,15 @@ describe("registering", () => {
   test("is for a fresh login, and without a passkey there is nothing to confirm with", async () => {
     const person = await logIn();
     expect(await createToken(person)).toMatchObject({
-      ...{ status: 403, said: { code: "step_up_required", operation: "token.create" } },
+      status: 403,
+      said: { code: "step_up_required", operation: "token.create" },
     });
     expect(await latest("auth.step_up_denied")).toMatchObject({
-      ...{ actor: "root", result: "denied", detail: "operation=token.create" },
-      ...{ target: expect.stringMatching(/^[0-9a-f]{32}$/), target_name: "root" },
+      actor: "root",
+      result: "denied",
+      detail: "operation=token.create",
+      target: expect.stringMatching(/^[0-9a-f]{32}$/),
+      target_name: "root",
     });
     expect((await send(person, "POST", "/auth/webauthn/stepup/begin")).status).toBe(428);
     const begun = await send(person, "POST", "/auth/webauthn/register/begin");
@@ -81,13 +92,15 @@ describe("registering", () => {
       challenge: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
       rp: { id: "example.com", name: "pkid" },
       user: {
-        ...{ id: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/), name: "root" },
+        id: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
+        name: "root",
         displayName: "root",
       },
       pubKeyCredParams: [-7, -8, -257].map((alg) => ({ type: "public-key", alg })),
       excludeCredentials: [],
       authenticatorSelection: { userVerification: "required", residentKey: "preferred" },
-      ...{ timeout: 120_000, attestation: "none" },
+      timeout: 120_000,
+      attestation: "none",
     });
   });
 
@@ -108,7 +121,10 @@ describe("registering", () => {
     for (const [lie, reason] of lies) {
       const refused = await register(person, key, lie);
       expect([lie, refused.status, refused.said.code, refused.said.reason]).toEqual([
-        ...[lie, 400, "webauthn_failed", reason],
+        lie,
+        400,
+        "webauthn_failed",
+        reason,
       ]);
     }
     const challenge = await begin(person, "register");
@@ -136,7 +152,10 @@ describe("registering", () => {
     const registered = await register(person, passkey, { format: "packed" });
     expect(registered).toEqual({ status: 201, said: { status: "registered", id: passkey.id } });
     expect(await latest("webauthn.register")).toMatchObject({
-      ...{ actor: "root", target: passkey.id, target_name: "key", detail: "subject=root" },
+      actor: "root",
+      target: passkey.id,
+      target_name: "key",
+      detail: "subject=root",
     });
     // A stolen session enrols none, also not with a challenge from before.
     const other = new SoftAuthenticator(home);
@@ -152,7 +171,9 @@ describe("registering", () => {
     const { said } = await send(stolen, "GET", "/auth/webauthn/credentials");
     expect(said as unknown).toEqual({
       items: [{ id: passkey.id, name: "key", sign_count: 1, created_at: expect.any(String) }],
-      ...{ next_cursor: "", has_more: false, total: 1 },
+      next_cursor: "",
+      has_more: false,
+      total: 1,
     });
   });
 });
@@ -163,16 +184,21 @@ describe("confirming", () => {
     const confirmed = await confirm(person);
     expect(confirmed).toMatchObject({ status: 200, said: { status: "stepped_up" } });
     expect(await latest("auth.step_up")).toMatchObject({
-      ...{ actor: "root", result: "success", detail: `credential=${passkey.id}` },
+      actor: "root",
+      result: "success",
+      detail: `credential=${passkey.id}`,
     });
     expect((await createToken(person)).status).toBe(201);
     expect((await createToken(other)).said.code).toBe("step_up_required");
     const session = await send(person, "GET", "/auth/session");
     expect(session.said as unknown).toMatchObject({
-      ...{ step_up: true, step_up_until: confirmed.said.step_up_until, webauthn: true },
+      step_up: true,
+      step_up_until: confirmed.said.step_up_until,
+      webauthn: true,
     });
     expect((await send(other, "GET", "/auth/session")).said as unknown).toMatchObject({
-      ...{ step_up: false, webauthn: true },
+      step_up: false,
+      webauthn: true,
     });
   });
 
@@ -192,7 +218,10 @@ describe("confirming", () => {
     for (const [lie, reason] of lies) {
       const refused = await confirm(person, passkey, lie);
       expect([lie, refused.status, refused.said.code, refused.said.reason]).toEqual([
-        ...[lie, 401, "step_up_failed", reason],
+        lie,
+        401,
+        "step_up_failed",
+        reason,
       ]);
       const detail = `reason=${reason} credential=${passkey.id}`;
       expect(await latest("auth.step_up_denied")).toMatchObject({ result: "denied", detail });
@@ -268,7 +297,9 @@ describe("removing", () => {
       said: { status: "removed" },
     });
     expect(await latest("webauthn.remove")).toMatchObject({
-      ...{ target: passkey.id, target_name: "key", detail: "subject=root" },
+      target: passkey.id,
+      target_name: "key",
+      detail: "subject=root",
     });
     expect((await confirm(person)).said.reason).toBe("unknown_credential");
   });

@@ -1,4 +1,6 @@
-/** Post-quantum and hybrid CAs of the binary beside a token: what they sign, OpenSSL 3.5 verifies. */
+/**
+ * Post-quantum and hybrid CAs of the binary beside a token: what they sign, OpenSSL 3.5 verifies.
+ */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, readdirSync } from "node:fs";
@@ -106,8 +108,16 @@ test.skipIf(!node24Present)(
     const issuing = await below("slh-root", "slh-issuing", [...pqc, "ml-dsa-65"]);
     expect(pathVerifies([issuing.certificate.der, root.certificate.der])).toBe(true);
     const refused = await instance.cli(
-      ...["ca", "issue-intermediate", "--parent", "slh-root", "--label", "slh-sub", "--cn", "S"],
-      ...[...pqc, "slh-dsa-sha2-128s"],
+      "ca",
+      "issue-intermediate",
+      "--parent",
+      "slh-root",
+      "--label",
+      "slh-sub",
+      "--cn",
+      "S",
+      ...pqc,
+      "slh-dsa-sha2-128s",
     );
     expect(refused.code).not.toBe(0);
     expect(refused.stderr).toContain("key_type_unsupported");
@@ -128,7 +138,15 @@ const init = (label: string, more: readonly string[]) =>
 
 const below = (parent: string, label: string, more: readonly string[]) =>
   made(label, [
-    ...["ca", "issue-intermediate", "--parent", parent, "--label", label, "--cn", label, ...more],
+    "ca",
+    "issue-intermediate",
+    "--parent",
+    parent,
+    "--label",
+    label,
+    "--cn",
+    label,
+    ...more,
   ]);
 
 async function made(label: string, args: readonly string[]): Promise<Made> {
@@ -139,7 +157,14 @@ async function made(label: string, args: readonly string[]): Promise<Made> {
 async function issue(ca: string, request: string, profile: string) {
   const file = saved(folder, `${ca}.csr`, request);
   const issued = await command(instance, [
-    ...["cert", "issue", "--ca", ca, "--csr", file, "--profile", profile],
+    "cert",
+    "issue",
+    "--ca",
+    ca,
+    "--csr",
+    file,
+    "--profile",
+    profile,
   ]);
   return { leaf: certificateIn(issued.certificate), serial: String(issued.serial) };
 }
@@ -156,10 +181,13 @@ async function crlOf({ id, label }: Made) {
 
 async function ocspOf({ id, certificate }: Made, serial: string) {
   const response = await fetch(`${instance.publicUrl}/api/ca/${id}/ocsp`, {
-    ...{ method: "POST", headers: { "content-type": "application/ocsp-request" } },
+    method: "POST",
+    headers: { "content-type": "application/ocsp-request" },
     body: new Uint8Array(
       encodeOcspRequest({
-        ...{ issuerName: certificate.subject.der, issuerSpki: certificate.spki, hash: "sha256" },
+        issuerName: certificate.subject.der,
+        issuerSpki: certificate.spki,
+        hash: "sha256",
         serial: parseSerial(serial),
       }),
     ),

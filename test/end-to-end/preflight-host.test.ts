@@ -1,4 +1,7 @@
-/** Preflight of the binary against sockets, limits, clocks, weak-key files and switches as they really are. */
+/**
+ * Preflight of the binary against sockets, limits, clocks, weak-key files and switches as they
+ * really are.
+ */
 
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
@@ -26,14 +29,16 @@ test("listener.sockets: nothing without a server, ours with one, loose when open
   const instance = await Instance.start({ home });
   const socket = join(instance.dataDir, "admin.sock");
   expect(await said(home, "listener.sockets")).toMatchObject({
-    ...{ status: "pass", detail: expect.stringContaining("answers") },
+    status: "pass",
+    detail: expect.stringContaining("answers"),
   });
   chmodSync(socket, 0o660);
   expect(await statusOf("listener.sockets")).toBe("warn");
   await instance.kill();
   expect(existsSync(socket)).toBe(true);
   expect(await said(home, "listener.sockets")).toMatchObject({
-    ...{ status: "fail", detail: expect.stringContaining("stale") },
+    status: "fail",
+    detail: expect.stringContaining("stale"),
   });
   rmSync(socket);
 });
@@ -64,14 +69,16 @@ test("keychecks.blocklist counts what is listed, warns of old files, fails for o
   writeFileSync(file, `${"ab".repeat(32)}\n`);
   writeConfig(home, { keychecks: { weak_key_blocklist_paths: [file] } });
   expect(await said(home, "keychecks.blocklist")).toMatchObject({
-    ...{ status: "pass", detail: "1 files list 1 weak keys. Blocked keys: 0." },
+    status: "pass",
+    detail: "1 files list 1 weak keys. Blocked keys: 0.",
   });
   const longAgo = new Date(Date.now() - 366 * 86_400_000);
   utimesSync(file, longAgo, longAgo);
   expect(await statusOf("keychecks.blocklist")).toBe("warn");
   writeFileSync(file, "no digest\n");
   expect(await said(home, "keychecks.blocklist")).toMatchObject({
-    ...{ status: "fail", detail: expect.stringContaining("line 1") },
+    status: "fail",
+    detail: expect.stringContaining("line 1"),
   });
   rmSync(file);
   expect(await statusOf("keychecks.blocklist")).toBe("fail");
@@ -111,7 +118,8 @@ test("profiles.gates and caa.identifier tell what a configuration leaves out", a
     profiles: [{ ...profile, key_checks: { disabled: true }, caa: { mode: "enforce" } }],
   });
   expect(await said(home, "caa.identifier")).toMatchObject({
-    ...{ status: "fail", detail: expect.stringContaining("profiles[0].caa.mode") },
+    status: "fail",
+    detail: expect.stringContaining("profiles[0].caa.mode"),
   });
   writeConfig(home, {
     caa: { identifier: "pki.example.test" },
@@ -147,7 +155,8 @@ describe.skipIf(!canFakeTime)("under a clock that was set", () => {
       expect(await statusOf("clock.skew", { env: time.env })).toBe("pass");
       time.set(-3600);
       expect(await said(home, "clock.skew", { env: time.env })).toMatchObject({
-        ...{ status: "fail", detail: expect.stringContaining("in the future") },
+        status: "fail",
+        detail: expect.stringContaining("in the future"),
       });
       expect(await statusOf("certs.ca_expiry", { env: time.env })).toBe("pass");
       time.set(3640 * 86_400);

@@ -1,4 +1,7 @@
-/** Preflight of the binary against name servers, transparency logs, relying-party addresses and TLS, sound and broken. */
+/**
+ * Preflight of the binary against name servers, transparency logs, relying-party addresses and TLS,
+ * sound and broken.
+ */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { rmSync, writeFileSync } from "node:fs";
@@ -25,7 +28,8 @@ describe("revocation.urls", () => {
 
   beforeAll(async () => {
     door = Bun.serve({
-      ...{ hostname: "127.0.0.1", port: 0 },
+      hostname: "127.0.0.1",
+      port: 0,
       fetch: (request) => {
         const { pathname } = new URL(request.url);
         const through = async () => {
@@ -61,7 +65,8 @@ describe("revocation.urls", () => {
 
   test("passes when CRL, OCSP and issuer answer with what belongs there", async () => {
     expect(await said(instance.home, "revocation.urls")).toMatchObject({
-      ...{ status: "pass", detail: "3 places answer with what belongs there." },
+      status: "pass",
+      detail: "3 places answer with what belongs there.",
     });
   });
 
@@ -97,7 +102,8 @@ describe("revocation.urls", () => {
       return through();
     };
     expect(await said(instance.home, "revocation.urls")).toMatchObject({
-      ...{ status: "warn", detail: expect.stringContaining("took 1") },
+      status: "warn",
+      detail: expect.stringContaining("took 1"),
     });
     const kept = new Map<string, ArrayBuffer>();
     between = async (request, through) => {
@@ -145,7 +151,8 @@ describe("dns.resolver", () => {
     expect(await statusOf()).toBe("pass");
     dns.authenticated = false;
     expect(await said(home, "dns.resolver")).toMatchObject({
-      ...{ status: "warn", detail: expect.stringContaining("DNSSEC") },
+      status: "warn",
+      detail: expect.stringContaining("DNSSEC"),
     });
     dns.authenticated = true;
     dns.tricks.set("", { kind: "delay", milliseconds: 600 });
@@ -154,7 +161,8 @@ describe("dns.resolver", () => {
     expect(await statusOf(["--timeout", "2s"])).toBe("fail");
     dns.tricks.set("", { kind: "code", code: 5 });
     expect(await said(home, "dns.resolver")).toMatchObject({
-      ...{ status: "fail", detail: expect.stringContaining("refused") },
+      status: "fail",
+      detail: expect.stringContaining("refused"),
     });
     dns.tricks.delete("");
     resolver("127.0.0.1:9");
@@ -169,7 +177,9 @@ describe("ct.logs", () => {
     const [one, two, three] = [openLog(), openLog(), openLog()] as const;
     const home = newHome();
     const logs = [one, two, three].map((log, index) => ({
-      ...{ name: `log-${index}`, url: log.url, operator: `operator-${index}` },
+      name: `log-${index}`,
+      url: log.url,
+      operator: `operator-${index}`,
       public_key: log.spki.toBase64(),
     }));
     const ct = { enabled: true, min_scts: 2, min_distinct_operators: 2 };
@@ -179,11 +189,13 @@ describe("ct.logs", () => {
       expect(await statusOf()).toBe("pass");
       await one.stop();
       expect(await said(home, "ct.logs")).toMatchObject({
-        ...{ status: "warn", detail: expect.stringContaining("log-0 does not answer") },
+        status: "warn",
+        detail: expect.stringContaining("log-0 does not answer"),
       });
       await two.stop();
       expect(await said(home, "ct.logs")).toMatchObject({
-        ...{ status: "fail", detail: expect.stringContaining("web needs 2 promises, and 1 logs") },
+        status: "fail",
+        detail: expect.stringContaining("web needs 2 promises, and 1 logs"),
       });
       writeConfig(home, {});
       expect(await statusOf()).toBe("skip");
@@ -204,9 +216,23 @@ describe("listener.tls and certs.serving_expiry", () => {
   /** A pair of the operator's own, for a name, ending after some days. */
   async function pair(name: string, days: number): Promise<void> {
     await openssl([
-      ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"],
-      ...["-subj", `/CN=${name}`, "-addext", `subjectAltName=DNS:${name}`, "-days", String(days)],
-      ...["-keyout", join(home, "tls.key"), "-out", join(home, "tls.pem")],
+      "req",
+      "-x509",
+      "-newkey",
+      "ec",
+      "-pkeyopt",
+      "ec_paramgen_curve:P-256",
+      "-nodes",
+      "-subj",
+      `/CN=${name}`,
+      "-addext",
+      `subjectAltName=DNS:${name}`,
+      "-days",
+      String(days),
+      "-keyout",
+      join(home, "tls.key"),
+      "-out",
+      join(home, "tls.pem"),
     ]);
   }
   const server = (more: object = {}) => ({
@@ -221,7 +247,8 @@ describe("listener.tls and certs.serving_expiry", () => {
     const instance = await Instance.start();
     try {
       expect(await said(instance.home, "listener.tls")).toMatchObject({
-        ...{ status: "pass", detail: expect.stringContaining("TLSv1.") },
+        status: "pass",
+        detail: expect.stringContaining("TLSv1."),
       });
       expect((await said(instance.home, "certs.serving_expiry")).status).toBe("pass");
     } finally {
@@ -252,7 +279,8 @@ describe("listener.tls and certs.serving_expiry", () => {
       expect(await statuses()).toEqual(["pass", "pass"]);
       await pair("pki.example.test", 10);
       expect(await said(home, "listener.tls")).toMatchObject({
-        ...{ status: "warn", detail: expect.stringContaining("not the one in the files") },
+        status: "warn",
+        detail: expect.stringContaining("not the one in the files"),
       });
       instance.signal("SIGHUP");
       await instance.logged("serving_certificate_rotated");
@@ -265,7 +293,8 @@ describe("listener.tls and certs.serving_expiry", () => {
     const named = await Instance.start({ home, config });
     try {
       expect(await said(home, "certs.serving_expiry")).toMatchObject({
-        ...{ status: "fail", detail: expect.stringContaining("not for pki.example.test") },
+        status: "fail",
+        detail: expect.stringContaining("not for pki.example.test"),
       });
     } finally {
       await named.stop();
@@ -277,14 +306,25 @@ describe("listener.tls and certs.serving_expiry", () => {
     await openssl(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "300", ...ca]);
     await newCsr(home, "leaf.example.test");
     const signed = await openssl([
-      ...["x509", "-req", "-in", join(home, "leaf.example.test.csr"), "-CA", join(home, "ca.pem")],
-      ...["-CAkey", join(home, "ca.key"), "-days", "300", "-out", join(home, "tls.pem")],
+      "x509",
+      "-req",
+      "-in",
+      join(home, "leaf.example.test.csr"),
+      "-CA",
+      join(home, "ca.pem"),
+      "-CAkey",
+      join(home, "ca.key"),
+      "-days",
+      "300",
+      "-out",
+      join(home, "tls.pem"),
     ]);
     expect(signed.code).toBe(0);
     saved(home, "tls.key", await Bun.file(join(home, "leaf.example.test.key")).text());
     writeConfig(home, server());
     expect(await said(home, "listener.tls")).toMatchObject({
-      ...{ status: "warn", detail: "The path ends with the certificate itself." },
+      status: "warn",
+      detail: "The path ends with the certificate itself.",
     });
   });
 });

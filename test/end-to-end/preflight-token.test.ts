@@ -1,4 +1,7 @@
-/** Preflight of the binary against a real token: there, away, under a wrong PIN, one of two that match. */
+/**
+ * Preflight of the binary against a real token: there, away, under a wrong PIN, one of two that
+ * match.
+ */
 
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { chmodSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -31,7 +34,8 @@ const pinFile = () => join(token.folder, "pin");
 const run = async (env = token.env) => (await preflight(home, checks, { env })).checks;
 /** The token selected by a URI instead of its label. */
 function selectedBy(uri: string): void {
-  const { token_label: _label, ...pkcs11 } = token.config.pkcs11 as Record<string, unknown>; // Members by contract.
+  // Members by contract.
+  const { token_label: _label, ...pkcs11 } = token.config.pkcs11 as Record<string, unknown>;
   writeConfig(home, { ...token.config, pkcs11: { ...pkcs11, uri } });
 }
 
@@ -65,7 +69,8 @@ test("a URI that cannot select, or carries a PIN, fails in the words of the conf
   selectedBy("pkcs11:token=pkid?pin-value=1234");
   const found = await run();
   expect(found["pkcs11.uris"]).toMatchObject({
-    ...{ status: "fail", detail: expect.stringContaining("pin-value") },
+    status: "fail",
+    detail: expect.stringContaining("pin-value"),
   });
   expect(found["keys.ca"]?.status).toBe("skip");
 });

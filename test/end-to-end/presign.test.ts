@@ -1,4 +1,7 @@
-/** OCSP answers signed ahead by the binary: what relying parties are told while the token is gone or overrun. */
+/**
+ * OCSP answers signed ahead by the binary: what relying parties are told while the token is gone or
+ * overrun.
+ */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { renameSync } from "node:fs";
@@ -23,9 +26,11 @@ let csr: string;
 beforeAll(async () => {
   token = await createToken();
   const config = {
-    ...{ ...token.config, presign: { enabled: true, validity_minutes: 60 } },
+    ...token.config,
+    presign: { enabled: true, validity_minutes: 60 },
     server: { public_http: { enabled: true, address: "127.0.0.1:0" } },
-    // Room for the server's own first sweep, which comes within ten seconds, beside what the tests do one by one.
+    // Room for the server's own first sweep, which comes within ten seconds, beside what the tests
+    // do one by one.
     rate_limit: { concurrency: { enabled: true, max_in_flight: 1, max_queue: 4 } },
   };
   instance = await Instance.start({ config, env: token.env });
@@ -69,8 +74,18 @@ test("openssl believes an answer signed ahead", async () => {
   await signedAhead();
   const response = saved(chain.folder, "ahead.der", await (await get(serial)).bytes());
   const { text } = await openssl([
-    ...["ocsp", "-issuer", chain.intermediate, "-cert", leaf, "-respin", response, "-no_nonce"],
-    ...["-CAfile", chain.root, "-verify_other", chain.intermediate],
+    "ocsp",
+    "-issuer",
+    chain.intermediate,
+    "-cert",
+    leaf,
+    "-respin",
+    response,
+    "-no_nonce",
+    "-CAfile",
+    chain.root,
+    "-verify_other",
+    chain.intermediate,
   ]);
   expect(text).toContain("Response verify OK");
   expect(text).toContain(`${leaf}: good`);
@@ -121,8 +136,9 @@ async function issued(): Promise<{ serial: Serial; leaf: string }> {
 }
 
 /**
- * Signs ahead for every CA. The server's own first sweep comes within ten seconds; where it fell into the time without
- * the token, it made no responder for the root, and nobody may try that again for five seconds.
+ * Signs ahead for every CA. The server's own first sweep comes within ten seconds; where it fell
+ * into the time without the token, it made no responder for the root, and nobody may try that again
+ * for five seconds.
  */
 async function signedAhead(): Promise<void> {
   for (;;) {
@@ -145,7 +161,8 @@ function question(serial: Serial, { hash = "sha1", nonce }: Question = {}): Uint
 
 const post = (serial: Serial, asked?: Question) =>
   fetch(`${instance.publicUrl}/api/ca/${chain.intermediateId}/ocsp`, {
-    ...{ method: "POST", body: new Uint8Array(question(serial, asked)) },
+    method: "POST",
+    body: new Uint8Array(question(serial, asked)),
   });
 
 const get = (serial: Serial) => {

@@ -1,4 +1,7 @@
-/** Calls of the binary to other servers go through the configured proxy, and its password is shown to nobody. */
+/**
+ * Calls of the binary to other servers go through the configured proxy, and its password is shown
+ * to nobody.
+ */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";

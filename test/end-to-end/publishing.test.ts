@@ -1,4 +1,7 @@
-/** Static publishing by the running binary: served as published, checked without keys, whole at every moment. */
+/**
+ * Static publishing by the running binary: served as published, checked without keys, whole at
+ * every moment.
+ */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import {
@@ -53,8 +56,10 @@ test("`publish run` writes what is served, and `publish verify` finds it good", 
   expect(report.target).toBe("dir");
   expect(report.artifacts).toBeGreaterThan(20);
   for (const [path, name] of [
-    ...[["crl", "crl.der"] as const, ["crl/delta", "crl-delta.der"] as const],
-    ...[["crl/partition/1", "crl-partition-1.der"] as const, ["chain", "chain.pem"] as const],
+    ["crl", "crl.der"] as const,
+    ["crl/delta", "crl-delta.der"] as const,
+    ["crl/partition/1", "crl-partition-1.der"] as const,
+    ["chain", "chain.pem"] as const,
     ["certificate", "ca.der"] as const,
   ]) {
     const served = await instance.fetch(`/api/ca/${caId}/${path}`);
@@ -71,7 +76,8 @@ test("over HTTP it is checked the same way, and what was tampered with is named"
   const copy = join(mkdtempSync(join(tmpdir(), "pkid-copy-")), "copy");
   cpSync(join(folder, "current"), copy, { recursive: true, dereference: true });
   const web = Bun.serve({
-    ...{ hostname: "127.0.0.1", port: 0 },
+    hostname: "127.0.0.1",
+    port: 0,
     fetch: async (request) => {
       const file = Bun.file(join(copy, new URL(request.url).pathname));
       return (await file.exists()) ? new Response(file) : new Response("", { status: 404 });
@@ -105,7 +111,8 @@ test("what cannot be read is named by its path, and the rest is judged all the s
     { path: `${caId}/crl.der`, fault: "it cannot be read (ELOOP)." },
   ]);
   const web = Bun.serve({
-    ...{ hostname: "127.0.0.1", port: 0 },
+    hostname: "127.0.0.1",
+    port: 0,
     fetch: (request) =>
       request.url.endsWith("/crl-delta.der")
         ? new Response("", { status: 503 })
@@ -120,7 +127,8 @@ test("what cannot be read is named by its path, and the rest is judged all the s
 test("a path of the host is taken from local callers only, and commands need a target", async () => {
   const token = await instance.token(["admin"], { scope: "platform" });
   const refused = await instance.fetch("/api/publish:run", {
-    ...{ method: "POST", body: JSON.stringify({ out: "/tmp/anywhere" }) },
+    method: "POST",
+    body: JSON.stringify({ out: "/tmp/anywhere" }),
     headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
   });
   expect(refused.status).toBe(400);

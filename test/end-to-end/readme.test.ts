@@ -1,4 +1,7 @@
-/** README does what it says: its lines of the shell run in their printed order, its configurations load, its commands exist. */
+/**
+ * README does what it says: its lines of the shell run in their printed order, its configurations
+ * load, its commands exist.
+ */
 
 import { afterAll, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

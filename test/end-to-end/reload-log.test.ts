@@ -1,4 +1,7 @@
-/** What a reload says in the log: files that are other ones under the same name, faults in words, and the address in force. */
+/**
+ * What a reload says in the log: files that are other ones under the same name, faults in words,
+ * and the address in force.
+ */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";

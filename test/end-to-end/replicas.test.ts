@@ -1,4 +1,7 @@
-/** Two replicas of the binary on one PostgreSQL: the same truth at once, one chain, and a database that goes and comes. */
+/**
+ * Two replicas of the binary on one PostgreSQL: the same truth at once, one chain, and a database
+ * that goes and comes.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
@@ -100,7 +103,8 @@ test("what one replica signs ahead every replica serves, octet for octet, until 
 
 test("a token revoked on one replica is none on the other", async () => {
   const made = await one.admin<{ id: string; secret: string }>("POST", "/api/tokens", {
-    ...{ name: "brief", roles: ["issuer"] },
+    name: "brief",
+    roles: ["issuer"],
   });
   const me = () => two.fetch("/api/me", { headers: { authorization: `Token ${made.secret}` } });
   expect((await me()).status).toBe(200);
@@ -112,7 +116,8 @@ describe("a tenant", () => {
   let ca: string;
   const issue = (replica: Instance) =>
     replica.fetch(`/api/ca/${ca}/issue`, {
-      ...{ method: "POST", body: JSON.stringify({ csr }) },
+      method: "POST",
+      body: JSON.stringify({ csr }),
       headers: { authorization: `Token ${platform}`, "content-type": "application/json" },
     });
   let platform: string;
@@ -120,7 +125,8 @@ describe("a tenant", () => {
     await one.admin("POST", "/api/tenants", { slug: "web" });
     const wish = { label: "web-root", subject: { cn: "Web" }, key_type: "ecdsa-p256" };
     const made = await one.admin<{ id: string }>("POST", "/api/ca/init-root", {
-      ...{ ...wish, tenant_id: "web" },
+      ...wish,
+      tenant_id: "web",
     });
     ca = made.id;
     platform = await one.token(["issuer"], { scope: "platform" });
@@ -254,7 +260,8 @@ test("a database that crashes is a 503 until it is back, without a restart of a 
 
 function post(replica: Instance, what: string, body: object): Promise<Response> {
   return replica.fetch(`/api/ca/${chain.intermediateId}/${what}`, {
-    ...{ method: "POST", body: JSON.stringify(body) },
+    method: "POST",
+    body: JSON.stringify(body),
     headers: { authorization: `Token ${secret}`, "content-type": "application/json" },
   });
 }
@@ -283,9 +290,18 @@ async function cachedAnswer(replica: Instance, leaf: string) {
 
 async function ocsp(replica: Instance, leaf: string): Promise<string> {
   const { text } = await openssl([
-    ...["ocsp", "-issuer", chain.intermediate, "-cert", leaf, "-CAfile", chain.root, "-no_nonce"],
-    ...["-verify_other", chain.intermediate],
-    ...["-url", `${replica.publicUrl}/api/ca/${chain.intermediateId}/ocsp`],
+    "ocsp",
+    "-issuer",
+    chain.intermediate,
+    "-cert",
+    leaf,
+    "-CAfile",
+    chain.root,
+    "-no_nonce",
+    "-verify_other",
+    chain.intermediate,
+    "-url",
+    `${replica.publicUrl}/api/ca/${chain.intermediateId}/ocsp`,
   ]);
   expect(text).toContain("Response verify OK");
   return text;

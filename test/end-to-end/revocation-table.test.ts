@@ -1,4 +1,7 @@
-/** Every cell of behaviour.md §8, asked of the binary over REST, by remote procedure call and from a shell. */
+/**
+ * Every cell of the transition table (TRN-1), asked of the binary over REST, by remote procedure
+ * call and from a shell.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
@@ -18,7 +21,8 @@ const actions = ["suspend", "hold", "release", "revoke"] as const;
 type Way = (typeof ways)[number];
 type Action = (typeof actions)[number];
 
-// Columns: suspend, revoke with certificateHold, release, revoke. Words with a hyphen or no error are the status.
+// Columns: suspend, revoke with certificateHold, release, revoke. Words with a hyphen or no error
+// are the status.
 // biome-ignore format: the table is read by column.
 const cells = {
   good:      ["held",                "held",                "not_held", "revoked"],
@@ -51,7 +55,9 @@ beforeAll(async () => {
     crl: { base_url: "http://pki.test" },
     profiles: [
       {
-        ...{ name: "web", lint: { public: true }, policies: { oids: ["2.23.140.1.2.1"] } },
+        name: "web",
+        lint: { public: true },
+        policies: { oids: ["2.23.140.1.2.1"] },
         ext_key_usages: ["serverAuth"],
         caa: { mode: "permissive" },
       },
@@ -76,7 +82,8 @@ for (const [row, expected] of Object.entries(cells) as [Row, (typeof cells)[Row]
   describe(`a certificate that is ${row}`, () => {
     for (const way of ways) {
       test(`answers as the table says, over ${way}`, async () => {
-        // Certificates that only pkid itself has asked for are not so many that each action could have its own.
+        // Certificates that only pkid itself has asked for are not so many that each action could
+        // have its own.
         const shared = row === "ca" || row === "cross" || row === "responder";
         let subject = await subjectOf(row);
         for (const [at, action] of actions.entries()) {
@@ -120,7 +127,10 @@ async function cell(way: Way, row: Row, action: Action, subject: Subject, expect
   if (row === "held" && expected === "revoked") expect(fresh[0]).toContain(" previous=held ");
 }
 
-/** A certificate in the state of the row, which nothing else uses but where there is only one of its kind. */
+/**
+ * A certificate in the state of the row, which nothing else uses but where there is only one of its
+ * kind.
+ */
 async function subjectOf(row: Row): Promise<Subject> {
   switch (row) {
     case "unknown":
@@ -176,11 +186,15 @@ async function askedResponder(): Promise<Subject> {
   );
   const issuer = parseCertificate(decodePem(certificate, ["CERTIFICATE"]) ?? new Uint8Array(0));
   const question = encodeOcspRequest({
-    ...{ issuerName: issuer.subject.der, issuerSpki: issuer.spki, hash: "sha256" },
-    ...{ serial: parseSerial("1"), nonce: crypto.getRandomValues(new Uint8Array(16)) },
+    issuerName: issuer.subject.der,
+    issuerSpki: issuer.spki,
+    hash: "sha256",
+    serial: parseSerial("1"),
+    nonce: crypto.getRandomValues(new Uint8Array(16)),
   });
   const response = await instance.fetch(`/api/ca/${issuing}/ocsp`, {
-    ...{ method: "POST", body: new Uint8Array(question) },
+    method: "POST",
+    body: new Uint8Array(question),
     headers: { "content-type": "application/ocsp-request" },
   });
   expect(response.status).toBe(200);
@@ -199,7 +213,8 @@ async function byRest(action: Action, { ca, serial }: Subject): Promise<Told> {
   const path = verb ? `certificates/${serial}:${action}` : "revoke";
   const reason = action === "hold" ? "certificateHold" : "superseded";
   const response = await instance.fetch(`/api/ca/${ca}/${path}`, {
-    ...{ method: "POST", headers: { ...authorized(), "content-type": "application/json" } },
+    method: "POST",
+    headers: { ...authorized(), "content-type": "application/json" },
     ...(verb ? {} : { body: JSON.stringify({ serial, reason }) }),
   });
   return toldIn(await response.json());
@@ -212,7 +227,8 @@ async function byRpc(action: Action, { ca, serial }: Subject): Promise<Told> {
   const reason = action === "hold" ? "certificateHold" : "superseded";
   const message = { caId: ca, serial, ...(method === "Revoke" ? { reason } : {}) };
   const response = await instance.fetch(`/pki.v1.PKIService/${method}Certificate`, {
-    ...{ method: "POST", body: JSON.stringify(message) },
+    method: "POST",
+    body: JSON.stringify(message),
     headers: { ...authorized(), "content-type": "application/json" },
   });
   const answer = (await response.json()) as RpcBody; // Connect's JSON.

@@ -1,4 +1,7 @@
-/** What was acknowledged about a certificate holds after a power cut: in the record, in the CRL, and over OCSP. */
+/**
+ * What was acknowledged about a certificate holds after a power cut: in the record, in the CRL, and
+ * over OCSP.
+ */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
@@ -38,7 +41,9 @@ for (const [reason, shown] of [
     expect(await record(serial)).toMatchObject({ status: "revoked", reason });
     const again = await revoked(serial, "cessationOfOperation");
     expect([again.status, again.revoked_at, again.reason]).toEqual([
-      ...["already-revoked", told.revoked_at, reason],
+      "already-revoked",
+      told.revoked_at,
+      reason,
     ]);
     const answer = await ocsp(leaf);
     expect(answer).toContain(`${leaf}: revoked`);
@@ -106,9 +111,18 @@ const record = (serial: string): Promise<Told> =>
 
 async function ocsp(leaf: string): Promise<string> {
   const { text } = await openssl([
-    ...["ocsp", "-issuer", chain.intermediate, "-cert", leaf, "-CAfile", chain.root, "-no_nonce"],
-    ...["-verify_other", chain.intermediate],
-    ...["-url", `${instance.publicUrl}/api/ca/${chain.intermediateId}/ocsp`],
+    "ocsp",
+    "-issuer",
+    chain.intermediate,
+    "-cert",
+    leaf,
+    "-CAfile",
+    chain.root,
+    "-no_nonce",
+    "-verify_other",
+    chain.intermediate,
+    "-url",
+    `${instance.publicUrl}/api/ca/${chain.intermediateId}/ocsp`,
   ]);
   expect(text).toContain("Response verify OK");
   return text;
@@ -128,7 +142,13 @@ async function crlText(): Promise<string> {
   const got = await instance.cli("crl", "get", "--ca", "issuing-ecdsa-p256", "--out", file);
   expect(got.code).toBe(0);
   const { text } = await openssl([
-    ...["crl", "-in", file, "-text", "-CAfile", chain.intermediate, "-noout"],
+    "crl",
+    "-in",
+    file,
+    "-text",
+    "-CAfile",
+    chain.intermediate,
+    "-noout",
   ]);
   expect(text).toContain("verify OK");
   return text;

@@ -1,4 +1,7 @@
-/** A CA rolled over by the command line, as openssl sees its old and new certificates before and after retirement. */
+/**
+ * A CA rolled over by the command line, as openssl sees its old and new certificates before and
+ * after retirement.
+ */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
@@ -27,7 +30,8 @@ test("rotate, issue with the successor, retire: openssl follows each step", asyn
   expect(rotated.new_ca).toMatchObject({ label: newLabel, status: "active" });
   expect(rotated.old_ca).toMatchObject({ label: oldLabel, status: "superseded" });
 
-  // Asked by its old name the successor signs, and either leaf verifies with the bundle of either CA.
+  // Asked by its old name the successor signs, and either leaf verifies with the bundle of either
+  // CA.
   const newLeaf = await issued("new");
   expect(rotated.new_ca).toMatchObject({ id: newLeaf.caId });
   const bundle = await bundleOf(newLabel, "both.pem");
@@ -50,7 +54,8 @@ test("rotate, issue with the successor, retire: openssl follows each step", asyn
   // A client configured with the old name goes on as it is.
   expect(rotated.new_ca).toMatchObject({ id: (await issued("later")).caId });
 
-  // The parent's CRL lists the old CA, so that its leaf has no path any more; the new one's goes on.
+  // The parent's CRL lists the old CA, so that its leaf has no path any more; the new one's goes
+  // on.
   const after = await crls([newLabel]);
   const { text } = await openssl(["crl", "-in", join(chain.folder, `${rootLabel}.crl`), "-text"]);
   const hex = BigInt(String(retired.revoked_serial)).toString(16).toUpperCase();

@@ -90,7 +90,8 @@ function transports(token: string | undefined): readonly Transport[] {
     if (token !== undefined) headers.set("authorization", `Token ${token}`);
     return fetch(url, { ...init, headers, tls: { ca } });
   };
-  const options = { baseUrl: instance.url, fetch: send as typeof fetch }; // All that a transport calls.
+  // All that a transport calls.
+  const options = { baseUrl: instance.url, fetch: send as typeof fetch };
   return [
     createConnectTransport({ ...options, useBinaryFormat: false }),
     createConnectTransport({ ...options, useBinaryFormat: true }),

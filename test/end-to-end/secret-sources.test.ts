@@ -1,4 +1,7 @@
-/** Secrets kept in a store: PIN, passphrase, database address and passwords reach what needs them, and nobody else. */
+/**
+ * Secrets kept in a store: PIN, passphrase, database address and passwords reach what needs them,
+ * and nobody else.
+ */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
@@ -122,8 +125,11 @@ describe("a PIN in Vault", () => {
 
   test("is fetched with variables that only the signer of the token gets", async () => {
     const env = {
-      ...{ ...token.env, VAULT_ROLE_ID: roleId, VAULT_SECRET_ID: roleSecret },
-      ...{ AWS_SECRET_ACCESS_KEY: "unneeded", VAULT_TOKEN: "unneeded" },
+      ...token.env,
+      VAULT_ROLE_ID: roleId,
+      VAULT_SECRET_ID: roleSecret,
+      AWS_SECRET_ACCESS_KEY: "unneeded",
+      VAULT_TOKEN: "unneeded",
     };
     const approle = { token: undefined, auth_method: "approle" };
     const other = await Instance.start({ config: config(approle), env });
@@ -162,9 +168,13 @@ test("a PIN in AWS and a passphrase in Azure unlock keys, each with what its sig
       },
     },
     env: {
-      ...{ ...token.env, AWS_ENDPOINT_URL: vault.url, AZURE_AUTHORITY_HOST: vault.url },
-      ...{ AWS_ACCESS_KEY_ID: awsKey.id, AWS_SECRET_ACCESS_KEY: awsKey.secret },
-      ...{ AZURE_TENANT_ID: azureClient.tenant, AZURE_CLIENT_ID: azureClient.id },
+      ...token.env,
+      AWS_ENDPOINT_URL: vault.url,
+      AZURE_AUTHORITY_HOST: vault.url,
+      AWS_ACCESS_KEY_ID: awsKey.id,
+      AWS_SECRET_ACCESS_KEY: awsKey.secret,
+      AZURE_TENANT_ID: azureClient.tenant,
+      AZURE_CLIENT_ID: azureClient.id,
       AZURE_CLIENT_SECRET: azureClient.secret,
     },
   });
@@ -198,7 +208,8 @@ test("preflight of a running server tells whether a PIN in a file is there, and 
     expect(memoryHolds(instance.pid, pin)).toBe(false);
     chmodSync(file, 0o644);
     expect(await said(instance.home, "pin.source")).toMatchObject({
-      ...{ status: "fail", detail: expect.stringContaining("pkcs11.pin: The file ") },
+      status: "fail",
+      detail: expect.stringContaining("pkcs11.pin: The file "),
     });
   } finally {
     await instance.dispose();
@@ -264,8 +275,12 @@ test("the secret key of an object store comes from Vault at every snapshot", asy
   const { bucket, region, accessKeyId, secretAccessKey } = s3Credentials;
   vault.vault.set("secret/pkid/s3", { key: secretAccessKey });
   const s3 = {
-    ...{ endpoint: store.endpoint, bucket, region, access_key_id: accessKeyId },
-    ...{ force_path_style: true, secret_access_key_source: source("pkid/s3", "key") },
+    endpoint: store.endpoint,
+    bucket,
+    region,
+    access_key_id: accessKeyId,
+    force_path_style: true,
+    secret_access_key_source: source("pkid/s3", "key"),
   };
   away();
   const instance = await Instance.start({ config: { publish: { enabled: true, s3 } } });
@@ -296,8 +311,11 @@ test("our secret at an OpenID provider comes from Vault, and nobody logs in whil
   writeFileSync(join(home, "idp.pem"), idp.ca);
   vault.vault.set("secret/pkid/oidc", { secret: clientSecret });
   const oidc = {
-    ...{ enabled: true, issuer_url: idp.issuer, client_id: "pkid", redirect_url: redirectUrl },
-    ...{ role_mappings: [{ value: "ops", roles: ["issuer"] }] },
+    enabled: true,
+    issuer_url: idp.issuer,
+    client_id: "pkid",
+    redirect_url: redirectUrl,
+    role_mappings: [{ value: "ops", roles: ["issuer"] }],
     client_secret_source: source("pkid/oidc", "secret"),
   };
   const outbound = { ca_file: join(home, "idp.pem") };
@@ -337,17 +355,22 @@ describe.skipIf(slapdPath === undefined)("the password of the directory's servic
     vault.vault.set("secret/pkid/ldap", { password: servicePassword });
     vault.asked.length = 0;
     const ldap = {
-      ...{ enabled: true, url: `ldaps://localhost:${slapd.ldapsPort}`, bind_dn: serviceDn },
-      ...{ user_base_dn: `ou=people,${suffix}`, user_filter: "(uid=%s)" },
-      ...{ bind_password_source: source("pkid/ldap", "password") },
-      ...{ tls: { ca_file: slapd.caFile }, allow_zero_role: true },
+      enabled: true,
+      url: `ldaps://localhost:${slapd.ldapsPort}`,
+      bind_dn: serviceDn,
+      user_base_dn: `ou=people,${suffix}`,
+      user_filter: "(uid=%s)",
+      bind_password_source: source("pkid/ldap", "password"),
+      tls: { ca_file: slapd.caFile },
+      allow_zero_role: true,
     };
     away();
     const instance = await Instance.start({ config: { auth: { ldap } } });
     try {
       const logIn = () =>
         instance.fetch("/auth/login/ldap", {
-          ...{ method: "POST", headers: { "content-type": "application/json" } },
+          method: "POST",
+          headers: { "content-type": "application/json" },
           body: JSON.stringify({ username: "alice", password: passwordOf("alice") }),
         });
       expect(vault.asked).toEqual([]);
@@ -358,7 +381,8 @@ describe.skipIf(slapdPath === undefined)("the password of the directory's servic
         expect.stringContaining("directory_unavailable"),
       ]);
       vault.before = () => undefined;
-      // For a moment after a fault nobody is asked, so that a crowd does not become one at Vault's door.
+      // For a moment after a fault nobody is asked, so that a crowd does not become one at Vault's
+      // door.
       let answer = await logIn();
       while (answer.status === 401) {
         await Bun.sleep(200);

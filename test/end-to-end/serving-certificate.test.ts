@@ -1,4 +1,7 @@
-/** The certificate pkid serves TLS with, from a CA of its own: until there is one, then from it, and again before it ends. */
+/**
+ * The certificate pkid serves TLS with, from a CA of its own: until there is one, then from it, and
+ * again before it ends.
+ */
 
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";

@@ -1,4 +1,7 @@
-/** A database that falls silent: requests are refused with a time to come again, and the process still ends when told to. */
+/**
+ * A database that falls silent: requests are refused with a time to come again, and the process
+ * still ends when told to.
+ */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 

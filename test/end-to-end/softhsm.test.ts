@@ -1,4 +1,7 @@
-/** The same service on keys in a token: the newcomer's walk, lost signers, a wrong PIN, a token that is pulled out. */
+/**
+ * The same service on keys in a token: the newcomer's walk, lost signers, a wrong PIN, a token that
+ * is pulled out.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, renameSync, writeFileSync } from "node:fs";
@@ -140,7 +143,8 @@ class Load {
     const path = `/api/ca/${intermediateId}/issue`;
     const ask = () =>
       target.fetch(path, {
-        ...{ method: "POST", body: JSON.stringify({ csr }) },
+        method: "POST",
+        body: JSON.stringify({ csr }),
         headers: { authorization: `Token ${secret}`, "content-type": "application/json" },
       });
     load.#clients = Array.from({ length: 4 }, () => load.#run(ask));

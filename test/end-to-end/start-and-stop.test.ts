@@ -1,4 +1,7 @@
-/** The process from start to stop: one per directory, draining, reload, and the command line beside it. */
+/**
+ * The process from start to stop: one per directory, draining, reload, and the command line beside
+ * it.
+ */
 
 import { afterAll, describe, expect, test } from "bun:test";
 import { X509Certificate } from "node:crypto";
@@ -221,15 +224,20 @@ describe("a start with a bad configuration", () => {
     const answer = await failedStart({
       home,
       config: {
-        ...{ logg: { level: "info" }, log: { level: "loud", format: "json" } },
-        ...{ crl: { base_validity_hours: 1 }, database: { max_open_conns: "many" } },
+        logg: { level: "info" },
+        log: { level: "loud", format: "json" },
+        crl: { base_validity_hours: 1 },
+        database: { max_open_conns: "many" },
       },
     });
     expect([answer.code, answer.stdout]).toEqual([1, ""]);
     const lines = answer.stderr.trim().split("\n");
     expect(lines.every((line) => line.startsWith("config: "))).toBe(true);
     expect(lines.map((line) => line.split(": ")[1]).sort()).toEqual([
-      ...["crl.base_validity_hours", "database.max_open_conns", "log.level", "logg"],
+      "crl.base_validity_hours",
+      "database.max_open_conns",
+      "log.level",
+      "logg",
     ]);
     expect(answer.stderr).toContain("log");
     expect(existsSync(join(home, "data"))).toBe(false);
@@ -363,8 +371,21 @@ async function servingPair(folder: string, name: string, file = name) {
   const tls_cert = join(folder, `${file}.crt`);
   const tls_key = join(folder, `${file}.key`);
   await openssl([
-    ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"],
-    ...["-keyout", tls_key, "-out", tls_cert, "-days", "2", "-subj", `/CN=${name}`],
+    "req",
+    "-x509",
+    "-newkey",
+    "ec",
+    "-pkeyopt",
+    "ec_paramgen_curve:P-256",
+    "-nodes",
+    "-keyout",
+    tls_key,
+    "-out",
+    tls_cert,
+    "-days",
+    "2",
+    "-subj",
+    `/CN=${name}`,
   ]);
   return { tls_cert, tls_key };
 }

@@ -1,4 +1,7 @@
-/** A database that fails, lies or fills up: no acknowledgement without an event, and the truth before availability. */
+/**
+ * A database that fails, lies or fills up: no acknowledgement without an event, and the truth
+ * before availability.
+ */
 
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
@@ -109,7 +112,8 @@ describe("when a page of the database is damaged", () => {
       expect(verified.stderr).not.toContain("does not accept writes");
       const checked = await runCli(copy, ["db", "check"]);
       expect([checked.code, checked.stdout.includes("SQLite finds the file damaged")]).toEqual([
-        ...[1, true],
+        1,
+        true,
       ]);
     } finally {
       rmSync(copy, { recursive: true });
@@ -137,7 +141,8 @@ describe("when a page of the database is damaged", () => {
     const broken = await runCli(home, ["db", "check"]);
     altered("update certificates set status = 'good' where rowid = 1");
     expect([broken.code, broken.stdout.includes("Certificates in an unknown state: 1.")]).toEqual([
-      ...[1, true],
+      1,
+      true,
     ]);
   }, 30_000);
 });
@@ -161,7 +166,8 @@ describe("when space runs out", () => {
     expect(await client.status(serial)).toBe("revoked");
     const readiness = await instance.fetch("/readyz");
     expect([readiness.status, await readiness.text()]).toEqual([
-      ...[200, expect.stringContaining("issuance is refused")],
+      200,
+      expect.stringContaining("issuance is refused"),
     ]);
     await instance.stop();
   }, 30_000);
@@ -192,7 +198,8 @@ describe("when space runs out", () => {
         expect(existsSync(reserve)).toBe(false);
         const nearly = await ready(instance, 200);
         expect(await nearly.text()).toContain("issuance is refused");
-        // Used up by somebody else: now revocation is refused, and readiness says so though nobody has tried.
+        // Used up by somebody else: now revocation is refused, and readiness says so though nobody
+        // has tried.
         fill(join(folder, "more"));
         const full = await ready(instance, 503);
         expect(await full.json()).toMatchObject({
@@ -305,7 +312,8 @@ class Client {
 
   post(verb: string, body: object): Promise<Response> {
     return this.instance.fetch(`/api/ca/${chain.intermediateId}/${verb}`, {
-      ...{ method: "POST", body: JSON.stringify(body) },
+      method: "POST",
+      body: JSON.stringify(body),
       headers: { authorization: `Token ${this.secret}`, "content-type": "application/json" },
     });
   }
@@ -331,7 +339,9 @@ function altered(sql: string, where = home): void {
   database.close();
 }
 
-/** Overwrites the second page of events, which is neither the first nor the last that a start reads. */
+/**
+ * Overwrites the second page of events, which is neither the first nor the last that a start reads.
+ */
 function damageEvents(path: string): void {
   const database = new Database(path);
   const pages = database

@@ -1,4 +1,7 @@
-/** Tenants, quotas and grants through the binary: over HTTP, remote calls and the shell, from configuration and from the API. */
+/**
+ * Tenants, quotas and grants through the binary: over HTTP, remote calls and the shell, from
+ * configuration and from the API.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
@@ -14,7 +17,8 @@ const grants = (role: string, user: string) => [
 ];
 const config = (more: object = {}) => ({
   tenants: [{ slug: "web", name: "Web platform", quotas: { max_certs_per_day: 3 } }],
-  ...{ rpc: { enabled: true }, ...more },
+  rpc: { enabled: true },
+  ...more,
 });
 
 beforeAll(async () => {
@@ -35,7 +39,10 @@ const issueAt = (ca: string, secret: string) => as(secret, "POST", `/api/ca/${ca
 const root = async (label: string, tenant_id: string) =>
   (
     await instance.admin<{ id: string }>("POST", "/api/ca/init-root", {
-      ...{ label, subject: { cn: label }, key_type: "ecdsa-p256", tenant_id },
+      label,
+      subject: { cn: label },
+      key_type: "ecdsa-p256",
+      tenant_id,
     })
   ).id;
 
@@ -52,7 +59,8 @@ describe("a tenant of the configuration", () => {
     expect([code, quota]).toEqual(["quota_exceeded", "max_certs_per_day"]);
     expect(refused.headers.get("retry-after")).toBe(String(retry_after));
     const rpc = await as(secret, "POST", "/pki.v1.PKIService/IssueCertificate", {
-      ...{ caId: ca, csrPem: csr },
+      caId: ca,
+      csrPem: csr,
     });
     expect([rpc.status, (await rpc.json()).code]).toEqual([429, "resource_exhausted"]);
     const usage = JSON.parse((await instance.cli("tenant", "usage", "web", "--json")).stdout);
@@ -96,7 +104,9 @@ describe("a grant", () => {
     expect(await outcomes()).toEqual([201, 200]);
     const effective = ["grant", "effective", "--resource", id, "--user", sub, "--json"];
     expect(JSON.parse((await instance.cli(...effective)).stdout)).toMatchObject({
-      ...{ subject: sub, resource_roles: ["ca-issuer"], tenant_roles: [] },
+      subject: sub,
+      resource_roles: ["ca-issuer"],
+      tenant_roles: [],
     });
     const asTheToken = ["ca", "list", "--json", "--url", instance.url, "--token", secret];
     const trusted = ["--ca-file", `${instance.dataDir}/serving-ca.pem`];
@@ -140,8 +150,16 @@ describe("attacks on tokens and paths", () => {
     expect((await as(expired, "GET", "/api/ca")).status).toBe(200);
     while ((await as(expired, "GET", "/api/ca")).status === 200) await Bun.sleep(50);
     const presented = [
-      ...[revoked, expired, `pki_pat_${"A".repeat(43)}`, "pki_pat_", "x", `${revoked} `],
-      ...[revoked.toUpperCase(), revoked.slice(0, -1), `${revoked}A`, "pki_pat_\u00e9"],
+      revoked,
+      expired,
+      `pki_pat_${"A".repeat(43)}`,
+      "pki_pat_",
+      "x",
+      `${revoked} `,
+      revoked.toUpperCase(),
+      revoked.slice(0, -1),
+      `${revoked}A`,
+      "pki_pat_\u00e9",
     ];
     const answers = new Set<string>();
     for (const secret of presented) {
@@ -193,10 +211,18 @@ describe("attacks on tokens and paths", () => {
     const base = `/api/ca/${id}/certificates`;
     const { serial } = await (await issueAt(id, secret)).json();
     const near = [
-      ...[`${base}/${serial}:Suspend`, `${base}/${serial}:suspend:`, `${base}/${serial}::suspend/`],
-      ...[`${base}/${serial}:suspend/`, `${base}/${serial}/:suspend`, `${base}/${serial}/suspend`],
-      ...[`${base}/${serial}%3Asuspend%2F`, `${base}/${serial}:suspendx`, `${base}:suspend`],
-      ...[`${base}/${serial}:delete`, `${base}/:suspend`, `${base}/${serial};suspend`],
+      `${base}/${serial}:Suspend`,
+      `${base}/${serial}:suspend:`,
+      `${base}/${serial}::suspend/`,
+      `${base}/${serial}:suspend/`,
+      `${base}/${serial}/:suspend`,
+      `${base}/${serial}/suspend`,
+      `${base}/${serial}%3Asuspend%2F`,
+      `${base}/${serial}:suspendx`,
+      `${base}:suspend`,
+      `${base}/${serial}:delete`,
+      `${base}/:suspend`,
+      `${base}/${serial};suspend`,
     ];
     for (const path of near) {
       const { status } = await as(secret, "POST", path);

@@ -1,4 +1,7 @@
-/** The lines of the manual by which anybody checks an approval transcript with openssl, run as they stand there. */
+/**
+ * The lines of the manual by which anybody checks an approval transcript with openssl, run as they
+ * stand there.
+ */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,7 @@
-/** Transparency from the outside: the binary asks real logs, and without their promises there is no certificate. */
+/**
+ * Transparency from the outside: the binary asks real logs, and without their promises there is no
+ * certificate.
+ */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
@@ -25,17 +28,18 @@ beforeAll(async () => {
   first = new CtLog({ now });
   other = new CtLog({ now, instead: () => misbehaved() });
   const profile = (name: string, more: object) => ({
-    ...{ name, key_usages: ["digitalSignature"], ext_key_usages: ["serverAuth"] },
-    ...{ max_validity_days: 90, ct: { enabled: true, min_scts: 2, timeout_seconds: 30, ...more } },
+    name,
+    key_usages: ["digitalSignature"],
+    ext_key_usages: ["serverAuth"],
+    max_validity_days: 90,
+    ct: { enabled: true, min_scts: 2, timeout_seconds: 30, ...more },
   });
   const log = (name: string, { url, spki }: CtLog) => ({
-    ...{
-      name,
-      url,
-      operator: name,
-      mmd_hours: 1,
-      public_key: Buffer.from(spki).toString("base64"),
-    },
+    name,
+    url,
+    operator: name,
+    mmd_hours: 1,
+    public_key: Buffer.from(spki).toString("base64"),
   });
   config = {
     certificate_transparency: { logs: [log("first", first), log("second", other)] },
@@ -88,7 +92,10 @@ test("with a log down there is no certificate, unless the profile fails open and
   expect(ct).toMatchObject({ status: "failed_open", sct_count: 1 });
   const path = `/api/ca/${chain.intermediateId}/certificates/${serial}`;
   expect(await instance.admin("GET", path)).toMatchObject({
-    ...{ status: "good", ct_status: "failed_open", sct_count: 1, ct_logs: ["first"] },
+    status: "good",
+    ct_status: "failed_open",
+    sct_count: 1,
+    ct_logs: ["first"],
   });
 });
 
@@ -121,8 +128,15 @@ function misbehaved(): Response | undefined | Promise<undefined> {
 async function issue(name: string, profile: string) {
   await newCsr(chain.folder, name);
   return await instance.cli(
-    ...["cert", "issue", "--ca", "issuing-ecdsa-p256", "--profile", profile, "--json"],
-    ...["--csr", join(chain.folder, `${name}.csr`)],
+    "cert",
+    "issue",
+    "--ca",
+    "issuing-ecdsa-p256",
+    "--profile",
+    profile,
+    "--json",
+    "--csr",
+    join(chain.folder, `${name}.csr`),
   );
 }
 

@@ -1,4 +1,7 @@
-/** Whoever makes a CA learns that its certificates will carry no address to ask about revocations, wherever the server is. */
+/**
+ * Whoever makes a CA learns that its certificates will carry no address to ask about revocations,
+ * wherever the server is.
+ */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";

@@ -1,4 +1,7 @@
-/** The blocklists of weak keys in a running instance: read at the start, read again on SIGHUP, and never half. */
+/**
+ * The blocklists of weak keys in a running instance: read at the start, read again on SIGHUP, and
+ * never half.
+ */
 
 import { afterAll, expect, test } from "bun:test";
 import { rmSync, writeFileSync } from "node:fs";

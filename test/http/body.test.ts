@@ -1,4 +1,7 @@
-/** JSON bodies: what is accepted is exactly what the platform's parser accepts, within 32 levels and UTF-8. */
+/**
+ * JSON bodies: what is accepted is exactly what the platform's parser accepts, within 32 levels and
+ * UTF-8.
+ */
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -63,7 +66,8 @@ describe("readBytes", () => {
   test("refuses what breaks off in the middle, as nobody's bug", async () => {
     const broken = (headers: Record<string, string>) =>
       new Request("http://h/", {
-        ...{ method: "POST", headers },
+        method: "POST",
+        headers,
         body: new ReadableStream({
           start(controller) {
             controller.enqueue(octets("{"));
@@ -79,7 +83,8 @@ describe("readBytes", () => {
   test("refuses one octet more, however it is cut", async () => {
     for (const parts of [["abcd"], ["abc", "d"], ["a", "b", "c", "d"]]) {
       await expect(readBytes(streamed(parts), 3)).rejects.toMatchObject({
-        ...{ code: "body_too_large", facts: { limit_bytes: 3 } },
+        code: "body_too_large",
+        facts: { limit_bytes: 3 },
       });
     }
   });
@@ -108,7 +113,8 @@ describe("readBytes", () => {
     ] as const) {
       let reads = 0;
       const server = Bun.serve({
-        ...{ hostname: "127.0.0.1", port: 0 },
+        hostname: "127.0.0.1",
+        port: 0,
         fetch: async (request) => {
           const counted = countingReads(request, () => reads++);
           return new Response(

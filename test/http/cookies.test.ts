@@ -10,7 +10,7 @@ import { OwnPages, requireCsrfToken, requireJsonOfBrowsers } from "#http/csrf.ts
 const cookies = new Cookies({ name: "pki_session", insecure: false });
 
 describe("cookies", () => {
-  test("have the attributes of the contract", () => {
+  test("have every attribute that keeps them from others", () => {
     expect(cookies.opened("ID", "CSRF", 3600)).toEqual([
       "pki_session=ID; Max-Age=3600; Path=/; HttpOnly; Secure; SameSite=Lax",
       "pki_session_csrf=CSRF; Max-Age=3600; Path=/; Secure; SameSite=Lax",
@@ -120,8 +120,14 @@ describe("the page that asks for a change", () => {
 
   test("of any other origin is refused, and may read", () => {
     for (const origin of [
-      ...["null", "", "https://evil.test", "http://pki.test:8443", "https://pki.test"],
-      ...["https://pki.test:8443.evil.test", "https://pki.test:8443/", "https://sub.pki.test:8443"],
+      "null",
+      "",
+      "https://evil.test",
+      "http://pki.test:8443",
+      "https://pki.test",
+      "https://pki.test:8443.evil.test",
+      "https://pki.test:8443/",
+      "https://sub.pki.test:8443",
     ]) {
       for (const method of ["POST", "PUT", "PATCH", "DELETE"]) {
         const said = check("https://pki.test:8443/", origin, { method });

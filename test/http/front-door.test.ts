@@ -1,4 +1,7 @@
-/** The front door: what every answer carries, what is refused before any operation runs, and what is written down. */
+/**
+ * The front door: what every answer carries, what is refused before any operation runs, and what is
+ * written down.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
@@ -33,7 +36,9 @@ describe("request ids", () => {
     const answer = await ask("/nowhere", { headers: { "x-request-id": "id-1" } });
     expect(answer.status).toBe(404);
     expect(await answer.json()).toEqual({
-      ...{ error: "There is no such thing.", code: "not_found", request_id: "id-1" },
+      error: "There is no such thing.",
+      code: "not_found",
+      request_id: "id-1",
     });
   });
 });
@@ -111,12 +116,23 @@ describe("credentials", () => {
   test("the access log names the subject and never the credential", async () => {
     await ask("/api/me?secret=1", { headers: { ...basic, "x-request-id": "log-1" } });
     expect(server.rows.find((row) => row.requestId === "log-1")).toMatchObject({
-      ...{ subject: "root", route: "/api/me", path: "/api/me", method: "GET", status: 200 },
+      subject: "root",
+      route: "/api/me",
+      path: "/api/me",
+      method: "GET",
+      status: 200,
       ip: "127.0.0.1",
     });
     const line = server.lines.find(({ facts }) => facts.request_id === "log-1");
     expect(Object.keys(line?.facts ?? {})).toEqual([
-      ...["request_id", "method", "route", "path", "status", "duration_ms", "bytes_out", "ip"],
+      "request_id",
+      "method",
+      "route",
+      "path",
+      "status",
+      "duration_ms",
+      "bytes_out",
+      "ip",
       "user_agent",
     ]);
     expect(JSON.stringify([server.rows, server.lines])).not.toContain("secret");
@@ -126,7 +142,8 @@ describe("credentials", () => {
 describe("bodies", () => {
   const post = (body: string | Uint8Array<ArrayBuffer>, type?: string) =>
     ask("/api/tokens", {
-      ...{ method: "POST", body },
+      method: "POST",
+      body,
       headers: { ...basic, ...(type === undefined ? {} : { "content-type": type }) },
     });
 
@@ -265,7 +282,9 @@ describe("failures", () => {
     const answer = await fetch(`${broken.origin}/healthz`, { headers: { "x-request-id": "f" } });
     expect(answer.status).toBe(500);
     expect(await answer.json()).toEqual({
-      ...{ error: "internal error", code: "internal", request_id: "f" },
+      error: "internal error",
+      code: "internal",
+      request_id: "f",
     });
     const line = broken.lines.find(({ message }) => message === "request_failed");
     expect(line?.facts.request_id).toBe("f");

@@ -36,16 +36,33 @@ function certificate(name: string): TlsMaterial {
   execFileSync(
     "openssl",
     [
-      ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"],
-      ...["-keyout", key, "-out", pem, "-days", "2", "-subj", `/CN=${name}`],
-      ...["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"],
+      "req",
+      "-x509",
+      "-newkey",
+      "ec",
+      "-pkeyopt",
+      "ec_paramgen_curve:P-256",
+      "-nodes",
+      "-keyout",
+      key,
+      "-out",
+      pem,
+      "-days",
+      "2",
+      "-subj",
+      `/CN=${name}`,
+      "-addext",
+      "subjectAltName=DNS:localhost,IP:127.0.0.1",
     ],
     { stdio: "ignore" },
   );
   return { certificate: readFileSync(pem, "utf8"), key: readFileSync(key, "utf8") };
 }
 
-/** What openssl says after a handshake with the options given; asynchronous, for the server is in this process. */
+/**
+ * What openssl says after a handshake with the options given; asynchronous, for the server is in
+ * this process.
+ */
 async function handshake(port: number, ...options: readonly string[]): Promise<string> {
   const cipher = ["-cipher", "DEFAULT@SECLEVEL=0"];
   const command = ["openssl", "s_client", "-connect", `127.0.0.1:${port}`, ...cipher, ...options];
@@ -261,7 +278,9 @@ describe("slow clients", () => {
     expect([answered, answer.slice(0, 12)]).toEqual([true, "HTTP/1.1 200"]);
   }, 30_000);
 
-  /** Sends octets, and ten times a second a drop more; gives what came back when the server closed. */
+  /**
+   * Sends octets, and ten times a second a drop more; gives what came back when the server closed.
+   */
   async function trickled(port: number, octets: string, drop: string): Promise<string> {
     const socket = connect(port, "127.0.0.1", () => socket.write(octets));
     const drip = setInterval(() => socket.write(drop), 100);
@@ -373,7 +392,8 @@ describe("ports", () => {
     const { listeners } = await start({ publicHttp });
     const ask = async (path: string, method = "GET") => {
       const answer = await fetch(`http://127.0.0.1:${listeners.addresses.public}${path}`, {
-        ...{ method, headers: { authorization: `Basic ${btoa("root:wrong")}` } },
+        method,
+        headers: { authorization: `Basic ${btoa("root:wrong")}` },
       });
       return answer.status;
     };
@@ -412,7 +432,8 @@ describe("the admin socket", () => {
   test("a stale socket is replaced, a living one and another file are not", async () => {
     const adminSocket = join(folder, "stale.sock");
     const crashed = Bun.spawnSync([
-      ...[process.execPath, "-e"],
+      process.execPath,
+      "-e",
       `Bun.serve({unix:${JSON.stringify(adminSocket)},fetch(){}});process.kill(process.pid,"SIGKILL")`,
     ]);
     expect(crashed.success).toBe(false);

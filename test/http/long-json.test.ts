@@ -1,4 +1,7 @@
-/** JSON of many megabytes is the value the runtime's parser would give, read without keeping anybody waiting, and bounded. */
+/**
+ * JSON of many megabytes is the value the runtime's parser would give, read without keeping anybody
+ * waiting, and bounded.
+ */
 
 import { describe, expect, test } from "bun:test";
 

@@ -26,7 +26,8 @@ function world() {
 }
 
 const exchange = (requestId: string, movedAt: number, operation?: string) =>
-  ({ requestId, movedAt, operation, route: `/${requestId}` }) as Exchange; // What the watch looks at.
+  // What the watch looks at.
+  ({ requestId, movedAt, operation, route: `/${requestId}` }) as Exchange;
 
 test("a look in time says nothing", () => {
   const { watch, lines, time } = world();
@@ -47,8 +48,12 @@ test("a late look names the request that moved on meanwhile, and not the one tha
   watch.look();
   expect(lines).toEqual([
     {
-      ...{ level: "warn", message: "event_loop_held", held_ms: 200, cpu_ms: 190 },
-      ...{ operations: ["cert.issue_bulk"], request_ids: ["works"] },
+      level: "warn",
+      message: "event_loop_held",
+      held_ms: 200,
+      cpu_ms: 190,
+      operations: ["cert.issue_bulk"],
+      request_ids: ["works"],
     },
   ]);
   expect(time.held).toBe(1);

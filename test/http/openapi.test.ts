@@ -59,7 +59,9 @@ test("an alias is described with its operation's guards, and names it", async ()
       const { operationId, ...same } = paths[own?.path ?? ""][verb];
       expect(operationId).toBe(name);
       expect(paths[path][verb]).toEqual({
-        ...{ ...same, operationId: `${name}.alias`, "x-alias-of": name },
+        ...same,
+        operationId: `${name}.alias`,
+        "x-alias-of": name,
       });
     }
   }
@@ -91,7 +93,11 @@ test("every operation has an id of its own, a media type for its answer and the 
   expect(codes(401)).toContain("unauthenticated");
   expect(codes(403)).toEqual(["csrf_failed", "forbidden", "tenant_suspended"]);
   expect(codes(400)).toEqual([
-    ...["bad_query", "unknown_parameter", "malformed_json", "unknown_field", "invalid_field"],
+    "bad_query",
+    "unknown_parameter",
+    "malformed_json",
+    "unknown_field",
+    "invalid_field",
     "missing_field",
   ]);
   expect(Object.keys(paths["/healthz"].get.responses)).toEqual(["500", "503", "2XX", "default"]);

@@ -1,4 +1,7 @@
-/** The rate tiers: their order, what is given back, who shares a bucket, and how each protocol is told. */
+/**
+ * The rate tiers: their order, what is given back, who shares a bucket, and how each protocol is
+ * told.
+ */
 
 import { afterEach, describe, expect, test } from "bun:test";
 
@@ -10,7 +13,10 @@ import { startStub, type StubServer } from "#test/support/stub-server.ts";
 
 const plenty = { rate: 1000, burst: 1000 };
 const settings: RateSettings = {
-  ...{ enabled: true, global: plenty, perIp: plenty, perAccount: plenty },
+  enabled: true,
+  global: plenty,
+  perIp: plenty,
+  perAccount: plenty,
   buckets: { maxKeys: 1000, idleMs: 600_000 },
 };
 
@@ -47,7 +53,9 @@ describe("the tiers", () => {
     expect(asked({ perIp: tight }, { ip })).toEqual([undefined, undefined, "per_ip"]);
     expect(asked({}, { ip, tenant })).toEqual([undefined, undefined, "per_tenant"]);
     expect(asked({ perAccount: tight }, { ip, account: "a" })).toEqual([
-      ...[undefined, undefined, "per_account"],
+      undefined,
+      undefined,
+      "per_account",
     ]);
     expect(asked({ perAccount: tight }, { ip })).toEqual([undefined, undefined, undefined]);
   });
@@ -128,7 +136,10 @@ describe("through the front door", () => {
     expect(refused.status).toBe(429);
     expect(refused.headers.get("retry-after")).toBe("100");
     expect(await refused.json()).toMatchObject({
-      ...{ error: "Too many requests.", code: "rate_limited", tier: "per_ip", retry_after: 100 },
+      error: "Too many requests.",
+      code: "rate_limited",
+      tier: "per_ip",
+      retry_after: 100,
     });
     expect(server?.rows.at(-1)).toMatchObject({ status: 429, route: "/api/ca/{id}/chain" });
   });

@@ -1,4 +1,7 @@
-/** Paths, client addresses and credentials, as they are read from a request before anything is believed. */
+/**
+ * Paths, client addresses and credentials, as they are read from a request before anything is
+ * believed.
+ */
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -59,7 +62,9 @@ describe("readAuthorization", () => {
 
   test("RFC 7617: the name ends at the first colon, both are UTF-8", () => {
     expect(readAuthorization(basic("röt:a:b"))).toEqual({
-      ...{ kind: "basic", name: "röt", password: "a:b" },
+      kind: "basic",
+      name: "röt",
+      password: "a:b",
     });
     expect(readAuthorization(`  bAsIc   ${btoa("n:")}  `)).toMatchObject({ password: "" });
   });

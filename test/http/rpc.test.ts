@@ -1,4 +1,7 @@
-/** Remote calls come through the front door: same credentials, same request ids, same records, on the main listener only. */
+/**
+ * Remote calls come through the front door: same credentials, same request ids, same records, on
+ * the main listener only.
+ */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
@@ -18,7 +21,10 @@ const perform: Perform = async ({ path, origin }) => {
 };
 let ready = true;
 const rpc = new RpcDoor({
-  ...{ service: "pki.v1.PKIService", schema: pkiSchema, handlers: stubHandlers(), perform },
+  service: "pki.v1.PKIService",
+  schema: pkiSchema,
+  handlers: stubHandlers(),
+  perform,
   methods: rpcMethods({ urlBase: "", nonceSupported: true, delegatedResponder: true }),
   open: healthMethods(["pki.v1.PKIService"], async () => ready),
   bodyBytesMax: 65_536,
@@ -36,7 +42,11 @@ test("a call is answered to its credential, and is a row of the access log under
   expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
   expect(answer.headers.get("cache-control")).toBe("no-store");
   expect(server.rows.at(-1)).toMatchObject({
-    ...{ requestId: "rpc-1", subject: "root", method: "POST", route: path, status: 200 },
+    requestId: "rpc-1",
+    subject: "root",
+    method: "POST",
+    route: path,
+    status: 200,
   });
 });
 
@@ -118,6 +128,7 @@ const call = (
   body = JSON.stringify({ caId: "c", serial }),
 ) =>
   fetch(`${origin}${path}`, {
-    ...{ method: "POST", body },
+    method: "POST",
+    body,
     headers: { ...headers, "content-type": "application/json" },
   });

@@ -1,4 +1,7 @@
-/** What a client shows in a handshake is not what TLS makes of it: the path is ours to find, the proof of the key is TLS's. */
+/**
+ * What a client shows in a handshake is not what TLS makes of it: the path is ours to find, the
+ * proof of the key is TLS's.
+ */
 
 import { writeFileSync } from "node:fs";
 import { afterAll, expect, test } from "bun:test";
@@ -57,7 +60,8 @@ test.each(["tls1_2", "tls1_3"])(
   async (version) => {
     const port = portOf(await start());
     const { cert } = savedClient(folder.path, `stolen-${version}`, alice);
-    // A private key that claims the public key of the certificate, so that the client itself notices nothing.
+    // A private key that claims the public key of the certificate, so that the client itself
+    // notices nothing.
     const jwk = (held: Held) => held.key.privateKey.export({ format: "jwk" });
     const { d = "" } = jwk(bob);
     const claimed = Buffer.from(alice.key.privateKey.export({ format: "der", type: "sec1" }));
@@ -70,7 +74,8 @@ test.each(["tls1_2", "tls1_3"])(
     expect(subjects(said)).toEqual([subjectOf(alice)]);
     const stolen = await sClient(port, [`-${version}`, "-cert", cert, "-key", key]);
     expect(stolen).not.toContain("HTTP/1.1");
-    // What the client was told: the signature of its CertificateVerify does not verify (RFC 8446 §6.2).
+    // What the client was told: the signature of its CertificateVerify does not verify (RFC 8446
+    // §6.2).
     expect(stolen).toMatch(/alert decrypt error/);
   },
 );

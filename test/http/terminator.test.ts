@@ -1,14 +1,9 @@
-/** The listener that asks for client certificates: whose octets are whose, and what becomes of broken connections. */
+/**
+ * The listener that asks for client certificates: whose octets are whose, and what becomes of
+ * broken connections.
+ */
 
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test } from "bun:test";
@@ -23,6 +18,7 @@ import { scratchDirectory } from "#test/support/openssl.ts";
 import { startStub, type StubServer } from "#test/support/stub-server.ts";
 import { connected, heard, spoken } from "#test/support/tls-client.ts";
 import { servingMaterialFor } from "#test/support/serving-pair.ts";
+import { accepted, established, listening, openFiles } from "#test/support/kernel-sockets.ts";
 
 const outside = OutsideCa.root("Outside");
 const issuing = outside.below("Issuing");
@@ -124,7 +120,9 @@ describe("a client", () => {
     const command = ["openssl", "s_client", "-connect", `127.0.0.1:${port}`, "-ign_eof"];
     const chain = options.includes("-cert") ? ["-cert_chain", options[2] ?? ""] : [];
     const client = Bun.spawn([...command, ...options, ...chain], {
-      ...{ stdin: Buffer.from(get()), stdout: "pipe", stderr: "ignore" },
+      stdin: Buffer.from(get()),
+      stdout: "pipe",
+      stderr: "ignore",
     });
     return new Response(client.stdout).text();
   }
@@ -133,13 +131,15 @@ describe("a client", () => {
     const port = portOf(await start());
     const pem = encodeURIComponent(issuing.pem);
     const lies = [
-      ...["X-Forwarded-For: 127.0.0.1", `X-Client-Cert: ${pem}`, `X-SSL-Client-Cert: ${pem}`],
-      ...[`Client-Cert: :${alice.chain[0]?.toBase64()}:`, "X-SSL-Client-Verify: SUCCESS"],
-      ...[
-        `X-SSL-Client-S-DN: ${subjectOf(alice)}`,
-        `X-Forwarded-Client-Cert: Hash=${subjectOf(alice)}`,
-      ],
-      ...[`Forwarded: for=127.0.0.1:${port}`, "X-Real-IP: 127.0.0.1"],
+      "X-Forwarded-For: 127.0.0.1",
+      `X-Client-Cert: ${pem}`,
+      `X-SSL-Client-Cert: ${pem}`,
+      `Client-Cert: :${alice.chain[0]?.toBase64()}:`,
+      "X-SSL-Client-Verify: SUCCESS",
+      `X-SSL-Client-S-DN: ${subjectOf(alice)}`,
+      `X-Forwarded-Client-Cert: Hash=${subjectOf(alice)}`,
+      `Forwarded: for=127.0.0.1:${port}`,
+      "X-Real-IP: 127.0.0.1",
     ].join("\r\n");
     const request = get(`${lies}\r\nConnection: close\r\n`);
     expect(await spoken(port, request)).toStartWith("HTTP/1.1 401");
@@ -255,7 +255,9 @@ describe("octets", () => {
     const server = await start({}, { handlers: echo, ...perform });
     const text = Buffer.alloc(size / 2, "0123456789abcdef").toString();
     const answer = await fetch(`${server.origin}/api/tokens`, {
-      ...{ method: "POST", body: JSON.stringify({ text }), tls: { rejectUnauthorized: false } },
+      method: "POST",
+      body: JSON.stringify({ text }),
+      tls: { rejectUnauthorized: false },
       headers: { "content-type": "application/json" },
     });
     expect(answer.status).toBe(200);
@@ -362,8 +364,14 @@ describe("a connection", () => {
     const limits = { idleTimeoutSeconds: 30, bodyTimeoutSeconds: 30, requestTimeoutSeconds: 30 };
     const doors = new PipeDoors(server.front, limits, undefined);
     const terminator = await TlsTerminator.open({
-      ...{ host: "127.0.0.1", port: 0, minVersion: "1.2", tls, clientAuthorities: [outside.pem] },
-      ...{ connectionsMax: 2, idleTimeoutSeconds: 30, suites: usualTlsSuites },
+      host: "127.0.0.1",
+      port: 0,
+      minVersion: "1.2",
+      tls,
+      clientAuthorities: [outside.pem],
+      connectionsMax: 2,
+      idleTimeoutSeconds: 30,
+      suites: usualTlsSuites,
       openDoor: (client) => doors.open({ side: "main", secure: true, ...client }),
     });
     const { port } = terminator;
@@ -384,7 +392,8 @@ describe("a connection", () => {
   test("whose client neither reads nor closes is let go, however much is left for it", async () => {
     const text = Buffer.alloc(32 * 1024 * 1024, "x").toString();
     const perform = async ({ query }: { readonly query: URLSearchParams }) => ({
-      ...{ status: 200 as const, body: query.has("much") ? { text } : {} },
+      status: 200 as const,
+      body: query.has("much") ? { text } : {},
     });
     const server = await start({ idleTimeoutSeconds: 4, requestTimeoutSeconds: 4 }, { perform });
     const clients = [await connected(portOf(server), alice), await connected(portOf(server), bob)];
@@ -511,7 +520,10 @@ function connectedAsNobody(path: string): string {
   return asked.stdout.toString().trim();
 }
 
-/** Says a request in clear text from an address and a port of loopback; gives what comes back, nothing without a connection. */
+/**
+ * Says a request in clear text from an address and a port of loopback; gives what comes back,
+ * nothing without a connection.
+ */
 async function cleartextFrom(localAddress: string, localPort: number, to: number): Promise<string> {
   const socket = connect({ host: "127.0.0.1", port: to, localAddress, localPort });
   const late = setTimeout(() => socket.destroy(), 500);
@@ -520,53 +532,3 @@ async function cleartextFrom(localAddress: string, localPort: number, to: number
   clearTimeout(late);
   return answer;
 }
-
-/** Rows of the kernel's table of sockets that belong to an open file of this process. */
-const ownRows = (table: string, inodeAt: number): readonly (readonly string[])[] => {
-  const inodes = new Set(
-    readdirSync("/proc/self/fd").map((file) => /socket:\[(\d+)\]/.exec(linkOf(file))?.[1]),
-  );
-  return readFileSync(`/proc/self/net/${table}`, "utf8")
-    .split("\n")
-    .map((row) => row.trim().split(/\s+/))
-    .filter((row) => inodes.has(row[inodeAt] ?? "-"));
-};
-
-function linkOf(file: string): string {
-  try {
-    return readlinkSync(`/proc/self/fd/${file}`);
-  } catch {
-    return ""; // The descriptor that the directory was read by.
-  }
-}
-
-/** The ports (hex, as the kernel writes them) and the Unix sockets this process listens on. */
-const listening = (): ReadonlySet<string> =>
-  new Set([
-    ...ownRows("tcp", 9).flatMap(([, local, , state]) =>
-      state === listenState && local !== undefined ? [local] : [],
-    ),
-    ...ownRows("unix", 6).flatMap(([, , , flags, , , , path]) =>
-      flags === "00010000" && path !== undefined ? [path] : [],
-    ),
-  ]);
-
-/** Ports of the connections within this process. */
-const established = () =>
-  ownRows("tcp", 9)
-    .filter(([, , , state]) => state !== listenState)
-    .map(([, local = "", remote = ""]) => ({ local: portIn(local), remote: portIn(remote) }));
-const portIn = (place: string) => Number.parseInt(place.split(":")[1] ?? "", 16);
-
-/** Connections to a port that its server has not closed yet: rows of the kernel that belong to an open file. */
-const accepted = (port: number): number =>
-  readFileSync("/proc/self/net/tcp", "utf8")
-    .split("\n")
-    .map((row) => row.trim().split(/\s+/))
-    .filter(([, local = "", , state, , , , , , inode]) => {
-      const here = Number.parseInt(local.split(":")[1] ?? "", 16) === port;
-      return here && state !== listenState && inode !== undefined && inode !== "0";
-    }).length;
-const listenState = "0A";
-
-const openFiles = () => readdirSync("/proc/self/fd").length;

@@ -1,4 +1,7 @@
-/** What openssl finds when it offers every cipher suite it knows to the two ways the main listener ends TLS. */
+/**
+ * What openssl finds when it offers every cipher suite it knows to the two ways the main listener
+ * ends TLS.
+ */
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -82,7 +85,8 @@ async function spokenOn(port: number): Promise<readonly string[]> {
   const spoken: string[] = [];
   const names = text.trim().split(":");
   expect(names.length).toBeGreaterThan(60);
-  // One handshake tells which of all that are left the server takes; it is left out of the next offer.
+  // One handshake tells which of all that are left the server takes; it is left out of the next
+  // offer.
   let left = names.filter((name) => !name.startsWith("TLS_"));
   for (;;) {
     const offer = ["-tls1_2", "-cipher", `${left.join(":")}:@SECLEVEL=0`];

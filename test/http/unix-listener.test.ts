@@ -1,4 +1,7 @@
-/** The Unix socket beside the main listener: who may connect, who one is there, and that its clients are no slower to go. */
+/**
+ * The Unix socket beside the main listener: who may connect, who one is there, and that its clients
+ * are no slower to go.
+ */
 
 import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -64,7 +67,8 @@ describe("the socket", () => {
     await server.stop();
     expect(existsSync(path)).toBe(false);
     const crashed = Bun.spawnSync([
-      ...[process.execPath, "-e"],
+      process.execPath,
+      "-e",
       `Bun.serve({unix:${JSON.stringify(path)},fetch(){}});process.kill(process.pid,"SIGKILL")`,
     ]);
     expect([crashed.success, existsSync(path)]).toEqual([false, true]);

@@ -29,7 +29,9 @@ const turn = async () => {
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 const schedulerOf = (job: Pick<Job, "run">, jitter = 0.5) =>
   new Scheduler({
-    ...{ jobs: [{ name: "job", everySeconds: 10, run: job.run }], timers, jitter: () => jitter },
+    jobs: [{ name: "job", everySeconds: 10, run: job.run }],
+    timers,
+    jitter: () => jitter,
     onRun: (name, error) => runs.push(error === undefined ? name : `${name} failed`),
   });
 
@@ -109,7 +111,7 @@ function recordingJobs(ahead?: { readonly from: Instant; readonly to: Instant })
   };
   const presigned = async () => {
     called.push("presign");
-    return { ...{ responses: 0, signed: 0, shed: 0, seconds: 0 }, failure: undefined };
+    return { responses: 0, signed: 0, shed: 0, seconds: 0, failure: undefined };
   };
   const published = async () => {
     called.push("publish");
@@ -134,7 +136,8 @@ function recordingJobs(ahead?: { readonly from: Instant; readonly to: Instant })
     publishMinutes: 60,
     accessLog: { prune: work("access log") },
     clockWatch: {
-      ...{ watch: work("watch"), remember: work("remember") },
+      watch: work("watch"),
+      remember: work("remember"),
       pause: { behindUntil: undefined, ahead },
     },
   });

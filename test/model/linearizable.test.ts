@@ -1,4 +1,7 @@
-/** Many clients at once on the same serials: the history each of them saw fits one order, on one server and on two replicas. */
+/**
+ * Many clients at once on the same serials: the history each of them saw fits one order, on one
+ * server and on two replicas.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
@@ -150,13 +153,16 @@ interface Answer {
 }
 
 const toldBy = ({ code, status, revoked_at, reason }: Answer) => ({
-  ...{ told: code ?? status ?? "", at: revoked_at, because: reason },
+  told: code ?? status ?? "",
+  at: revoked_at,
+  because: reason,
 });
 
 async function post({ replicas, ca, token }: World, path: string, body?: object): Promise<Answer> {
   const headers = { authorization: `Token ${token}`, "content-type": "application/json" };
   const response = await oneOf(replicas).fetch(`/api/ca/${ca}/${path}`, {
-    ...{ method: "POST", headers },
+    method: "POST",
+    headers,
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   return (await response.json()) as Answer; // JSON by contract.

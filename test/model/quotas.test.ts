@@ -1,4 +1,7 @@
-/** TEN-1 against a model: whatever happens to certificates, what counts against quotas is what a recount finds. */
+/**
+ * TEN-1 against a model: whatever happens to certificates, what counts against quotas is what a
+ * recount finds.
+ */
 
 import { expect, test } from "bun:test";
 import fc from "fast-check";
@@ -62,8 +65,10 @@ async function followed(history: readonly Happening[], stores: readonly Store[])
     if (step.kind === "wait") now = instant(now + step.minutes * 60_000);
     else if (step.kind === "intend") {
       const row = make.certificate({
-        ...{ caId: ca.id, tenant: tenant.id, createdAt: now },
-        ...{ kind: step.system ? "responder" : "leaf" },
+        caId: ca.id,
+        tenant: tenant.id,
+        createdAt: now,
+        kind: step.system ? "responder" : "leaf",
         notAfter: instant(now + step.lifeMinutes * 60_000 - 1000),
       });
       const purpose = step.system ? "responder_certificate" : "certificate";

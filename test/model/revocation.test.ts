@@ -1,4 +1,7 @@
-/** Random histories of a CA's revocations against the model: table, every CRL and OCSP agree with it after every step. */
+/**
+ * Random histories of a CA's revocations against the model: table, every CRL and OCSP agree with it
+ * after every step.
+ */
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
@@ -56,7 +59,8 @@ const anyStep = fc.oneof<fc.WeightedArbitrary<Step>[]>(
   {
     weight: 5,
     arbitrary: fc.record({
-      ...{ do: fc.constant("issue"), days: fc.constantFrom(1, 90) },
+      do: fc.constant("issue"),
+      days: fc.constantFrom(1, 90),
       kind: fc.constantFrom("leaf", "leaf", "leaf", "public", "ca", "bare"),
     }),
   },
@@ -68,15 +72,19 @@ const anyStep = fc.oneof<fc.WeightedArbitrary<Step>[]>(
   {
     weight: 3,
     arbitrary: fc.record({
-      ...{ do: fc.constant("bulk"), named: fc.uniqueArray(which, { maxLength: 5 }) },
-      ...{ reason: fc.constantFrom(...reasons), includeExpired: fc.boolean() },
-      ...{ batchSize: fc.integer({ min: 1, max: 3 }), off: fc.constantFrom(0, 0, 0, 1) },
+      do: fc.constant("bulk"),
+      named: fc.uniqueArray(which, { maxLength: 5 }),
+      reason: fc.constantFrom(...reasons),
+      includeExpired: fc.boolean(),
+      batchSize: fc.integer({ min: 1, max: 3 }),
+      off: fc.constantFrom(0, 0, 0, 1),
     }),
   },
   {
     weight: 4,
     arbitrary: fc.record({
-      ...{ do: fc.constant("publish"), which },
+      do: fc.constant("publish"),
+      which,
       kind: fc.constantFrom<CrlKind>("base", "delta", "delta"),
     }),
   },
@@ -117,7 +125,8 @@ for (const [name, numRuns, kept] of kinds) {
 }
 
 const once = (store: Awaited<ReturnType<Kept["open"]>>): Kept => ({
-  ...{ open: async () => store, durable: false },
+  open: async () => store,
+  durable: false,
 });
 
 async function play(world: RevocationWorld, step: Step): Promise<void> {
@@ -195,7 +204,7 @@ async function single(
   if (told === "released") world.note([target], undefined);
 }
 
-/** The table of behaviour.md §8, once more. */
+/** The transition table (TRN-1), once more. */
 function outcome(
   world: RevocationWorld,
   target: Known,
@@ -214,7 +223,9 @@ function outcome(
   return state === "expired" ? "certificate_expired" : "held";
 }
 
-/** A bulk run with the number the model expects, or one more; and the same once more under its id. */
+/**
+ * A bulk run with the number the model expects, or one more; and the same once more under its id.
+ */
 async function bulk(world: RevocationWorld, step: Bulk): Promise<void> {
   const { known, small } = world;
   const named = [
@@ -227,8 +238,12 @@ async function bulk(world: RevocationWorld, step: Bulk): Promise<void> {
   const hopeless = hold && named.some((one) => world.stateOf(one) === "unknown");
   const changing = meant.filter((one) => changes(world, one, step)).sort(bySerial);
   const order = {
-    ...{ operationId: crypto.randomUUID(), reason: step.reason, selection, all: true },
-    ...{ batchSize: step.batchSize, confirmed: changing.length + step.off },
+    operationId: crypto.randomUUID(),
+    reason: step.reason,
+    selection,
+    all: true,
+    batchSize: step.batchSize,
+    confirmed: changing.length + step.off,
   };
   const run = world.running.bulk.execute(rootOrigin, small.ca, order);
   const told = await run.then(
@@ -262,7 +277,10 @@ interface Listed {
 /** Holds what is published against the model, each list once: a published list never changes. */
 class Checked {
   readonly #seen = new Map<string, Listed>();
-  /** Entries that were on a full base later than their certificate's expiry, by the change that made them. */
+  /**
+   * Entries that were on a full base later than their certificate's expiry, by the change that made
+   * them.
+   */
   readonly #done = new Map<Serial, number>();
   readonly #last = new Map<string, { number: number; thisUpdate: Instant }>();
 
@@ -312,7 +330,10 @@ class Checked {
     return listed;
   }
 
-  /** CRL-1, CRL-2: neither numbers nor times of a scope go back, but from a future the clock has come back from. */
+  /**
+   * CRL-1, CRL-2: neither numbers nor times of a scope go back, but from a future the clock has
+   * come back from.
+   */
   #order({ scope, number, thisUpdate }: CrlHead): void {
     const last = this.#last.get(scope);
     if (last !== undefined) {
@@ -323,7 +344,10 @@ class Checked {
     this.#last.set(scope, { number, thisUpdate });
   }
 
-  /** CRL-7, CRL-9: what the scope has to list, less what has done its time; of partitions expired ones may be missing. */
+  /**
+   * CRL-7, CRL-9: what the scope has to list, less what has done its time; of partitions expired
+   * ones may be missing.
+   */
   #base({ head, entries }: Listed): void {
     const { known } = this.world;
     const snapshot = this.#snapshot(head.sequence);
@@ -375,5 +399,6 @@ class Checked {
 }
 
 const facts = (entry: Entry | CrlEntry) => ({
-  ...{ at: "at" in entry ? entry.at : entry.revokedAt, reason: entry.reason },
+  at: "at" in entry ? entry.at : entry.revokedAt,
+  reason: entry.reason,
 });

@@ -106,7 +106,9 @@ test("304 when the asker has it", async () => {
   const etag = (await get()).headers.get("etag") ?? "";
   const response = await get("", { "if-none-match": etag });
   expect([response.status, response.headers.get("etag"), await response.text()]).toEqual([
-    ...[304, etag, ""],
+    304,
+    etag,
+    "",
   ]);
   const stale = { "if-none-match": '"x"', "if-modified-since": "Mon, 08 Jun 2026 12:00:00 GMT" };
   expect((await get("", stale)).status).toBe(200);
@@ -250,7 +252,9 @@ test("RFC 9110 §14: one range of octets is sent as such, an impossible one is 4
   };
   const size = whole.length;
   const part = (first: number, last: number) => [
-    ...[206, `bytes ${first}-${last}/${size}`, whole.slice(first, last + 1)],
+    206,
+    `bytes ${first}-${last}/${size}`,
+    whole.slice(first, last + 1),
   ];
   expect(await ranged("bytes=0-9")).toEqual(part(0, 9));
   expect(await ranged("bytes=10-")).toEqual(part(10, size - 1));
@@ -275,8 +279,11 @@ test("a list of several pieces is sent whole, in ranges across them, and as PEM"
     tx.revocations.putMany(
       small.ca.id,
       Array.from({ length: 40_000 }, (_, n) => ({
-        ...{ caId: small.ca.id, serial: parseSerial(String(10n ** 30n + BigInt(n))) },
-        ...{ revokedAt: small.clock.at, reason: "keyCompromise" as const, known: false },
+        caId: small.ca.id,
+        serial: parseSerial(String(10n ** 30n + BigInt(n))),
+        revokedAt: small.clock.at,
+        reason: "keyCompromise" as const,
+        known: false,
         expiresAt: undefined,
       })),
     ),

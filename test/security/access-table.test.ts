@@ -1,4 +1,7 @@
-/** THE ACCESS TABLE: every operation tried by every kind of caller, on its own tenant, another one and an absent id. */
+/**
+ * THE ACCESS TABLE: every operation tried by every kind of caller, on its own tenant, another one
+ * and an absent id.
+ */
 
 import { expect, test } from "bun:test";
 
@@ -6,7 +9,7 @@ import type { Principal } from "#core/access/principal.ts";
 import { grantRoles, type Role, roles } from "#core/access/roles.ts";
 import { caId, defaultTenant, type TenantId, tenantId } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
-import { text } from "#core/shape.ts";
+import { optional, text } from "#core/shape.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { instant } from "#core/time.ts";
 import { handler, ok } from "#domain/access/call.ts";
@@ -68,10 +71,12 @@ test("what a refusal says of a foreign object is what it says of an absent one, 
   const perform = performOver(await stocked());
   const admin = caller("admin", [], { [defaultTenant]: ["admin"] });
   expect(await refusalOf(perform, "cert.revoke", admin, targets.foreign)).toEqual({
-    ...{ code: "forbidden", facts: { capability: "issue" } },
+    code: "forbidden",
+    facts: { capability: "issue" },
   });
   expect(await refusalOf(perform, "cert.show", admin, targets.foreign)).toEqual({
-    ...{ code: "not_found", facts: {} },
+    code: "not_found",
+    facts: {},
   });
 });
 
@@ -88,7 +93,11 @@ test("an attempt on a foreign object is recorded in the caller's tenant and says
   await outcome(perform, "token.create", several, targets.absent);
   await outcome(perform, "ca.init_root", caller("auditor", ["auditor"], {}), targets.foreign);
   const seen = [...store.state.events.values()].map((event) => [
-    ...[event.actor, event.action, event.tenant, event.caId, event.target],
+    event.actor,
+    event.action,
+    event.tenant,
+    event.caId,
+    event.target,
   ]);
   expect(seen).toEqual([
     ["admin", "cert.revoke", "default", "", "foreign"],
@@ -124,15 +133,24 @@ test("a suspended tenant issues nothing and revokes as ever", async () => {
     }
   }
   expect(answers).toMatchObject({
-    ...{ "ca.init_root": "403", "ca.issue_intermediate": "403", "cert.issue": "403" },
-    ...{ "ca.rotate": "403", "ca.retire": "ok" },
-    ...{ "cert.revoke": "ok", "cert.suspend": "ok", "cert.release": "ok", "crl.publish": "ok" },
+    "ca.init_root": "403",
+    "ca.issue_intermediate": "403",
+    "cert.issue": "403",
+    "ca.rotate": "403",
+    "ca.retire": "ok",
+    "cert.revoke": "ok",
+    "cert.suspend": "ok",
+    "cert.release": "ok",
+    "crl.publish": "ok",
   });
 });
 
 test("a nearly full disk stops what grows and nothing else", async () => {
   const perform = pipeline({
-    ...{ store: await stocked(), clock: testClock(), hasRoom: () => false, onDecision: () => {} },
+    store: await stocked(),
+    clock: testClock(),
+    hasRoom: () => false,
+    onDecision: () => {},
   });
   const refused: string[] = [];
   for (const operation of everyOperation) {
@@ -181,7 +199,10 @@ async function outcome(
   return refusal === undefined ? "ok" : String(new Problem(refusal.code, {}).status);
 }
 
-/** Asks with the target as CA in the path, as `resource`, and as tenant of the body; undefined when the handler ran. */
+/**
+ * Asks with the target as CA in the path, as `resource`, and as tenant of the body; undefined when
+ * the handler ran.
+ */
 async function refusalOf(
   perform: Perform,
   operation: OperationName,
@@ -193,15 +214,18 @@ async function refusalOf(
   const { by, on } = operationOf(operation);
   const resource = { resource: text({ max: 64 }) };
   const query = by === "resource" ? resource : {};
+  const named = { tenant_id: optional(text({ max: 64 })), resource: optional(text({ max: 64 })) };
   const members = on === "tenant" ? { tenant_id: tenants[target] ?? target } : {};
   try {
     await perform(
       {
-        ...{ operation, origin, path: { id: target } },
+        operation,
+        origin,
+        path: { id: target },
         query: new URLSearchParams(by === "resource" ? { resource: `ca/${target}` } : {}),
         body: async () => ({ ...members, ...(by ? { resource: `ca/${target}` } : {}) }),
       },
-      handler({ summary: "", query, run: async () => ok({}) }),
+      handler({ summary: "", query, body: named, run: async () => ok({}) }),
     );
     return undefined;
   } catch (error) {
@@ -220,8 +244,16 @@ async function stocked(): Promise<MemoryStore> {
     await tx.cas.insert(ca("internal", defaultTenant, true));
     for (const role of grantRoles) {
       await tx.access.grant({
-        ...{ grantId: role, ca: caId("own"), lineage: caId("own"), tenant: defaultTenant, role },
-        ...{ type: "user", id: role, scope: "self", createdBy: "root", createdAt: instant(0) },
+        grantId: role,
+        ca: caId("own"),
+        lineage: caId("own"),
+        tenant: defaultTenant,
+        role,
+        type: "user",
+        id: role,
+        scope: "self",
+        createdBy: "root",
+        createdAt: instant(0),
       });
     }
   });
@@ -231,11 +263,24 @@ async function stocked(): Promise<MemoryStore> {
 function ca(id: string, owner: TenantId, internal: boolean): CaRecord {
   const clock = testClock();
   return {
-    ...{ id: caId(id), tenant: owner, label: id, parent: undefined, lineage: caId(id), internal },
-    ...{ status: "active", key: { provider: "software", label: id, id }, keyType: "ecdsa-p256" },
-    ...{ spki: new Uint8Array(), certificate: undefined, serial: undefined, subject: `CN=${id}` },
-    ...{ notBefore: undefined, notAfter: undefined, maxPathLength: undefined },
-    ...{ createdAt: clock.now(), ...noRollover },
+    id: caId(id),
+    tenant: owner,
+    label: id,
+    parent: undefined,
+    lineage: caId(id),
+    internal,
+    status: "active",
+    key: { provider: "software", label: id, id },
+    keyType: "ecdsa-p256",
+    spki: new Uint8Array(),
+    certificate: undefined,
+    serial: undefined,
+    subject: `CN=${id}`,
+    notBefore: undefined,
+    notAfter: undefined,
+    maxPathLength: undefined,
+    createdAt: clock.now(),
+    ...noRollover,
   };
 }
 
@@ -245,14 +290,13 @@ function caller(
   tenantRoles: Readonly<Record<string, readonly Role[]>>,
 ): Principal {
   return {
-    ...{
-      subject,
-      person: personNamed(subject),
-      isRoot: subject === "root",
-      roles: platform,
-      tenantRoles,
-    },
-    ...{ groups: [], mechanism: "token" },
+    subject,
+    person: personNamed(subject),
+    isRoot: subject === "root",
+    roles: platform,
+    tenantRoles,
+    groups: [],
+    mechanism: "token",
   };
 }
 
@@ -277,7 +321,10 @@ const last: readonly Caller[] = [["roleless", caller("roleless", [], {})]];
 /** The principals of tokens as they are minted and verified. */
 async function byToken(store: MemoryStore): Promise<readonly Caller[]> {
   const tokens = new ApiTokens({
-    ...{ store, clock: testClock(), random: seededRandom(), maxLifetimeDays: 0 },
+    store,
+    clock: testClock(),
+    random: seededRandom(),
+    maxLifetimeDays: 0,
     onVerified: () => {},
   });
   const origin = { principal: caller("root", [], {}), ip: "", requestId: "" };
@@ -310,7 +357,9 @@ async function byCertificate(store: MemoryStore): Promise<readonly Caller[]> {
     const binding = { name: undefined, selectors: { subjectCn: "robot" }, subject: "robot" };
     const anchors = [parseCertificate(root.der)];
     const clients = new ClientCertificates({
-      ...{ store, clock: { now: () => instant(Date.now()) }, onLogin: () => {} },
+      store,
+      clock: { now: () => instant(Date.now()) },
+      onLogin: () => {},
       log: { write: () => {} },
       paths: clientPaths(),
       trust: () => ({ anchors, bindings: [{ ...binding, roles, tenantRoles }] }),

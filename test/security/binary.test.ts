@@ -1,4 +1,7 @@
-/** The compiled binary in a hostile surrounding: options of its runtime, files in the directory, no environment at all. */
+/**
+ * The compiled binary in a hostile surrounding: options of its runtime, files in the directory, no
+ * environment at all.
+ */
 
 import { afterAll, describe, expect, test } from "bun:test";
 import {

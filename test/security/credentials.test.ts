@@ -1,4 +1,7 @@
-/** Credentials nobody gave out, in raw octets: none of them is anybody's, breaks anything, or is told back. */
+/**
+ * Credentials nobody gave out, in raw octets: none of them is anybody's, breaks anything, or is
+ * told back.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -51,7 +54,10 @@ const slip = (text: () => string) =>
 
 const id = () => cookieIn(person.cookie, "pki_session");
 
-/** Refused, in our own words or those of the runtime, and nothing of what was presented is in the answer. */
+/**
+ * Refused, in our own words or those of the runtime, and nothing of what was presented is in the
+ * answer.
+ */
 async function refused(headers: string, presented: string): Promise<void> {
   const answer = await ask(headers);
   expect([headers, /^HTTP\/1\.1 (400|401|431) /.test(answer)]).toEqual([headers, true]);

@@ -1,4 +1,7 @@
-/** What another site's page can do through a browser that holds a certificate or a password: nothing, for every operation. */
+/**
+ * What another site's page can do through a browser that holds a certificate or a password:
+ * nothing, for every operation.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
@@ -106,7 +109,11 @@ describe("a change that another site's page asks for", () => {
         for (const [at, headers] of foreign.entries()) {
           const answer = await from(holder, pathOf(path), { method, headers });
           expect([method, path, at, answer.status, await codeOf(answer)]).toEqual([
-            ...[method, path, at, 403, "csrf_failed"],
+            method,
+            path,
+            at,
+            403,
+            "csrf_failed",
           ]);
           expect(answer.headers.getSetCookie()).toEqual([]);
         }
@@ -161,7 +168,10 @@ describe("a change is not held up for this", () => {
         const body = JSON.stringify({ certificate: "x" });
         const answer = await from(holder, "/api/lint", { method: "POST", headers, body });
         expect([origin, holder, answer.status, await codeOf(answer)]).not.toEqual([
-          ...[origin, holder, 403, "csrf_failed"],
+          origin,
+          holder,
+          403,
+          "csrf_failed",
         ]);
         expect([400, 200]).toContain(answer.status);
       }
@@ -173,7 +183,10 @@ describe("a change is not held up for this", () => {
       const answer = await from("nothing", pathOf(path), { method });
       const code = await codeOf(answer);
       expect([method, path, code === "csrf_failed", answer.status === 415]).toEqual([
-        ...[method, path, false, false],
+        method,
+        path,
+        false,
+        false,
       ]);
     }
   });

@@ -1,4 +1,7 @@
-/** What another site's page can do with the cookies of a person who is logged in: nothing, for every operation of the table. */
+/**
+ * What another site's page can do with the cookies of a person who is logged in: nothing, for every
+ * operation of the table.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
@@ -51,7 +54,9 @@ test("a GET changes nothing, whatever it is asked to do instead: tried for every
     for (const query of ["", "?_method=DELETE&method=POST&destroy_key=true"]) {
       for (const method of ["GET", "HEAD", "OPTIONS"]) {
         await instance.fetch(`${pathOf(path)}${query}`, {
-          ...{ method, redirect: "manual", headers: { ...person, ...override } },
+          method,
+          redirect: "manual",
+          headers: { ...person, ...override },
         });
       }
     }
@@ -90,7 +95,11 @@ describe("a change a page asks for with a person's cookies", () => {
         const answer = await instance.fetch(pathOf(path), init);
         const { code } = (await answer.json()) as { code: string };
         expect([method, path, at, answer.status, code]).toEqual([
-          ...[method, path, at, 403, "csrf_failed"],
+          method,
+          path,
+          at,
+          403,
+          "csrf_failed",
         ]);
         expect(answer.headers.get("access-control-allow-origin")).toBeNull();
       }
@@ -122,7 +131,8 @@ describe("a change a page asks for with a person's cookies", () => {
 
   const called = (method: string, type: string, cookie: string) =>
     instance.fetch(`/pki.v1.PKIService/${method}`, {
-      ...{ method: "POST", headers: { cookie, "content-type": type } },
+      method: "POST",
+      headers: { cookie, "content-type": type },
       body: type.endsWith("json") ? "{}" : new Uint8Array(type.includes("grpc") ? 5 : 0),
     });
 

@@ -1,4 +1,7 @@
-/** Whatever DER others send, at every door it comes in by: it is accepted, or refused by a code that is theirs to mend. */
+/**
+ * Whatever DER others send, at every door it comes in by: it is accepted, or refused by a code that
+ * is theirs to mend.
+ */
 
 import { beforeAll, expect, test } from "bun:test";
 
@@ -93,8 +96,12 @@ function elsewhere(): TbsCertificate {
   const now = world.clock.now();
   return {
     serial: parseSerial("12345678901234567890"),
-    ...{ signature: "ecdsa-sha256", issuer: subject, subject, spki: key.spki },
-    ...{ notBefore: addSeconds(now, -3600), notAfter: addSeconds(now, 86_400 * 365) },
+    signature: "ecdsa-sha256",
+    issuer: subject,
+    subject,
+    spki: key.spki,
+    notBefore: addSeconds(now, -3600),
+    notAfter: addSeconds(now, 86_400 * 365),
     extensions: [
       extensions.basicConstraints(true, 3),
       extensions.keyUsage(["keyCertSign", "cRLSign", "digitalSignature"]),
@@ -179,7 +186,9 @@ test("a certificate to be imported, and the chain above it", async () => {
   const upper = certify(key, fields);
   const ca = await waiting("import");
   const below: TbsCertificate = {
-    ...{ ...fields, serial: parseSerial("99"), spki: ca.spki },
+    ...fields,
+    serial: parseSerial("99"),
+    spki: ca.spki,
     subject: parseCsr(ca.csr ?? new Uint8Array()).subject.der,
   };
   const send = async (body: object) => {

@@ -37,19 +37,24 @@ beforeAll(async () => {
   writeFileSync(join(home, "idp.pem"), idp.ca);
   writeFileSync(join(home, "bind"), servicePassword, { mode: 0o600 });
   const ldap = slapd && {
-    ...{ enabled: true, url: `ldaps://localhost:${slapd.ldapsPort}`, bind_dn: serviceDn },
-    ...{ user_base_dn: `ou=people,${suffix}`, user_filter: "(uid=%s)" },
+    enabled: true,
+    url: `ldaps://localhost:${slapd.ldapsPort}`,
+    bind_dn: serviceDn,
+    user_base_dn: `ou=people,${suffix}`,
+    user_filter: "(uid=%s)",
     bind_password_source: { type: "file", file: { path: join(home, "bind") } },
     tls: { ca_file: slapd.caFile },
   };
   instance = await Instance.start({
     home,
     config: {
-      ...{ root_user: { password }, approvals: { enabled: true } },
-      ...{ outbound: { ca_file: join(home, "idp.pem") } },
+      root_user: { password },
+      approvals: { enabled: true },
+      outbound: { ca_file: join(home, "idp.pem") },
       oidc: { issuer_url: idp.issuer, client_id: "pkid", redirect_url: redirectUrl },
       auth: {
-        ...{ oidc: { enabled: true }, ...(ldap && { ldap }) },
+        oidc: { enabled: true },
+        ...(ldap && { ldap }),
         mtls: { enabled: true, ca_file: join(home, "client-cas.pem"), bindings },
       },
       rbac: { subjects: { "alice@x.test": ["admin"], alice: ["admin"], "sub-9": ["admin"] } },
@@ -99,17 +104,23 @@ async function mintedBy(person: Person, approver: Person): Promise<Person> {
 /** One request of the machine. */
 async function byCertificate(method: string, path: string, body: object) {
   const answer = await fetch(`${instance.url}${path}`, {
-    ...{ method, body: JSON.stringify(body), headers: { "content-type": "application/json" } },
+    method,
+    body: JSON.stringify(body),
+    headers: { "content-type": "application/json" },
     tls: {
       ca: instance.servingCa(),
-      ...{ cert: readFileSync(robot.cert, "utf8"), key: readFileSync(robot.key, "utf8") },
+      cert: readFileSync(robot.cert, "utf8"),
+      key: readFileSync(robot.key, "utf8"),
     },
   });
   // biome-ignore lint/suspicious/noExplicitAny: answers are read member by member, as a client reads them.
   return { status: answer.status, body: (await answer.json()) as any };
 }
 
-/** Everything of the maker's is refused, and the attempts are on record; then somebody else's approval is done. */
+/**
+ * Everything of the maker's is refused, and the attempts are on record; then somebody else's
+ * approval is done.
+ */
 async function alone(maker: readonly Person[], label: string, another: Person): Promise<void> {
   const [first] = maker;
   const id = await park(first ?? {}, label);

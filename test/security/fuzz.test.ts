@@ -1,4 +1,7 @@
-/** Random octets thrown at every door of the running binary: it answers in its own words, keeps its size, and goes on. */
+/**
+ * Random octets thrown at every door of the running binary: it answers in its own words, keeps its
+ * size, and goes on.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
@@ -152,7 +155,9 @@ async function refusedByName(answer: Response, allowed: readonly number[]): Prom
   expect(body.code).toMatch(/^[a-z_]+$/);
 }
 
-/** RFC 6960 §4.2.1: the response status is the one octet of the ENUMERATED after the outer SEQUENCE. */
+/**
+ * RFC 6960 §4.2.1: the response status is the one octet of the ENUMERATED after the outer SEQUENCE.
+ */
 async function statusByte(answer: Response): Promise<number | undefined> {
   const octets = new Uint8Array(await answer.arrayBuffer());
   expect(answer.headers.get("content-type")).toBe("application/ocsp-response");

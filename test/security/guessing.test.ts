@@ -1,4 +1,6 @@
-/** Guessing names and passwords: who is made to wait, by which address, and what a refusal tells. */
+/**
+ * Guessing names and passwords: who is made to wait, by which address, and what a refusal tells.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
@@ -24,7 +26,8 @@ const tier = (burst: number) => ({ rate: 0.001, burst });
 describe("behind a proxy that is trusted", () => {
   let instance: Instance;
   const settings = (rate_limit: object, trusted = ["127.0.0.1/32", "10.0.0.0/8"]) => ({
-    ...{ root_user: { password }, rate_limit: { enabled: true, ...rate_limit } },
+    root_user: { password },
+    rate_limit: { enabled: true, ...rate_limit },
     server: { trusted_proxies: trusted },
   });
   const generous = { global: tier(100_000), per_account: tier(100_000) };
@@ -100,7 +103,7 @@ describe("behind a proxy that is trusted", () => {
   test("Basic and the form of the console are one bucket, and a session that lives goes on", async () => {
     const address = "203.0.113.30";
     expect([await form(address, "a"), await me(address, "b"), await form(address, "c")]).toEqual([
-      ...[401, 401, 401],
+      401, 401, 401,
     ]);
     expect([await form(address, password), await me(address, password)]).toEqual([429, 429]);
     const token = { authorization: `Token ${await instance.token(["auditor"])}` };
@@ -196,7 +199,8 @@ describe("strangers who guess at root from everywhere", () => {
       answered += 1;
     });
     while (answered < 240) await Bun.sleep(10);
-    // What they may guess at once is used up, and a stranger with the right password stands in the same line.
+    // What they may guess at once is used up, and a stranger with the right password stands in the
+    // same line.
     const fresh = asRoot("198.51.100.1", password);
     for (let n = 0; n < 5; n += 1) expect(await asRoot("192.0.2.1", password)).toBe(200);
     // To revoke, nobody stands behind those who only guessed.
@@ -277,8 +281,11 @@ describe.skipIf(slapdPath === undefined)("a directory", () => {
     const home = newHome();
     writeFileSync(join(home, "bind"), servicePassword, { mode: 0o600 });
     const ldap = {
-      ...{ enabled: true, url: `ldaps://localhost:${slapd.ldapsPort}`, bind_dn: serviceDn },
-      ...{ user_base_dn: `ou=people,${suffix}`, user_filter: "(uid=%s)" },
+      enabled: true,
+      url: `ldaps://localhost:${slapd.ldapsPort}`,
+      bind_dn: serviceDn,
+      user_base_dn: `ou=people,${suffix}`,
+      user_filter: "(uid=%s)",
       bind_password_source: { type: "file", file: { path: join(home, "bind") } },
       tls: { ca_file: slapd.caFile },
       role_mappings: [{ value: `cn=ops,ou=groups,${suffix}`, roles: ["issuer"] }],
@@ -306,26 +313,26 @@ describe.skipIf(slapdPath === undefined)("a directory", () => {
 
   test("tells nobody who is there: unknown, known, ambiguous and injected names are refused alike", async () => {
     const names = [
-      ...[
-        "alice",
-        "nobody",
-        "twin",
-        "carol",
-        "*",
-        "a*",
-        "alice*",
-        "alice)(uid=*",
-        "*)(uid=*))(|(uid=*",
-      ],
-      ...["alice)(&", "alice))(|(objectClass=*", "(|(uid=*))", "\\2a", "\\61lice"],
-      ...[
-        `uid=alice,ou=people,${suffix}`,
-        `alice,ou=people,${suffix}`,
-        "alice\n",
-        "alice;",
-        '"alice"',
-        "%s",
-      ],
+      "alice",
+      "nobody",
+      "twin",
+      "carol",
+      "*",
+      "a*",
+      "alice*",
+      "alice)(uid=*",
+      "*)(uid=*))(|(uid=*",
+      "alice)(&",
+      "alice))(|(objectClass=*",
+      "(|(uid=*))",
+      "\\2a",
+      "\\61lice",
+      `uid=alice,ou=people,${suffix}`,
+      `alice,ou=people,${suffix}`,
+      "alice\n",
+      "alice;",
+      '"alice"',
+      "%s",
     ];
     for (const name of ["alice\u0000", "al\u0000ice"]) {
       expect(await asBasic(name, passwordOf("alice"))).toContain("invalid_credentials");

@@ -1,4 +1,7 @@
-/** HTTP over TLS as a stranger meets it: forged addresses, smuggled requests, near-miss paths, and what errors tell. */
+/**
+ * HTTP over TLS as a stranger meets it: forged addresses, smuggled requests, near-miss paths, and
+ * what errors tell.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
@@ -84,16 +87,24 @@ describe("paths", () => {
   test("that nearly match name nothing, with whatever method", async () => {
     const ca = `/api/ca/${chain.intermediateId}`;
     const near = [
-      ...[
-        `${ca}/crl:publishx`,
-        `${ca}/crl%3Apublish`,
-        `${ca}/crlpublish`,
-        `${ca}/crl:`,
-        `${ca}/:crl`,
-      ],
-      ...[`${ca}/revoke/`, `${ca}/revoke:`, `${ca}/certificates:suspend`, `${ca}/certificates/1/`],
-      ...["/API/CA", "/api/ca/", "//api/ca", "/api%2Fca", "/api/%63a"],
-      ...["/admin.sock", "/.env", "/console/../../pkid.yaml", "/console/%2e%2e%2fpkid.yaml"],
+      `${ca}/crl:publishx`,
+      `${ca}/crl%3Apublish`,
+      `${ca}/crlpublish`,
+      `${ca}/crl:`,
+      `${ca}/:crl`,
+      `${ca}/revoke/`,
+      `${ca}/revoke:`,
+      `${ca}/certificates:suspend`,
+      `${ca}/certificates/1/`,
+      "/API/CA",
+      "/api/ca/",
+      "//api/ca",
+      "/api%2Fca",
+      "/api/%63a",
+      "/admin.sock",
+      "/.env",
+      "/console/../../pkid.yaml",
+      "/console/%2e%2e%2fpkid.yaml",
     ];
     for (const path of near) {
       for (const method of ["GET", "POST", "DELETE"]) {
@@ -180,11 +191,21 @@ describe("answers", () => {
     for (const path of paths) {
       const { headers } = await instance.fetch(path);
       expect([
-        ...[path, headers.get("x-content-type-options"), headers.get("referrer-policy")],
-        ...[headers.get("cross-origin-opener-policy"), headers.get("cross-origin-resource-policy")],
-        ...[headers.get("strict-transport-security"), headers.get("access-control-allow-origin")],
+        path,
+        headers.get("x-content-type-options"),
+        headers.get("referrer-policy"),
+        headers.get("cross-origin-opener-policy"),
+        headers.get("cross-origin-resource-policy"),
+        headers.get("strict-transport-security"),
+        headers.get("access-control-allow-origin"),
       ]).toEqual([
-        ...[path, "nosniff", "no-referrer", "same-origin", "same-origin", "max-age=31536000", null],
+        path,
+        "nosniff",
+        "no-referrer",
+        "same-origin",
+        "same-origin",
+        "max-age=31536000",
+        null,
       ]);
     }
     const json = await instance.fetch("/api/me");
@@ -207,7 +228,8 @@ describe("answers", () => {
     const expires_at = new Date(performance.timeOrigin + performance.now() + 300).toISOString();
     const expired = await instance.token(["issuer"], { expires_at });
     const made = await instance.admin<{ id: string; secret: string }>("POST", "/api/tokens", {
-      ...{ name: "doomed", roles: ["issuer"] },
+      name: "doomed",
+      roles: ["issuer"],
     });
     await instance.admin("DELETE", `/api/tokens/${made.id}`);
     const me = (secret: string) => instance.fetch("/api/me", as(secret));
@@ -259,12 +281,18 @@ describe("the access table over HTTP", () => {
       }
     }
     expect(table).toEqual({
-      ...{ "issuer 0": [200, 200, 201, 200, 403], "issuer 1": [404, 404, 403, 403, 403] },
-      ...{ "issuer 2": [404, 404, 403, 403, 403], "issuer 3": [404, 404, 403, 403, 403] },
-      ...{ "auditor 0": [200, 200, 403, 403, 403], "auditor 1": [404, 404, 403, 403, 403] },
-      ...{ "auditor 2": [404, 404, 403, 403, 403], "auditor 3": [404, 404, 403, 403, 403] },
-      ...{ "admin 0": [200, 200, 201, 200, 400], "admin 1": [404, 404, 404, 404, 404] },
-      ...{ "admin 2": [404, 404, 404, 404, 404], "admin 3": [404, 404, 404, 404, 404] },
+      "issuer 0": [200, 200, 201, 200, 403],
+      "issuer 1": [404, 404, 403, 403, 403],
+      "issuer 2": [404, 404, 403, 403, 403],
+      "issuer 3": [404, 404, 403, 403, 403],
+      "auditor 0": [200, 200, 403, 403, 403],
+      "auditor 1": [404, 404, 403, 403, 403],
+      "auditor 2": [404, 404, 403, 403, 403],
+      "auditor 3": [404, 404, 403, 403, 403],
+      "admin 0": [200, 200, 201, 200, 400],
+      "admin 1": [404, 404, 404, 404, 404],
+      "admin 2": [404, 404, 404, 404, 404],
+      "admin 3": [404, 404, 404, 404, 404],
     });
   });
 

@@ -1,4 +1,7 @@
-/** The longest body of every operation is answered by a refusal or in turns with everybody else, who notice nothing. */
+/**
+ * The longest body of every operation is answered by a refusal or in turns with everybody else, who
+ * notice nothing.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
@@ -113,7 +116,10 @@ describe("a body as long as may be", () => {
   });
 });
 
-/** Operations with a body, but those that only the admin socket has and those that need no credential. */
+/**
+ * Operations with a body, but those that only the admin socket has and those that need no
+ * credential.
+ */
 const written = (Object.keys(operations) as OperationName[]).filter((name) => {
   // The table's own keys.
   const row = operationOf(name);
@@ -134,8 +140,9 @@ async function send(operation: OperationName, body: string): Promise<Told> {
 }
 
 /**
- * The server itself says when it was held, and what of that it worked. The bound is far above the 50 ms that are promised,
- * for slow machines, and far below what it took to read any of these bodies at once.
+ * The server itself says when it was held, and what of that it worked. The bound is far above the
+ * 50 ms that are promised, for slow machines, and far below what it took to read any of these
+ * bodies at once.
  */
 async function heldNobody(): Promise<void> {
   await Bun.sleep(50);

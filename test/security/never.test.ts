@@ -1,4 +1,7 @@
-/** WHAT MUST NEVER HAPPEN: the four defects that would matter most, each looked for in the compiled binary. */
+/**
+ * WHAT MUST NEVER HAPPEN: the four defects that would matter most, each looked for in the compiled
+ * binary.
+ */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { X509Certificate } from "node:crypto";
@@ -24,8 +27,11 @@ beforeAll(async () => {
   server = await startDnsServer();
   server.zone.set("closed.example.test", [caa("issue", ";")]);
   const profile = (name: string, more: object) => ({
-    ...{ name, key_usages: ["digitalSignature"], ext_key_usages: ["serverAuth"] },
-    ...{ max_validity_days: 90, ...more },
+    name,
+    key_usages: ["digitalSignature"],
+    ext_key_usages: ["serverAuth"],
+    max_validity_days: 90,
+    ...more,
   });
   config = {
     crl: { base_url: "http://pki.example.test" },
@@ -33,7 +39,9 @@ beforeAll(async () => {
     profiles: [
       profile("asking", { caa: { mode: "enforce" } }),
       profile("public", {
-        ...{ lint: { public: true }, max_validity_days: 825, caa: { mode: "permissive" } },
+        lint: { public: true },
+        max_validity_days: 825,
+        caa: { mode: "permissive" },
         policies: { oids: ["2.23.140.1.2.1"] },
       }),
       profile("large", { key_checks: { min_rsa_bits: 3072 } }),
@@ -102,7 +110,8 @@ test("no gate is skipped for any caller: JSON, shell and RPC meet the same refus
     caa: { csr: named("closed.example.test"), profile: "asking" },
     name_constraints: { csr: named("a.example.org") },
     keycheck: {
-      ...{ csr: named("a.example.test", { keyType: "rsa-2048", key: large }), profile: "large" },
+      csr: named("a.example.test", { keyType: "rsa-2048", key: large }),
+      profile: "large",
     },
     validity: { csr: sound, validity_days: 5000 },
     approval: { csr: sound, profile: "approved" },
@@ -147,7 +156,8 @@ test("nothing is issued with the superseded key after a rollover, whoever asks a
   while (answers.filter(({ afterwards }) => afterwards).length < 10) await Bun.sleep(2);
   done = true;
   await load;
-  // What was promised under the old key before the rollover is still handed out, and nothing else is signed by it.
+  // What was promised under the old key before the rollover is still handed out, and nothing else
+  // is signed by it.
   const byOldKey = answers.filter(({ certificate }) =>
     new X509Certificate(certificate ?? "").verify(oldKey),
   );
@@ -166,7 +176,8 @@ test("nothing is issued with the superseded key after a rollover, whoever asks a
     (await byRpc("IssueCertificate", { ca_id: old.id, csr_pem: request })).certificatePem,
     (await byRpc("RenewCertificate", { ca_id: old.id, serial })).certificatePem,
   );
-  const { new_ca: successor } = result as { new_ca: { certificate: string } }; // As `ca rotate` answers.
+  // As `ca rotate` answers.
+  const { new_ca: successor } = result as { new_ca: { certificate: string } };
   const newKey = new X509Certificate(successor.certificate).publicKey;
   for (const pem of late) {
     const certificate = new X509Certificate(pem ?? "");
@@ -197,7 +208,9 @@ test("no renewal changes an identity, whoever asks and whatever the new request 
     const shell = await instance.cli("cert", "renew", serial, "--ca", "renewing", "--csr", file);
     const rpc = await byRpc("RenewCertificate", { ca_id: id, serial, csr_pem: other });
     expect([json.code, codeIn(shell.stderr), rpc.problem]).toEqual([
-      ...["identity_mismatch", "identity_mismatch", "identity_mismatch"],
+      "identity_mismatch",
+      "identity_mismatch",
+      "identity_mismatch",
     ]);
   }
   expect(await count(id)).toBe(1);
@@ -212,7 +225,8 @@ test("no renewal changes an identity, whoever asks and whatever the new request 
 
 /** Of gates that refuse with a code of their own and name no gate. */
 const ownCodes: Readonly<Record<string, string>> = {
-  ...{ certificate_policy: "key_usage_unsuitable", validity: "validity_exceeds_limit" },
+  certificate_policy: "key_usage_unsuitable",
+  validity: "validity_exceeds_limit",
 };
 
 interface Offence {
@@ -242,7 +256,8 @@ async function made(args: readonly string[]) {
 
 const post = (path: string, body: object): Promise<Response> =>
   instance.fetch(path, {
-    ...{ method: "POST", body: JSON.stringify(body) },
+    method: "POST",
+    body: JSON.stringify(body),
     headers: { authorization: `Token ${secret}`, "content-type": "application/json" },
   });
 
@@ -270,7 +285,14 @@ async function byShell(ca: string, asked: Offence & { readonly profile: string }
   const file = saved(instance.home, "asked.csr", asked.csr);
   const { validity_days: days, must_staple: staple } = asked;
   const { stderr } = await instance.cli(
-    ...["cert", "issue", "--ca", ca, "--csr", file, "--profile", asked.profile],
+    "cert",
+    "issue",
+    "--ca",
+    ca,
+    "--csr",
+    file,
+    "--profile",
+    asked.profile,
     ...(days === undefined ? [] : ["--validity-days", String(days)]),
     ...(staple === true ? ["--must-staple"] : []),
   );

@@ -1,4 +1,7 @@
-/** Who has lost the only passkey: an administrator resets it from a shell, and another person agrees where four eyes are on. */
+/**
+ * Who has lost the only passkey: an administrator resets it from a shell, and another person agrees
+ * where four eyes are on.
+ */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
@@ -50,7 +53,9 @@ test("a lost passkey is reset by two people, from a shell and over HTTP, and nev
   expect(parked.code).toBe(1);
   const { items } = (await send(instance, basic("root", password), "GET", "/api/approvals")).body;
   expect(items[0]).toMatchObject({
-    ...{ operation_class: "token.create", resource_key: "passkeys:root", status: "pending" },
+    operation_class: "token.create",
+    resource_key: "passkeys:root",
+    status: "pending",
     details: { subject: "root" },
   });
   expect((await register(again)).body.code).toBe("step_up_required");

@@ -1,4 +1,7 @@
-/** Secrets with a face: put in everywhere, and then looked for in everything the instance writes, stores or shows. */
+/**
+ * Secrets with a face: put in everywhere, and then looked for in everything the instance writes,
+ * stores or shows.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
@@ -34,7 +37,8 @@ beforeAll(async () => {
       ...hsm.config,
       root_user: { password_source: file("root", password) },
       key_provider: {
-        ...{ type: "pkcs11", software: { passphrase_source: file("phrase", passphrase) } },
+        type: "pkcs11",
+        software: { passphrase_source: file("phrase", passphrase) },
       },
       auth: { oidc: { client_secret_source: file("oidc", clientSecret) } },
       log: { level: "debug" },
@@ -68,7 +72,8 @@ async function provoke(): Promise<void> {
     [
       "/api/ca/init-root",
       {
-        ...{ method: "POST", body: JSON.stringify({ label: 1, nonsense: apiToken }) },
+        method: "POST",
+        body: JSON.stringify({ label: 1, nonsense: apiToken }),
         headers: { authorization: `Token ${apiToken}`, "content-type": "application/json" },
       },
     ],

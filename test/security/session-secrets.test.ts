@@ -1,4 +1,7 @@
-/** A whole working day of secrets, rightly and wrongly used at debug level, and then looked for in everything written or shown. */
+/**
+ * A whole working day of secrets, rightly and wrongly used at debug level, and then looked for in
+ * everything written or shown.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
@@ -61,14 +64,20 @@ beforeAll(async () => {
   };
   file("idp.pem", idp.ca);
   const ldap = slapd && {
-    ...{ enabled: true, url: `ldaps://localhost:${slapd.ldapsPort}`, bind_dn: serviceDn },
-    ...{ user_base_dn: `ou=people,${suffix}`, user_filter: "(uid=%s)", allow_zero_role: true },
-    ...{ bind_password_source: file("bind", servicePassword), tls: { ca_file: slapd.caFile } },
+    enabled: true,
+    url: `ldaps://localhost:${slapd.ldapsPort}`,
+    bind_dn: serviceDn,
+    user_base_dn: `ou=people,${suffix}`,
+    user_filter: "(uid=%s)",
+    allow_zero_role: true,
+    bind_password_source: file("bind", servicePassword),
+    tls: { ca_file: slapd.caFile },
   };
   instance = await Instance.start({
     home,
     config: {
-      ...{ log: { level: "debug" }, outbound: { ca_file: join(home, "idp.pem") } },
+      log: { level: "debug" },
+      outbound: { ca_file: join(home, "idp.pem") },
       root_user: { password_source: file("root", password) },
       key_provider: { software: { passphrase_source: file("phrase", passphrase) } },
       oidc: { issuer_url: idp.issuer, client_id: "pkid", redirect_url: redirectUrl },
@@ -179,7 +188,8 @@ async function withTokens(person: Person): Promise<void> {
   for (const path of ["/api/me", "/api/tokens", "/api/sessions", `/api/me?token=${secret}`]) {
     await tried(token, "GET", path);
   }
-  // Its secret where its id belongs, by somebody who may, by somebody who may not, and from the shell.
+  // Its secret where its id belongs, by somebody who may, by somebody who may not, and from the
+  // shell.
   const tenant = await instance.token(["admin"]);
   secrets.set("another token", tenant);
   for (const who of [token, { authorization: `Bearer ${tenant}` }]) {

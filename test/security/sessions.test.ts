@@ -1,4 +1,7 @@
-/** Sessions of the running binary under attack: confirmed or not over every surface, outlived by roles, tenants and time, led astray. */
+/**
+ * Sessions of the running binary under attack: confirmed or not over every surface, outlived by
+ * roles, tenants and time, led astray.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
@@ -38,11 +41,12 @@ let chain: Chain;
 
 const config = (folder: string, rbac: object = { groups }) => ({
   root_user: { password },
-  ...{ outbound: { ca_file: join(folder, "idp.pem") } },
+  outbound: { ca_file: join(folder, "idp.pem") },
   oidc: { issuer_url: idp.issuer, client_id: "pkid", redirect_url: redirectUrl },
   auth: {
     oidc: { enabled: true, client_secret: clientSecret },
-    ...{ webauthn, api_tokens: { max_lifetime_days: 1 } },
+    webauthn,
+    api_tokens: { max_lifetime_days: 1 },
   },
   rbac,
 });
@@ -65,7 +69,10 @@ afterAll(async () => {
   idp.stop();
 });
 
-/** A login begun at the provider: where it sends the browser, and the transaction the browser carries. */
+/**
+ * A login begun at the provider: where it sends the browser, and the transaction the browser
+ * carries.
+ */
 async function begun(at = instance) {
   const answer = await at.fetch("/auth/login", { redirect: "manual" });
   return { location: answer.headers.get("location") ?? "", cookie: cookiesOf(answer) };
@@ -119,12 +126,16 @@ describe("a remote call of a session", () => {
       const message = method === "RevokeCertificate" ? { ...rest, reason } : rest;
       const refused = await call(person, method, message);
       expect([method, refused.status, refused.body.code]).toEqual([
-        ...[method, 403, "permission_denied"],
+        method,
+        403,
+        "permission_denied",
       ]);
       expect(detailOf(refused)).toContain("step_up_required");
       expect(detailOf(refused)).toContain('{"operation":"cert.revoke"}');
       expect(await newest("auth.step_up_denied")).toMatchObject({
-        ...{ actor: "root", result: "denied", detail: "operation=cert.revoke" },
+        actor: "root",
+        result: "denied",
+        detail: "operation=cert.revoke",
       });
     }
     expect(await statusOf(serial)).toBe("good");
@@ -200,7 +211,7 @@ describe("a live session", () => {
       expect([
         path,
         (await ask(bob, method, path, method === "POST" ? {} : undefined)).status,
-      ]).toEqual([...[path, 401]]);
+      ]).toEqual([path, 401]);
     }
     expect((await ask(alice, "GET", "/api/me")).body.roles).toEqual(["issuer"]);
     const { location, cookie } = await begun();
@@ -217,19 +228,34 @@ describe("an API token", () => {
     const wish = { name: "long", roles: ["auditor"] };
     const root = basic("root", password);
     for (const more of [
-      ...[{ expires_at: inHours(25) }, { expires_in_days: 2 }, { expiry: inHours(24 * 365 * 50) }],
-      ...[{ expires_at: "9999-12-31T23:59:59Z" }, { scope: "platform", expires_in_days: 2 }],
+      { expires_at: inHours(25) },
+      { expires_in_days: 2 },
+      { expiry: inHours(24 * 365 * 50) },
+      { expires_at: "9999-12-31T23:59:59Z" },
+      { scope: "platform", expires_in_days: 2 },
     ]) {
       const refused = await ask(root, "POST", "/api/tokens", { ...wish, ...more });
       expect([more, refused.status, refused.body.code, refused.body.max_lifetime_days]).toEqual([
-        ...[more, 400, "lifetime_exceeded", 1],
+        more,
+        400,
+        "lifetime_exceeded",
+        1,
       ]);
     }
     const shell = await instance.cli(
-      ...["token", "create", "--name", "x", "--roles", "auditor", "--expires-in-days", "2"],
+      "token",
+      "create",
+      "--name",
+      "x",
+      "--roles",
+      "auditor",
+      "--expires-in-days",
+      "2",
     );
     expect([shell.code, shell.stdout, shell.stderr.includes("lifetime_exceeded")]).toEqual([
-      ...[1, "", true],
+      1,
+      "",
+      true,
     ]);
     expect((await instance.admin<{ total: number }>("GET", "/api/tokens")).total).toBe(before);
     const capped = await ask(root, "POST", "/api/tokens", wish);
@@ -269,7 +295,9 @@ describe("a way back", () => {
       const away = await instance.fetch(`/auth/login?${query(value)}`, init);
       const { origin, searchParams } = new URL(away.headers.get("location") ?? "");
       expect([value, origin, searchParams.get("redirect_uri")]).toEqual([
-        ...[value, idp.issuer, redirectUrl],
+        value,
+        idp.issuer,
+        redirectUrl,
       ]);
       expect(away.headers.get("location")).not.toContain("evil");
       const root = await instance.fetch(`/?${query(value)}`, init);
@@ -350,7 +378,8 @@ describe.skipIf(!canFakeTime)("time ends", () => {
 describe("cookies", () => {
   const setBy = async (at: Instance): Promise<readonly string[]> => {
     const answer = await at.fetch("/auth/login/password", {
-      ...{ method: "POST", body: JSON.stringify({ username: "root", password }) },
+      method: "POST",
+      body: JSON.stringify({ username: "root", password }),
       headers: { "content-type": "application/json" },
     });
     const begins = await at.fetch("/auth/login", { redirect: "manual" });
@@ -371,7 +400,9 @@ describe("cookies", () => {
     const env = { PKID_ALLOW_INSECURE_HTTP: "1" };
     const session = { insecure: true };
     const clear = await Instance.start({
-      ...{ home: folder, env, config: { ...rest, auth: { ...auth, session } } },
+      home: folder,
+      env,
+      config: { ...rest, auth: { ...auth, session } },
     });
     try {
       expect(clear.url).toStartWith("http://");

@@ -1,4 +1,7 @@
-/** Octets that two readers could take apart in two ways, at each of the two ways the main listener ends TLS. */
+/**
+ * Octets that two readers could take apart in two ways, at each of the two ways the main listener
+ * ends TLS.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";

@@ -1,4 +1,7 @@
-/** Makers who have lost their roles, tokens or bindings by the time their request is approved: nothing is done in their name. */
+/**
+ * Makers who have lost their roles, tokens or bindings by the time their request is approved:
+ * nothing is done in their name.
+ */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";

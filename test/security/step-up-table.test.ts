@@ -1,10 +1,14 @@
-/** No end that weighs is reached unconfirmed by another door: every operation says what it is for, and a session must confirm it. */
+/**
+ * No end that weighs is reached unconfirmed by another door: every operation says what it is for,
+ * and a session must confirm it.
+ */
 
 import { describe, expect, test } from "bun:test";
 
 import { ownPerson } from "#core/access/person.ts";
 import { fixedStepUps, usualStepUps } from "#core/access/step-up.ts";
 import { defaultTenant } from "#core/ids.ts";
+import { optional, text } from "#core/shape.ts";
 import { Problem } from "#core/problems.ts";
 import { instant } from "#core/time.ts";
 import { handler, ok, type Origin } from "#domain/access/call.ts";
@@ -16,9 +20,10 @@ import { type OperationName, operationOf, operations, routeOf } from "#operation
 import { initRoot, issuanceWorld } from "#test/support/issuance.ts";
 
 /**
- * What a writing operation is for. `revokes`: what certificates stand for is taken away or given back. `mints`: a
- * credential outlives the session. `grants`: rights on a CA. `ca`: a CA certificate is signed, replaced or deleted.
- * `executes`: an approved operation is done. `passkeys`: asked for by the service of passkeys itself. `other`: none of them.
+ * What a writing operation is for. `revokes`: what certificates stand for is taken away or given
+ * back. `mints`: a credential outlives the session. `grants`: rights on a CA. `ca`: a CA
+ * certificate is signed, replaced or deleted. `executes`: an approved operation is done.
+ * `passkeys`: asked for by the service of passkeys itself. `other`: none of them.
  */
 type End = "revokes" | "mints" | "grants" | "ca" | "kek" | "executes" | "passkeys" | "other";
 
@@ -52,7 +57,8 @@ const ends: Readonly<Record<Writing, End>> = {
   "webauthn.remove": "passkeys",
   // Guarded as removing one's own, which always is.
   "webauthn.reset": "mints",
-  // Ends nothing and opens nothing: a request and a key, and a certificate somebody else has signed.
+  // Ends nothing and opens nothing: a request and a key, and a certificate somebody else has
+  // signed.
   "ca.csr": "other",
   "ca.import_cert": "other",
   "cert.issue": "other",
@@ -77,7 +83,7 @@ const guarded = (Object.keys(ends) as Writing[]).filter(
 );
 
 describe("by default", () => {
-  test("exactly what the contract lists is confirmed", () => {
+  test("exactly what is listed is confirmed", () => {
     expect([...usualStepUps].sort()).toEqual([
       "approval.approve",
       "ca.cross_sign",
@@ -102,8 +108,16 @@ describe("by default", () => {
       (name) => routeOf(name).method !== "GET" && operationOf(name).writes !== true,
     );
     expect(unmarked.sort()).toEqual([
-      ...["auth.login_ldap", "auth.login_password", "auth.logout", "cert.lint", "cert.preview"],
-      ...["cert.validate", "csr.parse", "ct.verify", "ocsp.post", "preflight.run"],
+      "auth.login_ldap",
+      "auth.login_password",
+      "auth.logout",
+      "cert.lint",
+      "cert.preview",
+      "cert.validate",
+      "csr.parse",
+      "ct.verify",
+      "ocsp.post",
+      "preflight.run",
       "webauthn.step_up_begin",
     ] as OperationName[]);
   });
@@ -113,20 +127,26 @@ describe("by default", () => {
       const world = issuanceWorld();
       const id = (await initRoot(world)).id;
       const perform = pipeline({
-        ...{ ...world, hasRoom: () => true, onDecision: () => {} },
+        ...world,
+        hasRoom: () => true,
+        onDecision: () => {},
         stepUp: stepUpGate(world, usualStepUps),
       });
       let done = 0;
       const anything = handler({
         summary: "Counts.",
+        body: { resource: optional(text({ max: 64 })) },
         run: async () => {
           done += 1;
           return ok({});
         },
       });
       const call = (stepUpUntil: number | undefined) => ({
-        ...{ operation: name, origin: inSession(stepUpUntil), path: { id } },
-        ...{ query: new URLSearchParams(), body: async () => ({ resource: `ca/${id}` }) },
+        operation: name,
+        origin: inSession(stepUpUntil),
+        path: { id },
+        query: new URLSearchParams(),
+        body: async () => ({ resource: `ca/${id}` }),
       });
       const refused = await perform(call(undefined), anything).catch((error: unknown) => error);
       expect(refused).toBeInstanceOf(Problem);
@@ -158,8 +178,13 @@ const passkeyOfRoot: PasskeyRecord = {
 /** Root in a session, confirmed until then. */
 function inSession(stepUpUntil: number | undefined): Origin {
   const principal = {
-    ...{ subject: "root", person: ownPerson("root"), isRoot: true, groups: [] },
-    ...{ roles: [], tenantRoles: { [defaultTenant]: [] }, mechanism: "session" as const },
+    subject: "root",
+    person: ownPerson("root"),
+    isRoot: true,
+    groups: [],
+    roles: [],
+    tenantRoles: { [defaultTenant]: [] },
+    mechanism: "session" as const,
   };
   // The gate looks at nothing else of a session.
   const confirmed = { stepUpUntil, stepUpBy: passkeyOfRoot.id };

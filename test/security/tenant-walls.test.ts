@@ -1,4 +1,7 @@
-/** TENANTS ARE WALLS: what the handlers themselves decide — lists, reports, filters and objects named outside the path of a CA. */
+/**
+ * TENANTS ARE WALLS: what the handlers themselves decide — lists, reports, filters and objects
+ * named outside the path of a CA.
+ */
 
 import { beforeAll, describe, expect, test } from "bun:test";
 
@@ -36,11 +39,25 @@ beforeAll(async () => {
     await world.store.atomically(
       (tx) =>
         tx.transparency.expect({
-          ...{ id: crypto.randomUUID(), caId: ca.id, tenant: ca.tenant, serial, logId: "l" },
-          ...{ logName: name, sctTimestamp: noon, status: "pending", treeSize: undefined },
-          ...{ leafIndex: undefined, checks: 0, lastError: "", firstCheckedAt: undefined },
-          ...{ lastCheckedAt: undefined, includedAt: undefined, alerted: false },
-          ...{ dueAt: instant(0), leafHash: new Uint8Array(32), deadline: noon },
+          id: crypto.randomUUID(),
+          caId: ca.id,
+          tenant: ca.tenant,
+          serial,
+          logId: "l",
+          logName: name,
+          sctTimestamp: noon,
+          status: "pending",
+          treeSize: undefined,
+          leafIndex: undefined,
+          checks: 0,
+          lastError: "",
+          firstCheckedAt: undefined,
+          lastCheckedAt: undefined,
+          includedAt: undefined,
+          alerted: false,
+          dueAt: instant(0),
+          leafHash: new Uint8Array(32),
+          deadline: noon,
         } as never), // As much of a record as its list shows.
     );
     return { root, issuing: ca.id, serial, token: token.id, pem: certificate };
@@ -58,7 +75,9 @@ const machine = somebody("machine", { web: ["admin"] }, { mechanism: "mtls" });
 const grantee = async () => {
   await ask("resource.grant", admin, {
     body: {
-      ...{ resource: `ca/${web.issuing}`, entity_type: "user", entity_id: "grantee" },
+      resource: `ca/${web.issuing}`,
+      entity_type: "user",
+      entity_id: "grantee",
       role: "ca-auditor",
     },
   });
@@ -192,12 +211,13 @@ describe("an object of another tenant answers as an absent one", () => {
   });
 });
 
-describe("HTTP contract §13, 12: a tenant admin", () => {
+describe("SCOPE-2: a tenant admin", () => {
   test("cannot mint a platform token, and the attempt is recorded in its tenant", async () => {
     const body = { name: "p", roles: ["auditor"], scope: "platform" };
     world.clock.advance(61); // Repeats of other tests' attempts within a minute would be one event.
     expect(await refusal(ask("token.create", tenantAdmin, { body }))).toEqual({
-      ...{ code: "forbidden", facts: { capability: "token:manage" } },
+      code: "forbidden",
+      facts: { capability: "token:manage" },
     });
     const denied = [...world.store.state.events.values()].at(-1);
     expect(denied).toMatchObject({ action: "token.create", result: "denied", tenant: "web" });
@@ -214,7 +234,7 @@ describe("HTTP contract §13, 12: a tenant admin", () => {
   });
 });
 
-describe("HTTP contract §1.2: the default tenant", () => {
+describe("SCOPE-3: the default tenant", () => {
   test("is the caller's only one, `default` platform-wide, and must be named by holders in several", async () => {
     const mint = async (who: Principal) =>
       (await ask("token.create", who, { body: { name: "t", roles: ["auditor"] } })).tenant_id;
@@ -222,7 +242,8 @@ describe("HTTP contract §1.2: the default tenant", () => {
     expect(await mint(admin)).toBe("default");
     const both = somebody("both", { web: ["admin"], lab: ["admin"] });
     expect(await refusal(mint(both))).toEqual({
-      ...{ code: "missing_field", facts: { field: "tenant_id" } },
+      code: "missing_field",
+      facts: { field: "tenant_id" },
     });
     expect(await refusal(mint(await grantee()))).toMatchObject({ code: "forbidden" });
   });

@@ -76,15 +76,24 @@ describe("a path beside that of an operation", () => {
     return [entry.request_id ?? "", entry.route ?? ""];
   };
 
-  /** One slip away from a path: what a proxy, a browser or a file system would take for the same. */
+  /**
+   * One slip away from a path: what a proxy, a browser or a file system would take for the same.
+   */
   function besides(route: string): readonly string[] {
     const { path, before, name } = parted(route);
     const named = !route.endsWith("}");
     return [
-      ...[`${path}/`, `/${path}`, `${path}/.`, `${path}/x/..`, `${path}/%2e`],
-      ...[`${before}//${name}`, `${before}%2F${name}`, `${before}%252F${name}`],
-      ...[`${before}%5C${name}`, path.toUpperCase()],
-      ...[path.replace(/[a-z]/, (letter) => `%${letter.charCodeAt(0).toString(16)}`)],
+      `${path}/`,
+      `/${path}`,
+      `${path}/.`,
+      `${path}/x/..`,
+      `${path}/%2e`,
+      `${before}//${name}`,
+      `${before}%2F${name}`,
+      `${before}%252F${name}`,
+      `${before}%5C${name}`,
+      path.toUpperCase(),
+      path.replace(/[a-z]/, (letter) => `%${letter.charCodeAt(0).toString(16)}`),
       ...(named
         ? [`${path}%2F`, `${path};x`, `${path}%20`, `${path}%00`, `${path}.json`, `${path}%3F`]
         : []),
@@ -92,12 +101,21 @@ describe("a path beside that of an operation", () => {
     ].filter(isPath);
   }
 
-  /** What the runtime resolves before we see it (WHATWG URL): then it is that operation, and guarded as such. */
+  /**
+   * What the runtime resolves before we see it (WHATWG URL): then it is that operation, and guarded
+   * as such.
+   */
   function resolved(route: string): readonly string[] {
     const { path, before, name } = parted(route);
     return [
-      ...[`/.${path}`, `/x/..${path}`, `/%2e${path}`, `/x/%2e%2E${path}`, `/healthz/..${path}`],
-      ...[`${before}/./${name}`, `${before}\\${name}`, `/healthz\\..${path}`],
+      `/.${path}`,
+      `/x/..${path}`,
+      `/%2e${path}`,
+      `/x/%2e%2E${path}`,
+      `/healthz/..${path}`,
+      `${before}/./${name}`,
+      `${before}\\${name}`,
+      `/healthz\\..${path}`,
     ].filter(isPath);
   }
 
@@ -152,7 +170,9 @@ describe("a body that is too large", () => {
       const octets = head(`POST ${path}`, `${credential()}${json}${coded}${piece.repeat(pieces)}`);
       const { answer, closed } = await overheard(instance, octets, 5000);
       expect([path, closed, answer.slice(0, 12)]).toEqual([
-        ...[path, true, path.startsWith("/pki") ? answer.slice(0, 12) : "HTTP/1.1 413"],
+        path,
+        true,
+        path.startsWith("/pki") ? answer.slice(0, 12) : "HTTP/1.1 413",
       ]);
       expect(answer).toMatch(/body_too_large|resource_exhausted/);
       expect(answer.toLowerCase()).toContain("\r\nconnection: close\r\n");

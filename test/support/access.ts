@@ -1,4 +1,6 @@
-/** Everything between a credential and a principal, on a memory store and a clock that stands still. */
+/**
+ * Everything between a credential and a principal, on a memory store and a clock that stands still.
+ */
 
 import type { Assignments } from "#core/access/assignments.ts";
 import { Problem } from "#core/problems.ts";
@@ -61,7 +63,8 @@ export function accessWorld(wishes: AccessWishes = {}): AccessWorld {
   let checks = 0;
   const keys = new AttemptKeys(random);
   const root = new RootAccount({
-    ...{ username: "root", passwordHash: "hash of correct" },
+    username: "root",
+    passwordHash: "hash of correct",
     checkPassword: async (password, hash) => {
       checks += 1;
       return hash === `hash of ${password}`;
@@ -73,28 +76,36 @@ export function accessWorld(wishes: AccessWishes = {}): AccessWorld {
   const sessions = new Sessions({ clock, random, ttlSeconds: 3600, max: 100 });
   const failures = new FailedLogins({ store, clock, windowsMax: 100 });
   const logins = new Logins({
-    ...{ store, clock, root, sessions, failures, rules: wishes.rules ?? {} },
+    store,
+    clock,
+    root,
+    sessions,
+    failures,
+    rules: wishes.rules ?? {},
     assignments: wishes.assignments ?? (() => ({ subjects: {}, groups: {} })),
     onLogin: (method, result) => counted.push(`${method} ${result}`),
     onLogout: () => counted.push("logout"),
   });
   const tokens = new ApiTokens({
-    ...{ store, clock, random, maxLifetimeDays: 0, onVerified: () => {} },
+    store,
+    clock,
+    random,
+    maxLifetimeDays: 0,
+    onVerified: () => {},
   });
   const { rootBasicAllowed = true, bearer } = wishes;
   const attempts = wishes.attempts ?? { attempt: () => () => {} };
-  const directory =
-    wishes.directory &&
-    new DirectoryLogins({
-      ...{ directory: wishes.directory, logins, attempts, log: { write: () => {} } },
-      turns: wishes.turns ?? unhurried(),
-      keys,
-      allowZeroRole: wishes.rules?.ldap?.allowZeroRole ?? false,
-      onBasic: () => counted.push("ldap success"),
-    });
+  const onBasic = () => counted.push("ldap success");
+  const directory = directoryLogins(wishes, { logins, attempts, keys, onBasic });
   const authenticate = authenticator(
     mechanisms({
-      ...{ root, rootBasicAllowed, failures, tokens, sessions, bearer, attempts },
+      root,
+      rootBasicAllowed,
+      failures,
+      tokens,
+      sessions,
+      bearer,
+      attempts,
       directory: directory?.principal,
       client: wishes.client,
       onBasic: (result) => counted.push(`basic ${result}`),
@@ -104,13 +115,35 @@ export function accessWorld(wishes: AccessWishes = {}): AccessWorld {
   return { directory, ...parts, checks: () => checks };
 }
 
+function directoryLogins(
+  { directory, turns = unhurried(), rules }: AccessWishes,
+  parts: Pick<
+    ConstructorParameters<typeof DirectoryLogins>[0],
+    "logins" | "attempts" | "keys" | "onBasic"
+  >,
+): DirectoryLogins | undefined {
+  if (directory === undefined) return undefined;
+  const allowZeroRole = rules?.ldap?.allowZeroRole ?? false;
+  return new DirectoryLogins({
+    ...parts,
+    directory,
+    turns,
+    allowZeroRole,
+    log: { write: () => {} },
+  });
+}
+
 /** A queue in which nobody waits, whatever has failed. */
 export const unhurried = (): FairTurns => {
   const free = { rate: 1000, burst: 100_000 };
   return new FairTurns({
     limits: {
-      ...{ atOnce: 1000, atOncePerAddress: 1000, atOnceStrangers: 1000 },
-      ...{ waitingPerAddress: 1000, waitingMax: 1000, longestMs: 1000 },
+      atOnce: 1000,
+      atOncePerAddress: 1000,
+      atOnceStrangers: 1000,
+      waitingPerAddress: 1000,
+      waitingMax: 1000,
+      longestMs: 1000,
       failures: { known: free, address: free, account: free, accountToRevoke: free },
     },
     elapsedMs: () => 0,
@@ -124,13 +157,18 @@ export const freshMemory = (): PasswordMemory =>
 
 /** Presents this and nothing else. */
 export const presenting = (given: Partial<Presented>): Presented => ({
-  ...{ authorization: undefined, cookie: undefined, certificate: undefined },
-  ...{ localUser: undefined, ...given },
+  authorization: undefined,
+  cookie: undefined,
+  certificate: undefined,
+  localUser: undefined,
+  ...given,
 });
 
 /** A Basic credential. */
 export const basic = (name: string, password: string): Authorization => ({
-  ...{ kind: "basic", name, password },
+  kind: "basic",
+  name,
+  password,
 });
 
 /** Where test requests come from. */

@@ -10,11 +10,23 @@ export function ensureAddon(): void {
   mkdirSync(join(addon, ".."), { recursive: true });
   const source = (name: string) => join(modules, "pkcs11js/src", `${name}.cpp`);
   const built = Bun.spawnSync([
-    ...["g++", "-O2", "-fPIC", "-shared", "-std=c++17", "-DNODE_GYP_MODULE_NAME=pkcs11"],
-    ...["-I", join(modules, "node-api-headers/include"), "-I", join(modules, "pkcs11js/includes")],
-    ...["-static-libstdc++", "-static-libgcc", "-s", "-Wl,--build-id=none"],
+    "g++",
+    "-O2",
+    "-fPIC",
+    "-shared",
+    "-std=c++17",
+    "-DNODE_GYP_MODULE_NAME=pkcs11",
+    "-I",
+    join(modules, "node-api-headers/include"),
+    "-I",
+    join(modules, "pkcs11js/includes"),
+    "-static-libstdc++",
+    "-static-libgcc",
+    "-s",
+    "-Wl,--build-id=none",
     ...["dl", "common", "main"].map(source),
-    ...["-o", addon],
+    "-o",
+    addon,
   ]);
   if (built.exitCode !== 0) throw new Error(built.stderr.toString());
 }

@@ -12,7 +12,10 @@ export const openBrowser = (): Promise<Browser> =>
     args: ["--no-sandbox", "--disable-gpu"],
   });
 
-/** A page of a fresh profile, and everything it complained about: errors of scripts, and what its policy kept out. */
+/**
+ * A page of a fresh profile, and everything it complained about: errors of scripts, and what its
+ * policy kept out.
+ */
 export async function freshPage(browser: Browser): Promise<{ page: Page; complaints: string[] }> {
   const context = await browser.newContext({ ignoreHTTPSErrors: true });
   const page = await context.newPage();

@@ -1,4 +1,7 @@
-/** One subscriber that issues in bulk and repeats what a kill cut off, under the same id, until it is done. */
+/**
+ * One subscriber that issues in bulk and repeats what a kill cut off, under the same id, until it
+ * is done.
+ */
 
 import type { Acknowledged } from "./chaos-checks.ts";
 import type { Instance } from "./instance.ts";
@@ -61,7 +64,8 @@ export class BulkClient {
     const { operation_id, items } = order;
     const body = { operation_id, items, confirm_count: items.length, concurrency: 4 };
     const response = await instance.fetch(`/api/ca/${this.#ca}/certificates:bulk`, {
-      ...{ method: "POST", body: JSON.stringify(body) },
+      method: "POST",
+      body: JSON.stringify(body),
       headers: { authorization: `Token ${this.#secret}`, "content-type": "application/json" },
     });
     const result = (await response.json()) as Result; // JSON by contract.

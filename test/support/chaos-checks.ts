@@ -2,15 +2,18 @@
 
 import { Database } from "bun:sqlite";
 
-/** Facts acknowledged to clients: serial → certificate (PEM) and its CA where it was said, and serials acknowledged as revoked. */
+/**
+ * Facts acknowledged to clients: serial → certificate (PEM) and its CA where it was said, and
+ * serials acknowledged as revoked.
+ */
 export interface Acknowledged {
   readonly certificates: Map<string, { readonly pem: string; readonly ca: string | undefined }>;
   readonly revoked: Map<string, string>;
 }
 
 /**
- * Reads the stopped database directly: an answer the server cannot embellish. `logged` are the serials that transparency
- * logs were shown.
+ * Reads the stopped database directly: an answer the server cannot embellish. `logged` are the
+ * serials that transparency logs were shown.
  */
 export function storedChecks(file: string, told: Acknowledged, logged: readonly string[] = []) {
   // Nobody opens this file again: the indexes only make the questions below quick.
@@ -75,7 +78,8 @@ const stored: readonly (readonly [string, string])[] = [
        AND NOT EXISTS (SELECT 1 FROM ledger o WHERE o.kind = 'outcome' AND o.op_id = i.op_id)`,
   ],
   [
-    // The successor's own certificate is closed in the ledger in the unit that supersedes the old key and records that.
+    // The successor's own certificate is closed in the ledger in the unit that supersedes the old
+    // key and records that.
     "a leaf intended on a superseded key after its rotation",
     `SELECT count(*) n FROM ledger i JOIN cas old ON old.id = i.ca_id JOIN cas new ON new.id = old.successor
        JOIN ledger rotation ON rotation.kind = 'outcome' AND rotation.artifact = new.serial AND rotation.ca_id = new.parent

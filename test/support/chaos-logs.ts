@@ -12,11 +12,17 @@ export class ChaosLogs {
   /** Top-level members of the configuration. */
   get config(): Readonly<Record<string, unknown>> {
     const logs = this.#logs.map(([name, { url, spki }]) => ({
-      ...{ name, url, operator: name, public_key: Buffer.from(spki).toString("base64") },
+      name,
+      url,
+      operator: name,
+      public_key: Buffer.from(spki).toString("base64"),
     }));
     const profile = {
-      ...{ name: "logged", key_usages: ["digitalSignature"], ext_key_usages: ["serverAuth"] },
-      ...{ max_validity_days: 90, ct: { enabled: true, min_scts: 2, timeout_seconds: 30 } },
+      name: "logged",
+      key_usages: ["digitalSignature"],
+      ext_key_usages: ["serverAuth"],
+      max_validity_days: 90,
+      ct: { enabled: true, min_scts: 2, timeout_seconds: 30 },
     };
     return { certificate_transparency: { logs }, profiles: [profile] };
   }

@@ -1,4 +1,7 @@
-/** SIGKILL under load, again and again, and the comparison of what clients were told with what is stored. */
+/**
+ * SIGKILL under load, again and again, and the comparison of what clients were told with what is
+ * stored.
+ */
 
 import { join } from "node:path";
 
@@ -16,7 +19,10 @@ export interface ChaosPlan {
   readonly loadMsMax: number;
   /** The round, from 1, in which the issuing CA is rolled over under load, before the kill. */
   readonly rotateAt?: number;
-  /** Every certificate is shown to two transparency logs, and bulk issues of so many items run beside the clients. */
+  /**
+   * Every certificate is shown to two transparency logs, and bulk issues of so many items run
+   * beside the clients.
+   */
   readonly bulkItems?: number;
   readonly options?: InstanceOptions;
   readonly progress?: (line: string) => void;
@@ -78,7 +84,7 @@ export async function chaos(plan: ChaosPlan): Promise<ChaosReport> {
   await instance.dispose();
   const counts = { issued: told.certificates.size, revoked: told.revoked.size, orphans };
   const { ended: bulks, resumed } = bulk;
-  return { ...counts, ...{ bulks, resumed, logged: logged.length, broken } };
+  return { ...counts, bulks, resumed, logged: logged.length, broken };
 }
 
 /** Rolls the CA over while clients issue, and lets them go on with its successor for a while. */
@@ -134,7 +140,8 @@ class Client {
 
   private async post(ca: string, verb: string, body: object): Promise<Record<string, unknown>> {
     const response = await this.instance.fetch(`/api/ca/${ca}/${verb}`, {
-      ...{ method: "POST", body: JSON.stringify(body) },
+      method: "POST",
+      body: JSON.stringify(body),
       headers: { authorization: `Token ${this.secret}`, "content-type": "application/json" },
     });
     // A cut-off answer fails to parse, so that only complete answers count as promises.

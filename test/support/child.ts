@@ -13,7 +13,9 @@ export async function ran(
   options: { cwd?: string; stdin?: string; env?: Readonly<Record<string, string>> } = {},
 ): Promise<Ran> {
   const child = Bun.spawn([...command], {
-    ...{ stdin: new TextEncoder().encode(options.stdin ?? ""), stdout: "pipe", stderr: "pipe" },
+    stdin: new TextEncoder().encode(options.stdin ?? ""),
+    stdout: "pipe",
+    stderr: "pipe",
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     env: { PATH: process.env.PATH ?? "", ...options.env },
   });

@@ -105,8 +105,11 @@ function made(
 ): Uint8Array {
   const now = Date.now();
   return certify(signer, {
-    ...{ signature: "ecdsa-sha256", spki, extensions: more },
-    ...{ issuer: encodeName(issuer).der, subject: encodeName(subject).der },
+    signature: "ecdsa-sha256",
+    spki,
+    extensions: more,
+    issuer: encodeName(issuer).der,
+    subject: encodeName(subject).der,
     serial: serialFromBytes(crypto.getRandomValues(new Uint8Array(15))),
     notBefore: notBefore ?? instant(now - day),
     notAfter: notAfter ?? instant(now + 365 * day),

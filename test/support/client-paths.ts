@@ -1,4 +1,7 @@
-/** Paths of client certificates looked for on the thread that asks, with as many failures as a test wants. */
+/**
+ * Paths of client certificates looked for on the thread that asks, with as many failures as a test
+ * wants.
+ */
 
 import { pathsHere } from "#adapters/paths/thread.ts";
 import { ClientPaths } from "#domain/access/client-paths.ts";

@@ -1,4 +1,6 @@
-/** Configurations for tests: a text loaded as the file `pkid.yaml`, without touching any other file. */
+/**
+ * Configurations for tests: a text loaded as the file `pkid.yaml`, without touching any other file.
+ */
 
 import { type Ingredients, type Loaded, loadConfig } from "#config/load.ts";
 import type { Config } from "#config/schema.ts";

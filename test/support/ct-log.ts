@@ -1,4 +1,7 @@
-/** A small real transparency log: keys, a Merkle tree, RFC 6962 endpoints and the static ones over the same tree. */
+/**
+ * A small real transparency log: keys, a Merkle tree, RFC 6962 endpoints and the static ones over
+ * the same tree.
+ */
 
 import {
   createHash,
@@ -110,7 +113,8 @@ export class CtLog {
     this.submissions++;
     const instead = await this.#options.instead?.(this.submissions);
     if (instead !== undefined) return instead;
-    const { chain } = (await request.json()) as { chain: string[] }; // The submission of RFC 6962 §4.2.
+    // The submission of RFC 6962 §4.2.
+    const { chain } = (await request.json()) as { chain: string[] };
     const [precertificate, issuer] = chain.map((one) =>
       parseCertificate(Buffer.from(one, "base64")),
     );
@@ -136,15 +140,20 @@ export class CtLog {
     const sct = this.#options.bend?.(made) ?? made;
     const tail = encodeSct({ ...sct, extensions: new Uint8Array() }).subarray(1 + 32 + 8 + 2);
     return Response.json({
-      ...{ sct_version: 0, id: base64(sct.logId), timestamp: sct.timestamp },
-      ...{ extensions: base64(sct.extensions), signature: base64(tail) },
+      sct_version: 0,
+      id: base64(sct.logId),
+      timestamp: sct.timestamp,
+      extensions: base64(sct.extensions),
+      signature: base64(tail),
     });
   }
 
   #head(leaves: readonly Uint8Array[]): Response {
     const { timestamp, root, signature } = this.#signedHead(leaves);
     return Response.json({
-      ...{ tree_size: leaves.length, timestamp, sha256_root_hash: base64(root) },
+      tree_size: leaves.length,
+      timestamp,
+      sha256_root_hash: base64(root),
       tree_head_signature: base64(digitallySigned(signature)),
     });
   }

@@ -33,7 +33,9 @@ export async function ctWorld(
   };
   return {
     ...world,
-    ...{ root, log, running },
+    root,
+    log,
+    running,
     issue: () => world.issuance.issue(rootOrigin, root, leafWish({ profile: "ct", csr: csr() })),
     events: () => [...world.store.state.events.values()],
     ledger: () => [...world.store.state.ledger.values()],
@@ -48,11 +50,25 @@ export async function ctWorld(
 export type CtWorld = Awaited<ReturnType<typeof ctWorld>>;
 
 const ct = (policy: Partial<CtPolicy>): CtPolicy => ({
-  ...{ enabled: true, logs: [], minScts: 1, policy: "none", minDistinctOperators: 0 },
-  ...{ requireOperators: [], failOpen: false, timeoutSeconds: 5, retries: 0, ...policy },
+  enabled: true,
+  logs: [],
+  minScts: 1,
+  policy: "none",
+  minDistinctOperators: 0,
+  requireOperators: [],
+  failOpen: false,
+  timeoutSeconds: 5,
+  retries: 0,
+  ...policy,
 });
 
 const registered = (name: string, log: CtLog, api: CtLogOptions["api"]): RegisteredLog => ({
-  ...{ name, operator: name.slice(0, 1), api: api ?? "rfc6962", url: log.url, usable: true },
-  ...{ monitoringUrl: log.url, key: logKeyOf(log.spki), mmdSeconds: 86_400 },
+  name,
+  operator: name.slice(0, 1),
+  api: api ?? "rfc6962",
+  url: log.url,
+  usable: true,
+  monitoringUrl: log.url,
+  key: logKeyOf(log.spki),
+  mmdSeconds: 86_400,
 });

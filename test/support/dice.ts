@@ -1,4 +1,7 @@
-/** Dice that fall the same way every time (mulberry32), and what fuzzing makes of them: octets, near-JSON, damage to what is whole. */
+/**
+ * Dice that fall the same way every time (mulberry32), and what fuzzing makes of them: octets,
+ * near-JSON, damage to what is whole.
+ */
 
 export class Dice {
   #state: number;
@@ -38,7 +41,10 @@ export class Dice {
     return choice === 1 ? text.slice(0, this.below(text.length)) : text;
   }
 
-  /** The octets with one to three places damaged: flipped, cut out, doubled, made long, or taken from elsewhere. */
+  /**
+   * The octets with one to three places damaged: flipped, cut out, doubled, made long, or taken
+   * from elsewhere.
+   */
   damaged(octets: Uint8Array): Uint8Array<ArrayBuffer> {
     let out = Uint8Array.from(octets);
     for (let times = 1 + this.below(3); times > 0; times--) out = this.#damagedOnce(out);

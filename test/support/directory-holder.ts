@@ -1,4 +1,7 @@
-/** Run as a process of its own: holds the directory it is given, starts a child, prints the child's pid, and waits. */
+/**
+ * Run as a process of its own: holds the directory it is given, starts a child, prints the child's
+ * pid, and waits.
+ */
 
 import { holdDirectory } from "#adapters/data-directory.ts";
 

@@ -1,4 +1,7 @@
-/** One run on a failing disk: what was acknowledged before the power was cut, held against what is there afterwards. */
+/**
+ * One run on a failing disk: what was acknowledged before the power was cut, held against what is
+ * there afterwards.
+ */
 
 import { openStore } from "#adapters/db/open.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
@@ -79,7 +82,10 @@ export interface Sweep {
   readonly progress?: (line: string) => void;
 }
 
-/** Lets each operation of a run fail in turn, in a run of its own; gives what broke, and how many runs there were. */
+/**
+ * Lets each operation of a run fail in turn, in a run of its own; gives what broke, and how many
+ * runs there were.
+ */
 export async function sweepFaults({ library, made, step, faults, progress }: Sweep) {
   const plan = { library, rounds: 2, wanted: 5 };
   const none = { from: 0, times: 0, errno: "EIO", seed: 1 } as const;

@@ -1,4 +1,7 @@
-/** A small authoritative name server for tests, over UDP and TCP, that can also be slow, broken or hostile. */
+/**
+ * A small authoritative name server for tests, over UDP and TCP, that can also be slow, broken or
+ * hostile.
+ */
 
 import { createSocket, type RemoteInfo } from "node:dgram";
 import { createServer, type Socket } from "node:net";
@@ -57,8 +60,13 @@ export interface DnsServer {
 /** Opens a server on one loopback port for both transports. */
 export async function startDnsServer(): Promise<DnsServer> {
   const server = {
-    ...{ heard: [], zone: new Map(), tricks: new Map(), soa: { ttl: 900, minimum: 60 } },
-    ...{ authenticated: true, address: "127.0.0.1", port: 0 },
+    heard: [],
+    zone: new Map(),
+    tricks: new Map(),
+    soa: { ttl: 900, minimum: 60 },
+    authenticated: true,
+    address: "127.0.0.1",
+    port: 0,
   } as Omit<DnsServer, "stop"> as { -readonly [K in keyof DnsServer]: DnsServer[K] };
   const tcp = createServer((socket) => serveTcp(server, socket));
   await new Promise<void>((done) => tcp.listen(0, "127.0.0.1", done));
@@ -76,18 +84,22 @@ export async function startDnsServer(): Promise<DnsServer> {
 
 /** Rdata of a CAA property. */
 export const caa = (tag: string, value: string, flags = 0, ttl?: number): ZoneRecord => ({
-  ...{ type: recordTypes.CAA, ...(ttl === undefined ? {} : { ttl }) },
+  type: recordTypes.CAA,
+  ...(ttl === undefined ? {} : { ttl }),
   rdata: Uint8Array.of(flags, tag.length, ...Buffer.from(tag + value, "latin1")),
 });
 
 /** An alias of one name. */
 export const cname = (target: string, ttl = 300): ZoneRecord => ({
-  ...{ type: recordTypes.CNAME, rdata: encodeName(target), ttl },
+  type: recordTypes.CNAME,
+  rdata: encodeName(target),
+  ttl,
 });
 
 /** An alias of everything below a name. */
 export const dname = (target: string): ZoneRecord => ({
-  ...{ type: recordTypes.DNAME, rdata: encodeName(target) },
+  type: recordTypes.DNAME,
+  rdata: encodeName(target),
 });
 
 function serveUdp(
@@ -160,7 +172,9 @@ function hear(server: DnsServer, query: Uint8Array, over: Heard["over"]) {
   return { name, trick: server.tricks.get(name) };
 }
 
-/** The zone's answer: aliases followed within the zone, an SOA of the root where there is nothing. */
+/**
+ * The zone's answer: aliases followed within the zone, an SOA of the root where there is nothing.
+ */
 function answer(server: DnsServer, query: Uint8Array): Uint8Array {
   const { question } = decodeMessage(query);
   const name = (question?.name ?? "").toLowerCase();

@@ -15,17 +15,22 @@ export interface ExternalCertificate {
   readonly subject?: string;
 }
 
-/** Makes a root, and an intermediate below it that certifies what it is given; `using` removes its files. */
+/**
+ * Makes a root, and an intermediate below it that certifies what it is given; `using` removes its
+ * files.
+ */
 export function externalRoot() {
   const scratch = scratchDirectory();
   const file = (name: string) => `${scratch.path}/${name}`;
   const selfSigned = (name: string, subject: string, more: readonly string[] = []) =>
     openssl([
-      ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"],
-      ...["-keyout", file(`${name}.key`), "-out", file(`${name}.pem`), "-subj", subject],
-      ...["-days", "3650"],
-      ...["-addext", "basicConstraints=critical,CA:TRUE"],
-      ...["-addext", "keyUsage=critical,keyCertSign,cRLSign", ...more],
+      ...words("req -x509 -days 3650 -subj"),
+      subject,
+      ...newKey(file(`${name}.key`)),
+      ...words("-addext basicConstraints=critical,CA:TRUE"),
+      ...words("-addext keyUsage=critical,keyCertSign,cRLSign -out"),
+      file(`${name}.pem`),
+      ...more,
     ]);
   const signedBy = (issuer: string, csr: string, out: string, wanted: ExternalCertificate) => {
     const lines = [
@@ -34,36 +39,26 @@ export function externalRoot() {
       "subjectKeyIdentifier=hash",
       "authorityKeyIdentifier=keyid",
     ];
-    openssl([
-      ...[
-        "x509",
-        "-req",
-        "-in",
-        csr,
-        "-CA",
-        file(`${issuer}.pem`),
-        "-CAkey",
-        file(`${issuer}.key`),
-      ],
-      ...["-CAcreateserial", "-days", String(wanted.days ?? 1000)],
-      ...(wanted.subject === undefined ? [] : ["-subj", wanted.subject]),
-      ...["-extfile", scratch.write("extensions", lines.join("\n")), "-out", file(out)],
-    ]);
+    const subject = wanted.subject === undefined ? [] : ["-subj", wanted.subject];
+    const extensions = scratch.write("extensions", lines.join("\n"));
+    const by = ["-CA", file(`${issuer}.pem`), "-CAkey", file(`${issuer}.key`), "-CAcreateserial"];
+    const files = ["-extfile", extensions, "-in", csr, "-out", file(out)];
+    openssl(["x509", "-req", "-days", String(wanted.days ?? 1000), ...by, ...subject, ...files]);
     return scratch.read(out).toString();
   };
   selfSigned("root", "/C=DE/O=Elsewhere/CN=External root");
   const rootPem = scratch.read("root.pem").toString();
   const root = decodePem(rootPem, ["CERTIFICATE"]) ?? new Uint8Array();
-  openssl([
-    ...["req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"],
-    ...["-keyout", file("upper.key"), "-out", file("upper.csr"), "-subj", "/CN=External upper"],
-  ]);
+  const request = ["-subj", "/CN=External upper", "-out", file("upper.csr")];
+  openssl(["req", "-new", ...newKey(file("upper.key")), ...request]);
   const upperPem = signedBy("root", file("upper.csr"), "upper.pem", { csrPem: "" });
   return {
     rootPem,
     upperPem,
     root,
-    /** A moment at which everything it certifies is valid; openssl knows no clock but the machine's. */
+    /**
+     * A moment at which everything it certifies is valid; openssl knows no clock but the machine's.
+     */
     soon: addSeconds(parseCertificate(root).notBefore, 3600),
     /** The certificate, in PEM, signed by the intermediate, or by the root itself. */
     certify: (wanted: ExternalCertificate, issuer: "root" | "upper" = "upper") =>
@@ -76,5 +71,12 @@ export function externalRoot() {
     [Symbol.dispose]: () => scratch[Symbol.dispose](),
   };
 }
+
+const words = (line: string): readonly string[] => line.split(" ");
+
+const newKey = (file: string): readonly string[] => [
+  ...words("-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout"),
+  file,
+];
 
 const everyUsage = "critical,keyCertSign,cRLSign,digitalSignature";

@@ -1,4 +1,7 @@
-/** A clock of its own for one process (Debian's libfaketime), which a test can set while the process runs. */
+/**
+ * A clock of its own for one process (Debian's libfaketime), which a test can set while the process
+ * runs.
+ */
 
 import { existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -32,8 +35,11 @@ export function falseTime(): FalseTime {
   set(0);
   return {
     env: {
-      ...{ LD_PRELOAD: library ?? "", FAKETIME_TIMESTAMP_FILE: file, FAKETIME_NO_CACHE: "1" },
-      ...{ FAKETIME_DONT_FAKE_MONOTONIC: "1", FAKETIME_DONT_RESET: "1" },
+      LD_PRELOAD: library ?? "",
+      FAKETIME_TIMESTAMP_FILE: file,
+      FAKETIME_NO_CACHE: "1",
+      FAKETIME_DONT_FAKE_MONOTONIC: "1",
+      FAKETIME_DONT_RESET: "1",
     },
     set,
     remove: () => rmSync(folder, { recursive: true, force: true }),

@@ -1,4 +1,7 @@
-/** A disk that fails when it is told to, and forgets at a power cut what was never synced (`faulty-disk.c`). */
+/**
+ * A disk that fails when it is told to, and forgets at a power cut what was never synced
+ * (`faulty-disk.c`).
+ */
 
 import {
   copyFileSync,

@@ -7,7 +7,10 @@ import { join } from "node:path";
 /** The module, and a way to make its next signatures fail. */
 export interface FaultyModule {
   readonly path: string;
-  /** The next `times` signatures take `delayMs` longer and then give `rv`, or succeed when that is 0. */
+  /**
+   * The next `times` signatures take `delayMs` longer and then give `rv`, or succeed when that is
+   * 0.
+   */
   fail(rv: number, times: number, delayMs?: number): void;
   /** How many of the signatures last told to fail were not asked for yet. */
   left(): number;
@@ -22,8 +25,17 @@ export function newFaultyModule(real: string): FaultyModule {
   const control = join(directory, "control");
   const source = join(import.meta.dir, "faulty-module.c");
   const built = Bun.spawnSync([
-    ...["gcc", "-shared", "-fPIC", "-O1", `-DCONTROL="${control}"`, `-DREAL="${real}"`],
-    ...[source, "-o", path, "-ldl", "-lpthread"],
+    "gcc",
+    "-shared",
+    "-fPIC",
+    "-O1",
+    `-DCONTROL="${control}"`,
+    `-DREAL="${real}"`,
+    source,
+    "-o",
+    path,
+    "-ldl",
+    "-lpthread",
   ]);
   if (built.exitCode !== 0) throw new Error(built.stderr.toString());
   const fail = (rv: number, times: number, delayMs = 0) =>

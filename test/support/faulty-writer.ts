@@ -1,4 +1,7 @@
-/** Run as a process of its own on a disk that fails: issues and revokes, closes and reopens, and prints what was acknowledged. */
+/**
+ * Run as a process of its own on a disk that fails: issues and revokes, closes and reopens, and
+ * prints what was acknowledged.
+ */
 
 import { openStore } from "#adapters/db/open.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";

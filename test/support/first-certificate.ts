@@ -1,4 +1,7 @@
-/** The path every newcomer walks, for any key provider: root, intermediate, certificate, CRL, OCSP, revocation. */
+/**
+ * The path every newcomer walks, for any key provider: root, intermediate, certificate, CRL, OCSP,
+ * revocation.
+ */
 
 import { expect } from "bun:test";
 import { mkdirSync } from "node:fs";
@@ -24,11 +27,24 @@ export async function createChain(
   mkdirSync(folder, { recursive: true });
   const subject = ["--key-type", keyType, "--o", "Example"];
   const root = await command(instance, [
-    ...["ca", "init-root", "--label", `root-${label}`, "--cn", `Root ${label}`, ...subject],
+    "ca",
+    "init-root",
+    "--label",
+    `root-${label}`,
+    "--cn",
+    `Root ${label}`,
+    ...subject,
   ]);
   const issuing = await command(instance, [
-    ...["ca", "issue-intermediate", "--parent", `root-${label}`, "--label", `issuing-${label}`],
-    ...["--cn", `Issuing ${label}`, ...subject],
+    "ca",
+    "issue-intermediate",
+    "--parent",
+    `root-${label}`,
+    "--label",
+    `issuing-${label}`,
+    "--cn",
+    `Issuing ${label}`,
+    ...subject,
   ]);
   return {
     folder,
@@ -38,7 +54,10 @@ export async function createChain(
   };
 }
 
-/** Issues by the command line for a CSR openssl made, and has openssl verify path, CRLs and OCSP before and after. */
+/**
+ * Issues by the command line for a CSR openssl made, and has openssl verify path, CRLs and OCSP
+ * before and after.
+ */
 export async function walkCertificate(
   instance: Instance,
   chain: Chain,
@@ -48,14 +67,25 @@ export async function walkCertificate(
   const label = chain.folder.split("/").at(-1);
   await newCsr(chain.folder, name, subscriber);
   const issued = await command(instance, [
-    ...["cert", "issue", "--ca", `issuing-${label}`, "--csr", join(chain.folder, `${name}.csr`)],
+    "cert",
+    "issue",
+    "--ca",
+    `issuing-${label}`,
+    "--csr",
+    join(chain.folder, `${name}.csr`),
   ]);
   const leaf = saved(chain.folder, `${name}.pem`, String(issued.certificate));
   await verifies(instance, chain, leaf);
   expect(await ocsp(instance, chain, leaf)).toContain(`${leaf}: good`);
   const serial = String(issued.serial);
   await command(instance, [
-    ...["revoke", "cert", "--ca", `issuing-${label}`, serial, "--reason", "keyCompromise"],
+    "revoke",
+    "cert",
+    "--ca",
+    `issuing-${label}`,
+    serial,
+    "--reason",
+    "keyCompromise",
   ]);
   const answer = await ocsp(instance, chain, leaf);
   expect(answer).toContain(`${leaf}: revoked`);
@@ -88,8 +118,15 @@ async function verify(instance: Instance, chain: Chain, leaf: string) {
   }
   return openssl(
     [
-      ...["verify", "-x509_strict", "-crl_check_all", ...crls],
-      ...["-CAfile", chain.root, "-untrusted", chain.intermediate, leaf],
+      "verify",
+      "-x509_strict",
+      "-crl_check_all",
+      ...crls,
+      "-CAfile",
+      chain.root,
+      "-untrusted",
+      chain.intermediate,
+      leaf,
     ],
     { mustPass: false },
   );
@@ -97,15 +134,27 @@ async function verify(instance: Instance, chain: Chain, leaf: string) {
 
 async function ocsp(instance: Instance, chain: Chain, leaf: string): Promise<string> {
   const { text } = await openssl([
-    ...["ocsp", "-issuer", chain.intermediate, "-cert", leaf, "-CAfile", chain.root],
-    ...["-verify_other", chain.intermediate, "-resp_text"],
-    ...["-url", `${instance.publicUrl}/api/ca/${chain.intermediateId}/ocsp`],
+    "ocsp",
+    "-issuer",
+    chain.intermediate,
+    "-cert",
+    leaf,
+    "-CAfile",
+    chain.root,
+    "-verify_other",
+    chain.intermediate,
+    "-resp_text",
+    "-url",
+    `${instance.publicUrl}/api/ca/${chain.intermediateId}/ocsp`,
   ]);
   expect(text).toContain("Response verify OK");
   return text;
 }
 
-/** Runs one command with `--json` and gives its document; fails the test with the error text otherwise. */
+/**
+ * Runs one command with `--json` and gives its document; fails the test with the error text
+ * otherwise.
+ */
 export async function command(
   instance: Instance,
   args: readonly string[],

@@ -1,4 +1,7 @@
-/** An instance in memory where operations take two, behind the real pipeline: people, their calls, and ways to break it. */
+/**
+ * An instance in memory where operations take two, behind the real pipeline: people, their calls,
+ * and ways to break it.
+ */
 
 import { accessHandlers } from "#api/access.ts";
 import { approvalHandlers } from "#api/approvals.ts";
@@ -7,6 +10,7 @@ import { bulkRevocationHandlers } from "#api/bulk-revocations.ts";
 import { crossSignHandlers } from "#api/cross-signs.ts";
 import { externalHandlers } from "#api/external.ts";
 import { kekHandlers } from "#api/kek.ts";
+import { passkeyHandlers } from "#api/passkeys.ts";
 import { rolloverHandlers } from "#api/rollover.ts";
 import { authorityHandlers } from "#api/authorities.ts";
 import { fourEyesGate, itemGate } from "#api/four-eyes.ts";
@@ -15,6 +19,7 @@ import type { Principal } from "#core/access/principal.ts";
 import { type ApprovalSettings, thresholdOf } from "#core/approvals/classes.ts";
 import type { Profile } from "#core/policy/profile.ts";
 import type { Call, Handler } from "#domain/access/call.ts";
+import type { PrincipalNow } from "#domain/access/principal-now.ts";
 import { pipeline } from "#domain/access/perform.ts";
 import { ApiTokens } from "#domain/access/tokens.ts";
 import { Refusals } from "#domain/access/refusals.ts";
@@ -57,18 +62,16 @@ export async function fourEyesWorld(
   const { clock, random, profiles } = world;
   const faults: unknown[] = [];
   const performed: string[] = [];
-  const executions = new Executions({
-    ...{ store, clock, envelopes },
-    now: async (then) => {
-      const token = then.mechanism === "token" ? then.subject.slice("token:".length) : undefined;
-      return token === undefined ? await world.now(then) : await tokens.principal(token);
-    },
-    onFault: (error) => faults.push(error),
-    perform: (call) => {
-      performed.push(call.operation);
-      return perform(call, handlerOf(call.operation));
-    },
-  });
+  const now: PrincipalNow = async (then) => {
+    const token = then.mechanism === "token" ? then.subject.slice("token:".length) : undefined;
+    return token === undefined ? await world.now(then) : await tokens.principal(token);
+  };
+  const onFault = (error: unknown) => faults.push(error);
+  const replay = (call: Call) => {
+    performed.push(call.operation);
+    return perform(call, handlerOf(call.operation));
+  };
+  const executions = new Executions({ store, clock, envelopes, now, onFault, perform: replay });
   // Whoever waits here waits to the end.
   const patience = { within: async <T>(_seconds: number, work: Promise<T>) => await work };
   const common = { store, clock, random, patience, settings, executions };
@@ -81,35 +84,31 @@ export async function fourEyesWorld(
     ...handlersBelow(parts),
     ...bulkHandlers({ bulk: new BulkIssue(world), itemGate: itemGate(gated) }),
     ...accessHandlers({ store, clock, tokens } as never), // What logins need is not asked.
-    ...approvalHandlers({
-      store,
-      keys: world.keys,
-      clock,
-      random,
-      approvals,
-      fourEyes,
-      enabled: true,
-    }),
+    ...approvalHandlers({ ...common, keys: world.keys, approvals, fourEyes, enabled: true }),
   };
-  const handlerOf = (operation: OperationName) => handlers[operation] as Handler; // Every row above is one.
-  const perform = pipeline({
-    ...{ store, clock, hasRoom: () => true, onDecision: () => {}, gate, refusals },
-  });
+  // Every row above is one.
+  const handlerOf = (operation: OperationName) => handlers[operation] as Handler;
+  const onDecision = () => {};
+  const perform = pipeline({ store, clock, hasRoom: () => true, onDecision, gate, refusals });
   const { ask, raw } = asking(perform, handlerOf);
   await store.atomically((tx) => tx.tenants.insert(tenant("web")));
   const approve = (who: Principal, id: string) =>
     ask("approval.approve", who, { path: { id }, body: {} });
   const events = () => [...memory.state.events.values()];
   const actions = () => events().map(({ action, result }) => `${action} ${result}`);
-  return {
-    ...{ ...world, memory, store, keks, envelopes, tokens, fourEyes, approvals, executions },
-    refusals,
-    ...{ ask, raw, approve, actions, faults, performed },
-  };
+  const sealed = { keks, envelopes, tokens };
+  const seen = { actions, faults, performed };
+  const asked = { ask, raw, approve };
+  const governed = { fourEyes, approvals, executions, refusals };
+  return { ...world, memory, store, ...sealed, ...governed, ...asked, ...seen };
 }
 
 const oneEverywhere: ApprovalSettings = {
-  ...{ enabled: true, defaultThreshold: 1, thresholds: {}, operators: {}, requestTtlHours: 72 },
+  enabled: true,
+  defaultThreshold: 1,
+  thresholds: {},
+  operators: {},
+  requestTtlHours: 72,
 };
 
 /** Calls as they come through the pipeline; `raw` gives what is not JSON. */
@@ -124,8 +123,12 @@ function asking(
   ) => {
     const sent = body === undefined ? undefined : JSON.parse(JSON.stringify(body));
     const call: Call = {
-      ...{ operation, origin: { ...rootOrigin, principal: who }, path, approval: named },
-      ...{ query: new URLSearchParams(query), body: async () => sent },
+      operation,
+      origin: { ...rootOrigin, principal: who },
+      path,
+      approval: named,
+      query: new URLSearchParams(query),
+      body: async () => sent,
     };
     return await perform(call, handlerOf(operation));
   };
@@ -153,6 +156,8 @@ function handlersBelow({ world, store, keks, envelopes }: ReturnType<typeof sett
     ...crossSignHandlers({ ...world, crossSigning: new CrossSigning(world) }),
     ...bulkRevocationHandlers(world),
     ...kekHandlers({ store, keys, keks, rotation }),
+    // Passkeys are switched off.
+    ...passkeyHandlers({ passkeys: undefined }),
   };
 }
 
@@ -162,19 +167,27 @@ function settledParts(settings: ApprovalSettings, configured: readonly Profile[]
   const store = recordingEffects(memory);
   const approvable = thresholdOf(settings, "cert.issue") > 0;
   const world = revokingWorld({
-    ...{ urlBase: "https://pki.example", store, approvable },
+    urlBase: "https://pki.example",
+    store,
+    approvable,
     ...(configured === undefined ? {} : { profiles: configured }),
   });
   const { clock, random, keys } = world;
   const keks = new Keks({ store, keys, clock, provider: "software", family: "kek" });
   const envelopes = new Envelopes({ keks, keys, random, onOperation: () => {} });
   const tokens = new ApiTokens({
-    ...{ store, clock, random, maxLifetimeDays: 0, onVerified: () => {} },
+    store,
+    clock,
+    random,
+    maxLifetimeDays: 0,
+    onVerified: () => {},
   });
   return { world, memory, store, keks, envelopes, tokens };
 }
 
 /** What asks for a root CA. */
 export const rootBody = (label = "root") => ({
-  ...{ label, subject: { cn: "Root" }, key_type: "ecdsa-p256" },
+  label,
+  subject: { cn: "Root" },
+  key_type: "ecdsa-p256",
 });

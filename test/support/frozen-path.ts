@@ -1,10 +1,16 @@
-/** A TCP path to a server of the test's own that can fall silent without closing, as a firewall or a dead link does. */
+/**
+ * A TCP path to a server of the test's own that can fall silent without closing, as a firewall or a
+ * dead link does.
+ */
 
 import { connect, createServer, type Socket } from "node:net";
 
 export interface FrozenPath {
   readonly port: number;
-  /** Nothing passes any more: over all connections and new ones, or over those that said such a thing. */
+  /**
+   * Nothing passes any more: over all connections and new ones, or over those that said such a
+   * thing.
+   */
   freeze(said?: (text: string) => boolean): void;
   /** Every connection falls silent that says such a thing from now on, before it is passed on. */
   freezeWhoSays(said: (text: string) => boolean): void;

@@ -1,4 +1,7 @@
-/** Calls that go deep: made from the server's own description of its operations, right in most members and wrong in some. */
+/**
+ * Calls that go deep: made from the server's own description of its operations, right in most
+ * members and wrong in some.
+ */
 
 import type { Dice } from "./dice.ts";
 
@@ -38,7 +41,9 @@ export function callShapes(document: {
       if (destructive.has(operation.operationId)) return [];
       return [
         {
-          ...{ name: operation.operationId, method: method.toUpperCase(), path },
+          name: operation.operationId,
+          method: method.toUpperCase(),
+          path,
           query: operation.parameters.filter((one) => one.in === "query"),
           body: operation.requestBody?.content["application/json"]?.schema,
         },
@@ -98,7 +103,8 @@ function anyOf(schema: Schema, dice: Dice, real: Real, depth: number): unknown {
 }
 
 function objectOf(schema: Schema, dice: Dice, real: Real, depth: number): object {
-  const properties = Object.entries((schema.properties ?? {}) as Record<string, Schema>); // As above.
+  // As above.
+  const properties = Object.entries((schema.properties ?? {}) as Record<string, Schema>);
   const required: readonly unknown[] = Array.isArray(schema.required) ? schema.required : [];
   const given = properties.filter(([name]) =>
     required.includes(name) ? dice.below(25) > 0 : dice.below(4) === 0,
@@ -115,36 +121,41 @@ function objectOf(schema: Schema, dice: Dice, real: Real, depth: number): object
 
 /** What makes a call of this service do something. */
 const knownMembers = ({ csr, ca }: Real) => ({
-  ...{ csr, csr_pem: csr, ca, profile: "server", serial: "1", validity_days: 30, dry_run: true },
-  ...{ subject: { cn: "Fuzz" }, key_type: "ecdsa-p256", tenant: "default", roles: ["auditor"] },
+  csr,
+  csr_pem: csr,
+  ca,
+  profile: "server",
+  serial: "1",
+  validity_days: 30,
+  dry_run: true,
+  subject: { cn: "Fuzz" },
+  key_type: "ecdsa-p256",
+  tenant: "default",
+  roles: ["auditor"],
 });
 
 function textOf(dice: Dice, real: Real): string {
   return dice.of([
-    ...[
-      real.csr,
-      real.ca,
-      word(dice),
-      word(dice),
-      "server",
-      "a.example.test",
-      "*.example.test",
-      "1",
-      "0x1f",
-      "keyCompromise",
-    ],
-    ...[
-      "2027-01-01T00:00:00Z",
-      "2027-01-01",
-      "SHA256:x",
-      "ecdsa-p256",
-      "https://a.test/",
-      "x".repeat(5000),
-      "",
-      "\0",
-      "\ud800",
-      "‮ü😀",
-    ],
+    real.csr,
+    real.ca,
+    word(dice),
+    word(dice),
+    "server",
+    "a.example.test",
+    "*.example.test",
+    "1",
+    "0x1f",
+    "keyCompromise",
+    "2027-01-01T00:00:00Z",
+    "2027-01-01",
+    "SHA256:x",
+    "ecdsa-p256",
+    "https://a.test/",
+    "x".repeat(5000),
+    "",
+    "\0",
+    "\ud800",
+    "‮ü😀",
   ]);
 }
 
@@ -186,8 +197,16 @@ const strange: readonly unknown[] = [
   "9".repeat(400),
 ];
 
-/** They end CAs, keys, tokens or the tenant that everything else here needs, or make a CA each time. */
+/**
+ * They end CAs, keys, tokens or the tenant that everything else here needs, or make a CA each time.
+ */
 const destructive: ReadonlySet<string> = new Set([
-  ...["ca.delete", "ca.delete.alias", "ca.retire", "ca.rotate", "tenant.status", "kek.rotate"],
-  ...["token.revoke", "cert.revoke_bulk"],
+  "ca.delete",
+  "ca.delete.alias",
+  "ca.retire",
+  "ca.rotate",
+  "tenant.status",
+  "kek.rotate",
+  "token.revoke",
+  "cert.revoke_bulk",
 ]);

@@ -1,4 +1,7 @@
-/** The long fuzz: calls of every operation, damaged DER and protobuf, and raw HTTP against a running server that is watched meanwhile. */
+/**
+ * The long fuzz: calls of every operation, damaged DER and protobuf, and raw HTTP against a running
+ * server that is watched meanwhile.
+ */
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -42,7 +45,10 @@ export interface FuzzReport {
     readonly operations: readonly string[];
   }[];
   readonly residentMegabytes: number;
-  /** Every 5xx, every answer that is no refusal by name, every hang, and the end of the process. Empty when all went well. */
+  /**
+   * Every 5xx, every answer that is no refusal by name, every hang, and the end of the process.
+   * Empty when all went well.
+   */
   readonly broken: readonly string[];
 }
 
@@ -174,7 +180,8 @@ class Run {
     const { der, chain, secret } = this.#stock;
     const ca = `/api/ca/${chain.intermediateId}`;
     const json = (body: object) => ({
-      ...{ method: "POST", body: JSON.stringify(body) },
+      method: "POST",
+      body: JSON.stringify(body),
       headers: { authorization: `Token ${secret}`, "content-type": "application/json" },
     });
     const certificate = () => pem("CERTIFICATE", dice.damaged(der.certificate));
@@ -215,7 +222,8 @@ class Run {
         return this.#remote(dice);
       default:
         return this.#send("ocsp.post", `${ca}/ocsp`, {
-          ...{ method: "POST", body: dice.damaged(der.ocsp) },
+          method: "POST",
+          body: dice.damaged(der.ocsp),
           headers: { "content-type": "application/ocsp-request" },
         });
     }
@@ -233,7 +241,8 @@ class Run {
     const head = Buffer.alloc(5);
     head.writeUInt32BE(octets.length, 1);
     await this.#send(name, `/pki.v1.PKIService/${name}`, {
-      ...{ method: "POST", body: framed ? Uint8Array.from(Buffer.concat([head, octets])) : octets },
+      method: "POST",
+      body: framed ? Uint8Array.from(Buffer.concat([head, octets])) : octets,
       headers: {
         authorization: `Token ${this.#stock.secret}`,
         "content-type": framed ? "application/grpc-web+proto" : "application/proto",
@@ -274,7 +283,9 @@ class Run {
   async #send(name: string, path: string, init: RequestInit): Promise<void> {
     try {
       const answer = await fetch(`${this.#instance.url}${path}`, {
-        ...{ ...init, redirect: "manual" as const, signal: AbortSignal.timeout(hangMs) },
+        ...init,
+        redirect: "manual" as const,
+        signal: AbortSignal.timeout(hangMs),
         tls: { ca: this.#ca },
       });
       const text = await answer.text();
@@ -320,7 +331,8 @@ export function pollHealth(instance: Instance): { stop(): Promise<FuzzReport["he
   const poller = join(import.meta.dir, "health-poller.ts");
   const ca = join(instance.dataDir, "serving-ca.pem");
   const child = Bun.spawn([process.execPath, poller, instance.url, ca], {
-    ...{ stdout: "pipe", stderr: "inherit" },
+    stdout: "pipe",
+    stderr: "inherit",
   });
   return {
     stop: async () => {
@@ -353,7 +365,10 @@ export function residentMegabytes(pid: number): number {
 const schema: ProtoSchema = pkiSchema;
 const hangMs = 20_000;
 /** A server may wait for the rest of what will never come. */
-/** What a server says with a status of its own fault though it works as it should: it is full, or its keys cannot do that. */
+/**
+ * What a server says with a status of its own fault though it works as it should: it is full, or
+ * its keys cannot do that.
+ */
 const refusals: ReadonlyMap<number, string> = new Map([
   [501, "not_supported"],
   [503, "overloaded"],

@@ -1,4 +1,6 @@
-/** Two tenants with a CA tree each, and every handler of who may do what, behind the real pipeline. */
+/**
+ * Two tenants with a CA tree each, and every handler of who may do what, behind the real pipeline.
+ */
 
 import { accessHandlers } from "#api/access.ts";
 import { auditHandlers } from "#api/audit.ts";
@@ -45,7 +47,9 @@ export interface Question {
 
 export type GovernedWorld = Awaited<ReturnType<typeof governedWorld>>;
 
-/** Tenants `web` and `lab`; roots `web-root` and `lab-root`, each with an intermediate `…-issuing`. */
+/**
+ * Tenants `web` and `lab`; roots `web-root` and `lab-root`, each with an intermediate `…-issuing`.
+ */
 export async function governedWorld() {
   const world = issuanceWorld({ urlBase: "https://pki.example" });
   const { store, clock, random } = world;
@@ -53,12 +57,17 @@ export async function governedWorld() {
   const assignments = { subjects: { carol: ["auditor" as const] }, groups: {} };
   const grants: GrantSource = { configured: () => ({ grants: configured, since: noon }) };
   const tokens = new ApiTokens({
-    ...{ store, clock, random, maxLifetimeDays: 0, onVerified: () => {} },
+    store,
+    clock,
+    random,
+    maxLifetimeDays: 0,
+    onVerified: () => {},
   });
   const known = knownPrincipals(tokens, () => assignments);
   const granting = new Granting({ store, clock, random, source: grants, known });
   const revoker = new Revoker({ ...world, holdPermitted: () => true, changed: () => {} });
-  const publisher = { publish: async () => ({ base: { number: 1 } }) } as never; // Not asked by these tests.
+  // Not asked by these tests.
+  const publisher = { publish: async () => ({ base: { number: 1 } }) } as never;
   const scopes = {} as never; // As above.
   const retirement = new Retirement({ ...world, revoker, publisher } as never); // As above.
   const handlers: Partial<Record<OperationName, unknown>> = {
@@ -86,14 +95,7 @@ export async function governedWorld() {
     if (!("body" in answer)) throw new Error("the answer is not JSON");
     return { status: answer.status, ...JSON.parse(JSON.stringify(answer.body)) } as Json;
   };
-  for (const id of ["web", "lab"]) {
-    await store.atomically((tx) => tx.tenants.insert(tenant(id)));
-    const owner = tenantId(id);
-    const wish = caWish({ label: `${id}-root` });
-    const parent = await world.authorities.initRoot(rootOrigin, owner, wish);
-    const below = caWish({ label: `${id}-issuing` });
-    await world.authorities.issueIntermediate(rootOrigin, parent, below);
-  }
+  for (const id of ["web", "lab"]) await foundTenant(world, id);
   const ca = async (label: string) => {
     const found = await store.read.cas.byLabel(label);
     if (found === undefined) throw new Error(`there is no CA ${label}`);
@@ -103,6 +105,14 @@ export async function governedWorld() {
     configured = declared;
   };
   return { ...world, tokens, granting, grants, ask, ca, configure };
+}
+
+async function foundTenant(world: ReturnType<typeof issuanceWorld>, id: string): Promise<void> {
+  await world.store.atomically((tx) => tx.tenants.insert(tenant(id)));
+  const wish = caWish({ label: `${id}-root` });
+  const parent = await world.authorities.initRoot(rootOrigin, tenantId(id), wish);
+  const below = caWish({ label: `${id}-issuing` });
+  await world.authorities.issueIntermediate(rootOrigin, parent, below);
 }
 
 /** A body as it arrives: members that are undefined are not sent. */
@@ -117,7 +127,11 @@ export function somebody(
 ): Principal {
   const platform = Array.isArray(held);
   return {
-    ...{ subject, person: personNamed(subject), isRoot: false, groups: [], mechanism: "bearer" },
+    subject,
+    person: personNamed(subject),
+    isRoot: false,
+    groups: [],
+    mechanism: "bearer",
     roles: platform ? (held as readonly Role[]) : [],
     tenantRoles: platform ? {} : (held as Readonly<Record<string, readonly Role[]>>),
     ...more,

@@ -1,4 +1,7 @@
-/** Runs beside a fuzzed server, in a process of its own: asks /healthz again and again and tells how long each answer took. */
+/**
+ * Runs beside a fuzzed server, in a process of its own: asks /healthz again and again and tells how
+ * long each answer took.
+ */
 
 const [url = "", caFile = "", everyMs = "20"] = process.argv.slice(2);
 const ca = await Bun.file(caFile).text();

@@ -1,4 +1,7 @@
-/** A real OpenID provider on loopback over TLS, with a browser to log in at it, and a hand that can alter what it says. */
+/**
+ * A real OpenID provider on loopback over TLS, with a browser to log in at it, and a hand that can
+ * alter what it says.
+ */
 
 import { generateKeyPairSync } from "node:crypto";
 import { createServer } from "node:http";
@@ -43,7 +46,10 @@ export async function startIdentityProvider(
   const extra: object[] = [];
   let inner = 0;
   const outer: Bun.Server<undefined> = Bun.serve({
-    ...{ hostname: "127.0.0.1", port: 0, tls: { cert, key }, development: false },
+    hostname: "127.0.0.1",
+    port: 0,
+    tls: { cert, key },
+    development: false,
     fetch: (request) => forwarded(request, inner, outer.port ?? 0, { tampers, asked, extra }),
   });
   const issuer = `https://127.0.0.1:${outer.port}`;
@@ -57,7 +63,10 @@ export async function startIdentityProvider(
     });
   });
   return {
-    ...{ issuer, ca: cert, tampers, asked },
+    issuer,
+    ca: cert,
+    tampers,
+    asked,
     token: (claims, header = {}) =>
       signedToken({ alg: "RS256", kid: "own", ...header }, claims, own.privateKey),
     addKey: (jwk) => extra.push(jwk),
@@ -89,7 +98,9 @@ async function forwarded(
   headers.set("x-forwarded-host", `127.0.0.1:${port}`);
   headers.delete("accept-encoding");
   const answer = await fetch(`http://127.0.0.1:${inner}${url.pathname}${url.search}`, {
-    ...{ method: request.method, headers, redirect: "manual" },
+    method: request.method,
+    headers,
+    redirect: "manual",
     ...(request.body === null ? {} : { body: await request.arrayBuffer() }),
   });
   const altered = tamper ?? (url.pathname === "/jwks" ? adding(hand.extra) : undefined);
@@ -108,16 +119,22 @@ function configuration(redirectUri: string, people: Readonly<Record<string, Pers
   return {
     clients: [
       {
-        ...{ client_id: "pkid", client_secret: clientSecret, redirect_uris: [redirectUri] },
-        ...{ response_types: ["code"], grant_types: ["authorization_code"] },
+        client_id: "pkid",
+        client_secret: clientSecret,
+        redirect_uris: [redirectUri],
+        response_types: ["code"],
+        grant_types: ["authorization_code"],
       },
       {
-        ...{ client_id: "posting", client_secret: clientSecret, redirect_uris: [redirectUri] },
-        ...{ token_endpoint_auth_method: "client_secret_post" },
+        client_id: "posting",
+        client_secret: clientSecret,
+        redirect_uris: [redirectUri],
+        token_endpoint_auth_method: "client_secret_post",
       },
       {
-        ...{ client_id: "public", redirect_uris: [redirectUri] },
-        ...{ token_endpoint_auth_method: "none" },
+        client_id: "public",
+        redirect_uris: [redirectUri],
+        token_endpoint_auth_method: "none",
       },
     ],
     jwks: { keys: [jwk] },
@@ -139,7 +156,10 @@ function configuration(redirectUri: string, people: Readonly<Record<string, Pers
   };
 }
 
-/** Goes from the provider's door to its answer as a person in a browser does; gives the address back to pkid. */
+/**
+ * Goes from the provider's door to its answer as a person in a browser does; gives the address back
+ * to pkid.
+ */
 export async function answerOf(idp: IdentityProvider, start: string, login: string) {
   const jar = new Map<string, string>();
   let next: { url: string; form?: URLSearchParams } = { url: start };
@@ -147,7 +167,9 @@ export async function answerOf(idp: IdentityProvider, start: string, login: stri
     const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join("; ");
     const answer = await fetch(next.url, {
       ...(next.form === undefined ? {} : { method: "POST", body: next.form }),
-      ...{ headers: { cookie }, redirect: "manual", tls: { ca: idp.ca } },
+      headers: { cookie },
+      redirect: "manual",
+      tls: { ca: idp.ca },
     });
     for (const one of answer.headers.getSetCookie()) {
       const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(one) ?? [];

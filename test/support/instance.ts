@@ -1,4 +1,7 @@
-/** A running pkid: the compiled binary (or the sources, when told so) on a data directory of its own. */
+/**
+ * A running pkid: the compiled binary (or the sources, when told so) on a data directory of its
+ * own.
+ */
 
 import { existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +16,10 @@ export interface InstanceOptions {
   /** Top-level YAML members; `server` members are merged into the harness's. */
   readonly config?: Readonly<Record<string, unknown>>;
   readonly env?: Readonly<Record<string, string>>;
-  /** Base address of the cleartext listener, as configured: of an instance whose log is too quiet to say it. */
+  /**
+   * Base address of the cleartext listener, as configured: of an instance whose log is too quiet to
+   * say it.
+   */
   readonly publicUrl?: string;
 }
 
@@ -41,11 +47,15 @@ export class Instance {
   static async start(options: InstanceOptions = {}): Promise<Instance> {
     const home = options.home ?? newHome();
     const configFile = writeConfig(home, options.config ?? {});
-    // Into a file and not a pipe: reading the request log would be part of what a load test measures.
+    // Into a file and not a pipe: reading the request log would be part of what a load test
+    // measures.
     const logFile = join(home, `log-${crypto.randomUUID()}`);
     const started = performance.now();
     const child = Bun.spawn([binary, "serve", "--config", configFile], {
-      ...{ cwd: home, stdin: "ignore", stdout: "pipe", stderr: openSync(logFile, "w", 0o600) },
+      cwd: home,
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: openSync(logFile, "w", 0o600),
       env: { PATH: process.env.PATH ?? "", HOME: home, ...options.env },
     });
     const out: string[] = [];
@@ -77,7 +87,8 @@ export class Instance {
   /** One JSON request as the local administrator; throws when the answer is not 2xx. */
   async admin<T>(method: string, path: string, body?: unknown): Promise<T> {
     const response = await fetch(`http://localhost${path}`, {
-      ...{ method, unix: join(this.dataDir, "admin.sock") },
+      method,
+      unix: join(this.dataDir, "admin.sock"),
       ...(body === undefined ? {} : jsonBody(body)),
     });
     const answer = await response.text();
@@ -100,7 +111,10 @@ export class Instance {
     return runCli(this.home, args);
   }
 
-  /** Runs a command of the same binary that names a server by `--url` and knows no instance of this machine. */
+  /**
+   * Runs a command of the same binary that names a server by `--url` and knows no instance of this
+   * machine.
+   */
   remoteCli(...args: string[]): Promise<Ran> {
     return ran([binary, ...args], { cwd: newHome(), env: { HOME: this.home } });
   }
@@ -131,7 +145,9 @@ export class Instance {
     return children.split(" ").filter(Boolean).map(Number);
   }
 
-  /** Resolves when the log has a line with this message that `wanted` accepts, also one from before. */
+  /**
+   * Resolves when the log has a line with this message that `wanted` accepts, also one from before.
+   */
   async logged(message: string, wanted: (line: string) => boolean = () => true): Promise<void> {
     const found = () => this.logs.some((line) => parsed(line)?.msg === message && wanted(line));
     while (!found()) await Bun.sleep(10);
@@ -140,7 +156,9 @@ export class Instance {
   /** An API token made by the local administrator. */
   async token(roles: readonly string[], wish: object = {}): Promise<string> {
     const made = await this.admin<{ secret: string }>("POST", "/api/tokens", {
-      ...{ name: "test", roles, ...wish },
+      name: "test",
+      roles,
+      ...wish,
     });
     return made.secret;
   }
@@ -173,18 +191,23 @@ export const runCli = (
   env: Readonly<Record<string, string>> = {},
 ): Promise<Ran> =>
   ran([binary, ...args, "--config", join(home, "pkid.yaml")], {
-    ...{ cwd: home, stdin, env: { HOME: home, ...env } },
+    cwd: home,
+    stdin,
+    env: { HOME: home, ...env },
   });
 
 /** Writes the configuration file of `home` and gives its path. */
 export function writeConfig(home: string, extra: Readonly<Record<string, unknown>>): string {
   const server = {
-    ...{ host: "127.0.0.1", port: 0 },
+    host: "127.0.0.1",
+    port: 0,
     ...(extra.server as Readonly<Record<string, unknown>> | undefined), // YAML members by contract.
   };
   const config = {
-    ...{ data_dir: join(home, "data"), log: { level: "info", format: "json" } },
-    ...{ ...extra, server },
+    data_dir: join(home, "data"),
+    log: { level: "info", format: "json" },
+    ...extra,
+    server,
   };
   const file = join(home, "pkid.yaml");
   writeFileSync(file, JSON.stringify(config, null, 2), { mode: 0o600 });

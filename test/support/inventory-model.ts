@@ -13,10 +13,14 @@ export const home = caId("home");
 /** Leaves and others of two CAs, whose names, keys and times repeat. */
 export const inventoryRows: readonly CertificateRecord[] = Array.from({ length: 90 }, (_, at) =>
   make.certificate({
-    ...{ caId: at % 7 === 0 ? caId("other") : home, kind: at % 11 === 0 ? "responder" : "leaf" },
+    caId: at % 7 === 0 ? caId("other") : home,
+    kind: at % 11 === 0 ? "responder" : "leaf",
     serial: String(at < 45 ? BigInt(at + 1) ** 7n + 1n : 2n ** 126n / BigInt(at)) as Serial,
-    ...{ subject: `CN=Host-${at}.a.example`, commonName: `Host-${at}.a.example`, sans: [] },
-    ...{ profile: at % 4 === 0 ? "rare" : "server", spkiSha256: `${at % 5}`.repeat(64) },
+    subject: `CN=Host-${at}.a.example`,
+    commonName: `Host-${at}.a.example`,
+    sans: [],
+    profile: at % 4 === 0 ? "rare" : "server",
+    spkiSha256: `${at % 5}`.repeat(64),
     // Seconds apart, or days, so that totals are made of whole days and of parts.
     notAfter: instant(make.noon + ((at * 37) % 10) * (at % 2 === 0 ? 1000 : 43_200_000)),
   }),

@@ -76,28 +76,34 @@ export function issuanceWorld(options: WorldOptions = {}) {
   const keys = openMemoryKeys();
   const clock = testClock();
   const random = options.random ?? seededRandom();
-  const { urlBase, provider = "software" } = options;
-  const settings = {
-    ...{ backdateSeconds: 300, skiMethod: "rfc7093" as const },
-    ...{ maxNames: options.maxNames ?? 100, maxCertValidityDays: options.maxCertValidityDays ?? 0 },
-  };
+  const { urlBase, provider = "software", shards = 0 } = options;
+  const settings = settingsOf(options);
   let profileSet = new ProfileSet(options.profiles);
   const profiles = () => profileSet;
-  const shards = options.shards ?? 0;
   const signers = new CaSigners({ cas: store.read.cas, keys, urlBase, shards });
   const resolver = options.resolver ?? silentResolver;
   const { caaIdentifier: identifier, caaCacheTtlSeconds: cacheTtlSeconds = 300 } = options;
   const caa = new CaaGate({ resolver, clock, identifier, cacheTtlSeconds });
   const revoker = revokerOf(store, clock, random);
   const transparency = openTransparency({
-    ...{ store, clock, random, revoker: () => revoker, client: impatientClient },
+    store,
+    clock,
+    random,
+    revoker: () => revoker,
+    client: impatientClient,
     registry: () => new LogRegistry(options.logs?.() ?? []),
     settings: { intervalMinutes: 60, maxPerRun: 500, timeoutSeconds: 5 },
   });
   const clockWatch = watchOf(store, clock);
   const refusals = new Refusals({ store, clock });
   const ceremony = new Ceremony({
-    ...{ refusals, store, keys, clock, random, caa, promises: transparency.promises },
+    refusals,
+    store,
+    keys,
+    clock,
+    random,
+    caa,
+    promises: transparency.promises,
     refuseWhileBehind: () => clockWatch.refuseWhileBehind(),
     weakKeys: () => options.weakKeys ?? new Set(),
   });
@@ -112,21 +118,26 @@ export function issuanceWorld(options: WorldOptions = {}) {
   const setProfiles = (configured: readonly Profile[]) => {
     profileSet = new ProfileSet(configured);
   };
+  const found = { authorities, external, issuance, serving };
   return {
     ...shared,
+    ...found,
     refusals,
     activation,
     paths: pathsHere,
     clockWatch,
-    authorities,
-    external,
-    issuance,
-    serving,
     setProfiles,
     transparency,
     ...changing(store),
   };
 }
+
+const settingsOf = ({ maxNames = 100, maxCertValidityDays = 0 }: WorldOptions) => ({
+  backdateSeconds: 300,
+  skiMethod: "rfc7093" as const,
+  maxNames,
+  maxCertValidityDays,
+});
 
 /** Everybody stays who they were, unless a test says what becomes of them. */
 function changing(store: Store) {
@@ -161,8 +172,14 @@ export type World = ReturnType<typeof issuanceWorld>;
 /** The root account, calling from one address. */
 export const rootOrigin: Origin = {
   principal: {
-    ...{ subject: "root", person: ownPerson("root"), name: "root", isRoot: true, roles: ["admin"] },
-    ...{ tenantRoles: {}, groups: [], mechanism: "basic" },
+    subject: "root",
+    person: ownPerson("root"),
+    name: "root",
+    isRoot: true,
+    roles: ["admin"],
+    tenantRoles: {},
+    groups: [],
+    mechanism: "basic",
   },
   ip: "192.0.2.7",
   requestId: "request-1",
@@ -172,9 +189,14 @@ export const rootOrigin: Origin = {
 export function caWish(wish: Partial<CaWish> = {}): CaWish {
   const label = wish.label ?? "root";
   return {
-    ...{ label, subject: [{ type: "CN", value: `Test ${label}` }], keyType: "ecdsa-p256" },
-    ...{ validityDays: undefined, maxPathLength: undefined, nameConstraints: undefined },
-    ...{ policies: undefined, ...wish },
+    label,
+    subject: [{ type: "CN", value: `Test ${label}` }],
+    keyType: "ecdsa-p256",
+    validityDays: undefined,
+    maxPathLength: undefined,
+    nameConstraints: undefined,
+    policies: undefined,
+    ...wish,
   };
 }
 
@@ -184,8 +206,12 @@ export const initRoot = (world: World, wish: Partial<CaWish> = {}) =>
 
 /** A wish for a leaf that mentions only what matters. */
 export const leafWish = (wish: Partial<IssueWish> = {}): IssueWish => ({
-  ...{ csr: wish.csr ?? csr(), profile: "server", validityDays: undefined },
-  ...{ mustStaple: undefined, caller: "interactive", ...wish },
+  csr: wish.csr ?? csr(),
+  profile: "server",
+  validityDays: undefined,
+  mustStaple: undefined,
+  caller: "interactive",
+  ...wish,
 });
 
 export interface CsrOptions {
@@ -256,7 +282,11 @@ export function drawnSerial(hex: string): DrawnSerial {
 
 /** A key nobody has anything against. */
 export const soundKey: KeyFacts = {
-  ...{ prime: false, weak: false, blocked: false, own: false, duplicate: false },
+  prime: false,
+  weak: false,
+  blocked: false,
+  own: false,
+  duplicate: false,
 };
 
 /** The three values; the second signature covers the request with the first two (PQ-7). */

@@ -11,7 +11,10 @@ import type { KekInUse, Keys, ProviderName } from "#domain/keys.ts";
 /** The signer of the tests, from source. */
 export const signerCommand = [process.execPath, join(import.meta.dir, "signer-entry.ts")];
 
-/** Opens these keys, at every call anew, with a KEK held by `provider` under which private keys are sealed. */
+/**
+ * Opens these keys, at every call anew, with a KEK held by `provider` under which private keys are
+ * sealed.
+ */
 export function opener(
   settings: KeySettings,
   wish: { provider?: ProviderName; hooks?: KeyHooks; hybrid?: boolean } = {},

@@ -56,7 +56,11 @@ test("every history that one object produced has an order, wherever its calls be
 
 test("a serial that comes back from revoked, or forgets its first time, has no order", () => {
   const revoke = (told: string, time: string): SerialCall => ({
-    ...{ ask: "revoke", reason: "superseded", told, at: time, because: "superseded" },
+    ask: "revoke",
+    reason: "superseded",
+    told,
+    at: time,
+    because: "superseded",
   });
   const good: SerialCall = { ask: "read", told: "good" };
   const ended = (...calls: SerialCall[]) =>

@@ -1,4 +1,7 @@
-/** Asks of a recorded concurrent history whether one order of its calls explains every answer (Wing and Gong, 1993). */
+/**
+ * Asks of a recorded concurrent history whether one order of its calls explains every answer (Wing
+ * and Gong, 1993).
+ */
 
 /** One call as its caller saw it; both times from one clock. */
 export interface Recorded<O> {
@@ -8,8 +11,8 @@ export interface Recorded<O> {
 }
 
 /**
- * A sequential object: the state after a call with the answer it had, or undefined when it could not have answered so.
- * States that behave alike have the same key.
+ * A sequential object: the state after a call with the answer it had, or undefined when it could
+ * not have answered so. States that behave alike have the same key.
  */
 export interface Sequential<S, O> {
   readonly initial: S;
@@ -18,8 +21,9 @@ export interface Sequential<S, O> {
 }
 
 /**
- * An order of the calls in which each comes before those that began after it had ended, and each answer is what the
- * object would have said; undefined when there is none. The memory of dead ends keeps the search from repeating itself.
+ * An order of the calls in which each comes before those that began after it had ended, and each
+ * answer is what the object would have said; undefined when there is none. The memory of dead ends
+ * keeps the search from repeating itself.
  */
 export function linearization<S, O>(
   history: readonly Recorded<O>[],

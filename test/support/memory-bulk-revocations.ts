@@ -106,8 +106,10 @@ function bulkProgressWrites(
       const run = runOf(key);
       bulkRuns.set(textOf(key), {
         ...run,
-        ...{ revoked: run.revoked + more.revoked, upgraded: run.upgraded + more.upgraded },
-        ...{ skipped: run.skipped + more.skipped, batches: run.batches + more.batches },
+        revoked: run.revoked + more.revoked,
+        upgraded: run.upgraded + more.upgraded,
+        skipped: run.skipped + more.skipped,
+        batches: run.batches + more.batches,
       });
     },
     settle: async (key, to) => {

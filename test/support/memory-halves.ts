@@ -1,4 +1,7 @@
-/** Working ML-KEM halves in memory, by another implementation of ML-KEM than the software key store uses. */
+/**
+ * Working ML-KEM halves in memory, by another implementation of ML-KEM than the software key store
+ * uses.
+ */
 
 import { ml_kem1024 } from "@noble/post-quantum/ml-kem.js";
 

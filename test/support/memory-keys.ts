@@ -1,4 +1,7 @@
-/** A working key provider in memory: real keys and signatures by node:crypto, and switches that make it fail. */
+/**
+ * A working key provider in memory: real keys and signatures by node:crypto, and switches that make
+ * it fail.
+ */
 
 import { createHash, sign } from "node:crypto";
 
@@ -56,11 +59,16 @@ export function openMemoryKeys(): MemoryKeys {
     keks: memoryKeks(),
     list: async () =>
       [...held.values()].map(({ ref, keyType }) => ({
-        ...{ ...ref, keyType, extractable: false, sensitive: true },
+        ...ref,
+        keyType,
+        extractable: false,
+        sensitive: true,
       })),
     facts: async () => [
       {
-        ...{ provider: "software", available: true, deviceSerial: "software:memory" },
+        provider: "software",
+        available: true,
+        deviceSerial: "software:memory",
         keyTypes: Object.keys(keyTypes) as KeyType[], // Keys of the table.
       },
     ],

@@ -30,7 +30,10 @@ import { isOfOwnKey } from "#domain/key-checks/store.ts";
 export interface MemoryStore extends Store {
   readonly state: MemoryState;
   readonly accessLog: AccessLogRow[];
-  /** Asked before every write of a unit; what it throws fails the unit (e.g. for `audit.appendEvent`). */
+  /**
+   * Asked before every write of a unit; what it throws fails the unit (e.g. for
+   * `audit.appendEvent`).
+   */
   beforeWrite: (operation: string) => void;
 }
 
@@ -324,12 +327,22 @@ function auditWrites(state: MemoryState): Unit["audit"] {
       const draft = clippedDraft(given);
       const head = headOf(state.events);
       const unhashed = {
-        ...{ seq: head.seq + 1, id: crypto.randomUUID(), timestamp: timestamp(at) },
-        ...{ actor: draft.actor, actorName: draft.actorName ?? "" },
-        ...{ actorRoles: draft.actorRoles ?? "", action: draft.action, result: draft.result },
-        ...{ tenant: draft.tenant ?? "", caId: draft.caId ?? "", serial: draft.serial ?? "" },
-        ...{ target: draft.target ?? "", targetName: draft.targetName ?? "" },
-        ...{ detail: detailText(draft), ip: draft.ip ?? "", requestId: draft.requestId ?? "" },
+        seq: head.seq + 1,
+        id: crypto.randomUUID(),
+        timestamp: timestamp(at),
+        actor: draft.actor,
+        actorName: draft.actorName ?? "",
+        actorRoles: draft.actorRoles ?? "",
+        action: draft.action,
+        result: draft.result,
+        tenant: draft.tenant ?? "",
+        caId: draft.caId ?? "",
+        serial: draft.serial ?? "",
+        target: draft.target ?? "",
+        targetName: draft.targetName ?? "",
+        detail: detailText(draft),
+        ip: draft.ip ?? "",
+        requestId: draft.requestId ?? "",
         prevHash: head.hash,
       };
       const event: AuditEvent = { ...unhashed, hash: eventHash(unhashed) };
@@ -347,36 +360,68 @@ function auditWrites(state: MemoryState): Unit["audit"] {
 }
 
 const emptyState = (): MemoryState => ({
-  ...{
-    cas: new Map(),
-    crossSigns: new Map(),
-    certificates: new Map(),
-    intents: new Map(),
-    revocations: new Map(),
-  },
-  ...{ releases: new Map(), crlPieces: new Map(), stamps: new Map(), members: new Map() },
-  ...{ crls: new Map(), crlReservations: new Map(), responders: new Map(), tokens: new Map() },
+  cas: new Map(),
+  crossSigns: new Map(),
+  certificates: new Map(),
+  intents: new Map(),
+  revocations: new Map(),
+  releases: new Map(),
+  crlPieces: new Map(),
+  stamps: new Map(),
+  members: new Map(),
+  crls: new Map(),
+  crlReservations: new Map(),
+  responders: new Map(),
+  tokens: new Map(),
   presigned: new Map(),
-  ...{ bulkOperations: new Map(), bulkItems: new Map() },
-  ...{ bulkRuns: new Map(), bulkSerials: new Map() },
-  ...{ blockedKeys: new Map(), ownKeys: new Map() },
-  ...{ precertificates: new Map(), inclusions: new Map(), logHeads: new Map() },
-  ...{ kekVersions: new Map(), sealedValues: new Map() },
-  ...{ events: new Map(), ledger: new Map(), values: new Map(), counters: new Map() },
-  ...{ grants: new Map(), passkeys: new Map() },
+  bulkOperations: new Map(),
+  bulkItems: new Map(),
+  bulkRuns: new Map(),
+  bulkSerials: new Map(),
+  blockedKeys: new Map(),
+  ownKeys: new Map(),
+  precertificates: new Map(),
+  inclusions: new Map(),
+  logHeads: new Map(),
+  kekVersions: new Map(),
+  sealedValues: new Map(),
+  events: new Map(),
+  ledger: new Map(),
+  values: new Map(),
+  counters: new Map(),
+  grants: new Map(),
+  passkeys: new Map(),
   approvals: new Map(),
   approvalEffects: new Map(),
   tenants: new Map([["default", { ...defaultRow }]]),
 });
 
 const defaultRow: TenantRecord = {
-  ...{ slug: "default", name: "default", status: "active", createdAt: instant(0) },
-  ...{ kekLabel: "", quotas: unlimited },
+  slug: "default",
+  name: "default",
+  status: "active",
+  createdAt: instant(0),
+  kekLabel: "",
+  quotas: unlimited,
   id: "default" as TenantRecord["id"], // The id every instance has.
 };
 
 const emptyEntry: Omit<LedgerEntry, "number" | "timestamp" | "kind" | "prevHash" | "hash"> = {
-  ...{ opId: "", provider: "", deviceSerial: "", keyLabel: "", signerFingerprint: "" },
-  ...{ role: "", operation: "", algorithm: "", digest: "", purpose: "", caId: "" },
-  ...{ artifact: "", result: "", signatureSha256: "", error: "", count: "", total: "" },
+  opId: "",
+  provider: "",
+  deviceSerial: "",
+  keyLabel: "",
+  signerFingerprint: "",
+  role: "",
+  operation: "",
+  algorithm: "",
+  digest: "",
+  purpose: "",
+  caId: "",
+  artifact: "",
+  result: "",
+  signatureSha256: "",
+  error: "",
+  count: "",
+  total: "",
 };

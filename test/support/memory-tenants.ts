@@ -1,4 +1,7 @@
-/** Tenants in memory: what counts against quotas is counted anew each time, an independent answer to what stores keep. */
+/**
+ * Tenants in memory: what counts against quotas is counted anew each time, an independent answer to
+ * what stores keep.
+ */
 
 import type { TenantId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
@@ -29,8 +32,10 @@ export const tenantReads = (state: MemoryState): Reads["tenants"] => ({
     const issues = leaves.map(({ createdAt }) => dayOf(createdAt));
     const days = [...new Set([...issues, ...revocations])].filter((day) => day >= firstDay);
     return {
-      ...{ active: used(state, tenant, now).active, issued: issues.length },
-      ...{ revoked: revocations.length, cas: casOf(state, tenant).length },
+      active: used(state, tenant, now).active,
+      issued: issues.length,
+      revoked: revocations.length,
+      cas: casOf(state, tenant).length,
       days: days
         .sort((a, b) => b - a)
         .map((day) => ({

@@ -38,7 +38,9 @@ export function transparencyReads(state: MemoryState): Reads["transparency"] {
       const of = (status: InclusionRecord["status"]) =>
         all().filter((row) => matches({ ...filter, status }, row)).length;
       return {
-        ...{ pending: of("pending"), included: of("included"), failed: of("failed") },
+        pending: of("pending"),
+        included: of("included"),
+        failed: of("failed"),
         unknown_log: of("unknown_log"),
       };
     },

@@ -1,4 +1,7 @@
-/** Broken copies of DER: octets changed at random places, from a seed, and whole signatures over what was broken. */
+/**
+ * Broken copies of DER: octets changed at random places, from a seed, and whole signatures over
+ * what was broken.
+ */
 
 import { assembleSigned } from "#core/x509/certificate.ts";
 import type { SignatureName } from "#core/x509/algorithms.ts";
@@ -6,7 +9,10 @@ import type { SignatureName } from "#core/x509/algorithms.ts";
 import { seededRandom } from "./ports.ts";
 import { signWith, type TestKey } from "./x509.ts";
 
-/** `count` copies, each with one to three octets that are not what they were; every ninth is cut or has grown. */
+/**
+ * `count` copies, each with one to three octets that are not what they were; every ninth is cut or
+ * has grown.
+ */
 export function* mutations(octets: Uint8Array, count: number, seed: string): Generator<Uint8Array> {
   const random = seededRandom(seed);
   for (let made = 0; made < count; made++) {
@@ -25,7 +31,10 @@ export function* mutations(octets: Uint8Array, count: number, seed: string): Gen
   }
 }
 
-/** As `mutations` of what is to be signed, each signed as it is, so that no signature keeps a reader from going on. */
+/**
+ * As `mutations` of what is to be signed, each signed as it is, so that no signature keeps a reader
+ * from going on.
+ */
 export function* signedMutations(
   tbs: Uint8Array,
   key: TestKey,

@@ -1,4 +1,7 @@
-/** A second implementation of post-quantum signatures: the OpenSSL 3.5 inside Node 24, run as a child process. */
+/**
+ * A second implementation of post-quantum signatures: the OpenSSL 3.5 inside Node 24, run as a
+ * child process.
+ */
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -16,14 +19,17 @@ export const pathVerifies = (certificates: readonly Uint8Array[]): boolean =>
     pems: certificates.map((der) => encodePem("CERTIFICATE", der)),
   });
 
-/** True when a key (SPKI) made this signature over the message, with the algorithm that belongs to the key. */
+/**
+ * True when a key (SPKI) made this signature over the message, with the algorithm that belongs to
+ * the key.
+ */
 export const signatureVerifies = (
   spki: Uint8Array,
   message: Uint8Array,
   signature: Uint8Array,
 ): boolean =>
   ask(verifySignature, {
-    ...{ spki: Buffer.from(spki).toString("base64") },
+    spki: Buffer.from(spki).toString("base64"),
     message: Buffer.from(message).toString("base64"),
     signature: Buffer.from(signature).toString("base64"),
   });

@@ -1,4 +1,7 @@
-/** An NSS softokn token in a directory of its own: the second PKCS#11 module, with other habits than SoftHSM. */
+/**
+ * An NSS softokn token in a directory of its own: the second PKCS#11 module, with other habits than
+ * SoftHSM.
+ */
 
 import { existsSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,7 +27,10 @@ export const nssModule =
 /** A token and what it takes to use it. */
 export interface Nss {
   readonly settings: Pkcs11Settings;
-  /** Makes a key with the bare module: pkid itself refuses to make keys on a token that gives them away. */
+  /**
+   * Makes a key with the bare module: pkid itself refuses to make keys on a token that gives them
+   * away.
+   */
   provide(label: string, keyType: KeyType): Promise<HeldKey>;
   /** How many private keys the token holds, counted by another program. */
   privateKeys(): number;
@@ -42,8 +48,11 @@ export function newNss(): Nss {
   if (made.exitCode !== 0) throw new Error(made.stderr.toString());
   const names = "certPrefix='' keyPrefix='' secmod='secmod.db'";
   const settings: Pkcs11Settings = {
-    ...{ modulePath: nssModule, tokenLabel: "NSS Certificate DB", sessions: 2 },
-    ...{ pinSource: { type: "file", path: passwordFile }, operationTimeoutSeconds: 10 },
+    modulePath: nssModule,
+    tokenLabel: "NSS Certificate DB",
+    sessions: 2,
+    pinSource: { type: "file", path: passwordFile },
+    operationTimeoutSeconds: 10,
     libraryParameters: `configdir='sql:${directory}' ${names}`,
   };
   return {

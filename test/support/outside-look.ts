@@ -1,8 +1,13 @@
-/** A look at a database by a program that knows nothing of pkid: one query, in a process of its own. */
+/**
+ * A look at a database by a program that knows nothing of pkid: one query, in a process of its own.
+ */
 
 import { expect } from "bun:test";
 
-/** Debian's `sqlite3` where there is one: as the last one out, it removes the log even beneath a busy writer. */
+/**
+ * Debian's `sqlite3` where there is one: as the last one out, it removes the log even beneath a
+ * busy writer.
+ */
 export function lookFromOutside(database: string): void {
   const program = Bun.which("sqlite3");
   const look =

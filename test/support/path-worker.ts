@@ -1,4 +1,7 @@
-/** The main module of a thread of paths, for tests of the sources; asked for an endless certificate it works for ever. */
+/**
+ * The main module of a thread of paths, for tests of the sources; asked for an endless certificate
+ * it works for ever.
+ */
 
 import { parentPort } from "node:worker_threads";
 

@@ -1,4 +1,7 @@
-/** A person with a browser, as far as pkid can tell: logs in, keeps the cookies, and sends the CSRF token along. */
+/**
+ * A person with a browser, as far as pkid can tell: logs in, keeps the cookies, and sends the CSRF
+ * token along.
+ */
 
 import { expect } from "bun:test";
 
@@ -24,7 +27,8 @@ export async function logIn(
 ): Promise<Person> {
   const way = username === "root" ? "password" : "ldap";
   const answer = await instance.fetch(`/auth/login/${way}`, {
-    ...{ method: "POST", body: JSON.stringify({ username, password }) },
+    method: "POST",
+    body: JSON.stringify({ username, password }),
     headers: { "content-type": "application/json", ...headers },
   });
   expect(answer.status).toBe(200);
@@ -57,7 +61,8 @@ export async function send(
   body?: unknown,
 ): Promise<Said> {
   const answer = await instance.fetch(path, {
-    ...{ method, redirect: "manual" },
+    method,
+    redirect: "manual",
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     headers: { "content-type": "application/json", ...person },
   });

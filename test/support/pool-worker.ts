@@ -1,4 +1,7 @@
-/** Stands in for a signer's worker thread: tells how long signing took, counts who works at once, and hangs when told to. */
+/**
+ * Stands in for a signer's worker thread: tells how long signing took, counts who works at once,
+ * and hangs when told to.
+ */
 
 import { isMainThread, parentPort, workerData } from "node:worker_threads";
 

@@ -1,4 +1,6 @@
-/** A real PostgreSQL server of the test's own: fresh cluster, fsync on, reachable on 127.0.0.1 only. */
+/**
+ * A real PostgreSQL server of the test's own: fresh cluster, fsync on, reachable on 127.0.0.1 only.
+ */
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -48,7 +50,8 @@ export async function startPostgres(): Promise<PostgresServer> {
       return address(name);
     },
     crash: async () => {
-      // Immediate shutdown: no checkpoint, no goodbye; the next start recovers from the write-ahead log.
+      // Immediate shutdown: no checkpoint, no goodbye; the next start recovers from the write-ahead
+      // log.
       server.kill("SIGQUIT");
       await server.exited;
       server = start();
@@ -67,8 +70,13 @@ export async function startPostgres(): Promise<PostgresServer> {
 
 function startServer(asServer: readonly string[], cluster: string, folder: string, port: number) {
   const settings = {
-    ...{ listen_addresses: "127.0.0.1", port, unix_socket_directories: folder },
-    ...{ fsync: "on", synchronous_commit: "on", max_connections: 60, shared_buffers: "32MB" },
+    listen_addresses: "127.0.0.1",
+    port,
+    unix_socket_directories: folder,
+    fsync: "on",
+    synchronous_commit: "on",
+    max_connections: 60,
+    shared_buffers: "32MB",
   };
   const given = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
   return Bun.spawn([...asServer, program("postgres"), "-D", cluster, ...given], {

@@ -1,4 +1,7 @@
-/** What an alternative signature covers, taken apart and put together by asn1js: the check on our own construction. */
+/**
+ * What an alternative signature covers, taken apart and put together by asn1js: the check on our
+ * own construction.
+ */
 
 import * as asn1js from "asn1js";
 

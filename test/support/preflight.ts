@@ -1,4 +1,6 @@
-/** Runs `pkid preflight` of the compiled binary on a home directory and gives what each check said. */
+/**
+ * Runs `pkid preflight` of the compiled binary on a home directory and gives what each check said.
+ */
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -19,7 +21,9 @@ export interface PreflightRun {
   readonly summary: Readonly<Record<Said["status"], number>>;
 }
 
-/** Runs these checks, all when none is named; throws with the error text when there is no report. */
+/**
+ * Runs these checks, all when none is named; throws with the error text when there is no report.
+ */
 export async function preflight(
   home: string,
   only: readonly string[] = [],

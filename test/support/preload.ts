@@ -1,4 +1,7 @@
-/** Runs before every test file: the reflection polyfill of @peculiar/x509, and one directory for all that tests write. */
+/**
+ * Runs before every test file: the reflection polyfill of @peculiar/x509, and one directory for all
+ * that tests write.
+ */
 
 import "reflect-metadata";
 
@@ -13,5 +16,6 @@ chmodSync(scratch, 0o711);
 process.env.TMPDIR = scratch;
 process.on("exit", () => rmSync(scratch, { recursive: true, force: true }));
 
-// A gate must judge the change, not the dice: CI draws the same examples every time, a developer's run new ones.
+// A gate must judge the change, not the dice: CI draws the same examples every time, a developer's
+// run new ones.
 if (process.env.CI === "true") fc.configureGlobal({ seed: 20_261_120 });

@@ -40,7 +40,9 @@ function regionsOf(pid: number): readonly Region[] {
   });
 }
 
-/** Runs of pages that are there, at most a megabyte each; most of what a runtime reserves is not. */
+/**
+ * Runs of pages that are there, at most a megabyte each; most of what a runtime reserves is not.
+ */
 function* touched(pages: number, { start, end }: Region): Iterable<Region> {
   let run: { start: number; end: number } | undefined;
   for (let at = start; at < end; at += entriesRead * pageBytes) {

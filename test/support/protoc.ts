@@ -1,4 +1,7 @@
-/** Runs protoc on pki.proto: another implementation of the format, and the descriptors its clients are made from. */
+/**
+ * Runs protoc on pki.proto: another implementation of the format, and the descriptors its clients
+ * are made from.
+ */
 
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,7 +10,9 @@ import { join } from "node:path";
 import { createFileRegistry, fromBinary, type DescService } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 
-/** What protoc writes, given these arguments and this input; throws with its words when it fails. */
+/**
+ * What protoc writes, given these arguments and this input; throws with its words when it fails.
+ */
 export function runProtoc(
   wanted: readonly string[],
   input: Uint8Array = new Uint8Array(),
@@ -15,7 +20,9 @@ export function runProtoc(
 ): Buffer {
   const command = ["protoc", `--proto_path=${file.folder}`, `--proto_path=${wellKnown()}`];
   const ran = Bun.spawnSync([...command, ...wanted, file.name], {
-    ...{ stdin: input, stdout: "pipe", stderr: "pipe" },
+    stdin: input,
+    stdout: "pipe",
+    stderr: "pipe",
   });
   if (ran.exitCode !== 0) throw new Error(ran.stderr.toString());
   return ran.stdout;

@@ -3,8 +3,8 @@
 import { connect } from "node:net";
 
 /**
- * Sends `octets` and gives everything that comes back until the server closes, or until `enough` matches.
- * `where` is a port on loopback or the path of a Unix socket.
+ * Sends `octets` and gives everything that comes back until the server closes, or until `enough`
+ * matches. `where` is a port on loopback or the path of a Unix socket.
  */
 export function rawExchange(
   where: number | string,

@@ -4,7 +4,10 @@ import { connect, type TLSSocket } from "node:tls";
 
 import type { Instance } from "./instance.ts";
 
-/** Sends `octets`; gives everything that comes back until the server closes, or a `Connection: close` does not come. */
+/**
+ * Sends `octets`; gives everything that comes back until the server closes, or a `Connection:
+ * close` does not come.
+ */
 export function rawOverTls(instance: Instance, octets: string | Uint8Array): Promise<string> {
   return new Promise((resolve, reject) => {
     let answer = "";
@@ -18,7 +21,10 @@ export function rawOverTls(instance: Instance, octets: string | Uint8Array): Pro
   });
 }
 
-/** Sends `octets` and listens until the server closes, at most so long; gives all that came, and whether it closed. */
+/**
+ * Sends `octets` and listens until the server closes, at most so long; gives all that came, and
+ * whether it closed.
+ */
 export function overheard(
   instance: Instance,
   octets: string | Uint8Array,
@@ -42,7 +48,10 @@ export function overheard(
   });
 }
 
-/** One connection for many requests, each sent when the one before has been answered; opened anew when the server ends it. */
+/**
+ * One connection for many requests, each sent when the one before has been answered; opened anew
+ * when the server ends it.
+ */
 export class RawConnection {
   readonly #instance: Instance;
   #socket: TLSSocket | undefined;

@@ -23,11 +23,23 @@ export const newSerial = (): Serial =>
 export function ca(facts: Partial<CaRecord> = {}): CaRecord {
   const id = facts.id ?? caId(crypto.randomUUID());
   return {
-    ...{ id, tenant: defaultTenant, label: `ca ${id}`, parent: undefined, lineage: id },
-    ...{ status: "active", key: { provider: "software", label: `key ${id}`, id: "aa".repeat(20) } },
-    ...{ keyType: "ecdsa-p256", spki: Uint8Array.of(48, 1, 255), subject: "CN=Test CA" },
-    ...{ certificate: Uint8Array.of(48, 2, 0), serial: newSerial(), maxPathLength: undefined },
-    ...{ notBefore: noon, notAfter: instant(noon + 10 * year), createdAt: noon, internal: false },
+    id,
+    tenant: defaultTenant,
+    label: `ca ${id}`,
+    parent: undefined,
+    lineage: id,
+    status: "active",
+    key: { provider: "software", label: `key ${id}`, id: "aa".repeat(20) },
+    keyType: "ecdsa-p256",
+    spki: Uint8Array.of(48, 1, 255),
+    subject: "CN=Test CA",
+    certificate: Uint8Array.of(48, 2, 0),
+    serial: newSerial(),
+    maxPathLength: undefined,
+    notBefore: noon,
+    notAfter: instant(noon + 10 * year),
+    createdAt: noon,
+    internal: false,
     ...noRollover,
     ...facts,
   };
@@ -35,26 +47,48 @@ export function ca(facts: Partial<CaRecord> = {}): CaRecord {
 
 /** A CA that has never been rolled over nor certified from outside. */
 export const noRollover = {
-  ...{ csr: undefined, externalChain: undefined, successor: undefined, predecessor: undefined },
+  csr: undefined,
+  externalChain: undefined,
+  successor: undefined,
+  predecessor: undefined,
   retireAfter: undefined,
 };
 
 export function certificate(facts: Partial<CertificateRecord> = {}): CertificateRecord {
   return {
-    ...{ id: crypto.randomUUID(), caId: caId("ca"), tenant: defaultTenant, serial: newSerial() },
-    ...{ kind: "leaf", subject: "CN=a.example", commonName: "a.example" },
-    ...{ sans: ["dns:a.example", "ip:192.0.2.1"], profile: "tls-server" },
-    ...{ certificate: Uint8Array.of(48, 3, 0, 255), notBefore: noon },
-    ...{ notAfter: instant(noon + year), status: "good", revokedAt: undefined, reason: undefined },
-    ...{ requestedBy: "root", createdAt: noon, spkiSha256: "ab".repeat(32), marker: "" },
+    id: crypto.randomUUID(),
+    caId: caId("ca"),
+    tenant: defaultTenant,
+    serial: newSerial(),
+    kind: "leaf",
+    subject: "CN=a.example",
+    commonName: "a.example",
+    sans: ["dns:a.example", "ip:192.0.2.1"],
+    profile: "tls-server",
+    certificate: Uint8Array.of(48, 3, 0, 255),
+    notBefore: noon,
+    notAfter: instant(noon + year),
+    status: "good",
+    revokedAt: undefined,
+    reason: undefined,
+    requestedBy: "root",
+    createdAt: noon,
+    spkiSha256: "ab".repeat(32),
+    marker: "",
     ...facts,
   };
 }
 
 export function intentFor(row: CertificateRecord, facts: Partial<IntentRecord> = {}): IntentRecord {
   return {
-    ...{ opId: crypto.randomUUID(), caId: row.caId, serial: row.serial, purpose: "certificate" },
-    ...{ tbsDigest: "cd".repeat(32), requestedBy: "root", createdAt: noon, state: "intended" },
+    opId: crypto.randomUUID(),
+    caId: row.caId,
+    serial: row.serial,
+    purpose: "certificate",
+    tbsDigest: "cd".repeat(32),
+    requestedBy: "root",
+    createdAt: noon,
+    state: "intended",
     ...facts,
   };
 }
@@ -62,10 +96,23 @@ export function intentFor(row: CertificateRecord, facts: Partial<IntentRecord> =
 export function token(facts: Partial<ApiTokenRecord> = {}): ApiTokenRecord {
   const id = crypto.randomUUID();
   return {
-    ...{ id, name: "ci", description: "", prefix: "pkid_ab", tokenHash: id.replaceAll("-", "") },
-    ...{ roles: ["issuer", "auditor"], scope: "tenant", tenant: defaultTenant, createdBy: "root" },
-    ...{ createdByName: "", person: ownPerson("root"), createdAt: noon, expiresAt: undefined },
-    ...{ lastUsedAt: undefined, lastUsedIp: "", revokedAt: undefined, revokedBy: "" },
+    id,
+    name: "ci",
+    description: "",
+    prefix: "pkid_ab",
+    tokenHash: id.replaceAll("-", ""),
+    roles: ["issuer", "auditor"],
+    scope: "tenant",
+    tenant: defaultTenant,
+    createdBy: "root",
+    createdByName: "",
+    person: ownPerson("root"),
+    createdAt: noon,
+    expiresAt: undefined,
+    lastUsedAt: undefined,
+    lastUsedIp: "",
+    revokedAt: undefined,
+    revokedBy: "",
     ...facts,
   };
 }
@@ -74,29 +121,47 @@ export function revocation(
   facts: Partial<RevocationRecord> = {},
 ): Omit<RevocationRecord, "sequence"> {
   return {
-    ...{ caId: caId("ca"), serial: newSerial(), revokedAt: noon, reason: "keyCompromise" },
-    ...{ known: true, expiresAt: instant(noon + year), ...facts },
+    caId: caId("ca"),
+    serial: newSerial(),
+    revokedAt: noon,
+    reason: "keyCompromise",
+    known: true,
+    expiresAt: instant(noon + year),
+    ...facts,
   };
 }
 
 export function crl(facts: Partial<CrlHead> = {}): CrlHead {
   return {
-    ...{ caId: caId("ca"), scope: "full", number: 1, thisUpdate: noon, sequence: 0, entries: 0 },
-    ...{ base: undefined, size: 2, modulus: 0, urls: [], prior: undefined },
+    caId: caId("ca"),
+    scope: "full",
+    number: 1,
+    thisUpdate: noon,
+    sequence: 0,
+    entries: 0,
+    base: undefined,
+    size: 2,
+    modulus: 0,
+    urls: [],
+    prior: undefined,
     publishedAt: instant(noon + 300_000),
-    ...{
-      nextUpdate: instant(noon + 86_400_000),
-      sha256: "ef".repeat(32),
-    },
+    nextUpdate: instant(noon + 86_400_000),
+    sha256: "ef".repeat(32),
     ...facts,
   };
 }
 
 export function responder(facts: Partial<ResponderRecord> = {}): ResponderRecord {
   return {
-    ...{ caId: caId("ca"), serial: newSerial(), keyLabel: "responder", keyId: "bb".repeat(20) },
-    ...{ keyProvider: "software", certificate: Uint8Array.of(48, 4), notBefore: noon },
-    ...{ notAfter: instant(noon + year), ...facts },
+    caId: caId("ca"),
+    serial: newSerial(),
+    keyLabel: "responder",
+    keyId: "bb".repeat(20),
+    keyProvider: "software",
+    certificate: Uint8Array.of(48, 4),
+    notBefore: noon,
+    notAfter: instant(noon + year),
+    ...facts,
   };
 }
 
@@ -107,8 +172,15 @@ export function draft(facts: Partial<EventDraft> = {}): EventDraft {
 export function ledgerDraft(kind: "intent" | "outcome", opId: string): LedgerDraft {
   const result = kind === "outcome" ? ({ result: "success" } as const) : {};
   return {
-    ...{ kind, opId, timestamp: timestamp(noon), provider: "software", role: "ca" },
-    ...{ operation: "sign", algorithm: "ecdsa-sha256", digest: "12".repeat(32), ...result },
+    kind,
+    opId,
+    timestamp: timestamp(noon),
+    provider: "software",
+    role: "ca",
+    operation: "sign",
+    algorithm: "ecdsa-sha256",
+    digest: "12".repeat(32),
+    ...result,
   };
 }
 
@@ -137,6 +209,12 @@ export async function activate(
 
 /** An active tenant without quotas, whose slug and name are its id. */
 export const tenant = (id: string, given: Partial<TenantRecord> = {}): TenantRecord => ({
-  ...{ id: tenantId(id), slug: id, name: id, status: "active", kekLabel: "" },
-  ...{ quotas: unlimited, createdAt: instant(0), ...given },
+  id: tenantId(id),
+  slug: id,
+  name: id,
+  status: "active",
+  kekLabel: "",
+  quotas: unlimited,
+  createdAt: instant(0),
+  ...given,
 });

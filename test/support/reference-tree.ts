@@ -1,4 +1,7 @@
-/** A Merkle tree as RFC 6962 §2.1 defines it, by recursion over all leaves: what the quick forms are held against. */
+/**
+ * A Merkle tree as RFC 6962 §2.1 defines it, by recursion over all leaves: what the quick forms are
+ * held against.
+ */
 
 import { createHash } from "node:crypto";
 

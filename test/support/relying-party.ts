@@ -5,7 +5,10 @@ import { join } from "node:path";
 
 import { ran } from "./child.ts";
 
-/** Runs openssl; gives output and error text together, throws when `mustPass` and the exit code is not 0. */
+/**
+ * Runs openssl; gives output and error text together, throws when `mustPass` and the exit code is
+ * not 0.
+ */
 export async function openssl(
   args: readonly string[],
   options: { readonly mustPass?: boolean; readonly stdin?: string } = {},
@@ -34,9 +37,18 @@ export async function newCsr(
 ): Promise<string> {
   const file = join(folder, `${name}.csr`);
   await openssl([
-    ...["req", "-new", "-nodes", ...subscriberKeys[keyType], "-subj", `/CN=${name}`],
-    ...["-addext", `subjectAltName=DNS:${name}`],
-    ...["-keyout", join(folder, `${name}.key`), "-out", file],
+    "req",
+    "-new",
+    "-nodes",
+    ...subscriberKeys[keyType],
+    "-subj",
+    `/CN=${name}`,
+    "-addext",
+    `subjectAltName=DNS:${name}`,
+    "-keyout",
+    join(folder, `${name}.key`),
+    "-out",
+    file,
   ]);
   return Bun.file(file).text();
 }

@@ -1,4 +1,7 @@
-/** Revocation on a store of any kind beside the smallest model of it: a list of certificates, and what was true when. */
+/**
+ * Revocation on a store of any kind beside the smallest model of it: a list of certificates, and
+ * what was true when.
+ */
 
 import { sha256 } from "#core/crypto.ts";
 import { parseSerial, type Serial, serialToBytes } from "#core/ids.ts";
@@ -78,7 +81,10 @@ export class RevocationWorld {
     return this.store.close();
   }
 
-  /** A new process over the same database, with another number of partitions, whose first job is to renew. */
+  /**
+   * A new process over the same database, with another number of partitions, whose first job is to
+   * renew.
+   */
   async restart(shards: number): Promise<void> {
     if (this.kept.durable) {
       await this.store.close();

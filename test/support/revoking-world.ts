@@ -1,4 +1,7 @@
-/** The world of issuance with revocation beside it, so that one CA signs certificates, CRLs and OCSP answers. */
+/**
+ * The world of issuance with revocation beside it, so that one CA signs certificates, CRLs and OCSP
+ * answers.
+ */
 
 import type { Serial } from "#core/ids.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
@@ -25,7 +28,11 @@ export function revokingWorld(options: RevokingOptions = {}) {
   const { shards = 0, urlBase, delegated = true } = options;
   const failures: unknown[] = [];
   const revocation = openRevocation({
-    ...{ store, keys, clock, random, wake: () => {} },
+    store,
+    keys,
+    clock,
+    random,
+    wake: () => {},
     settings: {
       ...revocationDefaults,
       crl: { ...revocationDefaults.crl, shards, urlBase },

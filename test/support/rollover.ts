@@ -1,4 +1,6 @@
-/** A world with issuance and revocation for rollover tests, and openssl's word on the paths in it. */
+/**
+ * A world with issuance and revocation for rollover tests, and openssl's word on the paths in it.
+ */
 
 import { encodePem } from "#core/asn1/pem.ts";
 import { Retirement } from "#domain/authorities/retire.ts";
@@ -21,8 +23,8 @@ export async function rolloverWorld(options: WorldOptions = {}) {
 }
 
 /**
- * From now on the first look at this CA as a signer is followed by its rotation, so that whoever looked meets a superseded
- * CA when it intends. Gives the number of rotations so far.
+ * From now on the first look at this CA as a signer is followed by its rotation, so that whoever
+ * looked meets a superseded CA when it intends. Gives the number of rotations so far.
  */
 export function rotateAfterLook(
   world: Pick<Awaited<ReturnType<typeof rolloverWorld>>, "signers" | "authorities">,
@@ -45,8 +47,9 @@ export function rotateAfterLook(
 export const sameAgain = { label: undefined, keyType: undefined, validityDays: undefined };
 
 /**
- * True when `openssl verify` accepts the leaf at the time, trusting only `trusted`, with the bundle's certificates as
- * untrusted help; `partial` lets a trusted certificate that is no root end the path.
+ * True when `openssl verify` accepts the leaf at the time, trusting only `trusted`, with the
+ * bundle's certificates as untrusted help; `partial` lets a trusted certificate that is no root end
+ * the path.
  */
 export function opensslVerifies(options: {
   readonly leaf: Uint8Array;
@@ -61,10 +64,17 @@ export function opensslVerifies(options: {
   const trusted = scratch.write("trusted.pem", options.trusted.map(pem).join(""));
   const crl = options.crlPem === undefined ? [] : ["-crl_check", "-CRLfile"];
   const run = Bun.spawnSync([
-    ...["openssl", "verify", "-x509_strict", "-attime", String(Math.floor(options.at / 1000))],
+    "openssl",
+    "verify",
+    "-x509_strict",
+    "-attime",
+    String(Math.floor(options.at / 1000)),
     ...(options.partial ? ["-partial_chain"] : []),
     ...(crl.length > 0 ? [...crl, scratch.write("crl.pem", options.crlPem ?? "")] : []),
-    ...["-no-CAfile", "-no-CApath", "-trusted", trusted],
+    "-no-CAfile",
+    "-no-CApath",
+    "-trusted",
+    trusted,
     ...(options.untrustedPem === ""
       ? []
       : ["-untrusted", scratch.write("bundle.pem", options.untrustedPem)]),

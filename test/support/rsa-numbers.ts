@@ -1,4 +1,7 @@
-/** RSA keys by their numbers, such as no generator gives: another exponent for one modulus, a prime for a modulus. */
+/**
+ * RSA keys by their numbers, such as no generator gives: another exponent for one modulus, a prime
+ * for a modulus.
+ */
 
 import { generateKeyPairSync, generatePrimeSync } from "node:crypto";
 
@@ -17,7 +20,9 @@ import { digest } from "#core/crypto.ts";
 import { assembleSigned } from "#core/x509/certificate.ts";
 import { encodeName, type NameAttribute } from "#core/x509/names.ts";
 
-/** The numbers of a private key; of a prime modulus the order of its group is known to everybody. */
+/**
+ * The numbers of a private key; of a prime modulus the order of its group is known to everybody.
+ */
 export interface RsaNumbers {
   readonly modulus: bigint;
   readonly exponent: bigint;
@@ -31,7 +36,8 @@ export function rsaNumbers(...exponents: readonly bigint[]): readonly RsaNumbers
   });
   const [a, b] = [numberIn(p), numberIn(q)];
   return exponents.map((exponent) => ({
-    ...{ modulus: a * b, exponent },
+    modulus: a * b,
+    exponent,
     secret: inverse(exponent, (a - 1n) * (b - 1n)),
   }));
 }

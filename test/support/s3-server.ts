@@ -1,4 +1,7 @@
-/** A small S3: objects with ETags, parts, conditional writes, and signatures (Signature Version 4) that are really checked. */
+/**
+ * A small S3: objects with ETags, parts, conditional writes, and signatures (Signature Version 4)
+ * that are really checked.
+ */
 
 import { createHash, createHmac } from "node:crypto";
 
@@ -20,8 +23,10 @@ export interface S3Server {
 }
 
 export const s3Credentials = {
-  ...{ bucket: "pki-public", region: "eu-test-1" },
-  ...{ accessKeyId: "AKIDEXAMPLE", secretAccessKey: "s3cr3t/of+the=store" },
+  bucket: "pki-public",
+  region: "eu-test-1",
+  accessKeyId: "AKIDEXAMPLE",
+  secretAccessKey: "s3cr3t/of+the=store",
 };
 
 /** Opens it on loopback with one bucket. */
@@ -62,7 +67,9 @@ export function startS3(): S3Server {
   };
   const listener = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: handle });
   const server: S3Server = {
-    ...{ endpoint: `http://127.0.0.1:${listener.port}`, objects, served },
+    endpoint: `http://127.0.0.1:${listener.port}`,
+    objects,
+    served,
     before: () => undefined,
     stop: () => listener.stop(true),
   };
@@ -95,7 +102,10 @@ function serveObject(
   return new Response(new Uint8Array(found.octets), { headers });
 }
 
-/** What is wrong with the signature of a request, in the header or in the query; undefined when it is right. */
+/**
+ * What is wrong with the signature of a request, in the header or in the query; undefined when it
+ * is right.
+ */
 function signatureProblem(request: Request, url: URL, body: Buffer): string | undefined {
   const presigned = url.searchParams.get("X-Amz-Signature");
   const field = (name: string) =>
@@ -113,8 +123,12 @@ function signatureProblem(request: Request, url: URL, body: Buffer): string | un
   const names = (field("SignedHeaders") ?? "").split(";");
   const headers = names.map((name) => `${name}:${(request.headers.get(name) ?? "").trim()}\n`);
   const canonical = [
-    ...[request.method, url.pathname, canonicalQuery(url), headers.join("")],
-    ...[names.join(";"), payload],
+    request.method,
+    url.pathname,
+    canonicalQuery(url),
+    headers.join(""),
+    names.join(";"),
+    payload,
   ].join("\n");
   const scope = [day, region, service, end].join("/");
   const text = ["AWS4-HMAC-SHA256", at, scope, hex(canonical)].join("\n");
@@ -147,7 +161,8 @@ const tagOf = (octets: Buffer) => `"${createHash("md5").update(octets).digest("h
 
 const xml = (text: string, status = 200) =>
   new Response(`<?xml version="1.0" encoding="UTF-8"?>${text}`, {
-    ...{ status, headers: { "content-type": "application/xml" } },
+    status,
+    headers: { "content-type": "application/xml" },
   });
 
 const failure = (status: number, code: string, message = "") =>

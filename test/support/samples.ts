@@ -1,4 +1,7 @@
-/** Parses small made-up source trees, so that the rules on source can be tested on what they must catch. */
+/**
+ * Parses small made-up source trees, so that the rules on source can be tested on what they must
+ * catch.
+ */
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

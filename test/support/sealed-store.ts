@@ -1,4 +1,7 @@
-/** A key store opened without its signer process, and key files as releases before envelopes wrote them. */
+/**
+ * A key store opened without its signer process, and key files as releases before envelopes wrote
+ * them.
+ */
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,6 +1,7 @@
 /**
- * A small Vault, AWS and Azure on loopback over TLS, as far as secrets are fetched from them: the clouds cannot be had in
- * a test. Tokens, logins and signatures are really checked. Their metadata services are beside it, in clear, as they are.
+ * A small Vault, AWS and Azure on loopback over TLS, as far as secrets are fetched from them: the
+ * clouds cannot be had in a test. Tokens, logins and signatures are really checked. Their metadata
+ * services are beside it, in clear, as they are.
  */
 
 import { createHash, createHmac } from "node:crypto";
@@ -26,7 +27,10 @@ export interface SecretServer {
   readonly caFile: string;
   /** A directory that goes with the server. */
   readonly folder: string;
-  /** Members of Vault's secrets by mount and path; the mount `kv` is of version 1, every other of version 2. */
+  /**
+   * Members of Vault's secrets by mount and path; the mount `kv` is of version 1, every other of
+   * version 2.
+   */
   readonly vault: Map<string, unknown>;
   readonly aws: Map<string, string>;
   /** By name, or by name and version. */
@@ -52,8 +56,15 @@ export const azureToken = "access-token-of-azure-08";
 export const identityHeader = "identity-header-09";
 /** None of them is ever shown. */
 export const unspeakable = [
-  ...[vaultToken, roleSecret, awsKey.secret, temporaryKey.secret, temporaryKey.token, webToken],
-  ...[azureClient.secret, azureToken, identityHeader],
+  vaultToken,
+  roleSecret,
+  awsKey.secret,
+  temporaryKey.secret,
+  temporaryKey.token,
+  webToken,
+  azureClient.secret,
+  azureToken,
+  identityHeader,
 ];
 
 /** Starts it. */
@@ -64,10 +75,15 @@ export function startSecretServer(): SecretServer {
   writeFileSync(caFile, cert);
   const open = (handle: (asked: Asked) => Response, tls?: { cert: string; key: string }) =>
     Bun.serve({
-      ...{ hostname: "127.0.0.1", port: 0, development: false, ...(tls ? { tls } : {}) },
+      hostname: "127.0.0.1",
+      port: 0,
+      development: false,
+      ...(tls ? { tls } : {}),
       fetch: async (request) => {
         const asked: Asked = {
-          ...{ method: request.method, url: new URL(request.url), headers: request.headers },
+          method: request.method,
+          url: new URL(request.url),
+          headers: request.headers,
           body: await request.text(),
         };
         server.asked.push(asked);
@@ -77,8 +93,14 @@ export function startSecretServer(): SecretServer {
   const main = open((asked) => served(server, asked), { cert, key });
   const metadata = open(metadataOf);
   const server: SecretServer = {
-    ...{ url: `https://127.0.0.1:${main.port}`, metadataUrl: `http://127.0.0.1:${metadata.port}` },
-    ...{ caFile, folder, vault: new Map(), aws: new Map(), azure: new Map(), asked: [] },
+    url: `https://127.0.0.1:${main.port}`,
+    metadataUrl: `http://127.0.0.1:${metadata.port}`,
+    caFile,
+    folder,
+    vault: new Map(),
+    aws: new Map(),
+    azure: new Map(),
+    asked: [],
     before: () => undefined,
     stop: () => {
       void main.stop(true);

@@ -1,4 +1,7 @@
-/** One serial as a sequential object: what revoke, suspend, release and the readers may answer in which state. */
+/**
+ * One serial as a sequential object: what revoke, suspend, release and the readers may answer in
+ * which state.
+ */
 
 import type { Sequential } from "./linearizable.ts";
 

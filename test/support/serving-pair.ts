@@ -9,7 +9,8 @@ import { OutsideCa } from "./client-certificates.ts";
 export function servingMaterialFor(name: string): TlsMaterial {
   const root = OutsideCa.root("Serving");
   const { chain, key } = root.client({
-    ...{ subject: [{ type: "CN", value: name }], usages: ["serverAuth"] },
+    subject: [{ type: "CN", value: name }],
+    usages: ["serverAuth"],
     sans: [
       { kind: "dns", value: name },
       { kind: "ip", value: "127.0.0.1" },

@@ -1,4 +1,7 @@
-/** A shell that only remembers: runs command lines against an application that answers what a test says. */
+/**
+ * A shell that only remembers: runs command lines against an application that answers what a test
+ * says.
+ */
 
 import { runCli } from "#cli/cli.ts";
 import type { CliDeps } from "#cli/command.ts";
@@ -21,7 +24,10 @@ export interface Ended {
 
 export type Answers = (asked: Asked) => Response | unknown;
 
-/** A running instance of nothing: every request is answered by `answers`, JSON unless it gives a Response. */
+/**
+ * A running instance of nothing: every request is answered by `answers`, JSON unless it gives a
+ * Response.
+ */
 export async function shell(
   argv: readonly string[],
   options: {
@@ -43,7 +49,8 @@ export async function shell(
       ),
   });
   const io = {
-    ...{ stdout: output(out), stderr: output(err) },
+    stdout: output(out),
+    stderr: output(err),
     env: { PKID_DATA_DIR: "/nonexistent/pkid", ...options.env },
     stdin: async () => new TextEncoder().encode(options.stdin ?? ""),
     ask:
@@ -61,7 +68,9 @@ export async function shell(
         const url = new URL(request.url);
         const text = await request.text();
         const one = {
-          ...{ method: request.method, path: url.pathname + url.search, actor: local },
+          method: request.method,
+          path: url.pathname + url.search,
+          actor: local,
           body: text === "" ? undefined : parsed(text),
         };
         asked.push(one);

@@ -1,4 +1,6 @@
-/** Builders for key tests: tickets, messages, and verification by two independent implementations. */
+/**
+ * Builders for key tests: tickets, messages, and verification by two independent implementations.
+ */
 
 import { constants, createHash, createPublicKey, randomUUID, verify } from "node:crypto";
 
@@ -16,9 +18,15 @@ export function ticketFor(
   changes: Partial<SignTicket> = {},
 ): SignTicket {
   return {
-    ...{ opId: randomUUID(), key: held.ref, role: "ca", algorithm, purpose: "certificate" },
-    ...{ digest: createHash("sha256").update(message).digest("hex"), caId: undefined },
-    ...{ brand: "SignTicket", ...changes },
+    opId: randomUUID(),
+    key: held.ref,
+    role: "ca",
+    algorithm,
+    purpose: "certificate",
+    digest: createHash("sha256").update(message).digest("hex"),
+    caId: undefined,
+    brand: "SignTicket",
+    ...changes,
   };
 }
 

@@ -1,4 +1,7 @@
-/** A real OpenLDAP server of the test's own, on loopback over ldap and ldaps, with a few people and groups. */
+/**
+ * A real OpenLDAP server of the test's own, on loopback over ldap and ldaps, with a few people and
+ * groups.
+ */
 
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -50,7 +53,9 @@ export async function startSlapd(certificateDays = 90): Promise<DirectoryServer>
   process.on("exit", onExit);
   await listening(ldapsPort);
   return {
-    ...{ ldapPort, ldapsPort, caFile: join(folder, "ca.pem") },
+    ldapPort,
+    ldapsPort,
+    caFile: join(folder, "ca.pem"),
     stop: async () => {
       process.off("exit", onExit);
       server.kill("SIGTERM");
@@ -65,21 +70,45 @@ function certify(folder: string, days: number): void {
   const at = (name: string) => join(folder, name);
   const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
   openssl([
-    ...["req", "-x509", ...key, "-keyout", at("ca.key"), "-out", at("ca.pem"), "-days", "90"],
-    ...["-subj", "/CN=Directory CA"],
+    "req",
+    "-x509",
+    ...key,
+    "-keyout",
+    at("ca.key"),
+    "-out",
+    at("ca.pem"),
+    "-days",
+    "90",
+    "-subj",
+    "/CN=Directory CA",
   ]);
   openssl(["req", ...key, "-keyout", at("key.pem"), "-out", at("csr.pem"), "-subj", "/CN=ldap"]);
   writeFileSync(at("ext"), "subjectAltName=DNS:localhost\n");
   openssl([
-    ...["x509", "-req", "-in", at("csr.pem"), "-CA", at("ca.pem"), "-CAkey", at("ca.key")],
-    ...["-CAcreateserial", "-days", `${days}`, "-extfile", at("ext"), "-out", at("cert.pem")],
+    "x509",
+    "-req",
+    "-in",
+    at("csr.pem"),
+    "-CA",
+    at("ca.pem"),
+    "-CAkey",
+    at("ca.key"),
+    "-CAcreateserial",
+    "-days",
+    `${days}`,
+    "-extfile",
+    at("ext"),
+    "-out",
+    at("cert.pem"),
   ]);
 }
 
 async function listening(port: number): Promise<void> {
   for (let attempt = 0; attempt < 200; attempt++) {
     const open = await Bun.connect({
-      ...{ hostname: "127.0.0.1", port, socket: { data: () => {} } },
+      hostname: "127.0.0.1",
+      port,
+      socket: { data: () => {} },
     }).catch(() => undefined);
     open?.end();
     if (open !== undefined) return;

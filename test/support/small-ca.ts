@@ -1,4 +1,6 @@
-/** A CA in memory with real keys and certificates, enough of one for what revocation has to publish. */
+/**
+ * A CA in memory with real keys and certificates, enough of one for what revocation has to publish.
+ */
 
 import { caId, defaultTenant, type Serial, serialFromBytes } from "#core/ids.ts";
 import { responderSubject } from "#core/policy/responder-subject.ts";
@@ -95,7 +97,11 @@ export async function smallCaOn<S extends Store>(
   const reopen = (crl: Partial<Settings["crl"]> = {}) =>
     openRevocation({
       stillMay: async () => {},
-      ...{ store, keys, clock, random, signCertificate: ceremony },
+      store,
+      keys,
+      clock,
+      random,
+      signCertificate: ceremony,
       settings: {
         crl: { ...revocationDefaults.crl, ...options.crl, ...crl },
         ocsp: { ...revocationDefaults.ocsp, ...options.ocsp },
@@ -126,14 +132,13 @@ export async function smallCaOn<S extends Store>(
 /** root, from nowhere. */
 export const rootOrigin: Origin = {
   principal: {
-    ...{
-      subject: "root",
-      person: ownPerson("root"),
-      isRoot: true,
-      roles: ["admin"],
-      tenantRoles: {},
-    },
-    ...{ groups: [], mechanism: "basic" },
+    subject: "root",
+    person: ownPerson("root"),
+    isRoot: true,
+    roles: ["admin"],
+    tenantRoles: {},
+    groups: [],
+    mechanism: "basic",
   },
   ip: "192.0.2.1",
   requestId: "test-request",
@@ -154,8 +159,13 @@ async function selfSigned(
   const keyId = subjectKeyId(held.spki, "rfc7093");
   const algorithm = defaultSignature(keyType);
   const tbs = encodeTbsCertificate({
-    ...{ serial, signature: algorithm, issuer: name.der, subject: name.der, spki: held.spki },
-    ...{ notBefore, notAfter },
+    serial,
+    signature: algorithm,
+    issuer: name.der,
+    subject: name.der,
+    spki: held.spki,
+    notBefore,
+    notAfter,
     extensions: [
       basicConstraints(true, undefined),
       keyUsage(["keyCertSign", "cRLSign", "digitalSignature"]),
@@ -163,15 +173,35 @@ async function selfSigned(
     ],
   });
   const ticket: SignTicket = {
-    ...{ opId: id, key: held.ref, role: "ca", algorithm, digest: sha256Hex(tbs) },
-    ...{ purpose: "ca_certificate", caId: caId(id), brand: "SignTicket" },
+    opId: id,
+    key: held.ref,
+    role: "ca",
+    algorithm,
+    digest: sha256Hex(tbs),
+    purpose: "ca_certificate",
+    caId: caId(id),
+    brand: "SignTicket",
   };
   const certificate = assembleSigned(tbs, algorithm, await keys.sign(ticket, tbs));
   return {
-    ...{ id: caId(id), tenant: defaultTenant, label, parent: undefined, keyType, spki: held.spki },
-    ...{ lineage: lineage?.id ?? caId(id), status: "active", key: held.ref, certificate, serial },
-    ...{ subject: nameText(name), notBefore, notAfter, maxPathLength: undefined },
-    ...{ createdAt: now, internal: false, ...noRollover },
+    id: caId(id),
+    tenant: defaultTenant,
+    label,
+    parent: undefined,
+    keyType,
+    spki: held.spki,
+    lineage: lineage?.id ?? caId(id),
+    status: "active",
+    key: held.ref,
+    certificate,
+    serial,
+    subject: nameText(name),
+    notBefore,
+    notAfter,
+    maxPathLength: undefined,
+    createdAt: now,
+    internal: false,
+    ...noRollover,
   };
 }
 
@@ -182,11 +212,25 @@ function certificateRow(
 ): CertificateRecord {
   const { ca, kind = "leaf", profile = "server", validitySeconds = 90 * 86_400 } = wanted;
   return {
-    ...{ id: `row-${serial}`, caId: ca.id, tenant: ca.tenant, serial, kind, profile },
-    ...{ subject: "CN=leaf", commonName: "leaf", sans: ["dns:leaf.example"] },
-    ...{ certificate: new Uint8Array(0), notBefore: now, status: "good", revokedAt: undefined },
-    ...{ notAfter: addSeconds(now, validitySeconds), reason: undefined, requestedBy: "root" },
-    ...{ createdAt: now, spkiSha256: "", marker: "" },
+    id: `row-${serial}`,
+    caId: ca.id,
+    tenant: ca.tenant,
+    serial,
+    kind,
+    profile,
+    subject: "CN=leaf",
+    commonName: "leaf",
+    sans: ["dns:leaf.example"],
+    certificate: new Uint8Array(0),
+    notBefore: now,
+    status: "good",
+    revokedAt: undefined,
+    notAfter: addSeconds(now, validitySeconds),
+    reason: undefined,
+    requestedBy: "root",
+    createdAt: now,
+    spkiSha256: "",
+    marker: "",
     ...wanted.facts,
   };
 }
@@ -207,8 +251,16 @@ function memoryCeremony(
     const fields = { serial, issuer, subject: subject.der, spki, notBefore, notAfter, extensions };
     const message = encodeTbsCertificate({ ...fields, signature: algorithm });
     const intent: SigningIntent = {
-      ...{ opId, key: ca.key, spki: ca.spki, deviceSerial: "software:memory", role: "ca" },
-      ...{ algorithm, message, purpose: "responder_certificate", caId: ca.id, artifact: serial },
+      opId,
+      key: ca.key,
+      spki: ca.spki,
+      deviceSerial: "software:memory",
+      role: "ca",
+      algorithm,
+      message,
+      purpose: "responder_certificate",
+      caId: ca.id,
+      artifact: serial,
     };
     const now = clock.now();
     const ticket = await store.atomically(async (tx) => {
@@ -233,20 +285,35 @@ function memoryCeremony(
 /** The defaults of the configuration. */
 export const revocationDefaults: Settings = {
   crl: {
-    ...{ backdateSeconds: 300, baseValidityHours: 168, refreshAfterRevocationSeconds: 60 },
-    ...{ deltaIntervalMinutes: 60, keepExpired: false, shards: 0, urlBase: undefined },
+    backdateSeconds: 300,
+    baseValidityHours: 168,
+    refreshAfterRevocationSeconds: 60,
+    deltaIntervalMinutes: 60,
+    keepExpired: false,
+    shards: 0,
+    urlBase: undefined,
   },
   ocsp: {
-    ...{ nonceEnabled: true, nonceMaxAgeSeconds: 60, validityHours: 24, backdateSeconds: 300 },
-    ...{ cacheSeconds: 3600, cacheMax: 1000 },
+    nonceEnabled: true,
+    nonceMaxAgeSeconds: 60,
+    validityHours: 24,
+    backdateSeconds: 300,
+    cacheSeconds: 3600,
+    cacheMax: 1000,
   },
   presign: {
     enabled: false,
-    ...{ validityMinutes: 1440, refreshMinutes: 360, recentMax: 4096, expiredGraceMinutes: 1440 },
+    validityMinutes: 1440,
+    refreshMinutes: 360,
+    recentMax: 4096,
+    expiredGraceMinutes: 1440,
     backdateSeconds: 300,
   },
   responder: {
-    ...{ delegated: true, validityHours: 168, keyType: "ecdsa-p256", backdateSeconds: 300 },
+    delegated: true,
+    validityHours: 168,
+    keyType: "ecdsa-p256",
+    backdateSeconds: 300,
     provider: "software",
   },
 };

@@ -1,4 +1,7 @@
-/** An authenticator of our own: keys in memory, and every octet of its answers under the test's control. */
+/**
+ * An authenticator of our own: keys in memory, and every octet of its answers under the test's
+ * control.
+ */
 
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 
@@ -55,7 +58,8 @@ export class SoftAuthenticator {
       ["authData", new Uint8Array(authData)],
     ]);
     return {
-      ...{ id: this.id, clientDataJSON: this.#client("webauthn.create", challenge, lies) },
+      id: this.id,
+      clientDataJSON: this.#client("webauthn.create", challenge, lies),
       // What is in the map is what CBOR has.
       attestationObject: base64url(isoCBOR.encode(object as Parameters<typeof isoCBOR.encode>[0])),
     };
@@ -70,7 +74,9 @@ export class SoftAuthenticator {
     const digest = this.#algorithm === "EdDSA" ? null : "sha256";
     const signature = sign(digest, Buffer.concat([authData, hash]), this.#privateKey);
     return {
-      ...{ id: this.id, clientDataJSON, authenticatorData: base64url(authData) },
+      id: this.id,
+      clientDataJSON,
+      authenticatorData: base64url(authData),
       signature: base64url(signature),
     };
   }

@@ -47,7 +47,8 @@ export async function createToken(userPin = "1234"): Promise<SoftToken> {
   const config = {
     key_provider: { type: "pkcs11" },
     pkcs11: {
-      ...{ module_path: softHsmModule, token_label: "pkid" },
+      module_path: softHsmModule,
+      token_label: "pkid",
       pin_source: { type: "file", file: { path: pin } },
     },
   };

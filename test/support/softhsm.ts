@@ -27,8 +27,9 @@ export const softHsmModule = [
 ].find((path) => existsSync(path));
 
 /**
- * Makes a token, and points this process at it through SOFTHSM2_CONF, which signers inherit. Kill no signer while
- * it logs in: SoftHSM rewrites the token file at that moment and may leave it empty.
+ * Makes a token, and points this process at it through SOFTHSM2_CONF, which signers inherit. Kill
+ * no signer while it logs in: SoftHSM rewrites the token file at that moment and may leave it
+ * empty.
  */
 export function newSoftHsm(changes: Partial<Pkcs11Settings> = {}): SoftHsm {
   if (softHsmModule === undefined) throw new Error("SoftHSM is not installed");
@@ -42,10 +43,15 @@ export function newSoftHsm(changes: Partial<Pkcs11Settings> = {}): SoftHsm {
   process.env.SOFTHSM2_CONF = configurationFile;
   initToken("pkid test", configurationFile);
   return {
-    ...{ pin, configurationFile },
+    pin,
+    configurationFile,
     settings: {
-      ...{ modulePath: softHsmModule, tokenLabel: "pkid test", sessions: 2 },
-      ...{ pinSource: { type: "value", value: pin }, operationTimeoutSeconds: 10, ...changes },
+      modulePath: softHsmModule,
+      tokenLabel: "pkid test",
+      sessions: 2,
+      pinSource: { type: "value", value: pin },
+      operationTimeoutSeconds: 10,
+      ...changes,
     },
     pull: () => renameSync(tokens, `${tokens}.pulled`),
     plugIn: () => renameSync(`${tokens}.pulled`, tokens),

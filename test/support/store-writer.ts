@@ -1,4 +1,7 @@
-/** Run as a process of its own: writes units into a store as fast as it can and prints what was acknowledged. */
+/**
+ * Run as a process of its own: writes units into a store as fast as it can and prints what was
+ * acknowledged.
+ */
 
 import { openStore } from "#adapters/db/open.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";

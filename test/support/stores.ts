@@ -29,7 +29,9 @@ export interface DatabaseUnderTest {
 }
 
 export const postgresLimits = {
-  ...{ maxOpenConns: 5, connMaxLifetimeSeconds: 1800, connMaxIdleTimeSeconds: 300 },
+  maxOpenConns: 5,
+  connMaxLifetimeSeconds: 1800,
+  connMaxIdleTimeSeconds: 300,
 };
 
 /** A SQLite file in a folder of its own. */
@@ -102,6 +104,7 @@ function rowsOf(target: string, text: string): unknown[] {
 }
 
 const dependencies = (deps: Partial<StoreDependencies> = {}): StoreDependencies => ({
-  ...{ clock: systemClock, random: systemRandom },
+  clock: systemClock,
+  random: systemRandom,
   ...deps,
 });

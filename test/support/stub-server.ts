@@ -29,7 +29,10 @@ export interface StubServer {
   stop(): Promise<void>;
 }
 
-/** Opens a cleartext server on loopback unless `options` says otherwise; `handlers` replace single stubs. */
+/**
+ * Opens a cleartext server on loopback unless `options` says otherwise; `handlers` replace single
+ * stubs.
+ */
 export async function startStub(
   options: Partial<ListenerOptions> = {},
   deps: Partial<Omit<FrontDoorDeps, "handlers">> & { readonly handlers?: Partial<Handlers> } = {},
@@ -42,24 +45,42 @@ export async function startStub(
     },
   };
   const observer = accessLog({
-    ...{ log, clock: { now: () => instant(0) }, logAccess: (row) => rows.push(row) },
+    log,
+    clock: { now: () => instant(0) },
+    logAccess: (row) => rows.push(row),
     counters: { began: () => undefined, ended: () => undefined },
   });
   const front = new FrontDoor({
-    ...{ perform: stubPerform, authenticate: stubAuthenticate, observer, log },
+    perform: stubPerform,
+    authenticate: stubAuthenticate,
+    observer,
+    log,
     random: { uuid: () => crypto.randomUUID() },
     ownPages: new OwnPages([]),
     cookies: new Cookies({ name: "pki_session", insecure: false }),
-    ...{ trustedProxies: [], bodyBytesMax: 65_536, bulkBodyBytesMax: 131_072, osUser: "tester" },
-    ...{ limits: { enabled: false, admit: () => {} }, tenantRate: () => undefined, ownWords: {} },
+    trustedProxies: [],
+    bodyBytesMax: 65_536,
+    bulkBodyBytesMax: 131_072,
+    osUser: "tester",
+    limits: { enabled: false, admit: () => {} },
+    tenantRate: () => undefined,
+    ownWords: {},
     ...deps,
     handlers: { ...stubHandlers(), ...deps.handlers },
   });
   const listeners = await Listeners.open(front, {
-    ...{ host: "127.0.0.1", port: 0, tls: undefined, tlsMinVersion: "1.2", insecureAllowed: true },
-    ...{ clientAuthorities: undefined, tlsSuites: usualTlsSuites },
-    ...{ publicHttp: undefined, adminSocket: undefined, idleTimeoutSeconds: 30 },
-    ...{ bodyTimeoutSeconds: 30, requestTimeoutSeconds: 30 },
+    host: "127.0.0.1",
+    port: 0,
+    tls: undefined,
+    tlsMinVersion: "1.2",
+    insecureAllowed: true,
+    clientAuthorities: undefined,
+    tlsSuites: usualTlsSuites,
+    publicHttp: undefined,
+    adminSocket: undefined,
+    idleTimeoutSeconds: 30,
+    bodyTimeoutSeconds: 30,
+    requestTimeoutSeconds: 30,
     ...options,
   });
   const scheme = options.tls === undefined ? "http" : "https";
@@ -82,7 +103,9 @@ function stubHandler(name: OperationName) {
   });
 }
 
-/** Asks for a principal where the row does, reads the body of a POST, and tells what it was given. */
+/**
+ * Asks for a principal where the row does, reads the body of a POST, and tells what it was given.
+ */
 const stubPerform: Perform = async (call) => {
   const row = operationOf(call.operation);
   if (row.needs !== "pub" && call.origin === undefined) throw refuse("unauthenticated");
@@ -115,14 +138,12 @@ const stubAuthenticate: Authenticate = async ({ authorization, localUser }) => {
 
 const principal = (subject: string, mechanism: Principal["mechanism"]) => ({
   principal: {
-    ...{
-      subject,
-      person: personNamed(subject),
-      isRoot: false,
-      roles: ["admin"],
-      tenantRoles: {},
-      groups: [],
-    },
+    subject,
+    person: personNamed(subject),
+    isRoot: false,
+    roles: ["admin"],
+    tenantRoles: {},
+    groups: [],
     mechanism,
   } satisfies Principal,
 });

@@ -1,4 +1,7 @@
-/** Which names lie in a subtree (RFC 5280 §4.2.1.10), one by one as the clause says it: what the index is held against. */
+/**
+ * Which names lie in a subtree (RFC 5280 §4.2.1.10), one by one as the clause says it: what the
+ * index is held against.
+ */
 
 import { preparedName } from "#core/x509/name-matching.ts";
 import { parseCidr } from "#core/x509/name-constraints.ts";
@@ -8,18 +11,25 @@ import { dnsHost, parseUri } from "#core/x509/uris.ts";
 /** Undefined: nobody can say, because base or name can be read in more than one way. */
 export type Within = boolean | undefined;
 
-/** `example.com` covers itself and subdomains, `.example.com` only subdomains, empty text everything. */
+/**
+ * `example.com` covers itself and subdomains, `.example.com` only subdomains, empty text
+ * everything.
+ */
 export function dnsWithin(name: string, base: string): Within {
   if (!isDnsBase(base)) return undefined;
   const host = name.toLowerCase().replace(/^\*\./, "wildcard.");
   const tree = base.toLowerCase();
   if (tree === "") return true;
   if (tree.startsWith(".")) return host.endsWith(tree);
-  // A wildcard stands for names below its own base, so the base itself never permits less than it does.
+  // A wildcard stands for names below its own base, so the base itself never permits less than it
+  // does.
   return host === tree || host.endsWith(`.${tree}`);
 }
 
-/** As `dnsWithin`, and true also when a name the wildcard stands for lies in the tree: for what is excluded. */
+/**
+ * As `dnsWithin`, and true also when a name the wildcard stands for lies in the tree: for what is
+ * excluded.
+ */
 export function dnsTouches(name: string, base: string): Within {
   const within = dnsWithin(name, base);
   if (within !== false || !name.startsWith("*.")) return within;
@@ -43,8 +53,9 @@ export function emailWithin(mailbox: string, base: string): Within {
 }
 
 /**
- * By the host of the URI. Undefined for a URI without a host name, which RFC 5280 has refused, permitted or excluded, and
- * where software disagrees about the host: OpenSSL takes user information, and a query without a path, for part of it.
+ * By the host of the URI. Undefined for a URI without a host name, which RFC 5280 has refused,
+ * permitted or excluded, and where software disagrees about the host: OpenSSL takes user
+ * information, and a query without a path, for part of it.
  */
 export function uriWithin(uri: string, base: string): Within {
   const { authority, rest = "" } = parseUri(uri) ?? {};
@@ -53,7 +64,10 @@ export function uriWithin(uri: string, base: string): Within {
   return host === undefined || !isUriBase(base) ? undefined : hostWithin(host, base.toLowerCase());
 }
 
-/** True when every address of `inner`, an address or a range, lies in the range `outer`; undefined if that is none. */
+/**
+ * True when every address of `inner`, an address or a range, lies in the range `outer`; undefined
+ * if that is none.
+ */
 export function rangeWithin(inner: string, outer: string): Within {
   const a = parseCidr(inner) ?? parseCidr(`${inner}/${inner.includes(":") ? 128 : 32}`);
   const b = parseCidr(outer);
@@ -96,7 +110,9 @@ export function treeWithin(
 const hostWithin = (host: string, tree: string): boolean =>
   tree.startsWith(".") ? host.endsWith(tree) : host === tree;
 
-/** `deep`: a domain without dot in front covers what is below it too, as it does for DNS names only. */
+/**
+ * `deep`: a domain without dot in front covers what is below it too, as it does for DNS names only.
+ */
 function domainWithin(inner: string, outer: string, deep: boolean): boolean {
   const [a, b] = [inner.toLowerCase(), outer.toLowerCase()];
   if (b === "" || a === b) return true;

@@ -1,4 +1,7 @@
-/** TLS clients with and without a certificate, down to the octets, against a listener of this process. */
+/**
+ * TLS clients with and without a certificate, down to the octets, against a listener of this
+ * process.
+ */
 
 import type { Socket } from "node:net";
 import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
@@ -20,13 +23,11 @@ export function connected(
   more: ConnectionOptions & { readonly localAddress?: string } = {},
 ): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
-    const socket = connect(
-      {
-        ...{ host: "127.0.0.1", port, rejectUnauthorized: false, allowHalfOpen: true },
-        ...(held && material(held)),
-        ...more,
-      },
-      () => resolve(socket),
+    // Handed on to the socket below, though the types of this call do not know it.
+    const open = { allowHalfOpen: true };
+    const options = { host: "127.0.0.1", port, rejectUnauthorized: false, ...open };
+    const socket = connect({ ...options, ...(held && material(held)), ...more }, () =>
+      resolve(socket),
     );
     socket.once("error", reject);
   });

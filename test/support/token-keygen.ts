@@ -1,4 +1,7 @@
-/** Makes one key on a token with the bare module, without any of pkid's checks; settings come on standard input. */
+/**
+ * Makes one key on a token with the bare module, without any of pkid's checks; settings come on
+ * standard input.
+ */
 
 import { cka, ckf, ckk, ckm, ckuUser } from "#adapters/keys/pkcs11/ck.ts";
 import { loadModule } from "#adapters/keys/pkcs11/module.ts";

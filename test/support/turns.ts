@@ -46,7 +46,10 @@ export interface Asker {
   readonly exempt?: boolean;
 }
 
-/** A queue, what it has begun to look at, and how to end that. A password that begins with `right` is. */
+/**
+ * A queue, what it has begun to look at, and how to end that. A password that begins with `right`
+ * is.
+ */
 export function turnWorld({ failures, ...wanted }: TurnWishes = {}) {
   const clock = handClock();
   const keys = new AttemptKeys(seededRandom());

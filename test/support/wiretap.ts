@@ -1,4 +1,7 @@
-/** A signer with a tap on its line: passes every frame between server and signer, and writes it into a file. */
+/**
+ * A signer with a tap on its line: passes every frame between server and signer, and writes it into
+ * a file.
+ */
 
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";

@@ -88,7 +88,8 @@ export function keyPair(type: KeyType): {
     case "ed25519":
       return nodeCrypto.generateKeyPairSync("ed25519");
     case "ml-dsa":
-      // The type is the name node:crypto knows the algorithm by; its declarations lag behind the runtime.
+      // The type is the name node:crypto knows the algorithm by; its declarations lag behind the
+      // runtime.
       return nodeCrypto.generateKeyPairSync(type as "ed25519");
     case "slh-dsa":
       throw new Error("the runtime makes no SLH-DSA keys");

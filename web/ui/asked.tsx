@@ -1,4 +1,7 @@
-/** Shows what an operation answers: waiting, refused with the reason, or the answer; lists grow page by page. */
+/**
+ * Shows what an operation answers: waiting, refused with the reason, or the answer; lists grow page
+ * by page.
+ */
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";

@@ -1,4 +1,7 @@
-/** The ways to log in that the server offers: a password, a provider, or an API token kept in memory and nowhere else. */
+/**
+ * The ways to log in that the server offers: a password, a provider, or an API token kept in memory
+ * and nowhere else.
+ */
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
@@ -35,7 +38,9 @@ export function LogIn({ notice, onSession, onToken }: LogInProps) {
   );
 }
 
-/** A link and no request of our own: the browser goes to the provider and comes back with a cookie. */
+/**
+ * A link and no request of our own: the browser goes to the provider and comes back with a cookie.
+ */
 function AtProvider({ ways: { oidc_login_enabled, issuer_url } }: { readonly ways: LoginWays }) {
   if (!oidc_login_enabled) return null;
   const provider = issuer_url !== undefined && URL.canParse(issuer_url) && new URL(issuer_url).host;

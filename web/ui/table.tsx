@@ -1,4 +1,7 @@
-/** A table that reads well by eye and by screen reader: a caption, a header per column, a row per item. */
+/**
+ * A table that reads well by eye and by screen reader: a caption, a header per column, a row per
+ * item.
+ */
 
 import type { ComponentChildren } from "preact";
 
@@ -45,7 +48,7 @@ export function Table<Row>({ caption, columns, rows, keyOf, empty }: TableProps<
   );
 }
 
-/** A contract timestamp to the second; the reader sees UTC, as in the audit log. */
+/** A timestamp of an answer to the second; the reader sees UTC, as in the audit log. */
 export function Time({ at }: { readonly at: string | undefined }) {
   if (at === undefined) return <>–</>;
   return <time dateTime={at}>{at.slice(0, 19).replace("T", " ")} UTC</time>;

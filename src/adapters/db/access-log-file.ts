@@ -1,4 +1,7 @@
-/** The access log on SQLite: a database file of its own, which may be lost, removed or replaced without any harm. */
+/**
+ * The access log on SQLite: a database file of its own, which may be lost, removed or replaced
+ * without any harm.
+ */
 
 import { existsSync, renameSync, rmSync } from "node:fs";
 
@@ -18,8 +21,9 @@ export interface AccessLogFileOptions {
 }
 
 /**
- * Opened when it is first needed, anew when somebody has removed or replaced the file, and begun anew when it is
- * damaged: the damaged one is kept beside it as `<file>.damaged`. No commit waits for the disk.
+ * Opened when it is first needed, anew when somebody has removed or replaced the file, and begun
+ * anew when it is damaged: the damaged one is kept beside it as `<file>.damaged`. No commit waits
+ * for the disk.
  */
 export class AccessLogFile {
   readonly #options: AccessLogFileOptions;
@@ -129,7 +133,10 @@ export class AccessLogFile {
   }
 }
 
-/** One row as text: copying one long text to a thread costs less than copying its thousands of members. */
+/**
+ * One row as text: copying one long text to a thread costs less than copying its thousands of
+ * members.
+ */
 export function packed(row: AccessLogRow): string {
   const { at, requestId, subject, method, route, path, status, durationMs, bytesOut } = row;
   const head = `${at}${separator}${requestId}${separator}${subject}${separator}${method}${separator}${route}`;

@@ -1,4 +1,7 @@
-/** The access log as it is read: newest first, walked in slices, because a busy server has millions of rows. */
+/**
+ * The access log as it is read: newest first, walked in slices, because a busy server has millions
+ * of rows.
+ */
 
 import { and, asc, desc, eq, gte, lt, type SQL, sql } from "drizzle-orm";
 
@@ -54,7 +57,10 @@ class Search {
     this.#sliceRows = session.dialect === "sqlite" ? sliceRows : Number.MAX_SAFE_INTEGER;
   }
 
-  /** Calls back with slices, newest first, until it is told to stop; begins below `below` when given. */
+  /**
+   * Calls back with slices, newest first, until it is told to stop; begins below `below` when
+   * given.
+   */
   async walk(below: number | undefined, look: (slice: Slice) => Promise<boolean>): Promise<void> {
     const bounds = await this.#bounds();
     if (bounds === undefined) return;
@@ -90,7 +96,8 @@ class Search {
     // The sign keeps SQLite from walking by the index of times, whose order is not the page's.
     const at = this.#session.dialect === "sqlite" ? sql`+${a.at}` : sql`${a.at}`;
     return and(
-      ...[gte(a.id, low), lt(a.id, high)],
+      gte(a.id, low),
+      lt(a.id, high),
       subject === undefined ? undefined : eq(a.subject, subject),
       status === undefined ? undefined : eq(a.status, status),
       pathPrefix === undefined ? undefined : startsWithExactly(a.path, pathPrefix),
@@ -100,8 +107,9 @@ class Search {
   }
 
   /**
-   * The row numbers that times leave. Rows are numbered when they are written, about a second after their requests and
-   * by several processes, so numbers follow times only roughly; the margin is more than all of them buffer.
+   * The row numbers that times leave. Rows are numbered when they are written, about a second after
+   * their requests and by several processes, so numbers follow times only roughly; the margin is
+   * more than all of them buffer.
    */
   async #bounds(): Promise<Slice | undefined> {
     const { accessLog: a } = this.#session.t;

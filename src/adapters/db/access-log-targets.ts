@@ -1,4 +1,7 @@
-/** Where access log rows go: a file of their own beside SQLite, a table of the database on PostgreSQL. */
+/**
+ * Where access log rows go: a file of their own beside SQLite, a table of the database on
+ * PostgreSQL.
+ */
 
 import type { TurnShare } from "#core/turns.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
@@ -6,6 +9,7 @@ import { batchRows, type AccessLogTarget } from "./access-log.ts";
 import { AccessLogFile, packed, separator } from "./access-log-file.ts";
 import { accessLogReads } from "./access-log-reads.ts";
 import { AccessLogThread } from "./access-log-thread.ts";
+import { whenUnlocked } from "./lock-wait.ts";
 import { bulkInserter, type Session } from "./session.ts";
 
 /** The table beside all others; `run` makes a unit of what writes. */
@@ -33,7 +37,10 @@ export interface FileTargetOptions {
   readonly onFault: (sentence: string, error: unknown) => void;
 }
 
-/** The file; much at once is written by a thread of its own, which also folds the log of the file into it. */
+/**
+ * The file; much at once is written by a thread of its own, which also folds the log of the file
+ * into it.
+ */
 export function fileTarget({
   path,
   busyTimeoutMs,
@@ -42,7 +49,9 @@ export function fileTarget({
   share,
   onFault,
 }: FileTargetOptions): AccessLogTarget {
-  const file = new AccessLogFile({ path, busyTimeoutMs, folds: workerUrl === undefined }, onFault);
+  // Locks are waited for in the turns of this thread, and in the other one inside SQLite.
+  const here = { path, busyTimeoutMs: 0, folds: workerUrl === undefined };
+  const file = new AccessLogFile(here, onFault);
   const job = { accessLog: { path, busyTimeoutMs } };
   const thread = workerUrl === undefined ? undefined : new AccessLogThread(workerUrl, job, onFault);
   let unfolded = 0;
@@ -62,10 +71,11 @@ export function fileTarget({
     insert: async (rows) => {
       if (scarce()) throw new Error("the disk is nearly full");
       if (await byThread(rows)) return;
-      file.insert(rows.map(packed).join(separator).split(separator));
+      const members = rows.map(packed).join(separator).split(separator);
+      await whenUnlocked(() => file.insert(members), busyTimeoutMs);
       unfolded += rows.length;
     },
-    prune: async (before, most) => file.prune(before, most),
+    prune: (before, most) => whenUnlocked(() => file.prune(before, most), busyTimeoutMs),
     close: async () => {
       await thread?.close();
       file.close();

@@ -1,4 +1,7 @@
-/** The access log of a busy SQLite instance is written by a thread of its own, so that no request pays for its rows. */
+/**
+ * The access log of a busy SQLite instance is written by a thread of its own, so that no request
+ * pays for its rows.
+ */
 
 import { Worker } from "node:worker_threads";
 
@@ -28,7 +31,10 @@ export class AccessLogThread {
   #worker: Worker | undefined;
   #waiting: { readonly done: () => void; readonly failed: (error: Error) => void } | undefined;
 
-  /** `workerUrl` is the main module, which runs `runAccessLogJob` when it finds itself in such a thread. */
+  /**
+   * `workerUrl` is the main module, which runs `runAccessLogJob` when it finds itself in such a
+   * thread.
+   */
   constructor(
     workerUrl: string,
     job: AccessLogJob,
@@ -48,7 +54,9 @@ export class AccessLogThread {
     });
   }
 
-  /** Ends the thread, by force when it does not by itself; the rows written before are in the file. */
+  /**
+   * Ends the thread, by force when it does not by itself; the rows written before are in the file.
+   */
   async close(): Promise<void> {
     const worker = this.#worker;
     this.#worker = undefined;

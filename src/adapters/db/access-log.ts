@@ -1,4 +1,7 @@
-/** The access log: rows are buffered and written at most a second later; when the database stalls, the oldest go. */
+/**
+ * The access log: rows are buffered and written at most a second later; when the database stalls,
+ * the oldest go.
+ */
 
 import type { Instant } from "#core/time.ts";
 import type { AccessLogReads, AccessLogRow } from "#domain/audit/store.ts";
@@ -41,7 +44,9 @@ export class AccessLog {
     this.#timer ??= setTimeout(() => this.#write(), lagMilliseconds).unref();
   }
 
-  /** Deletes the rows before `before`, a bounded number at a time, so that nobody else waits long. */
+  /**
+   * Deletes the rows before `before`, a bounded number at a time, so that nobody else waits long.
+   */
   async prune(before: Instant): Promise<void> {
     let deleted: number;
     do {
@@ -67,14 +72,17 @@ export class AccessLog {
     this.#writing = this.#drain();
   }
 
-  /** A few rows to a unit, so that no request waits behind thousands of them; a small rest waits for more. */
+  /**
+   * A few rows to a unit, so that no request waits behind thousands of them; a small rest waits for
+   * more.
+   */
   async #drain(): Promise<void> {
     do {
       const rows = this.#rows.splice(0, batchRows);
       try {
         await this.#target.insert(rows);
       } catch (error) {
-        // Lazily written by contract: the loss is counted, and requests go on.
+        // Written when there is time: the loss is counted, and requests go on.
         this.dropped += rows.length;
         this.#onFault("access log rows were lost", error);
       }
@@ -84,8 +92,8 @@ export class AccessLog {
 }
 
 /**
- * Path and user agent come from strangers: what no database can hold must not cost the rows beside it. Nearly every row
- * is kept as it is, since one is added per request.
+ * Path and user agent come from strangers: what no database can hold must not cost the rows beside
+ * it. Nearly every row is kept as it is, since one is added per request.
  */
 function storable(row: AccessLogRow): AccessLogRow {
   const { requestId, subject, method, path, userAgent } = row;
@@ -94,8 +102,11 @@ function storable(row: AccessLogRow): AccessLogRow {
   }
   return {
     ...row,
-    ...{ durationMs: Math.round(row.durationMs), requestId: clean(requestId) },
-    ...{ subject: clean(subject), method: clean(method), path: clean(path) },
+    durationMs: Math.round(row.durationMs),
+    requestId: clean(requestId),
+    subject: clean(subject),
+    method: clean(method),
+    path: clean(path),
     userAgent: clean(userAgent),
   };
 }

@@ -88,7 +88,9 @@ function row({ person, ...facts }: ApiTokenRecord) {
   };
 }
 
-/** Only `insertToken` fills the table, so its texts are the closed words the record's types name. */
+/**
+ * Only `insertToken` fills the table, so its texts are the closed words the record's types name.
+ */
 function record(stored: Row): ApiTokenRecord {
   const { personSubject, personVoucher, personIssuer, personAddress, ...facts } = stored;
   return {

@@ -83,8 +83,17 @@ export function approvalWrites(session: Session, owner: number): ApprovalWrites 
       const changed = await db
         .update(a)
         .set({
-          ...{ status, attempts, decidedAt, executedAt, collectedAt, failure, effect, answer },
-          ...{ secret, openKey, owner },
+          status,
+          attempts,
+          decidedAt,
+          executedAt,
+          collectedAt,
+          failure,
+          effect,
+          answer,
+          secret,
+          openKey,
+          owner,
         })
         .where(eq(a.id, approval.id))
         .returning({ id: a.id });
@@ -177,14 +186,19 @@ function row(approval: ApprovalRecord): Omit<Row, "owner"> {
   const { person, ...facts } = maker;
   return {
     ...approval,
-    ...{ tenant: tenant ?? null, details: JSON.stringify(details), input: JSON.stringify(input) },
+    tenant: tenant ?? null,
+    details: JSON.stringify(details),
+    input: JSON.stringify(input),
     maker: JSON.stringify(facts),
     makerSubject: person.subject,
     makerVoucher: person.voucher,
     makerIssuer: person.issuer,
     makerAddress: person.address,
-    ...{ failure: texted(failure), effect: texted(effect) },
-    ...{ answer: texted(answer), decidedAt: decidedAt ?? null, executedAt: executedAt ?? null },
+    failure: texted(failure),
+    effect: texted(effect),
+    answer: texted(answer),
+    decidedAt: decidedAt ?? null,
+    executedAt: executedAt ?? null,
     collectedAt: collectedAt ?? null,
     openKey: isOpen(approval) ? fingerprint : null,
   };
@@ -203,15 +217,16 @@ function record(stored: Row, decisions: readonly StoredDecision[]): ApprovalReco
   const effect = read(facts.effect);
   return {
     ...facts,
-    ...{ tenant: facts.tenant ?? undefined, details: read(facts.details) },
-    ...{
-      input: read(facts.input),
-      maker: { ...read(facts.maker), person },
-      failure: read(facts.failure),
-    },
+    tenant: facts.tenant ?? undefined,
+    details: read(facts.details),
+    input: read(facts.input),
+    maker: { ...read(facts.maker), person },
+    failure: read(facts.failure),
     effect: effect && { caId: undefined, serial: undefined, ...effect },
-    ...{ answer: read(facts.answer), decidedAt: facts.decidedAt ?? undefined },
-    ...{ executedAt: facts.executedAt ?? undefined, collectedAt: facts.collectedAt ?? undefined },
+    answer: read(facts.answer),
+    decidedAt: facts.decidedAt ?? undefined,
+    executedAt: facts.executedAt ?? undefined,
+    collectedAt: facts.collectedAt ?? undefined,
     decisions: decisions.map(decisionOf),
   } as object as ApprovalRecord; // See above.
 }

@@ -13,8 +13,9 @@ import { counted, pageOf, type Session, startsWith } from "./session.ts";
 import { newestOf } from "./sliced-search.ts";
 
 /**
- * `owner` is this store's number among the replicas. On SQLite, whose answers hold this thread, others have their turn
- * between slices of `sliceRows` events: a filter that fits nothing looks at all of them.
+ * `owner` is this store's number among the replicas. On SQLite, whose answers hold this thread,
+ * others have their turn between slices of `sliceRows` events: a filter that fits nothing looks at
+ * all of them.
  */
 export function auditReads(session: Session, owner: number, sliceRows = usualSlice): AuditReads {
   const { db, t } = session;
@@ -71,7 +72,9 @@ class EventSearch {
     this.#sliceRows = session.dialect === "sqlite" ? sliceRows : Number.MAX_SAFE_INTEGER;
   }
 
-  /** At most `wanted` matching events before `beforeSeq`, newest first, and how many match in all. */
+  /**
+   * At most `wanted` matching events before `beforeSeq`, newest first, and how many match in all.
+   */
   async newest(wanted: number, beforeSeq = Number.MAX_SAFE_INTEGER) {
     const { eventSeq } = await storedHeads(this.#session);
     // No event is ever deleted, so without a filter the last number is their number.
@@ -138,7 +141,10 @@ function matching({ t }: Session, filter: EventFilter): SQL | undefined {
   );
 }
 
-/** The part of the ledger a filter looks at; without more than numbers to go by nothing has to be counted. */
+/**
+ * The part of the ledger a filter looks at; without more than numbers to go by nothing has to be
+ * counted.
+ */
 async function ledgerChain(
   session: Session,
   { kind, signerFingerprint, fromNumber = 1, toNumber = Number.MAX_SAFE_INTEGER }: LedgerFilter,

@@ -1,4 +1,7 @@
-/** Bulk revocations in the database: runs, the serials they have left, and the walk that selects them. */
+/**
+ * Bulk revocations in the database: runs, the serials they have left, and the walk that selects
+ * them.
+ */
 
 import { and, asc, eq, gt, inArray, lte, ne, sql } from "drizzle-orm";
 
@@ -91,8 +94,9 @@ export function bulkRevocationWrites(session: Session, owner: number): BulkRevoc
       await db
         .update(b)
         .set({
-          ...{ revoked: sql`${b.revoked} + ${revoked}`, skipped: sql`${b.skipped} + ${skipped}` },
-          ...{ upgraded: sql`${b.upgraded} + ${upgraded}` },
+          revoked: sql`${b.revoked} + ${revoked}`,
+          skipped: sql`${b.skipped} + ${skipped}`,
+          upgraded: sql`${b.upgraded} + ${upgraded}`,
           batches: sql`${b.batches} + ${batches}`,
         })
         .where(named(session, key));
@@ -125,7 +129,8 @@ function claimOf(
       const taken = db.update(b).set({ owner, state: "running", maker }).where(free);
       return { run, mine: (await taken.returning({ id: b.id })).length === 1 };
     }
-    // What a store that is gone was collecting never began: the id stands for whatever is asked now.
+    // What a store that is gone was collecting never began: the id stands for whatever is asked
+    // now.
     const gone = await db.delete(b).where(free).returning({ id: b.id });
     if (gone.length === 0) return { run, mine: false };
     await db.delete(s).where(eq(s.run, number));
@@ -201,7 +206,8 @@ async function targetsOf(
   const { bulkSerials: s, certificates: c, revocations: r } = t;
   const left = db.select({ place: s.place }).from(s).where(eq(s.run, run));
   const places = await left.orderBy(asc(s.place)).limit(limit);
-  const serials = places.map(({ place }) => place.slice(2) as Serial); // Only `placeOf` makes places.
+  // Only `placeOf` makes places.
+  const serials = places.map(({ place }) => place.slice(2) as Serial);
   if (serials.length === 0) return [];
   const { serial, kind, status, notAfter, profile, spkiSha256 } = c;
   const columns = { serial, kind, status, notAfter, profile, spkiSha256 };
@@ -217,7 +223,9 @@ async function targetsOf(
     entries.set(own, entry as Target["entry"]); // As above.
   }
   return serials.map((own) => ({
-    ...{ serial: own, certificate: known.get(own), entry: entries.get(own) },
+    serial: own,
+    certificate: known.get(own),
+    entry: entries.get(own),
   }));
 }
 
@@ -233,7 +241,8 @@ async function storedRun(session: Session, key: OperationKey) {
 function record(row: Session["t"]["bulkRuns"]["$inferSelect"]): BulkRun {
   const { number: _number, owner: _owner, ...facts } = row;
   const maker: unknown = row.maker === "" ? undefined : JSON.parse(row.maker);
-  return { ...facts, caId: caIdOf(row.caId), maker } as BulkRun; // Only `bulkRevocationWrites` fills the table.
+  // Only `bulkRevocationWrites` fills the table.
+  return { ...facts, caId: caIdOf(row.caId), maker } as BulkRun;
 }
 
 const makerText = (maker: BulkRun["maker"]): string =>

@@ -25,12 +25,10 @@ export function bulkReads({ db, t }: Session): BulkReads {
       const rest = and(its, gt(bulkItems.position, after));
       const rows = db.select().from(bulkItems).where(rest);
       const page = await rows.orderBy(asc(bulkItems.position)).limit(limit);
-      return page.map(
+      return page.map(({ position, ...row }): BulkItem => {
         // Only `bulkWrites` fills the table, with serials.
-        ({ position, ...row }): BulkItem => ({
-          ...{ position, caId: caId(row.caId), serial: row.serial as Serial },
-        }),
-      );
+        return { position, caId: caId(row.caId), serial: row.serial as Serial };
+      });
     },
   };
 }

@@ -1,13 +1,17 @@
-/** A lock on one byte of an open SQLite file, which the kernel drops with the process, however it ends. */
+/**
+ * A lock on one byte of an open SQLite file, which the kernel drops with the process, however it
+ * ends.
+ */
 
 import { dlopen, ptr } from "bun:ffi";
 
 export type ByteLock = "taken" | "held" | "impossible";
 
 /**
- * Takes one byte of a SQLite file for this descriptor: a lock of the open file (fcntl_locking(2), `F_OFD_SETLK`), which
- * reaches every process that has the same file under whatever name, in any container, and on a file server that knows
- * locks. The byte lies behind those SQLite locks itself. Only on Linux; `impossible` elsewhere.
+ * Takes one byte of a SQLite file for this descriptor: a lock of the open file (fcntl_locking(2),
+ * `F_OFD_SETLK`), which reaches every process that has the same file under whatever name, in any
+ * container, and on a file server that knows locks. The byte lies behind those SQLite locks itself.
+ * Only on Linux; `impossible` elsewhere.
  */
 export function lockByte(file: number): ByteLock {
   if (process.platform !== "linux") return "impossible";
@@ -25,7 +29,10 @@ export function lockByte(file: number): ByteLock {
   }
 }
 
-/** `struct flock` of the 64-bit ABIs: type, whence, start at 8, length at 16, process at 24, which must be 0. */
+/**
+ * `struct flock` of the 64-bit ABIs: type, whence, start at 8, length at 16, process at 24, which
+ * must be 0.
+ */
 function writeLock(): Uint8Array {
   const bytes = new Uint8Array(32);
   const view = new DataView(bytes.buffer);
@@ -52,7 +59,10 @@ const open = (name: string) =>
     fcntl: { args: ["i32", "i32", "ptr"], returns: "i32" },
   });
 
-/** O_CLOEXEC, which is not among Node's constants; without it a child process would keep the lock alive. */
+/**
+ * O_CLOEXEC, which is not among Node's constants; without it a child process would keep the lock
+ * alive.
+ */
 export const closeOnExec = process.platform === "darwin" ? 0x1000000 : 0o2000000;
 const exclusive = 1;
 const unlocked = 2;

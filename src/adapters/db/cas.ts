@@ -91,8 +91,10 @@ export function caWrites(session: Session): CaWrites {
       const search = `${ca.label}\n${ca.subject}`.toLowerCase();
       const row = { keyProvider: key.provider, keyLabel: key.label, keyId: key.id, search };
       const second = alternative && {
-        ...{ altKeyProvider: alternative.key.provider, altKeyLabel: alternative.key.label },
-        ...{ altKeyId: alternative.key.id, altKeyType: alternative.keyType },
+        altKeyProvider: alternative.key.provider,
+        altKeyLabel: alternative.key.label,
+        altKeyId: alternative.key.id,
+        altKeyType: alternative.keyType,
         altSpki: alternative.spki,
       };
       // The id is fresh from the CSPRNG, so the one index that can collide is the label's.
@@ -191,10 +193,14 @@ function statusOf(session: Session): CaWrites["status"] {
 }
 
 const nulls = ({ maxPathLength, externalChain }: Certified) => ({
-  ...{ maxPathLength: maxPathLength ?? null, externalChain: externalChain ?? null },
+  maxPathLength: maxPathLength ?? null,
+  externalChain: externalChain ?? null,
 });
 
-/** Rows within reach by their tenant, or by their CA where they have one; nothing at all for an empty reach. */
+/**
+ * Rows within reach by their tenant, or by their CA where they have one; nothing at all for an
+ * empty reach.
+ */
 export function within(
   { tenant, ca }: { readonly tenant: Column; readonly ca?: Column },
   reach: Reach,
@@ -244,11 +250,16 @@ function record(row: Row): CaRecord {
   const key = { provider: altKeyProvider, label: altKeyLabel, id: altKeyId };
   return {
     ...facts,
-    ...{ parent: row.parent ?? undefined, certificate: row.certificate ?? undefined },
-    ...{ serial: row.serial ?? undefined, maxPathLength: row.maxPathLength ?? undefined },
-    ...{ notBefore: row.notBefore ?? undefined, notAfter: row.notAfter ?? undefined },
-    ...{ csr: row.csr ?? undefined, externalChain: row.externalChain ?? undefined },
-    ...{ successor: row.successor ?? undefined, predecessor: row.predecessor ?? undefined },
+    parent: row.parent ?? undefined,
+    certificate: row.certificate ?? undefined,
+    serial: row.serial ?? undefined,
+    maxPathLength: row.maxPathLength ?? undefined,
+    notBefore: row.notBefore ?? undefined,
+    notAfter: row.notAfter ?? undefined,
+    csr: row.csr ?? undefined,
+    externalChain: row.externalChain ?? undefined,
+    successor: row.successor ?? undefined,
+    predecessor: row.predecessor ?? undefined,
     retireAfter: row.retireAfter ?? undefined,
     key: { provider: keyProvider, label: keyLabel, id: keyId },
     alternative: altSpki === null ? undefined : { key, keyType: altKeyType, spki: altSpki },

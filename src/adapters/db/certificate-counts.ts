@@ -1,4 +1,7 @@
-/** How many leaves of a CA there are, by stored status and notAfter, without walking them: `certificate_counts` keeps them by day. */
+/**
+ * How many leaves of a CA there are, by stored status and notAfter, without walking them:
+ * `certificate_counts` keeps them by day.
+ */
 
 import { and, asc, eq, gte, inArray, lt, type SQL, sql } from "drizzle-orm";
 
@@ -21,7 +24,10 @@ export interface Counted {
   readonly until?: Instant | undefined;
 }
 
-/** Whole days from the counters, what is left of the first and the last day from the index by notAfter. */
+/**
+ * Whole days from the counters, what is left of the first and the last day from the index by
+ * notAfter.
+ */
 export async function countLeaves(
   session: Session,
   which: Counted,
@@ -43,7 +49,10 @@ export async function countLeaves(
   return first + whole + last;
 }
 
-/** The leaves a filter selects, where it asks for nothing the counters and that index do not know; else undefined. */
+/**
+ * The leaves a filter selects, where it asks for nothing the counters and that index do not know;
+ * else undefined.
+ */
 export function leavesOf(filter: CertificateFilter): Counted | undefined {
   const { caId, status, profile, expiresBefore, now } = filter;
   const { text, serialPrefix, spkiSha256 } = filter;
@@ -60,8 +69,8 @@ export function leavesOf(filter: CertificateFilter): Counted | undefined {
 }
 
 /**
- * The leaves whose serial begins so, range by range of the unique index. It does not know kinds, and all kinds but
- * leaves are few.
+ * The leaves whose serial begins so, range by range of the unique index. It does not know kinds,
+ * and all kinds but leaves are few.
  */
 export async function countSerials(session: Session, ca: CaId, prefix: string): Promise<number> {
   const { db, t } = session;
@@ -94,7 +103,9 @@ export function outstandingOf(session: Session): CertificateReads["outstanding"]
     const [signing] = await db.select({ count: counted }).from(t.intents).where(open);
     const leaves = await countLeaves(session, { caId: ca, statuses: living, from: now });
     const others = and(
-      ...[eq(c.caId, ca), inArray(c.kind, [...otherKinds]), inArray(c.status, [...living])],
+      eq(c.caId, ca),
+      inArray(c.kind, [...otherKinds]),
+      inArray(c.status, [...living]),
       gte(c.notAfter, now),
     );
     const [found] = await db.select({ count: counted }).from(c).where(others);
@@ -114,7 +125,8 @@ async function countDays(
 ): Promise<number> {
   const k = t.certificateCounts;
   const rows = and(
-    ...[eq(k.caId, caId), inArray(k.status, [...statuses])],
+    eq(k.caId, caId),
+    inArray(k.status, [...statuses]),
     firstDay === undefined ? undefined : gte(k.day, firstDay),
     endDay === undefined ? undefined : lt(k.day, endDay),
     profile === undefined ? undefined : eq(k.profile, profile),
@@ -134,7 +146,10 @@ interface Span {
   readonly stepMax: number;
 }
 
-/** At most a day's worth, which may be many all the same: SQLite counts so many entries at once, and lets others run. */
+/**
+ * At most a day's worth, which may be many all the same: SQLite counts so many entries at once, and
+ * lets others run.
+ */
 async function countBetween(session: Session, which: Counted, span: Span): Promise<number> {
   const c = session.t.certificates;
   let total = 0;
@@ -180,8 +195,11 @@ function between(
   // The sign keeps SQLite on the index by notAfter.
   const named = dialect === "sqlite" ? sql`+${c.profile}` : sql`${c.profile}`;
   return and(
-    ...[eq(c.caId, caId), eq(c.kind, "leaf"), inArray(c.status, [...statuses])],
-    ...[gte(c.notAfter, instant(low)), lt(c.notAfter, instant(high))],
+    eq(c.caId, caId),
+    eq(c.kind, "leaf"),
+    inArray(c.status, [...statuses]),
+    gte(c.notAfter, instant(low)),
+    lt(c.notAfter, instant(high)),
     profile === undefined ? undefined : eq(named, profile),
   );
 }

@@ -175,7 +175,10 @@ function preparedBySerial({ db, t }: Session): CertificateReads["bySerial"] {
 
 const hex = (serial: Serial) => BigInt(serial).toString(16);
 
-/** Only `certificateWrites` fills the table, so its texts are the closed words the record's types name. */
+/**
+ * Only `certificateWrites` fills the table, so its texts are the closed words the record's types
+ * name.
+ */
 function record(row: Session["t"]["certificates"]["$inferSelect"]): CertificateRecord {
   const { ordinal: _o, search: _s, identity: _i, serialHex: _h, ...facts } = row;
   const revocation = { revokedAt: row.revokedAt ?? undefined, reason: row.reason ?? undefined };

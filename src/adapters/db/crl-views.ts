@@ -66,15 +66,22 @@ async function revocationSequence(session: Session): Promise<number> {
   return Number(row?.[0] ?? 0);
 }
 
-// Only the writes of revocations and certificates fill the tables, so their texts are the closed words of the types.
+// Only the writes of revocations and certificates fill the tables, so their texts are the closed
+// words of the types.
 const listedEntry = ([serial, revokedAt, reason, expiresAt, sequence]: readonly unknown[]) =>
   ({
-    ...{ serial, reason, revokedAt: Number(revokedAt), sequence: Number(sequence) },
+    serial,
+    reason,
+    revokedAt: Number(revokedAt),
+    sequence: Number(sequence),
     expiresAt: expiresAt === null ? undefined : Number(expiresAt),
   }) as ListedEntry; // See above.
 
 const placed = ([serial, sequence, revokedAt, expiresAt, kind, stamp]: readonly unknown[]) => ({
-  ...{ serial, sequence: Number(sequence), revokedAt: Number(revokedAt), kind: kind ?? undefined },
+  serial,
+  sequence: Number(sequence),
+  revokedAt: Number(revokedAt),
+  kind: kind ?? undefined,
   expiresAt: expiresAt === null ? undefined : Number(expiresAt),
   stamp: stamp === null ? undefined : Number(stamp),
 });

@@ -119,7 +119,10 @@ export function crlWrites(session: Session): CrlWrites {
   };
 }
 
-/** One statement for each certificate, which changes nothing for most: the row holds the end of a day. */
+/**
+ * One statement for each certificate, which changes nothing for most: the row holds the end of a
+ * day.
+ */
 function stamping(session: Session): RevocationWrites["stamp"] {
   const [ca, partition, url, until] = [1, 2, 3, 4].map((at) => placeholder(session, at));
   const text = `insert into crl_stamps (ca_id, partition, url, not_after) values (${ca}, ${partition}, ${url}, ${until})
@@ -182,7 +185,8 @@ function headOf(row: Session["t"]["crlHeads"]["$inferSelect"]): CrlHead {
       ? undefined
       : { thisUpdate: instant(priorUpdate), sequence: priorSequence };
   const publishedAt = row.publishedAt ?? undefined;
-  return { ...facts, base: row.base ?? undefined, prior, publishedAt } as CrlHead; // Only `publishCrl` fills the table.
+  // Only `publishCrl` fills the table.
+  return { ...facts, base: row.base ?? undefined, prior, publishedAt } as CrlHead;
 }
 
 const rowsPerInsert = 200;

@@ -1,11 +1,16 @@
-/** Cross certificates in the database: their own facts, joined with the rows of their certificates. */
+/**
+ * Cross certificates in the database: their own facts, joined with the rows of their certificates.
+ */
 
 import { and, asc, desc, eq, type SQL } from "drizzle-orm";
 
 import type { CaReads, CaWrites, CrossSignRecord } from "#domain/authorities/store.ts";
 import { counted, inserter, olderThan, pageOf, type Session } from "./session.ts";
 
-/** Reads of cross certificates; a status changed by revocation shows at once, for it is read from the one row. */
+/**
+ * Reads of cross certificates; a status changed by revocation shows at once, for it is read from
+ * the one row.
+ */
 export function crossSignReads(
   session: Session,
 ): Pick<CaReads, "crossSigns" | "crossSign" | "crossSignsOf"> {
@@ -52,12 +57,22 @@ interface Joined {
   readonly row: Session["t"]["certificates"]["$inferSelect"];
 }
 
-/** Only `crossSignWrites` and `certificateWrites` fill the tables with the closed words the record's types name. */
+/**
+ * Only `crossSignWrites` and `certificateWrites` fill the tables with the closed words the record's
+ * types name.
+ */
 function record({ facts, row }: Joined): CrossSignRecord {
   const { tenant, subject, certificate, notBefore, notAfter, requestedBy } = row;
   return {
-    ...{ ...facts, subjectCa: facts.subjectCa ?? undefined, revoked: row.status === "revoked" },
-    ...{ tenant, subject, certificate, notBefore, notAfter, requestedBy },
+    ...facts,
+    subjectCa: facts.subjectCa ?? undefined,
+    revoked: row.status === "revoked",
+    tenant,
+    subject,
+    certificate,
+    notBefore,
+    notAfter,
+    requestedBy,
   } as CrossSignRecord; // See above.
 }
 

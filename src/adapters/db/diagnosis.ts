@@ -1,4 +1,7 @@
-/** Looks at a database for preflight over a connection of its own, and changes nothing: version, settings, integrity. */
+/**
+ * Looks at a database for preflight over a connection of its own, and changes nothing: version,
+ * settings, integrity.
+ */
 
 import { statSync } from "node:fs";
 
@@ -25,7 +28,10 @@ export interface Diagnosis {
   readonly time: Instant | undefined;
   /** What the clock of the host said then. */
   readonly askedAt: Instant;
-  /** Of the replica that is furthest behind; undefined when there is none, or when nobody may see it. */
+  /**
+   * Of the replica that is furthest behind; undefined when there is none, or when nobody may see
+   * it.
+   */
   readonly replicaLagSeconds: number | undefined;
   /** Milliseconds of one round trip. */
   readonly pingMs: number;
@@ -60,14 +66,13 @@ function diagnoseSqlite(options: SqliteOptions): Diagnosis {
       database.query<{ journal_mode: string }, []>("pragma journal_mode").get()?.journal_mode ?? "";
     const { size: bytes } = statSync(options.path);
     return {
-      ...{
-        engine: "sqlite",
-        version,
-        pingMs,
-        bytes,
-        ...{ time: undefined, askedAt: instant(Date.now()) },
-        replicaLagSeconds: undefined,
-      },
+      engine: "sqlite",
+      version,
+      pingMs,
+      bytes,
+      time: undefined,
+      askedAt: instant(Date.now()),
+      replicaLagSeconds: undefined,
       // `synchronous` belongs to each connection, and pkid opens none without FULL (V-6).
       settings: [
         { name: "journal_mode", value: journal, durable: journal === "wal" },
@@ -92,7 +97,10 @@ function withSqlite<T>({ path, busyTimeoutMs }: SqliteOptions, look: (database: 
   }
 }
 
-/** Pages, references and rules; of a file that is damaged only that, for nothing else it says can be believed. */
+/**
+ * Pages, references and rules; of a file that is damaged only that, for nothing else it says can be
+ * believed.
+ */
 function sqliteViolations(database: Database): readonly (string | number)[] {
   const damaged = damagedPages(database);
   if (damaged.length > 0) {
@@ -108,7 +116,10 @@ function sqliteViolations(database: Database): readonly (string | number)[] {
   ];
 }
 
-/** What is wrong with pages, a line each; of some damage SQLite's own check says no more than that it is there. */
+/**
+ * What is wrong with pages, a line each; of some damage SQLite's own check says no more than that
+ * it is there.
+ */
 function damagedPages(database: Database): readonly string[] {
   try {
     return database
@@ -134,9 +145,14 @@ function diagnosePostgres(options: PostgresOptions): Promise<Diagnosis> {
     });
     const lag = row?.lag === null || row?.lag === undefined ? undefined : Number(row.lag);
     return {
-      ...{ engine: "postgres", version: String(row?.version ?? "").split(" ")[0] ?? "", settings },
-      ...{ time: instant(Number(row?.time)), replicaLagSeconds: lag, pingMs },
-      ...{ askedAt, bytes: Number(row?.bytes ?? 0) },
+      engine: "postgres",
+      version: String(row?.version ?? "").split(" ")[0] ?? "",
+      settings,
+      time: instant(Number(row?.time)),
+      replicaLagSeconds: lag,
+      pingMs,
+      askedAt,
+      bytes: Number(row?.bytes ?? 0),
     };
   });
 }
@@ -173,7 +189,10 @@ async function postgresViolations(
   return found;
 }
 
-/** The driver's error can name the address but never the password; it stays the cause, for nobody prints it. */
+/**
+ * The driver's error can name the address but never the password; it stays the cause, for nobody
+ * prints it.
+ */
 function unreachable(sentence: string, cause: unknown): StoreUnfit {
   const fault = new StoreUnfit("unreachable", sentence);
   fault.cause = cause;

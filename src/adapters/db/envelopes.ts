@@ -12,7 +12,10 @@ import { instanceWrites } from "./instance.ts";
 import { presenceClass } from "./owners.ts";
 import { counted, inserter, type Session } from "./session.ts";
 
-/** KEK versions and sealed values as last committed; `owner` is this store's number among the replicas. */
+/**
+ * KEK versions and sealed values as last committed; `owner` is this store's number among the
+ * replicas.
+ */
 export function envelopeReads(session: Session, owner: number): EnvelopeReads {
   const { db, t } = session;
   const { kekVersions, sealedValues } = t;

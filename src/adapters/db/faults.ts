@@ -1,9 +1,15 @@
-/** Tells a database that cannot serve from a bug in what it was asked, and why a store will not open. */
+/**
+ * Tells a database that cannot serve from a bug in what it was asked, and why a store will not
+ * open.
+ */
 
 import { Problem, refuse } from "#core/problems.ts";
 import { NothingWritten } from "#domain/store.ts";
 
-/** Why a store was not opened (V-6, V-28, V-29, file permissions); a start-up failure, never an answer to a request. */
+/**
+ * Why a store was not opened (V-6, V-28, V-29, file permissions); a start-up failure, never an
+ * answer to a request.
+ */
 export class StoreUnfit extends Error {
   override readonly name = "StoreUnfit";
   readonly reason: UnfitReason;
@@ -24,7 +30,10 @@ export type UnfitReason =
   | "head_mismatch"
   | "in_use";
 
-/** The refusal for a database that does not serve now; the driver's error stays its cause, for the log only. */
+/**
+ * The refusal for a database that does not serve now; the driver's error stays its cause, for the
+ * log only.
+ */
 export function storageUnavailable(cause: unknown, sentence?: string): Problem {
   const problem = refuse("storage_unavailable", { retry_after: 2 }, sentence);
   problem.cause = rootCause(cause);
@@ -39,8 +48,8 @@ export function unitRefused(cause: unknown, sure: boolean): Problem {
 }
 
 /**
- * True when the database's own answer to a commit says that it has not happened. What ends the session while it runs does
- * not: a server that is told to stop may have committed already.
+ * True when the database's own answer to a commit says that it has not happened. What ends the
+ * session while it runs does not: a server that is told to stop may have committed already.
  */
 export function saysNotCommitted(error: unknown): boolean {
   const { code, errno } = codes(rootCause(error));
@@ -48,21 +57,33 @@ export function saysNotCommitted(error: unknown): boolean {
   return notCommittedCodes.some((name) => code.startsWith(name));
 }
 
-/** The refusal of a text with a NUL, which PostgreSQL cannot hold; no dialect takes what another would not. */
+/**
+ * The refusal of a text with a NUL, which PostgreSQL cannot hold; no dialect takes what another
+ * would not.
+ */
 export const notHoldable = (): Problem =>
   refuse("invalid_field", { reason: "nul" }, "A text holds a NUL character, which is not stored.");
 
-/** The fault of a database that is silent, or was given up while a statement ran; a storage fault like the driver's. */
+/**
+ * The fault of a database that is silent, or was given up while a statement ran; a storage fault
+ * like the driver's.
+ */
 export const unreachableDatabase = (): Error =>
   Object.assign(new Error("the database does not answer"), { code: "ETIMEDOUT" });
 
-/** The fault of a SQLite transaction that is over before its batch is: some faults end it, and nobody else may. */
+/**
+ * The fault of a SQLite transaction that is over before its batch is: some faults end it, and
+ * nobody else may.
+ */
 export const transactionEnded = (): Error =>
   Object.assign(new Error("the transaction of the batch has ended"), {
     code: "SQLITE_ABORT_ROLLBACK",
   });
 
-/** What a caller should see of an error: the refusal when the database is at fault, else the error itself unwrapped. */
+/**
+ * What a caller should see of an error: the refusal when the database is at fault, else the error
+ * itself unwrapped.
+ */
 export function translated(error: unknown, sentence?: string): unknown {
   // What has been refused in words of the domain keeps them, whatever lies behind.
   if (error instanceof Problem) return error;
@@ -75,12 +96,18 @@ export function isDamage(error: unknown): boolean {
   return code.startsWith("SQLITE_CORRUPT") || code.startsWith("SQLITE_NOTADB");
 }
 
-/** What a failed read is told as: damage by its name, for `pkid audit verify` and preflight say it to an operator. */
+/**
+ * What a failed read is told as: damage by its name, for `pkid audit verify` and preflight say it
+ * to an operator.
+ */
 export function translatedRead(error: unknown): unknown {
   return translated(error, isDamage(error) ? damaged : unreadable);
 }
 
-/** True when the database is full, broken, read-only, locked or gone, so that trying later may succeed. */
+/**
+ * True when the database is full, broken, read-only, locked or gone, so that trying later may
+ * succeed.
+ */
 export function isStorageFault(error: unknown): boolean {
   const { code, errno } = codes(rootCause(error));
   if (code === "ERR_POSTGRES_SERVER_ERROR") {
@@ -89,11 +116,18 @@ export function isStorageFault(error: unknown): boolean {
   return faultCodes.some((prefix) => code.startsWith(prefix));
 }
 
-/** True when SQLite could not write, so that nobody knows what the disk has; somebody else's lock is no such fault. */
+/**
+ * True when SQLite could not write, so that nobody knows what the disk has; somebody else's lock is
+ * no such fault.
+ */
 export function isWriteFault(error: unknown): boolean {
   const { code } = codes(rootCause(error));
   return writeFaultCodes.some((prefix) => code.startsWith(prefix));
 }
+
+/** True when another connection or program has the lock. */
+export const isLocked = (error: unknown): boolean =>
+  codes(rootCause(error)).code.startsWith("SQLITE_BUSY");
 
 /** True when SQLite found no room on the disk. */
 export const isFull = (error: unknown): boolean =>
@@ -103,7 +137,10 @@ export const isFull = (error: unknown): boolean =>
 export const isMissingTable = (error: unknown): boolean =>
   codes(rootCause(error)).errno === "42P01";
 
-/** The query builder wraps every driver error and puts the values into its message, which must not reach a log. */
+/**
+ * The query builder wraps every driver error and puts the values into its message, which must not
+ * reach a log.
+ */
 function unwrapped(error: unknown): unknown {
   const wrapped = error instanceof Error && error.message.startsWith("Failed query:");
   return wrapped ? (error.cause ?? error) : error;
@@ -129,10 +166,23 @@ const damaged = "The database is damaged: a page of it cannot be read.";
 
 // Every client-side PostgreSQL error is a lost or refused connection, but the server's own answers.
 const faultCodes = [
-  ...["SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_BUSY"],
-  ...["SQLITE_LOCKED", "SQLITE_NOMEM", "SQLITE_PROTOCOL", "SQLITE_CORRUPT", "SQLITE_NOTADB"],
+  "SQLITE_FULL",
+  "SQLITE_IOERR",
+  "SQLITE_READONLY",
+  "SQLITE_CANTOPEN",
+  "SQLITE_BUSY",
+  "SQLITE_LOCKED",
+  "SQLITE_NOMEM",
+  "SQLITE_PROTOCOL",
+  "SQLITE_CORRUPT",
+  "SQLITE_NOTADB",
   "SQLITE_ABORT_ROLLBACK",
-  ...["ERR_POSTGRES_", "ECONNREFUSED", "ECONNRESET", "EPIPE", "ENOENT", "ETIMEDOUT"],
+  "ERR_POSTGRES_",
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "EPIPE",
+  "ENOENT",
+  "ETIMEDOUT",
 ];
 
 const notCommittedCodes = [
@@ -153,8 +203,8 @@ const writeFaultCodes = [
   "SQLITE_NOMEM",
 ];
 
-// SQLSTATE: connection, login refused, no such database, transaction rollback, resources, lock not available, operator,
-// system, read only, transaction that waited or took too long, internal.
+// SQLSTATE: connection, login refused, no such database, transaction rollback, resources, lock not
+// available, operator, system, read only, transaction that waited or took too long, internal.
 const postgresClasses = [
   "08",
   "28",

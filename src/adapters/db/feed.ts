@@ -62,7 +62,8 @@ export class Feed {
   committed(events: readonly AuditEvent[]): void {
     const [first] = events;
     if (first === undefined) return;
-    // Another process appended before us, or a read is under way: the rows are read in order instead.
+    // Another process appended before us, or a read is under way: the rows are read in order
+    // instead.
     if (this.#pumping || first.seq !== this.#seen + 1) this.wake();
     else this.#deliver(events);
   }
@@ -72,7 +73,10 @@ export class Feed {
     this.#stopped = true;
   }
 
-  /** Reads and delivers whatever lies behind the last event seen, unless `seq` has been seen already. */
+  /**
+   * Reads and delivers whatever lies behind the last event seen, unless `seq` has been seen
+   * already.
+   */
   wake(seq?: number): void {
     if (this.#stopped || (seq !== undefined && seq <= this.#seen)) return;
     this.#again = true;

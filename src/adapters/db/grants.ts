@@ -37,8 +37,11 @@ export function grantWrites(session: Session): GrantWrites {
   const insert = inserter(session, grants, "skip");
   const identity = (one: Parameters<GrantWrites["revokeGrant"]>[0]) =>
     and(
-      ...[eq(grants.caId, one.ca), eq(grants.entityType, one.type), eq(grants.entityId, one.id)],
-      ...[eq(grants.role, one.role), eq(grants.scope, one.scope)],
+      eq(grants.caId, one.ca),
+      eq(grants.entityType, one.type),
+      eq(grants.entityId, one.id),
+      eq(grants.role, one.role),
+      eq(grants.scope, one.scope),
     );
   return {
     grant: async ({ grantId, ca, type, id, ...facts }) => {
@@ -60,5 +63,6 @@ export function grantWrites(session: Session): GrantWrites {
 /** Only `grant` fills the table, so its texts are the closed words the record's type names. */
 function record(row: Session["t"]["grants"]["$inferSelect"]): GrantRecord {
   const { id: grantId, caId, entityType, entityId, ...facts } = row;
-  return { ...facts, grantId, ca: caId, type: entityType, id: entityId } as GrantRecord; // See above.
+  // See above.
+  return { ...facts, grantId, ca: caId, type: entityType, id: entityId } as GrantRecord;
 }

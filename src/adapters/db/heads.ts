@@ -1,4 +1,7 @@
-/** Where the chains begin in an empty database, and the proof at start-up that they end where the head row says (V-29). */
+/**
+ * Where the chains begin in an empty database, and the proof at start-up that they end where the
+ * head row says (V-29).
+ */
 
 import { desc } from "drizzle-orm";
 
@@ -18,31 +21,45 @@ export interface StoreDependencies {
   /** The main module, for threads; without it there are none. */
   readonly workerUrl?: string | undefined;
   /** Called before an empty database is filled; throws where none may begin. */
-  readonly beforeFilling?: () => void;
+  readonly beforeFilling?: () => Promise<void>;
   /** Told of what no caller can be told: a lost batch, a failing listener, lost access log rows. */
   readonly onFault?: (sentence: string, error: unknown) => void;
 }
 
-/** Fills a database whose tables were just made: the head row and the built-in tenant; the ledger begins with its key. */
+/**
+ * Fills a database whose tables were just made: the head row and the built-in tenant; the ledger
+ * begins with its key.
+ */
 export async function fillEmpty(writer: Session, deps: StoreDependencies): Promise<void> {
   const empty = {
-    ...{ eventSeq: genesis.seq, eventHash: genesis.hash, revocationSequence: 0 },
-    ...{ ledgerNumber: genesis.seq, ledgerHash: genesis.hash },
+    eventSeq: genesis.seq,
+    eventHash: genesis.hash,
+    revocationSequence: 0,
+    ledgerNumber: genesis.seq,
+    ledgerHash: genesis.hash,
   };
   await writer.db.insert(writer.t.heads).values({ id: 1, ...empty });
   const now = deps.clock.now();
   const builtIn = { id: defaultTenant, slug: "default", name: "default" };
   await tenantWrites(writer).ensure({
-    ...{ ...builtIn, status: "active", createdAt: now, kekLabel: "", quotas: unlimited },
+    ...builtIn,
+    status: "active",
+    createdAt: now,
+    kekLabel: "",
+    quotas: unlimited,
   });
 }
 
-/** Refuses a store whose last event or ledger entry is not the one the head row names, or does not recompute. */
+/**
+ * Refuses a store whose last event or ledger entry is not the one the head row names, or does not
+ * recompute.
+ */
 export async function verifyHeads(reader: Session): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     const broken = await brokenChain(reader);
     if (broken === undefined) return;
-    // On PostgreSQL another replica may have appended between the reads; a broken chain stays broken.
+    // On PostgreSQL another replica may have appended between the reads; a broken chain stays
+    // broken.
     if (attempt === attemptsMax) {
       throw new StoreUnfit("head_mismatch", `The stored head of ${broken} is not where it ends.`);
     }

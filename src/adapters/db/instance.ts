@@ -28,7 +28,8 @@ export function instanceWrites(session: Session): InstanceWrites {
   return {
     setValue,
     add: async (name, by) => {
-      // Units run one after the other, under the head row's lock where there are replicas: no sum is lost.
+      // Units run one after the other, under the head row's lock where there are replicas: no sum
+      // is lost.
       const sum = Number((await value(name)) ?? "0") + by;
       await setValue(name, String(sum));
       return sum;

@@ -1,4 +1,7 @@
-/** The check of a whole SQLite database in a thread of its own: it takes as long as there are rows, and holds nobody up. */
+/**
+ * The check of a whole SQLite database in a thread of its own: it takes as long as there are rows,
+ * and holds nobody up.
+ */
 
 import { Worker } from "node:worker_threads";
 
@@ -18,7 +21,10 @@ export type IntegrityAnswer =
 export const isIntegrityJob = (job: unknown): job is IntegrityJob =>
   typeof job === "object" && job !== null && "integrity" in job;
 
-/** As `violations`, in another thread; `workerUrl` is the main module, which runs `runIntegrityJob` there. */
+/**
+ * As `violations`, in another thread; `workerUrl` is the main module, which runs `runIntegrityJob`
+ * there.
+ */
 export function violationsInThread(
   workerUrl: string,
   options: SqliteOptions,

@@ -8,7 +8,10 @@ import type { CertificateFilter } from "#domain/certificates/store.ts";
 import { serialsBeginning } from "./serial-ranges.ts";
 import { contains, type Session, startsWith } from "./session.ts";
 
-/** Whether text and serial are looked for by their indexes, only compared, or have been found already. */
+/**
+ * Whether text and serial are looked for by their indexes, only compared, or have been found
+ * already.
+ */
 export type Search = "indexed" | "compared" | "found";
 
 /** The conditions of a filter. */
@@ -45,7 +48,10 @@ export function serialIn(text: string): Serial | undefined {
 
 type Columns = Session["t"]["certificates"];
 
-/** SQLite has looked the serials up before; PostgreSQL finds them by ranges of the unique index, or compares digits. */
+/**
+ * SQLite has looked the serials up before; PostgreSQL finds them by ranges of the unique index, or
+ * compares digits.
+ */
 function beginning(dialect: Session["dialect"], c: Columns, prefix: string, search: Search): SQL {
   const hex = prefix.startsWith("0x");
   if (dialect === "sqlite") {

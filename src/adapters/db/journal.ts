@@ -1,4 +1,7 @@
-/** What a batch appends to the audit chain, the sign ledger and the revocation sequence, until it is flushed as one. */
+/**
+ * What a batch appends to the audit chain, the sign ledger and the revocation sequence, until it is
+ * flushed as one.
+ */
 
 import { type AuditEvent, eventHash } from "#core/audit/chain.ts";
 import { clippedDraft, detailText, type EventDraft } from "#core/audit/actions.ts";
@@ -26,8 +29,8 @@ export interface Mark {
 }
 
 /**
- * Appends in memory, so that the heads are known without a query and a batch writes each table once; a unit that
- * fails is cut off again with `mark` and `restore`. Hashes: HTTP contract §5.3 and §10.1.
+ * Appends in memory, so that the heads are known without a query and a batch writes each table
+ * once; a unit that fails is cut off again with `mark` and `restore`. Hashes: AUD-2, LED-1.
  */
 export class Journal implements AuditWrites {
   readonly #session: Session;
@@ -151,8 +154,9 @@ export class Journal implements AuditWrites {
       () => this.#flushOpenIntents(),
       () => this.#moveHeads(),
     ];
-    // Independent statements: PostgreSQL answers all of them in one round trip. On SQLite, where there is none to save, a
-    // step that fails must not leave another under way: the transaction may be over by then.
+    // Independent statements: PostgreSQL answers all of them in one round trip. On SQLite, where
+    // there is none to save, a step that fails must not leave another under way: the transaction
+    // may be over by then.
     if (this.#session.dialect === "postgres") await Promise.all(steps.map((step) => step()));
     else for (const step of steps) await step();
   }
@@ -186,7 +190,10 @@ export class Journal implements AuditWrites {
   }
 }
 
-/** PostgreSQL's text holds no NUL and its index no long key; a batch must not fail for one unit's text at its flush. */
+/**
+ * PostgreSQL's text holds no NUL and its index no long key; a batch must not fail for one unit's
+ * text at its flush.
+ */
 function assertStorable(texts: Readonly<Record<string, string | number>>): void {
   if (Object.values(texts).join("").includes("\0")) throw notHoldable();
 }
@@ -210,7 +217,21 @@ const deleteOpen = {
 };
 
 const emptyEntry: Omit<LedgerEntry, "number" | "timestamp" | "kind" | "prevHash" | "hash"> = {
-  ...{ opId: "", provider: "", deviceSerial: "", keyLabel: "", signerFingerprint: "" },
-  ...{ role: "", operation: "", algorithm: "", digest: "", purpose: "", caId: "" },
-  ...{ artifact: "", result: "", signatureSha256: "", error: "", count: "", total: "" },
+  opId: "",
+  provider: "",
+  deviceSerial: "",
+  keyLabel: "",
+  signerFingerprint: "",
+  role: "",
+  operation: "",
+  algorithm: "",
+  digest: "",
+  purpose: "",
+  caId: "",
+  artifact: "",
+  result: "",
+  signatureSha256: "",
+  error: "",
+  count: "",
+  total: "",
 };

@@ -113,8 +113,12 @@ function standingOf(session: Session): KeyCheckReads["standing"] {
       duplicate === undefined
         ? await session.row(marked, both)
         : await session.row(withDuplicate, [
-            ...[...both, spkiSha256],
-            ...[tenant, duplicate.subject, JSON.stringify(duplicate.sans), duplicate.now],
+            ...both,
+            spkiSha256,
+            tenant,
+            duplicate.subject,
+            JSON.stringify(duplicate.sans),
+            duplicate.now,
           ]);
     if (row === undefined) throw new Error("a query for three flags gave no row");
     const [blocked, own, taken] = row.map(Boolean);
@@ -145,5 +149,6 @@ const stored = ({ tenant = tenantId(""), ...facts }: BlockedKeyRecord) => ({
 /** Only `block` fills the table, so its texts are the closed words the record's type names. */
 function record(row: Session["t"]["blockedKeys"]["$inferSelect"]): BlockedKeyRecord {
   const { search: _search, ...facts } = row;
-  return { ...facts, tenant: row.tenant === "" ? undefined : row.tenant } as BlockedKeyRecord; // See above.
+  // See above.
+  return { ...facts, tenant: row.tenant === "" ? undefined : row.tenant } as BlockedKeyRecord;
 }

@@ -1,4 +1,7 @@
-/** Column kits: the same words for SQLite's and PostgreSQL's column types, so that one table definition serves both. */
+/**
+ * Column kits: the same words for SQLite's and PostgreSQL's column types, so that one table
+ * definition serves both.
+ */
 
 import {
   bigint,
@@ -48,8 +51,9 @@ export const sqliteKit = {
 export type Kit = typeof sqliteKit;
 
 /**
- * PostgreSQL in SQLite's types. The assertion is true for what the repositories use: both dialects build the same
- * statements and map the same JavaScript values, which the contract suite proves on both.
+ * PostgreSQL in SQLite's types. The assertion is true for what the repositories use: both dialects
+ * build the same statements and map the same JavaScript values, which the contract suite proves on
+ * both.
  */
 export const postgresKit = {
   table: pgTable,

@@ -1,8 +1,8 @@
 /** Remembers rows that every request asks for, until a commit may have changed them. */
 
 /**
- * Right only where one process writes (SQLite): it is told of every commit before the writer's caller is, so no answer
- * after an acknowledged change comes from before it.
+ * Right only where one process writes (SQLite): it is told of every commit before the writer's
+ * caller is, so no answer after an acknowledged change comes from before it.
  */
 export class Memo {
   readonly #rows = new Map<string, unknown>();

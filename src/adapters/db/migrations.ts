@@ -21,7 +21,10 @@ export function embeddedMigrations(dialect: "sqlite" | "postgres"): readonly Mig
   return files.map(({ hash, sql }, index) => ({ version: index + 1, hash, statements: sql }));
 }
 
-/** What is still to be applied. Refuses a schema that is newer than this binary or was made by another one. */
+/**
+ * What is still to be applied. Refuses a schema that is newer than this binary or was made by
+ * another one.
+ */
 export function pendingMigrations(
   known: readonly Migration[],
   applied: readonly string[],

@@ -17,8 +17,9 @@ import { type Administration, storeOver } from "./store.ts";
 export type StoreOptions = SqliteOptions | PostgresOptions;
 
 /**
- * Gives the open store. Throws `StoreUnfit` for what makes start-up fail: settings that could lose a commit (V-6),
- * a schema that is newer or needs `pkid migrate` (V-28), a head that is not where its chain ends (V-29).
+ * Gives the open store. Throws `StoreUnfit` for what makes start-up fail: settings that could lose
+ * a commit (V-6), a schema that is newer or needs `pkid migrate` (V-28), a head that is not where
+ * its chain ends (V-29).
  */
 export async function openStore(
   options: StoreOptions,
@@ -60,7 +61,7 @@ async function started(
     const uuid = () => deps.random.uuid();
     const journal = new Journal({ session: engine.writer, owner, uuid });
     await migrate(async () => {
-      deps.beforeFilling?.();
+      await deps.beforeFilling?.();
       await fillEmpty(engine.writer, deps);
     });
     await verifyHeads(engine.reader);
@@ -75,7 +76,9 @@ async function started(
   }
 }
 
-/** 1..2^31−1: what both halves of a PostgreSQL advisory lock can hold; 0 is the lock of migrations. */
+/**
+ * 1..2^31−1: what both halves of a PostgreSQL advisory lock can hold; 0 is the lock of migrations.
+ */
 function ownerNumber(random: Uint8Array): number {
   const drawn = new DataView(random.buffer, random.byteOffset, 4).getUint32(0) & 0x7fffffff;
   return drawn === 0 ? 1 : drawn;

@@ -65,5 +65,6 @@ function ownedBy({ passkeys }: Session["t"], { subject, voucher, issuer }: Accou
 function record(row: Session["t"]["passkeys"]["$inferSelect"]): PasskeyRecord {
   const { subject, voucher, issuer, ...facts } = row;
   const owner = { subject, voucher, issuer };
-  return { ...facts, owner, lastUsedAt: row.lastUsedAt ?? undefined } as PasskeyRecord; // See above.
+  // See above.
+  return { ...facts, owner, lastUsedAt: row.lastUsedAt ?? undefined } as PasskeyRecord;
 }

@@ -4,7 +4,10 @@ import type { Person } from "#core/access/person.ts";
 
 import type { Kit } from "./kit.ts";
 
-/** The columns of the person that `role` names, e.g. `maker` in `maker_subject`. Rows older than them are `unknown`. */
+/**
+ * The columns of the person that `role` names, e.g. `maker` in `maker_subject`. Rows older than
+ * them are `unknown`.
+ */
 export const personColumns = <R extends string>(k: Kit, role: R) => ({
   subject: k.text(`${role}_subject`).notNull().default(""),
   voucher: k.text(`${role}_voucher`).notNull().default("unknown"),

@@ -1,14 +1,23 @@
-/** One PostgreSQL connection whose every statement has a deadline on this side; past it the connection is given up. */
+/**
+ * One PostgreSQL connection whose every statement has a deadline on this side; past it the
+ * connection is given up.
+ */
 
 import { type ReservedSQL, SQL } from "bun";
 
 import { unreachableDatabase } from "./faults.ts";
 
-/** How long this side waits, in milliseconds, before it takes a connection or the whole database for lost. */
+/**
+ * How long this side waits, in milliseconds, before it takes a connection or the whole database for
+ * lost.
+ */
 export interface Patience {
   /** For a connection to be made. */
   readonly connectMs: number;
-  /** For the answer to one statement; longer than the server's own limit, so that only silence reaches it. */
+  /**
+   * For the answer to one statement; longer than the server's own limit, so that only silence
+   * reaches it.
+   */
   readonly statementMs: number;
   /** Between two questions whether the database is there. */
   readonly beatEveryMs: number;
@@ -47,7 +56,8 @@ export class Link {
       },
     });
     try {
-      // Reserved, because the driver would go on over a new connection in the middle of a transaction.
+      // Reserved, because the driver would go on over a new connection in the middle of a
+      // transaction.
       return new Link(pool, await pool.reserve(), patience, state);
     } catch (error) {
       endAtOnce(pool);
@@ -72,7 +82,10 @@ export class Link {
     return this.#state.broken;
   }
 
-  /** Sends one statement; after `deadlineMs` without its answer the link is given up and the promise rejects. */
+  /**
+   * Sends one statement; after `deadlineMs` without its answer the link is given up and the promise
+   * rejects.
+   */
   ask<T>(
     send: (connection: SQL) => PromiseLike<T>,
     deadlineMs: number = this.#patience.statementMs,
@@ -118,7 +131,10 @@ function endAtOnce(pool: SQL): void {
   pool.close({ timeout: 0 }).catch(() => {});
 }
 
-/** The server ends what takes longer, and what a lost client left behind, before a client here loses its patience. */
+/**
+ * The server ends what takes longer, and what a lost client left behind, before a client here loses
+ * its patience.
+ */
 const serverSettings = {
   statement_timeout: 10_000,
   tcp_keepalives_idle: 15,

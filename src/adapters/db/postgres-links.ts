@@ -1,4 +1,7 @@
-/** The connections that read: made when they are wanted, lent to one caller at a time, replaced when old or broken. */
+/**
+ * The connections that read: made when they are wanted, lent to one caller at a time, replaced when
+ * old or broken.
+ */
 
 import { unreachableDatabase } from "./faults.ts";
 import type { Link } from "./postgres-link.ts";
@@ -29,7 +32,10 @@ export class Links {
     this.#options = options;
   }
 
-  /** Lends a connection to `work`. Throws the fault of an unreachable database when none is to be had in time. */
+  /**
+   * Lends a connection to `work`. Throws the fault of an unreachable database when none is to be
+   * had in time.
+   */
   async use<T>(work: (link: Link) => Promise<T>): Promise<T> {
     const link = await this.#take();
     try {

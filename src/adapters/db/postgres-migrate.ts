@@ -1,4 +1,7 @@
-/** Brings a PostgreSQL database to this binary's schema when asked to, and refuses to run on an older one (V-28). */
+/**
+ * Brings a PostgreSQL database to this binary's schema when asked to, and refuses to run on an
+ * older one (V-28).
+ */
 
 import { isMissingTable, StoreUnfit } from "./faults.ts";
 import {
@@ -12,7 +15,10 @@ import {
 import { presenceClass } from "./owners.ts";
 import type { PostgresEngine } from "./postgres.ts";
 
-/** With `migrate` applies what is pending in one transaction and fills an empty database; without it refuses. */
+/**
+ * With `migrate` applies what is pending in one transaction and fills an empty database; without it
+ * refuses.
+ */
 export async function migratePostgres(
   engine: PostgresEngine,
   migrate: boolean,
@@ -30,7 +36,8 @@ async function broughtUp(
   const { writer } = engine;
   await writer.run("begin", []);
   try {
-    // Number 0 is no store's: it keeps two migrations from running at once, and ends with the transaction.
+    // Number 0 is no store's: it keeps two migrations from running at once, and ends with the
+    // transaction.
     await writer.run("select pg_advisory_xact_lock($1::int, 0)", [presenceClass]);
     await writer.run("set local statement_timeout = 0", []);
     const known = embeddedMigrations("postgres");

@@ -1,4 +1,7 @@
-/** How the repositories speak to PostgreSQL: typed queries and flat statements, each sent where its owner says. */
+/**
+ * How the repositories speak to PostgreSQL: typed queries and flat statements, each sent where its
+ * owner says.
+ */
 
 import type { SQL } from "bun";
 import { drizzle } from "drizzle-orm/bun-sql";
@@ -32,8 +35,8 @@ export function postgresSession(ask: Ask): Session {
 }
 
 /**
- * All that the query builder asks of its client. Like the driver's own query, it is sent only after the caller had the
- * time to say that it wants values and not rows.
+ * All that the query builder asks of its client. Like the driver's own query, it is sent only after
+ * the caller had the time to say that it wants values and not rows.
  */
 function queries(ask: Ask) {
   return (text: string, values?: unknown[]) => {

@@ -1,4 +1,7 @@
-/** Knows whether the database is there: asks it again and again, and while it is silent nobody need wait for it. */
+/**
+ * Knows whether the database is there: asks it again and again, and while it is silent nobody need
+ * wait for it.
+ */
 
 export interface WatchOptions {
   /** Asks once; ends in bounded time, and throws when there was no answer. */

@@ -1,4 +1,7 @@
-/** PostgreSQL: one reserved connection that writes, a pool that reads, one that listens, a few that hold leases. */
+/**
+ * PostgreSQL: one reserved connection that writes, a pool that reads, one that listens, a few that
+ * hold leases.
+ */
 
 import { SQL } from "bun";
 
@@ -28,7 +31,10 @@ export interface PostgresOptions {
   readonly patience?: Patience;
 }
 
-/** The engine on PostgreSQL 13 or later; `connect` refuses a server that could lose an acknowledged commit (V-6). */
+/**
+ * The engine on PostgreSQL 13 or later; `connect` refuses a server that could lose an acknowledged
+ * commit (V-6).
+ */
 export class PostgresEngine implements Engine {
   readonly dialect = "postgres";
   /** A connection that failed is replaced; what the server acknowledged it has. */
@@ -39,7 +45,10 @@ export class PostgresEngine implements Engine {
   readonly #owner: number;
   readonly #onFault: (sentence: string, error: unknown) => void;
   readonly #reading: Links;
-  /** Apart from those that read: who holds a lease reads while it does, and must not wait for those who want one. */
+  /**
+   * Apart from those that read: who holds a lease reads while it does, and must not wait for those
+   * who want one.
+   */
   readonly #leases: Links;
   readonly #watch: Watch;
   #writing: Link | undefined;
@@ -84,7 +93,10 @@ export class PostgresEngine implements Engine {
     this.writer = postgresSession((send) => this.#write(send));
   }
 
-  /** Makes the writing connection when there is none: sets its limits, checks V-6, marks this store present. */
+  /**
+   * Makes the writing connection when there is none: sets its limits, checks V-6, marks this store
+   * present.
+   */
   async connect(): Promise<void> {
     if (this.#writing?.broken === false) return;
     this.#writing = undefined;
@@ -140,7 +152,10 @@ export class PostgresEngine implements Engine {
     });
   }
 
-  /** Lets statements of `work` take as long as they need, as migrations do; a database that goes still ends them. */
+  /**
+   * Lets statements of `work` take as long as they need, as migrations do; a database that goes
+   * still ends them.
+   */
   async unhurried<T>(work: () => Promise<T>): Promise<T> {
     this.#writeMs = unhurriedMilliseconds;
     try {
@@ -181,7 +196,8 @@ export class PostgresEngine implements Engine {
     const { command } = await this.#write((sql) => sql.unsafe("commit")).catch((error) => {
       throw saysNotCommitted(error) ? unwritten(error) : error;
     });
-    // A transaction in which a statement failed is rolled back by its commit, which is no error to PostgreSQL.
+    // A transaction in which a statement failed is rolled back by its commit, which is no error to
+    // PostgreSQL.
     if (command !== "COMMIT") throw unwritten(new Error(`a commit was answered ${command}`));
     this.#settle();
   }
@@ -191,7 +207,8 @@ export class PostgresEngine implements Engine {
       if (this.#writing !== undefined) await this.#write((sql) => sql.unsafe("rollback"));
       this.#settle();
     } catch {
-      // A connection that cannot roll back is closed, which rolls back; the next batch takes a new one.
+      // A connection that cannot roll back is closed, which rolls back; the next batch takes a new
+      // one.
       this.#drop();
     }
   }
@@ -200,7 +217,10 @@ export class PostgresEngine implements Engine {
     return this.#sequence();
   }
 
-  /** Also starts the watch, whose every question tells the last event, so that a lost notification is made good. */
+  /**
+   * Also starts the watch, whose every question tells the last event, so that a lost notification
+   * is made good.
+   */
   async listen(wake: (seq?: number) => void): Promise<void> {
     this.#wake = wake;
     this.#watch.start();
@@ -234,7 +254,8 @@ export class PostgresEngine implements Engine {
   }
 
   #write<T>(send: (sql: SQL) => PromiseLike<T>): Promise<T> {
-    // The watchdog gave it up between two statements: the database is at fault, so the whole batch is.
+    // The watchdog gave it up between two statements: the database is at fault, so the whole batch
+    // is.
     if (this.#writing === undefined) return Promise.reject(unreachableDatabase());
     return this.#writing.ask(send, this.#writeMs);
   }
@@ -328,7 +349,10 @@ function raiseUnwritten(error: unknown): never {
   throw unwritten(error);
 }
 
-/** Ends what a connection that is lent again must not carry on; one that cannot is given up, which ends it too. */
+/**
+ * Ends what a connection that is lent again must not carry on; one that cannot is given up, which
+ * ends it too.
+ */
 async function endedOrGivenUp(link: Link, text: string): Promise<void> {
   await link
     .ask((sql) => sql.unsafe(text))
@@ -351,8 +375,10 @@ function headsOf(row: unknown): Readonly<Heads> {
   assert(Array.isArray(row), "there is one head row");
   const [eventSeq, eventHash, ledgerNumber, ledgerHash, revocationSequence] = row.map(String);
   return {
-    ...{ eventSeq: Number(eventSeq), eventHash: eventHash ?? "" },
-    ...{ ledgerNumber: Number(ledgerNumber), ledgerHash: ledgerHash ?? "" },
+    eventSeq: Number(eventSeq),
+    eventHash: eventHash ?? "",
+    ledgerNumber: Number(ledgerNumber),
+    ledgerHash: ledgerHash ?? "",
     revocationSequence: Number(revocationSequence),
   };
 }
@@ -383,7 +409,9 @@ function unlessWaitedTooLong(error: unknown): void {
   if (!(error instanceof SQL.PostgresError) || error.errno !== lockNotAvailable) throw error;
 }
 
-/** First half of the advisory locks that are leases; the second is the hash of what they are for. */
+/**
+ * First half of the advisory locks that are leases; the second is the hash of what they are for.
+ */
 const leaseClass = presenceClass + 1;
 const leaseMilliseconds = 60_000;
 /** Work under a lease takes no other, so any number above zero lets it end. */
@@ -398,8 +426,8 @@ const pingMilliseconds = 3000;
 const lockHeads =
   "select event_seq, event_hash, ledger_number, ledger_hash, revocation_sequence from heads where id = 1 for update";
 /**
- * A writing connection of this store that was given up may still hold the head row, or a commit that is on its way; once
- * it is ended neither happens any more.
+ * A writing connection of this store that was given up may still hold the head row, or a commit
+ * that is on its way; once it is ended neither happens any more.
  */
 const endPredecessor = `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objsubid = 2
   and database = (select oid from pg_database where datname = current_database())

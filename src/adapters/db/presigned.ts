@@ -105,7 +105,10 @@ export function presignedWrites(session: Session): PresignedWrites {
   }
 }
 
-/** One statement sees one state of all tables, so an answer is never found beside a standing from another moment. */
+/**
+ * One statement sees one state of all tables, so an answer is never found beside a standing from
+ * another moment.
+ */
 function findOf(session: Session): PresignedReads["find"] {
   const [ca, serial, hash] = [1, 2, 3].map((at) => placeholder(session, at));
   const text = `select r.revoked_at, r.reason, c.profile,
@@ -123,7 +126,8 @@ left join presigned p on p.ca_id = q.ca and p.serial = q.serial and p.hash = q.h
     const named = { caId, serial: asked, hash: of, responder: responder ?? undefined };
     const revoked = at == null ? undefined : { at: instant(Number(at)), reason };
     const times = {
-      ...{ producedAt: instant(Number(producedAt)), thisUpdate: instant(Number(thisUpdate)) },
+      producedAt: instant(Number(producedAt)),
+      thisUpdate: instant(Number(thisUpdate)),
       nextUpdate: instant(Number(nextUpdate)),
     };
     // Only `keep` fills the table.
@@ -138,8 +142,11 @@ const issuedFrom = (
 ) =>
   db
     .select({
-      ...{ serial: c.serial, notAfter: c.notAfter, profile: c.profile },
-      ...{ revokedAt: r.revokedAt, reason: r.reason },
+      serial: c.serial,
+      notAfter: c.notAfter,
+      profile: c.profile,
+      revokedAt: r.revokedAt,
+      reason: r.reason,
     })
     .from(c)
     .leftJoin(r, and(eq(r.caId, c.caId), eq(r.serial, c.serial)))
@@ -151,8 +158,11 @@ const revokedFrom = (
 ) =>
   db
     .select({
-      ...{ serial: r.serial, notAfter: r.expiresAt, profile: c.profile },
-      ...{ revokedAt: r.revokedAt, reason: r.reason },
+      serial: r.serial,
+      notAfter: r.expiresAt,
+      profile: c.profile,
+      revokedAt: r.revokedAt,
+      reason: r.reason,
     })
     .from(r)
     .leftJoin(c, and(eq(c.caId, r.caId), eq(c.serial, r.serial)))
@@ -166,7 +176,10 @@ interface Row {
   readonly reason: string | null;
 }
 
-/** Reads rows and adds when their answers were last signed. SQLite holds the thread, so others get their turn first. */
+/**
+ * Reads rows and adds when their answers were last signed. SQLite holds the thread, so others get
+ * their turn first.
+ */
 function candidates(session: Session) {
   const { db, t } = session;
   const { presigned: p } = t;
@@ -186,19 +199,29 @@ function candidates(session: Session) {
     return found.map(
       (row) =>
         ({
-          ...{ serial: row.serial, notAfter: row.notAfter ?? undefined },
+          serial: row.serial,
+          notAfter: row.notAfter ?? undefined,
           inventoried: row.profile !== null,
           standing: standingFrom([row.revokedAt, row.reason, row.profile]),
           signed: times.get(row.serial) ?? {},
-        }) as PresignCandidate, // Rows of these tables have a standing, and the words the types name.
+          // Rows of these tables have a standing, and the words the types name.
+        }) as PresignCandidate,
     );
   };
 }
 
 function upserter(session: Session): (answer: PresignedRecord) => Promise<void> {
   const columns = [
-    ...["ca_id", "serial", "hash", "response", "responder", "produced_at"],
-    ...["this_update", "next_update", "revoked_at", "reason"],
+    "ca_id",
+    "serial",
+    "hash",
+    "response",
+    "responder",
+    "produced_at",
+    "this_update",
+    "next_update",
+    "revoked_at",
+    "reason",
   ];
   const marks = columns.map((_, at) => placeholder(session, at + 1)).join(", ");
   const sets = columns.slice(3).map((name) => `${name} = excluded.${name}`);
@@ -209,8 +232,16 @@ where excluded.produced_at >= presigned.produced_at or excluded.produced_at < pr
     const { caId, serial, hash, response, responder, revoked } = answer;
     const { producedAt, thisUpdate, nextUpdate } = answer;
     const values: Value[] = [
-      ...[caId, serial, hash, response, responder ?? null, producedAt, thisUpdate, nextUpdate],
-      ...[revoked?.at ?? null, revoked?.reason ?? null],
+      caId,
+      serial,
+      hash,
+      response,
+      responder ?? null,
+      producedAt,
+      thisUpdate,
+      nextUpdate,
+      revoked?.at ?? null,
+      revoked?.reason ?? null,
     ];
     await session.run(text, values);
   };

@@ -1,4 +1,7 @@
-/** The group-commit queue: waiting units run in one transaction, each under a savepoint of its own, and resolve after the one commit. */
+/**
+ * The group-commit queue: waiting units run in one transaction, each under a savepoint of its own,
+ * and resolve after the one commit.
+ */
 
 import { type Problem, refuse } from "#core/problems.ts";
 import type { AuditEvent } from "#core/audit/chain.ts";
@@ -17,7 +20,10 @@ interface Waiting {
 /** A unit that ran: what to tell its caller once the batch has committed. */
 type Outcome = { readonly value: unknown } | { readonly error: unknown };
 
-/** Bounded: at most 256 units share a commit; beyond 65,536 waiting ones new units are refused as `overloaded`. */
+/**
+ * Bounded: at most 256 units share a commit; beyond 65,536 waiting ones new units are refused as
+ * `overloaded`.
+ */
 export class GroupCommit {
   readonly #engine: Engine;
   readonly #journal: Journal;
@@ -46,7 +52,10 @@ export class GroupCommit {
     return this.#failing;
   }
 
-  /** Resolves after the commit; rejects with the unit's own error, or `storage_unavailable` for the whole batch. */
+  /**
+   * Resolves after the commit; rejects with the unit's own error, or `storage_unavailable` for the
+   * whole batch.
+   */
   run<T>(unit: () => Promise<T>): Promise<T> {
     if (this.#closed) return Promise.reject(refuse("shutting_down", { retry_after: 2 }));
     if (this.#waiting.length >= waitingMax) {
@@ -76,7 +85,8 @@ export class GroupCommit {
 
   async #runBatch(batch: readonly Waiting[]): Promise<void> {
     const outcomes: Outcome[] = [];
-    // A unit that is alone is taken back with the transaction: a savepoint would copy every page a large one changes.
+    // A unit that is alone is taken back with the transaction: a savepoint would copy every page a
+    // large one changes.
     const alone = batch.length === 1;
     let committing = false;
     try {
@@ -106,7 +116,10 @@ export class GroupCommit {
     }
   }
 
-  /** Gives what the unit gave or threw; throws only what ends the whole batch. One that is alone is not undone here. */
+  /**
+   * Gives what the unit gave or threw; throws only what ends the whole batch. One that is alone is
+   * not undone here.
+   */
   async #runUnit(unit: () => Promise<unknown>, alone: boolean): Promise<Outcome> {
     const mark = this.#journal.mark();
     if (!alone) this.#engine.savepoint();
@@ -115,7 +128,8 @@ export class GroupCommit {
       if (!alone) this.#engine.release();
       return { value };
     } catch (error) {
-      // A full or broken database may have ended the transaction by itself: nothing in this batch is safe then.
+      // A full or broken database may have ended the transaction by itself: nothing in this batch
+      // is safe then.
       if (isStorageFault(error)) throw error;
       if (!alone) await this.#engine.rollbackToSavepoint();
       this.#journal.restore(mark);
@@ -124,7 +138,9 @@ export class GroupCommit {
   }
 }
 
-/** Units that failed on their own learn their own reason; to all others the database is unavailable. */
+/**
+ * Units that failed on their own learn their own reason; to all others the database is unavailable.
+ */
 function rejectAll(
   batch: readonly Waiting[],
   outcomes: readonly Outcome[],

@@ -1,4 +1,7 @@
-/** Room on the disk that is set aside for revocations: a file beside the database, given up when nothing else is free. */
+/**
+ * Room on the disk that is set aside for revocations: a file beside the database, given up when
+ * nothing else is free.
+ */
 
 import { existsSync, realpathSync, rmSync, statfsSync, statSync } from "node:fs";
 import { open } from "node:fs/promises";
@@ -11,7 +14,10 @@ export class Reserve {
   readonly #bytes: number;
   #making = false;
 
-  /** `bytesMin` is what should stay free on the volume; of a small limit a quarter is set aside, of none nothing. */
+  /**
+   * `bytesMin` is what should stay free on the volume; of a small limit a quarter is set aside, of
+   * none nothing.
+   */
   constructor(database: string, bytesMin: number) {
     // Behind a link the volume is another one.
     this.#file = `${existsSync(database) ? realpathSync(database) : database}-reserve`;
@@ -24,17 +30,24 @@ export class Reserve {
     return this.#bytes > 0 && free(this.#file) < this.#bytesMin / 2;
   }
 
-  /** Before something is written that must be: gives the reserve up when there may be no other room for it. */
+  /**
+   * Before something is written that must be: gives the reserve up when there may be no other room
+   * for it.
+   */
   beforeWriting(): void {
     if (this.#bytes > 0 && free(this.#file) < this.#bytes / 4) this.giveUp();
   }
 
-  /** Frees the room at once. Never throws: where nothing can be removed either, the write that follows says what is wrong. */
+  /**
+   * Frees the room at once. Never throws: where nothing can be removed either, the write that
+   * follows says what is wrong.
+   */
   giveUp(): void {
     try {
       rmSync(this.#file, { force: true });
     } catch {
-      // A file system that is full or was made read-only; whoever asks has a batch to refuse, and must come to that.
+      // A file system that is full or was made read-only; whoever asks has a batch to refuse, and
+      // must come to that.
     }
   }
 
@@ -46,7 +59,8 @@ export class Reserve {
     try {
       await fill(this.#file, this.#bytes);
     } catch {
-      // The disk filled up meanwhile, or refuses: what is free now is worth more than a part of the reserve.
+      // The disk filled up meanwhile, or refuses: what is free now is worth more than a part of the
+      // reserve.
       this.giveUp();
     } finally {
       this.#making = false;

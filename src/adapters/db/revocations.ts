@@ -50,7 +50,9 @@ export function revocationReads(
   };
 }
 
-/** `next` gives the next number of the revocation sequence, which commits or vanishes with the unit. */
+/**
+ * `next` gives the next number of the revocation sequence, which commits or vanishes with the unit.
+ */
 export function revocationWrites(session: Session, next: () => number): EntryWrites {
   const { db, t } = session;
   const { revocations: r, presigned: p } = t;
@@ -133,7 +135,10 @@ function preparedBySerial({ db, t }: Session): RevocationReads["bySerial"] {
   };
 }
 
-/** One statement sees one state of both tables: between a hold and its release there is no third answer. */
+/**
+ * One statement sees one state of both tables: between a hold and its release there is no third
+ * answer.
+ */
 function standingOf(session: Session): RevocationReads["standing"] {
   const text = `select r.revoked_at, r.reason, c.profile from
 (select cast(${placeholder(session, 1)} as text) as ca, cast(${placeholder(session, 2)} as text) as serial) q
@@ -145,7 +150,10 @@ left join revocations r on r.ca_id = q.ca and r.serial = q.serial`;
   };
 }
 
-/** The standing told by time and reason of a revocation and the profile of a certificate, each absent without a row. */
+/**
+ * The standing told by time and reason of a revocation and the profile of a certificate, each
+ * absent without a row.
+ */
 export function standingFrom([at, reason, named]: readonly unknown[]): Standing {
   const profile = typeof named === "string" ? named : undefined;
   if (at === null || at === undefined) {

@@ -1,4 +1,7 @@
-/** Revocations as people page through them: newest first, found by the first digits of a serial, counted without a walk. */
+/**
+ * Revocations as people page through them: newest first, found by the first digits of a serial,
+ * counted without a walk.
+ */
 
 import { and, desc, eq, inArray, sql } from "drizzle-orm";
 
@@ -27,7 +30,8 @@ export function revokedList(
       .from(r)
       .where(
         and(
-          ...[eq(r.caId, filter.caId), olderThan(r.sequence, r.serial, after)],
+          eq(r.caId, filter.caId),
+          olderThan(r.sequence, r.serial, after),
           filter.serialPrefix === undefined
             ? undefined
             : serialsBeginning(serial, filter.serialPrefix),
@@ -42,7 +46,9 @@ export function revokedList(
   };
 }
 
-/** The sequence numbers of serials in these ranges where they are few. PostgreSQL plans by itself. */
+/**
+ * The sequence numbers of serials in these ranges where they are few. PostgreSQL plans by itself.
+ */
 async function fewOf(
   { db, dialect }: Session,
   { caId, serialPrefix }: RevocationFilter,

@@ -1,4 +1,7 @@
-/** The tables of approvals: what waits for other people, what they decided, and which operations were done. */
+/**
+ * The tables of approvals: what waits for other people, what they decided, and which operations
+ * were done.
+ */
 
 import type { Kit } from "./kit.ts";
 import { personColumns } from "./people.ts";

@@ -1,4 +1,6 @@
-/** The tables of bulk revocation: what was asked and how far it came, and the serials that are left. */
+/**
+ * The tables of bulk revocation: what was asked and how far it came, and the serials that are left.
+ */
 
 import type { Kit } from "./kit.ts";
 
@@ -38,7 +40,8 @@ export function bulkRevocationTables(k: Kit) {
     },
     (t) => [k.unique("bulk_runs_id").on(t.lineage, t.id), k.index("bulk_runs_state").on(t.state)],
   );
-  // On SQLite the primary key is the table (migration 0019): a batch takes neighbours, which lie on few pages.
+  // On SQLite the primary key is the table (migration 0019): a batch takes neighbours, which lie on
+  // few pages.
   const bulkSerials = k.table(
     "bulk_serials",
     {

@@ -1,4 +1,7 @@
-/** Tables of CRLs: numbers given out, published lists and their octets, and which entries are on which partition. */
+/**
+ * Tables of CRLs: numbers given out, published lists and their octets, and which entries are on
+ * which partition.
+ */
 
 import type { Kit } from "./kit.ts";
 
@@ -74,7 +77,9 @@ function partitionTables(k: Kit) {
     },
     (t) => [k.primaryKey({ columns: [t.caId, t.partition, t.url] })],
   );
-  /** Which entries are on a partition; derived from revocations and certificates, up to a sequence. */
+  /**
+   * Which entries are on a partition; derived from revocations and certificates, up to a sequence.
+   */
   const crlMembers = k.table(
     "crl_members",
     {

@@ -21,7 +21,10 @@ export function envelopeTables(k: Kit) {
     },
     (t) => [k.unique("kek_versions_active").on(t.status).where(sql`status = 'active'`)],
   );
-  /** One row per secret; `place` names the table, column and row it belongs to and is part of what is authenticated. */
+  /**
+   * One row per secret; `place` names the table, column and row it belongs to and is part of what
+   * is authenticated.
+   */
   const sealedValues = k.table(
     "sealed_values",
     {

@@ -23,7 +23,9 @@ export function keyCheckTables(k: Kit) {
       k.index("blocked_keys_paging").on(t.createdAt, t.id),
     ],
   );
-  /** Keys of CAs, responders, the listener and whatever else signs here; never certified as a leaf. */
+  /**
+   * Keys of CAs, responders, the listener and whatever else signs here; never certified as a leaf.
+   */
   const ownKeys = k.table("own_keys", { spkiSha256: k.text("spki_sha256").primaryKey() });
   return { blockedKeys, ownKeys };
 }

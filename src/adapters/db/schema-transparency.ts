@@ -1,4 +1,7 @@
-/** The tables of certificate transparency: precertificates, promises to be kept, and the last head of each log. */
+/**
+ * The tables of certificate transparency: precertificates, promises to be kept, and the last head
+ * of each log.
+ */
 
 import { sql } from "drizzle-orm";
 

@@ -1,4 +1,7 @@
-/** The tables of SQLite, each by name, as drizzle-kit reads them to write migrations; the access log is a file of its own. */
+/**
+ * The tables of SQLite, each by name, as drizzle-kit reads them to write migrations; the access log
+ * is a file of its own.
+ */
 
 import { sqliteKit } from "./kit.ts";
 import { defineTables } from "./schema.ts";

@@ -1,4 +1,7 @@
-/** THE TABLES, defined once for both dialects. Instants are epoch milliseconds, serials decimal text, lists JSON text. */
+/**
+ * THE TABLES, defined once for both dialects. Instants are epoch milliseconds, serials decimal
+ * text, lists JSON text.
+ */
 
 import { sql } from "drizzle-orm";
 
@@ -19,20 +22,31 @@ import { transparencyTables } from "./schema-transparency.ts";
 /** Builds every table with the columns of one dialect. */
 export function defineTables(k: Kit) {
   return {
-    ...{ cas: casTable(k), crossSigns: crossSignsTable(k), instance: instanceTable(k) },
-    ...{ intents: intentsTable(k), certificates: certificatesTable(k) },
+    cas: casTable(k),
+    crossSigns: crossSignsTable(k),
+    instance: instanceTable(k),
+    intents: intentsTable(k),
+    certificates: certificatesTable(k),
     ...revocationTables(k),
-    ...{ ...crlTables(k), ...presignedTables(k) },
+    ...crlTables(k),
+    ...presignedTables(k),
     responders: respondersTable(k),
     ...keyCheckTables(k),
-    ...{ ...bulkTables(k), ...bulkRevocationTables(k) },
+    ...bulkTables(k),
+    ...bulkRevocationTables(k),
     ...counterTables(k),
     ...transparencyTables(k),
     ...envelopeTables(k),
-    ...{ tokens: tokensTable(k), ...passkeyTables(k) },
-    ...{ ...tenantTables(k), ...approvalTables(k) },
-    ...{ events: eventsTable(k), ledger: ledgerTable(k), openIntents: openIntentsTable(k) },
-    ...{ heads: headsTable(k), accessLog: accessLogTable(k), migrations: migrationsTable(k) },
+    tokens: tokensTable(k),
+    ...passkeyTables(k),
+    ...tenantTables(k),
+    ...approvalTables(k),
+    events: eventsTable(k),
+    ledger: ledgerTable(k),
+    openIntents: openIntentsTable(k),
+    heads: headsTable(k),
+    accessLog: accessLogTable(k),
+    migrations: migrationsTable(k),
   };
 }
 
@@ -85,7 +99,9 @@ function casTable(k: Kit) {
   );
 }
 
-/** Beside the rows of kind `cross` among the certificates, which hold everything else about them. */
+/**
+ * Beside the rows of kind `cross` among the certificates, which hold everything else about them.
+ */
 function crossSignsTable(k: Kit) {
   return k.table(
     "cross_signs",
@@ -125,7 +141,10 @@ function intentsTable(k: Kit) {
       requestedBy: k.text("requested_by").notNull(),
       createdAt: k.int("created_at").notNull(),
       state: k.text("state").notNull(),
-      /** The store that wrote it; what a living replica holds open is not orphaned by another one's start. */
+      /**
+       * The store that wrote it; what a living replica holds open is not orphaned by another one's
+       * start.
+       */
       owner: k.int("owner").notNull(),
     },
     (t) => [
@@ -142,7 +161,10 @@ function certificatesTable(k: Kit) {
   return k.table(
     "certificates",
     {
-      /** Counts up with every certificate stored: newest first is by it, and SQLite's text index is tied to it. */
+      /**
+       * Counts up with every certificate stored: newest first is by it, and SQLite's text index is
+       * tied to it.
+       */
       ordinal: k.rowNumber("ordinal"),
       id: k.text("id").notNull(),
       caId: k.text("ca_id").notNull(),
@@ -167,7 +189,10 @@ function certificatesTable(k: Kit) {
       createdAt: k.int("created_at").notNull(),
       spkiSha256: k.text("spki_sha256").notNull(),
       marker: k.text("marker").notNull(),
-      /** What certificates that supersede one another share, as a short digest; empty where nothing can. */
+      /**
+       * What certificates that supersede one another share, as a short digest; empty where nothing
+       * can.
+       */
       identity: k.text("identity").notNull().default(""),
       /** JSON of what transparency logs promised; null where none was asked. */
       ct: k.text("ct"),
@@ -179,7 +204,8 @@ function certificatesTable(k: Kit) {
       k.index("certificates_identity").on(t.identity, t.notAfter),
       k.unique("certificates_serial").on(t.caId, t.serial),
       k.index("certificates_paging").on(t.caId, t.kind, t.ordinal),
-      // Each ends like the paging index, so that a planner without statistics prefers it for its filter.
+      // Each ends like the paging index, so that a planner without statistics prefers it for its
+      // filter.
       k.index("certificates_profile").on(t.profile, t.caId, t.kind, t.ordinal),
       k.index("certificates_key").on(t.spkiSha256, t.caId, t.kind, t.ordinal),
       k.index("certificates_expiry").on(t.caId, t.kind, t.status, t.notAfter),
@@ -205,10 +231,12 @@ function revocationTables(k: Kit) {
       // Holds all a CRL says, so that listing a million entries by serial never looks a row up.
       k
         .index("revocations_listing")
-        .on(...[t.caId, t.serial, t.revokedAt, t.reason, t.expiresAt, t.sequence]),
+        .on(t.caId, t.serial, t.revokedAt, t.reason, t.expiresAt, t.sequence),
     ],
   );
-  /** The sequence number of the last change under each CA, which survives the removal of its row. */
+  /**
+   * The sequence number of the last change under each CA, which survives the removal of its row.
+   */
   const revocationChanges = k.table("revocation_changes", {
     caId: k.text("ca_id").primaryKey(),
     sequence: k.int("sequence").notNull(),
@@ -349,7 +377,9 @@ function openIntentsTable(k: Kit) {
   });
 }
 
-/** The one row every unit of work locks: where both chains and the revocation sequence end (AUD-1). */
+/**
+ * The one row every unit of work locks: where both chains and the revocation sequence end (AUD-1).
+ */
 function headsTable(k: Kit) {
   return k.table("heads", {
     id: k.int("id").primaryKey(),

@@ -1,8 +1,14 @@
-/** Serials by their first digits: ranges of decimal text, which is how the unique index has them sorted. */
+/**
+ * Serials by their first digits: ranges of decimal text, which is how the unique index has them
+ * sorted.
+ */
 
 import { type SQL, sql } from "drizzle-orm";
 
-/** Serials of text `low` up to and with `last`; with `digits` only those that long. Both are digits only, so that they sort alike everywhere. */
+/**
+ * Serials of text `low` up to and with `last`; with `digits` only those that long. Both are digits
+ * only, so that they sort alike everywhere.
+ */
 export interface SerialRange {
   readonly low: string;
   readonly last: string;
@@ -10,8 +16,9 @@ export interface SerialRange {
 }
 
 /**
- * Disjoint ranges that hold exactly the serials whose decimal or `0x` hex spelling begins with `prefix`, which is in
- * lower case without leading zeros. Each is a fraction of them, so that it can be counted by itself.
+ * Disjoint ranges that hold exactly the serials whose decimal or `0x` hex spelling begins with
+ * `prefix`, which is in lower case without leading zeros. Each is a fraction of them, so that it
+ * can be counted by itself.
  */
 export function serialRanges(prefix: string): readonly SerialRange[] {
   if (prefix.startsWith("0x")) return hexRanges(prefix.slice(2));
@@ -45,7 +52,10 @@ export function serialsBeginning(serial: SQL, prefix: string): SQL {
   return inSerialRange(serial, { ...first, last: prefix.padEnd(decimalDigitsMax, "9") });
 }
 
-/** Conditions to count by, one after the other: SQLite in pieces that hold its thread for a moment each. */
+/**
+ * Conditions to count by, one after the other: SQLite in pieces that hold its thread for a moment
+ * each.
+ */
 export const countedRanges = (
   dialect: "sqlite" | "postgres",
   serial: SQL,
@@ -55,7 +65,10 @@ export const countedRanges = (
     ? serialRanges(prefix).map((range) => inSerialRange(serial, range))
     : [serialsBeginning(serial, prefix)];
 
-/** One range of numbers for each number of hex digits that may follow, split where the decimal digits grow. */
+/**
+ * One range of numbers for each number of hex digits that may follow, split where the decimal
+ * digits grow.
+ */
 function hexRanges(prefix: string): readonly SerialRange[] {
   if (!/^[1-9a-f][0-9a-f]{0,39}$/.test(prefix)) return [];
   const value = BigInt(`0x${prefix}`);

@@ -1,4 +1,7 @@
-/** One connection as the repositories use it: typed queries for what is rare, flat inserts for what is hot. */
+/**
+ * One connection as the repositories use it: typed queries for what is rare, flat inserts for what
+ * is hot.
+ */
 
 import { type Column, getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { BaseSQLiteDatabase, SQLiteTable } from "drizzle-orm/sqlite-core";
@@ -9,7 +12,10 @@ import type { Tables } from "./schema.ts";
 
 export type Value = string | number | boolean | Uint8Array | null;
 
-/** The query builder in SQLite's types; PostgreSQL's is asserted to them (`kit.ts` says why that holds). */
+/**
+ * The query builder in SQLite's types; PostgreSQL's is asserted to them (`kit.ts` says why that
+ * holds).
+ */
 export type Db = BaseSQLiteDatabase<"async", unknown>;
 
 export interface Session {
@@ -35,7 +41,8 @@ export const placeholder = (session: Pick<Session, "dialect">, position: number)
 
 /**
  * Compiles the insert of one row once; gives the number of rows inserted. With `"skip"` a row that
- * collides with a unique index is left out without an error, which would poison a PostgreSQL transaction.
+ * collides with a unique index is left out without an error, which would poison a PostgreSQL
+ * transaction.
  */
 export function inserter<T extends SQLiteTable>(
   session: Session,
@@ -71,8 +78,9 @@ export function bulkInserter<T extends SQLiteTable>(
 }
 
 /**
- * Many rows in one statement, because what a statement with triggers costs SQLite grows with what its unit has changed
- * before. Pieces of so many rows as powers of two, so that few statements are compiled, and a breath between them.
+ * Many rows in one statement, because what a statement with triggers costs SQLite grows with what
+ * its unit has changed before. Pieces of so many rows as powers of two, so that few statements are
+ * compiled, and a breath between them.
  */
 function piecewiseInserter<T extends SQLiteTable>(session: Session, table: T) {
   const columns = writtenColumns(table);
@@ -110,7 +118,9 @@ export const rowsAtOnce = 100;
 /** Of inserted rows, a power of two. */
 const insertedAtOnce = 64;
 
-/** PostgreSQL refuses half a surrogate pair; as UTF-8, and so in every hash, it is U+FFFD anyway. */
+/**
+ * PostgreSQL refuses half a surrogate pair; as UTF-8, and so in every hash, it is U+FFFD anyway.
+ */
 const wellFormed = (_name: string, value: unknown): unknown =>
   typeof value === "string" ? value.toWellFormed() : value;
 
@@ -131,7 +141,9 @@ export function pageOf<T>(
   return { items, total, next: rows.length > limit && last ? keyOf(last) : undefined };
 }
 
-/** A column that equals one of any number of texts; one parameter, so that one statement serves all. */
+/**
+ * A column that equals one of any number of texts; one parameter, so that one statement serves all.
+ */
 export const inTexts = (
   { dialect }: Pick<Session, "dialect">,
   column: Column,
@@ -161,7 +173,10 @@ export function refuseNul(value: unknown): void {
   if (typeof value === "string" && value.includes("\0")) throw notHoldable();
 }
 
-/** The columns an insert names: all but the row number that the kit's `rowNumber` lets the database count. */
+/**
+ * The columns an insert names: all but the row number that the kit's `rowNumber` lets the database
+ * count.
+ */
 const writtenColumns = (table: SQLiteTable): readonly [string, Column][] =>
   Object.entries<Column>(getTableColumns(table)).filter(([, column]) => {
     const type = column.getSQLType();

@@ -1,4 +1,7 @@
-/** The inventory on SQLite, whose queries hold the thread they run on: found by index, else walked in short slices. */
+/**
+ * The inventory on SQLite, whose queries hold the thread they run on: found by index, else walked
+ * in short slices.
+ */
 
 import { and, desc, eq, gte, inArray, lt, type SQL, sql } from "drizzle-orm";
 
@@ -16,14 +19,20 @@ type Row = Session["t"]["certificates"]["$inferSelect"];
 export interface SliceLimits {
   /** Rows that are sorted and read as a whole. */
   readonly few: number;
-  /** Least width of a slice, where it begins: with an index that selects, and where every row is looked at. */
+  /**
+   * Least width of a slice, where it begins: with an index that selects, and where every row is
+   * looked at.
+   */
   readonly indexed: number;
   readonly scanned: number;
   /** Entries of the expiry index counted at once. */
   readonly counted: number;
 }
 
-/** Rows a filter selects, last stored first; the walk lets others run between slices of a few milliseconds. */
+/**
+ * Rows a filter selects, last stored first; the walk lets others run between slices of a few
+ * milliseconds.
+ */
 export function slicedInventory(session: Session, limits: SliceLimits = sliceLimits) {
   const { db, t } = session;
   const totals = new TextTotals(session, (filter, low, high) =>
@@ -72,7 +81,10 @@ interface TotalDeps {
   readonly total: () => Promise<number | undefined>;
 }
 
-/** The total, and as text what the cursor keeps of it: one that was dear to count serves for the whole walk. */
+/**
+ * The total, and as text what the cursor keeps of it: one that was dear to count serves for the
+ * whole walk.
+ */
 async function totalOf(deps: TotalDeps): Promise<readonly [total: number, kept: string]> {
   const { search, few, after, whole, known } = deps;
   if (few !== undefined) return [few.length, ""];
@@ -85,7 +97,10 @@ async function totalOf(deps: TotalDeps): Promise<readonly [total: number, kept: 
   return [total, String(total)];
 }
 
-/** The rows of a page: below an ordinal, at most so many, and no more than are known to match at all. */
+/**
+ * The rows of a page: below an ordinal, at most so many, and no more than are known to match at
+ * all.
+ */
 interface Wanted {
   readonly below: number;
   readonly limit: number;
@@ -191,7 +206,10 @@ class Search {
       where ${this.#worded(low, high)} and ${matching(this.#session, this.#filter, "found")}`;
   }
 
-  /** The same where every leaf is the CA's: looking at each row would cost three times as much as finding it. */
+  /**
+   * The same where every leaf is the CA's: looking at each row would cost three times as much as
+   * finding it.
+   */
   #found(low: number, high: number): SQL {
     return sql`from certificate_search where ${this.#worded(low, high)}`;
   }
@@ -271,7 +289,10 @@ class Search {
     return (await this.#session.db.values<[number]>(query)).map(([ordinal]) => ordinal);
   }
 
-  /** Downwards from `below` to `end`, in slices as wide as their time allows, until `step` has enough. */
+  /**
+   * Downwards from `below` to `end`, in slices as wide as their time allows, until `step` has
+   * enough.
+   */
   async #walk(
     below: number,
     step: (low: number, high: number) => Promise<boolean>,
@@ -290,7 +311,8 @@ class Search {
       rate = took / width;
       high = low;
       if (took < shortMs) width *= 4;
-      // A query of many trigrams takes its time however narrow the slice: then wide ones cost no more.
+      // A query of many trigrams takes its time however narrow the slice: then wide ones cost no
+      // more.
       else if (took < longMs || rate < before * 0.75) width *= 2;
       else width = Math.max(least, width >> 1);
     }

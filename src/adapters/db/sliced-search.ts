@@ -1,8 +1,14 @@
-/** Looks for the newest rows of a numbered chain that fit a filter, slice by slice, so that others have their turn. */
+/**
+ * Looks for the newest rows of a numbered chain that fit a filter, slice by slice, so that others
+ * have their turn.
+ */
 
 import { breath } from "./session.ts";
 
-/** A chain without gaps, and how a part of it is looked at; numbers from `low` up to, not including, `high`. */
+/**
+ * A chain without gaps, and how a part of it is looked at; numbers from `low` up to, not including,
+ * `high`.
+ */
 export interface SlicedChain<R> {
   readonly first: number;
   /** One more than the last number. */
@@ -12,7 +18,9 @@ export interface SlicedChain<R> {
   readonly count: (low: number, high: number) => Promise<number>;
 }
 
-/** At most `wanted` rows that fit before the number `before`, newest first, and how many fit in all. */
+/**
+ * At most `wanted` rows that fit before the number `before`, newest first, and how many fit in all.
+ */
 export async function newestOf<R>(
   { first, end, sliceRows, rows: rowsIn, count }: SlicedChain<R>,
   wanted: number,

@@ -1,4 +1,7 @@
-/** One connection to a SQLite file, with the settings nothing may be committed without, and its compiled statements. */
+/**
+ * One connection to a SQLite file, with the settings nothing may be committed without, and its
+ * compiled statements.
+ */
 
 import { Database, type Statement } from "bun:sqlite";
 
@@ -31,7 +34,10 @@ export class SqliteConnection {
   readonly database: Database;
   readonly #statements = new Map<string, Statement>();
 
-  /** Refuses (`unsafe_settings`) a file that cannot be had with WAL, `synchronous=FULL` and foreign keys (V-6). */
+  /**
+   * Refuses (`unsafe_settings`) a file that cannot be had with WAL, `synchronous=FULL` and foreign
+   * keys (V-6).
+   */
   constructor(settings: ConnectionSettings) {
     const { path, busyTimeoutMs, foreign, forReading, cacheKib, checkpointPages } = settings;
     const synced = settings.synced ?? true;
@@ -66,7 +72,10 @@ export class SqliteConnection {
     return statement;
   }
 
-  /** Ends the connection now: while a statement lived, it would live on, and with it its snapshot and its locks. */
+  /**
+   * Ends the connection now: while a statement lived, it would live on, and with it its snapshot
+   * and its locks.
+   */
   close(): void {
     for (const statement of this.#statements.values()) statement.finalize();
     this.#statements.clear();
@@ -75,8 +84,9 @@ export class SqliteConnection {
 }
 
 /**
- * A session over whichever connection is the current one. SQLite answers before it returns, so nothing between two
- * statements would let others have their turn: one that comes when the share of a turn is spent waits for the next.
+ * A session over whichever connection is the current one. SQLite answers before it returns, so
+ * nothing between two statements would let others have their turn: one that comes when the share of
+ * a turn is spent waits for the next.
  */
 export function sqliteSession(
   connection: () => Pick<SqliteConnection, "compiled">,

@@ -1,4 +1,7 @@
-/** The files of an open SQLite database: made and locked before the first connection, then looked at by name only. */
+/**
+ * The files of an open SQLite database: made and locked before the first connection, then looked at
+ * by name only.
+ */
 
 import {
   chmodSync,
@@ -22,10 +25,11 @@ import { closeOnExec, lockByte } from "./byte-lock.ts";
 import { StoreUnfit } from "./faults.ts";
 
 /**
- * POSIX drops every lock a process has on a file as soon as the process closes any descriptor of it. A database file is
- * therefore never closed but by SQLite while SQLite has it open: the next program from outside would take itself for
- * the only one, and remove the log beneath the server. The descriptor that holds the lock of this class is opened before
- * the first connection and closed after the last.
+ * POSIX drops every lock a process has on a file as soon as the process closes any descriptor of
+ * it. A database file is therefore never closed but by SQLite while SQLite has it open: the next
+ * program from outside would take itself for the only one, and remove the log beneath the server.
+ * The descriptor that holds the lock of this class is opened before the first connection and closed
+ * after the last.
  */
 export class SqliteFiles {
   readonly #path: string;
@@ -39,14 +43,16 @@ export class SqliteFiles {
   }
 
   /**
-   * Makes the file when there is none, its owner's alone as the files beside it will be, and takes it and its log for this
-   * process, whatever names others know them by. Refuses (`in_use`) what another process has, and says which that is.
+   * Makes the file when there is none, its owner's alone as the files beside it will be, and takes
+   * it and its log for this process, whatever names others know them by. Refuses (`in_use`) what
+   * another process has, and says which that is.
    */
   static taken(path: string): SqliteFiles {
     makePrivate(path);
     // SQLite names the log after the file itself, not after a link to it.
     const real = realpathSync(path);
-    // When the lock is refused the descriptor stays open: this very process may be the one that has the file open.
+    // When the lock is refused the descriptor stays open: this very process may be the one that has
+    // the file open.
     const files = new SqliteFiles(real, locked(real, real));
     try {
       files.#takeLog();
@@ -62,7 +68,8 @@ export class SqliteFiles {
   /** From now on these are the files; called when a connection has opened them. */
   watch(): void {
     this.#takeLog();
-    // Whoever makes the index anew holds none of the locks that lie on ours, and would write over what we write.
+    // Whoever makes the index anew holds none of the locks that lie on ours, and would write over
+    // what we write.
     const files = [this.#path, this.#log, `${this.#path}-shm`];
     this.#known = files.map((path) => ({ path, id: fileIdentity(path) }));
   }
@@ -79,7 +86,10 @@ export class SqliteFiles {
     return `${this.#path}-wal`;
   }
 
-  /** The log that is there: another than before when SQLite has made it anew. It keeps no lock on the log itself. */
+  /**
+   * The log that is there: another than before when SQLite has made it anew. It keeps no lock on
+   * the log itself.
+   */
   #takeLog(): void {
     const id = fileIdentity(this.#log);
     if (id === "" || id === this.#logLock?.id) return;
@@ -88,12 +98,18 @@ export class SqliteFiles {
     this.#logLock = { file: locked(this.#log, this.#path), id };
   }
 
-  /** A file that is no longer the one that is open, removed or replaced; what is written now would be lost. */
+  /**
+   * A file that is no longer the one that is open, removed or replaced; what is written now would
+   * be lost.
+   */
   displaced(): string | undefined {
     return this.#known.find(({ path, id }) => fileIdentity(path) !== id)?.path;
   }
 
-  /** True while the log may be folded into the database: it is in its place, and nobody has made another log or index. */
+  /**
+   * True while the log may be folded into the database: it is in its place, and nobody has made
+   * another log or index.
+   */
   foldable(): boolean {
     const [database, ...beside] = this.#known.map(({ path, id }) => ({
       id,
@@ -105,7 +121,10 @@ export class SqliteFiles {
   }
 }
 
-/** A descriptor that holds the file; where locks are impossible, what holds is the lock of the data directory. */
+/**
+ * A descriptor that holds the file; where locks are impossible, what holds is the lock of the data
+ * directory.
+ */
 function locked(path: string, database: string): number {
   const file = openSync(path, constants.O_RDWR | closeOnExec);
   if (lockByte(file) !== "held") return file;
@@ -116,7 +135,10 @@ function locked(path: string, database: string): number {
   );
 }
 
-/** Which process has the database, as it wrote down or as the kernel shows; empty when nobody can tell. */
+/**
+ * Which process has the database, as it wrote down or as the kernel shows; empty when nobody can
+ * tell.
+ */
 function holderOf(database: string): string {
   try {
     const noted = readFileSync(holderNote(database), "utf8").trim();
@@ -159,15 +181,19 @@ function note(database: string): void {
 
 const holderNote = (database: string): string => `${database}-holder`;
 
-/** The file is there and its owner's alone, as SQLite will make those beside it; before this process opens it. */
+/**
+ * The file is there and its owner's alone, as SQLite will make those beside it; before this process
+ * opens it.
+ */
 export function makePrivate(path: string): void {
   if (existsSync(path)) chmodSync(path, 0o600);
   else closeSync(openSync(path, "wx", 0o600));
 }
 
 /**
- * A process that was killed may have failed to sync its log before: the octets are read back, and are on no disk. The
- * same ones are written once more, so that this sync has all of them to write. SQLite keeps no lock on the log itself.
+ * A process that was killed may have failed to sync its log before: the octets are read back, and
+ * are on no disk. The same ones are written once more, so that this sync has all of them to write.
+ * SQLite keeps no lock on the log itself.
  */
 function writeAgain(log: string): void {
   if ((statSync(log, { throwIfNoEntry: false })?.size ?? 0) === 0) return;

@@ -1,10 +1,11 @@
-/** Brings a SQLite file to this binary's schema by itself, after a verified copy of what was there (V-28). */
+/**
+ * Brings a SQLite file to this binary's schema by itself, after a verified copy of what was there
+ * (V-28).
+ */
 
 import { Database } from "bun:sqlite";
 import { closeSync, openSync, rmSync } from "node:fs";
 
-import { instant } from "#core/time.ts";
-import { AccessLogFile } from "./access-log-file.ts";
 import { StoreUnfit } from "./faults.ts";
 import {
   appliedMigrations,
@@ -15,11 +16,11 @@ import {
   migrationPending,
   pendingMigrations,
 } from "./migrations.ts";
-import { accessLogPath, type SqliteEngine, type SqliteOptions } from "./sqlite.ts";
+import type { SqliteEngine, SqliteOptions } from "./sqlite.ts";
 
 /**
- * Applies what is pending in one transaction, and fills a database that was empty. Refuses a newer schema,
- * and to go on without a sound copy.
+ * Applies what is pending in one transaction, and fills a database that was empty. Refuses a newer
+ * schema, and to go on without a sound copy.
  */
 export async function migrateSqlite(
   engine: SqliteEngine,
@@ -33,10 +34,7 @@ export async function migrateSqlite(
   const pending = pendingMigrations(known, applied);
   if (pending.length === 0) return;
   if (options.readOnly) throw migrationPending(pending);
-  if (applied.length > 0) {
-    copyBefore(database, options.path, applied.length);
-    carryAccessLog(database, options);
-  }
+  if (applied.length > 0) copyBefore(database, options.path, applied.length);
   await apply(engine, pending, applied.length === 0 ? fill : async () => {});
 }
 
@@ -45,7 +43,8 @@ async function apply(
   pending: readonly Migration[],
   fill: () => Promise<void>,
 ): Promise<void> {
-  // A rebuilt table is dropped and renamed, which foreign keys forbid; they are checked before the commit instead.
+  // A rebuilt table is dropped and renamed, which foreign keys forbid; they are checked before the
+  // commit instead.
   database.run("pragma foreign_keys = off");
   database.run("begin immediate");
   try {
@@ -62,23 +61,10 @@ async function apply(
   }
 }
 
-/** The access log was once a table of the database; its rows go where it is now. Done twice it changes nothing. */
-function carryAccessLog(database: Database, options: SqliteOptions): void {
-  const there = "select 1 from sqlite_schema where type = 'table' and name = 'access_log'";
-  if (database.query(there).get() === null) return;
-  const { busyTimeoutMs } = options;
-  const file = new AccessLogFile({ path: accessLogPath(options), busyTimeoutMs, folds: true });
-  file.prune(instant(0), 1); // Makes the file and its table.
-  file.close();
-  database.query("attach ? as apart").run(accessLogPath(options));
-  try {
-    database.run("insert or ignore into apart.access_log select * from main.access_log");
-  } finally {
-    database.run("detach apart");
-  }
-}
-
-/** `<file>.before-<n>`: the whole database as it was with schema version n − 1, checked page by page. */
+/**
+ * `<file>.before-<n>`: the whole database as it was with schema version n − 1, checked page by
+ * page.
+ */
 function copyBefore(database: Database, path: string, version: number): void {
   const copy = `${path}.before-${version + 1}`;
   rmSync(copy, { force: true });

@@ -1,4 +1,7 @@
-/** SQLite: one file, one connection that writes, one that reads, every commit on disk before it is acknowledged. */
+/**
+ * SQLite: one file, one connection that writes, one that reads, every commit on disk before it is
+ * acknowledged.
+ */
 
 import type { Database } from "bun:sqlite";
 import { dirname, join } from "node:path";
@@ -18,6 +21,7 @@ import {
 } from "./faults.ts";
 import { verifyHeads } from "./heads.ts";
 import type { Heads } from "./journal.ts";
+import { whenUnlocked } from "./lock-wait.ts";
 import { Reserve } from "./reserve.ts";
 import type { Session } from "./session.ts";
 import { SqliteConnection, sqliteSession } from "./sqlite-connection.ts";
@@ -30,7 +34,9 @@ export interface SqliteOptions {
   readonly busyTimeoutMs: number;
   /** The file of the access log; `access-log.db` beside the database when not given. */
   readonly accessLogPath?: string;
-  /** Octets that should stay free beside the database; some of them are set aside for revocations. */
+  /**
+   * Octets that should stay free beside the database; some of them are set aside for revocations.
+   */
   readonly minFreeBytes?: number;
   /** For looking at a file another process writes; nothing can be changed through such a store. */
   readonly readOnly?: boolean;
@@ -38,12 +44,18 @@ export interface SqliteOptions {
 
 /** Where the access log of a database is. */
 export const accessLogPath = ({ path, accessLogPath: given }: SqliteOptions): string =>
-  given ?? join(dirname(path), "access-log.db");
+  given ?? join(dirname(path), accessLogName);
+
+/** What it is called where no other path is given. */
+export const accessLogName = "access-log.db";
 
 /** Told of what no caller can be told. */
 export type TellFault = (sentence: string, error: unknown) => void;
 
-/** Opens both connections. Refuses a file that cannot be had with WAL, `synchronous=FULL` and foreign keys (V-6). */
+/**
+ * Opens both connections. Refuses a file that cannot be had with WAL, `synchronous=FULL` and
+ * foreign keys (V-6).
+ */
 export function openSqlite(options: SqliteOptions, onFault: TellFault = () => {}): SqliteEngine {
   return new SqliteEngine(options, onFault);
 }
@@ -141,9 +153,13 @@ export class SqliteEngine implements Engine {
     this.#assertInPlace();
     this.#reserve.beforeWriting();
     if (this.stopped) await this.#resume();
-    this.#begun = true;
-    this.#writing().compiled("begin immediate").run();
-    // The lock on the file makes this process the only writer, so what it committed is what is stored.
+    this.#serve();
+    await whenUnlocked(() => {
+      this.#assertInPlace();
+      this.#writing().compiled("begin immediate").run();
+    }, this.#options.busyTimeoutMs);
+    // The lock on the file makes this process the only writer, so what it committed is what is
+    // stored.
     this.#heads ??= await storedHeads(this.writer);
     return this.#heads;
   }
@@ -168,7 +184,8 @@ export class SqliteEngine implements Engine {
       // A log that could not be synced may be found whole after a crash.
       throw saysNotCommitted(error) ? new NothingWritten("not committed", { cause: error }) : error;
     }
-    // A commit into a log that has been removed is on no disk when the process ends: it is not acknowledged.
+    // A commit into a log that has been removed is on no disk when the process ends: it is not
+    // acknowledged.
     this.#assertInPlace();
     this.#heads = { ...committed };
     this.#foldWhenDue();
@@ -198,12 +215,14 @@ export class SqliteEngine implements Engine {
 
   async close(): Promise<void> {
     clearInterval(this.#watch);
-    // Closing the last connection folds the log into the database: never into what is somebody else's by now.
+    // Closing the last connection folds the log into the database: never into what is somebody
+    // else's by now.
     if (this.#files !== undefined && !this.#files.foldable()) return;
     if (this.#files !== undefined && !this.stopped) attempt(() => this.database.run(fold));
     this.#read.close();
     this.#write?.close();
-    // Releasing would take the locks from a view that has not ended yet; the end of the process does it.
+    // Releasing would take the locks from a view that has not ended yet; the end of the process
+    // does it.
     if (this.#views === 0) this.#files?.release();
   }
 
@@ -212,7 +231,22 @@ export class SqliteEngine implements Engine {
     return this.#write;
   }
 
-  /** Outside a transaction SQLite commits every statement for itself: what is left of a batch that was ended, for one. */
+  /**
+   * From the first batch on the thread is the one that serves: nothing on it waits for a lock
+   * inside SQLite.
+   */
+  #serve(): void {
+    if (this.#begun) return;
+    this.#begun = true;
+    for (const { database } of [this.#writing(), this.#read]) {
+      database.run("pragma busy_timeout = 0");
+    }
+  }
+
+  /**
+   * Outside a transaction SQLite commits every statement for itself: what is left of a batch that
+   * was ended, for one.
+   */
   #inTransaction(): SqliteConnection {
     const connection = this.#writing();
     if (this.#begun && !connection.database.inTransaction) throw transactionEnded();
@@ -220,8 +254,8 @@ export class SqliteEngine implements Engine {
   }
 
   /**
-   * After a failed write or sync nobody knows what the disk has: the kernel drops what it could not write, and says so
-   * once. Nothing is acknowledged from here on until `#resume` has succeeded.
+   * After a failed write or sync nobody knows what the disk has: the kernel drops what it could not
+   * write, and says so once. Nothing is acknowledged from here on until `#resume` has succeeded.
    */
   #stop(error: unknown): void {
     if (isFull(error)) this.#reserve.giveUp();
@@ -230,7 +264,10 @@ export class SqliteEngine implements Engine {
     this.#onFault("a write of the database failed; nothing is written until it is verified", error);
   }
 
-  /** Refuses until the file, opened anew, is found to hold what was acknowledged; whoever asks soon after a trial waits a moment. */
+  /**
+   * Refuses until the file, opened anew, is found to hold what was acknowledged; whoever asks soon
+   * after a trial waits a moment.
+   */
   async #resume(): Promise<void> {
     await Bun.sleep(Math.max(0, this.#triesAt - performance.now()));
     try {
@@ -245,9 +282,10 @@ export class SqliteEngine implements Engine {
   }
 
   /**
-   * What was acknowledged was synced with it, so the part of the log that SQLite goes by is whole. It is written into the
-   * database once more, synced, and the log emptied: what the failed write left behind it can then never be taken for a
-   * part of it. The connection that failed takes no part in this, and new ones read what the file has.
+   * What was acknowledged was synced with it, so the part of the log that SQLite goes by is whole.
+   * It is written into the database once more, synced, and the log emptied: what the failed write
+   * left behind it can then never be taken for a part of it. The connection that failed takes no
+   * part in this, and new ones read what the file has.
    */
   async #reopen(): Promise<void> {
     this.#write?.close();
@@ -255,10 +293,8 @@ export class SqliteEngine implements Engine {
     const write = this.#connect({ forReading: false });
     let read: SqliteConnection | undefined;
     try {
-      write.database.run("pragma busy_timeout = 0");
       const [busy] = write.compiled(fold).values()[0] ?? [];
       if (busy !== 0) throw new Error("somebody reads the log and keeps it from being emptied");
-      write.database.run(`pragma busy_timeout = ${Math.trunc(this.#options.busyTimeoutMs)}`);
       read = this.#connect({ forReading: true });
       const [fresh, expected] = [read, this.#heads];
       const session = sqliteSession(() => fresh, this.share);
@@ -276,7 +312,10 @@ export class SqliteEngine implements Engine {
     this.#write = write;
   }
 
-  /** Folds the log into the database when it has grown long; SQLite would keep a failure of that to itself. */
+  /**
+   * Folds the log into the database when it has grown long; SQLite would keep a failure of that to
+   * itself.
+   */
   #foldWhenDue(): void {
     try {
       const [, pages] = this.#writing().compiled("pragma wal_checkpoint(noop)").values()[0] ?? [];
@@ -287,7 +326,8 @@ export class SqliteEngine implements Engine {
   }
 
   #connect({ forReading, cacheKib = usualCacheKib }: { forReading: boolean; cacheKib?: number }) {
-    const { path, busyTimeoutMs } = this.#options;
+    const { path } = this.#options;
+    const busyTimeoutMs = this.#begun ? 0 : this.#options.busyTimeoutMs;
     const foreign = this.#files === undefined;
     const settings = { path, busyTimeoutMs, foreign, forReading, cacheKib };
     return new SqliteConnection({ ...settings, checkpointPages: 0 });
@@ -315,7 +355,10 @@ export class SqliteEngine implements Engine {
   }
 }
 
-/** What may be lost, and waits for no disk, must not share a log with what may not; whatever name each goes by. */
+/**
+ * What may be lost, and waits for no disk, must not share a log with what may not; whatever name
+ * each goes by.
+ */
 function assertApart(options: SqliteOptions): void {
   if (fileIdentity(accessLogPath(options)) !== fileIdentity(options.path)) return;
   const sentence = `The access log must be another file than the database ${options.path}.`;
@@ -334,8 +377,9 @@ const fold = "pragma wal_checkpoint(truncate)";
 /** Between two looks at the files. */
 const watchMs = 1000;
 /**
- * 8 MB of log between checkpoints, which are made on the thread that serves: 5 to 8 ms here, and four times that for 32 MB,
- * while fewer would have pages that are written again and again reach the file each time.
+ * 8 MB of log between checkpoints, which are made on the thread that serves: 5 to 8 ms here, and
+ * four times that for 32 MB, while fewer would have pages that are written again and again reach
+ * the file each time.
  */
 const foldedPages = 2000;
 const betweenTriesMs = 200;

@@ -1,4 +1,7 @@
-/** The store over one engine: reads of the committed state, units of work, the event feed, the access log. */
+/**
+ * The store over one engine: reads of the committed state, units of work, the event feed, the
+ * access log.
+ */
 
 import type { AuditEvent } from "#core/audit/chain.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
@@ -71,7 +74,9 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
   const unit = unitOf(deps, memo);
   await engine.listen((seq) => feed.wake(seq));
   return {
-    ...{ dialect: engine.dialect, read, schemaVersion: deps.schemaVersion },
+    dialect: engine.dialect,
+    read,
+    schemaVersion: deps.schemaVersion,
     exclusively: (name, work) => guarded(() => engine.exclusively(name, work))(),
     atomically: (work) => queue.run(() => work(unit)),
     onEvents: (listener) => feed.subscribe(listener),
@@ -89,7 +94,10 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
   };
 }
 
-/** A database that lately refused a write is asked for one, which changes nothing, before it is called healthy. */
+/**
+ * A database that lately refused a write is asked for one, which changes nothing, before it is
+ * called healthy.
+ */
 async function pinged(engine: Engine, queue: GroupCommit, writing: boolean): Promise<void> {
   await engine.ping();
   if (!writing && !queue.failing && !engine.stopped) return;
@@ -115,7 +123,8 @@ function readsOf(
     revocations: {
       ...guardedMethods(revocationReads(reader, sequence)),
       ...guardedMethods({ ...crlReads(reader), view: viewing(engine) }),
-      // The sequence stays as it is: a promise around a number would delay every answer from memory.
+      // The sequence stays as it is: a promise around a number would delay every answer from
+      // memory.
       sequence,
     },
     presigned: guardedMethods(presignedReads(reader)),
@@ -181,7 +190,10 @@ function touching<T extends object>(memo: Memo, writes: T): T {
   return Object.fromEntries(methods) as T; // The same names, each with the same signature.
 }
 
-/** The sequence as the engine tells it, refusing `storage_unavailable` when it has to be asked for and cannot be had. */
+/**
+ * The sequence as the engine tells it, refusing `storage_unavailable` when it has to be asked for
+ * and cannot be had.
+ */
 function sequenceOf(engine: Engine): Reads["revocations"]["sequence"] {
   return () => {
     const told = engine.revocationSequence();

@@ -1,4 +1,6 @@
-/** Which certificates have a later one of the same identity (EXP-2), by an index and not by a walk. */
+/**
+ * Which certificates have a later one of the same identity (EXP-2), by an index and not by a walk.
+ */
 
 import { and, eq, inArray, sql } from "drizzle-orm";
 

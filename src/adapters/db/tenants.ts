@@ -88,18 +88,21 @@ function standingOf(session: Session): TenantWrites["standing"] {
     const [status, perDay, active] = found;
     return {
       status: status as Standing["status"], // Only `tenantWrites` fills the column.
-      ...{ maxCertsPerDay: Number(perDay), maxActiveCerts: Number(active) },
+      maxCertsPerDay: Number(perDay),
+      maxActiveCerts: Number(active),
     };
   };
 }
 
 /**
- * Reads counters, the certificates that end within the current hour, and what is being signed; never the inventory.
- * The open intents come first, as a table of their own, so that no planner walks a CA's settled ones to find them.
+ * Reads counters, the certificates that end within the current hour, and what is being signed;
+ * never the inventory. The open intents come first, as a table of their own, so that no planner
+ * walks a CA's settled ones to find them.
  */
 export function usedQuery(session: Pick<Session, "dialect">): string {
   const at = (position: number) => placeholder(session, position);
-  // One status at a time: only then is the end a bound in the index and not a filter over everything good.
+  // One status at a time: only then is the end a bound in the index and not a filter over
+  // everything good.
   const ending = (status: string, from: number) =>
     `select count(*) from certificates where ca_id in (select id from mine) and kind = 'leaf'
        and status = '${status}' and not_after >= ${at(from)} and not_after < ${at(from + 1)}`;
@@ -125,7 +128,14 @@ function usedBy(session: Session): (tenant: TenantId, now: Instant) => Promise<U
     const midnight = day * 24 * hourMilliseconds;
     const thisHour = [now, (hour + 1) * hourMilliseconds];
     const found = await session.row(text, [
-      ...[tenant, tenant, day, tenant, hour, ...thisHour, ...thisHour, midnight],
+      tenant,
+      tenant,
+      day,
+      tenant,
+      hour,
+      ...thisHour,
+      ...thisHour,
+      midnight,
     ]);
     assert(found !== undefined, "a query for sums gives a row");
     const [issued = 0, later = 0, good = 0, held = 0, open = 0, openToday = 0] = found.map(Number);
@@ -151,8 +161,11 @@ function usageOf(session: Session): TenantReads["usage"] {
       days.set(one.slot, { ...day, [one.kind]: one.number });
     }
     return {
-      ...{ active, issued: totals.get("issued") ?? 0, revoked: totals.get("revoked") ?? 0 },
-      ...{ cas: await casOf(session, tenant), days: [...days.values()] },
+      active,
+      issued: totals.get("issued") ?? 0,
+      revoked: totals.get("revoked") ?? 0,
+      cas: await casOf(session, tenant),
+      days: [...days.values()],
     };
   };
 }
@@ -168,7 +181,9 @@ function row({ quotas, ...facts }: TenantRecord): Row {
   return { ...facts, ...quotas };
 }
 
-/** Only `tenantWrites` fills the table, so its texts are the closed words the record's type names. */
+/**
+ * Only `tenantWrites` fills the table, so its texts are the closed words the record's type names.
+ */
 function record(stored: Row): TenantRecord {
   const { maxCertsPerDay, maxActiveCerts, rateLimitPerSecond, rateLimitBurst, ...facts } = stored;
   const quotas = { maxCertsPerDay, maxActiveCerts, rateLimitPerSecond, rateLimitBurst };

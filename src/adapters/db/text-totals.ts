@@ -8,7 +8,9 @@ import { counted, type Session } from "./session.ts";
 /** Counts rows a filter selects with ordinals above `low` and up to `high`. */
 export type CountRows = (filter: CertificateFilter, low: number, high: number) => Promise<number>;
 
-/** The rows of a CA at one moment: all with ordinals up to `through`, of which there were so many. */
+/**
+ * The rows of a CA at one moment: all with ordinals up to `through`, of which there were so many.
+ */
 interface Inventory {
   readonly through: number;
   readonly rows: number;
@@ -20,8 +22,9 @@ interface Known extends Inventory {
 }
 
 /**
- * The exact total of filters whose matches never change: text and profile of a certificate stay what they were stored
- * as. A total counted once is added to by counting only newer rows; when rows have been removed it is counted anew.
+ * The exact total of filters whose matches never change: text and profile of a certificate stay
+ * what they were stored as. A total counted once is added to by counting only newer rows; when rows
+ * have been removed it is counted anew.
  */
 export class TextTotals {
   readonly #session: Session;
@@ -42,7 +45,9 @@ export class TextTotals {
     return total;
   }
 
-  /** The total where it has been counted before, and the rows it stands for; undefined as for `of`. */
+  /**
+   * The total where it has been counted before, and the rows it stands for; undefined as for `of`.
+   */
   async known(filter: CertificateFilter): Promise<Known | undefined> {
     const key = keyOf(filter);
     if (key === undefined) return undefined;

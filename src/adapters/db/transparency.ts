@@ -59,11 +59,7 @@ export function transparencyReads(session: Session): TransparencyReads {
       const where = matching(session, { ...filter, status: undefined });
       const sums = db.select({ status: i.status, total: counted }).from(i).where(where);
       const rows = await sums.groupBy(i.status);
-      const of = (status: InclusionStatus) => rows.find((row) => row.status === status)?.total ?? 0;
-      return {
-        ...{ pending: of("pending"), included: of("included"), failed: of("failed") },
-        unknown_log: of("unknown_log"),
-      };
+      return byStatus((status) => rows.find((row) => row.status === status)?.total ?? 0);
     },
     due: async (now, limit) => {
       const open = and(inArray(i.status, ["pending", "unknown_log"]), lte(i.dueAt, now));
@@ -76,6 +72,13 @@ export function transparencyReads(session: Session): TransparencyReads {
     },
   };
 }
+
+const byStatus = (of: (status: InclusionStatus) => number) => ({
+  pending: of("pending"),
+  included: of("included"),
+  failed: of("failed"),
+  unknown_log: of("unknown_log"),
+});
 
 function precertificateOf({ db, t }: Session): TransparencyReads["precertificate"] {
   const p = t.precertificates;
@@ -110,9 +113,11 @@ export function transparencyWrites(session: Session): TransparencyWrites {
         .update(i)
         .set({
           ...facts,
-          ...{ promisedIndex: row.promisedIndex ?? null, treeSize: row.treeSize ?? null },
-          ...{ leafIndex: row.leafIndex ?? null, includedAt: row.includedAt ?? null },
-          ...{ firstCheckedAt: row.firstCheckedAt ?? null },
+          promisedIndex: row.promisedIndex ?? null,
+          treeSize: row.treeSize ?? null,
+          leafIndex: row.leafIndex ?? null,
+          includedAt: row.includedAt ?? null,
+          firstCheckedAt: row.firstCheckedAt ?? null,
           lastCheckedAt: row.lastCheckedAt ?? null,
         })
         .where(eq(i.id, id))
@@ -141,9 +146,11 @@ function matching({ t }: Session, filter: InclusionFilter): SQL | undefined {
 function inclusion(row: Session["t"]["inclusions"]["$inferSelect"]): InclusionRecord {
   return {
     ...row,
-    ...{ promisedIndex: row.promisedIndex ?? undefined, treeSize: row.treeSize ?? undefined },
-    ...{ leafIndex: row.leafIndex ?? undefined, includedAt: row.includedAt ?? undefined },
-    ...{ firstCheckedAt: row.firstCheckedAt ?? undefined },
+    promisedIndex: row.promisedIndex ?? undefined,
+    treeSize: row.treeSize ?? undefined,
+    leafIndex: row.leafIndex ?? undefined,
+    includedAt: row.includedAt ?? undefined,
+    firstCheckedAt: row.firstCheckedAt ?? undefined,
     lastCheckedAt: row.lastCheckedAt ?? undefined,
   } as InclusionRecord; // See above.
 }
@@ -152,4 +159,5 @@ const precertificate = (
   row: Session["t"]["precertificates"]["$inferSelect"],
 ): PrecertificateRecord => row as PrecertificateRecord; // See above.
 
-const head = (row: Session["t"]["logHeads"]["$inferSelect"]): LogHeadRecord => row as LogHeadRecord; // See above.
+// See above.
+const head = (row: Session["t"]["logHeads"]["$inferSelect"]): LogHeadRecord => row as LogHeadRecord;

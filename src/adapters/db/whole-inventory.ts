@@ -1,4 +1,7 @@
-/** The inventory on PostgreSQL, which plans by itself and works in processes of its own; totals come from the counters. */
+/**
+ * The inventory on PostgreSQL, which plans by itself and works in processes of its own; totals come
+ * from the counters.
+ */
 
 import { and, desc, eq, gt, lt, lte } from "drizzle-orm";
 
@@ -40,7 +43,10 @@ export function wholeInventory(session: Session) {
   };
 }
 
-/** Serials are found by ranges and sorted when they are few; else the newest rows are walked and compared. */
+/**
+ * Serials are found by ranges and sorted when they are few; else the newest rows are walked and
+ * compared.
+ */
 async function searchOf(session: Session, filter: CertificateFilter): Promise<Search> {
   if (filter.serialPrefix === undefined) return "indexed";
   const { ordinal, caId } = session.t.certificates;
@@ -61,8 +67,8 @@ function onlySerials(filter: CertificateFilter): filter is BySerial {
 }
 
 /**
- * Few are counted by the index of trigrams. Computing those of every row costs a hundred times what comparing does, so
- * when there are more the whole inventory is read instead.
+ * Few are counted by the index of trigrams. Computing those of every row costs a hundred times what
+ * comparing does, so when there are more the whole inventory is read instead.
  */
 function counting({ db, dialect, t }: Session): CountRows {
   const { ordinal } = t.certificates;

@@ -1,4 +1,7 @@
-/** One conversation with one directory server, over a connection that is open: binds and searches, bounded in time and size. */
+/**
+ * One conversation with one directory server, over a connection that is open: binds and searches,
+ * bounded in time and size.
+ */
 
 import { Client, type Entry } from "ldapts";
 
@@ -9,9 +12,14 @@ import type { DirectoryServer, DirectoryTls } from "./settings.ts";
 
 /** What may be asked. Throws `DirectoryFault` for everything that is no answer. */
 export interface Conversation {
-  /** True when the server accepts the name with the password; false when it refuses this name or password. */
+  /**
+   * True when the server accepts the name with the password; false when it refuses this name or
+   * password.
+   */
   bind(name: string, password: string): Promise<boolean>;
-  /** At most `max` entries and one more, which says that there are more. Referrals are not followed. */
+  /**
+   * At most `max` entries and one more, which says that there are more. Referrals are not followed.
+   */
   search(
     at: SearchPlace,
     attributes: readonly string[],
@@ -27,7 +35,10 @@ export interface SearchPlace {
   readonly scope: "base" | "sub";
 }
 
-/** Connects, lets `work` ask, and closes. What takes longer than the time ends with a `DirectoryFault`. */
+/**
+ * Connects, lets `work` ask, and closes. What takes longer than the time ends with a
+ * `DirectoryFault`.
+ */
 export async function conversing<T>(
   server: DirectoryServer,
   tls: DirectoryTls,
@@ -49,7 +60,8 @@ export async function conversing<T>(
   const client = new Client({
     url: "ldap://directory",
     timeout: timeoutSeconds * 1000,
-    // The library would connect anew when a server closes, in clear and unverified, and send the password there.
+    // The library would connect anew when a server closes, in clear and unverified, and send the
+    // password there.
     createConnection: () => {
       if (given || socket.destroyed) throw new DirectoryFault("the server ended the connection");
       given = true;
@@ -84,8 +96,12 @@ function asking(client: Client, timeoutSeconds: number): Omit<Conversation, "cer
     search: async ({ baseDn, filter, scope }, attributes, max) => {
       try {
         const found = await client.search(baseDn, {
-          ...{ scope, filter, attributes: [...attributes], derefAliases: "never" },
-          ...{ sizeLimit: max + 1, timeLimit: timeoutSeconds },
+          scope,
+          filter,
+          attributes: [...attributes],
+          derefAliases: "never",
+          sizeLimit: max + 1,
+          timeLimit: timeoutSeconds,
         });
         return found.searchEntries.slice(0, max + 1).map(entryOf);
       } catch (error) {
@@ -95,13 +111,16 @@ function asking(client: Client, timeoutSeconds: number): Omit<Conversation, "cer
   };
 }
 
-/** A server that answers so is well; it is the person who may not, e.g. because the account is locked or has no password. */
+/**
+ * A server that answers so is well; it is the person who may not, e.g. because the account is
+ * locked or has no password.
+ */
 const refusesPerson = (error: unknown): boolean =>
   error instanceof Error && "code" in error && personal.has(Number(error.code));
 
 /**
- * RFC 4511 §4.1.9: constraintViolation, noSuchObject, invalidDNSyntax, inappropriateAuthentication, invalidCredentials,
- * insufficientAccessRights, unwillingToPerform.
+ * RFC 4511 §4.1.9: constraintViolation, noSuchObject, invalidDNSyntax, inappropriateAuthentication,
+ * invalidCredentials, insufficientAccessRights, unwillingToPerform.
  */
 const personal: ReadonlySet<number> = new Set([19, 32, 34, 48, 49, 50, 53]);
 

@@ -1,4 +1,7 @@
-/** Opens the connection to a directory server, encrypted and verified before anything else is said on it. */
+/**
+ * Opens the connection to a directory server, encrypted and verified before anything else is said
+ * on it.
+ */
 
 import { connect as connectPlain, isIP, type Socket } from "node:net";
 import { checkServerIdentity, connect as connectTls, type TLSSocket } from "node:tls";
@@ -13,7 +16,10 @@ export interface Opened {
   readonly certificateEnds: number | undefined;
 }
 
-/** Connects within what `signal` leaves of time. Throws `DirectoryFault`; a refused StartTLS is one (fails closed). */
+/**
+ * Connects within what `signal` leaves of time. Throws `DirectoryFault`; a refused StartTLS is one
+ * (fails closed).
+ */
 export async function openConnection(
   server: DirectoryServer,
   tls: DirectoryTls,
@@ -55,7 +61,8 @@ function demands(server: DirectoryServer, { ca, minVersion, verify, ...tls }: Di
   const name = nameOf(server, { ca, minVersion, verify, ...tls });
   return {
     ...(ca === undefined ? {} : { ca }),
-    ...{ minVersion, rejectUnauthorized: verify },
+    minVersion,
+    rejectUnauthorized: verify,
     // RFC 6066 §3: an address is no server name.
     ...(isIP(name) === 0 ? { servername: name } : {}),
     checkServerIdentity: (_host: string, certificate: Parameters<typeof checkServerIdentity>[1]) =>
@@ -67,8 +74,8 @@ const nameOf = ({ host }: DirectoryServer, { serverName }: DirectoryTls): string
   serverName ?? host;
 
 /**
- * RFC 4511 §4.14. Spoken here and not by the client library: whatever an attacker appends to the server's consent in
- * clear must not be taken for something that was said under encryption.
+ * RFC 4511 §4.14. Spoken here and not by the client library: whatever an attacker appends to the
+ * server's consent in clear must not be taken for something that was said under encryption.
  */
 async function startTls(socket: Socket, signal: AbortSignal): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -92,7 +99,10 @@ async function startTls(socket: Socket, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Reads an ExtendedResponse to our message: `more` while it is not whole. Anything after it is not consent. */
+/**
+ * Reads an ExtendedResponse to our message: `more` while it is not whole. Anything after it is not
+ * consent.
+ */
 export function consent(octets: Uint8Array): "yes" | "no" | "more" {
   const message = element(octets, 0);
   if (message === "more") return octets.length > responseMax ? "no" : "more";
@@ -133,7 +143,8 @@ function element(octets: Uint8Array, at: number): Element | "more" | undefined {
 
 /** Waits for an event of a socket; destroys it and throws when something else comes first. */
 async function event(socket: Socket, name: string, signal: AbortSignal): Promise<void> {
-  // An error that nobody listens to would end the process, also one of the socket below an encrypted one.
+  // An error that nobody listens to would end the process, also one of the socket below an
+  // encrypted one.
   socket.on("error", () => {});
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const failed = (error?: Error) => reject(new DirectoryFault(whyOf(error)));

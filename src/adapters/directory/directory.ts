@@ -1,4 +1,7 @@
-/** Lets a directory say who somebody is (interface, LDAP): search then bind, or bind under a name made of the login name. */
+/**
+ * Lets a directory say who somebody is (interface, LDAP): search then bind, or bind under a name
+ * made of the login name.
+ */
 
 import type { Identity } from "#core/access/assignments.ts";
 import {
@@ -15,7 +18,9 @@ import { type Directory, DirectoryFault } from "#domain/access/directory.ts";
 import { type Conversation, conversing } from "./client.ts";
 import type { DirectorySettings, PeopleSearch, ServiceAccount } from "./settings.ts";
 
-/** The port over LDAP. Servers are tried in order; the first that answers decides, for or against. */
+/**
+ * The port over LDAP. Servers are tried in order; the first that answers decides, for or against.
+ */
 export function ldapDirectory(settings: DirectorySettings, told: Told = () => {}): Directory {
   const { servers, tls, timeoutSeconds } = settings;
   return {
@@ -37,8 +42,8 @@ export function ldapDirectory(settings: DirectorySettings, told: Told = () => {}
 }
 
 /**
- * Hears why an answer was no. From outside all of them are one refusal; an operator must tell a wrong password from an
- * account that may read nobody. Never a password, and no name.
+ * Hears why an answer was no. From outside all of them are one refusal; an operator must tell a
+ * wrong password from an account that may read nobody. Never a password, and no name.
  */
 export type Told = (why: Refusal) => void;
 
@@ -54,7 +59,10 @@ interface Credential {
   readonly password: string;
 }
 
-/** What each server shows to somebody who only looks: it binds as the service account and reads one person. */
+/**
+ * What each server shows to somebody who only looks: it binds as the service account and reads one
+ * person.
+ */
 export async function lookAtDirectory(
   { servers, tls, timeoutSeconds, lookup, names }: DirectorySettings,
   now: () => number,
@@ -146,8 +154,8 @@ async function identified(
 type Lookup<By> = Extract<DirectorySettings["lookup"], { readonly by: By }>;
 
 /**
- * Several entries of one name are nobody: the password of one must not open the other. Nobody costs the bind that somebody
- * does, so that the time it takes tells no stranger who is there.
+ * Several entries of one name are nobody: the password of one must not open the other. Nobody costs
+ * the bind that somebody does, so that the time it takes tells no stranger who is there.
  */
 async function foundAndBound(
   settings: DirectorySettings,
@@ -220,8 +228,9 @@ const entries = (
 };
 
 /**
- * Groups as the attribute holds them; groups found by search by their distinguished name, as the directory writes it, and
- * by its first value. The attributes of a group do not name it: whoever keeps its members may often write them too.
+ * Groups as the attribute holds them; groups found by search by their distinguished name, as the
+ * directory writes it, and by its first value. The attributes of a group do not name it: whoever
+ * keeps its members may often write them too.
  */
 async function groupsOf(
   { groupAttribute, groupSearch }: DirectorySettings,
@@ -237,7 +246,10 @@ async function groupsOf(
   return found.flatMap(({ dn }) => [dn, ...shortName(dn)]);
 }
 
-/** `ops` of `cn=ops,ou=groups,dc=example`; nothing where it would have to be unescaped or has several parts. */
+/**
+ * `ops` of `cn=ops,ou=groups,dc=example`; nothing where it would have to be unescaped or has
+ * several parts.
+ */
 function shortName(dn: string): readonly string[] {
   const value = /^[^=,+\\]+=([^=,+\\"#]+)(?:,|$)/.exec(dn)?.[1]?.trim() ?? "";
   return value === "" ? [] : [value];

@@ -26,7 +26,10 @@ export interface ServiceAccount {
   readonly password: () => Promise<string>;
 }
 
-/** How a person's entry is found: by a search as the service, or by binding under a name made of the login name. */
+/**
+ * How a person's entry is found: by a search as the service, or by binding under a name made of the
+ * login name.
+ */
 export type PersonLookup =
   | { readonly by: "search"; readonly service: ServiceAccount; readonly people: PeopleSearch }
   | { readonly by: "bind"; readonly template: string; readonly people: PeopleSearch | undefined };

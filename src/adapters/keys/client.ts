@@ -1,4 +1,7 @@
-/** The server's side of a signer: keeps one running, asks it, and repeats once what a lost one left unanswered. */
+/**
+ * The server's side of a signer: keeps one running, asks it, and repeats once what a lost one left
+ * unanswered.
+ */
 
 import { type Octets, piecesIn } from "#core/crypto.ts";
 import { Problem, type ProblemCode, refuse } from "#core/problems.ts";
@@ -48,8 +51,9 @@ export interface ClientDeps {
 }
 
 /**
- * `Keys` for one provider. Down means waiting for the next attempt: requests are refused at once. Barred means that the
- * token refused the PIN, which is never tried again by itself: the signer waits for another one. Stopped means for good.
+ * `Keys` for one provider. Down means waiting for the next attempt: requests are refused at once.
+ * Barred means that the token refused the PIN, which is never tried again by itself: the signer
+ * waits for another one. Stopped means for good.
  */
 export class SignerClient implements Keys {
   readonly #deps: ClientDeps;
@@ -74,8 +78,8 @@ export class SignerClient implements Keys {
   }
 
   /**
-   * Starts the first signer. Throws its `configuration` fault, so that a wrong setting stops the start (V-11, V-12), and
-   * its `source` fault, which then names the source (SEC-3).
+   * Starts the first signer. Throws its `configuration` fault, so that a wrong setting stops the
+   * start (V-11, V-12), and its `source` fault, which then names the source (SEC-3).
    */
   async start(): Promise<void> {
     const fault = await this.#launch();
@@ -102,7 +106,8 @@ export class SignerClient implements Keys {
 
   sign(ticket: Parameters<Keys["sign"]>[0], message: Octets): Promise<Uint8Array> {
     const parts = [this.#heads.of(ticket.key, ticket.algorithm), ...piecesIn(message)];
-    // SLH-DSA takes seconds, many on a busy machine; a limit meant for the others would end a healthy signer.
+    // SLH-DSA takes seconds, many on a busy machine; a limit meant for the others would end a
+    // healthy signer.
     const slow = ticket.algorithm.startsWith("slh-dsa-");
     const timeoutMs = slow ? generateTimeoutMs : this.#deps.operationTimeoutMs;
     return this.#ask(frameKinds.sign, parts, true, timeoutMs);
@@ -150,7 +155,10 @@ export class SignerClient implements Keys {
     reseal: (version) => this.#reseal(version),
   };
 
-  /** Fulfils a wish of another signer, within seconds or not at all: somebody's signature waits for it. */
+  /**
+   * Fulfils a wish of another signer, within seconds or not at all: somebody's signature waits for
+   * it.
+   */
   async grant(wish: Wish): Promise<unknown> {
     const patience = Promise.withResolvers<never>();
     const timer = setTimeout(() => patience.reject(unavailable()), grantTimeoutMs);
@@ -171,7 +179,8 @@ export class SignerClient implements Keys {
     const timer = setTimeout(() => patience.reject(unavailable()), factsTimeoutMs);
     try {
       const answer = this.#call({ operation: "facts" });
-      // Written by our own binary. A slow device is no reason to end its signer, so this is not a deadline.
+      // Written by our own binary. A slow device is no reason to end its signer, so this is not a
+      // deadline.
       this.#facts = (await Promise.race([answer, patience.promise])) as ProviderFacts;
     } catch {
       const error = this.#facts.error ?? "The key store does not answer.";
@@ -182,7 +191,10 @@ export class SignerClient implements Keys {
     return [this.#facts];
   }
 
-  /** Looks again at what keeps a signer from serving, or from finding a key, without waiting for its time. */
+  /**
+   * Looks again at what keeps a signer from serving, or from finding a key, without waiting for its
+   * time.
+   */
   again(): void {
     if (this.#state === "serving") this.#signer?.outbox.add(frameKinds.again, 0, []);
     else if (this.#waiting !== undefined) this.#waiting.again();
@@ -295,7 +307,9 @@ export class SignerClient implements Keys {
     const configuration = this.#configuration;
     const barred = Promise.withResolvers<LaunchFault>();
     const launched = launchSigner({
-      ...{ configuration, command, privateDir },
+      configuration,
+      command,
+      privateDir,
       answer: (kind, id, body) => this.#answer(kind, id, body),
       lost: (reason) => this.#lost(reason),
       waiting: (fault, signer) => {
@@ -368,7 +382,9 @@ export class SignerClient implements Keys {
     }
   }
 
-  /** The breaker: nothing is asked until the next attempt, whose distance doubles up to two seconds. */
+  /**
+   * The breaker: nothing is asked until the next attempt, whose distance doubles up to two seconds.
+   */
   #down(leastDelayMs = 0): void {
     this.#state = "down";
     const doubled = Math.min(firstDelayMs * 2 ** (this.#losses - 1), longestDelayMs);
@@ -403,15 +419,24 @@ export class SignerClient implements Keys {
   }
 }
 
-/** A crash or a stall now and then is healed while callers wait; the next one without a good answer is not. */
+/**
+ * A crash or a stall now and then is healed while callers wait; the next one without a good answer
+ * is not.
+ */
 const lossesHealedAtOnce = 2;
-/** Said to callers while a person has to give another PIN; the signer looks for one at least as often. */
+/**
+ * Said to callers while a person has to give another PIN; the signer looks for one at least as
+ * often.
+ */
 const barredSeconds = 60;
 const firstDelayMs = 100;
 const longestDelayMs = 2000;
 /** Between attempts at a server that keeps a PIN; some lock out who asks in vain too often. */
 const sourceDelayMs = 10_000;
-/** Shorter than the limit of the operation that waits for it, so that a stalled token ends no healthy signer. */
+/**
+ * Shorter than the limit of the operation that waits for it, so that a stalled token ends no
+ * healthy signer.
+ */
 const grantTimeoutMs = 5000;
 const listTimeoutMs = 60_000;
 const factsTimeoutMs = 2500;

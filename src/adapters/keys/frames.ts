@@ -1,6 +1,9 @@
 /** The wire between server and signer: length-prefixed binary frames, many to a write. */
 
-/** Kinds of frame: up to 15 by the server, from 16 on by the signer; the answer to a request or wish carries its id. */
+/**
+ * Kinds of frame: up to 15 by the server, from 16 on by the signer; the answer to a request or wish
+ * carries its id.
+ */
 export const frameKinds = {
   configure: 1,
   call: 2,
@@ -35,7 +38,9 @@ export class FrameReader {
   /** Octets of chunks that were copied since their memory was last given back. */
   #copied = 0;
 
-  /** Hands on every frame completed by `chunk`; throws when the peer announces an impossible length. */
+  /**
+   * Hands on every frame completed by `chunk`; throws when the peer announces an impossible length.
+   */
   push(chunk: Buffer, handle: FrameHandler): void {
     let rest = chunk;
     while (this.#filled > 0 && rest.length > 0) rest = this.#complete(rest, handle);
@@ -76,7 +81,10 @@ export class FrameReader {
     if (total > collectedBytes) setImmediate(() => Bun.gc(true));
   }
 
-  /** A signer allocates so little that the memory of a long message, and of its chunks, would stay until the next one. */
+  /**
+   * A signer allocates so little that the memory of a long message, and of its chunks, would stay
+   * until the next one.
+   */
   #collect(taken: number): void {
     this.#copied += taken;
     if (this.#copied < collectedBytes) return;
@@ -92,14 +100,18 @@ export class FrameReader {
   }
 }
 
-/** What a socket must offer: gives the octets taken, less than offered under backpressure, −1 when closed. */
+/**
+ * What a socket must offer: gives the octets taken, less than offered under backpressure, −1 when
+ * closed.
+ */
 export interface FrameSink {
   write(bytes: Buffer): number;
 }
 
 /**
- * Collects frames and writes everything queued in the same tick in one call. Long parts are not copied: they wait by
- * reference, between what was collected before and after them, and must stay as they are until they have left.
+ * Collects frames and writes everything queued in the same tick in one call. Long parts are not
+ * copied: they wait by reference, between what was collected before and after them, and must stay
+ * as they are until they have left.
  */
 export class Outbox {
   readonly #sink: FrameSink;
@@ -118,8 +130,9 @@ export class Outbox {
   }
 
   /**
-   * Queues one frame. It leaves at the end of the current turn of the event loop, or with `flush`, or with as many others
-   * as are worth waking the other process: a long turn must not keep it waiting for the first of many.
+   * Queues one frame. It leaves at the end of the current turn of the event loop, or with `flush`,
+   * or with as many others as are worth waking the other process: a long turn must not keep it
+   * waiting for the first of many.
    */
   add(kind: FrameKind, id: number, parts: readonly Uint8Array[]): void {
     let bodyBytes = 0;
@@ -136,7 +149,8 @@ export class Outbox {
     if (this.#frames >= framesMax) this.flush();
     if (this.#scheduled || this.#frames === 0) return;
     this.#scheduled = true;
-    // Not at the end of the microtasks: every request under load has its own, and each write wakes the other process.
+    // Not at the end of the microtasks: every request under load has its own, and each write wakes
+    // the other process.
     setImmediate(() => {
       this.#scheduled = false;
       this.flush();
@@ -183,7 +197,10 @@ export class Outbox {
     this.#sent = 0;
   }
 
-  /** Octets that left; when the peer is gone all of them, whoever owns the socket hears of it by its close event. */
+  /**
+   * Octets that left; when the peer is gone all of them, whoever owns the socket hears of it by its
+   * close event.
+   */
   #write(octets: Buffer): number {
     const written = this.#sink.write(octets);
     if (written >= 0) return written;

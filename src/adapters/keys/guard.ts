@@ -6,9 +6,10 @@ import type { Keys, SignTicket } from "#domain/keys.ts";
 import type { GuardSettings } from "./settings.ts";
 
 /**
- * Wraps `keys`; what finds no place, or no turn in time, is refused with `overloaded`. The limits are asked for anew
- * each time, because a reload may change them. Looking a key up, and signing what makes a revocation known, never wait
- * behind those who want certificates (HTTP contract §9, REV-3). `turns` shows how much is under way.
+ * Wraps `keys`; what finds no place, or no turn in time, is refused with `overloaded`. The limits
+ * are asked for anew each time, because a reload may change them. Looking a key up, and signing
+ * what makes a revocation known, never wait behind those who want certificates (REV-3). `turns`
+ * shows how much is under way.
  */
 export function guarded(
   keys: Keys,
@@ -52,7 +53,10 @@ interface Waiting {
   readonly since: number;
 }
 
-/** First come, first served. One timer watches the whole queue, because its order is the order of expiry. */
+/**
+ * First come, first served. One timer watches the whole queue, because its order is the order of
+ * expiry.
+ */
 export class Turns {
   readonly #settings: () => GuardSettings;
   readonly #queue: Waiting[] = [];

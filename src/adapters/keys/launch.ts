@@ -44,11 +44,17 @@ export interface LaunchDeps {
   readonly answer: FrameHandler;
   /** It waits for another PIN: told why, and how to have it look again or end. It may serve yet. */
   readonly waiting: (fault: LaunchFault, signer: WaitingSigner) => void;
-  /** The process is gone or its stream is broken; called at most once, and only after a successful launch. */
+  /**
+   * The process is gone or its stream is broken; called at most once, and only after a successful
+   * launch.
+   */
   readonly lost: (reason: string) => void;
 }
 
-/** Starts a signer. Throws a `LaunchFault` when it cannot serve, does not start, or is not ready in time. */
+/**
+ * Starts a signer. Throws a `LaunchFault` when it cannot serve, does not start, or is not ready in
+ * time.
+ */
 export async function launchSigner(deps: LaunchDeps): Promise<Signer> {
   mkdirSync(deps.privateDir, { recursive: true, mode: 0o700 });
   chmodSync(deps.privateDir, 0o700);
@@ -176,7 +182,10 @@ function environment(configuration: SignerConfiguration, privateDir: string) {
   return kept;
 }
 
-/** What is in our environment by the operator's choice has to reach the process that reads it, or fetches with it. */
+/**
+ * What is in our environment by the operator's choice has to reach the process that reads it, or
+ * fetches with it.
+ */
 function secretNames(configuration: SignerConfiguration): readonly string[] {
   const source: SecretSource | undefined =
     configuration.provider === "pkcs11"

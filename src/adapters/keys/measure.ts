@@ -54,7 +54,10 @@ async function timedWork<T>(
   }
 }
 
-/** Facts are never refused, so a provider that does not answer shows in them: each is a ping of its own. */
+/**
+ * Facts are never refused, so a provider that does not answer shows in them: each is a ping of its
+ * own.
+ */
 async function pinged(
   report: KeyHooks["measured"],
   keys: Pick<Keys, "facts">,

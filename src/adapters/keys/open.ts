@@ -1,7 +1,7 @@
 /** Puts the key adapter together: signers, and around them what every key operation passes. */
 
 import { refuse } from "#core/problems.ts";
-import type { Keys, ProviderName } from "#domain/keys.ts";
+import type { Keys, ListedKey, ProviderName } from "#domain/keys.ts";
 
 import { SignerClient } from "./client.ts";
 import { guarded, Turns } from "./guard.ts";
@@ -14,8 +14,9 @@ import { singleUse } from "./single-use.ts";
 import { verified } from "./verify.ts";
 
 /**
- * Starts a signer for each configured provider. Throws a `LaunchFault` of kind `configuration` when a setting keeps
- * a provider from ever serving (V-11, V-12); a device that is merely away is waited for, and refused until then.
+ * Starts a signer for each configured provider. Throws a `LaunchFault` of kind `configuration` when
+ * a setting keeps a provider from ever serving (V-11, V-12); a device that is merely away is waited
+ * for, and refused until then.
  */
 export async function openKeys(settings: KeySettings, hooks: KeyHooks = {}): Promise<OpenKeys> {
   const clients = clientsFor(settings, hooks);
@@ -26,8 +27,8 @@ export async function openKeys(settings: KeySettings, hooks: KeyHooks = {}): Pro
     await Promise.all(all.map((client) => client.close()));
     throw fault;
   }
-  // From the inside out: what is measured is the device, what is verified is its answer, and a ticket is spent
-  // before it waits for its turn.
+  // From the inside out: what is measured is the device, what is verified is its answer, and a
+  // ticket is spent before it waits for its turn.
   const raw = routed(clients);
   const proven = verified(measured(raw, hooks), hooks, publicKeyOf(raw, hooks));
   const limits = () => settings.guard?.() ?? usualGuard;
@@ -41,11 +42,28 @@ export async function openKeys(settings: KeySettings, hooks: KeyHooks = {}): Pro
   };
 }
 
+/**
+ * What the token holds, seen by a signer that ends with the look; nothing is made, on this machine
+ * either. Empty where no token is configured. Refuses `key_unavailable` for a token that is away;
+ * throws `LaunchFault` as `openKeys` does.
+ */
+export async function listToken(settings: KeySettings): Promise<readonly ListedKey[]> {
+  const token = tokenClient(settings, {});
+  if (token === undefined) return [];
+  try {
+    await token.start();
+    return await routed({ pkcs11: token }).list("pkcs11");
+  } finally {
+    await token.close();
+  }
+}
+
 /** The keys, and what an operator may do about providers that do not serve. */
 export interface OpenKeys extends Keys {
   /**
-   * Reads a refused PIN again and looks for missing keys now. Presents no PIN that was refused already, unless the signer that
-   * waited with it has ended: then once more, because somebody asks.
+   * Reads a refused PIN again and looks for missing keys now. Presents no PIN that was refused
+   * already, unless the signer that waited with it has ended: then once more, because somebody
+   * asks.
    */
   again(): void;
   /** Operations under way and waiting for their turn. */
@@ -57,22 +75,37 @@ function clientsFor(
   hooks: KeyHooks,
 ): Partial<Record<ProviderName, SignerClient>> {
   const command = settings.signerCommand ?? ownSignerCommand();
-  const { privateDir, software, pkcs11 } = settings;
+  const { privateDir, software } = settings;
   const common = { command, privateDir, hooks };
-  const token =
-    pkcs11 &&
-    new SignerClient({
-      ...{ ...common, configuration: { provider: "pkcs11", pkcs11 }, grant: nothing },
-      operationTimeoutMs: pkcs11.operationTimeoutSeconds * 1000,
-    });
+  const token = tokenClient(settings, hooks);
   const sealed = new SignerClient({
-    ...{ ...common, configuration: { provider: "software", software, keks: [] } },
-    ...{ operationTimeoutMs: softwareTimeoutMs, grant: granter(token, hooks) },
+    ...common,
+    configuration: { provider: "software", software, keks: [] },
+    operationTimeoutMs: softwareTimeoutMs,
+    grant: granter(token, hooks),
   });
   return { software: sealed, ...(token === undefined ? {} : { pkcs11: token }) };
 }
 
-/** What the signer of software keys asks for is done by the signer of the token, and by no other. */
+/** The signer of the token, when one is configured. */
+function tokenClient(
+  { signerCommand, privateDir, pkcs11 }: KeySettings,
+  hooks: KeyHooks,
+): SignerClient | undefined {
+  if (pkcs11 === undefined) return undefined;
+  return new SignerClient({
+    command: signerCommand ?? ownSignerCommand(),
+    privateDir,
+    hooks,
+    configuration: { provider: "pkcs11", pkcs11 },
+    grant: nothing,
+    operationTimeoutMs: pkcs11.operationTimeoutSeconds * 1000,
+  });
+}
+
+/**
+ * What the signer of software keys asks for is done by the signer of the token, and by no other.
+ */
 function granter(token: SignerClient | undefined, { measured: report }: KeyHooks) {
   return async (wish: Wish): Promise<unknown> => {
     if (token === undefined || !isWish(wish)) return nothing();

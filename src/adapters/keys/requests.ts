@@ -1,4 +1,7 @@
-/** What travels in the frames: sign requests in binary, everything else as JSON, faults by a closed word. */
+/**
+ * What travels in the frames: sign requests in binary, everything else as JSON, faults by a closed
+ * word.
+ */
 
 import { Problem, type ProblemCode, problems } from "#core/problems.ts";
 import { type KeyType, type SignatureName, signatures } from "#core/x509/algorithms.ts";
@@ -35,7 +38,10 @@ export type CallRequest =
   | { readonly operation: "list" }
   | { readonly operation: "facts" };
 
-/** What the signer of software keys asks of the signer that holds the KEK; the server carries it and the answer. */
+/**
+ * What the signer of software keys asks of the signer that holds the KEK; the server carries it and
+ * the answer.
+ */
 export type Wish =
   /** Where a box for `take_in` has to go, in base64. */
   | { readonly operation: "kek.address"; readonly key: KeyRef }
@@ -81,7 +87,10 @@ export interface Resealed {
   readonly left: number;
 }
 
-/** One use of a KEK for the data key of a private key; `key` is undefined when its version is not known. */
+/**
+ * One use of a KEK for the data key of a private key; `key` is undefined when its version is not
+ * known.
+ */
 export interface KekTally {
   readonly key: KeyRef | undefined;
   readonly operation: "encrypt" | "decrypt";
@@ -97,9 +106,10 @@ export interface SignRequest {
 }
 
 /**
- * Why a signer cannot serve. `configuration`: the settings are wrong (V-11, V-12). `operator`: the token refused
- * the PIN or may not be tried again; the signer waits for another one. `source`: the server that keeps PIN or passphrase does not
- * give it; stops a start, and is asked again later. `device`: it may come back.
+ * Why a signer cannot serve. `configuration`: the settings are wrong (V-11, V-12). `operator`: the
+ * token refused the PIN or may not be tried again; the signer waits for another one. `source`: the
+ * server that keeps PIN or passphrase does not give it; stops a start, and is asked again later.
+ * `device`: it may come back.
  */
 export type LaunchFaultKind = "configuration" | "operator" | "source" | "device";
 
@@ -120,7 +130,10 @@ export class LaunchFault extends Error {
 /** Why a fresh process is wanted: how sure the worker is decides how readily it is granted. */
 export type RestartWish = "device" | "key vanished" | "key absent";
 
-/** Says that the token has to be opened anew, by a fresh process: thrown inside a signer, it ends it. */
+/**
+ * Says that the token has to be opened anew, by a fresh process: thrown inside a signer, it ends
+ * it.
+ */
 export class RestartNeeded extends Error {
   override readonly name = "RestartNeeded";
   readonly wish: RestartWish;
@@ -222,7 +235,8 @@ export function readHeldKek(value: unknown): HeldKek {
 
 /** A wrapped data key for JSON. */
 export const wrappedBody = ({ wrap, wrappedDek }: WrappedDek): WrappedBody => ({
-  ...{ wrap, octets: wrappedDek.toBase64() },
+  wrap,
+  octets: wrappedDek.toBase64(),
 });
 
 /** Reads a wrapped data key. */

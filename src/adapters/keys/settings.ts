@@ -1,9 +1,15 @@
-/** What the key adapter is told: where keys live, how they are unlocked, how much may be under way at once. */
+/**
+ * What the key adapter is told: where keys live, how they are unlocked, how much may be under way
+ * at once.
+ */
 
 import type { RemoteSource } from "#config/secret.ts";
 import type { KekInUse, KeyRef } from "#domain/keys.ts";
 
-/** Where a PIN or passphrase comes from; it is resolved inside the signer and nowhere else. A remote one is fetched there first. */
+/**
+ * Where a PIN or passphrase comes from; it is resolved inside the signer and nowhere else. A remote
+ * one is fetched there first.
+ */
 export type SecretSource =
   | { readonly type: "value"; readonly value: string }
   | { readonly type: "env"; readonly name: string }
@@ -35,7 +41,9 @@ export interface SoftwareSettings {
   readonly passphraseSource?: SecretSource | undefined;
 }
 
-/** A PKCS#11 module and the one token in it; the three token fields together must match exactly one. */
+/**
+ * A PKCS#11 module and the one token in it; the three token fields together must match exactly one.
+ */
 export interface Pkcs11Settings {
   readonly modulePath: string;
   readonly tokenLabel?: string | undefined;
@@ -61,7 +69,10 @@ export interface GuardSettings {
 export interface KeySettings {
   readonly software: SoftwareSettings;
   readonly pkcs11?: Pkcs11Settings | undefined;
-  /** Directory of mode 0700 on a file system that allows execution: the PKCS#11 addon is unpacked there. */
+  /**
+   * Directory of mode 0700 on a file system that allows execution: the PKCS#11 addon is unpacked
+   * there.
+   */
   readonly privateDir: string;
   /** The limits in force, asked for at every operation; undefined takes the usual ones. */
   readonly guard?: (() => GuardSettings | undefined) | undefined;
@@ -69,7 +80,10 @@ export interface KeySettings {
   readonly signerCommand?: readonly string[] | undefined;
 }
 
-/** What one signer process serves: exactly one provider, so that a fault of one never stops the other. */
+/**
+ * What one signer process serves: exactly one provider, so that a fault of one never stops the
+ * other.
+ */
 export type SignerConfiguration =
   | {
       readonly provider: "software";
@@ -81,9 +95,16 @@ export type SignerConfiguration =
 
 /** Whom the adapter tells what it does. */
 export interface KeyHooks {
-  /** One finished operation: `sign`, `generate`, `find`, `destroy`, `decrypt` (of a data key), `public_key` (read to hold signatures against it), `ping`; `ok` or the code it was refused with. */
+  /**
+   * One finished operation: `sign`, `generate`, `find`, `destroy`, `decrypt` (of a data key),
+   * `public_key` (read to hold signatures against it), `ping`; `ok` or the code it was refused
+   * with.
+   */
   readonly measured?: (operation: KeyOperation, result: string, seconds: number) => void;
-  /** One data key wrapped (`encrypt`) or unwrapped (`decrypt`) for a software-held private key, inside the signers. */
+  /**
+   * One data key wrapped (`encrypt`) or unwrapped (`decrypt`) for a software-held private key,
+   * inside the signers.
+   */
   readonly enveloped?: (operation: "encrypt" | "decrypt", succeeded: boolean) => void;
   /** One data key, of a value or of a private key, was unwrapped with this KEK. */
   readonly unwrapped?: (kek: KeyRef) => void;

@@ -4,7 +4,9 @@ import { sha256HexOf } from "#core/crypto.ts";
 import { assert } from "#core/problems.ts";
 import type { Keys } from "#domain/keys.ts";
 
-/** Wraps `keys`; a ticket for other octets, or one already used, is a bug and never reaches a key. */
+/**
+ * Wraps `keys`; a ticket for other octets, or one already used, is a bug and never reaches a key.
+ */
 export function singleUse(keys: Keys): Keys {
   const used = new RecentIds(remembered);
   return {
@@ -27,7 +29,10 @@ export function singleUse(keys: Keys): Keys {
   };
 }
 
-/** Remembers at least the last `count` ids in bounded memory: two generations, the older one dropped whole. */
+/**
+ * Remembers at least the last `count` ids in bounded memory: two generations, the older one dropped
+ * whole.
+ */
 class RecentIds {
   readonly #count: number;
   #newer = new Set<string>();

@@ -15,9 +15,10 @@ interface Pinned {
 }
 
 /**
- * Wraps `keys`. The pin is the key id itself: the digest of the public key, kept in our store. OCSP answers are
- * checked at the first use of a key and one in 64 after, everything else always. A mismatch is a fault of the
- * provider: it is reported and refused with `key_unavailable`. `publicKey` reads what is pinned.
+ * Wraps `keys`. The pin is the key id itself: the digest of the public key, kept in our store. OCSP
+ * answers are checked at the first use of a key and one in 64 after, everything else always. A
+ * mismatch is a fault of the provider: it is reported and refused with `key_unavailable`.
+ * `publicKey` reads what is pinned.
  */
 export function verified(
   keys: Keys,

@@ -1,4 +1,7 @@
-/** Talks to transparency logs over HTTP: RFC 6962 §4 and c2sp.org/static-ct-api. Every answer has a limit in time and size. */
+/**
+ * Talks to transparency logs over HTTP: RFC 6962 §4 and c2sp.org/static-ct-api. Every answer has a
+ * limit in time and size.
+ */
 
 import { DerError } from "#core/asn1/cursor.ts";
 import { fromBase64, originOf, parseCheckpoint, parseSigned } from "#core/transparency/heads.ts";
@@ -8,7 +11,10 @@ import { tilePath } from "#core/transparency/tiles.ts";
 import { type CtLog, type Limits, type LogClient, LogFault } from "#domain/transparency/logs.ts";
 import { askServer, type ExtraTrust, OutboundFault } from "./outbound.ts";
 
-/** Speaks over HTTPS; redirects are not followed, for a log is what its URL says. `trust` beside the system's certificates. */
+/**
+ * Speaks over HTTPS; redirects are not followed, for a log is what its URL says. `trust` beside the
+ * system's certificates.
+ */
 export function httpLogClient(trust: ExtraTrust = []): LogClient {
   const ask: Ask = (base, path, limits, init = {}) => asked(base, path, limits, trust, init);
   return { submit: submitting(ask), ...reading(ask), pause };
@@ -141,7 +147,8 @@ type Members = Readonly<Record<string, unknown>>;
 function jsonOf(answer: Uint8Array): Members {
   try {
     const value: unknown = JSON.parse(utf8.decode(answer));
-    if (typeof value === "object" && value !== null) return value as Members; // Members are checked one by one.
+    // Members are checked one by one.
+    if (typeof value === "object" && value !== null) return value as Members;
   } catch {
     // Told below, like any other answer that is no object.
   }

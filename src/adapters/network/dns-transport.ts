@@ -1,4 +1,7 @@
-/** One exchange with one name server, over UDP or TCP; only what answers the question is taken for an answer. */
+/**
+ * One exchange with one name server, over UDP or TCP; only what answers the question is taken for
+ * an answer.
+ */
 
 import { createSocket } from "node:dgram";
 import { connect, isIPv6 } from "node:net";
@@ -18,8 +21,9 @@ export interface Asked extends Question {
 export type UdpReply = Reply | "again";
 
 /**
- * Asks over UDP from a port of the kernel's choice. What answers another question is passed over until the time is up; an
- * answer to this one that lost the letters' case, or is truncated, is worth asking for over TCP.
+ * Asks over UDP from a port of the kernel's choice. What answers another question is passed over
+ * until the time is up; an answer to this one that lost the letters' case, or is truncated, is
+ * worth asking for over TCP.
  */
 export function askUdp(
   { address, port }: NameServer,

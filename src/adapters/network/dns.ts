@@ -1,4 +1,7 @@
-/** The resolver port over the network: every server in turn, UDP then TCP, twice, and never a guess (CAA-5). */
+/**
+ * The resolver port over the network: every server in turn, UDP then TCP, twice, and never a guess
+ * (CAA-5).
+ */
 
 import {
   failureOf,
@@ -37,7 +40,10 @@ export class DnsResolver implements Resolver {
     );
   }
 
-  /** Each attempt goes through all servers and shares its time among them; none gets past the end of the lookup. */
+  /**
+   * Each attempt goes through all servers and shares its time among them; none gets past the end of
+   * the lookup.
+   */
   async #ask(name: string, type: RecordType, milliseconds: number, end: number): Promise<Reply> {
     let failure: LookupFailure = "timeout";
     for (let attempt = 0; attempt < attemptsMax; attempt++) {

@@ -1,4 +1,7 @@
-/** Asks other hosts for preflight: HTTP places, name servers, and the certificate a TLS listener shows. */
+/**
+ * Asks other hosts for preflight: HTTP places, name servers, and the certificate a TLS listener
+ * shows.
+ */
 
 import { connect, type PeerCertificate } from "node:tls";
 
@@ -29,7 +32,8 @@ export function lookOutside({ random, servers, trust }: OutsideDeps): Outside {
         send === undefined
           ? {}
           : {
-              ...{ method: "POST", body: new Uint8Array(send.content) },
+              method: "POST",
+              body: new Uint8Array(send.content),
               headers: { "content-type": send.type },
             };
       const began = performance.now();
@@ -64,7 +68,9 @@ async function timedDns(ask: () => Promise<UdpReply>): Promise<DnsLook> {
   return { answered: true, elapsedMs, authenticated: reply.message.authenticated };
 }
 
-/** The certificate shown there, whoever signed it; undefined when no handshake comes about in time. */
+/**
+ * The certificate shown there, whoever signed it; undefined when no handshake comes about in time.
+ */
 export function shownAt(
   where: { readonly host: string; readonly port: number; readonly serverName: string | undefined },
   timeoutSeconds: number,

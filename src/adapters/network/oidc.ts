@@ -32,7 +32,9 @@ export function providerClient(trust: ExtraTrust, timeoutSeconds = 10): Provider
         redirectURI: we.redirectUrl,
       });
       const url = await client.createAuthorizationURL({
-        ...{ state, codeVerifier, codeChallengeMethod: "S256" },
+        state,
+        codeVerifier,
+        codeChallengeMethod: "S256",
         scopes: [...wantedScopes(we.scopes, scopes)],
       });
       url.searchParams.set("nonce", nonce);
@@ -40,11 +42,15 @@ export function providerClient(trust: ExtraTrust, timeoutSeconds = 10): Provider
     },
     exchange: async (metadata, we, { code, codeVerifier }) => {
       const form = new URLSearchParams({
-        ...{ grant_type: "authorization_code", code, code_verifier: codeVerifier },
+        grant_type: "authorization_code",
+        code,
+        code_verifier: codeVerifier,
         redirect_uri: we.redirectUrl,
       });
       const answer = await ask(metadata.tokenEndpoint, {
-        ...{ method: "POST", headers: await identified(metadata, we, form), body: form },
+        method: "POST",
+        headers: await identified(metadata, we, form),
+        body: form,
       });
       const token = isObject(answer) ? answer.id_token : undefined;
       return typeof token === "string" && token !== "" ? token : undefined;
@@ -75,8 +81,9 @@ export async function lookAtProvider(
 }
 
 /**
- * Why the provider would send people back without asking them who they are; undefined where it would ask. Nobody is logged
- * in here, which is no refusal (OpenID Connect Core §3.1.2.6). A page of its own says nothing that can be read.
+ * Why the provider would send people back without asking them who they are; undefined where it
+ * would ask. Nobody is logged in here, which is no refusal (OpenID Connect Core §3.1.2.6). A page
+ * of its own says nothing that can be read.
  */
 async function refusalOf(
   trust: ExtraTrust,
@@ -109,7 +116,10 @@ const expected: ReadonlySet<string> = new Set([
   "account_selection_required",
 ]);
 
-/** Adds who we are to the form, or gives the header that says so (RFC 6749 §2.3.1: both parts are form-encoded). */
+/**
+ * Adds who we are to the form, or gives the header that says so (RFC 6749 §2.3.1: both parts are
+ * form-encoded).
+ */
 async function identified(
   { clientAuthentication }: ProviderMetadata,
   we: OidcClient,

@@ -1,4 +1,7 @@
-/** Asks other servers over HTTPS: within a time, within a size, without following redirects, and trusting what is configured. */
+/**
+ * Asks other servers over HTTPS: within a time, within a size, without following redirects, and
+ * trusting what is configured.
+ */
 
 import { rootCertificates } from "node:tls";
 
@@ -53,7 +56,8 @@ export async function askServer(
     const response = await fetch(url, { ...init, ...tls, signal, redirect: "manual" });
     const date = Date.parse(response.headers.get("date") ?? "");
     return {
-      ...{ status: response.status, octets: await limited(response, limits.bytesMax) },
+      status: response.status,
+      octets: await limited(response, limits.bytesMax),
       date: Number.isNaN(date) ? undefined : date,
       location: response.headers.get("location") ?? undefined,
     };

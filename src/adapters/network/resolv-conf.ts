@@ -9,7 +9,10 @@ export interface NameServer {
   readonly port: number;
 }
 
-/** The servers in their order, three at most; the local host when none is listed, as the C library has it. */
+/**
+ * The servers in their order, three at most; the local host when none is listed, as the C library
+ * has it.
+ */
 export function systemServers(file = "/etc/resolv.conf"): readonly NameServer[] {
   const listed = textOf(file)
     .split("\n")

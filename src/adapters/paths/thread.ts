@@ -1,8 +1,12 @@
-/** Paths of certificates judged in a thread of their own: a stranger's chain may take seconds of arithmetic. */
+/**
+ * Paths of certificates judged in a thread of their own: a stranger's chain may take seconds of
+ * arithmetic.
+ */
 
 import { Worker } from "node:worker_threads";
 
 import { answerPath, type PathAnswer, type PathQuestion } from "#core/policy/path-work.ts";
+import { type Asker, FairQueue } from "#core/fair-queue.ts";
 import { refuse } from "#core/problems.ts";
 import type { PathWork } from "#domain/ports.ts";
 
@@ -30,15 +34,25 @@ export interface PathThreadOptions {
   readonly idleMs?: number;
 }
 
-/** One question at a time, in a thread that is started for the first of them and ends when none follows. */
+/** A question that waits for its turn. */
+interface Waiting {
+  readonly question: PathQuestion;
+  readonly resolve: (answer: PathAnswer | undefined) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * One question at a time, in a thread that is started for the first of them and ends when none
+ * follows. Those who ask have their turns, so that one's pile holds up nobody else.
+ */
 export class PathThread implements PathWork {
   readonly #workerUrl: string;
   readonly #budgetMs: number;
   readonly #idleMs: number;
   #worker: Worker | undefined;
   #idle: Timer | undefined;
-  #last: Promise<unknown> = Promise.resolve();
-  #waiting = 0;
+  readonly #queue = new FairQueue<Waiting>();
+  #busy = false;
 
   constructor({ workerUrl, budgetMs = budget, idleMs = idle }: PathThreadOptions) {
     this.#workerUrl = workerUrl;
@@ -46,17 +60,17 @@ export class PathThread implements PathWork {
     this.#idleMs = idleMs;
   }
 
-  async ask<Q extends PathQuestion>(question: Q): Promise<PathAnswer<Q> | undefined> {
-    if (this.#waiting >= waitingMax) throw refuse("overloaded", { retry_after: 2 });
-    this.#waiting += 1;
-    const run = this.#last.then(() => this.#answered(question));
-    this.#last = run.catch(() => {}); // Its caller sees the failure; the next question starts clean.
-    try {
-      const answer = await run;
-      return answer as PathAnswer<Q> | undefined; // By the kind of the question.
-    } finally {
-      this.#waiting -= 1;
+  async ask<Q extends PathQuestion>(
+    question: Q,
+    asker: Asker = nobody,
+  ): Promise<PathAnswer<Q> | undefined> {
+    const { promise, resolve, reject } = Promise.withResolvers<PathAnswer | undefined>();
+    this.#queue.add(asker, { question, resolve, reject });
+    if (this.#queue.size + (this.#busy ? 1 : 0) > waitingMax) {
+      this.#queue.giveWay()?.reject(refuse("overloaded", { retry_after: 2 }));
     }
+    if (!this.#busy) void this.#work();
+    return (await promise) as PathAnswer<Q> | undefined; // By the kind of the question.
   }
 
   /** Ends the thread; what it was asked is not answered. */
@@ -65,6 +79,17 @@ export class PathThread implements PathWork {
     const worker = this.#worker;
     this.#worker = undefined;
     await worker?.terminate();
+  }
+
+  /** Answers what waits, one after the other; a failure is its asker's alone. */
+  async #work(): Promise<void> {
+    this.#busy = true;
+    for (;;) {
+      const next = this.#queue.next();
+      if (next === undefined) break;
+      await this.#answered(next.question).then(next.resolve, next.reject);
+    }
+    this.#busy = false;
   }
 
   async #answered(question: PathQuestion): Promise<PathAnswer | undefined> {
@@ -120,6 +145,7 @@ function replyWithin(worker: Worker, ms: number, begin: () => void): Promise<unk
   });
 }
 
+const nobody: Asker = { home: "", name: "" };
 /** An honest chain takes milliseconds; one of SLH-DSA signatures some hundred. */
 const budget = 2000;
 const idle = 30_000;

@@ -1,4 +1,7 @@
-/** Looks at the host for preflight: modes of files, room on volumes, durable writes, limits of the process. */
+/**
+ * Looks at the host for preflight: modes of files, room on volumes, durable writes, limits of the
+ * process.
+ */
 
 import {
   accessSync,
@@ -42,8 +45,11 @@ export function filesIn(directory: string): readonly FileFacts[] {
 export function volumeFacts(path: string): VolumeFacts {
   const { bsize, blocks, bavail, files, ffree } = statfsSync(path);
   return {
-    ...{ path, bytesTotal: blocks * bsize, bytesFree: bavail * bsize },
-    ...{ inodesTotal: files, inodesFree: ffree },
+    path,
+    bytesTotal: blocks * bsize,
+    bytesFree: bavail * bsize,
+    inodesTotal: files,
+    inodesFree: ffree,
   };
 }
 
@@ -53,7 +59,10 @@ export function lacksLocks(path: string, mounts = "/proc/self/mounts"): boolean 
   return networkTypes.has(type) && options.some((option) => localLocks.has(option));
 }
 
-/** Milliseconds of each of `count` small writes with fsync, to a file that is removed again; waits in no thread of ours. */
+/**
+ * Milliseconds of each of `count` small writes with fsync, to a file that is removed again; waits
+ * in no thread of ours.
+ */
 export async function timedWrites(directory: string, count: number): Promise<readonly number[]> {
   const path = join(directory, `.preflight-${crypto.randomUUID()}`);
   const file = await open(path, "wx", 0o600);
@@ -104,7 +113,9 @@ export function answersOn(path: string): Promise<boolean> {
 export const executable = (directory: string, mounts = "/proc/self/mounts"): boolean =>
   !mountOf(directory, mounts).options.includes("noexec");
 
-/** The mount a path lies on: of those above it the deepest, and of several on one point the last. */
+/**
+ * The mount a path lies on: of those above it the deepest, and of several on one point the last.
+ */
 function mountOf(path: string, mounts: string) {
   const real = existing(path);
   const holding = textOf(mounts)
@@ -135,7 +146,17 @@ function textOf(path: string): string {
 const filesMax = 10_000;
 const writeBytes = 4096;
 const networkTypes: ReadonlySet<string> = new Set([
-  ...["nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "9p", "afs", "fuse.sshfs", "gfs2", "ocfs2"],
+  "nfs",
+  "nfs4",
+  "cifs",
+  "smb3",
+  "smbfs",
+  "ceph",
+  "9p",
+  "afs",
+  "fuse.sshfs",
+  "gfs2",
+  "ocfs2",
 ]);
 const localLocks: ReadonlySet<string> = new Set([
   "nolock",

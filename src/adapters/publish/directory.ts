@@ -1,4 +1,7 @@
-/** Publishes into a directory: complete snapshots, and a link `current` that is moved to the newest (PUB-3). */
+/**
+ * Publishes into a directory: complete snapshots, and a link `current` that is moved to the newest
+ * (PUB-3).
+ */
 
 import { createHash } from "node:crypto";
 import {
@@ -41,7 +44,8 @@ export interface DirectoryOptions {
 export function directoryTarget(options: DirectoryOptions): PublishTarget {
   const current = join(options.path, "current");
   return {
-    ...{ name: "dir", concurrency: 16 },
+    name: "dir",
+    concurrency: 16,
     previous: async () => {
       const text = await readFile(join(current, manifestName), "utf8").catch(nothing);
       return text === undefined ? undefined : manifestIn(text);
@@ -55,7 +59,8 @@ function manifestIn(text: string): Manifest | undefined {
   try {
     return parseManifest(text);
   } catch (error) {
-    // Somebody wrote over it: nothing of it is taken over, and the next snapshot stands in its place.
+    // Somebody wrote over it: nothing of it is taken over, and the next snapshot stands in its
+    // place.
     if (error instanceof BadManifest) return undefined;
     throw error;
   }

@@ -1,4 +1,7 @@
-/** Publishes into an S3-compatible store: objects of the snapshot, then the fixed names, then the manifest (PUB-3). */
+/**
+ * Publishes into an S3-compatible store: objects of the snapshot, then the fixed names, then the
+ * manifest (PUB-3).
+ */
 
 import { createHash } from "node:crypto";
 
@@ -44,7 +47,8 @@ export interface S3Options {
 export function s3Target(options: S3Options): PublishTarget {
   const opened = async () => new Bucket(options, await options.credentials());
   return {
-    ...{ name: "s3", concurrency: options.concurrency },
+    name: "s3",
+    concurrency: options.concurrency,
     previous: async () => (await (await opened()).manifest())?.manifest,
     holds: async (artefact) => await (await opened()).holds(artefact),
     begin: async (stamp) => {
@@ -73,14 +77,18 @@ class S3Snapshot implements Snapshot {
     this.#written.push(artefact);
   }
 
-  /** The object under the fixed name stays; only what changes has an object in the snapshot's folder. */
+  /**
+   * The object under the fixed name stays; only what changes has an object in the snapshot's
+   * folder.
+   */
   async keep(artefact: Artefact, look: "whole" | "size"): Promise<boolean> {
     if (look === "whole") return await this.#bucket.holds(artefact);
     return (await this.#bucket.head(artefact.path))?.size === artefact.size;
   }
 
   async publish(manifest: Manifest): Promise<void> {
-    // Who publishes at the same time is found out by the lists first: none is put back to an older number.
+    // Who publishes at the same time is found out by the lists first: none is put back to an older
+    // number.
     const lists = this.#written.filter(({ crlNumber }) => crlNumber !== undefined);
     for (const list of lists) await this.#replaceList(list);
     const others = this.#written.filter(({ crlNumber }) => crlNumber === undefined);
@@ -96,8 +104,9 @@ class S3Snapshot implements Snapshot {
   }
 
   /**
-   * What the manifest no longer names would go on being served under its fixed name: a "good" of what is revoked. It goes
-   * before the manifest: as long as one names it, the next snapshot knows that it has to go.
+   * What the manifest no longer names would go on being served under its fixed name: a "good" of
+   * what is revoked. It goes before the manifest: as long as one names it, the next snapshot knows
+   * that it has to go.
    */
   async #removeLeft({ artefacts }: Manifest): Promise<void> {
     const named = new Set(artefacts.map(({ path }) => path));
@@ -115,7 +124,9 @@ class S3Snapshot implements Snapshot {
       await this.#bucket.remove(this.#named(path)).catch(nothing);
   }
 
-  /** By its ETag, so that a list another process put there meanwhile is not replaced by this one. */
+  /**
+   * By its ETag, so that a list another process put there meanwhile is not replaced by this one.
+   */
   async #replaceList(list: Artefact): Promise<void> {
     const before = await this.#bucket.head(list.path);
     const octets = await this.#bucket.get(this.#named(list.path));
@@ -156,7 +167,10 @@ class Bucket {
     this.#prefix = options.prefix === "" ? "" : `${options.prefix}/`;
     this.#timeoutMs = options.timeoutSeconds * 1000;
     this.#client = new S3Client({
-      ...{ region, bucket, accessKeyId, secretAccessKey },
+      region,
+      bucket,
+      accessKeyId,
+      secretAccessKey,
       ...(endpoint === undefined ? {} : { endpoint }),
       ...(sessionToken === undefined ? {} : { sessionToken }),
       ...(options.forcePathStyle ? {} : { virtualHostedStyle: true }),
@@ -213,7 +227,10 @@ class Bucket {
     });
   }
 
-  /** Replaces exactly what has this ETag, or nothing at all: another publisher's object is never written over. */
+  /**
+   * Replaces exactly what has this ETag, or nothing at all: another publisher's object is never
+   * written over.
+   */
   async replace(path: string, octets: Buffer, type: string, etag: string | undefined) {
     // The client has no conditional requests; of a presigned one only the host header is signed.
     const url = this.#client.presign(this.#key(path), { method: "PUT", expiresIn: 300 });
@@ -221,7 +238,10 @@ class Bucket {
       etag === undefined ? { "if-none-match": "*" } : { "if-match": quoted(etag) };
     const response = await this.#within(path, (signal) =>
       fetch(url, {
-        ...{ method: "PUT", body: new Uint8Array(octets), redirect: "error", signal },
+        method: "PUT",
+        body: new Uint8Array(octets),
+        redirect: "error",
+        signal,
         headers: { "content-type": type, ...condition },
       }),
     );
@@ -287,7 +307,9 @@ async function inTurns<T>(
   await Promise.all(Array.from({ length: atOnce }, lane));
 }
 
-/** A word of the store or the runtime; never a message, which may carry an address with credentials. */
+/**
+ * A word of the store or the runtime; never a message, which may carry an address with credentials.
+ */
 function codeOf(error: unknown): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   return typeof code === "string" && /^[A-Za-z0-9_]{1,64}$/.test(code) ? code : "unknown error";

@@ -1,4 +1,7 @@
-/** One attempt at a secret: exchanges over verified TLS within one span of time, told without what was sent. */
+/**
+ * One attempt at a secret: exchanges over verified TLS within one span of time, told without what
+ * was sent.
+ */
 
 import { isIP } from "node:net";
 
@@ -12,8 +15,9 @@ import { SourceFault } from "./unavailable.ts";
 export type Trust = readonly string[] | { readonly only: readonly string[] };
 
 /**
- * The port: one exchange with another server, its certificate verified, no redirect followed, bounded in time and size.
- * Gives the answer, whatever its status, or words that say why there is none and call the other side `the server`.
+ * The port: one exchange with another server, its certificate verified, no redirect followed,
+ * bounded in time and size. Gives the answer, whatever its status, or words that say why there is
+ * none and call the other side `the server`.
  */
 export type Ask = (wish: {
   readonly url: string;
@@ -44,11 +48,16 @@ export interface Exchange {
   readonly method?: "GET" | "POST" | "PUT";
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Says that this is a metadata service of the platform: a link-local address, in clear, and never through a proxy. */
+  /**
+   * Says that this is a metadata service of the platform: a link-local address, in clear, and never
+   * through a proxy.
+   */
   readonly metadata?: boolean;
   /** The word for what went wrong in an answer that is a refusal. */
   readonly word?: (answer: unknown) => unknown;
-  /** The sentences such an answer has for people, and what was sent and must not come back in them. */
+  /**
+   * The sentences such an answer has for people, and what was sent and must not come back in them.
+   */
   readonly said?: {
     readonly texts: (answer: unknown) => readonly string[];
     readonly never: readonly string[];
@@ -74,7 +83,10 @@ export class Attempt {
     return this.#ground.env[name] || undefined;
   }
 
-  /** The text of a file that a variable names, as platforms mount tokens; undefined when the variable is not set. */
+  /**
+   * The text of a file that a variable names, as platforms mount tokens; undefined when the
+   * variable is not set.
+   */
   mounted(name: string): string | undefined {
     const path = this.variable(name);
     if (path === undefined) return undefined;
@@ -83,17 +95,25 @@ export class Attempt {
     throw new SourceFault(`the file ${path}, which ${name} names, is empty or cannot be read`);
   }
 
-  /** Sends one exchange and gives the text of its answer; throws `SourceFault` for every status but 2xx. */
+  /**
+   * Sends one exchange and gives the text of its answer; throws `SourceFault` for every status but
+   * 2xx.
+   */
   async text(exchange: Exchange): Promise<string> {
     const { who, url, method = "GET", headers = {}, body, metadata = false } = exchange;
     checkAddress(url, who, metadata);
     const timeoutSeconds = (this.#endsAt - performance.now()) / 1000;
     if (timeoutSeconds <= 0) throw new SourceFault(`${who} did not answer in time`, true);
     const asked = await this.#ground.ask({
-      ...{ url, timeoutSeconds, bytesMax, trust: this.#trust },
+      url,
+      timeoutSeconds,
+      bytesMax,
+      trust: this.#trust,
       init: {
         // Asked rarely: a connection kept would only be one more that may have died.
-        ...{ method, headers: { ...headers }, keepalive: false },
+        method,
+        headers: { ...headers },
+        keepalive: false,
         ...(body === undefined ? {} : { body }),
         // What goes in clear is for this host alone, whatever proxy its environment names.
         ...(metadata || url.startsWith("http:") ? { proxy: false } : {}),
@@ -137,7 +157,10 @@ export function textAt(of: Json | undefined, key: string, who: string): string {
   throw new SourceFault(`the answer of ${who} has no ${key}`);
 }
 
-/** The secret, or the member of it that is wanted; a JSON object without a wish is refused, for it is never the secret. */
+/**
+ * The secret, or the member of it that is wanted; a JSON object without a wish is refused, for it
+ * is never the secret.
+ */
 export function memberOf(secret: string, field: string | undefined): string {
   const members = objectIn(secret);
   if (field === undefined) {
@@ -194,7 +217,10 @@ function refusalOf({ who, word, said }: Exchange, status: number, answer: string
   );
 }
 
-/** On one line, without what could draw on a terminal, and nothing at all where it repeats what was sent. */
+/**
+ * On one line, without what could draw on a terminal, and nothing at all where it repeats what was
+ * sent.
+ */
 function ownWords(texts: readonly string[], never: readonly string[]): string {
   const whole = texts.join("; ");
   const line = whole.replace(/[^\x20-\x7e]+/g, " ").trim();

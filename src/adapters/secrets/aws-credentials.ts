@@ -1,4 +1,7 @@
-/** Finds the access key of this workload where AWS's own tools look for it, in their order; the first place that has one counts. */
+/**
+ * Finds the access key of this workload where AWS's own tools look for it, in their order; the
+ * first place that has one counts.
+ */
 
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -18,17 +21,32 @@ export interface AwsIdentity {
 
 /** The variables the chain looks at. */
 export const awsVariables = [
-  ...["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"],
-  ...["AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION"],
-  ...["AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"],
-  ...["AWS_ROLE_ARN", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_SESSION_NAME"],
-  ...["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"],
-  ...["AWS_CONTAINER_AUTHORIZATION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"],
-  ...["AWS_EC2_METADATA_DISABLED", "AWS_EC2_METADATA_SERVICE_ENDPOINT"],
-  ...["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_SECRETS_MANAGER", "AWS_ENDPOINT_URL_STS"],
+  "AWS_ACCESS_KEY_ID",
+  "AWS_SECRET_ACCESS_KEY",
+  "AWS_SESSION_TOKEN",
+  "AWS_PROFILE",
+  "AWS_REGION",
+  "AWS_DEFAULT_REGION",
+  "AWS_SHARED_CREDENTIALS_FILE",
+  "AWS_CONFIG_FILE",
+  "AWS_ROLE_ARN",
+  "AWS_WEB_IDENTITY_TOKEN_FILE",
+  "AWS_ROLE_SESSION_NAME",
+  "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+  "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+  "AWS_CONTAINER_AUTHORIZATION_TOKEN",
+  "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+  "AWS_EC2_METADATA_DISABLED",
+  "AWS_EC2_METADATA_SERVICE_ENDPOINT",
+  "AWS_ENDPOINT_URL",
+  "AWS_ENDPOINT_URL_SECRETS_MANAGER",
+  "AWS_ENDPOINT_URL_STS",
 ] as const;
 
-/** Region and access key; throws `SourceFault` when there is no region, no key, or a place that has one fails. */
+/**
+ * Region and access key; throws `SourceFault` when there is no region, no key, or a place that has
+ * one fails.
+ */
 export async function awsIdentity(
   configuredRegion: string | undefined,
   attempt: Attempt,
@@ -85,7 +103,9 @@ function environmentRole(attempt: Attempt): WebIdentity | undefined {
   return { role, token, session: attempt.variable("AWS_ROLE_SESSION_NAME") ?? "pkid" };
 }
 
-/** AssumeRoleWithWebIdentity of the Security Token Service: the one call that takes no signature. */
+/**
+ * AssumeRoleWithWebIdentity of the Security Token Service: the one call that takes no signature.
+ */
 async function ofWebIdentity(
   region: string,
   attempt: Attempt,
@@ -94,11 +114,15 @@ async function ofWebIdentity(
   if (identity === undefined) return undefined;
   const who = "the token service";
   const answer = await attempt.text({
-    ...{ who, url: `${awsEndpoint("sts", region, attempt)}/`, method: "POST" },
+    who,
+    url: `${awsEndpoint("sts", region, attempt)}/`,
+    method: "POST",
     headers: { "content-type": "application/x-www-form-urlencoded" },
     body: new URLSearchParams({
-      ...{ Action: "AssumeRoleWithWebIdentity", Version: "2011-06-15" },
-      ...{ RoleArn: identity.role, RoleSessionName: identity.session },
+      Action: "AssumeRoleWithWebIdentity",
+      Version: "2011-06-15",
+      RoleArn: identity.role,
+      RoleSessionName: identity.session,
       WebIdentityToken: identity.token,
     }).toString(),
     word: (text) => (typeof text === "string" ? element(text, "Code") : undefined),
@@ -181,7 +205,10 @@ async function ofInstance(attempt: Attempt): Promise<AwsCredentials> {
   const given = attempt.variable("AWS_EC2_METADATA_SERVICE_ENDPOINT");
   const base = `${given?.replace(/\/+$/, "") ?? "http://169.254.169.254"}/latest`;
   const token = await attempt.text({
-    ...{ who, url: `${base}/api/token`, method: "PUT", metadata: true },
+    who,
+    url: `${base}/api/token`,
+    method: "PUT",
+    metadata: true,
     headers: { "x-aws-ec2-metadata-token-ttl-seconds": "60" },
   });
   const headers = { "x-aws-ec2-metadata-token": headerText(token, "the metadata token") };

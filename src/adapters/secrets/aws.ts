@@ -18,7 +18,10 @@ export async function fromAws(source: AwsSource, attempt: Attempt): Promise<stri
   };
   const scope = { service: "secretsmanager", region, at: attempt.now() };
   const { SecretString: secret } = await attempt.json({
-    ...{ who: "the service", url, method: "POST", body },
+    who: "the service",
+    url,
+    method: "POST",
+    body,
     headers: signedHeaders({ method: "POST", url, headers, body }, credentials, scope),
     word: (answer) => String(objectOf(answer)?.__type ?? "").replace(/^.*#/, ""),
   });

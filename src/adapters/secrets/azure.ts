@@ -1,4 +1,7 @@
-/** Reads secrets of Azure key vaults, as the identity the platform or the environment gives this workload. */
+/**
+ * Reads secrets of Azure key vaults, as the identity the platform or the environment gives this
+ * workload.
+ */
 
 import type { AzureSource } from "#config/secret.ts";
 
@@ -7,8 +10,13 @@ import { SourceFault } from "./unavailable.ts";
 
 /** The variables an identity is found by. */
 export const azureVariables = [
-  ...["AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET", "AZURE_AUTHORITY_HOST"],
-  ...["AZURE_FEDERATED_TOKEN_FILE", "IDENTITY_ENDPOINT", "IDENTITY_HEADER"],
+  "AZURE_TENANT_ID",
+  "AZURE_CLIENT_ID",
+  "AZURE_CLIENT_SECRET",
+  "AZURE_AUTHORITY_HOST",
+  "AZURE_FEDERATED_TOKEN_FILE",
+  "IDENTITY_ENDPOINT",
+  "IDENTITY_HEADER",
   "AZURE_POD_IDENTITY_AUTHORITY_HOST",
 ] as const;
 
@@ -18,7 +26,8 @@ export async function fromAzure(source: AzureSource, attempt: Attempt): Promise<
   const token = await tokenFor(audienceOf(vault_url), attempt);
   const who = "the vault";
   const answer = await attempt.json({
-    ...{ who, word: (refusal: unknown) => objectOf(objectOf(refusal)?.error)?.code },
+    who,
+    word: (refusal: unknown) => objectOf(objectOf(refusal)?.error)?.code,
     url: `${vault_url}/secrets/${name}/${version ?? ""}?api-version=7.4`,
     headers: { authorization: `Bearer ${headerText(token, "the access token")}` },
   });
@@ -61,11 +70,15 @@ async function signedIn(
   const host = attempt.variable("AZURE_AUTHORITY_HOST") ?? "https://login.microsoftonline.com";
   const who = "the login of the tenant";
   const answer = await attempt.json({
-    ...{ who, method: "POST", word: errorWord },
+    who,
+    method: "POST",
+    word: errorWord,
     url: `${host.replace(/\/+$/, "")}/${encodeURIComponent(tenant)}/oauth2/v2.0/token`,
     headers: { "content-type": "application/x-www-form-urlencoded" },
     body: new URLSearchParams({
-      ...{ grant_type: "client_credentials", client_id: client, scope: `${audience}/.default` },
+      grant_type: "client_credentials",
+      client_id: client,
+      scope: `${audience}/.default`,
       ...proof,
     }).toString(),
   });

@@ -1,4 +1,6 @@
-/** Reads secrets kept on this machine: a variable, or a file that is nobody else's business (SEC-4). */
+/**
+ * Reads secrets kept on this machine: a variable, or a file that is nobody else's business (SEC-4).
+ */
 
 import { closeSync, constants, fstatSync, openSync, readFileSync, realpathSync } from "node:fs";
 import { dirname } from "node:path";
@@ -11,8 +13,9 @@ import { SecretUnavailable } from "./unavailable.ts";
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The text of a variable or file, without one final line end. Throws `SecretUnavailable` for what is missing or empty, a
- * file that is not regular, is readable by group or others, lies behind a link out of its directory, or is over 64 KiB.
+ * The text of a variable or file, without one final line end. Throws `SecretUnavailable` for what
+ * is missing or empty, a file that is not regular, is readable by group or others, lies behind a
+ * link out of its directory, or is over 64 KiB.
  */
 export function readLocal(source: LocalSource, env: Environment): string {
   const raw = source.type === "env" ? (env[source.env.var] ?? "") : readSecretFile(source.file);
@@ -25,8 +28,8 @@ export function readLocal(source: LocalSource, env: Environment): string {
 }
 
 /**
- * Whether `readLocal` would give something, without looking at what: a file is opened and its facts are judged, its
- * content is not read. Throws as that does.
+ * Whether `readLocal` would give something, without looking at what: a file is opened and its facts
+ * are judged, its content is not read. Throws as that does.
  */
 export function probeLocal(source: LocalSource, env: Environment): void {
   if (source.type === "env") {
@@ -42,7 +45,9 @@ export function probeLocal(source: LocalSource, env: Environment): void {
 export const describeLocal = (source: LocalSource): string =>
   source.type === "env" ? `The variable ${source.env.var}` : `The file ${source.file.path}`;
 
-/** The text of a small file that a platform mounts for a workload; undefined when it cannot be read. */
+/**
+ * The text of a small file that a platform mounts for a workload; undefined when it cannot be read.
+ */
 export function readMounted(path: string, most = bytesMax): string | undefined {
   try {
     const handle = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);

@@ -1,4 +1,7 @@
-/** Fetches a configured secret from where it is kept: in place, on this machine, or from a server (SEC-2 to SEC-4). */
+/**
+ * Fetches a configured secret from where it is kept: in place, on this machine, or from a server
+ * (SEC-2 to SEC-4).
+ */
 
 import {
   isLocal,
@@ -17,7 +20,10 @@ import { describeLocal, probeLocal, readLocal, readMounted } from "./local.ts";
 import { SecretUnavailable, SourceFault } from "./unavailable.ts";
 import { fromVault, vaultVariables } from "./vault.ts";
 
-/** The secrets of one configuration. Every method throws `SecretUnavailable`, which names key and source. */
+/**
+ * The secrets of one configuration. Every method throws `SecretUnavailable`, which names key and
+ * source.
+ */
 export class SecretSources {
   readonly #ground: Ground;
   readonly #kept = new Map<SecretSource, Kept<string>>();
@@ -36,7 +42,10 @@ export class SecretSources {
     return revealed(key, setting, (source) => this.#keptOf(source).value());
   }
 
-  /** Whether a source on this machine has something, which is not looked at; a server's is never probed. */
+  /**
+   * Whether a source on this machine has something, which is not looked at; a server's is never
+   * probed.
+   */
   probe(key: string, source: LocalSource): void {
     try {
       probeLocal(source, this.#ground.env);
@@ -75,8 +84,8 @@ const withKey = (key: string, error: unknown): unknown =>
   error instanceof SecretUnavailable ? new SecretUnavailable(`${key}: ${error.message}`) : error;
 
 /**
- * Fetches a secret now: at most two attempts at a server, each within its time. Throws `SecretUnavailable` when it cannot
- * be had, is empty or is over 64 KiB.
+ * Fetches a secret now: at most two attempts at a server, each within its time. Throws
+ * `SecretUnavailable` when it cannot be had, is empty or is over 64 KiB.
  */
 export async function fetchSecret(source: SecretSource, ground: Ground): Promise<string> {
   if (isLocal(source)) return readLocal(source, ground.env);

@@ -5,7 +5,9 @@ export class SecretUnavailable extends Error {
   override readonly name = "SecretUnavailable";
 }
 
-/** Why one attempt at a server failed: words that end a sentence, without anything that was sent. */
+/**
+ * Why one attempt at a server failed: words that end a sentence, without anything that was sent.
+ */
 export class SourceFault extends Error {
   override readonly name = "SourceFault";
   /** True when the same question may be answered a moment later. */

@@ -34,12 +34,17 @@ export async function fromVault(
   }
 }
 
-/** Version 2 of the engine keeps the members one level deeper, beside what it knows about their version. */
+/**
+ * Version 2 of the engine keeps the members one level deeper, beside what it knows about their
+ * version.
+ */
 async function read(source: VaultSource, token: string, attempt: Attempt): Promise<string> {
   const { mount, path, kv_version, field } = source;
   const segments = [...mount.split("/"), ...(kv_version === 2 ? ["data"] : []), ...path.split("/")];
   const { data: outer } = await attempt.json({
-    ...{ who, url: urlOf(source, segments), headers: headersOf(source, token) },
+    who,
+    url: urlOf(source, segments),
+    headers: headersOf(source, token),
     said: { texts: errorsOf, never: [token] },
   });
   const members = objectOf(kv_version === 2 ? objectOf(outer)?.data : outer);
@@ -54,7 +59,9 @@ async function logIn(source: VaultSource, env: Environment, attempt: Attempt): P
   }
   const secret = credential(source.secret_id, "VAULT_SECRET_ID", "vault.secret_id", env);
   const { auth } = await attempt.json({
-    ...{ who: "the approle login", method: "POST", headers: headersOf(source) },
+    who: "the approle login",
+    method: "POST",
+    headers: headersOf(source),
     url: urlOf(source, ["auth", "approle", "login"]),
     body: JSON.stringify({ role_id: role, secret_id: secret }),
     said: { texts: errorsOf, never: [role, secret] },
@@ -92,7 +99,8 @@ function readNested(source: LocalSource, env: Environment): string {
 
 function headersOf({ namespace }: VaultSource, token?: string): Record<string, string> {
   return {
-    ...{ accept: "application/json", "x-vault-request": "true" },
+    accept: "application/json",
+    "x-vault-request": "true",
     ...(namespace === undefined
       ? {}
       : { "x-vault-namespace": headerText(namespace, "vault.namespace") }),

@@ -1,4 +1,7 @@
-/** Holds the numbers of each metric as plain numbers, so that counting costs a map look-up and rendering waits for a scrape. */
+/**
+ * Holds the numbers of each metric as plain numbers, so that counting costs a map look-up and
+ * rendering waits for a scrape.
+ */
 
 import { type Metric, Registry } from "prom-client";
 
@@ -11,7 +14,9 @@ import {
   type NamesOf,
 } from "./metrics.ts";
 
-/** The metrics of one process. Label values are checked by type; nothing here can fail a request. */
+/**
+ * The metrics of one process. Label values are checked by type; nothing here can fail a request.
+ */
 export class Metrics {
   readonly #registry = new Registry();
   readonly #families = new Map<MetricName, Family>();
@@ -22,7 +27,8 @@ export class Metrics {
     for (const name of Object.keys(metricTable) as MetricName[]) {
       const family = new Family(name, metricOf(name));
       this.#families.set(name, family);
-      // The registry asks a metric only for its name and for `get()`, which a family answers in the library's form.
+      // The registry asks a metric only for its name and for `get()`, which a family answers in the
+      // library's form.
       this.#registry.registerMetric(family as unknown as Metric);
     }
   }
@@ -43,14 +49,17 @@ export class Metrics {
   }
 
   /**
-   * The series of these labels itself, which exists with value 0 from now on: for callers on the hot path, who keep it
-   * and count without a look-up.
+   * The series of these labels itself, which exists with value 0 from now on: for callers on the
+   * hot path, who keep it and count without a look-up.
    */
   series<N extends MetricName>(name: N, labels: LabelsOf<N>): Series {
     return this.#family(name).series(labels as Labels);
   }
 
-  /** Runs before every scrape, to set what is read and not counted. One that fails leaves its metric as it was. */
+  /**
+   * Runs before every scrape, to set what is read and not counted. One that fails leaves its metric
+   * as it was.
+   */
   beforeScrape(collect: () => void | Promise<void>): void {
     this.#collectors.push(collect);
   }
@@ -68,7 +77,10 @@ export class Metrics {
   }
 }
 
-/** Label values by name: what `LabelsOf` of every row is, though no type can say so for all rows at once. */
+/**
+ * Label values by name: what `LabelsOf` of every row is, though no type can say so for all rows at
+ * once.
+ */
 type Labels = Readonly<Record<string, string>>;
 
 /** One series: a value, or for a histogram its sum and the observations per bucket. */

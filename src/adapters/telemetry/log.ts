@@ -7,13 +7,16 @@ export interface LogOptions {
   readonly level: LogLevel;
   readonly format: "json" | "text";
   readonly clock: Clock;
-  /** Takes whole lines as UTF-8; standard error in the server. The octets are lent for the call only. */
+  /**
+   * Takes whole lines as UTF-8; standard error in the server. The octets are lent for the call
+   * only.
+   */
   readonly write: (lines: Uint8Array) => void;
 }
 
 /**
- * A log that gathers lines for a moment and writes them at once, so that a request costs no system call of its own.
- * Warnings and errors are written at once, with everything gathered before them.
+ * A log that gathers lines for a moment and writes them at once, so that a request costs no system
+ * call of its own. Warnings and errors are written at once, with everything gathered before them.
  */
 export class ProcessLog implements Log {
   readonly #options: LogOptions;
@@ -51,7 +54,10 @@ export class ProcessLog implements Log {
     this.#options.write(lines);
   }
 
-  /** The facts are written as the object they are, whose brace then becomes the comma: no string is copied twice. */
+  /**
+   * The facts are written as the object they are, whose brace then becomes the comma: no string is
+   * copied twice.
+   */
   #json(level: LogLevel, message: string, facts: Readonly<Record<string, unknown>>): void {
     const head = this.#headOf(level, message);
     const members = JSON.stringify(facts);
@@ -82,7 +88,10 @@ export class ProcessLog implements Log {
     else this.#options.write(Buffer.from(line, "utf8"));
   }
 
-  /** Empties the buffer unless it can take so many UTF-16 units, of at most three octets each; false when it never can. */
+  /**
+   * Empties the buffer unless it can take so many UTF-16 units, of at most three octets each; false
+   * when it never can.
+   */
   #room(units: number): boolean {
     if (this.#length + units * 3 > gatheredMax) this.flush();
     return units * 3 <= gatheredMax;
@@ -107,7 +116,10 @@ interface LineHead {
   readonly text: string;
 }
 
-/** Control characters are written as JSON escapes, so that no fact can forge a line or drive a terminal. */
+/**
+ * Control characters are written as JSON escapes, so that no fact can forge a line or drive a
+ * terminal.
+ */
 function textFacts(facts: Readonly<Record<string, unknown>>): string {
   return Object.entries(facts)
     .filter(([, value]) => value !== undefined)
@@ -125,7 +137,10 @@ function textValue(value: unknown): string {
       );
 }
 
-/** What JSON leaves as it is and a terminal obeys: the C1 controls, ends of line, and turns of direction. */
+/**
+ * What JSON leaves as it is and a terminal obeys: the C1 controls, ends of line, and turns of
+ * direction.
+ */
 const driving = /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
 
 const rank: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };

@@ -1,4 +1,6 @@
-/** WHAT PKID MEASURES: every metric with its type, its sentence and the closed values of its labels. */
+/**
+ * WHAT PKID MEASURES: every metric with its type, its sentence and the closed values of its labels.
+ */
 
 import { capabilities } from "#core/access/roles.ts";
 

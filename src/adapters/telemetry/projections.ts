@@ -1,11 +1,17 @@
-/** Counts what audit events say: metrics of issuance, revocation and tokens are a projection, never a second record. */
+/**
+ * Counts what audit events say: metrics of issuance, revocation and tokens are a projection, never
+ * a second record.
+ */
 
 import type { Result } from "#core/audit/actions.ts";
 import type { AuditEvent } from "#core/audit/chain.ts";
 
 import type { Metrics } from "./families.ts";
 
-/** Counts committed events; to be given to `Store.onOwnEvents`, so that the sum over all replicas counts each once. */
+/**
+ * Counts committed events; to be given to `Store.onOwnEvents`, so that the sum over all replicas
+ * counts each once.
+ */
 export function eventCounters(metrics: Metrics): (events: readonly AuditEvent[]) => void {
   return (events) => {
     for (const event of events) countEvent(metrics, event);
@@ -13,7 +19,8 @@ export function eventCounters(metrics: Metrics): (events: readonly AuditEvent[])
 }
 
 function countEvent(metrics: Metrics, event: AuditEvent): void {
-  const result = event.result as Result; // Written by us from the closed list, and hashed into the chain.
+  // Written by us from the closed list, and hashed into the chain.
+  const result = event.result as Result;
   const token = tokenOperations.get(event.action);
   if (token !== undefined) {
     metrics.count("pki_auth_token_operations_total", { operation: token, result });
@@ -41,7 +48,7 @@ function countRun(metrics: Metrics, { detail }: AuditEvent): void {
   metrics.observe("pki_revocations_bulk_duration_seconds", {}, figure("duration"));
 }
 
-/** Suspensions and releases are counted nowhere, and a repeated revocation is no event (HTTP contract §11). */
+/** Suspensions and releases are counted nowhere, and a repeated revocation is no event (MET-1). */
 function certificateOperation(event: AuditEvent): "issue" | "renew" | "revoke" | undefined {
   if (event.action === "cert.revoke") return "revoke";
   if (event.action === "cert.renew") return "renew";

@@ -1,4 +1,7 @@
-/** Counts what comes by the hundred thousand: HTTP requests at the one seam they all pass, OCSP answers, key operations. */
+/**
+ * Counts what comes by the hundred thousand: HTTP requests at the one seam they all pass, OCSP
+ * answers, key operations.
+ */
 
 import { type OperationName, operations, routeOf, routesOf } from "#operations";
 
@@ -8,8 +11,8 @@ import type { LabelsOf } from "./metrics.ts";
 type Method = LabelsOf<"pki_http_requests_total">["method"];
 
 /**
- * What the HTTP observer calls; the duration series of every row exist from the start. Series are kept by route and
- * method, so that a request costs two look-ups and no allocation.
+ * What the HTTP observer calls; the duration series of every row exist from the start. Series are
+ * kept by route and method, so that a request costs two look-ups and no allocation.
  */
 export function requestCounters(metrics: Metrics) {
   const routes = new Map<string, Map<Method, RouteSeries>>();
@@ -43,7 +46,10 @@ export function requestCounters(metrics: Metrics) {
   };
 }
 
-/** Counts OCSP answers by status word (RFC 6960 §4.2.1); unauthorized and tryLater are errors to whoever asked. */
+/**
+ * Counts OCSP answers by status word (RFC 6960 §4.2.1); unauthorized and tryLater are errors to
+ * whoever asked.
+ */
 export function ocspCounter(metrics: Metrics): (status: string) => void {
   const series = {
     success: metrics.series("pki_ocsp_requests_total", { result: "success" }),

@@ -4,8 +4,9 @@ import { dlopen } from "bun:ffi";
 import { constants, fstatSync, openSync, writeSync } from "node:fs";
 
 /**
- * Standard error of this process. A pipe that stays full for a moment loses lines, and is then no longer waited for
- * until it takes some again: a stuck log collector must not stop a CA from answering.
+ * Standard error of this process. A pipe that stays full for a moment loses lines, and is then no
+ * longer waited for until it takes some again: a stuck log collector must not stop a CA from
+ * answering.
  */
 export class StandardError {
   readonly #outlet = outlet();
@@ -45,8 +46,9 @@ interface Outlet {
 }
 
 /**
- * A file takes everything at once. A pipe is opened again for ourselves, so that it can be told not to block without
- * telling so to the programs it is shared with; it then takes what it has room for.
+ * A file takes everything at once. A pipe is opened again for ourselves, so that it can be told not
+ * to block without telling so to the programs it is shared with; it then takes what it has room
+ * for.
  */
 function outlet(): Outlet {
   try {
@@ -77,7 +79,10 @@ function attempt(
   }
 }
 
-/** Asks poll(2) whether the descriptor takes octets within a time; where there is no such library, it always does. */
+/**
+ * Asks poll(2) whether the descriptor takes octets within a time; where there is no such library,
+ * it always does.
+ */
 function writability(of: number): (milliseconds: number) => boolean {
   const name = process.platform === "darwin" ? "libSystem.B.dylib" : "libc.so.6";
   try {

@@ -1,12 +1,16 @@
-/** The health service of gRPC, for load balancers that speak it: readiness under another name (HTTP contract §8). */
+/**
+ * The health service of gRPC, for load balancers that speak it: readiness under another name
+ * (RPC-1).
+ */
 
 import { refuse } from "#core/problems.ts";
 import type { ProtoSchema } from "#core/protobuf/schema.ts";
 import type { OpenRpcMethod } from "#http/rpc/door.ts";
 
 /**
- * `Check` of `grpc.health.v1.Health`. The empty name is the server as a whole; a name that is not among `services` is
- * refused `not_found`, as the service's own definition has it. `Watch` is a stream that never ends: poll instead.
+ * `Check` of `grpc.health.v1.Health`. The empty name is the server as a whole; a name that is not
+ * among `services` is refused `not_found`, as the service's own definition has it. `Watch` is a
+ * stream that never ends: poll instead.
  */
 export function healthMethods(
   services: readonly string[],

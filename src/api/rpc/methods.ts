@@ -1,4 +1,7 @@
-/** THE REMOTE PROCEDURES: each method with the operation it is the twin of, and how members of the two are named. */
+/**
+ * THE REMOTE PROCEDURES: each method with the operation it is the twin of, and how members of the
+ * two are named.
+ */
 
 import type { Message, MessageValue } from "#core/protobuf/schema.ts";
 import type { RpcAnswer, RpcMethod, RpcQuestion } from "#http/rpc/door.ts";
@@ -54,7 +57,10 @@ const renamedMembers: Partial<Record<OperationName, Readonly<Record<string, stri
   "cert.list": { id: "ca_id", q: "query" },
 };
 
-/** Members that are given, under the names of REST; a member without presence is given when it says something. */
+/**
+ * Members that are given, under the names of REST; a member without presence is given when it says
+ * something.
+ */
 const withBody =
   (...members: readonly string[]) =>
   (message: Message): RpcQuestion => {
@@ -86,9 +92,12 @@ function listQuery(message: Message): RpcQuestion {
     ...byCa(message),
     query: {
       limit: limit === undefined ? undefined : String(limit),
-      ...{ cursor: textOf(cursor), profile: textOf(profile), q: textOf(query) },
+      cursor: textOf(cursor),
+      profile: textOf(profile),
+      q: textOf(query),
       status: status === "UNSPECIFIED" ? undefined : textOf(status).toLowerCase(),
-      ...{ serial_prefix: textOf(serial_prefix), expires_before: textOf(expires_before) },
+      serial_prefix: textOf(serial_prefix),
+      expires_before: textOf(expires_before),
       public_key_sha256: textOf(message.public_key_sha256),
     },
   };
@@ -123,16 +132,24 @@ function crlMetadata({ urlBase }: RpcFacts, answer: RpcAnswer, asked: Message): 
   const partition = shard === undefined ? "" : `/partition/${String(shard)}`;
   const crl_url = `${urlBase}/api/ca/${textOf(asked.ca_id)}/crl${partition}`;
   return {
-    ...{ scope: shard === undefined ? "full" : `partition-${String(shard)}`, shard_count },
-    ...{ crl_number: number, this_update, next_update, crl_url, delta_crl_url: `${crl_url}/delta` },
-    ...{ delta_available: later.available === true, delta_crl_number: later.number },
-    ...{ delta_this_update: later.this_update, delta_next_update: later.next_update },
+    scope: shard === undefined ? "full" : `partition-${String(shard)}`,
+    shard_count,
+    crl_number: number,
+    this_update,
+    next_update,
+    crl_url,
+    delta_crl_url: `${crl_url}/delta`,
+    delta_available: later.available === true,
+    delta_crl_number: later.number,
+    delta_this_update: later.this_update,
+    delta_next_update: later.next_update,
   };
 }
 
 const ocspMetadata = (facts: RpcFacts, asked: Message): Message => ({
   ocsp_urls: [`${facts.urlBase}/api/ca/${textOf(asked.ca_id)}/ocsp`],
-  ...{ nonce_supported: facts.nonceSupported, delegated_responder: facts.delegatedResponder },
+  nonce_supported: facts.nonceSupported,
+  delegated_responder: facts.delegatedResponder,
 });
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");

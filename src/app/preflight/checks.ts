@@ -1,4 +1,7 @@
-/** Every check of preflight as a function over what is open: a row of the table without one does not compile. */
+/**
+ * Every check of preflight as a function over what is open: a row of the table without one does not
+ * compile.
+ */
 
 import { systemClock, systemPatience, systemRandom, systemStopwatch } from "#adapters/system.ts";
 import type { Finding } from "#core/preflight/finding.ts";
@@ -24,20 +27,23 @@ import { closed, configOf, missingNeeds, type Premises, present } from "./premis
 /** Runs what is wished over the premises. */
 export function preflightOver(premises: Premises, wish: PreflightWish): Promise<PreflightReport> {
   const deps = {
-    ...{ clock: systemClock, stopwatch: systemStopwatch, patience: systemPatience },
-    ...{ configPath: premises.read.fileName ?? "", missing: missingNeeds(premises) },
+    clock: systemClock,
+    stopwatch: systemStopwatch,
+    patience: systemPatience,
+    configPath: premises.read.fileName ?? "",
+    missing: missingNeeds(premises),
   };
   return runPreflight(deps, checksOver(premises, wish), wish);
 }
 
 function checksOver(premises: Premises, wish: PreflightWish): Checks {
   return {
-    ...{ ...configurationChecks(premises), ...hostChecks(premises), ...keyChecks(premises) },
-    ...{
-      ...recordChecks(premises, wish),
-      ...socketChecks(premises),
-      ...loginChecks(premises, wish),
-    },
+    ...configurationChecks(premises),
+    ...hostChecks(premises),
+    ...keyChecks(premises),
+    ...recordChecks(premises, wish),
+    ...socketChecks(premises),
+    ...loginChecks(premises, wish),
     ...networkChecks(premises, wish),
     "leader.presence": () => judgeJobs(premises.server?.lateJobs() ?? []),
   };
@@ -45,8 +51,10 @@ function checksOver(premises: Premises, wish: PreflightWish): Checks {
 
 function keyChecks(premises: Premises) {
   const ground = () => ({
-    ...{ store: present(premises.store), keys: present(premises.keys) },
-    ...{ clock: systemClock, random: systemRandom },
+    store: present(premises.store),
+    keys: present(premises.keys),
+    clock: systemClock,
+    random: systemRandom,
   });
   const roles = () => configOf(premises).key_provider.roles;
   const answers = async (role: "ca" | "responder"): Promise<Finding> => {

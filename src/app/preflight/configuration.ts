@@ -96,8 +96,8 @@ async function resolves(
 }
 
 /**
- * What opens keys never comes into the process that serves requests, not even to be looked at, unless the operator put
- * it there; a command of its own may ask for it.
+ * What opens keys never comes into the process that serves requests, not even to be looked at,
+ * unless the operator put it there; a command of its own may ask for it.
  */
 const staysOut = ({ path, setting }: ConfiguredSecret, { server }: Premises): boolean =>
   server !== undefined &&

@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 
 import { violations } from "#adapters/db/diagnosis.ts";
 import { StoreUnfit } from "#adapters/db/faults.ts";
+import { accessLogName } from "#adapters/db/sqlite.ts";
 import { violationsInThread } from "#adapters/db/integrity-thread.ts";
 import { migrationState } from "#adapters/db/migration-state.ts";
 import type { StoreOptions } from "#adapters/db/open.ts";
@@ -115,16 +116,27 @@ async function growth({ store, before }: Premises): Promise<number | undefined> 
 
 /** Everything in the data directory that must be its owner's alone. */
 export async function privateFiles(config: Config): Promise<readonly FileFacts[]> {
-  const { data_dir, key_provider } = config;
+  const { data_dir, key_provider, access_log } = config;
   const { keystore_dir, master_key_file } = key_provider.software;
   const database = await databaseFile(config);
   const alone = [
-    ...[data_dir, join(data_dir, "serving-key.pem"), join(data_dir, "root-password")],
+    data_dir,
+    join(data_dir, "serving-key.pem"),
+    join(data_dir, "root-password"),
     ...(master_key_file === undefined ? [] : [master_key_file]),
     ...(database === undefined ? [] : [database, `${database}-wal`, `${database}-shm`]),
-    ...(config.access_log.path === undefined ? [] : [config.access_log.path]),
+    ...accessLogFiles(database, access_log.path),
   ];
   return [...alone.map(fileFacts), ...filesIn(keystore_dir)];
+}
+
+/**
+ * On SQLite the access log is a file of its own, beside the database where nothing else is said;
+ * none elsewhere.
+ */
+function accessLogFiles(database: string | undefined, given: string | undefined): string[] {
+  const file = given ?? (database && join(dirname(database), accessLogName));
+  return file === undefined ? [] : [file, `${file}-wal`, `${file}-shm`];
 }
 
 /** The file of a SQLite database. */

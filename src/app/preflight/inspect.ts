@@ -1,6 +1,10 @@
-/** Opens as much of an instance as there is, for looking only: no migration, no first start, nothing reconciled. */
+/**
+ * Opens as much of an instance as there is, for looking only: no migration, no first start, nothing
+ * reconciled.
+ */
 
-import { existsSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { DirectoryUnfit, holdDirectory } from "#adapters/data-directory.ts";
@@ -22,14 +26,16 @@ import type { Store } from "#domain/store.ts";
 import { useProxy } from "#app/proxy.ts";
 import { PlaceIdentity } from "#app/identity.ts";
 import { openSecrets } from "#app/secrets.ts";
+import { keysOnToken } from "#app/token-keys.ts";
 import { keySettings, storeOptions } from "#app/settings.ts";
 import { preflightOver } from "./checks.ts";
 import { databaseFile, privateFiles } from "./host.ts";
 import type { Part, Premises } from "./premises.ts";
 
 /**
- * Preflight in a process of its own, under the lock of the data directory. Whatever is wrong is in the report: while another
- * process holds the directory, store and keys stay closed, and what needs them says who that is.
+ * Preflight in a process of its own, under the lock of the data directory. Whatever is wrong is in
+ * the report: while another process holds the directory, store and keys stay closed, and what needs
+ * them says who that is.
  */
 export async function inspect(
   read: Read,
@@ -81,10 +87,28 @@ export async function diagnosed(config: Config) {
   const file = await databaseFile(config);
   if (file !== undefined && !existsSync(file)) {
     // Where an instance has been its database is missing, which is no first start.
-    PlaceIdentity.of(config).mayBegin(file, false);
+    await identityToBe(config).mayBegin(file, false);
     throw new NotThere(firstStart);
   }
   return await diagnose(await storeOptions(config, false, openSecrets(config)));
+}
+
+/**
+ * Nothing is made in the data directory; a token that cannot be asked here says nothing before the
+ * first start.
+ */
+function identityToBe(config: Config): PlaceIdentity {
+  const token = async () => {
+    const path = mkdtempSync(join(tmpdir(), "pkid-preflight-"));
+    try {
+      return await (keysOnToken(config, openSecrets(config), () => path)?.() ?? []);
+    } catch {
+      return [];
+    } finally {
+      rmSync(path, { recursive: true, force: true });
+    }
+  };
+  return PlaceIdentity.of(config, token);
 }
 
 /** The part, or the sentence of what kept it closed. */
@@ -140,7 +164,9 @@ async function openedKeys(config: Config, store: Part<Store>): Promise<Keys> {
 const firstStart = "There is no instance here yet; the first start makes it.";
 const invalid = "The configuration is not valid; see config.parse.";
 const nothing = {
-  ...{ config: undefined, server: undefined },
-  ...{ store: { fault: invalid }, keys: { fault: invalid } },
+  config: undefined,
+  server: undefined,
+  store: { fault: invalid },
+  keys: { fault: invalid },
   before: { files: [], diagnosis: { fault: invalid } },
 };

@@ -79,7 +79,10 @@ function quorums(config: Config): readonly QuorumFacts[] {
   });
 }
 
-/** Root, the shell of this machine, and who the configuration names; without the maker, who may be any of them. */
+/**
+ * Root, the shell of this machine, and who the configuration names; without the maker, who may be
+ * any of them.
+ */
 function besidesMaker({ server, oidc, auth, rbac }: Config): number | undefined {
   const deciding = (roles: readonly string[]) =>
     roles.includes("admin") || roles.includes("approver");

@@ -1,4 +1,7 @@
-/** The checks that look at the network: name servers, transparency logs, places in certificates, the TLS listener. */
+/**
+ * The checks that look at the network: name servers, transparency logs, places in certificates, the
+ * TLS listener.
+ */
 
 import { readFileSync } from "node:fs";
 
@@ -45,13 +48,17 @@ export function networkChecks(premises: Premises, wish: PreflightWish): Pick<Che
     },
     "ct.logs": () =>
       logsAnswer({
-        ...{ profiles: profiles(), logs: configuredLogs(configOf(premises)).logs },
-        ...{ client: httpLogClient(extraTrust(configOf(premises))), timeoutSeconds },
+        profiles: profiles(),
+        logs: configuredLogs(configOf(premises)).logs,
+        client: httpLogClient(extraTrust(configOf(premises))),
+        timeoutSeconds,
       }),
     "revocation.urls": () =>
       pointersAnswer({
-        ...{ store: present(premises.store), clock: systemClock },
-        ...{ outside: outside(), timeoutSeconds },
+        store: present(premises.store),
+        clock: systemClock,
+        outside: outside(),
+        timeoutSeconds,
       }),
     "certs.serving_expiry": async (): Promise<Finding> => {
       if (cleartext(premises)) return skipped("The main listener speaks cleartext.");
@@ -82,7 +89,8 @@ async function servingFacts(premises: Premises, timeoutSeconds: number): Promise
     keyFits: material !== undefined && belongTogether(material.key, material.certificate),
     shown: at && (await shownAt({ ...at, serverName }, timeoutSeconds)),
     selfIssued: server.tls_cert === undefined,
-    ...{ publicHost, now: systemClock.now() },
+    publicHost,
+    now: systemClock.now(),
   };
 }
 

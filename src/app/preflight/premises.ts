@@ -11,7 +11,10 @@ import { assert } from "#core/problems.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Store } from "#domain/store.ts";
 
-/** An open part, or a sentence that says why it is not; `absent` where it is not there to be opened, which is no fault. */
+/**
+ * An open part, or a sentence that says why it is not; `absent` where it is not there to be opened,
+ * which is no fault.
+ */
 export type Part<T> = { readonly open: T } | NotOpen;
 export interface NotOpen {
   readonly fault: string;

@@ -59,7 +59,8 @@ export function recordChecks(premises: Premises, wish: PreflightWish): Pick<Chec
   const limits = { warnDays: wish.expiryWarnDays, failDays: wish.expiryFailDays };
   const profiles = () => new ProfileSet(configOf(premises).profiles.map(profileOf));
   return {
-    // A server refuses to start over a chain that is broken: what keeps the store closed is what they fail with.
+    // A server refuses to start over a chain that is broken: what keeps the store closed is what
+    // they fail with.
     "ledger.head": () => openOr(premises, () => ledgerHolds(store(), wish.auditSample, now())),
     "issuance.orphans": () => orphansSettled(store(), now()),
     "audit.chain_head": () => openOr(premises, () => eventsHold(store(), wish.auditSample)),
@@ -69,7 +70,9 @@ export function recordChecks(premises: Premises, wish: PreflightWish): Pick<Chec
     "crl.freshness": () => crlsFresh(store(), now(), configOf(premises).crl.shards),
     "crl.partitions": () =>
       partitionsServed({
-        ...{ store: store(), now: now(), sample: wish.auditSample },
+        store: store(),
+        now: now(),
+        sample: wish.auditSample,
         shards: configOf(premises).crl.shards,
       }),
     "ocsp.presign": () => {
@@ -98,7 +101,10 @@ function publication(config: Config, store: Store, now: Instant): Promise<Findin
   const secrets = openSecrets(config);
   const { enabled, interval_minutes: intervalMinutes } = publish;
   return publicationFresh({
-    ...{ store, now, intervalMinutes, target: enabled ? targetOf(publish, secrets) : undefined },
+    store,
+    now,
+    intervalMinutes,
+    target: enabled ? targetOf(publish, secrets) : undefined,
   });
 }
 

@@ -33,8 +33,14 @@ export async function preflightRunning(
     diagnosis: await part(() => diagnosed(config)),
   };
   const premises = {
-    ...{ read: read?.() ?? asItIs(config), env: process.env, config, before },
-    ...{ store: { open: store }, keys: { open: keys }, server: server(), workerUrl },
+    read: read?.() ?? asItIs(config),
+    env: process.env,
+    config,
+    before,
+    store: { open: store },
+    keys: { open: keys },
+    server: server(),
+    workerUrl,
   };
   return await preflightOver(premises, wish);
 }

@@ -93,9 +93,19 @@ const outcomeOf = (approval: Row): number => (approval.status === "failed" ? 1 :
 
 function approvalText(approval: Row): string {
   const about = facts(approval, [
-    ...["id", "status", "operation_class", "resource_name", "summary", "requested_by"],
-    ...["required_approvals", "approvals_count", "created_at", "expires_at", "decided_at"],
-    ...["executed_at", "fingerprint"],
+    "id",
+    "status",
+    "operation_class",
+    "resource_name",
+    "summary",
+    "requested_by",
+    "required_approvals",
+    "approvals_count",
+    "created_at",
+    "expires_at",
+    "decided_at",
+    "executed_at",
+    "fingerprint",
   ]);
   const failure = approval.failure === undefined ? "" : facts(rowOf(approval.failure), failureKeys);
   const lines = (JSON.stringify(approval.details, null, 2) ?? "").split("\n");

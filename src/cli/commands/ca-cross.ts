@@ -39,7 +39,8 @@ export const crossVerbs: Readonly<Record<string, Command>> = {
             ? undefined
             : (await readCertificateAndChain(io, args.cert)).certificate,
         csr_pem: await read(args.csr),
-        ...{ validity_days: args["validity-days"], max_path_len: args["path-len"] },
+        validity_days: args["validity-days"],
+        max_path_len: args["path-len"],
       };
       const made = await client.ask("ca.cross_sign", { path, body });
       const chain = textAt(made, "chain_pem");

@@ -31,8 +31,11 @@ export const externalVerbs: Readonly<Record<string, Command>> = {
       const write = openOut(io, args.out, "a request");
       const { label, cn, o, ou, c, st, l } = args;
       const body = {
-        ...{ label, subject: { cn, o, ou, c, st, l }, key_type: args["key-type"] ?? "ecdsa-p384" },
-        ...{ max_path_len: args["path-len"], tenant_id: args.tenant },
+        label,
+        subject: { cn, o, ou, c, st, l },
+        key_type: args["key-type"] ?? "ecdsa-p384",
+        max_path_len: args["path-len"],
+        tenant_id: args.tenant,
       };
       const made = await client.ask("ca.csr", { body });
       const pem = textAt(made, "csr_pem");

@@ -1,4 +1,7 @@
-/** `pkid ca rotate`, `rotation`, `rotations` and `retire`: a new key for a CA, and the end of the old one. */
+/**
+ * `pkid ca rotate`, `rotation`, `rotations` and `retire`: a new key for a CA, and the end of the
+ * old one.
+ */
 
 import { keyType, number, pageArgs, reason, toggle, value, word } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";
@@ -20,7 +23,8 @@ export const rolloverVerbs: Readonly<Record<string, Command>> = {
     run: async ({ args, client, print }) => {
       const path = { id: await caIdOf(client, args.ca) };
       const body = {
-        ...{ new_label: args["new-label"], key_type: args["key-type"] },
+        new_label: args["new-label"],
+        key_type: args["key-type"],
         validity_days: args["validity-days"],
       };
       const rotated = await client.ask("ca.rotate", { path, body });
@@ -66,8 +70,10 @@ export const rolloverVerbs: Readonly<Record<string, Command>> = {
 
 function rotatedText(rotated: Row): string {
   const labels = {
-    ...{ old: textAt(rowOf(rotated.old_ca), "label"), new: textAt(rowOf(rotated.new_ca), "label") },
-    ...{ new_id: textAt(rowOf(rotated.new_ca), "id"), retire_after: rotated.retire_after },
+    old: textAt(rowOf(rotated.old_ca), "label"),
+    new: textAt(rowOf(rotated.new_ca), "label"),
+    new_id: textAt(rowOf(rotated.new_ca), "id"),
+    retire_after: rotated.retire_after,
   };
   const head = facts(labels, ["old", "new", "new_id", "retire_after"]);
   return head + textAt(rotated, "combined_chain_pem");

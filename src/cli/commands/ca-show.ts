@@ -8,7 +8,10 @@ import { caOf } from "#cli/references.ts";
 import { facts, type Row, rowOf, rowsAt, textAt } from "#cli/rows.ts";
 import { stampedUrls } from "#cli/stamped-urls.ts";
 
-/** With `--json` the record, and beside its members `rotation`, `stamped_urls`, `issuer_urls` and `chain`. */
+/**
+ * With `--json` the record, and beside its members `rotation`, `stamped_urls`, `issuer_urls` and
+ * `chain`.
+ */
 export const caShow: Command = command({
   summary: "Show one CA with its bundle, its rollover and its addresses.",
   args: { ca: word() },
@@ -24,7 +27,8 @@ export const caShow: Command = command({
     const stamped = await stampedBy(client, path.id);
     const issuer = stampedUrls(textAt(ca, "certificate"));
     const shown = {
-      ...{ ...ca, rotation: state },
+      ...ca,
+      rotation: state,
       ...(stamped === undefined ? {} : { stamped_urls: stamped }),
       ...(issuer === undefined ? {} : { issuer_urls: issuer }),
       ...(chain === undefined ? {} : { chain }),
@@ -37,14 +41,18 @@ export const caShow: Command = command({
   },
 });
 
-/** What the CA wrote into the certificate it made last: a leaf, else that of a CA below it; none while there is neither. */
+/**
+ * What the CA wrote into the certificate it made last: a leaf, else that of a CA below it; none
+ * while there is neither.
+ */
 async function stampedBy(client: Client, id: string) {
   const newest = async (name: "cert.list" | "ca.list", question: object) => {
     try {
       const [row] = rowsAt(await client.ask(name, question), "items");
       return row === undefined ? undefined : stampedUrls(textAt(row, "certificate"));
     } catch (error) {
-      if (error instanceof Refusal) return undefined; // Who may not read certificates sees the rest.
+      // Who may not read certificates sees the rest.
+      if (error instanceof Refusal) return undefined;
       throw error;
     }
   };
@@ -68,15 +76,36 @@ function urlText(shown: { readonly stamped_urls?: object; readonly issuer_urls?:
   const own = rowOf(shown.stamped_urls);
   const above = rowOf(shown.issuer_urls);
   const lines = {
-    ...{ stamped_crl: own.crl, stamped_ocsp: own.ocsp, stamped_ca_issuers: own.ca_issuers },
-    ...{ issuer_crl: above.crl, issuer_ocsp: above.ocsp, issuer_ca_issuers: above.ca_issuers },
+    stamped_crl: own.crl,
+    stamped_ocsp: own.ocsp,
+    stamped_ca_issuers: own.ca_issuers,
+    issuer_crl: above.crl,
+    issuer_ocsp: above.ocsp,
+    issuer_ca_issuers: above.ca_issuers,
   };
   return facts(lines, Object.keys(lines));
 }
 
 const recordKeys = [
-  ...["id", "label", "status", "subject", "serial", "not_before", "not_after", "key_type"],
-  ...["algorithm", "alt_key_type"],
-  ...["provider", "parent_id", "max_path_len", "public_key_fingerprint", "tenant_id", "created_at"],
-  ...["successor", "predecessor", "outstanding_leaves", "retire_after", "safe_to_retire"],
+  "id",
+  "label",
+  "status",
+  "subject",
+  "serial",
+  "not_before",
+  "not_after",
+  "key_type",
+  "algorithm",
+  "alt_key_type",
+  "provider",
+  "parent_id",
+  "max_path_len",
+  "public_key_fingerprint",
+  "tenant_id",
+  "created_at",
+  "successor",
+  "predecessor",
+  "outstanding_leaves",
+  "retire_after",
+  "safe_to_retire",
 ];

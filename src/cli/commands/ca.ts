@@ -162,7 +162,9 @@ function policiesOf(args: Given<typeof subjectArgs>): { readonly policies?: obje
   if (oids.length > 0) {
     return {
       policies: {
-        ...{ oids, cps: more["policy-cps"], mappings: more["policy-mapping"] },
+        oids,
+        cps: more["policy-cps"],
+        mappings: more["policy-mapping"],
         require_explicit_policy: more["require-explicit-policy"],
         inhibit_policy_mapping: more["inhibit-policy-mapping"],
       },
@@ -205,7 +207,10 @@ function directoryName(written: string, flag: string): Record<string, string> {
   return Object.fromEntries(parts.map(([type = "", value = ""]) => [type.toLowerCase(), value]));
 }
 
-/** Says what the server has to say of a CA it has made; it knows its own configuration, wherever it runs. */
+/**
+ * Says what the server has to say of a CA it has made; it knows its own configuration, wherever it
+ * runs.
+ */
 function noteWarnings(ca: Row, note: (sentence: string) => void): void {
   const { warnings } = ca;
   if (!Array.isArray(warnings)) return;

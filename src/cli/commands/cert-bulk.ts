@@ -75,7 +75,10 @@ interface BulkRun {
   readonly shared: object;
 }
 
-/** Each slice is an operation of its own, named after the whole, so that progress shows and no answer is too large. */
+/**
+ * Each slice is an operation of its own, named after the whole, so that progress shows and no
+ * answer is too large.
+ */
 async function inSlices(
   client: Client,
   { id, operation, items, shared }: BulkRun,
@@ -94,7 +97,7 @@ async function inSlices(
   const all = answers.flatMap((answer) => rowsAt(answer, "items"));
   return {
     ...answers[0],
-    ...{ operation_id: operation },
+    operation_id: operation,
     ...Object.fromEntries(numbers.map((key) => [key, sum(key)])),
     items: all.map((item, index) => ({ ...item, index })),
   };
@@ -133,7 +136,13 @@ const bundleOut = (folder: string, name: string): Out =>
   outFile(join(folder, `${name}.pem`), "a certificate", 0o644);
 
 const counted = [
-  ...["requested", "valid", "invalid", "need_approval", "issued", "pending", "failed"],
+  "requested",
+  "valid",
+  "invalid",
+  "need_approval",
+  "issued",
+  "pending",
+  "failed",
   "duration_seconds",
 ] as const;
 const plainName = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$/;

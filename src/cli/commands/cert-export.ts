@@ -1,4 +1,7 @@
-/** `pkid cert export`: puts a key and its certificates into the store that Java, Windows and browsers take. */
+/**
+ * `pkid cert export`: puts a key and its certificates into the store that Java, Windows and
+ * browsers take.
+ */
 
 import { X509Certificate } from "node:crypto";
 

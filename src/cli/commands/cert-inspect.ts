@@ -1,4 +1,7 @@
-/** `pkid cert inspect`: says what is in a file, at an address, or what a TLS server shows; asks no instance. */
+/**
+ * `pkid cert inspect`: says what is in a file, at an address, or what a TLS server shows; asks no
+ * instance.
+ */
 
 import { encodePem } from "#core/asn1/pem.ts";
 
@@ -21,7 +24,10 @@ const args = {
 
 type Inspect = Invocation<typeof args>;
 
-/** Ends with 1 for what cannot be read; an address without a path is asked for the certificates it shows. */
+/**
+ * Ends with 1 for what cannot be read; an address without a path is asked for the certificates it
+ * shows.
+ */
 export const certInspect: Command = command({
   summary: "Say what is in a file, at an address, or what a TLS server shows.",
   local: true,

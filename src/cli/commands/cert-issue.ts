@@ -100,7 +100,10 @@ function aliased(given: Issue["args"]): SubscriberKeyType {
   return subscriberKeyTypes.find((one) => one === `ecdsa-p${bits}`) ?? "ecdsa-p256";
 }
 
-/** The key is on the disk before it is certified, and gone again when the instance has refused for certain. */
+/**
+ * The key is on the disk before it is certified, and gone again when the instance has refused for
+ * certain.
+ */
 async function issuedFor(
   { args: given, note }: Issue,
   key: ReturnType<typeof newKey> | undefined,

@@ -21,8 +21,10 @@ export const lintVerb = command({
   },
   run: async ({ args, io, client, print }) => {
     const body = {
-      ...{ certificate: pemOf(await readArgument(io, args.file)), profile: args.profile },
-      ...{ mode: args.mode, ...(args.public ? { public: true } : {}) },
+      certificate: pemOf(await readArgument(io, args.file)),
+      profile: args.profile,
+      mode: args.mode,
+      ...(args.public ? { public: true } : {}),
     };
     const report = await client.ask("cert.lint", { body });
     print(report, `${findingsText(rowsAt(report, "findings"))}${textAt(report, "summary")}\n`);

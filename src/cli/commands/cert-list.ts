@@ -35,7 +35,11 @@ export const certList: Command = command({
     const key = args["by-public-key"];
     const { status, profile, q, limit, cursor } = args;
     const query = {
-      ...{ status, profile, q, cursor, limit: limit ?? (args.all ? pageRows : undefined) },
+      status,
+      profile,
+      q,
+      cursor,
+      limit: limit ?? (args.all ? pageRows : undefined),
       serial_prefix: args["serial-prefix"],
       expires_before: args["expires-before"],
       public_key_sha256: key === undefined ? undefined : await givenFingerprint(io, key),
@@ -73,9 +77,23 @@ const cellOf = (row: Row) => (key: string) => textAt(row, key);
 const revocable: ReadonlySet<string> = new Set(["good", "held"]);
 const shown = ["serial", "profile", "status", "subject", "not_after"];
 const csvColumns = [
-  ...["serial", "status", "profile", "subject", "common_name", "sans", "not_before", "not_after"],
-  ...["revoked_at", "reason", "requested_by", "created_at", "superseded", "marker"],
-  ...["public_key_fingerprint", "ca_id", "id"],
+  "serial",
+  "status",
+  "profile",
+  "subject",
+  "common_name",
+  "sans",
+  "not_before",
+  "not_after",
+  "revoked_at",
+  "reason",
+  "requested_by",
+  "created_at",
+  "superseded",
+  "marker",
+  "public_key_fingerprint",
+  "ca_id",
+  "id",
 ];
 /** Fewer, larger pages where all of them are wanted. */
 const pageRows = 500;

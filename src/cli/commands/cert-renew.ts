@@ -1,4 +1,7 @@
-/** `pkid cert renew` and `cert needs-renewal`: the identity of a certificate again, once or for as long as the process runs. */
+/**
+ * `pkid cert renew` and `cert needs-renewal`: the identity of a certificate again, once or for as
+ * long as the process runs.
+ */
 
 import { decodePem } from "#core/asn1/pem.ts";
 import { DerError } from "#core/asn1/cursor.ts";
@@ -75,7 +78,9 @@ export const needsRenewal: Command = command({
   },
 });
 
-/** Looks, renews when due, sleeps; ends only with the process. What fails is said and tried again. */
+/**
+ * Looks, renews when due, sleeps; ends only with the process. What fails is said and tried again.
+ */
 async function stayed(invocation: Renew): Promise<number> {
   const { args: given, note } = invocation;
   const idle = ["csr", "out", "chain"].find((name) => invocation.given(name));
@@ -85,7 +90,8 @@ async function stayed(invocation: Renew): Promise<number> {
   if (every < 1) throw new UsageError("--every must be at least 1s.");
   const within = given.within === undefined ? undefined : secondsOf("--within", given.within);
   if (given.serial === "-") throw new UsageError("--daemon renews a file, and - is none.");
-  // The first look is taken before anybody relies on the process; what is wrong with the line or the file ends it.
+  // The first look is taken before anybody relies on the process; what is wrong with the line or
+  // the file ends it.
   await firstIn(invocation.io, given.serial);
   outFile(given.serial, "a certificate", 0o644);
   // As it was before the settings of an instance put a proxy with its password into it.
@@ -105,7 +111,10 @@ async function stayed(invocation: Renew): Promise<number> {
   }
 }
 
-/** A minute after the first failure, twice as long after each further one, never longer than between looks. */
+/**
+ * A minute after the first failure, twice as long after each further one, never longer than between
+ * looks.
+ */
 function pauseMs(everySeconds: number, failures: number): number {
   if (failures === 0) return everySeconds * 1000;
   return Math.min(everySeconds, retrySeconds * 2 ** Math.min(failures - 1, 10)) * 1000;
@@ -148,7 +157,10 @@ async function hook(line: string, file: string, { note, env }: HookTools): Promi
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A hook may ask an instance, and be told which; what the settings of one hold (PINs, passwords, tokens) is not its business. */
+/**
+ * A hook may ask an instance, and be told which; what the settings of one hold (PINs, passwords,
+ * tokens) is not its business.
+ */
 function withoutSettings(env: Environment): Environment {
   const kept = Object.entries(env).filter(
     ([name]) => !name.startsWith("PKID_") || hookVariables.includes(name),

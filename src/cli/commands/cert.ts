@@ -87,7 +87,10 @@ export const certVerbs: Readonly<Record<string, Command>> = {
   }),
 };
 
-/** What happened to a certificate, newest first; whoever may not read the audit chain is told so and sees the rest. */
+/**
+ * What happened to a certificate, newest first; whoever may not read the audit chain is told so and
+ * sees the rest.
+ */
 async function eventsText(
   client: Client,
   ca: string,
@@ -106,6 +109,13 @@ async function eventsText(
 }
 
 const shown = [
-  ...["serial", "status", "profile", "reason", "revoked_at", "public_key_fingerprint"],
-  ...["requested_by", "created_at", "superseded"],
+  "serial",
+  "status",
+  "profile",
+  "reason",
+  "revoked_at",
+  "public_key_fingerprint",
+  "requested_by",
+  "created_at",
+  "superseded",
 ];

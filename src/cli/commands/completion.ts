@@ -48,7 +48,10 @@ function wordsOf(path: string, noun: Noun): readonly Words[] {
 const flags = (own: Args): readonly string[] =>
   [...flagsOf(own), ...flagsOf(globalArgs)].map(({ written }) => written);
 
-/** One `case` over the words before the cursor that are no flags, from the longest path to the shortest. */
+/**
+ * One `case` over the words before the cursor that are no flags, from the longest path to the
+ * shortest.
+ */
 function cases(words: readonly Words[], line: (next: string) => string): string {
   const longest = [...words].sort((a, b) => b.path.length - a.path.length);
   return longest.map(({ path, next }) => `    "${path}"*) ${line(next.join(" "))} ;;\n`).join("");

@@ -26,7 +26,8 @@ export const crlVerbs: Readonly<Record<string, Command>> = {
         shard === undefined
           ? await client.fetch(delta ? "crl.delta" : "crl.read", { path: { id }, query })
           : await client.fetch(delta ? "crl.partition_delta" : "crl.partition", {
-              ...{ path: { id, shard: String(shard) }, query },
+              path: { id, shard: String(shard) },
+              query,
             });
       if (globals.json && args.out === undefined) {
         print(args.der ? { crl_der: crl.toBase64() } : { crl: new TextDecoder().decode(crl) }, "");
@@ -78,8 +79,14 @@ const listsOf = ({ scope, base, delta }: Row): readonly Row[] => [
 ];
 
 const shown = [
-  ...["scope", "list", "available", "number", "base_crl_number"],
-  ...["this_update", "next_update", "revoked_count"],
+  "scope",
+  "list",
+  "available",
+  "number",
+  "base_crl_number",
+  "this_update",
+  "next_update",
+  "revoked_count",
 ];
 /** The first octet of PEM; DER begins with a SEQUENCE. */
 const dash = 0x2d;

@@ -1,4 +1,6 @@
-/** `pkid grant`: gives and takes back roles on single CAs, and tells what somebody may do on one. */
+/**
+ * `pkid grant`: gives and takes back roles on single CAs, and tells what somebody may do on one.
+ */
 
 import { type Args, choice, type Given, required, value } from "#cli/args.ts";
 import type { Client } from "#cli/client.ts";
@@ -69,12 +71,18 @@ async function wishOf(client: Client, args: Given<typeof wishArgs>) {
   }
   const type = user === undefined ? "group" : "user";
   return {
-    ...{ resource: await resourceOf(client, args.resource), entity_type: type },
-    ...{ entity_id: user ?? group, role, scope },
+    resource: await resourceOf(client, args.resource),
+    entity_type: type,
+    entity_id: user ?? group,
+    role,
+    scope,
   };
 }
 
-/** What is spelled like the API's resource is taken as it is, so that holders of no more than a grant need no list. */
+/**
+ * What is spelled like the API's resource is taken as it is, so that holders of no more than a
+ * grant need no list.
+ */
 const resourceOf = async (client: Client, given: string): Promise<string> =>
   given.startsWith("ca/") ? given : `ca/${await caIdOf(client, given)}`;
 

@@ -58,8 +58,8 @@ const beginAnew = (directory: string): void =>
   new PlaceIdentity({ directory, keystore: join(directory, "keys") }).beginAnew();
 
 /**
- * Writes the file (0600) and makes the data directory (0700). Refuses to overwrite unless forced, and before anything is
- * written what would not load.
+ * Writes the file (0600) and makes the data directory (0700). Refuses to overwrite unless forced,
+ * and before anything is written what would not load.
  */
 export function writeConfiguration(
   file: string,

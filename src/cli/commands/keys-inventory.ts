@@ -1,4 +1,7 @@
-/** `pkid keys inventory`: what the key store holds, and with `--strict` whether it is as it should be. */
+/**
+ * `pkid keys inventory`: what the key store holds, and with `--strict` whether it is as it should
+ * be.
+ */
 
 import { pageArgs, toggle } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";

@@ -1,4 +1,6 @@
-/** `pkid keys`: blocks, lists and unblocks public keys, each named by a file or by its fingerprint. */
+/**
+ * `pkid keys`: blocks, lists and unblocks public keys, each named by a file or by its fingerprint.
+ */
 
 import { pageArgs, required, value } from "#cli/args.ts";
 import type { Client } from "#cli/client.ts";
@@ -85,6 +87,11 @@ const orItsId =
   "Name the key by one of --cert, --csr, --key and --fingerprint, or its row by --id.";
 
 const shown = [
-  ...["id", "public_key_fingerprint", "reason", "source", "created_by", "created_at"],
+  "id",
+  "public_key_fingerprint",
+  "reason",
+  "source",
+  "created_by",
+  "created_at",
   "matching_certificates",
 ];

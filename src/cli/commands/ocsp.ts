@@ -58,8 +58,12 @@ export async function checkStatus(
   const issuer = issuerFrom(await client.fetch("ca.certificate", { path: { id } }));
   const nonce = about.nonce ? crypto.getRandomValues(new Uint8Array(32)) : undefined;
   const request = encodeOcspRequest({
-    ...{ issuerName: issuer.subject.der, issuerSpki: issuer.spki, serial, nonce },
-    // RFC 5019 §2.1.1 and RFC 9654: SHA-1 here names a key, it protects nothing, and every responder knows it.
+    issuerName: issuer.subject.der,
+    issuerSpki: issuer.spki,
+    serial,
+    nonce,
+    // RFC 5019 §2.1.1 and RFC 9654: SHA-1 here names a key, it protects nothing, and every
+    // responder knows it.
     hash: "sha1",
   });
   const body = { type: "application/ocsp-request", content: request };
@@ -84,5 +88,11 @@ export const verdictJson = (verdict: Verdict) => ({
 });
 
 const shown = [
-  ...["status", "reason", "revoked_at", "this_update", "next_update", "responder", "nonce"],
+  "status",
+  "reason",
+  "revoked_at",
+  "this_update",
+  "next_update",
+  "responder",
+  "nonce",
 ];

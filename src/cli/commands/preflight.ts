@@ -57,9 +57,13 @@ export async function reported(
   }
   return await new Client(async () => running).ask("preflight.run", {
     body: {
-      ...{ deep: wish.deep, only: wish.only, network: wish.network },
-      ...{ timeout_seconds: wish.timeoutSeconds, audit_sample: wish.auditSample },
-      ...{ expiry_warn_days: wish.expiryWarnDays, expiry_fail_days: wish.expiryFailDays },
+      deep: wish.deep,
+      only: wish.only,
+      network: wish.network,
+      timeout_seconds: wish.timeoutSeconds,
+      audit_sample: wish.auditSample,
+      expiry_warn_days: wish.expiryWarnDays,
+      expiry_fail_days: wish.expiryFailDays,
     },
   });
 }
@@ -70,7 +74,9 @@ function wishOf(given: Invocation<typeof args>["args"]): PreflightWish {
     throw new UsageError(`--timeout must be from 1s to ${timeoutSecondsMax}s.`);
   }
   return {
-    ...{ deep: given.deep, only: given.only.map(known), timeoutSeconds },
+    deep: given.deep,
+    only: given.only.map(known),
+    timeoutSeconds,
     expiryWarnDays: given["expiry-warn-days"] ?? 30,
     expiryFailDays: given["expiry-fail-days"] ?? 7,
     auditSample: Math.max(1, given["audit-sample"] ?? 1000),

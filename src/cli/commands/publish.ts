@@ -59,7 +59,10 @@ export const publishVerbs: Readonly<Record<string, Command>> = {
   }),
 };
 
-/** Reads every artefact once, one after the other, so that a snapshot of any size takes the memory of one. */
+/**
+ * Reads every artefact once, one after the other, so that a snapshot of any size takes the memory
+ * of one.
+ */
 async function verified(snapshot: SnapshotReader, now: Instant) {
   const manifest = await manifestOf(snapshot);
   const issuers = new Map<string, ParsedCertificate | undefined>();
@@ -72,7 +75,9 @@ async function verified(snapshot: SnapshotReader, now: Instant) {
   return {
     generated_at: timestamp(generatedAt),
     ...(earliestExpiry === undefined ? {} : { earliest_expiry: timestamp(earliestExpiry) }),
-    ...{ artifacts: artefacts.length, good: artefacts.length - faults.length, faults },
+    artifacts: artefacts.length,
+    good: artefacts.length - faults.length,
+    faults,
   };
 }
 

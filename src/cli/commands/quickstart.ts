@@ -1,4 +1,6 @@
-/** `pkid quickstart`: from nothing to a served certificate authority with one checked certificate. */
+/**
+ * `pkid quickstart`: from nothing to a served certificate authority with one checked certificate.
+ */
 
 import { existsSync } from "node:fs";
 import type { KeyObject } from "node:crypto";
@@ -102,7 +104,10 @@ async function ensureConfiguration({ args, globals, io, note }: Quickstart): Pro
   note(`Wrote ${file}.`);
 }
 
-/** An organization that was asked for and is not the one of the root that was found is not passed over. */
+/**
+ * An organization that was asked for and is not the one of the root that was found is not passed
+ * over.
+ */
 function mustBeOf(root: Row, org: string): void {
   const subject = textAt(root, "subject");
   if (subject === "" || subject.split(",").includes(`O=${org}`)) return;

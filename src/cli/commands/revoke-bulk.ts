@@ -78,8 +78,9 @@ async function execute({ args: given, ...tools }: Bulk, id: string, order: objec
 }
 
 /**
- * The answer of the run. A connection that is lost while the run goes on is made anew under the same id, which a server
- * that still works on it refuses as running; two in a row mean that nobody is there.
+ * The answer of the run. A connection that is lost while the run goes on is made anew under the
+ * same id, which a server that still works on it refuses as running; two in a row mean that nobody
+ * is there.
  */
 async function settled(client: Client, id: string, body: object): Promise<Row> {
   let [lost, waiting] = [0, false];
@@ -110,8 +111,10 @@ async function orderOf({ args: given, io }: Bulk): Promise<object> {
   const key = given["by-public-key"];
   const file = given["serials-file"];
   const filter = {
-    ...{ profile: given.profile, pattern: given.pattern },
-    ...{ issued_after: given["issued-after"], issued_before: given["issued-before"] },
+    profile: given.profile,
+    pattern: given.pattern,
+    issued_after: given["issued-after"],
+    issued_before: given["issued-before"],
     serials: file === undefined ? undefined : await readSerials(io, file, given["serial-format"]),
     include_expired: given["include-expired"] || undefined,
     public_key_sha256: key === undefined ? undefined : await givenFingerprint(io, key),
@@ -138,12 +141,30 @@ function repetition(given: Omit<Bulk["args"], "confirm" | "force">, total: numbe
 }
 
 const planKeys = [
-  ...["operation_id", "reason", "filter", "total", "known", "unknown", "held"],
-  ...["already_revoked", "filtered_out", "expired_excluded"],
+  "operation_id",
+  "reason",
+  "filter",
+  "total",
+  "known",
+  "unknown",
+  "held",
+  "already_revoked",
+  "filtered_out",
+  "expired_excluded",
 ];
 const sampleKeys = ["serial", "common_name", "profile", "not_after", "known"];
 const resultKeys = [
-  ...["operation_id", "reason", "planned", "revoked", "upgraded", "already_skipped", "batches"],
-  ...["crl_scopes", "ocsp_invalidated", "presign_refreshed", "presign_error", "duration_seconds"],
+  "operation_id",
+  "reason",
+  "planned",
+  "revoked",
+  "upgraded",
+  "already_skipped",
+  "batches",
+  "crl_scopes",
+  "ocsp_invalidated",
+  "presign_refreshed",
+  "presign_error",
+  "duration_seconds",
 ];
 const againMs = 1000;

@@ -45,8 +45,8 @@ export const revokeVerbs: Readonly<Record<string, Command>> = {
 };
 
 /**
- * False when the CA says that it has issued nothing with this serial. Whoever may not look is told nothing, and a brake must
- * not wait for that: every other answer is true.
+ * False when the CA says that it has issued nothing with this serial. Whoever may not look is told
+ * nothing, and a brake must not wait for that: every other answer is true.
  */
 async function isKnown(client: Client, id: string, serial: Serial): Promise<boolean> {
   try {
@@ -56,7 +56,8 @@ async function isKnown(client: Client, id: string, serial: Serial): Promise<bool
     if (codeOf(error) !== "not_found") return true;
   }
   try {
-    // The inventory shows leaves only; the plan of a bulk revocation knows certificates of CAs and responders too.
+    // The inventory shows leaves only; the plan of a bulk revocation knows certificates of CAs and
+    // responders too.
     const filter = { serials: [serial], include_expired: true };
     const body = { filter, reason: "unspecified", dry_run: true };
     return (await client.ask("cert.revoke_bulk", { path: { id }, body })).unknown !== 1;

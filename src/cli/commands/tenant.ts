@@ -48,8 +48,10 @@ export const tenantVerbs: Readonly<Record<string, Command>> = {
       const path = { id: args.tenant };
       const present = rowOf((await client.ask("tenant.show", { path })).quotas);
       const wanted = {
-        ...{ max_certs_per_day: args["certs-per-day"], max_active_certs: args["active-certs"] },
-        ...{ rate_limit_per_second: args.rate, rate_limit_burst: args.burst },
+        max_certs_per_day: args["certs-per-day"],
+        max_active_certs: args["active-certs"],
+        rate_limit_per_second: args.rate,
+        rate_limit_burst: args.burst,
       };
       const given = Object.entries(wanted).filter(([, limit]) => limit !== undefined);
       const quotas = { ...present, ...Object.fromEntries(given) };
@@ -100,5 +102,8 @@ function shown(
 const quotasOf = (row: Row): Row => rowOf(row.quotas);
 
 const limits = [
-  ...["max_certs_per_day", "max_active_certs", "rate_limit_per_second", "rate_limit_burst"],
+  "max_certs_per_day",
+  "max_active_certs",
+  "rate_limit_per_second",
+  "rate_limit_burst",
 ];

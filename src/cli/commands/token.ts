@@ -21,8 +21,11 @@ export const tokenVerbs: Readonly<Record<string, Command>> = {
       if (args.roles.length === 0) throw new UsageError("--roles <role> is required.");
       const token = await client.ask("token.create", {
         body: {
-          ...{ name: args.name, roles: args.roles, scope: args.scope },
-          ...{ tenant_id: args.tenant, description: args.description },
+          name: args.name,
+          roles: args.roles,
+          scope: args.scope,
+          tenant_id: args.tenant,
+          description: args.description,
           expires_at: wholeTime(args["expires-at"]),
           expires_in_days: args["expires-in-days"],
         },

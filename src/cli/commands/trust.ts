@@ -1,4 +1,6 @@
-/** `pkid trust`: brings a CA to a machine by its fingerprint, and into the stores programs look at. */
+/**
+ * `pkid trust`: brings a CA to a machine by its fingerprint, and into the stores programs look at.
+ */
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";

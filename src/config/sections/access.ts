@@ -1,4 +1,6 @@
-/** Settings of identities: the root user, policy, sessions, OpenID providers, API tokens, and roles. */
+/**
+ * Settings of identities: the root user, policy, sessions, OpenID providers, API tokens, and roles.
+ */
 
 import {
   anyUrl,
@@ -24,7 +26,10 @@ import { configurableStepUps, usualStepUps } from "#core/access/step-up.ts";
 import { mtls } from "./client-certificates.ts";
 import { grants } from "./tenants.ts";
 
-/** It stands in lists and events beside those of other people, and before the colon of HTTP Basic (RFC 7617 §2). */
+/**
+ * It stands in lists and events beside those of other people, and before the colon of HTTP Basic
+ * (RFC 7617 §2).
+ */
 const rootName = checkedText("user name", "root", (value) => {
   const fits = value.length <= 128 && isVisible(value) && !value.includes(":");
   return fits
@@ -58,7 +63,10 @@ const cookieName = textual("cookie name", "pki_session", {
   wants: "Must be 1 to 64 of the characters A-Z, a-z, 0-9, dot, underscore and hyphen.",
 });
 
-/** An issuer is compared byte for byte, so nothing of it is tidied; only https keeps keys and codes to ourselves. */
+/**
+ * An issuer is compared byte for byte, so nothing of it is tidied; only https keeps keys and codes
+ * to ourselves.
+ */
 const issuer = checkedText("issuer URL", "https://id.example.com", (value) => {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url?.protocol !== "https:" || url.username !== "" || /[?#]/.test(value)) {

@@ -1,4 +1,7 @@
-/** Settings of client certificates: which CAs are believed, and which principal a certificate stands for. */
+/**
+ * Settings of client certificates: which CAs are believed, and which principal a certificate stands
+ * for.
+ */
 
 import {
   existingFile,
@@ -101,7 +104,10 @@ export function selectorsOf(setting: BindingSetting): Selectors {
   };
 }
 
-/** The usable entries, in their order: those with a selector and a subject. What names no role gives none. */
+/**
+ * The usable entries, in their order: those with a selector and a subject. What names no role gives
+ * none.
+ */
 export const bindingsOf = (settings: readonly BindingSetting[]): readonly Binding[] =>
   settings.flatMap((setting) => {
     const { name, subject } = setting;

@@ -195,8 +195,11 @@ export function profileOf(setting: ProfileSetting): Profile {
       setting.default_validity ?? setting.default_validity_days * secondsPerDay,
     maxValiditySeconds: setting.max_validity ?? setting.max_validity_days * secondsPerDay,
     lint: {
-      ...{ disabled: lint.disabled, mode: lint.mode, public: lint.public },
-      ...{ requireMustStaple: lint.require_must_staple, overrides: lint.overrides },
+      disabled: lint.disabled,
+      mode: lint.mode,
+      public: lint.public,
+      requireMustStaple: lint.require_must_staple,
+      overrides: lint.overrides,
     },
     caa: { mode: caa.mode, identifier: caa.identifier, timeoutSeconds: caa.timeout_seconds },
     keyChecks: {

@@ -1,4 +1,7 @@
-/** Settings of load limits: how many public requests are answered, and how many signing operations run and wait at once. */
+/**
+ * Settings of load limits: how many public requests are answered, and how many signing operations
+ * run and wait at once.
+ */
 
 import { count, field, flag, reloadable } from "#config/fields.ts";
 import { amount } from "#config/kinds.ts";

@@ -7,7 +7,8 @@ import { derived, section } from "#config/section.ts";
 
 const prefix = textual("object prefix", "pki", {
   pattern: /^[A-Za-z0-9._-]+(\/[A-Za-z0-9._-]+)*$/,
-  ...{ max: 256, wants: "Must be names joined by slashes, without one at either end." },
+  max: 256,
+  wants: "Must be names joined by slashes, without one at either end.",
 });
 
 /** The keys under `publish`. */

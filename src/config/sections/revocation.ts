@@ -27,7 +27,8 @@ export const crl = section("CRLs", {
   http_max_age_seconds: count("Seconds shared caches may keep a CRL; 0 means until nextUpdate.", 0),
 });
 
-// The table's keys are exactly the key types; relying parties do not verify OCSP answers by post-quantum keys yet.
+// The table's keys are exactly the key types; relying parties do not verify OCSP answers by
+// post-quantum keys yet.
 const types = (Object.keys(keyTypes) as readonly KeyType[]).filter((type) => !isPostQuantum(type));
 
 /** The keys under `ocsp`. */

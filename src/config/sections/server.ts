@@ -82,7 +82,8 @@ const socketPath = textual("path", "/run/pkid/pkid.sock", {
 const octal = textual("octal", "0660", { pattern: /^0?[0-7]{3}$/, max: 4, wants: octalWanted() });
 const permissionBits = {
   ...octal,
-  // In quotes, because YAML 1.2 reads 0660 as six hundred and sixty, and 0o660 as four hundred and thirty-two.
+  // In quotes, because YAML 1.2 reads 0660 as six hundred and sixty, and 0o660 as four hundred and
+  // thirty-two.
   read: (raw: unknown, at: Place) => {
     if (typeof raw !== "string") throw new WrongValue(octalWanted());
     return octal.read(raw, at);

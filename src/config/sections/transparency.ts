@@ -1,4 +1,7 @@
-/** Settings of certificate transparency: the logs, what a profile asks of them, and the watch over their promises. */
+/**
+ * Settings of certificate transparency: the logs, what a profile asks of them, and the watch over
+ * their promises.
+ */
 
 import type { CtPolicy } from "#core/policy/transparency.ts";
 
@@ -57,9 +60,14 @@ export const profileCt = section("Certificate transparency", {
 /** What the keys of a profile mean. */
 export function ctPolicyOf(setting: Values<typeof profileCt.members>): CtPolicy {
   return {
-    ...{ enabled: setting.enabled, logs: setting.logs, minScts: setting.min_scts },
-    ...{ policy: setting.policy, minDistinctOperators: setting.min_distinct_operators },
-    ...{ requireOperators: setting.require_operators, failOpen: setting.fail_open },
-    ...{ timeoutSeconds: setting.timeout_seconds, retries: setting.retries },
+    enabled: setting.enabled,
+    logs: setting.logs,
+    minScts: setting.min_scts,
+    policy: setting.policy,
+    minDistinctOperators: setting.min_distinct_operators,
+    requireOperators: setting.require_operators,
+    failOpen: setting.fail_open,
+    timeoutSeconds: setting.timeout_seconds,
+    retries: setting.retries,
   };
 }

@@ -1,4 +1,7 @@
-/** Which roles an identity has: by subject, by verified e-mail, by group, and by the mappings of the login that vouches for it. */
+/**
+ * Which roles an identity has: by subject, by verified e-mail, by group, and by the mappings of the
+ * login that vouches for it.
+ */
 
 import type { TenantId } from "#core/ids.ts";
 import { canonicalGroup } from "./group-names.ts";
@@ -46,7 +49,7 @@ export interface HeldRoles {
   readonly tenantRoles: Readonly<Record<string, readonly Role[]>>;
 }
 
-/** The union of what assignments and mappings give (HTTP contract §3.3). */
+/** The union of what assignments and mappings give (AUTH-6). */
 export function rolesOf(
   identity: Described,
   assignments: Assignments,
@@ -73,7 +76,10 @@ export function rolesOf(
 export const roleless = ({ roles, tenantRoles }: HeldRoles): boolean =>
   roles.length === 0 && Object.values(tenantRoles).every((held) => held.length === 0);
 
-/** A key with an at sign is an address and never a subject: who chooses subjects must not choose addresses. */
+/**
+ * A key with an at sign is an address and never a subject: who chooses subjects must not choose
+ * addresses.
+ */
 function assigned({ subject, email, emailVerified, groups }: Described, of: Assignments) {
   const bySubject = subject.includes("@") ? [] : given(of.subjects, subject);
   const byEmail = emailVerified && email?.includes("@") ? given(of.subjects, email) : [];

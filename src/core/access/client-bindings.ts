@@ -1,4 +1,7 @@
-/** Which principal a client certificate stands for, by the names in it (interface "Mutual-TLS binding"). */
+/**
+ * Which principal a client certificate stands for, by the names in it (interface "Mutual-TLS
+ * binding").
+ */
 
 import { oids } from "#core/asn1/oids.ts";
 import { extensionOf, type ParsedCertificate } from "#core/x509/certificate.ts";
@@ -47,7 +50,9 @@ export function clientNames(certificate: ParsedCertificate): ClientNames {
       .filter(({ type }) => type === "CN")
       .map(({ value }) => value),
     subject: nameKey(certificate.subject),
-    ...{ dns: of("dns"), uris: of("uri"), emails: of("email").map(canonicalMailbox) },
+    dns: of("dns"),
+    uris: of("uri"),
+    emails: of("email").map(canonicalMailbox),
   };
 }
 
@@ -56,8 +61,9 @@ export const bindingFor = (names: ClientNames, bindings: readonly Binding[]): Bi
   bindings.find(({ selectors }) => meets(names, selectors));
 
 /**
- * The first binding that names one of several common names. It is met by none of them: software that reads the first and
- * software that reads the last see different people, and whoever asks its issuer for a certificate may add one.
+ * The first binding that names one of several common names. It is met by none of them: software
+ * that reads the first and software that reads the last see different people, and whoever asks its
+ * issuer for a certificate may add one.
  */
 export function ambiguousFor(
   { commonNames }: ClientNames,
@@ -73,7 +79,9 @@ export function ambiguousFor(
 export const selects = (selectors: Selectors): boolean =>
   Object.values(selectors).some((given) => given !== undefined);
 
-/** RFC 5280 §7.5: the host of a mailbox is compared without case, what stands before it as it is. */
+/**
+ * RFC 5280 §7.5: the host of a mailbox is compared without case, what stands before it as it is.
+ */
 export function canonicalMailbox(mailbox: string): string {
   const at = mailbox.lastIndexOf("@") + 1;
   return mailbox.slice(0, at) + mailbox.slice(at).toLowerCase();

@@ -1,9 +1,15 @@
-/** What a directory is asked about a person, with the login name made harmless, and who its entry speaks of. */
+/**
+ * What a directory is asked about a person, with the login name made harmless, and who its entry
+ * speaks of.
+ */
 
 import type { Identity } from "./assignments.ts";
 import { isSubject, isVisible } from "./subject.ts";
 
-/** An entry as a search found it. Attribute names are in lower case, because a directory may answer in any. */
+/**
+ * An entry as a search found it. Attribute names are in lower case, because a directory may answer
+ * in any.
+ */
 export interface DirectoryEntry {
   readonly dn: string;
   readonly attributes: Readonly<Record<string, readonly string[]>>;
@@ -30,8 +36,9 @@ export const filledFilter = (filter: string, values: TemplateValues): string =>
   filled(filter, values, escapedForFilter);
 
 /**
- * What somebody binds as: a distinguished name, with the login name escaped by RFC 4514 §2.4, or a principal name when
- * the template has no attribute. Undefined for what a directory could take for something other than a name.
+ * What somebody binds as: a distinguished name, with the login name escaped by RFC 4514 §2.4, or a
+ * principal name when the template has no attribute. Undefined for what a directory could take for
+ * something other than a name.
  */
 export function filledBindName(template: string, login: string): string | undefined {
   if (namesEntry(template)) return filled(template, { s: login }, escapedForDn);
@@ -40,19 +47,24 @@ export function filledBindName(template: string, login: string): string | undefi
   return /[@\\]/.test(name) && !name.includes("=") ? name : undefined;
 }
 
-/** True when a template makes distinguished names; otherwise it makes principal names, like `%s@example.com`. */
+/**
+ * True when a template makes distinguished names; otherwise it makes principal names, like
+ * `%s@example.com`.
+ */
 export const namesEntry = (template: string): boolean => template.includes("=");
 
-/** The attribute that a filter or template holds a login name against; `uid` when neither shows it. */
+/**
+ * The attribute that a filter or template holds a login name against; `uid` when neither shows it.
+ */
 export function attributeNamed(template: string | undefined): string {
   return /([A-Za-z][A-Za-z0-9-]*)=%s/.exec(template ?? "")?.[1] ?? "uid";
 }
 
 /**
- * The identity an entry speaks of; undefined when it has no name that `isSubject` accepts. An address or a name to show
- * with characters that do not show is left out.
- * The subject is what the directory holds and not what was typed: it compares without case, and one person must not be
- * two. An address in the directory counts as verified (HTTP contract §3.3).
+ * The identity an entry speaks of; undefined when it has no name that `isSubject` accepts. An
+ * address or a name to show with characters that do not show is left out. The subject is what the
+ * directory holds and not what was typed: it compares without case, and one person must not be two.
+ * An address in the directory counts as verified (AUTH-6).
  */
 export function identityOfEntry(
   entry: DirectoryEntry,
@@ -104,7 +116,10 @@ const filled = (
 
 const escapedForFilter = (value: string): string => value.replace(/[\\*()\0]/g, hexEscaped);
 
-/** More than RFC 4514 asks for: also the equals sign, and every space and number sign, wherever it stands. */
+/**
+ * More than RFC 4514 asks for: also the equals sign, and every space and number sign, wherever it
+ * stands.
+ */
 const escapedForDn = (value: string): string => value.replace(/[\\"+,;<>=# \0]/g, hexEscaped);
 
 /** The characters it is given are ASCII: one octet each. */

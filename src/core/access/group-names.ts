@@ -1,9 +1,13 @@
-/** Names of groups, which are often distinguished names: two spellings of one name are one group (RFC 4514, RFC 4518 §2.6). */
+/**
+ * Names of groups, which are often distinguished names: two spellings of one name are one group
+ * (RFC 4514, RFC 4518 §2.6).
+ */
 
 /**
- * One spelling for all of a distinguished name of two and more RDNs: types in lower case, values without case and with
- * single blanks, escapes only where they must be, the parts of a multi-valued RDN in order. Any other text is itself:
- * elsewhere a group is what its name says, letter by letter.
+ * One spelling for all of a distinguished name of two and more RDNs: types in lower case, values
+ * without case and with single blanks, escapes only where they must be, the parts of a multi-valued
+ * RDN in order. Any other text is itself: elsewhere a group is what its name says, letter by
+ * letter.
  */
 export function canonicalGroup(name: string): string {
   const rdns = rdnsOf(name);
@@ -11,7 +15,10 @@ export function canonicalGroup(name: string): string {
   return rdns.map((rdn) => rdn.toSorted().join("+")).join(",");
 }
 
-/** The parts of each RDN as canonical text; undefined for what is no distinguished name. Linear in the text. */
+/**
+ * The parts of each RDN as canonical text; undefined for what is no distinguished name. Linear in
+ * the text.
+ */
 function rdnsOf(text: string): readonly (readonly string[])[] | undefined {
   const rdns: string[][] = [[]];
   const part = new RegExp(attribute, "uy");
@@ -29,7 +36,10 @@ function rdnsOf(text: string): readonly (readonly string[])[] | undefined {
   }
 }
 
-/** The value behind its escapes (RFC 4514 §3): `\,` or two hexadecimal digits an octet; undefined for a value in hexadecimal BER. */
+/**
+ * The value behind its escapes (RFC 4514 §3): `\,` or two hexadecimal digits an octet; undefined
+ * for a value in hexadecimal BER.
+ */
 function unescaped(value: string): string | undefined {
   if (value.startsWith("#")) return undefined;
   const octets = value.slice(0, valueEnd(value)).replace(/(?:\\[0-9A-Fa-f]{2})+/g, (run) => {
@@ -56,8 +66,9 @@ const written = (value: string): string =>
     .replace(/[\\,+"<>;=#]/g, "\\$&");
 
 /**
- * A type, an equals sign and a value up to an unescaped comma or plus, with blanks around all of them. A value that could begin
- * with those blanks, too, would take the square of their number to refuse.
+ * A type, an equals sign and a value up to an unescaped comma or plus, with blanks around all of
+ * them. A value that could begin with those blanks, too, would take the square of their number to
+ * refuse.
  */
 const attribute =
   / *([A-Za-z][A-Za-z0-9-]*|[0-9]+(?:\.[0-9]+)+) *= *(?! )((?:\\[0-9A-Fa-f]{2}|\\[ "#+,;<=>\\]|[^\\,+";<>\0])*)(?=[,+]|$)/;

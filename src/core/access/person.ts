@@ -1,14 +1,22 @@
-/** Who is one person: subjects, who vouches for them, and verified addresses, compared part by part and never as one text. */
+/**
+ * Who is one person: subjects, who vouches for them, and verified addresses, compared part by part
+ * and never as one text.
+ */
 
-/** Who says that a subject is somebody; `unknown` is what was stored before this was kept, and is nobody's. */
+/**
+ * Who says that a subject is somebody; `unknown` is what was stored before this was kept, and is
+ * nobody's.
+ */
 export const vouchers = ["pkid", "local", "oidc", "ldap", "mtls", "unknown"] as const;
 export type Voucher = (typeof vouchers)[number];
 
-/** The human or machine behind a principal (HTTP contract §2.1). */
+/** The human or machine behind a principal (APR-5). */
 export interface Person {
   readonly subject: string;
   readonly voucher: Voucher;
-  /** The issuer, where an identity provider vouches: each names its people as it likes. Else empty. */
+  /**
+   * The issuer, where an identity provider vouches: each names its people as it likes. Else empty.
+   */
   readonly issuer: string;
   /** An address somebody has verified, in the form of `canonicalAddress`; empty without one. */
   readonly address: string;
@@ -32,15 +40,15 @@ export const ownPerson = (subject: string): Person => plainPerson("pkid", subjec
 export const localPerson: Person = plainPerson("local", "local");
 
 /**
- * ASCII letters in lower case and nothing else changed: Unicode folds letters that look alike into each other, and an
- * address is not to become somebody else's by that.
+ * ASCII letters in lower case and nothing else changed: Unicode folds letters that look alike into
+ * each other, and an address is not to become somebody else's by that.
  */
 export const canonicalAddress = (address: string): string =>
   address.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
 /**
- * True when both are certainly one person: what is one's own may be withdrawn, retried and collected. One subject of two
- * vouchers may be two people.
+ * True when both are certainly one person: what is one's own may be withdrawn, retried and
+ * collected. One subject of two vouchers may be two people.
  */
 export function isSamePerson(one: Person, other: Person): boolean {
   if (one.address !== "" && one.address === other.address) return true;
@@ -50,6 +58,9 @@ export function isSamePerson(one: Person, other: Person): boolean {
   );
 }
 
-/** True unless they are certainly two people: whoever approves must be somebody else than who asked, whoever vouches. */
+/**
+ * True unless they are certainly two people: whoever approves must be somebody else than who asked,
+ * whoever vouches.
+ */
 export const mayBeSamePerson = (one: Person, other: Person): boolean =>
   one.subject === other.subject || (one.address !== "" && one.address === other.address);

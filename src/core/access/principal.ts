@@ -22,17 +22,26 @@ export interface Principal {
   readonly groups: readonly string[];
   /** By grants, on the CA of this call; `perform` sets them for the events of it. */
   readonly grantRoles?: readonly GrantRole[];
-  /** What it showed beside its name, where its roles depend on that; kept with what it asks for and is done later. */
+  /**
+   * What it showed beside its name, where its roles depend on that; kept with what it asks for and
+   * is done later.
+   */
   readonly evidence?: Evidence;
   readonly mechanism: "basic" | "token" | "bearer" | "session" | "mtls" | "local" | "system";
 }
 
-/** What a provider or directory said of somebody, or the certificates a client showed: DER in base64, its own first. */
+/**
+ * What a provider or directory said of somebody, or the certificates a client showed: DER in
+ * base64, its own first.
+ */
 export type Evidence =
   | { readonly kind: "identity"; readonly identity: Identity }
   | { readonly kind: "certificate"; readonly chain: readonly string[] };
 
-/** Where a capability is held: everywhere, or in these tenants and on these single CAs; both empty means nowhere. */
+/**
+ * Where a capability is held: everywhere, or in these tenants and on these single CAs; both empty
+ * means nowhere.
+ */
 export type Reach = "platform" | Scopes;
 
 export interface Scopes {
@@ -66,7 +75,10 @@ export function coversCa(
   return coversTenant(reach, ca.tenant) || (reach !== "platform" && reach.cas.includes(ca.id));
 }
 
-/** True when roles give the capability on objects of this tenant; `undefined` means a platform object. */
+/**
+ * True when roles give the capability on objects of this tenant; `undefined` means a platform
+ * object.
+ */
 export function holdsIn(
   principal: Principal,
   capability: Capability,
@@ -83,7 +95,10 @@ export function isMember(principal: Principal, tenant: TenantId): boolean {
   return (principal.tenantRoles[tenant] ?? []).length > 0;
 }
 
-/** The roles to write into an audit event: `root`, `system`, or those effective on the tenant's objects. */
+/**
+ * The roles to write into an audit event: `root`, `system`, or those effective on the tenant's
+ * objects.
+ */
 export function effectiveRoles(principal: Principal, tenant: TenantId | undefined): string {
   if (principal.isRoot) return "root";
   if (principal.mechanism === "system") return "system";

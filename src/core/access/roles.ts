@@ -28,14 +28,17 @@ export const capabilities = Object.keys(table) as readonly Capability[]; // Keys
 /** Reads a role name, byte for byte; gives undefined for an unknown one. */
 export const parseRole = (text: string): Role | undefined => roles.find((role) => role === text);
 
-/** True when the role gives the capability; a `platform` capability counts only for a platform-wide role. */
+/**
+ * True when the role gives the capability; a `platform` capability counts only for a platform-wide
+ * role.
+ */
 export function gives(role: Role, capability: Capability, scope: "platform" | "tenant"): boolean {
   const row = table[capability];
   if (scope === "tenant" && row[4] === "platform") return false;
   return row[roles.indexOf(role)] === 1;
 }
 
-/** Roles on one CA, which only add to what other roles give there (HTTP contract §3.4). */
+/** Roles on one CA, which only add to what other roles give there (AUTH-7). */
 const grantTable = {
   "ca-admin": ["read", "audit:read", "issue", "ca:manage", "grant:manage"],
   "ca-manager": ["read", "audit:read", "issue", "ca:manage"],

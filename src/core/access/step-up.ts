@@ -1,6 +1,12 @@
-/** WHAT A PASSKEY CONFIRMS: the names of what people in a session are asked to confirm before it is done. */
+/**
+ * WHAT A PASSKEY CONFIRMS: the names of what people in a session are asked to confirm before it is
+ * done.
+ */
 
-/** `default`: guarded unless configured otherwise; `eligible`: only when configured; `always`: configured or not. */
+/**
+ * `default`: guarded unless configured otherwise; `eligible`: only when configured; `always`:
+ * configured or not.
+ */
 export const stepUpNames = {
   "cert.revoke": "default",
   "cert.revoke_bulk": "default",

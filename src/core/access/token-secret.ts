@@ -3,6 +3,9 @@
 /** The prefix that routes a bearer credential to token verification. */
 export const tokenPrefix = "pki_pat_";
 
-/** The text without what looks like such a secret: people paste one where its id belongs, into a path that is written down. */
+/**
+ * The text without what looks like such a secret: people paste one where its id belongs, into a
+ * path that is written down.
+ */
 export const withoutTokens = (text: string): string =>
   text.includes(tokenPrefix) ? text.replaceAll(/pki_pat_[A-Za-z0-9_-]+/g, `${tokenPrefix}*`) : text;

@@ -1,15 +1,18 @@
-/** WHAT TAKES TWO: the classes of operations that wait for another person's approval, and who counts as one. */
+/**
+ * WHAT TAKES TWO: the classes of operations that wait for another person's approval, and who counts
+ * as one.
+ */
 
 import { canonicalAddress, type Person } from "#core/access/person.ts";
 
-/** The classes of the HTTP contract §3.6. */
+/** What takes two (APR-1). */
 export const approvalClasses = [
   ...(["ca.create", "ca.rotate", "ca.retire", "revocation.bulk"] as const),
   ...(["kek.rotate", "token.create", "cert.issue"] as const),
 ];
 export type ApprovalClass = (typeof approvalClasses)[number];
 
-/** The states of the HTTP contract §7.1. */
+/** How far a request for approval has come (APV-1). */
 export const approvalStatuses = [
   ...(["pending", "approved", "executing", "executed"] as const),
   ...(["failed", "rejected", "expired"] as const),
@@ -27,8 +30,8 @@ export interface ApprovalSettings {
 }
 
 /**
- * How many people besides the maker a class needs; 0 is unguarded. With neither a default nor a class given it is 1
- * everywhere, with only classes the others are unguarded (HTTP contract §7.2).
+ * How many people besides the maker a class needs; 0 is unguarded. With neither a default nor a
+ * class given it is 1 everywhere, with only classes the others are unguarded (APV-2).
  */
 export function thresholdOf(
   settings: Pick<ApprovalSettings, "enabled" | "defaultThreshold" | "thresholds">,
@@ -42,8 +45,9 @@ export function thresholdOf(
 }
 
 /**
- * True when the person may decide requests of the class: on its list of operators, where it has one. A name with an at
- * sign is a verified address and never a subject, for who chooses subjects must not choose addresses.
+ * True when the person may decide requests of the class: on its list of operators, where it has
+ * one. A name with an at sign is a verified address and never a subject, for who chooses subjects
+ * must not choose addresses.
  */
 export function isOperator(settings: ApprovalSettings, of: ApprovalClass, person: Person): boolean {
   const named = Object.hasOwn(settings.operators, of) ? settings.operators[of] : undefined;
@@ -54,7 +58,10 @@ export function isOperator(settings: ApprovalSettings, of: ApprovalClass, person
 const isNamed = (name: string, person: Person): boolean =>
   name.includes("@") ? canonicalAddress(name) === person.address : name === person.subject;
 
-/** How many of those listed for the class may decide what this person asks for; undefined where the class has no list. */
+/**
+ * How many of those listed for the class may decide what this person asks for; undefined where the
+ * class has no list.
+ */
 export function operatorsBeside(
   settings: ApprovalSettings,
   of: ApprovalClass,
@@ -66,13 +73,21 @@ export function operatorsBeside(
 }
 
 /**
- * True when an execution refused with this code may be tried again without new approvals: the key store, load, quotas,
- * transparency and storage come back by themselves; drift, validation, gates and state do not (HTTP contract §7.2).
+ * True when an execution refused with this code may be tried again without new approvals: the key
+ * store, load, quotas, transparency and storage come back by themselves; drift, validation, gates
+ * and state do not (APV-4, APR-7).
  */
 export const isRetryable = (code: string): boolean => retryable.has(code);
 
 const retryable: ReadonlySet<string> = new Set([
-  ...["key_unavailable", "overloaded", "quota_exceeded", "rate_limited", "ct_policy_unmet"],
-  ...["storage_unavailable", "crl_unavailable", "shutting_down", "bulk_partial"],
-  ...["operation_running"],
+  "key_unavailable",
+  "overloaded",
+  "quota_exceeded",
+  "rate_limited",
+  "ct_policy_unmet",
+  "storage_unavailable",
+  "crl_unavailable",
+  "shutting_down",
+  "bulk_partial",
+  "operation_running",
 ]);

@@ -1,4 +1,7 @@
-/** The canonical input of a parked operation: what is fingerprinted, shown, and executed, one and the same. */
+/**
+ * The canonical input of a parked operation: what is fingerprinted, shown, and executed, one and
+ * the same.
+ */
 
 import { sha256Hex } from "#core/crypto.ts";
 import type { Fields } from "#core/shape.ts";
@@ -14,8 +17,9 @@ export interface StoredInput {
 }
 
 /**
- * The body in full: every member as it was given, and the defaults of those that were not, so that what approvers read
- * does not depend on what they know by heart. Members without value and default are left out.
+ * The body in full: every member as it was given, and the defaults of those that were not, so that
+ * what approvers read does not depend on what they know by heart. Members without value and default
+ * are left out.
  */
 export function completeBody(fields: Fields, given: JsonObject): JsonObject {
   const members = Object.entries(fields).flatMap(([name, field]): [string, Json][] => {
@@ -25,7 +29,10 @@ export function completeBody(fields: Fields, given: JsonObject): JsonObject {
   return Object.fromEntries(members);
 }
 
-/** Lower hex SHA-256 over class, operation, resource, tenant and the whole input; the order of members says nothing. */
+/**
+ * Lower hex SHA-256 over class, operation, resource, tenant and the whole input; the order of
+ * members says nothing.
+ */
 export function fingerprintOf(of: {
   readonly operationClass: string;
   readonly operation: string;
@@ -34,7 +41,8 @@ export function fingerprintOf(of: {
   readonly input: StoredInput;
 }): string {
   const { operationClass, operation, resourceKey, tenant = "", input } = of;
-  const whole = [operationClass, operation, resourceKey, tenant, sorted(input as unknown as Json)]; // Plain by its type.
+  // Plain by its type.
+  const whole = [operationClass, operation, resourceKey, tenant, sorted(input as unknown as Json)];
   return sha256Hex(new TextEncoder().encode(JSON.stringify(whole)));
 }
 

@@ -1,4 +1,7 @@
-/** Reads DER strictly: definite minimal lengths, canonical values, bounded depth, nothing left over (X.690 §10, §11). */
+/**
+ * Reads DER strictly: definite minimal lengths, canonical values, bounded depth, nothing left over
+ * (X.690 §10, §11).
+ */
 
 import { serialFromBytes, type Serial } from "#core/ids.ts";
 import { type Instant, instant } from "#core/time.ts";
@@ -14,7 +17,10 @@ export class DerError extends Error {
 /** Elements may be nested this deep. */
 export const depthMax = 32;
 
-/** Reads `bytes` from front to end, whole elements only; octets handed out are views of `bytes`. Throws DerError. */
+/**
+ * Reads `bytes` from front to end, whole elements only; octets handed out are views of `bytes`.
+ * Throws DerError.
+ */
 export class Cursor {
   private readonly bytes: Uint8Array;
   private readonly end: number;
@@ -92,7 +98,10 @@ export class Cursor {
     return content;
   }
 
-  /** Magnitude of an INTEGER that is not negative: big-endian, no leading zero octet but for zero itself. */
+  /**
+   * Magnitude of an INTEGER that is not negative: big-endian, no leading zero octet but for zero
+   * itself.
+   */
   unsigned(): Uint8Array {
     const content = this.integer();
     if ((content[0] ?? 0) >= 0x80) throw new DerError("an INTEGER is negative");
@@ -129,7 +138,10 @@ export class Cursor {
     return this.content(tags.octetString);
   }
 
-  /** Octets of a BIT STRING and how many bits of the last are unused; unused bits must be zero (X.690 §11.2.1). */
+  /**
+   * Octets of a BIT STRING and how many bits of the last are unused; unused bits must be zero
+   * (X.690 §11.2.1).
+   */
   bits(tag: number = tags.bitString): { readonly octets: Uint8Array; readonly unused: number } {
     const content = this.content(tag);
     const unused = content[0];
@@ -148,7 +160,10 @@ export class Cursor {
     return octets;
   }
 
-  /** UTCTime `YYMMDDHHMMSSZ` or GeneralizedTime `YYYYMMDDHHMMSSZ`, to the second (RFC 5280 §4.1.2.5). */
+  /**
+   * UTCTime `YYMMDDHHMMSSZ` or GeneralizedTime `YYYYMMDDHHMMSSZ`, to the second (RFC 5280
+   * §4.1.2.5).
+   */
   time(): Instant {
     if (this.tag === tags.generalizedTime) return this.generalizedTime();
     const digits = this.timeDigits(tags.utcTime, 13);

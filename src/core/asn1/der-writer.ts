@@ -1,4 +1,7 @@
-/** Writes DER from its end to its beginning: every length is known when it is written, and nothing is copied twice. */
+/**
+ * Writes DER from its end to its beginning: every length is known when it is written, and nothing
+ * is copied twice.
+ */
 
 import { assert } from "#core/problems.ts";
 

@@ -28,7 +28,10 @@ export function elementOf(tag: number, parts: readonly Uint8Array[]): Uint8Array
   return out;
 }
 
-/** Identifier and length octets of an element whose content, of this many octets, is written elsewhere. */
+/**
+ * Identifier and length octets of an element whose content, of this many octets, is written
+ * elsewhere.
+ */
 export function headOf(tag: number, length: number): Uint8Array {
   const out = new Uint8Array(headerLength(length));
   out[0] = tag;
@@ -62,7 +65,10 @@ export function integer(value: number): Uint8Array {
   return unsignedInteger(Uint8Array.from(octets));
 }
 
-/** INTEGER of an unsigned big-endian magnitude; leading zeros are dropped, a sign octet is added where needed. */
+/**
+ * INTEGER of an unsigned big-endian magnitude; leading zeros are dropped, a sign octet is added
+ * where needed.
+ */
 export function unsignedInteger(magnitude: Uint8Array): Uint8Array {
   let start = 0;
   while (start < magnitude.length - 1 && magnitude[start] === 0) start++;
@@ -106,7 +112,10 @@ export const printableString = (text: string): Uint8Array =>
 /** IA5String; the caller has checked that the text is ASCII. */
 export const ia5String = (text: string): Uint8Array => element(tags.ia5String, utf8.encode(text));
 
-/** Time of RFC 5280 §4.1.2.5: UTCTime through 2049, GeneralizedTime from 2050 on; fractions are dropped. */
+/**
+ * Time of RFC 5280 §4.1.2.5: UTCTime through 2049, GeneralizedTime from 2050 on; fractions are
+ * dropped.
+ */
 export function time(at: Instant): Uint8Array {
   const fields = new Date(at);
   const year = fields.getUTCFullYear();

@@ -15,7 +15,10 @@ export function encodeOid(dotted: string): Uint8Array {
   return Uint8Array.of(tags.oid, octets.length, ...octets);
 }
 
-/** True for dotted text of an object identifier: minimal digits, roots 0..2, second arc below 40 under 0 and 1. */
+/**
+ * True for dotted text of an object identifier: minimal digits, roots 0..2, second arc below 40
+ * under 0 and 1.
+ */
 export function isOid(text: string): boolean {
   return (
     text.length <= 200 &&

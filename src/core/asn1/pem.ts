@@ -1,4 +1,7 @@
-/** PEM armour around DER (RFC 7468 §2), read strictly: one label, one block, nothing else but white space. */
+/**
+ * PEM armour around DER (RFC 7468 §2), read strictly: one label, one block, nothing else but white
+ * space.
+ */
 
 /** PEM text with lines of 64 characters and a final newline. */
 export const encodePem = (label: string, der: Uint8Array): string =>
@@ -7,14 +10,20 @@ export const encodePem = (label: string, der: Uint8Array): string =>
 /** The line before the lines of a block. */
 export const pemHead = (label: string): string => `-----BEGIN ${label}-----\n`;
 
-/** Lines of at most 64 characters, each ended; of a long block any run of 48 octets times a whole number is such lines. */
+/**
+ * Lines of at most 64 characters, each ended; of a long block any run of 48 octets times a whole
+ * number is such lines.
+ */
 export const pemLines = (der: Uint8Array): string =>
   `${der.toBase64().replace(/.{64}(?=.)/g, "$&\n")}\n`;
 
 /** The line after them. */
 export const pemFoot = (label: string): string => `-----END ${label}-----\n`;
 
-/** The DER of the single block in `text` if its label is among `labels`; undefined for anything else. */
+/**
+ * The DER of the single block in `text` if its label is among `labels`; undefined for anything
+ * else.
+ */
 export function decodePem(text: string, labels: readonly string[]): Uint8Array | undefined {
   const trimmed = text.trim();
   for (const label of labels) {
@@ -27,7 +36,10 @@ export function decodePem(text: string, labels: readonly string[]): Uint8Array |
   return undefined;
 }
 
-/** The DER of every block of `label` in `text`, in order; undefined when a block is broken or there are over `max`. */
+/**
+ * The DER of every block of `label` in `text`, in order; undefined when a block is broken or there
+ * are over `max`.
+ */
 export function decodePemBlocks(
   text: string,
   label: string,
@@ -51,7 +63,8 @@ function decodeBase64(text: string): Uint8Array | undefined {
   try {
     return Uint8Array.fromBase64(text, { lastChunkHandling: "strict" });
   } catch {
-    // The runtime throws a SyntaxError for what is not base64: the block is unreadable, which undefined says.
+    // The runtime throws a SyntaxError for what is not base64: the block is unreadable, which
+    // undefined says.
     return undefined;
   }
 }

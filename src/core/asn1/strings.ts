@@ -19,7 +19,10 @@ export function isTextTag(tag: number | undefined): tag is TextTag {
   return tag !== undefined && textTags.has(tag);
 }
 
-/** Text of content octets; throws DerError for octets the type cannot hold. TeletexString is read as Latin-1, as everybody writes it. */
+/**
+ * Text of content octets; throws DerError for octets the type cannot hold. TeletexString is read as
+ * Latin-1, as everybody writes it.
+ */
 export function decodeText(tag: TextTag, octets: Uint8Array): string {
   switch (tag) {
     case tags.utf8String:

@@ -1,24 +1,46 @@
-/** WHAT PKID RECORDS: the audit actions with the keys of their detail, in the order they are written. */
+/**
+ * WHAT PKID RECORDS: the audit actions with the keys of their detail, in the order they are
+ * written.
+ */
 
 import type { CaId, Serial, TenantId } from "#core/ids.ts";
 
 const caDetail = [
-  ...["subject", "parent", "key_type", "serial", "old_ca", "new_ca"],
-  ...["reason", "force", "approval", "sha256"],
+  "subject",
+  "parent",
+  "key_type",
+  "serial",
+  "old_ca",
+  "new_ca",
+  "reason",
+  "force",
+  "approval",
+  "sha256",
 ] as const;
 
 const quotaDetail = [
-  ...["max_certs_per_day", "max_active_certs", "rate_limit_per_second", "rate_limit_burst"],
+  "max_certs_per_day",
+  "max_active_certs",
+  "rate_limit_per_second",
+  "rate_limit_burst",
 ] as const;
 
 const approvalDetail = [
-  ...["resource", "required", "approvals", "comment", "withdrawn", "reason"],
+  "resource",
+  "required",
+  "approvals",
+  "comment",
+  "withdrawn",
+  "reason",
 ] as const;
 
 /**
- * Columns: the detail keys. What an event brought about is bound by it, so that a row that was edited or removed later is
- * found: a certificate or list by the digest of its DER (`sha256`), a change of revocation by its serial, reason, number in
- * the revocation sequence and time, which is that of the event unless `revoked_at` says another. Target and target name are given by whoever appends the event. */
+ * Columns: the detail keys. What an event brought about is bound by it, so that a row that was
+ * edited or removed later is found: a certificate or list by the digest of its DER (`sha256`), a
+ * change of revocation by its serial, reason, number in the revocation sequence and time, which is
+ * that of the event unless `revoked_at` says another. Target and target name are given by whoever
+ * appends the event.
+ */
 export const actions = {
   "auth.login": ["method"],
   "auth.logout": ["ended_by"],
@@ -36,21 +58,43 @@ export const actions = {
   "resource.grant": ["role", "scope"],
   "resource.revoke": ["role", "scope"],
   "cert.issue": [
-    ...["profile", "not_after", "ct", "requester", "protocol"],
-    ...["renewed_from", "validity_clamped", "approval", "reasons", "sha256"],
+    "profile",
+    "not_after",
+    "ct",
+    "requester",
+    "protocol",
+    "renewed_from",
+    "validity_clamped",
+    "approval",
+    "reasons",
+    "sha256",
   ],
   "cert.issue_bulk": ["op", "requested", "issued", "pending", "failed"],
   "cert.renew": [
-    ...["renewed_from", "profile", "not_after", "ct", "validity_clamped"],
-    ...["approval", "reasons", "sha256"],
+    "renewed_from",
+    "profile",
+    "not_after",
+    "ct",
+    "validity_clamped",
+    "approval",
+    "reasons",
+    "sha256",
   ],
-  "cert.revoke": [
-    ...["reason", "known", "previous", "protocol", "bulk_op"],
-    ...["revoked_at", "sequence"],
-  ],
+  "cert.revoke": ["reason", "known", "previous", "protocol", "bulk_op", "revoked_at", "sequence"],
   "cert.revoke_bulk": [
-    ...["op", "reason", "filter", "planned", "revoked", "upgraded", "already_skipped", "batches"],
-    ...["crl_scopes", "duration", "approval", "confirm_count", "actual_count"],
+    "op",
+    "reason",
+    "filter",
+    "planned",
+    "revoked",
+    "upgraded",
+    "already_skipped",
+    "batches",
+    "crl_scopes",
+    "duration",
+    "approval",
+    "confirm_count",
+    "actual_count",
   ],
   "cert.suspend": ["reason", "bulk_op", "revoked_at", "sequence"],
   "cert.release": ["held_since", "sequence"],
@@ -140,8 +184,8 @@ export function detailText(draft: Pick<EventDraft, "action" | "detail">): string
 }
 
 /**
- * The draft with texts no longer than a reader of the chain needs: strangers write some of them, and events stay for good.
- * Who acted is never cut: two of one beginning are two.
+ * The draft with texts no longer than a reader of the chain needs: strangers write some of them,
+ * and events stay for good. Who acted is never cut: two of one beginning are two.
  */
 export function clippedDraft(draft: EventDraft): EventDraft {
   const { actorName, actorRoles, target, targetName } = draft;

@@ -1,4 +1,7 @@
-/** The audit chain: canonical bytes of an event, its hash, and the walk that finds the first broken link. */
+/**
+ * The audit chain: canonical bytes of an event, its hash, and the walk that finds the first broken
+ * link.
+ */
 
 import { sha256Hex } from "#core/crypto.ts";
 
@@ -35,18 +38,31 @@ export interface ChainHead {
 /** The head of a chain without events. */
 export const genesis: ChainHead = { seq: 0, hash: "0".repeat(64) };
 
-/** Lower hex SHA-256 over the canonical bytes (HTTP contract §5.3). */
+/** Lower hex SHA-256 over the canonical bytes (AUD-2). */
 export function eventHash(event: Omit<AuditEvent, "hash" | "requestId">): string {
   return chainedHash("pkid/audit/1", event.seq, [
-    ...[event.prevHash, event.id, event.timestamp, event.actor, event.actorName],
-    ...[event.actorRoles, event.action, event.result, event.tenant, event.caId, event.serial],
-    ...[event.target, event.targetName, event.detail, event.ip],
+    event.prevHash,
+    event.id,
+    event.timestamp,
+    event.actor,
+    event.actorName,
+    event.actorRoles,
+    event.action,
+    event.result,
+    event.tenant,
+    event.caId,
+    event.serial,
+    event.target,
+    event.targetName,
+    event.detail,
+    event.ip,
   ]);
 }
 
 /**
- * Lower hex SHA-256 over `label`, a zero octet, `number` as unsigned 64-bit big-endian, then each text
- * as unsigned 32-bit big-endian length and UTF-8 octets. Audit chain and sign ledger share this form.
+ * Lower hex SHA-256 over `label`, a zero octet, `number` as unsigned 64-bit big-endian, then each
+ * text as unsigned 32-bit big-endian length and UTF-8 octets. Audit chain and sign ledger share
+ * this form.
  */
 export function chainedHash(label: string, number: number, texts: readonly string[]): string {
   // A UTF-16 unit takes at most three octets of UTF-8.
@@ -63,7 +79,9 @@ export function chainedHash(label: string, number: number, texts: readonly strin
   return sha256Hex(octets.subarray(0, end));
 }
 
-/** What is wrong with `event` as the successor of `head`, or undefined when it links and recomputes. */
+/**
+ * What is wrong with `event` as the successor of `head`, or undefined when it links and recomputes.
+ */
 export function violation(head: ChainHead, event: AuditEvent): "gap" | "link" | "hash" | undefined {
   if (event.seq !== head.seq + 1) return "gap";
   if (event.prevHash !== head.hash) return "link";

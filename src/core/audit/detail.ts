@@ -1,8 +1,8 @@
 /** Reads the detail of an event back: the pairs `detailText` wrote, each with its text. */
 
 /**
- * The values by key. A value in double quotes is a JSON string, so nothing inside it passes for a pair; what is no pair ends
- * the reading.
+ * The values by key. A value in double quotes is a JSON string, so nothing inside it passes for a
+ * pair; what is no pair ends the reading.
  */
 export function detailValues(text: string): ReadonlyMap<string, string> {
   const values = new Map<string, string>();

@@ -1,6 +1,9 @@
-/** What the ledger key signs when the sign ledger is handed out (HTTP contract §10.2). */
+/** What the ledger key signs when the sign ledger is handed out (LED-3). */
 
-/** The members of a document that its signature covers; the digest of the operations in a combined one only. */
+/**
+ * The members of a document that its signature covers; the digest of the operations in a combined
+ * one only.
+ */
 export interface ExportedRange {
   readonly ledgerId: string;
   readonly provider: string;
@@ -18,7 +21,9 @@ export interface ExportedRange {
 
 export const exportFormat = "pkid-ledger-1";
 
-/** The octets that are signed: a name and a zero octet, then each text behind its length in 32 bits. */
+/**
+ * The octets that are signed: a name and a zero octet, then each text behind its length in 32 bits.
+ */
 export function exportMessage(range: ExportedRange): Uint8Array {
   const texts = [
     exportFormat,
@@ -35,7 +40,9 @@ export function exportMessage(range: ExportedRange): Uint8Array {
   return framedTexts("pkid/ledger-export/1", texts);
 }
 
-/** The UTF-8 of `name`, a zero octet, and each text behind its length as unsigned 32-bit big-endian. */
+/**
+ * The UTF-8 of `name`, a zero octet, and each text behind its length as unsigned 32-bit big-endian.
+ */
 export function framedTexts(name: string, texts: readonly string[]): Uint8Array {
   const framed = texts.flatMap((text) => {
     const octets = Buffer.from(text, "utf8");

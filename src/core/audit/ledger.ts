@@ -20,7 +20,7 @@ export type SignPurpose =
   | "protocol_reply"
   | "self_test";
 
-/** An entry as stored, shown and hashed; absent members are empty text (HTTP contract §10.1). */
+/** An entry as stored, shown and hashed; absent members are empty text (LED-1). */
 export interface LedgerEntry {
   readonly number: number;
   readonly timestamp: string;
@@ -51,13 +51,28 @@ export interface LedgerEntry {
 export type LedgerDraft = Partial<Omit<LedgerEntry, "number" | "prevHash" | "hash">> &
   Pick<LedgerEntry, "timestamp" | "kind">;
 
-/** Lower hex SHA-256 over the canonical bytes of an entry (HTTP contract §10.1). */
+/** Lower hex SHA-256 over the canonical bytes of an entry (LED-1). */
 export function ledgerHash(entry: Omit<LedgerEntry, "hash">): string {
   return chainedHash("pkid/ledger/1", entry.number, [
-    ...[entry.prevHash, entry.timestamp, entry.kind, entry.opId, entry.provider],
-    ...[entry.deviceSerial, entry.keyLabel, entry.signerFingerprint, entry.role],
-    ...[entry.operation, entry.algorithm, entry.digest, entry.purpose, entry.caId],
-    ...[entry.artifact, entry.result, entry.signatureSha256, entry.error],
-    ...[entry.count, entry.total],
+    entry.prevHash,
+    entry.timestamp,
+    entry.kind,
+    entry.opId,
+    entry.provider,
+    entry.deviceSerial,
+    entry.keyLabel,
+    entry.signerFingerprint,
+    entry.role,
+    entry.operation,
+    entry.algorithm,
+    entry.digest,
+    entry.purpose,
+    entry.caId,
+    entry.artifact,
+    entry.result,
+    entry.signatureSha256,
+    entry.error,
+    entry.count,
+    entry.total,
   ]);
 }

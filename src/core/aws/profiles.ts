@@ -4,8 +4,9 @@
 export type Profile = Readonly<Record<string, string>>;
 
 /**
- * The profile of this name. In the configuration file all but `default` are headed `profile <name>`, in the credentials
- * file none is. Nested settings, comments and lines that are none of these are passed over; undefined when no heading has the name.
+ * The profile of this name. In the configuration file all but `default` are headed `profile
+ * <name>`, in the credentials file none is. Nested settings, comments and lines that are none of
+ * these are passed over; undefined when no heading has the name.
  */
 export function profileIn(
   text: string,

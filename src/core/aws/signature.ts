@@ -25,7 +25,10 @@ export interface AwsScope {
   readonly at: Instant;
 }
 
-/** The headers of the request with those that carry date, session and signature; all of them are signed, and the host. */
+/**
+ * The headers of the request with those that carry date, session and signature; all of them are
+ * signed, and the host.
+ */
 export function signedHeaders(
   request: AwsRequest,
   { accessKeyId, secretAccessKey, sessionToken }: AwsCredentials,
@@ -35,7 +38,7 @@ export function signedHeaders(
   const day = moment.slice(0, 8);
   const headers = {
     ...request.headers,
-    ...{ "x-amz-date": moment },
+    "x-amz-date": moment,
     ...(sessionToken === undefined ? {} : { "x-amz-security-token": sessionToken }),
   };
   const { canonical, names } = canonicalRequest({ ...request, headers });
@@ -50,7 +53,10 @@ export function signedHeaders(
   return { ...headers, authorization };
 }
 
-/** The one form of a request that both sides hash; the path is encoded once more, as every service but S3 has it. */
+/**
+ * The one form of a request that both sides hash; the path is encoded once more, as every service
+ * but S3 has it.
+ */
 function canonicalRequest({ method, url, headers, body }: AwsRequest) {
   const { host, pathname, search } = new URL(url);
   const all = Object.entries({ ...headers, host });
@@ -59,9 +65,13 @@ function canonicalRequest({ method, url, headers, body }: AwsRequest) {
     .sort(([a], [b]) => order(a, b));
   const names = sorted.map(([name]) => name).join(";");
   const canonical = [
-    ...[method, pathname.split("/").map(encoded).join("/"), canonicalQuery(search)],
+    method,
+    pathname.split("/").map(encoded).join("/"),
+    canonicalQuery(search),
     ...sorted.map(([name, value]) => `${name}:${value}`),
-    ...["", names, sha256Hex(octets(body))],
+    "",
+    names,
+    sha256Hex(octets(body)),
   ].join("\n");
   return { canonical, names };
 }

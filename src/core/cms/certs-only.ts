@@ -1,10 +1,13 @@
-/** The certificates in a PKCS#7 bundle, the form in which many PKIs hand out chains (RFC 5652 §5.1, RFC 5272 §4.1). */
+/**
+ * The certificates in a PKCS#7 bundle, the form in which many PKIs hand out chains (RFC 5652 §5.1,
+ * RFC 5272 §4.1).
+ */
 
 import { Certificate, ContentInfo, SignedData } from "pkijs";
 
 /**
- * Their octets in the order they come, which means nothing; undefined for what is no SignedData. Nothing of it is
- * believed: whoever uses the certificates verifies them.
+ * Their octets in the order they come, which means nothing; undefined for what is no SignedData.
+ * Nothing of it is believed: whoever uses the certificates verifies them.
  */
 export function bundledCertificates(der: Uint8Array): readonly Uint8Array[] | undefined {
   try {

@@ -1,4 +1,7 @@
-/** What an answer says about the question: records, nothing, or where its aliases lead (RFC 1034 §4.3.2, 2308, 6672). */
+/**
+ * What an answer says about the question: records, nothing, or where its aliases lead (RFC 1034
+ * §4.3.2, 2308, 6672).
+ */
 
 import { type DnsMessage, responseCodes } from "./message.ts";
 import { isWithin } from "./names.ts";
@@ -118,7 +121,9 @@ function read(message: DnsMessage, name: string, type: RecordType): Step {
   return withoutRecords(message, { current, aliases, ttlSeconds });
 }
 
-/** RFC 2308 §5: an absence is remembered as long as the zone's SOA says, and not at all without one. */
+/**
+ * RFC 2308 §5: an absence is remembered as long as the zone's SOA says, and not at all without one.
+ */
 function withoutRecords(
   message: DnsMessage,
   at: { current: string; aliases: readonly string[]; ttlSeconds: number },
@@ -134,7 +139,8 @@ function withoutRecords(
   if (aliases.length > 0) {
     return { kind: "elsewhere", last: current, aliases, ttlSeconds: at.ttlSeconds };
   }
-  // A referral says who knows, not that there is nothing; only a server that does not resolve gives one.
+  // A referral says who knows, not that there is nothing; only a server that does not resolve gives
+  // one.
   const referral = message.authorities.some((r) => r.type === "other" && r.code === nameServer);
   if (referral && message.responseCode === responseCodes.success) {
     return { kind: "broken", failure: "servfail", aliases };

@@ -1,4 +1,7 @@
-/** DNS messages: a query in octets, and an answer read strictly within its bounds (RFC 1035 §4, RFC 6891). */
+/**
+ * DNS messages: a query in octets, and an answer read strictly within its bounds (RFC 1035 §4, RFC
+ * 6891).
+ */
 
 import { DnsError, encodeName, readName, readNameAsSpelled } from "./names.ts";
 import { type RecordType, readRecord, recordTypes, type ResourceRecord } from "./records.ts";
@@ -29,8 +32,8 @@ export interface DnsMessage {
 export const responseCodes = { success: 0, servfail: 2, nxdomain: 3, refused: 5 } as const;
 
 /**
- * A query with recursion desired, AD set to ask for the AD bit, CD never (CAA-6), and EDNS0 with room for 1232 octets.
- * Throws DnsError for a name that cannot be asked.
+ * A query with recursion desired, AD set to ask for the AD bit, CD never (CAA-6), and EDNS0 with
+ * room for 1232 octets. Throws DnsError for a name that cannot be asked.
  */
 export function encodeQuery(id: number, { name, type }: Question): Uint8Array {
   const question = [...encodeName(name), ...u16(recordTypes[type]), ...u16(classIn)];
@@ -39,7 +42,10 @@ export function encodeQuery(id: number, { name, type }: Question): Uint8Array {
   return Uint8Array.of(...u16(id), 0x01, 0x20, ...counts, ...question, ...opt);
 }
 
-/** Reads a message of at most 65,535 octets. Throws DnsError, and nothing else, whatever the octets are. */
+/**
+ * Reads a message of at most 65,535 octets. Throws DnsError, and nothing else, whatever the octets
+ * are.
+ */
 export function decodeMessage(octets: Uint8Array): DnsMessage {
   if (octets.length < headerLength) throw new DnsError("the message is cut off");
   const view = new DataView(octets.buffer, octets.byteOffset, octets.byteLength);
@@ -48,8 +54,11 @@ export function decodeMessage(octets: Uint8Array): DnsMessage {
   if (((flags >> 11) & 15) !== 0) throw new DnsError("the message is no query or answer");
   const asked = readQuestions(octets, view.getUint16(4));
   const head = {
-    ...{ id: view.getUint16(0), response: (flags & 0x8000) !== 0, truncated },
-    ...{ authenticated: (flags & 0x0020) !== 0, question: asked.question },
+    id: view.getUint16(0),
+    response: (flags & 0x8000) !== 0,
+    truncated,
+    authenticated: (flags & 0x0020) !== 0,
+    question: asked.question,
   };
   const lower = flags & 15;
   if (truncated) return { ...head, responseCode: lower, answers: [], authorities: [] };
@@ -59,8 +68,10 @@ export function decodeMessage(octets: Uint8Array): DnsMessage {
   if (additional.next !== octets.length) throw new DnsError("octets follow the last record");
   const upper = additional.extendedCode ?? 0;
   return {
-    ...{ ...head, responseCode: upper * 16 + lower },
-    ...{ answers: answers.records, authorities: authorities.records },
+    ...head,
+    responseCode: upper * 16 + lower,
+    answers: answers.records,
+    authorities: authorities.records,
   };
 }
 

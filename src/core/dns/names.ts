@@ -1,11 +1,20 @@
-/** Domain names of the DNS: presentation text in, wire octets out, and back with bounded compression (RFC 1035 §3.1, §4.1.4). */
+/**
+ * Domain names of the DNS: presentation text in, wire octets out, and back with bounded compression
+ * (RFC 1035 §3.1, §4.1.4).
+ */
 
-/** What a message that cannot be read throws; the edge that received it turns it into its own refusal. */
+/**
+ * What a message that cannot be read throws; the edge that received it turns it into its own
+ * refusal.
+ */
 export class DnsError extends Error {
   override readonly name = "DnsError";
 }
 
-/** Octets of a name, uncompressed. Octets that are not letters, digits, `-`, `_` or `*` are spelled `\DDD`. Throws DnsError. */
+/**
+ * Octets of a name, uncompressed. Octets that are not letters, digits, `-`, `_` or `*` are spelled
+ * `\DDD`. Throws DnsError.
+ */
 export function encodeName(name: string): Uint8Array {
   if (name === "") return Uint8Array.of(0);
   const out: number[] = [];
@@ -20,7 +29,10 @@ export function encodeName(name: string): Uint8Array {
   return Uint8Array.of(...out, 0);
 }
 
-/** A name read at `at`, in lower case without final dot, the root as empty text, and where reading goes on. Throws DnsError. */
+/**
+ * A name read at `at`, in lower case without final dot, the root as empty text, and where reading
+ * goes on. Throws DnsError.
+ */
 export function readName(message: Uint8Array, at: number): { name: string; next: number } {
   const { spelled, next } = readNameAsSpelled(message, at);
   return { name: spelled.toLowerCase(), next };
@@ -60,7 +72,10 @@ export function readNameAsSpelled(
   return { spelled: labels.join("."), next: next ?? at + 1 };
 }
 
-/** The name above, or undefined above a top-level domain: the root is nobody's parent here (RFC 8659 §3). */
+/**
+ * The name above, or undefined above a top-level domain: the root is nobody's parent here (RFC 8659
+ * §3).
+ */
 export function parentOf(name: string): string | undefined {
   const dot = name.indexOf(".");
   return dot < 0 ? undefined : name.slice(dot + 1);
@@ -70,7 +85,10 @@ export function parentOf(name: string): string | undefined {
 export const isWithin = (name: string, ancestor: string): boolean =>
   ancestor === "" || name === ancestor || name.endsWith(`.${ancestor}`);
 
-/** The name with each letter in the case its bit says, so that a forged answer has to guess them too. */
+/**
+ * The name with each letter in the case its bit says, so that a forged answer has to guess them
+ * too.
+ */
 export function mixedCase(name: string, bits: Uint8Array): string {
   const letters = [...name].map((letter, index) => {
     const bit = ((bits[(index >> 3) % Math.max(bits.length, 1)] ?? 0) >> (index & 7)) & 1;

@@ -1,4 +1,7 @@
-/** Resource records pkid reads; a record that is not what its type says makes the message unreadable. */
+/**
+ * Resource records pkid reads; a record that is not what its type says makes the message
+ * unreadable.
+ */
 
 import { ipText } from "#core/x509/addresses.ts";
 
@@ -91,7 +94,9 @@ function caaOf(rdata: Uint8Array): CaaContent {
     throw new DnsError("a CAA record has no tag, or one longer than itself");
   }
   return {
-    ...{ type: "CAA", critical: flags >= 0x80, tag: latin1(rdata.subarray(2, 2 + tagLength)) },
+    type: "CAA",
+    critical: flags >= 0x80,
+    tag: latin1(rdata.subarray(2, 2 + tagLength)),
     value: latin1(rdata.subarray(2 + tagLength)),
   };
 }

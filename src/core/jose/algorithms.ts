@@ -1,8 +1,13 @@
-/** WHICH SIGNATURES OF PROVIDERS COUNT: asymmetric ones only, each bound to one type of key (RFC 7518, 8037, 9864). */
+/**
+ * WHICH SIGNATURES OF PROVIDERS COUNT: asymmetric ones only, each bound to one type of key (RFC
+ * 7518, 8037, 9864).
+ */
 
 import type { SignatureScheme } from "#core/crypto.ts";
 
-/** Columns: type of key, hash, padding, octets of the signature (undefined: those of the modulus). */
+/**
+ * Columns: type of key, hash, padding, octets of the signature (undefined: those of the modulus).
+ */
 // biome-ignore format: the table is read by column.
 const table = {
   RS256:   ["RSA",     "sha256",  "pkcs1",   undefined],
@@ -41,7 +46,9 @@ export function fitOf(algorithm: JwsAlgorithm): {
   return { kind, signatureBytes };
 }
 
-/** How `verifySignature` is to verify; ECDSA comes as two numbers of fixed length (RFC 7518 §3.4). */
+/**
+ * How `verifySignature` is to verify; ECDSA comes as two numbers of fixed length (RFC 7518 §3.4).
+ */
 export function schemeOf(algorithm: JwsAlgorithm): SignatureScheme {
   const [, hash, padding, bytes] = table[algorithm];
   return { hash, padding, ecdsaForm: hash !== undefined && bytes !== undefined ? "p1363" : "der" };

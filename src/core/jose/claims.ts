@@ -1,4 +1,7 @@
-/** Judges the claims of a verified token (OpenID Connect Core §3.1.3.7, RFC 8725 §3.11), and reads who they speak of. */
+/**
+ * Judges the claims of a verified token (OpenID Connect Core §3.1.3.7, RFC 8725 §3.11), and reads
+ * who they speak of.
+ */
 
 import type { Identity } from "#core/access/assignments.ts";
 import { isSubject, isVisible } from "#core/access/subject.ts";
@@ -17,7 +20,10 @@ export interface Expected {
 
 type Claims = Readonly<Record<string, unknown>>;
 
-/** True when issuer, audience, times and kind are as expected. The nonce is compared by whoever made it. */
+/**
+ * True when issuer, audience, times and kind are as expected. The nonce is compared by whoever made
+ * it.
+ */
 export function claimsHold({ claims, type }: Pick<Jws, "claims" | "type">, expected: Expected) {
   return (
     kindFits(type, expected.use) &&
@@ -35,8 +41,8 @@ export interface IdentityClaims {
 }
 
 /**
- * The identity a verified token speaks of; undefined when `isSubject` refuses its subject. An address or a name to show
- * with characters that do not show is left out.
+ * The identity a verified token speaks of; undefined when `isSubject` refuses its subject. An
+ * address or a name to show with characters that do not show is left out.
  */
 export function identityOf(claims: Claims, names: IdentityClaims): Identity | undefined {
   const subject = claims.sub;
@@ -58,13 +64,18 @@ export function identityOf(claims: Claims, names: IdentityClaims): Identity | un
   };
 }
 
-/** RFC 8725 §3.11: a token made for something else is refused by its type; access tokens are RFC 9068. */
+/**
+ * RFC 8725 §3.11: a token made for something else is refused by its type; access tokens are RFC
+ * 9068.
+ */
 function kindFits(type: string | undefined, use: Expected["use"]): boolean {
   if (type === undefined || type === "jwt") return true;
   return use === "bearer" && type === "at+jwt";
 }
 
-/** The issuer names us; an ID token with further audiences says in `azp` that it was made for us. */
+/**
+ * The issuer names us; an ID token with further audiences says in `azp` that it was made for us.
+ */
 function audienceFits({ aud, azp }: Claims, { audience, use }: Expected): boolean {
   const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
   if (!audiences.includes(audience)) return false;
@@ -87,7 +98,10 @@ function valuesAt(claims: Claims, name: string): readonly string[] {
   return values.slice(0, valuesMax).filter(isName);
 }
 
-/** OpenID Connect Core §2: a subject has at most 255 characters; nothing that could break a line is a name. */
+/**
+ * OpenID Connect Core §2: a subject has at most 255 characters; nothing that could break a line is
+ * a name.
+ */
 const isName = (value: unknown): value is string =>
   typeof value === "string" &&
   value.length > 0 &&

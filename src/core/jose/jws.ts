@@ -1,4 +1,7 @@
-/** Reads and verifies signed tokens in compact form (RFC 7515, RFC 8725): strictly, and with keys the reader chose. */
+/**
+ * Reads and verifies signed tokens in compact form (RFC 7515, RFC 8725): strictly, and with keys
+ * the reader chose.
+ */
 
 import { verifySignature } from "#core/crypto.ts";
 import { fitOf, type JwsAlgorithm, parseAlgorithm, schemeOf } from "./algorithms.ts";
@@ -19,8 +22,9 @@ export interface Jws {
 export type Verdict = "good" | "bad" | "unknown_key";
 
 /**
- * Reads a compact token whose payload is a JSON object. Undefined for anything else, for an algorithm that is not in the
- * table, and for extensions that must be understood. Keys in the header are not looked at.
+ * Reads a compact token whose payload is a JSON object. Undefined for anything else, for an
+ * algorithm that is not in the table, and for extensions that must be understood. Keys in the
+ * header are not looked at.
  */
 export function parseJws(token: string): Jws | undefined {
   if (token.length > tokenMax) return undefined;
@@ -31,7 +35,8 @@ export function parseJws(token: string): Jws | undefined {
   if (more.length > 0 || header === undefined || claims === undefined) return undefined;
   const algorithm = parseAlgorithm(header.alg);
   if (algorithm === undefined || signature === undefined) return undefined;
-  // RFC 7515 §4.1.11: what must be understood is not understood here; `b64` would change what is signed.
+  // RFC 7515 §4.1.11: what must be understood is not understood here; `b64` would change what is
+  // signed.
   if (Object.hasOwn(header, "crit") || Object.hasOwn(header, "b64")) return undefined;
   const kid = header.kid;
   const typ = header.typ;

@@ -13,8 +13,9 @@ export interface ProviderKey {
 }
 
 /**
- * The keys of a set that verify signatures; undefined when it is no set. Symmetric keys, keys for encryption, short RSA
- * keys and types the table does not know are left out: a provider may have more keys than it signs with.
+ * The keys of a set that verify signatures; undefined when it is no set. Symmetric keys, keys for
+ * encryption, short RSA keys and types the table does not know are left out: a provider may have
+ * more keys than it signs with.
  */
 export function readKeySet(set: unknown): readonly ProviderKey[] | undefined {
   const keys = isObject(set) ? set.keys : undefined;

@@ -1,12 +1,21 @@
-/** What an identity provider says when it refuses (RFC 6749 §4.1.2.1, §5.2): for logs and events, never for pages. */
+/**
+ * What an identity provider says when it refuses (RFC 6749 §4.1.2.1, §5.2): for logs and events,
+ * never for pages.
+ */
 
-/** A code and, often, a sentence; both fit on one line and hold nothing that could draw on a terminal. */
+/**
+ * A code and, often, a sentence; both fit on one line and hold nothing that could draw on a
+ * terminal.
+ */
 export interface ProviderError {
   readonly error: string;
   readonly description: string | undefined;
 }
 
-/** Reads the two; anybody can write an address with them, so both are cut and cleaned. Undefined without an error. */
+/**
+ * Reads the two; anybody can write an address with them, so both are cut and cleaned. Undefined
+ * without an error.
+ */
 export function providerError(error: unknown, description: unknown): ProviderError | undefined {
   if (typeof error !== "string" || error === "") return undefined;
   const sentence = typeof description === "string" ? cleaned(description, descriptionMax) : "";

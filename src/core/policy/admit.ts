@@ -1,4 +1,7 @@
-/** Decides what a requested certificate would say, and every reason against it that names, profile and limits give. */
+/**
+ * Decides what a requested certificate would say, and every reason against it that names, profile
+ * and limits give.
+ */
 
 import type { Problem } from "#core/problems.ts";
 import { refuse } from "#core/problems.ts";
@@ -17,8 +20,8 @@ import { tlsDaysMax } from "./tls-schedule.ts";
 import { placeValidity } from "./validity.ts";
 
 /**
- * How a certificate is asked for. Protocols have a validity above a limit shortened; all others are refused (PRO-2).
- * `approved`: interactive, and other people have agreed or will be asked.
+ * How a certificate is asked for. Protocols have a validity above a limit shortened; all others are
+ * refused (PRO-2). `approved`: interactive, and other people have agreed or will be asked.
  */
 export type Caller = "interactive" | "approved" | "protocol";
 
@@ -32,7 +35,10 @@ export interface LeafRequest {
   readonly validitySeconds: number | undefined;
   /** Undefined: as the profile says. */
   readonly mustStaple: boolean | undefined;
-  /** Protocols have a validity above the limits shortened; people, JSON and the CLI are refused (PRO-2). */
+  /**
+   * Protocols have a validity above the limits shortened; people, JSON and the CLI are refused
+   * (PRO-2).
+   */
   readonly caller: Caller;
 }
 
@@ -62,8 +68,14 @@ export function admit(
   const validity = leafValidity(request, profile, issuer, settings, now);
   const emptySubject = names.subject.attributes.length === 0;
   const extensions = leafExtensions({
-    ...{ profile, keyUsages, spki: publicKey.spki, skiMethod: settings.skiMethod },
-    ...{ repeated: issuer.repeated, sans: names.sans, emptySubject, mustStaple: staple.wanted },
+    profile,
+    keyUsages,
+    spki: publicKey.spki,
+    skiMethod: settings.skiMethod,
+    repeated: issuer.repeated,
+    sans: names.sans,
+    emptySubject,
+    mustStaple: staple.wanted,
     alternativeSpki: alternative.key?.spki,
   });
   const objections = [
@@ -75,9 +87,18 @@ export function admit(
     approvalObjection(request, profile),
   ].filter((objection) => objection !== undefined);
   const plan: Plan = {
-    ...{ kind: "leaf", profile: profile.name, subject: names.subject, sans: names.sans, publicKey },
-    ...{ notBefore: validity.notBefore, notAfter: validity.notAfter, clamped: validity.clamped },
-    ...{ keyUsages, extKeyUsages: profile.extKeyUsages, mustStaple: staple.wanted, extensions },
+    kind: "leaf",
+    profile: profile.name,
+    subject: names.subject,
+    sans: names.sans,
+    publicKey,
+    notBefore: validity.notBefore,
+    notAfter: validity.notAfter,
+    clamped: validity.clamped,
+    keyUsages,
+    extKeyUsages: profile.extKeyUsages,
+    mustStaple: staple.wanted,
+    extensions,
     alternativeKey: alternative.key,
   };
   return { readable: true, plan, objections };
@@ -115,10 +136,15 @@ function leafValidity(
   );
 }
 
-/** One day below what the public web allows, so that neither clock nor rounding decides (behaviour.md §6.1). */
+/**
+ * One day below what the public web allows, so that neither clock nor rounding decides (LINT-3).
+ */
 const publicSeconds = (now: Instant): number => (tlsDaysMax(now) - 1) * secondsPerDay;
 
-/** The request's own word counts where the profile lets it; a CSR's TLS feature alone is never refused (PRO-4). */
+/**
+ * The request's own word counts where the profile lets it; a CSR's TLS feature alone is never
+ * refused (PRO-4).
+ */
 function stapleWish(
   request: LeafRequest,
   profile: Profile,
@@ -167,7 +193,10 @@ function usageObjection(profile: Profile, usable: number, key: PublicKey): Objec
   };
 }
 
-/** What nobody can approve, because approvals do not guard it, is not issued; protocols are never asked (§3.5). */
+/**
+ * What nobody can approve, because approvals do not guard it, is not issued; protocols are never
+ * asked (APR-1).
+ */
 function approvalObjection(request: LeafRequest, profile: Profile): Objection | undefined {
   if (!profile.requireApproval || request.caller !== "interactive") return undefined;
   return { gate: "approval", reason: "the profile wants an approval, and none can be given here" };

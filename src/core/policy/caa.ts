@@ -1,4 +1,7 @@
-/** Certification authority authorization: whose record decides for a name, and whether it names us (RFC 8659, 8657, 9495). */
+/**
+ * Certification authority authorization: whose record decides for a name, and whether it names us
+ * (RFC 8659, 8657, 9495).
+ */
 
 import { parentOf } from "#core/dns/names.ts";
 import type { CaaContent } from "#core/dns/records.ts";
@@ -11,7 +14,9 @@ import type { Plan } from "./plan.ts";
 export interface CaaName {
   /** As the certificate has it. */
   readonly text: string;
-  /** Lower case, without final dot: for a wildcard the name below `*.`, for a mailbox its domain. */
+  /**
+   * Lower case, without final dot: for a wildcard the name below `*.`, for a mailbox its domain.
+   */
   readonly domain: string;
   readonly use: "host" | "wildcard" | "mailbox";
 }
@@ -45,7 +50,10 @@ export type CaaVerdict =
 /** What the DNS holds of CAA at one name, aliases followed. */
 export type CaaLookup = (domain: string) => Promise<readonly CaaContent[] | "failed">;
 
-/** Every name whose domain has a say: DNS names, mailboxes, and what the subject says of either kind. */
+/**
+ * Every name whose domain has a say: DNS names, mailboxes, and what the subject says of either
+ * kind.
+ */
 export function caaNames({ sans, subject }: Pick<Plan, "sans" | "subject">): readonly CaaName[] {
   const hosts = sans.filter(({ kind }) => kind === "dns").map(({ value }) => value);
   const mailboxes = sans.filter(({ kind }) => kind === "email").map(({ value }) => value);
@@ -132,7 +140,10 @@ function missOf(
   return undefined;
 }
 
-/** An issuer with parameters; undefined for a value outside the grammar, which matches nobody (RFC 8659 §4.2, CAA-4). */
+/**
+ * An issuer with parameters; undefined for a value outside the grammar, which matches nobody (RFC
+ * 8659 §4.2, CAA-4).
+ */
 export function parseIssueValue(value: string):
   | {
       /** Empty where nobody may issue. */
@@ -153,7 +164,8 @@ export function parseIssueValue(value: string):
   return {
     issuer,
     parameters: parameters.map((found) => ({
-      ...{ tag: found?.[1]?.toLowerCase() ?? "", value: found?.[2] ?? "" },
+      tag: found?.[1]?.toLowerCase() ?? "",
+      value: found?.[2] ?? "",
     })),
   };
 }
@@ -165,7 +177,9 @@ function hostName(text: string): CaaName {
 }
 
 const mailboxName = (text: string): CaaName => ({
-  ...{ text, domain: domainText(text.slice(text.lastIndexOf("@") + 1)), use: "mailbox" },
+  text,
+  domain: domainText(text.slice(text.lastIndexOf("@") + 1)),
+  use: "mailbox",
 });
 
 /** What cannot be spelled in ASCII stays as it is, and no lookup of it succeeds. */
@@ -176,7 +190,10 @@ function refused(reason: CaaReason, domain: string, records: readonly CaaContent
   return { allowed: false, reason, domain, iodef: iodef.map(({ value }) => value) };
 }
 
-/** RFC 8659 §4.2: blanks are spaces and tabs. By hand, for a value of 64 KiB of blanks takes a regular expression long. */
+/**
+ * RFC 8659 §4.2: blanks are spaces and tabs. By hand, for a value of 64 KiB of blanks takes a
+ * regular expression long.
+ */
 function trimmed(text: string): string {
   let [start, end] = [0, text.length];
   while (start < end && isBlank(text[start])) start++;
@@ -188,6 +205,7 @@ const isBlank = (character: string | undefined) => character === " " || characte
 
 const label = "[A-Za-z0-9](?:-*[A-Za-z0-9])*";
 const issuerDomain = new RegExp(`^${label}(?:\\.${label})*$`);
-// A value runs over all visible characters but the semicolon, which has already parted the parameters.
+// A value runs over all visible characters but the semicolon, which has already parted the
+// parameters.
 const parameter = new RegExp(`^(${label})[ \\t]*=[ \\t]*([\\x21-\\x3a\\x3c-\\x7e]*)$`);
 const knownTags: ReadonlySet<string> = new Set(["issue", "issuewild", "issuemail", "iodef"]);

@@ -1,4 +1,4 @@
-/** The extensions of each kind of certificate, in the one order they are written in (behaviour.md §4). */
+/** The extensions of each kind of certificate, in the one order they are written in (EXT-5). */
 
 import { oids } from "#core/asn1/oids.ts";
 import type { KeyFamily } from "#core/x509/algorithms.ts";
@@ -73,7 +73,9 @@ export interface CaExtensions {
   readonly keyUsages?: readonly KeyUsage[] | undefined;
   /** What leaves below it may be for; undefined leaves all to them. */
   readonly extKeyUsage: Extension | undefined;
-  /** Name constraints and policies, made by `constraintExtensions` or copied by `copiedConstraints`. */
+  /**
+   * Name constraints and policies, made by `constraintExtensions` or copied by `copiedConstraints`.
+   */
   readonly constraints: readonly Extension[];
   /** SubjectPublicKeyInfo of the second key, of a hybrid CA. */
   readonly alternativeSpki?: Uint8Array | undefined;
@@ -152,7 +154,9 @@ export function responderExtensions(
   ];
 }
 
-/** What every certificate of a CA repeats; URLs only with a base, `{base}/api/ca/{id}/…` (EXT-3). */
+/**
+ * What every certificate of a CA repeats; URLs only with a base, `{base}/api/ca/{id}/…` (EXT-3).
+ */
 export function repeatedExtensions(issuer: {
   readonly id: string;
   readonly keyId: Uint8Array;
@@ -164,8 +168,11 @@ export function repeatedExtensions(issuer: {
   const keyIdentifier = authorityKeyIdentifier(issuer.keyId);
   if (urlBase === undefined) {
     return {
-      ...{ authorityKeyIdentifier: keyIdentifier, authorityInfoAccess: undefined },
-      ...{ caIssuersOnly: undefined, crlDistributionPoints: undefined, crl: undefined },
+      authorityKeyIdentifier: keyIdentifier,
+      authorityInfoAccess: undefined,
+      caIssuersOnly: undefined,
+      crlDistributionPoints: undefined,
+      crl: undefined,
     };
   }
   const prefix = `${urlBase}/api/ca/${id}`;
@@ -184,7 +191,9 @@ export function repeatedExtensions(issuer: {
 export const crlUrlOf = (urlBase: string, caId: string, partition?: number): string =>
   `${urlBase}/api/ca/${caId}/crl${partition === undefined ? "" : `/partition/${partition}`}`;
 
-/** EXT-1: of the profile's usages, those a key of this family can serve; keyAgreement never. */
+/**
+ * EXT-1, PQ-2: of the profile's usages, those a key of this family can serve; keyAgreement never.
+ */
 export function usagesFor(
   usages: readonly KeyUsage[],
   family: KeyFamily | "unknown",

@@ -1,4 +1,7 @@
-/** Whether a path to the root allows what a certificate is for and by which policy: the gate `certificate_policy` (EXT-1, RFC 5280 §6.1). */
+/**
+ * Whether a path to the root allows what a certificate is for and by which policy: the gate
+ * `certificate_policy` (EXT-1, RFC 5280 §6.1).
+ */
 
 import { oids } from "#core/asn1/oids.ts";
 import { extensionOf } from "#core/x509/certificate.ts";
@@ -13,16 +16,19 @@ import { anyPolicy } from "#core/x509/policy-extensions.ts";
 
 import type { Issuer, Plan } from "./plan.ts";
 
-/** Why relying parties would not accept the certificate under this CA; undefined when they would. */
+/**
+ * Why relying parties would not accept the certificate under this CA; undefined when they would.
+ */
 export function policyObjection(plan: Plan, issuer: Issuer): string | undefined {
   if (plan.kind === "root" || plan.kind === "responder") return undefined;
   return purposeObjection(plan, issuer) ?? pathObjection(plan, issuer);
 }
 
 /**
- * The policies a responder needs to be accepted under its CA, dotted OIDs: none where a path to it demands none, else those
- * that are valid there, or anyPolicy where every one is. Empty too where none can be: then no certificate of the CA is
- * accepted by whoever processes policies, and it answers for those that others accept.
+ * The policies a responder needs to be accepted under its CA, dotted OIDs: none where a path to it
+ * demands none, else those that are valid there, or anyPolicy where every one is. Empty too where
+ * none can be: then no certificate of the CA is accepted by whoever processes policies, and it
+ * answers for those that others accept.
  */
 export function responderPolicies({ policyPath }: Pick<Issuer, "policyPath">): readonly string[] {
   const below = policyPath.concat(bare);
@@ -33,7 +39,10 @@ export function responderPolicies({ policyPath }: Pick<Issuer, "policyPath">): r
   return policyFault(policyPath.concat(any)) === undefined ? [anyPolicy] : [];
 }
 
-/** What the public web wants of an intermediate whose leaves it shall trust, and the CA lacks (BR 7.1.2.6, 7.1.2.10). */
+/**
+ * What the public web wants of an intermediate whose leaves it shall trust, and the CA lacks (BR
+ * 7.1.2.6, 7.1.2.10).
+ */
 export function publicCaWarning({ policyPath, purposes }: Issuer): string | undefined {
   const own = policyPath.at(-1);
   if (own === undefined) return undefined;
@@ -41,7 +50,10 @@ export function publicCaWarning({ policyPath, purposes }: Issuer): string | unde
   return own.policies === undefined ? "the CA is without certificate policies" : undefined;
 }
 
-/** A CA that says what its leaves are for certifies nothing else; most software holds the whole path to it. */
+/**
+ * A CA that says what its leaves are for certifies nothing else; most software holds the whole path
+ * to it.
+ */
 function purposeObjection({ kind, extKeyUsages }: Plan, { purposes }: Issuer): string | undefined {
   const wanted = extKeyUsages.map(purposeOid);
   for (const allowed of purposes) {

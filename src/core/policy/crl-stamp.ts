@@ -1,4 +1,7 @@
-/** Stamps the CRL pointer into a plan once its serial is known: the serial decides the partition (CRL-8, EXT-3). */
+/**
+ * Stamps the CRL pointer into a plan once its serial is known: the serial decides the partition
+ * (CRL-8, EXT-3).
+ */
 
 import { oids } from "#core/asn1/oids.ts";
 import type { Serial } from "#core/ids.ts";
@@ -8,7 +11,10 @@ import { partitionOf } from "#core/x509/partitions.ts";
 import type { CrlStamp, Issuer, Plan } from "./plan.ts";
 import type { Profile } from "./profile.ts";
 
-/** The pointer of behaviour.md §4 for this kind of certificate and this serial; CA certificates are on the full CRL. */
+/**
+ * The pointer for this kind of certificate and this serial (EXT-5); CA certificates are on the full
+ * CRL (CRL-9).
+ */
 export function crlStampFor(
   { kind }: Pick<Plan, "kind">,
   { repeated: { crl } }: Pick<Issuer, "repeated">,

@@ -11,7 +11,10 @@ export class DrawnSerial {
     this.value = value;
   }
 
-  /** From 16 octets of the CSPRNG, whose top bit is cleared; undefined for zero, which is to be drawn anew. */
+  /**
+   * From 16 octets of the CSPRNG, whose top bit is cleared; undefined for zero, which is to be
+   * drawn anew.
+   */
   static from(octets: Uint8Array): DrawnSerial | undefined {
     const cleared = Uint8Array.from(octets);
     cleared[0] = (cleared[0] ?? 0) & 0x7f;

@@ -1,4 +1,7 @@
-/** THE GATES: every check between a plan and a signature, one row each; only they make what the signer accepts. */
+/**
+ * THE GATES: every check between a plan and a signature, one row each; only they make what the
+ * signer accepts.
+ */
 
 import type { Serial } from "#core/ids.ts";
 import { compareOctets } from "#core/asn1/der.ts";
@@ -52,7 +55,9 @@ export type GateOutcome = Omit<GateReport, "name">;
 declare const cleared: unique symbol;
 declare const locallyCleared: unique symbol;
 
-/** Octets that passed every gate: the only thing the signer accepts, and only `conclude` makes one. */
+/**
+ * Octets that passed every gate: the only thing the signer accepts, and only `conclude` makes one.
+ */
 export interface ClearedPlan extends Cleared {
   readonly [cleared]: true;
 }
@@ -71,7 +76,10 @@ interface Cleared {
   /** The to-be-signed certificate exactly as it was linted. */
   readonly tbs: Uint8Array;
   readonly gates: readonly GateReport[];
-  /** Of a hybrid issuer: what its second key signs before `tbs`, which still lacks that signature, may be signed. */
+  /**
+   * Of a hybrid issuer: what its second key signs before `tbs`, which still lacks that signature,
+   * may be signed.
+   */
   readonly alternative:
     | { readonly algorithm: SignatureName; readonly preTbs: Uint8Array }
     | undefined;
@@ -115,12 +123,12 @@ export const gates: readonly GateRow[] = [
   { name: "names",              clause: "PRO-4, PRO-5",          run: objectionsOf("names") },
   { name: "certificate_policy", clause: "EXT-1, RFC 5280 §6.1",  run: certificatePolicy },
   { name: "must_staple",        clause: "PRO-4",                 run: objectionsOf("must_staple") },
-  { name: "lint",               clause: "behaviour.md §6.1",     run: lint },
+  { name: "lint",               clause: "LINT-1",                run: lint },
   { name: "caa",                clause: "RFC 8659, 8657, 9495",  run: undefined },
   { name: "name_constraints",   clause: "RFC 5280 §4.2.1.10",    run: nameConstraints },
-  { name: "keycheck",           clause: "behaviour.md §6.2",     run: keyCheck },
+  { name: "keycheck",           clause: "KCK-1",                 run: keyCheck },
   { name: "validity",           clause: "PRO-2",                 run: objectionsOf("validity") },
-  { name: "approval",           clause: "behaviour.md §13",      run: objectionsOf("approval") },
+  { name: "approval",           clause: "APR-1",                 run: objectionsOf("approval") },
 ];
 
 /** Runs every gate that needs no network; all report together, and one that throws has refused. */
@@ -141,7 +149,12 @@ export function clear(candidate: Candidate): Clearance<LocallyCleared> {
   return {
     cleared: true,
     plan: {
-      ...{ plan, issuer, serial, stamp, tbs, alternative },
+      plan,
+      issuer,
+      serial,
+      stamp,
+      tbs,
+      alternative,
       gates: reports,
     } as unknown as LocallyCleared,
   };
@@ -163,10 +176,13 @@ export function conclude(local: LocallyCleared, caa: GateOutcome): Clearance {
   return { cleared: true, plan: { ...local, gates: reports } as unknown as ClearedPlan };
 }
 
-/** A report as answers show it (HTTP contract §4.5). */
+/** A report as answers show it (GATE-2). */
 export const gateJson = ({ event: _, ...report }: GateReport): Omit<GateReport, "event"> => report;
 
-/** The cleared plan of a hybrid issuer with its alternative signature in place: the octets the native key signs (PQ-6). */
+/**
+ * The cleared plan of a hybrid issuer with its alternative signature in place: the octets the
+ * native key signs (PQ-6).
+ */
 export function withAlternativeSignature(cleared: ClearedPlan, signature: Uint8Array): ClearedPlan {
   const tbs = encodeTbs(cleared, signature);
   const { alternative } = cleared;
@@ -188,9 +204,14 @@ function encodeTbs(
       ? plan.extensions
       : [...plan.extensions, altSignatureAlgorithm(alternative), altSignatureValue(value)];
   return encodeTbsCertificate({
-    ...{ serial, signature: issuer.signature, issuer: issuer.subject },
-    ...{ notBefore: plan.notBefore, notAfter: plan.notAfter, subject: plan.subject.der },
-    ...{ spki: plan.publicKey.spki, extensions },
+    serial,
+    signature: issuer.signature,
+    issuer: issuer.subject,
+    notBefore: plan.notBefore,
+    notAfter: plan.notAfter,
+    subject: plan.subject.der,
+    spki: plan.publicKey.spki,
+    extensions,
   });
 }
 
@@ -226,8 +247,12 @@ function lint({ plan, issuer, profile, tbs, now, serialDrawn, stamp }: Checked) 
   const pointers = stamp && crlDistributionPoints([stamp.url]).value;
   const made = { serialDrawn, distributionPoints: pointers };
   const context = {
-    ...{ kind: plan.kind, issuer, now, made, public: settings.public },
-    ...{ maxValiditySeconds: profile?.maxValiditySeconds ?? 0 },
+    kind: plan.kind,
+    issuer,
+    now,
+    made,
+    public: settings.public,
+    maxValiditySeconds: profile?.maxValiditySeconds ?? 0,
     requireMustStaple: settings.requireMustStaple,
   };
   return reportOf(lintUnsigned(tbs, issuer.signature, context, settings));
@@ -253,7 +278,9 @@ function nameConstraints({ plan, issuer, profile }: Checked): GateOutcome {
   ];
   if (violations.length === 0) return passed;
   const findings = violations.map(({ name, why }) => ({
-    ...{ code: "name_not_allowed", mode: "error" as const, clause: "RFC 5280 4.2.1.10" },
+    code: "name_not_allowed",
+    mode: "error" as const,
+    clause: "RFC 5280 4.2.1.10",
     description: `${name}: ${why}`,
   }));
   return { status: "fail", findings };
@@ -265,7 +292,10 @@ function reportOf(findings: readonly Finding[]): GateOutcome {
   return { status: refuses ? "fail" : "warn", findings };
 }
 
-/** The code of the only gate that refused when it has one, else `gate_refused` with every gate that refused. */
+/**
+ * The code of the only gate that refused when it has one, else `gate_refused` with every gate that
+ * refused.
+ */
 function refusalFor(
   { objections }: Pick<Candidate, "objections">,
   reports: readonly GateReport[],

@@ -1,4 +1,7 @@
-/** Globs over names: `*` any run of characters, `?` one, `[…]` a set, without case, anchored at both ends (BLK-2). */
+/**
+ * Globs over names: `*` any run of characters, `?` one, `[…]` a set, without case, anchored at both
+ * ends (BLK-2).
+ */
 
 /** One place of a pattern. */
 type Piece =
@@ -12,8 +15,9 @@ type Range = readonly [low: string, high: string];
 export type Glob = (text: string) => boolean;
 
 /**
- * Reads a pattern; gives undefined when a set is not closed or a range runs backwards. A set begins with `!` or `^` to
- * be negated, holds `]` only as its first character, and any other sign as itself; there is no escape but a set of one.
+ * Reads a pattern; gives undefined when a set is not closed or a range runs backwards. A set begins
+ * with `!` or `^` to be negated, holds `]` only as its first character, and any other sign as
+ * itself; there is no escape but a set of one.
  */
 export function parseGlob(pattern: string): Glob | undefined {
   const characters = [...pattern.toLowerCase()];

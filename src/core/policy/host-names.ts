@@ -1,21 +1,28 @@
-/** Which host or address software may read out of a common name, however it is spelled (RFC 6125 §1.8, §6.4.4). */
+/**
+ * Which host or address software may read out of a common name, however it is spelled (RFC 6125
+ * §1.8, §6.4.4).
+ */
 
 import { canonicalDnsName, endsInNumber, ipText, parseIpAddress } from "#core/x509/addresses.ts";
 
 /**
- * What a common name may be taken for. `unclear` reads as a host, but software disagrees which: a number that is an
- * address to some (`127.1`), or labels that cannot be spelled in ASCII; whoever judges names refuses it.
+ * What a common name may be taken for. `unclear` reads as a host, but software disagrees which: a
+ * number that is an address to some (`127.1`), or labels that cannot be spelled in ASCII; whoever
+ * judges names refuses it.
  */
 export interface HostReading {
   readonly kind: "dns" | "ip" | "unclear";
-  /** A DNS name in lower case without final dot, an address as RFC 5952 spells it, else as it was given. */
+  /**
+   * A DNS name in lower case without final dot, an address as RFC 5952 spells it, else as it was
+   * given.
+   */
   readonly text: string;
 }
 
 /**
- * Reads a common name as the most generous software does: outer blanks of any kind, final dots and the brackets of an
- * address do not hide a host. Undefined for texts nobody takes for one: with an inner blank, or of one label other than
- * `localhost`.
+ * Reads a common name as the most generous software does: outer blanks of any kind, final dots and
+ * the brackets of an address do not hide a host. Undefined for texts nobody takes for one: with an
+ * inner blank, or of one label other than `localhost`.
  */
 export function hostIn(commonName: string): HostReading | undefined {
   const text = withoutOuter(commonName, invisible).replaceAll(foreignDots, ".");
@@ -27,8 +34,8 @@ export function hostIn(commonName: string): HostReading | undefined {
 }
 
 /**
- * As `hostIn`, and a single label too: where a certificate for TLS servers has no names but this one, software falls
- * back to it, and `intranet` is a host like any other.
+ * As `hostIn`, and a single label too: where a certificate for TLS servers has no names but this
+ * one, software falls back to it, and `intranet` is a host like any other.
  */
 export function onlyHostIn(commonName: string): HostReading | undefined {
   const found = hostIn(commonName);

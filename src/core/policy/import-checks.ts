@@ -1,4 +1,7 @@
-/** What a certificate that somebody else signed must be before a CA of this instance may use it (HTTP contract §4.2). */
+/**
+ * What a certificate that somebody else signed must be before a CA of this instance may use it
+ * (IMP-1).
+ */
 
 import { DerError } from "#core/asn1/cursor.ts";
 import { oids } from "#core/asn1/oids.ts";
@@ -97,8 +100,9 @@ function warnings(given: Import, path: readonly ParsedCertificate[]): readonly I
 }
 
 /**
- * Each certificate's issuer among those given, by name and signature, until one names itself or none is left; of several for
- * one key the first that lets what is below it be, so that a renewed issuer is not hidden by what it was before.
+ * Each certificate's issuer among those given, by name and signature, until one names itself or
+ * none is left; of several for one key the first that lets what is below it be, so that a renewed
+ * issuer is not hidden by what it was before.
  */
 function pathAbove(
   certificate: ParsedCertificate,

@@ -1,4 +1,4 @@
-/** What post-quantum and hybrid profiles want of the keys of subject and issuer (behaviour.md §3, §18). */
+/** What post-quantum and hybrid profiles want of the keys of subject and issuer (PQ-3, PQ-4). */
 
 import { type Problem, refuse } from "#core/problems.ts";
 import { csrAlternative } from "#core/x509/csr-alternative.ts";
@@ -7,7 +7,10 @@ import { type PublicKey, parsePublicKey } from "#core/x509/public-keys.ts";
 import type { Issuer, Objection } from "./plan.ts";
 import type { Profile } from "./profile.ts";
 
-/** Where the second key of a hybrid certificate comes from: proven by a request, or certified before. */
+/**
+ * Where the second key of a hybrid certificate comes from: proven by a request, or certified
+ * before.
+ */
 export interface SecondKeyRequest {
   /** CertificationRequestInfo, with the proof. */
   readonly tbs?: Uint8Array | undefined;
@@ -15,7 +18,10 @@ export interface SecondKeyRequest {
   readonly alternativeSpki?: Uint8Array | undefined;
 }
 
-/** For profiles that certify a second key; the refusal is for one the requester does not prove to have (PQ-7). */
+/**
+ * For profiles that certify a second key; the refusal is for one the requester does not prove to
+ * have (PQ-7).
+ */
 export function alternativeWish(
   { tbs, alternativeSpki }: SecondKeyRequest,
   { algorithm }: Profile,
@@ -36,7 +42,10 @@ export function alternativeWish(
   }
 }
 
-/** Why keys and issuer are not those of the profile; a classical profile minds neither, but for logs. */
+/**
+ * Why keys and issuer are not those of the profile; a classical profile minds neither, but for
+ * logs.
+ */
 export function algorithmObjection(
   { algorithm, pqcKeyType, ct }: Profile,
   native: PublicKey,
@@ -62,6 +71,8 @@ export function algorithmObjection(
 }
 
 const unsuitable = (reason: string, key: PublicKey): Objection => ({
-  ...{ gate: "certificate_policy", code: "key_usage_unsuitable", reason },
+  gate: "certificate_policy",
+  code: "key_usage_unsuitable",
+  reason,
   facts: { key_type: key.keyType ?? key.family },
 });

@@ -3,7 +3,8 @@
 /** True when a prime below 10,000 divides n (n odd, above 10,000). */
 export function hasSmallFactor(n: bigint): boolean {
   for (const group of groups) {
-    // One long division per kilobit group, then short ones: a third of the time of dividing by each prime.
+    // One long division per kilobit group, then short ones: a third of the time of dividing by each
+    // prime.
     const rest = n % group.product;
     for (const { product, primes } of group.members) {
       const remainder = Number(rest % product);
@@ -14,8 +15,9 @@ export function hasSmallFactor(n: bigint): boolean {
 }
 
 /**
- * True when n = m^k for a k ≥ 2, so also for every power of a prime. n has no factor below 10,000, which bounds k.
- * A k survives only if n is a k-th power modulo several primes; the root is taken for those alone.
+ * True when n = m^k for a k ≥ 2, so also for every power of a prime. n has no factor below 10,000,
+ * which bounds k. A k survives only if n is a k-th power modulo several primes; the root is taken
+ * for those alone.
  */
 export function isPerfectPower(n: bigint): boolean {
   const exponentMax = Math.floor(n.toString(2).length / 13) + 1;
@@ -76,7 +78,10 @@ function chunks<T>(items: readonly T[], size: number): readonly (readonly T[])[]
 
 const smallPrimes = primesBelow(10_000);
 
-/** For each k, primes q ≡ 1 (mod k), where only one residue in k is a k-th power; small k want more of them. */
+/**
+ * For each k, primes q ≡ 1 (mod k), where only one residue in k is a k-th power; small k want more
+ * of them.
+ */
 const witnesses: ReadonlyMap<number, readonly number[]> = new Map(
   smallPrimes
     .filter((k) => k < 640)

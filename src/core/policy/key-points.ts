@@ -1,8 +1,9 @@
 /** Whether the point of an elliptic-curve key lies where it must. */
 
 /**
- * What is wrong with an uncompressed point of a NIST curve: compressed, of the wrong length, out of range or off the
- * curve; undefined when it is right. A curve this does not know is another check's business.
+ * What is wrong with an uncompressed point of a NIST curve: compressed, of the wrong length, out of
+ * range or off the curve; undefined when it is right. A curve this does not know is another check's
+ * business.
  */
 export function ecPointFault(curve: string, point: Uint8Array): string | undefined {
   const parameters = curves.get(curve);
@@ -17,14 +18,18 @@ export function ecPointFault(curve: string, point: Uint8Array): string | undefin
   return (y * y - (x * x - 3n) * x - b) % p === 0n ? undefined : "the point is not on the curve";
 }
 
-/** What is wrong with an Ed25519 point: wrong length, y out of range, not on the curve, of low order. */
+/**
+ * What is wrong with an Ed25519 point: wrong length, y out of range, not on the curve, of low
+ * order.
+ */
 export function ed25519PointFault(point: Uint8Array): string | undefined {
   if (point.length !== 32) return "the point does not have 32 octets";
   const littleEndian = unsigned(Uint8Array.from(point).reverse());
   const y = littleEndian & ((1n << 255n) - 1n);
   if (y >= p25519) return "the y coordinate is out of range";
   if (lowOrderY.has(y)) return "the point has low order";
-  // RFC 8032 §5.1.3: x² = (y² − 1) / (d y² + 1) must have a root; u/v is a square exactly when u·v is.
+  // RFC 8032 §5.1.3: x² = (y² − 1) / (d y² + 1) must have a root; u/v is a square exactly when u·v
+  // is.
   const u = (y * y - 1n) % p25519;
   const v = (d25519 * y * y + 1n) % p25519;
   const square = (u * v) % p25519;

@@ -1,8 +1,14 @@
-/** What an RSA modulus tells about how its primes were made: too close together, or by the generator of ROCA. */
+/**
+ * What an RSA modulus tells about how its primes were made: too close together, or by the generator
+ * of ROCA.
+ */
 
 import { integerRoot, primesBelow } from "./key-factors.ts";
 
-/** True when Fermat's method splits n (odd) within `rounds` rounds, so when its factors lie close together. */
+/**
+ * True when Fermat's method splits n (odd) within `rounds` rounds, so when its factors lie close
+ * together.
+ */
 export function hasCloseFactors(n: bigint, rounds: number): boolean {
   let a = integerRoot(n, 2);
   if (a * a < n) a += 1n;
@@ -17,8 +23,8 @@ export function hasCloseFactors(n: bigint, rounds: number): boolean {
 }
 
 /**
- * True when n is, modulo every prime below 354, a power of 65537: what CVE-2017-15361 leaves in every modulus of 992
- * bits and more, and chance in fewer than one of 2^80.
+ * True when n is, modulo every prime below 354, a power of 65537: what CVE-2017-15361 leaves in
+ * every modulus of 992 bits and more, and chance in fewer than one of 2^80.
  */
 export function looksLikeRoca(n: bigint): boolean {
   const rest = n % rocaProduct;
@@ -27,7 +33,8 @@ export function looksLikeRoca(n: bigint): boolean {
 
 function isSquare(n: bigint): boolean {
   if (n === 0n) return true;
-  // Of all residues one in 140 is a square modulo 64, 63, 65 and 11: roots, which are dear, are hardly ever taken.
+  // Of all residues one in 140 is a square modulo 64, 63, 65 and 11: roots, which are dear, are
+  // hardly ever taken.
   if (!squares64.has(Number(n & 63n))) return false;
   const rest = Number(n % 45_045n);
   if (!(squares63.has(rest % 63) && squares65.has(rest % 65) && squares11.has(rest % 11)))

@@ -1,4 +1,4 @@
-/** Key checks: what makes a public key unfit to be certified, one row per check (behaviour.md §6.2). */
+/** Key checks: what makes a public key unfit to be certified, one row per check (KCK-1). */
 
 import { rawKeyOctets } from "#core/x509/algorithms.ts";
 import type { PublicKey } from "#core/x509/public-keys.ts";
@@ -9,7 +9,10 @@ import { hasSmallFactor, isPerfectPower } from "./key-factors.ts";
 import { ed25519PointFault, ecPointFault } from "./key-points.ts";
 import { hasCloseFactors, looksLikeRoca } from "./key-primes.ts";
 
-/** What the store, the blocklists and long arithmetic say about a key; whoever clears a plan has asked them before. */
+/**
+ * What the store, the blocklists and long arithmetic say about a key; whoever clears a plan has
+ * asked them before.
+ */
 export interface KeyFacts {
   /** It is an RSA key whose modulus is a prime, so that everybody knows its private key. */
   readonly prime: boolean;
@@ -17,9 +20,14 @@ export interface KeyFacts {
   readonly weak: boolean;
   /** It is on the list of blocked keys. */
   readonly blocked: boolean;
-  /** A CA, responder or serving certificate of this instance holds it, and this is none of those. */
+  /**
+   * A CA, responder or serving certificate of this instance holds it, and this is none of those.
+   */
   readonly own: boolean;
-  /** An unexpired certificate of the tenant has it for another subject; false where the profile does not ask. */
+  /**
+   * An unexpired certificate of the tenant has it for another subject; false where the profile does
+   * not ask.
+   */
   readonly duplicate: boolean;
 }
 
@@ -51,8 +59,8 @@ export const keyRules: readonly KeyRule[] = [
   { id: "pq_length",     fixed: true, clause: "RFC 9881 4, RFC 9909 4", check: postQuantumLength },
   { id: "unknown_key",   fixed: true, clause: "BR 6.1.5",             check: unknownKey },
   { id: "blocked_key",   fixed: true, clause: "BR 4.9.1.1, 6.1.1.3",  check: blockedKey },
-  { id: "own_key",       fixed: true, clause: "behaviour.md §6.2",    check: ownKey },
-  { id: "duplicate_key", fixed: false, clause: "behaviour.md §6.2",   check: duplicateKey },
+  { id: "own_key",       fixed: true, clause: "KCK-2",                check: ownKey },
+  { id: "duplicate_key", fixed: false, clause: "KCK-3",               check: duplicateKey },
 ];
 
 /** Every fault of the key; a finding of mode `error` refuses. */
@@ -72,13 +80,19 @@ export function checkKey(
   return findings;
 }
 
-/** True for RSA moduli of a length that is certified at all, the only ones worth a test whether they are prime. */
+/**
+ * True for RSA moduli of a length that is certified at all, the only ones worth a test whether they
+ * are prime.
+ */
 export const mayBePrime = (key: PublicKey): key is Extract<PublicKey, { readonly family: "rsa" }> =>
   key.family === "rsa" && key.bits >= 2048 && key.bits <= bitsMax && key.modulus % 2n === 1n;
 
 /** The checks as CA and responder keys meet them: nothing relaxed. */
 export const strictKeyChecks: Profile["keyChecks"] = {
-  ...{ disabled: false, mode: "enforce", detectDuplicates: false, minRsaBits: 2048 },
+  disabled: false,
+  mode: "enforce",
+  detectDuplicates: false,
+  minRsaBits: 2048,
 };
 
 function smallModulus(key: PublicKey, { minRsaBits }: Profile["keyChecks"]) {

@@ -40,7 +40,7 @@ export const lintRules: readonly LintRule[] = [
   ...publicRules,
 ];
 
-/** Lints octets that are still to be signed, completed with a dummy signature (behaviour.md §6.1). */
+/** Lints octets that are still to be signed, completed with a dummy signature (LINT-1). */
 export function lintUnsigned(
   tbs: Uint8Array,
   signature: SignatureName,
@@ -76,8 +76,8 @@ export function lintCertificate(
 }
 
 /**
- * Lints a certificate somebody made, with what it says of its issuer as all that is known of it: rules that compare the
- * two have nothing to find. Throws DerError for what is no certificate.
+ * Lints a certificate somebody made, with what it says of its issuer as all that is known of it:
+ * rules that compare the two have nothing to find. Throws DerError for what is no certificate.
  */
 export function lintForeign(
   der: Uint8Array,
@@ -96,15 +96,22 @@ export function lintForeign(
   const context: LintContext = {
     kind: isRoot ? "root" : isCa ? "intermediate" : "leaf",
     issuer: {
-      ...{ subject: issuer.der, keyId: identifier === undefined ? noKey : keyOf(identifier) },
-      ...{ signature: signatureName ?? "ecdsa-sha256", alternative: undefined },
-      ...{ notBefore, notAfter },
+      subject: issuer.der,
+      keyId: identifier === undefined ? noKey : keyOf(identifier),
+      signature: signatureName ?? "ecdsa-sha256",
+      alternative: undefined,
+      notBefore,
+      notAfter,
     },
-    ...{ maxValiditySeconds, public: settings.public, now: notBefore, made: undefined },
+    maxValiditySeconds,
+    public: settings.public,
+    now: notBefore,
+    made: undefined,
     requireMustStaple: settings.requireMustStaple,
   };
   const findings = lintCertificate(der, context, settings);
-  // An algorithm without a name is `signature_algorithm_weak`, or has wrong parameters; it matches nothing.
+  // An algorithm without a name is `signature_algorithm_weak`, or has wrong parameters; it matches
+  // nothing.
   return signatureName === undefined
     ? findings.filter(({ code }) => code !== "signature_algorithm_match")
     : findings;
@@ -170,7 +177,11 @@ function modeOf(
 
 /** Lint as a CA or responder certificate meets it: nothing relaxed. */
 export const strictLint: Profile["lint"] = {
-  ...{ disabled: false, mode: "enforce", public: false, requireMustStaple: false, overrides: {} },
+  disabled: false,
+  mode: "enforce",
+  public: false,
+  requireMustStaple: false,
+  overrides: {},
 };
 
 const mail = extendedKeyUsages.emailProtection;

@@ -1,4 +1,7 @@
-/** Name constraints along a whole path (RFC 5280 §4.2.1.10), and the name policy of a profile in the same terms. */
+/**
+ * Name constraints along a whole path (RFC 5280 §4.2.1.10), and the name policy of a profile in the
+ * same terms.
+ */
 
 import { endsInNumber } from "#core/x509/addresses.ts";
 import type { GeneralName } from "#core/x509/general-names.ts";
@@ -13,7 +16,10 @@ import { uriBegins } from "./subtrees.ts";
 export interface ConstrainedNames {
   readonly subject: Name;
   readonly sans: readonly GeneralName[];
-  /** True for a leaf that TLS servers may use; without other names its common name is the host, dotted or not. */
+  /**
+   * True for a leaf that TLS servers may use; without other names its common name is the host,
+   * dotted or not.
+   */
   readonly forServers: boolean;
 }
 
@@ -23,7 +29,10 @@ export interface NameViolation {
   readonly why: "not permitted" | "excluded" | "not decidable";
 }
 
-/** Every name that some certificate of the path forbids; a constraint that cannot be interpreted forbids too. */
+/**
+ * Every name that some certificate of the path forbids; a constraint that cannot be interpreted
+ * forbids too.
+ */
 export function pathViolations(
   names: ConstrainedNames,
   path: readonly NameConstraints[],
@@ -46,7 +55,10 @@ export function pathViolations(
   return violations;
 }
 
-/** What a subordinate claims to permit although the path above does not (checked before it is created). */
+/**
+ * What a subordinate claims to permit although the path above does not (checked before it is
+ * created).
+ */
 export function unpermittedSubtrees(
   claimed: NameConstraints,
   path: readonly NameConstraints[],
@@ -68,7 +80,10 @@ export function unpermittedSubtrees(
   return wrong;
 }
 
-/** A tree must lie in one that is permitted, if any is, and in none that is excluded: that would leave nothing of it. */
+/**
+ * A tree must lie in one that is permitted, if any is, and in none that is excluded: that would
+ * leave nothing of it.
+ */
 const allows = (permitted: Standing, excluded: Standing): boolean =>
   (!permitted.constrained || permitted.within) && !excluded.within && !excluded.unclear;
 
@@ -115,7 +130,10 @@ type Constrained =
   | { readonly kind: "unclear"; readonly text: string }
   | { readonly kind: "dirName"; readonly text: string; readonly name: Name };
 
-/** SANs, every common name that reads as a host, e-mail attributes of the subject, and the subject itself. */
+/**
+ * SANs, every common name that reads as a host, e-mail attributes of the subject, and the subject
+ * itself.
+ */
 function constrainedNames(names: ConstrainedNames): readonly Constrained[] {
   const { subject, sans, forServers } = names;
   const hasHosts = sans.some(({ kind }) => kind === "dns" || kind === "ip");
@@ -130,7 +148,10 @@ function constrainedNames(names: ConstrainedNames): readonly Constrained[] {
   return out;
 }
 
-/** OpenSSL holds a common name against the constraints of DNS names also where it is an address, unless there is a DNS name. */
+/**
+ * OpenSSL holds a common name against the constraints of DNS names also where it is an address,
+ * unless there is a DNS name.
+ */
 function addressesAsHosts({ subject, sans }: ConstrainedNames): readonly Constrained[] {
   if (sans.some(({ kind }) => kind === "dns")) return [];
   return subject.attributes.flatMap(({ type, value }) => {
@@ -141,7 +162,8 @@ function addressesAsHosts({ subject, sans }: ConstrainedNames): readonly Constra
 
 function constrainedName({ kind, value }: GeneralName): Constrained {
   if (kind !== "dns") return { kind, text: value };
-  // A final dot means the same host; an asterisk anywhere but alone in front means what only some software expects.
+  // A final dot means the same host; an asterisk anywhere but alone in front means what only some
+  // software expects.
   const text = value.toLowerCase().replace(/\.$/, "");
   const decidable = !endsInNumber(text) && !text.replace(/^\*\./, "").includes("*");
   return { kind: decidable ? "dns" : "unclear", text };

@@ -12,7 +12,9 @@ export interface RequestedNames {
   readonly sans: readonly GeneralName[];
 }
 
-/** Re-encodes the subject and merges the SANs; gives the refusal for what this service never issues. */
+/**
+ * Re-encodes the subject and merges the SANs; gives the refusal for what this service never issues.
+ */
 export function namesOf(
   csr: Pick<CertificationRequest, "subject" | "sans" | "unsupportedNames">,
 ): RequestedNames | { readonly refusal: Problem } {

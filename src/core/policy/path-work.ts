@@ -1,4 +1,7 @@
-/** The dear part of a validation as questions another thread can be asked: octets and plain values in, plain values out. */
+/**
+ * The dear part of a validation as questions another thread can be asked: octets and plain values
+ * in, plain values out.
+ */
 
 import { DerError } from "#core/asn1/cursor.ts";
 import { oids } from "#core/asn1/oids.ts";

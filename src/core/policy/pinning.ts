@@ -1,4 +1,6 @@
-/** DNS records that pin keys: TLSA for certificates (RFC 6698), SSHFP for SSH host keys (RFC 4255). */
+/**
+ * DNS records that pin keys: TLSA for certificates (RFC 6698), SSHFP for SSH host keys (RFC 4255).
+ */
 
 import { digest, sha256 } from "#core/crypto.ts";
 
@@ -37,8 +39,8 @@ export interface Service {
 }
 
 /**
- * Usage 3 for the leaf when there is one, then 0 and 2 for the CA that issued; within each the pairs (selector,
- * matching type) 1 1, 1 0, 0 1, 0 0 (DNS-1): 8 records, 12 with a leaf.
+ * Usage 3 for the leaf when there is one, then 0 and 2 for the CA that issued; within each the
+ * pairs (selector, matching type) 1 1, 1 0, 0 1, 0 0 (DNS-1): 8 records, 12 with a leaf.
  */
 export function tlsaRecords(service: Service, ca: Pinned, leaf?: Pinned): readonly TlsaRecord[] {
   const name = `_${service.port}._${service.protocol}.${service.host}.`;
@@ -47,8 +49,8 @@ export function tlsaRecords(service: Service, ca: Pinned, leaf?: Pinned): readon
 }
 
 /**
- * Type 1 (SHA-1) and type 2 (SHA-256) of an OpenSSH public key line. Undefined when the line is not one, or when its
- * kind of key has no SSHFP algorithm (DNS-2).
+ * Type 1 (SHA-1) and type 2 (SHA-256) of an OpenSSH public key line. Undefined when the line is not
+ * one, or when its kind of key has no SSHFP algorithm (DNS-2).
  */
 export function sshfpRecords(host: string, line: string): readonly SshfpRecord[] | undefined {
   const [type = "", base64 = ""] = line.trim().split(/[ \t]+/);
@@ -69,8 +71,9 @@ export const zoneText = (records: readonly { readonly zone: string }[]): string 
   records.map(({ zone }) => zone).join("\n");
 
 /**
- * A host name of letters, digits and hyphens in lower case without its final dot, 1..253 octets in labels of 1..63;
- * undefined for anything else, so that no input reaches zone text unescaped (DNS-3).
+ * A host name of letters, digits and hyphens in lower case without its final dot, 1..253 octets in
+ * labels of 1..63; undefined for anything else, so that no input reaches zone text unescaped
+ * (DNS-3).
  */
 export function parseHostName(text: string): string | undefined {
   const name = text.toLowerCase().replace(/\.$/, "");

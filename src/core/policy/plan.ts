@@ -11,7 +11,9 @@ import type { Name } from "#core/x509/names.ts";
 import type { PolicyFacts } from "#core/x509/path-policies.ts";
 import type { PublicKey } from "#core/x509/public-keys.ts";
 
-/** What a certificate is, which decides the extensions it has and the rules it must meet (behaviour.md §4). */
+/**
+ * What a certificate is, which decides the extensions it has and the rules it must meet (EXT-5).
+ */
 export type PlanKind = "root" | "intermediate" | "leaf" | "responder";
 
 /** What shortened a validity. */
@@ -55,9 +57,15 @@ export interface Issuer {
   readonly maxPathLength: number | undefined;
   /** Name constraints of every certificate on the path to the root, the CA's own first. */
   readonly constraints: readonly NameConstraints[];
-  /** What the certificates from below the root to the CA's own say of policies, in this order (RFC 5280 §6.1). */
+  /**
+   * What the certificates from below the root to the CA's own say of policies, in this order (RFC
+   * 5280 §6.1).
+   */
   readonly policyPath: readonly PolicyFacts[];
-  /** The purposes of every certificate on the path to the root, the CA's own first, dotted; undefined is every purpose. */
+  /**
+   * The purposes of every certificate on the path to the root, the CA's own first, dotted;
+   * undefined is every purpose.
+   */
   readonly purposes: readonly (readonly string[] | undefined)[];
   /** Extensions every certificate of this CA repeats, encoded once. */
   readonly repeated: RepeatedExtensions;
@@ -71,7 +79,10 @@ export interface RepeatedExtensions {
   /** caIssuers alone, for profiles without revocation pointers (EXT-4). */
   readonly caIssuersOnly: Extension | undefined;
   readonly crlDistributionPoints: Extension | undefined;
-  /** Where the CRLs of this CA are, and over how many partitions its leaves are spread; below 2 over none. */
+  /**
+   * Where the CRLs of this CA are, and over how many partitions its leaves are spread; below 2 over
+   * none.
+   */
   readonly crl: { readonly url: string; readonly shards: number } | undefined;
 }
 

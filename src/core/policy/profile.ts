@@ -62,11 +62,14 @@ export interface Profile {
   readonly mustStaple: boolean;
   readonly allowMustStapleOverride: boolean;
   readonly omitRevocationPointers: boolean;
-  /** `pqc` wants an ML-DSA key and issuer, `hybrid` a second, ML-DSA key and a hybrid issuer (behaviour.md §18). */
+  /**
+   * `pqc` wants an ML-DSA key and issuer, `hybrid` a second, ML-DSA key and a hybrid issuer (PQ-3,
+   * PQ-4).
+   */
   readonly algorithm: Algorithm;
   /** The post-quantum key type it insists on; undefined accepts every ML-DSA key. */
   readonly pqcKeyType: KeyType | undefined;
-  /** True when people may not issue with it alone (behaviour.md §13); protocols are never parked. */
+  /** True when people may not issue with it alone (APR-1); protocols are never parked. */
   readonly requireApproval: boolean;
   /** Undefined: no transparency. */
   readonly ct?: CtPolicy | undefined;

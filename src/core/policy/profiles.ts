@@ -53,7 +53,9 @@ export function profileJson(profile: Profile) {
     is_ca: false,
     ...(ct?.enabled === true ? { ct: ctJson(ct) } : {}),
     lint: {
-      ...{ disabled: profile.lint.disabled, mode: profile.lint.mode, public: profile.lint.public },
+      disabled: profile.lint.disabled,
+      mode: profile.lint.mode,
+      public: profile.lint.public,
       require_must_staple: profile.lint.requireMustStaple,
       overrides: profile.lint.overrides,
     },
@@ -85,8 +87,12 @@ export function profileJson(profile: Profile) {
 }
 
 const ctJson = (ct: CtPolicy) => ({
-  ...{ enabled: ct.enabled, logs: ct.logs, min_scts: ct.minScts, fail_open: ct.failOpen },
-  ...{ timeout_seconds: ct.timeoutSeconds, retries: ct.retries },
+  enabled: ct.enabled,
+  logs: ct.logs,
+  min_scts: ct.minScts,
+  fail_open: ct.failOpen,
+  timeout_seconds: ct.timeoutSeconds,
+  retries: ct.retries,
 });
 
 /** Whole days that hold this many seconds; 0 only for 0. */
@@ -96,7 +102,10 @@ export const daysRoundedUp = (seconds: number): number => Math.ceil(seconds / se
 export const markerOf = (profile: string): string =>
   profile === canaryProfile ? canaryProfile : "";
 
-/** The profile of probes: its lint cannot be relaxed, and the expiry monitor passes its certificates over. */
+/**
+ * The profile of probes: its lint cannot be relaxed, and the expiry monitor passes its certificates
+ * over.
+ */
 export const canaryProfile = "canary";
 
 const days = (count: number) => count * secondsPerDay;
@@ -129,24 +138,38 @@ const builtins: readonly Profile[] = rows.map(
     algorithm,
     description,
   ]) => ({
-    ...{ name, description, builtin: true, keyUsages, extKeyUsages },
-    ...{ defaultValiditySeconds, maxValiditySeconds },
+    name,
+    description,
+    builtin: true,
+    keyUsages,
+    extKeyUsages,
+    defaultValiditySeconds,
+    maxValiditySeconds,
     lint: {
-      ...{ disabled: false, mode: "enforce", public: false, requireMustStaple: false },
+      disabled: false,
+      mode: "enforce",
+      public: false,
+      requireMustStaple: false,
       overrides: {},
     },
     caa: { mode: "off", identifier: undefined, timeoutSeconds: 5 },
     keyChecks: { disabled: false, mode: "enforce", detectDuplicates: false, minRsaBits: 2048 },
     policies: undefined,
-    // A common name without a SAN is enough for most built-in profiles (HTTP contract §4.5).
+    // A common name without a SAN is enough for most built-in profiles (API-12).
     names: {
-      ...{ permittedDns: undefined, permittedIps: undefined, permittedEmails: undefined },
-      ...{ permittedUris: undefined, allowWildcards: true, requireSan: false },
+      permittedDns: undefined,
+      permittedIps: undefined,
+      permittedEmails: undefined,
+      permittedUris: undefined,
+      allowWildcards: true,
+      requireSan: false,
       requireEmail: name === "email",
     },
     mustStaple: name === "server-muststaple",
     allowMustStapleOverride: name === "server-muststaple",
-    ...{ omitRevocationPointers: false, requireApproval: false },
-    ...{ algorithm, pqcKeyType: algorithm === "hybrid" ? "ml-dsa-65" : undefined },
+    omitRevocationPointers: false,
+    requireApproval: false,
+    algorithm,
+    pqcKeyType: algorithm === "hybrid" ? "ml-dsa-65" : undefined,
   }),
 );

@@ -1,4 +1,7 @@
-/** The subject of an OCSP responder: its CA's name with another common name, so that what binds the CA binds it (RSP-2). */
+/**
+ * The subject of an OCSP responder: its CA's name with another common name, so that what binds the
+ * CA binds it (RSP-2).
+ */
 
 import { openSequence } from "#core/asn1/cursor.ts";
 import { oid, sequence, setOf, utf8String } from "#core/asn1/der.ts";
@@ -10,10 +13,10 @@ import { pathViolations } from "./name-constraints.ts";
 import type { Issuer } from "./plan.ts";
 
 /**
- * The CA's distinguished name, octet by octet, but for the common name, which becomes "<CA's> OCSP Responder" with the
- * CA's cut to fit 64 characters. Where constraints above forbid that, the nearest name they allow: without e-mail
- * addresses, below a permitted directory name, or the common name alone. Where they allow none of these it is the first,
- * and the gate says why not.
+ * The CA's distinguished name, octet by octet, but for the common name, which becomes "<CA's> OCSP
+ * Responder" with the CA's cut to fit 64 characters. Where constraints above forbid that, the
+ * nearest name they allow: without e-mail addresses, below a permitted directory name, or the
+ * common name alone. Where they allow none of these it is the first, and the gate says why not.
  */
 export function responderSubject({
   subject,
@@ -32,7 +35,10 @@ export function responderSubject({
   return [wanted, ...others].find(allowed) ?? wanted;
 }
 
-/** RFC 5280 appendix A.1 bounds a common name at 64 characters; control characters of an imported CA stay behind. */
+/**
+ * RFC 5280 appendix A.1 bounds a common name at 64 characters; control characters of an imported CA
+ * stay behind.
+ */
 function responderCommonName(ca: string): string {
   const plain = [...ca.replace(/\p{Cc}/gu, "").trim()];
   const kept = plain
@@ -42,7 +48,10 @@ function responderCommonName(ca: string): string {
   return kept === "" ? suffix : `${kept} ${suffix}`;
 }
 
-/** The name with this common name in the place of its last one, or else at its end; without the types `less`. */
+/**
+ * The name with this common name in the place of its last one, or else at its end; without the
+ * types `less`.
+ */
 function renamed(der: Uint8Array, common: string, less: readonly string[]): Name {
   const own: Member = {
     type: commonNameOid,

@@ -1,4 +1,7 @@
-/** Decides which certificates a bulk revocation means: predicates that combine with AND, and what state they must be in. */
+/**
+ * Decides which certificates a bulk revocation means: predicates that combine with AND, and what
+ * state they must be in.
+ */
 
 import type { Serial } from "#core/ids.ts";
 import { type Instant, timestamp } from "#core/time.ts";
@@ -63,8 +66,9 @@ export function predicateOf(selection: Selection): (certificate: Selectable) => 
 }
 
 /**
- * What becomes of a certificate that is in `state` and, by `matched` and `holdable`, may be meant at all. A hold takes
- * neither what is held already nor what has expired; a revocation takes expired ones only when asked to.
+ * What becomes of a certificate that is in `state` and, by `matched` and `holdable`, may be meant
+ * at all. A hold takes neither what is held already nor what has expired; a revocation takes
+ * expired ones only when asked to.
  */
 export function verdictOf(
   state: SelectableState,

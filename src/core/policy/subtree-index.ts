@@ -1,4 +1,7 @@
-/** The subtrees of one side of a constraint, looked up: a name costs its labels, however many subtrees there are. */
+/**
+ * The subtrees of one side of a constraint, looked up: a name costs its labels, however many
+ * subtrees there are.
+ */
 
 import { type NameConstraints, parseCidr, type Subtrees } from "#core/x509/name-constraints.ts";
 import { preparedName } from "#core/x509/name-matching.ts";
@@ -16,9 +19,10 @@ export interface Standing {
 }
 
 /**
- * One side. A DNS base covers itself and what lies below it, with a dot in front only what lies below; a mailbox itself, a
- * host all its mailboxes, `.domain` those of the hosts below it; a URI counts by its host (RFC 5280 §4.2.1.10). A subtree
- * that is spelled as none is unclear to every name of its kind.
+ * One side. A DNS base covers itself and what lies below it, with a dot in front only what lies
+ * below; a mailbox itself, a host all its mailboxes, `.domain` those of the hosts below it; a URI
+ * counts by its host (RFC 5280 §4.2.1.10). A subtree that is spelled as none is unclear to every
+ * name of its kind.
  */
 export class SubtreeIndex {
   readonly #trees: Subtrees;
@@ -33,8 +37,9 @@ export class SubtreeIndex {
   }
 
   /**
-   * A wildcard stands for names below its own base, so the base itself never permits less than it does; with `touching`,
-   * for what is excluded, a subtree that one of those names lies in counts too.
+   * A wildcard stands for names below its own base, so the base itself never permits less than it
+   * does; with `touching`, for what is excluded, a subtree that one of those names lies in counts
+   * too.
    */
   ofDns(name: string, touching: boolean): Standing {
     this.#dns ??= new Domains(this.#trees.dns, isDnsBase);
@@ -69,8 +74,9 @@ export class SubtreeIndex {
   }
 
   /**
-   * By the host of the URI. Unclear without a host name, which RFC 5280 has refused, permitted or excluded, and where
-   * software disagrees about the host: OpenSSL takes user information, and a query without a path, for part of it.
+   * By the host of the URI. Unclear without a host name, which RFC 5280 has refused, permitted or
+   * excluded, and where software disagrees about the host: OpenSSL takes user information, and a
+   * query without a path, for part of it.
    */
   ofUri(uri: string): Standing {
     this.#uri ??= new Domains(this.#trees.uri, isUriBase);
@@ -115,7 +121,9 @@ export class SubtreeIndex {
   }
 }
 
-/** Constraints with both sides looked up; whoever holds them against many names keeps one of these. */
+/**
+ * Constraints with both sides looked up; whoever holds them against many names keeps one of these.
+ */
 export class IndexedConstraints implements NameConstraints {
   readonly permitted: Subtrees;
   readonly excluded: Subtrees;
@@ -134,7 +142,10 @@ export class IndexedConstraints implements NameConstraints {
 export const indexed = (constraints: NameConstraints): IndexedConstraints =>
   constraints instanceof IndexedConstraints ? constraints : new IndexedConstraints(constraints);
 
-/** Domains with and without a dot in front, and mailboxes; in lower case but for what stands before the @. */
+/**
+ * Domains with and without a dot in front, and mailboxes; in lower case but for what stands before
+ * the @.
+ */
 class Domains {
   readonly #isBase: (base: string) => boolean;
   readonly #bare = new Set<string>();
@@ -173,7 +184,9 @@ class Domains {
     if (dot >= 0) this.#parents.add(labels.slice(dot + 1));
   }
 
-  /** `deep`: a domain without a dot covers what lies below it too, as it does for DNS names only. */
+  /**
+   * `deep`: a domain without a dot covers what lies below it too, as it does for DNS names only.
+   */
   cover(host: string, deep: boolean): boolean {
     if (this.#all || this.#bare.has(host)) return true;
     // No base is longer.

@@ -3,8 +3,9 @@
 import { hasDotSegments, parseUri } from "#core/x509/uris.ts";
 
 /**
- * True when scheme and authority are those of the prefix, part by part, and what follows begins as it does; a prefix of a
- * scheme alone covers all of the scheme. A path that leads out again does not begin so.
+ * True when scheme and authority are those of the prefix, part by part, and what follows begins as
+ * it does; a prefix of a scheme alone covers all of the scheme. A path that leads out again does
+ * not begin so.
  */
 export function uriBegins(uri: string, prefix: string): boolean {
   const name = parseUri(uri);

@@ -1,4 +1,7 @@
-/** How long a publicly trusted TLS certificate may live, by the day it begins (CA/Browser Forum BR 6.3.2). */
+/**
+ * How long a publicly trusted TLS certificate may live, by the day it begins (CA/Browser Forum BR
+ * 6.3.2).
+ */
 
 import { type Instant, instant } from "#core/time.ts";
 

@@ -1,4 +1,4 @@
-/** How many promises of transparency logs a certificate needs before it may be signed (behaviour.md CT-4). */
+/** How many promises of transparency logs a certificate needs before it may be signed (CT-4). */
 
 import { secondsPerDay } from "#core/time.ts";
 

@@ -64,7 +64,10 @@ export const isFaultless = (path: readonly ParsedCertificate[], now: Instant): b
     return decided(() => check({ path, revocation: [], now })).status !== "fail";
   });
 
-/** The same for who is not asked whether keys are any good: the path of a client, whom TLS has heard use its key. */
+/**
+ * The same for who is not asked whether keys are any good: the path of a client, whom TLS has heard
+ * use its key.
+ */
 export const isSoundPath = (path: readonly ParsedCertificate[], now: Instant): boolean =>
   checks.every(([name, check]) => {
     if (name === "weak_key") return true;
@@ -99,7 +102,7 @@ function decided(check: () => Verdict): Verdict {
   }
 }
 
-/** §6.1.5 f: a critical extension nobody here understands refuses the path. */
+/** RFC 5280 §6.1.5 f: a critical extension nobody here understands refuses the path. */
 function criticalExtensions({ path }: JudgedPath): Verdict {
   for (const certificate of path) {
     const unknown = certificate.extensions.find(({ oid, critical }) => critical && !known.has(oid));
@@ -137,7 +140,10 @@ function revocation({ path, revocation: states }: JudgedPath): Verdict {
   return unknown ?? passed;
 }
 
-/** §6.1.4 g, §6.1.3 b: each certificate against every one above it; self-issued ones only when they are the last. */
+/**
+ * RFC 5280 §6.1.4 g, §6.1.3 b: each certificate against every one above it; self-issued ones only
+ * when they are the last.
+ */
 function nameConstraints({ path }: JudgedPath): Verdict {
   for (const [at, certificate] of path.slice(0, -1).entries()) {
     if (at > 0 && isSelfIssued(certificate)) continue;
@@ -155,7 +161,7 @@ function nameConstraints({ path }: JudgedPath): Verdict {
   return passed;
 }
 
-/** §6.1.3 d to f, §6.1.4 a to j, §6.1.5 a, b and g, from below the anchor down. */
+/** RFC 5280 §6.1.3 d to f, §6.1.4 a to j, §6.1.5 a, b and g, from below the anchor down. */
 function policies({ path }: JudgedPath): Verdict {
   const below = path.slice(0, -1).toReversed();
   const fault = policyFault(below.map(policyFactsOf));
@@ -163,7 +169,7 @@ function policies({ path }: JudgedPath): Verdict {
   return certificate === undefined ? passed : fails(certificate, fault?.reason ?? "");
 }
 
-/** §6.1.4 k to n. */
+/** RFC 5280 §6.1.4 k to n. */
 function keyUsage({ path }: JudgedPath): Verdict {
   let between = 0;
   for (const [at, certificate] of path.entries()) {
@@ -214,7 +220,8 @@ function constraintsOf(certificate: ParsedCertificate): readonly NameConstraints
 }
 
 const fails = (certificate: ParsedCertificate, what: string): Verdict => ({
-  ...{ status: "fail", detail: `${nameText(certificate.subject) || "the certificate"} ${what}` },
+  status: "fail",
+  detail: `${nameText(certificate.subject) || "the certificate"} ${what}`,
 });
 
 const passed = { status: "pass" } as const;
@@ -222,9 +229,18 @@ const none = { names: [], unsupported: [] };
 const noCa = { ca: false, pathLength: undefined };
 
 const known: ReadonlySet<string> = new Set([
-  ...[oids.basicConstraints, oids.keyUsage, oids.extKeyUsage, oids.subjectAltName],
-  ...[oids.nameConstraints, oids.certificatePolicies, oids.policyMappings],
-  ...[oids.policyConstraints, oids.inhibitAnyPolicy, oids.tlsFeature],
-  ...[oids.subjectKeyIdentifier, oids.authorityKeyIdentifier, oids.crlDistributionPoints],
+  oids.basicConstraints,
+  oids.keyUsage,
+  oids.extKeyUsage,
+  oids.subjectAltName,
+  oids.nameConstraints,
+  oids.certificatePolicies,
+  oids.policyMappings,
+  oids.policyConstraints,
+  oids.inhibitAnyPolicy,
+  oids.tlsFeature,
+  oids.subjectKeyIdentifier,
+  oids.authorityKeyIdentifier,
+  oids.crlDistributionPoints,
   oids.authorityInfoAccess,
 ]);

@@ -1,4 +1,7 @@
-/** How long a certificate lives: backdating, limits, and what happens to a validity above them (PRO-1, PRO-2). */
+/**
+ * How long a certificate lives: backdating, limits, and what happens to a validity above them
+ * (PRO-1, PRO-2).
+ */
 
 import { addSeconds, type Instant, secondsPerDay, wholeSecond } from "#core/time.ts";
 
@@ -14,7 +17,10 @@ export interface ValidityWish {
   /** The issuer's own validity; undefined for a root, which is bound by none. */
   readonly issuer: { readonly notBefore: Instant; readonly notAfter: Instant } | undefined;
   readonly backdateSeconds: number;
-  /** True when a validity above a limit is shortened (protocols) and not refused (people, JSON, CLI). */
+  /**
+   * True when a validity above a limit is shortened (protocols) and not refused (people, JSON,
+   * CLI).
+   */
   readonly shorten: boolean;
 }
 
@@ -26,7 +32,10 @@ export interface Validity {
   readonly objection: Objection | undefined;
 }
 
-/** Places the validity in time; one above a limit is always cut to it, and objected to where it must be refused. */
+/**
+ * Places the validity in time; one above a limit is always cut to it, and objected to where it must
+ * be refused.
+ */
 export function placeValidity(wish: ValidityWish, now: Instant): Validity {
   const wanted = wish.requestedSeconds ?? wish.defaultSeconds;
   const limit = tightestLimit(wish, wanted, now);

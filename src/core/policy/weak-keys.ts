@@ -1,12 +1,15 @@
-/** Blocklists of keys a broken generator made (Debian's OpenSSL of 2006 to 2008): what their lines say, what a key matches. */
+/**
+ * Blocklists of keys a broken generator made (Debian's OpenSSL of 2006 to 2008): what their lines
+ * say, what a key matches.
+ */
 
 import { digest } from "#core/crypto.ts";
 import type { PublicKey } from "#core/x509/public-keys.ts";
 
 /**
- * Reads one blocklist: a digest a line, SHA-1 or SHA-256 in hex, `SHA256:` and base64, or the last 20 digits of SHA-1 as
- * Debian's package openssl-blacklist has them; blank lines and comments after `#` are skipped. Gives lower hex, or the
- * number of the first line that is none of these.
+ * Reads one blocklist: a digest a line, SHA-1 or SHA-256 in hex, `SHA256:` and base64, or the last
+ * 20 digits of SHA-1 as Debian's package openssl-blacklist has them; blank lines and comments after
+ * `#` are skipped. Gives lower hex, or the number of the first line that is none of these.
  */
 export function parseBlocklist(
   text: string,
@@ -23,8 +26,8 @@ export function parseBlocklist(
 }
 
 /**
- * True when SHA-1 or SHA-256 of the key, of its modulus as big-endian octets, or of the line `openssl rsa -modulus` prints
- * for it is in the set, or the end of that line's SHA-1.
+ * True when SHA-1 or SHA-256 of the key, of its modulus as big-endian octets, or of the line
+ * `openssl rsa -modulus` prints for it is in the set, or the end of that line's SHA-1.
  */
 export function isListedWeak(key: PublicKey, listed: ReadonlySet<string>): boolean {
   if (listed.size === 0) return false;

@@ -1,4 +1,7 @@
-/** WHAT PREFLIGHT CHECKS: every check with what it looks at, when it warns and fails, and what to do then (cli.md §4). */
+/**
+ * WHAT PREFLIGHT CHECKS: every check with what it looks at, when it warns and fails, and what to do
+ * then (PRF-1).
+ */
 
 /** What must be there for a check to look at anything. */
 export type Need = "config" | "store" | "keys" | "server" | "network" | "deep";
@@ -22,7 +25,7 @@ const row = (
 
 const none = "never";
 
-// biome-ignore format: the table is read row by row, each with the columns of the contract.
+// biome-ignore format: the table is read row by row, each with its five columns.
 export const preflightChecks = {
   "config.parse": row(
     "load and validation", none, "any error",

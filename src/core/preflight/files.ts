@@ -37,7 +37,10 @@ export function judgePrivate(files: readonly FileFacts[]): Finding {
   return gathered(findings, `${there.length} files and directories are open to their owner only.`);
 }
 
-/** A socket of the server; `answered` when one listens on it, `bits` what the configuration lets its mode be. */
+/**
+ * A socket of the server; `answered` when one listens on it, `bits` what the configuration lets its
+ * mode be.
+ */
 export function judgeSocket(
   socket: FileFacts,
   answered: boolean,

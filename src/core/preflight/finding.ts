@@ -15,8 +15,8 @@ export const failed = (detail: string): Finding => ({ status: "fail", detail });
 export const skipped = (detail: string): Finding => ({ status: "skip", detail });
 
 /**
- * The worst of the findings with everything that is wrong, the worst first; `whenGood` when nothing is. At most ten are
- * told, for a thousand certificates may have the same trouble.
+ * The worst of the findings with everything that is wrong, the worst first; `whenGood` when nothing
+ * is. At most ten are told, for a thousand certificates may have the same trouble.
  */
 export function gathered(findings: readonly Finding[], whenGood: string): Finding {
   const wrong = ["fail", "warn"].flatMap((status) =>

@@ -1,4 +1,7 @@
-/** Judges the host: room on the disk, how long a write takes to be durable, limits of the process, the clock. */
+/**
+ * Judges the host: room on the disk, how long a write takes to be durable, limits of the process,
+ * the clock.
+ */
 
 import { failed, type Finding, gathered, passed, warned } from "./finding.ts";
 
@@ -116,7 +119,9 @@ export function judgeProcess(facts: ProcessFacts, tokens: boolean): Finding {
 /** Seconds by which clocks differ; positive when the host is behind. */
 export function judgeClock(skew: {
   readonly databaseSeconds: number | undefined;
-  /** How far the newest event lies in the future; negative in the past, undefined without events. */
+  /**
+   * How far the newest event lies in the future; negative in the past, undefined without events.
+   */
   readonly newestEventSeconds: number | undefined;
 }): Finding {
   const { databaseSeconds = 0, newestEventSeconds = -1 } = skew;
@@ -134,7 +139,10 @@ export function judgeClock(skew: {
   return gathered(findings, `${good} No event lies in the future.`);
 }
 
-/** Jobs that have not succeeded in time. One process is always its own leader; what can be missing is its work. */
+/**
+ * Jobs that have not succeeded in time. One process is always its own leader; what can be missing
+ * is its work.
+ */
 export function judgeJobs(late: readonly string[]): Finding {
   return late.length === 0
     ? passed("This process leads, and every job succeeds in time.")
@@ -152,7 +160,10 @@ function sizeText(bytes: number): string {
 
 const megabyte = 1_048_576;
 const gigabyte = 1024 * megabyte;
-/** Replicas may be this far apart without anything being wrong; a larger step back pauses issuance (PRC-4). */
+/**
+ * Replicas may be this far apart without anything being wrong; a larger step back pauses issuance
+ * (PRC-4).
+ */
 const jitterSeconds = 5;
 const engines = {
   sqlite: { name: "SQLite", least: [3, 45] },

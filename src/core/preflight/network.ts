@@ -20,7 +20,10 @@ export interface NameServerLook {
   readonly tcp: DnsLook;
 }
 
-/** Resolvers that CAA is asked of: they answer over both transports, soon, and say that they validate (CAA-6). */
+/**
+ * Resolvers that CAA is asked of: they answer over both transports, soon, and say that they
+ * validate (CAA-6).
+ */
 export function judgeNameServers(looks: readonly NameServerLook[]): Finding {
   const findings = looks.flatMap(({ server, udp, tcp }): readonly Finding[] => {
     if (!udp.answered) return [failed(`${server} does not answer over UDP (${udp.failure}).`)];
@@ -38,7 +41,10 @@ export function judgeNameServers(looks: readonly NameServerLook[]): Finding {
   return gathered(softened, `${names} answer, over UDP and TCP, and validate.`);
 }
 
-/** A CRL as fetched; `number` is that of the newest one pkid published, `issuer` the certificate of the CA. */
+/**
+ * A CRL as fetched; `number` is that of the newest one pkid published, `issuer` the certificate of
+ * the CA.
+ */
 export function judgeFetchedCrl(
   der: Uint8Array,
   issuer: Pick<ParsedCertificate, "spki" | "subject">,

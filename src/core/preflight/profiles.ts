@@ -57,7 +57,10 @@ export function judgeCaaIdentifier(
 /** What is known about the ways to administer. */
 export interface RootFacts {
   readonly basicAllowed: boolean;
-  /** Ways in for administrators other than root that work now: tokens, and entries of the configuration. */
+  /**
+   * Ways in for administrators other than root that work now: tokens, and entries of the
+   * configuration.
+   */
   readonly otherAdmins: number;
   /** True when pkid made the password up at the first start. */
   readonly passwordGenerated: boolean;

@@ -13,7 +13,9 @@ export type ProviderFacts =
       readonly issuer: string;
       /** Keys that can verify a signature. */
       readonly keys: number;
-      /** Seconds the provider's clock is ahead of ours; undefined when it does not tell its time. */
+      /**
+       * Seconds the provider's clock is ahead of ours; undefined when it does not tell its time.
+       */
       readonly aheadSeconds: number | undefined;
       /** Why it would send people back who are to log in. */
       readonly refusal?: string | undefined;
@@ -21,7 +23,10 @@ export type ProviderFacts =
       readonly unlisted?: readonly string[];
     };
 
-/** Reached, named as configured, with keys, and at our time: tokens carry times that both sides must mean. */
+/**
+ * Reached, named as configured, with keys, and at our time: tokens carry times that both sides must
+ * mean.
+ */
 export function judgeProviders(providers: readonly ProviderFacts[]): Finding {
   if (providers.length === 0) return skipped("No OpenID provider is configured.");
   const findings = providers.flatMap((one) => {
@@ -53,7 +58,10 @@ export type DirectoryFacts =
       readonly certificateDays: number | undefined;
     };
 
-/** Reached, encrypted and verified, and with the service account accepted: each server, for any may be needed. */
+/**
+ * Reached, encrypted and verified, and with the service account accepted: each server, for any may
+ * be needed.
+ */
 export function judgeDirectory(servers: readonly DirectoryFacts[]): Finding {
   if (servers.length === 0) return skipped("No directory is configured.");
   const findings = servers.flatMap((one) => {

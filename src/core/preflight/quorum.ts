@@ -7,7 +7,9 @@ export interface QuorumFacts {
   readonly name: string;
   /** Approvals it needs besides the maker. */
   readonly needed: number;
-  /** People who may give them, whoever the maker is; undefined where a directory says who they are. */
+  /**
+   * People who may give them, whoever the maker is; undefined where a directory says who they are.
+   */
   readonly people: number | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** The report of preflight: every check with what it found, and the counts (cli.md §4). */
+/** The report of preflight: every check with what it found, and the counts (PRF-1). */
 
 import { type CheckName, preflightChecks } from "./checks.ts";
 import type { Finding, FindingStatus } from "./finding.ts";
@@ -28,9 +28,13 @@ export function preflightReport(about: {
     skip: count("skip"),
   };
   return {
-    ...{ checked_at: about.checkedAt, config_path: about.configPath },
+    checked_at: about.checkedAt,
+    config_path: about.configPath,
     checks: about.runs.map(({ name, finding: { status, detail }, elapsedMs }) => ({
-      ...{ name, status, detail, elapsed_ms: elapsedMs },
+      name,
+      status,
+      detail,
+      elapsed_ms: elapsedMs,
       remedy: status === "warn" || status === "fail" ? preflightChecks[name].remedy : "",
     })),
     summary,

@@ -1,4 +1,7 @@
-/** Judges secrets by their value without ever saying it: known defaults, and how much guessing they withstand. */
+/**
+ * Judges secrets by their value without ever saying it: known defaults, and how much guessing they
+ * withstand.
+ */
 
 import { failed, type Finding, gathered, skipped, warned } from "./finding.ts";
 
@@ -30,8 +33,8 @@ export function isKnownDefault(value: string): boolean {
 }
 
 /**
- * An upper bound of the bits in a secret that somebody typed or drew: each character counts as one of its alphabet, but
- * one that repeats its predecessor or continues a run counts one bit.
+ * An upper bound of the bits in a secret that somebody typed or drew: each character counts as one
+ * of its alphabet, but one that repeats its predecessor or continues a run counts one bit.
  */
 export function entropyBits(value: string): number {
   const alphabet = alphabets.reduce(
@@ -57,19 +60,31 @@ const alphabets = [
 ] as const;
 
 const knownDefaults: ReadonlySet<string> = new Set([
-  ...["admin", "administrator", "root", "toor", "pkid", "pki", "password", "passwort", "passw0rd"],
-  ...[
-    "secret",
-    "changeme",
-    "changeit",
-    "change-me",
-    "default",
-    "example",
-    "test",
-    "letmein",
-    "qwerty",
-  ],
-  ...["welcome", "hunter2", "correct horse battery staple", "12345678", "123456", "1234", "0000"],
+  "admin",
+  "administrator",
+  "root",
+  "toor",
+  "pkid",
+  "pki",
+  "password",
+  "passwort",
+  "passw0rd",
+  "secret",
+  "changeme",
+  "changeit",
+  "change-me",
+  "default",
+  "example",
+  "test",
+  "letmein",
+  "qwerty",
+  "welcome",
+  "hunter2",
+  "correct horse battery staple",
+  "12345678",
+  "123456",
+  "1234",
+  "0000",
 ]);
 
 const bitsMin = 64;

@@ -1,4 +1,7 @@
-/** Judges the serving certificate: how long it lives, for which names, and whether what is shown is what is kept. */
+/**
+ * Judges the serving certificate: how long it lives, for which names, and whether what is shown is
+ * what is kept.
+ */
 
 import { DerError } from "#core/asn1/cursor.ts";
 import { oids } from "#core/asn1/oids.ts";
@@ -19,7 +22,10 @@ export interface ServedCertificate {
 
 /** What is known about the certificate to serve with. */
 export interface ServingFacts {
-  /** DER of the path that is configured or kept, the listener's own first; undefined where none can be read. */
+  /**
+   * DER of the path that is configured or kept, the listener's own first; undefined where none can
+   * be read.
+   */
   readonly kept: readonly Uint8Array[] | undefined;
   /** Undefined while nobody serves, or no handshake came about. */
   readonly shown: ServedCertificate | undefined;
@@ -41,7 +47,8 @@ export function judgeServed(facts: ServingFacts & { readonly shown: ServedCertif
   const told = `It expires ${timestamp(notAfter)}`;
   const findings: Finding[] = [];
   const remaining = notAfter - now;
-  // What renews itself may be short-lived on purpose; it is renewed when a third of its life is left.
+  // What renews itself may be short-lived on purpose; it is renewed when a third of its life is
+  // left.
   const few = selfIssued ? Math.min(fewMs, (notAfter - notBefore) / 4) : fewMs;
   if (remaining <= 0) findings.push(failed(`${told}, and is served all the same.`));
   else if (remaining < few) findings.push(warned(`${told}.`));
@@ -76,7 +83,10 @@ export function judgeListener(facts: ServingFacts, served: boolean): Finding {
   return gathered(findings, `Key, certificate and path belong together.${live}`);
 }
 
-/** A path that breaks off before a certificate that signed itself, or whose members did not sign each other. */
+/**
+ * A path that breaks off before a certificate that signed itself, or whose members did not sign
+ * each other.
+ */
 function gapIn(path: readonly ParsedCertificate[]): string | undefined {
   for (const [index, certificate] of path.entries()) {
     if (selfSigned(certificate)) return undefined;

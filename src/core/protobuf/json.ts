@@ -1,4 +1,7 @@
-/** The JSON form of protobuf (proto3): camelCase names, 64-bit integers and timestamps as text, defaults left out. */
+/**
+ * The JSON form of protobuf (proto3): camelCase names, 64-bit integers and timestamps as text,
+ * defaults left out.
+ */
 
 import { parseTimestamp, timestamp } from "#core/time.ts";
 
@@ -32,8 +35,9 @@ export function messageJson(schema: ProtoSchema, name: string, message: Message)
 }
 
 /**
- * The message of a JSON value; names in camelCase or as in the .proto file, `null` is absent. Throws `MessageFault`
- * for a wrong type and, so that no mistyped member is overlooked, for an unknown name.
+ * The message of a JSON value; names in camelCase or as in the .proto file, `null` is absent.
+ * Throws `MessageFault` for a wrong type and, so that no mistyped member is overlooked, for an
+ * unknown name.
  */
 export function readMessageJson(schema: ProtoSchema, name: string, value: unknown): Message {
   return readObject(schema, name, value, 0);

@@ -1,6 +1,12 @@
-/** What a generated table of protobuf messages says: fields by number, name, kind and how often they occur. */
+/**
+ * What a generated table of protobuf messages says: fields by number, name, kind and how often they
+ * occur.
+ */
 
-/** Number, name, kind, and how often; kinds are scalars, `timestamp`, or the name of a message or an enum. */
+/**
+ * Number, name, kind, and how often; kinds are scalars, `timestamp`, or the name of a message or an
+ * enum.
+ */
 export type FieldRow = readonly [
   number: number,
   name: string,
@@ -16,8 +22,9 @@ export interface ProtoSchema {
 }
 
 /**
- * A message as values: text, truth, number (64-bit integers too, up to 2^53), the name of an enum, RFC 3339 text of a
- * timestamp, another message, or a list. Members are named as in the .proto file; absent ones are absent or undefined.
+ * A message as values: text, truth, number (64-bit integers too, up to 2^53), the name of an enum,
+ * RFC 3339 text of a timestamp, another message, or a list. Members are named as in the .proto
+ * file; absent ones are absent or undefined.
  */
 export type Message = { readonly [name: string]: MessageValue | undefined };
 export type MessageValue = string | boolean | number | Message | readonly MessageValue[];
@@ -47,7 +54,10 @@ export function fieldsOf(schema: ProtoSchema, name: string): readonly FieldRow[]
   return fields;
 }
 
-/** True for what a message without presence leaves out: empty text, 0, false and the first name of an enum. */
+/**
+ * True for what a message without presence leaves out: empty text, 0, false and the first name of
+ * an enum.
+ */
 export function isDefault(schema: ProtoSchema, kind: string, value: MessageValue): boolean {
   if (value === "" || value === 0 || value === false) return true;
   return typeof value === "string" && schema.enums[kind]?.[0] === value;

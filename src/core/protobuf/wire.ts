@@ -1,4 +1,7 @@
-/** The binary form of protobuf (proto3): strict where the format lets a reader be, with a limit on everything. */
+/**
+ * The binary form of protobuf (proto3): strict where the format lets a reader be, with a limit on
+ * everything.
+ */
 
 import { parseTimestamp, timestamp, instant } from "#core/time.ts";
 
@@ -13,7 +16,9 @@ import {
   type ProtoSchema,
 } from "./schema.ts";
 
-/** The octets of a message; throws for a value its field cannot have, which is a bug of the caller. */
+/**
+ * The octets of a message; throws for a value its field cannot have, which is a bug of the caller.
+ */
 export function encodeMessage(schema: ProtoSchema, name: string, message: Message): Uint8Array {
   const out: Uint8Array[] = [];
   for (const [number, member, kind, occurs] of fieldsOf(schema, name)) {
@@ -29,8 +34,9 @@ export function encodeMessage(schema: ProtoSchema, name: string, message: Messag
 }
 
 /**
- * The message of some octets, in time proportional to their number. Unknown fields are skipped, as the format wants;
- * throws `MessageFault` for the rest, and for more than `fieldsMax` fields, those of nested messages included.
+ * The message of some octets, in time proportional to their number. Unknown fields are skipped, as
+ * the format wants; throws `MessageFault` for the rest, and for more than `fieldsMax` fields, those
+ * of nested messages included.
  */
 export function decodeMessage(schema: ProtoSchema, name: string, octets: Uint8Array): Message {
   return readMessage({ schema, fieldsLeft: fieldsMax }, name, octets, 0);

@@ -1,4 +1,7 @@
-/** Judges a published artefact without any key: digest, signature under the CA of its folder, freshness. */
+/**
+ * Judges a published artefact without any key: digest, signature under the CA of its folder,
+ * freshness.
+ */
 
 import { DerError } from "#core/asn1/cursor.ts";
 import { decodePemBlocks } from "#core/asn1/pem.ts";
@@ -12,8 +15,8 @@ import { judgeAnswer, verifies } from "#core/x509/ocsp-verdict.ts";
 import type { Artefact } from "./manifest.ts";
 
 /**
- * What is wrong with an artefact as it was read, in a sentence; undefined when nothing is. `issuer` is the certificate of
- * the CA whose folder it lies in.
+ * What is wrong with an artefact as it was read, in a sentence; undefined when nothing is. `issuer`
+ * is the certificate of the CA whose folder it lies in.
  */
 export function faultOf(
   artefact: Artefact,
@@ -56,8 +59,9 @@ function certificateFault({ path }: Artefact, octets: Uint8Array, issuer: Parsed
 }
 
 /**
- * Every certificate is certified by one that follows it, or by itself. The chain is that of the CA or, once it is retired and
- * in no bundle any more (ROL-4), of a member of its lineage, which has the same name.
+ * Every certificate is certified by one that follows it, or by itself. The chain is that of the CA
+ * or, once it is retired and in no bundle any more (ROL-4), of a member of its lineage, which has
+ * the same name.
  */
 function chainFault(octets: Uint8Array, issuer: ParsedCertificate): string | undefined {
   const chain = pemCertificates(octets).map(parseCertificate);
@@ -103,7 +107,8 @@ function serialOf(path: string): Serial | undefined {
     .replace(/\.der$/, "")
     .split("/")
     .slice(-2);
-  if (folder === "by-serial") return /^\d{1,49}$/.test(name) ? (name as Serial) : undefined; // Decimal, as it is written.
+  // Decimal, as it is written.
+  if (folder === "by-serial") return /^\d{1,49}$/.test(name) ? (name as Serial) : undefined;
   const request = parseOcspRequest(Buffer.from(name, "base64url"));
   return request?.certIds[0]?.serial;
 }

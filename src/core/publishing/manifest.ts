@@ -1,4 +1,7 @@
-/** The manifest of a published snapshot: every artefact with its digest and how long it is good (behaviour.md PUB-2). */
+/**
+ * The manifest of a published snapshot: every artefact with its digest and how long it is good
+ * (PUB-2).
+ */
 
 import { type Instant, parseTimestamp, timestamp } from "#core/time.ts";
 
@@ -29,7 +32,10 @@ export interface PublishedCa {
 
 export interface Manifest {
   readonly generatedAt: Instant;
-  /** The earliest `notAfter` of a list or answer, else of a certificate; undefined for an empty snapshot. */
+  /**
+   * The earliest `notAfter` of a list or answer, else of a certificate; undefined for an empty
+   * snapshot.
+   */
   readonly earliestExpiry: Instant | undefined;
   readonly cas: readonly PublishedCa[];
   readonly artefacts: readonly Artefact[];
@@ -49,10 +55,14 @@ export function manifestOf(of: Omit<Manifest, "earliestExpiry">): Manifest {
 /** JSON text, one artefact to a line. */
 export function encodeManifest({ generatedAt, earliestExpiry, cas, artefacts }: Manifest): string {
   const head = {
-    ...{ version: 1, generated_at: timestamp(generatedAt) },
+    version: 1,
+    generated_at: timestamp(generatedAt),
     ...(earliestExpiry === undefined ? {} : { earliest_expiry: timestamp(earliestExpiry) }),
     cas: cas.map(({ id, label, ocspResponses, crlShards }) => ({
-      ...{ id, label, ocsp_responses: ocspResponses, crl_shards: crlShards },
+      id,
+      label,
+      ocsp_responses: ocspResponses,
+      crl_shards: crlShards,
     })),
   };
   const lines = artefacts.map((one) => JSON.stringify(artefactJson(one)));
@@ -60,8 +70,12 @@ export function encodeManifest({ generatedAt, earliestExpiry, cas, artefacts }: 
 }
 
 const artefactJson = (one: Artefact) => ({
-  ...{ path: one.path, kind: one.kind, sha256: one.sha256, size: one.size },
-  ...{ content_type: one.contentType, not_after: timestamp(one.notAfter) },
+  path: one.path,
+  kind: one.kind,
+  sha256: one.sha256,
+  size: one.size,
+  content_type: one.contentType,
+  not_after: timestamp(one.notAfter),
   ...(one.crlNumber === undefined ? {} : { crl_number: one.crlNumber }),
 });
 
@@ -88,7 +102,10 @@ export function parseManifest(text: string): Manifest {
   };
 }
 
-/** True for a relative path whose segments hold nothing a file system or an address reads as more than a name. */
+/**
+ * True for a relative path whose segments hold nothing a file system or an address reads as more
+ * than a name.
+ */
 export const plainPath = (path: string): boolean =>
   path.length <= 512 &&
   path
@@ -105,7 +122,10 @@ function artefactOf(value: unknown): Artefact {
   if (!/^[0-9a-f]{64}$/.test(sha256)) throw new BadManifest(`${path} has no SHA-256`);
   const crlNumber = of.crl_number === undefined ? undefined : countOf(of.crl_number, "crl_number");
   return {
-    ...{ path, kind, sha256, size: countOf(of.size, "size") },
+    path,
+    kind,
+    sha256,
+    size: countOf(of.size, "size"),
     contentType: textOf(of.content_type, "content_type"),
     notAfter: timeOf(of.not_after, "not_after"),
     ...(crlNumber === undefined ? {} : { crlNumber }),
@@ -115,7 +135,8 @@ function artefactOf(value: unknown): Artefact {
 function caOf(value: unknown): PublishedCa {
   const of = objectOf(value, "a CA");
   return {
-    ...{ id: textOf(of.id, "id"), label: textOf(of.label, "label") },
+    id: textOf(of.id, "id"),
+    label: textOf(of.label, "label"),
     ocspResponses: countOf(of.ocsp_responses, "ocsp_responses"),
     crlShards: countOf(of.crl_shards, "crl_shards"),
   };
@@ -132,7 +153,8 @@ function jsonOf(text: string): unknown {
 }
 
 function objectOf(value: unknown, what: string): Members {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Members; // Each member is checked.
+  // Each member is checked.
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Members;
   throw new BadManifest(`${what} is no object`);
 }
 

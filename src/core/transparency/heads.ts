@@ -1,4 +1,7 @@
-/** Heads of transparency logs: RFC 6962 signed tree heads, and the signed notes of static logs (c2sp.org/static-ct-api). */
+/**
+ * Heads of transparency logs: RFC 6962 signed tree heads, and the signed notes of static logs
+ * (c2sp.org/static-ct-api).
+ */
 
 import { compareOctets } from "#core/asn1/der.ts";
 import type { Instant } from "#core/time.ts";
@@ -38,8 +41,8 @@ export function parseSigned(bytes: Uint8Array): DigitallySigned {
 }
 
 /**
- * Reads a checkpoint of the log `origin` and gives the head its note carries, whose signature is still to be verified.
- * Throws MalformedStructure for what is no checkpoint of this log and key.
+ * Reads a checkpoint of the log `origin` and gives the head its note carries, whose signature is
+ * still to be verified. Throws MalformedStructure for what is no checkpoint of this log and key.
  */
 export function parseCheckpoint(text: string, origin: string, { logId }: LogKey): SignedHead {
   const at = text.indexOf("\n\n");
@@ -56,7 +59,10 @@ export function parseCheckpoint(text: string, origin: string, { logId }: LogKey)
   return { treeSize: Number(size), rootHash, timestamp, signature };
 }
 
-/** The name a static log signs checkpoints with: its submission address without scheme and final slash. */
+/**
+ * The name a static log signs checkpoints with: its submission address without scheme and final
+ * slash.
+ */
 export const originOf = (url: string): string =>
   url.replace(/^[a-z]+:\/\//i, "").replace(/\/+$/, "");
 

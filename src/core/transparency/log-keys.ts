@@ -17,7 +17,10 @@ export interface LogKey {
   readonly key: VerificationKey;
 }
 
-/** Reads a SubjectPublicKeyInfo: ECDSA over P-256, or RSA of at least 2048 bits (RFC 6962 §2.1.4). Throws otherwise. */
+/**
+ * Reads a SubjectPublicKeyInfo: ECDSA over P-256, or RSA of at least 2048 bits (RFC 6962 §2.1.4).
+ * Throws otherwise.
+ */
 export function logKeyOf(spki: Uint8Array): LogKey {
   const key = parsePublicKey(spki);
   const fits =
@@ -46,7 +49,10 @@ export function signedByLog(
   return verifySignature(key, { hash: "sha256", padding }, message, signed.signature);
 }
 
-/** The four octets that name a log's key in a signed note: over name, line feed, type 5 and log id (c2sp.org/static-ct-api). */
+/**
+ * The four octets that name a log's key in a signed note: over name, line feed, type 5 and log id
+ * (c2sp.org/static-ct-api).
+ */
 export const noteKeyId = (origin: string, logId: Uint8Array): Uint8Array =>
   createHash("sha256")
     .update(origin)

@@ -1,4 +1,7 @@
-/** Merkle trees of transparency logs: hashes, and the check of inclusion and consistency proofs (RFC 9162 §2.1). */
+/**
+ * Merkle trees of transparency logs: hashes, and the check of inclusion and consistency proofs (RFC
+ * 9162 §2.1).
+ */
 
 import { compareOctets } from "#core/asn1/der.ts";
 import { createHash, sha256 } from "#core/crypto.ts";
@@ -41,7 +44,9 @@ export function includes(
   return last === 0n && compareOctets(hash, head.rootHash) === 0;
 }
 
-/** True when the later tree begins with every leaf of the earlier one, in order (RFC 9162 §2.1.4.2). */
+/**
+ * True when the later tree begins with every leaf of the earlier one, in order (RFC 9162 §2.1.4.2).
+ */
 export function continues(
   earlier: TreeHead,
   later: TreeHead,

@@ -1,4 +1,7 @@
-/** Reads and writes the TLS presentation language of RFC 5246 §4: fixed-size numbers and vectors with a length before them. */
+/**
+ * Reads and writes the TLS presentation language of RFC 5246 §4: fixed-size numbers and vectors
+ * with a length before them.
+ */
 
 /** What malformed input throws. */
 export class MalformedStructure extends Error {

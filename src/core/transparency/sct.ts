@@ -1,4 +1,7 @@
-/** Signed certificate timestamps: their octets, the list that certificates carry, and their verification (RFC 6962 §3.2, §3.3). */
+/**
+ * Signed certificate timestamps: their octets, the list that certificates carry, and their
+ * verification (RFC 6962 §3.2, §3.3).
+ */
 
 import { openDer } from "#core/asn1/cursor.ts";
 import { compareOctets, octetString } from "#core/asn1/der.ts";
@@ -20,7 +23,9 @@ export interface Sct {
   readonly signature: DigitallySigned;
 }
 
-/** What a log promises to include: the certificate without poison and SCT list, bound to its issuer. */
+/**
+ * What a log promises to include: the certificate without poison and SCT list, bound to its issuer.
+ */
 export interface PrecertEntry {
   /** SHA-256 of the issuer's SubjectPublicKeyInfo. */
   readonly issuerKeyHash: Uint8Array;
@@ -75,7 +80,10 @@ export function sctList(scts: readonly Sct[]): Extension {
   return { oid: oids.sctList, critical: false, value: octetString(list) };
 }
 
-/** Reads the value of an SCT list extension; throws MalformedStructure or DerError, also for an empty list. */
+/**
+ * Reads the value of an SCT list extension; throws MalformedStructure or DerError, also for an
+ * empty list.
+ */
 export function parseSctList(value: Uint8Array): readonly Sct[] {
   const holder = openDer(value);
   const whole = new Octets(holder.octetString());
@@ -88,7 +96,10 @@ export function parseSctList(value: Uint8Array): readonly Sct[] {
   return scts;
 }
 
-/** The index of the leaf that a static log writes into CtExtensions (type 0, 40 bits); undefined when there is none. */
+/**
+ * The index of the leaf that a static log writes into CtExtensions (type 0, 40 bits); undefined
+ * when there is none.
+ */
 export function leafIndexOf(extensions: Uint8Array): number | undefined {
   const octets = new Octets(extensions);
   while (!octets.finished) {

@@ -1,4 +1,7 @@
-/** Proofs out of tiles: which nodes of a tree prove something, in which tile they are, and how they are put together. */
+/**
+ * Proofs out of tiles: which nodes of a tree prove something, in which tile they are, and how they
+ * are put together.
+ */
 
 import { nodeHash } from "./merkle.ts";
 
@@ -8,7 +11,10 @@ export interface Span {
   readonly to: number;
 }
 
-/** A tile of hashes: its level, its place there, and how many of its 256 hashes the tree has (c2sp.org/tlog-tiles). */
+/**
+ * A tile of hashes: its level, its place there, and how many of its 256 hashes the tree has
+ * (c2sp.org/tlog-tiles).
+ */
 export interface Tile {
   readonly level: number;
   readonly index: number;
@@ -19,12 +25,18 @@ export interface Tile {
 /** Gives the hashes of a tile, exactly `width` of 32 octets. */
 export type ReadTile = (tile: Tile) => Promise<readonly Uint8Array[]>;
 
-/** The subtrees whose heads are the inclusion proof of the leaf, from leaf to root (RFC 6962 §2.1.1). */
+/**
+ * The subtrees whose heads are the inclusion proof of the leaf, from leaf to root (RFC 6962
+ * §2.1.1).
+ */
 export function inclusionSpans(leaf: number, treeSize: number): readonly Span[] {
   return pathOf(leaf, 0, treeSize);
 }
 
-/** The subtrees whose heads prove that the tree of `first` leaves begins that of `second` (RFC 6962 §2.1.2). */
+/**
+ * The subtrees whose heads prove that the tree of `first` leaves begins that of `second` (RFC 6962
+ * §2.1.2).
+ */
 export function consistencySpans(first: number, second: number): readonly Span[] {
   if (first === 0 || first >= second) return [];
   return subproof(first, 0, second, true);

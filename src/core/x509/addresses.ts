@@ -1,12 +1,20 @@
-/** IP addresses between text and octets, and domain names in their one spelling (RFC 5952, RFC 5890). */
+/**
+ * IP addresses between text and octets, and domain names in their one spelling (RFC 5952, RFC
+ * 5890).
+ */
 
-/** Octets of an address: 4 for IPv4 dotted decimal without leading zeros, 16 for IPv6; undefined for anything else. */
+/**
+ * Octets of an address: 4 for IPv4 dotted decimal without leading zeros, 16 for IPv6; undefined for
+ * anything else.
+ */
 export function parseIpAddress(text: string): Uint8Array | undefined {
   if (text.length > 45) return undefined;
   return text.includes(":") ? parseIpv6(text) : parseIpv4(text);
 }
 
-/** Text of 4 or 16 octets: dotted decimal, or RFC 5952 with its §5 form for IPv4-mapped addresses. */
+/**
+ * Text of 4 or 16 octets: dotted decimal, or RFC 5952 with its §5 form for IPv4-mapped addresses.
+ */
 export function ipText(bytes: Uint8Array): string {
   if (bytes.length === 4) return bytes.join(".");
   const groups: number[] = [];
@@ -21,8 +29,9 @@ export function ipText(bytes: Uint8Array): string {
 }
 
 /**
- * A DNS name in lower case with U-labels turned into A-labels; undefined when that is impossible, for empty text, and for
- * blanks and control characters. Whether the labels are well formed is for the lint rules to say.
+ * A DNS name in lower case with U-labels turned into A-labels; undefined when that is impossible,
+ * for empty text, and for blanks and control characters. Whether the labels are well formed is for
+ * the lint rules to say.
  */
 export function canonicalDnsName(text: string): string | undefined {
   if (visibleAscii.test(text)) return text.length <= nameMax ? text.toLowerCase() : undefined;
@@ -37,7 +46,10 @@ export function canonicalDnsName(text: string): string | undefined {
   return labels.join(".");
 }
 
-/** True when the label, which begins with `xn--`, is what the URL parser (UTS 46) would write for what it decodes to. */
+/**
+ * True when the label, which begins with `xn--`, is what the URL parser (UTS 46) would write for
+ * what it decodes to.
+ */
 export function isALabel(label: string): boolean {
   try {
     return new URL(`http://${label}`).hostname === label.toLowerCase();
@@ -48,8 +60,9 @@ export function isALabel(label: string): boolean {
 }
 
 /**
- * True when the last label of a DNS name, a final dot aside, is a number, decimal or `0x…`: software takes `127.1` or
- * `2130706433` for an IPv4 address, so it is no name of a host (RFC 1123 §2.1, and the URL parsers of browsers).
+ * True when the last label of a DNS name, a final dot aside, is a number, decimal or `0x…`:
+ * software takes `127.1` or `2130706433` for an IPv4 address, so it is no name of a host (RFC 1123
+ * §2.1, and the URL parsers of browsers).
  */
 export function endsInNumber(name: string): boolean {
   const labels = name.split(".");
@@ -58,7 +71,8 @@ export function endsInNumber(name: string): boolean {
 }
 
 function asciiLabel(label: string): string | undefined {
-  // The URL parser applies UTS 46, but would also take ports, paths, escapes and tabs for what they are in a URL.
+  // The URL parser applies UTS 46, but would also take ports, paths, escapes and tabs for what they
+  // are in a URL.
   if (!wordOrForeign.test(label)) return undefined;
   try {
     const { hostname } = new URL(`http://${label}`);

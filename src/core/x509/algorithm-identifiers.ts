@@ -1,4 +1,7 @@
-/** AlgorithmIdentifiers of signatures and digests: the octets of each row of the table, and the row of given octets. */
+/**
+ * AlgorithmIdentifiers of signatures and digests: the octets of each row of the table, and the row
+ * of given octets.
+ */
 
 import { openSequence } from "#core/asn1/cursor.ts";
 import { explicit, integer, nullElement, oid, sequence } from "#core/asn1/der.ts";
@@ -15,7 +18,10 @@ export function algorithmIdentifier(algorithm: SignatureName): Uint8Array {
   return der;
 }
 
-/** OID of an AlgorithmIdentifier, and its name when the table has it with exactly these parameters. Throws DerError. */
+/**
+ * OID of an AlgorithmIdentifier, and its name when the table has it with exactly these parameters.
+ * Throws DerError.
+ */
 export function readAlgorithm(der: Uint8Array): {
   readonly signatureOid: string;
   readonly signatureName: SignatureName | undefined;
@@ -29,7 +35,10 @@ export function readAlgorithm(der: Uint8Array): {
 export const hashIdentifier = (hash: HashName): Uint8Array =>
   sequence(oid(oids[hash]), nullElement());
 
-/** The digest an AlgorithmIdentifier names, parameters NULL or absent; undefined for others. Throws DerError. */
+/**
+ * The digest an AlgorithmIdentifier names, parameters NULL or absent; undefined for others. Throws
+ * DerError.
+ */
 export function readHash(der: Uint8Array): HashName | undefined {
   const hash = der.length <= knownOctetsMax ? hashes.get(der.toHex()) : undefined;
   if (hash === undefined) readOid(der);
@@ -49,14 +58,16 @@ function formsOf(name: SignatureName): readonly Uint8Array[] {
   const [dotted, parameters, scheme] = signatures[name];
   if (parameters === "null") return [sequence(oid(dotted), nullElement())];
   if (parameters === "absent") return [sequence(oid(dotted))];
-  // RFC 4055 §2.1: NULL is written in the digests of RSASSA-PSS; absent parameters are accepted as well.
+  // RFC 4055 §2.1: NULL is written in the digests of RSASSA-PSS; absent parameters are accepted as
+  // well.
   const digests = [hashIdentifier(scheme.hash), sequence(oid(oids[scheme.hash]))];
   return digests.flatMap((outer) =>
     digests.map((inner) => sequence(oid(dotted), pssParameters(scheme.hash, outer, inner))),
   );
 }
 
-// RFC 4055 §3.1: digest, MGF1 with the same digest, a salt as long as the digest; the trailer is the default.
+// RFC 4055 §3.1: digest, MGF1 with the same digest, a salt as long as the digest; the trailer is
+// the default.
 function pssParameters(hash: "sha256" | "sha384" | "sha512", outer: Uint8Array, inner: Uint8Array) {
   return sequence(
     explicit(0, outer),

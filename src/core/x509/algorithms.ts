@@ -2,7 +2,10 @@
 
 import type { HashName, SignatureScheme } from "#core/crypto.ts";
 
-/** Columns: family, size in bits (0 where the name says it), default signature, where it can be made. */
+/**
+ * Columns: family, size in bits (0 where the name says it), default signature, where it can be
+ * made.
+ */
 export const keyTypes = {
   "rsa-2048": ["rsa", 2048, "rsa-pkcs1-sha256"],
   "rsa-3072": ["rsa", 3072, "rsa-pkcs1-sha256"],
@@ -22,17 +25,27 @@ export const keyTypes = {
 export type KeyType = keyof typeof keyTypes;
 export type KeyFamily = (typeof keyTypes)[KeyType][0];
 
-/** How a CA or profile meets quantum computers: not, by its key, or by a second key beside a classical one. */
+/**
+ * How a CA or profile meets quantum computers: not, by its key, or by a second key beside a
+ * classical one.
+ */
 export const algorithms = ["classical", "pqc", "hybrid"] as const;
 export type Algorithm = (typeof algorithms)[number];
 
-/** True for keys a quantum computer is not known to break; software-held wherever they are (KEY-3). */
+/**
+ * True for keys a quantum computer is not known to break; software-held wherever they are (KEY-3).
+ */
 export const isPostQuantum = (keyType: KeyType): boolean => keyType in raw;
 
-/** True for keys that only roots have: their signatures are large and take seconds to make (PQ-1). */
+/**
+ * True for keys that only roots have: their signatures are large and take seconds to make (PQ-1).
+ */
 export const isForRootsOnly = (keyType: KeyType): boolean => keyTypes[keyType][0] === "slh-dsa";
 
-/** The ML-DSA type that is as strong as this post-quantum one, for what a root's key does not sign itself (PQ-3). */
+/**
+ * The ML-DSA type that is as strong as this post-quantum one, for what a root's key does not sign
+ * itself (PQ-3).
+ */
 export const mlDsaLike = (keyType: KeyType): KeyType => likes.get(keyType) ?? keyType;
 
 /** Columns: OID, AlgorithmIdentifier parameters, scheme. RFC 4055, 5758, 8410, 9881, 9909. */
@@ -63,18 +76,27 @@ export const defaultSignature = (keyType: KeyType): SignatureName => keyTypes[ke
 /** The scheme `verifySignature` of core/crypto wants. */
 export const schemeOf = (signature: SignatureName): SignatureScheme => signatures[signature][2];
 
-/** Octets of a raw post-quantum public key (FIPS 204 table 2, FIPS 205 table 2); undefined for classical types. */
+/**
+ * Octets of a raw post-quantum public key (FIPS 204 table 2, FIPS 205 table 2); undefined for
+ * classical types.
+ */
 export const rawKeyOctets = (keyType: KeyType): number | undefined => raw[keyType];
 
-/** Reads a key type, accepting the `ecdsa-sha2-nistp*` aliases; gives undefined for an unknown one. */
+/**
+ * Reads a key type, accepting the `ecdsa-sha2-nistp*` aliases; gives undefined for an unknown one.
+ */
 export function parseKeyType(text: string): KeyType | undefined {
   const name = aliases[text] ?? text;
   return name in keyTypes ? (name as KeyType) : undefined; // A key of the table.
 }
 
 const raw: Partial<Record<KeyType, number>> = {
-  ...{ "ml-dsa-44": 1312, "ml-dsa-65": 1952, "ml-dsa-87": 2592 },
-  ...{ "slh-dsa-sha2-128s": 32, "slh-dsa-sha2-192s": 48, "slh-dsa-sha2-256s": 64 },
+  "ml-dsa-44": 1312,
+  "ml-dsa-65": 1952,
+  "ml-dsa-87": 2592,
+  "slh-dsa-sha2-128s": 32,
+  "slh-dsa-sha2-192s": 48,
+  "slh-dsa-sha2-256s": 64,
 };
 
 const likes: ReadonlyMap<KeyType, KeyType> = new Map<KeyType, KeyType>([

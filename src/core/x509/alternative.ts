@@ -1,4 +1,7 @@
-/** Alternative signatures: a second key and its signature beside the native ones (X.509 (10/2019) §7.2.2, §9.8). */
+/**
+ * Alternative signatures: a second key and its signature beside the native ones (X.509 (10/2019)
+ * §7.2.2, §9.8).
+ */
 
 import { DerError, openSequence, readWhole } from "#core/asn1/cursor.ts";
 import { bitString, element, sequence } from "#core/asn1/der.ts";
@@ -9,19 +12,21 @@ import { algorithmIdentifier, readAlgorithm } from "./algorithm-identifiers.ts";
 import type { SignatureName } from "./algorithms.ts";
 import type { Extension } from "./extensions.ts";
 
-/** The subject's alternative key, DER of its SubjectPublicKeyInfo (§9.8.2). */
+/** The subject's alternative key, DER of its SubjectPublicKeyInfo (X.509 §9.8.2). */
 export const subjectAltPublicKeyInfo = (spki: Uint8Array): Extension =>
   plain(oids.subjectAltPublicKeyInfo, spki);
 
-/** The algorithm of the issuer's alternative signature (§9.8.3). */
+/** The algorithm of the issuer's alternative signature (X.509 §9.8.3). */
 export const altSignatureAlgorithm = (signature: SignatureName): Extension =>
   plain(oids.altSignatureAlgorithm, algorithmIdentifier(signature));
 
-/** The issuer's alternative signature (§9.8.4); pkid writes it last. */
+/** The issuer's alternative signature (X.509 §9.8.4); pkid writes it last. */
 export const altSignatureValue = (signature: Uint8Array): Extension =>
   plain(oids.altSignatureValue, bitString(signature));
 
-/** The name of an altSignatureAlgorithm; undefined for one the table does not know. Throws DerError. */
+/**
+ * The name of an altSignatureAlgorithm; undefined for one the table does not know. Throws DerError.
+ */
 export const readAltSignatureAlgorithm = (value: Uint8Array): SignatureName | undefined =>
   readAlgorithm(value).signatureName;
 
@@ -30,17 +35,20 @@ export const readAltSignatureValue = (value: Uint8Array): Uint8Array =>
   readWhole(value, (cursor) => cursor.wholeBits());
 
 /**
- * DER of the PreTBSCertificate: the to-be-signed certificate without its `signature` member and without the extension
- * altSignatureValue, which may be there or still be missing. Throws DerError.
+ * DER of the PreTBSCertificate: the to-be-signed certificate without its `signature` member and
+ * without the extension altSignatureValue, which may be there or still be missing. Throws DerError.
  */
 export const preTbsCertificate = (tbs: Uint8Array): Uint8Array =>
   preTbs(tbs, { versionTag: contextualConstructed(0), before: 1, extensions: 3 });
 
-/** The same of a CRL: the PreTBSCertList (§7.10.3). */
+/** The same of a CRL: the PreTBSCertList (X.509 §7.10.3). */
 export const preTbsCertList = (tbs: Uint8Array): Uint8Array =>
   preTbs(tbs, { versionTag: tags.integer, before: 0, extensions: 0 });
 
-/** DER of a list of extensions without altSignatureValue; undefined when nothing else is in it. Throws DerError. */
+/**
+ * DER of a list of extensions without altSignatureValue; undefined when nothing else is in it.
+ * Throws DerError.
+ */
 export function withoutAltSignatureValue(extensions: Uint8Array): Uint8Array | undefined {
   const kept: Uint8Array[] = [];
   const list = openSequence(extensions);

@@ -1,4 +1,7 @@
-/** THE ATTRIBUTES OF NAMES pkid knows, one row each (RFC 5280 appendix A.1, RFC 4519, ETSI EN 319 412-1). */
+/**
+ * THE ATTRIBUTES OF NAMES pkid knows, one row each (RFC 5280 appendix A.1, RFC 4519, ETSI EN 319
+ * 412-1).
+ */
 
 import { encodeOid } from "#core/asn1/oid-octets.ts";
 

@@ -1,4 +1,7 @@
-/** Certificates: encode the to-be-signed part, join it with a signature, and read them back (RFC 5280 §4.1). */
+/**
+ * Certificates: encode the to-be-signed part, join it with a signature, and read them back (RFC
+ * 5280 §4.1).
+ */
 
 import { type Cursor, DerError, openSequence } from "#core/asn1/cursor.ts";
 import {
@@ -50,7 +53,7 @@ export interface ParsedCertificate {
   readonly signature: Uint8Array;
 }
 
-/** DER of a v3 TBSCertificate; times from 2050 on are GeneralizedTime (§4.1.2.5). */
+/** DER of a v3 TBSCertificate; times from 2050 on are GeneralizedTime (RFC 5280 §4.1.2.5). */
 export function encodeTbsCertificate(fields: TbsCertificate): Uint8Array {
   return sequence(
     version3,

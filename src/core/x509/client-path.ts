@@ -1,4 +1,7 @@
-/** Whether a certificate shows who a TLS client is: a path to what is trusted, valid now, and meant for clients. */
+/**
+ * Whether a certificate shows who a TLS client is: a path to what is trusted, valid now, and meant
+ * for clients.
+ */
 
 import { DerError } from "#core/asn1/cursor.ts";
 import { oids } from "#core/asn1/oids.ts";
@@ -28,10 +31,12 @@ export function parseAnchors(text: string): readonly ParsedCertificate[] | undef
 }
 
 /**
- * The path from the first of the certificates presented over the others to an anchor, each signed by the next by an
- * algorithm of the table, each but the first a CA that may have so many below it (RFC 5280 §6.1.4 k to n), and all for
- * clients; `sound` says what else a path must be. One that is valid now, else one that was or will be, so that callers can
- * tell; undefined when there is none. TLS follows the first issuer of a name alone, so its word counts for nothing here. Throws DerError.
+ * The path from the first of the certificates presented over the others to an anchor, each signed
+ * by the next by an algorithm of the table, each but the first a CA that may have so many below it
+ * (RFC 5280 §6.1.4 k to n), and all for clients; `sound` says what else a path must be. One that is
+ * valid now, else one that was or will be, so that callers can tell; undefined when there is none.
+ * TLS follows the first issuer of a name alone, so its word counts for nothing here. Throws
+ * DerError.
  */
 export function clientPath(
   [leaf, ...others]: readonly ParsedCertificate[],
@@ -55,8 +60,9 @@ export function clientPath(
 }
 
 /**
- * The anchors a path from the first of the certificates over the others can end at, by the names alone; `byName` holds
- * them by `nameMatchKey` of their subjects. Empty where there is none to find. Throws DerError.
+ * The anchors a path from the first of the certificates over the others can end at, by the names
+ * alone; `byName` holds them by `nameMatchKey` of their subjects. Empty where there is none to
+ * find. Throws DerError.
  */
 export function anchorsWithin(
   shown: readonly ParsedCertificate[],
@@ -76,11 +82,16 @@ export interface ClientPathWish {
   readonly sound: (path: Path, now: Instant) => boolean;
 }
 
-/** True when every certificate of the path is valid; both ends are inclusive (RFC 5280 §4.1.2.5). */
+/**
+ * True when every certificate of the path is valid; both ends are inclusive (RFC 5280 §4.1.2.5).
+ */
 export const validAt = (path: readonly ParsedCertificate[], at: Instant): boolean =>
   path.every(({ notBefore, notAfter }) => notBefore <= at && at <= notAfter);
 
-/** True with clientAuth among the extended key usages, or without that extension; anyExtendedKeyUsage is not enough. */
+/**
+ * True with clientAuth among the extended key usages, or without that extension;
+ * anyExtendedKeyUsage is not enough.
+ */
 export function isForClients(certificate: ParsedCertificate): boolean {
   const usages = extensionOf(certificate, oids.extKeyUsage);
   return (

@@ -1,4 +1,7 @@
-/** The extensions of partitioned and delta CRLs: what a list covers, and what completes it (RFC 5280 §5.2). */
+/**
+ * The extensions of partitioned and delta CRLs: what a list covers, and what completes it (RFC 5280
+ * §5.2).
+ */
 
 import { openSequence, readWhole } from "#core/asn1/cursor.ts";
 import { element, explicit, generalizedTime, implicit, integer, sequence } from "#core/asn1/der.ts";
@@ -10,8 +13,9 @@ import { crlDistributionPoints, type Extension } from "./extensions.ts";
 import { encodeGeneralName, readGeneralName } from "./general-names.ts";
 
 /**
- * The partition a list covers: every URL a certificate may have been told to find it at, and end-entity certificates only
- * (RFC 5280 §5.2.5). A verifier matches one of the URLs with the certificate's distribution point, octet by octet.
+ * The partition a list covers: every URL a certificate may have been told to find it at, and
+ * end-entity certificates only (RFC 5280 §5.2.5). A verifier matches one of the URLs with the
+ * certificate's distribution point, octet by octet.
  */
 export function issuingDistributionPoint(urls: readonly string[]): Extension {
   const names = urls.map((value) => encodeGeneralName({ kind: "uri", value }));
@@ -43,7 +47,9 @@ export const freshestCrl = (url: string): Extension => ({
 
 /** Says that a list is a delta, and the number of the base it completes (RFC 5280 §5.2.4). */
 export const deltaCrlIndicator = (baseNumber: number): Extension => ({
-  ...{ oid: oids.deltaCrlIndicator, critical: true, value: integer(baseNumber) },
+  oid: oids.deltaCrlIndicator,
+  critical: true,
+  value: integer(baseNumber),
 });
 
 /** Reads the number of the base. */
@@ -52,5 +58,7 @@ export const parseDeltaCrlIndicator = (value: Uint8Array): number =>
 
 /** No entry has left the list whose certificate expired after this time (X.509 §9.5.2.9). */
 export const expiredCertsOnCrl = (since: Instant): Extension => ({
-  ...{ oid: oids.expiredCertsOnCrl, critical: false, value: generalizedTime(since) },
+  oid: oids.expiredCertsOnCrl,
+  critical: false,
+  value: generalizedTime(since),
 });

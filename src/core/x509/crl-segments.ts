@@ -1,4 +1,7 @@
-/** CRLs of any length in segments: entries are appended as they are read, and no list is ever one piece of memory. */
+/**
+ * CRLs of any length in segments: entries are appended as they are read, and no list is ever one
+ * piece of memory.
+ */
 
 import { bitString, explicit, headOf, integer, time } from "#core/asn1/der.ts";
 import { tags } from "#core/asn1/tags.ts";
@@ -93,8 +96,12 @@ export function tbsCertListSegments(
 ): Segments {
   const list = entries.count === 0 ? [] : [headOf(tags.sequence, entries.octets)];
   const start = [
-    ...[integer(1), algorithmIdentifier(fields.signature), fields.issuer],
-    ...[time(fields.thisUpdate), time(fields.nextUpdate), ...list],
+    integer(1),
+    algorithmIdentifier(fields.signature),
+    fields.issuer,
+    time(fields.thisUpdate),
+    time(fields.nextUpdate),
+    ...list,
   ];
   const end = explicit(0, encodeExtensions(fields.extensions));
   const octets = lengthOf(start) + entries.octets + end.length;
@@ -129,8 +136,8 @@ export function joined(segments: Segments): Uint8Array {
 }
 
 /**
- * The same octets in pieces of half a megabyte, as they are stored. The pieces lie in `buffers` memories that are used in
- * turn: one is good until `buffers` more have been taken.
+ * The same octets in pieces of half a megabyte, as they are stored. The pieces lie in `buffers`
+ * memories that are used in turn: one is good until `buffers` more have been taken.
  */
 export function* piecesOf(segments: Segments, buffers: number): Generator<Uint8Array> {
   const octets = lengthOf(segments);

@@ -66,7 +66,10 @@ export function encodeCrlEntry(entry: CrlEntry): Uint8Array {
   return extensions ? sequence(serial, at, extensions) : sequence(serial, at);
 }
 
-/** DER of a v2 TBSCertList; without entries the list is absent (§5.1.2.6). Join it with `assembleSigned`. */
+/**
+ * DER of a v2 TBSCertList; without entries the list is absent (RFC 5280 §5.1.2.6). Join it with
+ * `assembleSigned`.
+ */
 export function encodeTbsCertList(fields: TbsCertList): Uint8Array {
   const entries = fields.entries.length === 0 ? [] : [elementOf(tags.sequence, fields.entries)];
   return sequence(
@@ -81,15 +84,18 @@ export function encodeTbsCertList(fields: TbsCertList): Uint8Array {
 }
 
 /**
- * Reads a CRL of version 1 or 2; throws DerError, also for what changes the meaning of an entry: an indirect CRL or any
- * other critical entry extension.
+ * Reads a CRL of version 1 or 2; throws DerError, also for what changes the meaning of an entry: an
+ * indirect CRL or any other critical entry extension.
  */
 export function parseCrl(der: Uint8Array): ParsedCrl {
   const opened = openCrl(der);
   return { ...opened, entries: [...opened.entries()] };
 }
 
-/** Reads everything but the entries of a CRL, for lists of any length; throws DerError as `parseCrl`. */
+/**
+ * Reads everything but the entries of a CRL, for lists of any length; throws DerError as
+ * `parseCrl`.
+ */
 export function openCrl(der: Uint8Array): OpenedCrl {
   const signed = openSequence(der);
   const tbs = signed.element(tags.sequence);
@@ -149,7 +155,10 @@ function readReason(extensions: readonly Extension[]): CrlEntry["reason"] {
   return reason;
 }
 
-/** §5.3.1: removeFromCRL belongs to delta CRLs alone, so the table of reasons does not have it. */
+/**
+ * RFC 5280 §5.3.1: removeFromCRL belongs to delta CRLs alone, so the table of reasons does not have
+ * it.
+ */
 const codes: ReadonlyMap<CrlEntry["reason"], number> = new Map<CrlEntry["reason"], number>([
   ...Object.entries(revocationReasons).map(
     ([reason, code]) => [reason as RevocationReason, code] as const, // A key of the table.
@@ -161,7 +170,7 @@ const reasonsByCode: ReadonlyMap<number, CrlEntry["reason"]> = new Map(
   [...codes].map(([reason, code]) => [code, reason]),
 );
 
-/** crlEntryExtensions by reason, encoded once; `unspecified` has none (§5.3.1). */
+/** crlEntryExtensions by reason, encoded once; `unspecified` has none (RFC 5280 §5.3.1). */
 export const reasonExtensions: ReadonlyMap<CrlEntry["reason"], Uint8Array> = new Map(
   [...codes]
     .filter(([reason]) => reason !== "unspecified")

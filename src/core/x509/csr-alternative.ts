@@ -1,4 +1,6 @@
-/** The alternative key of a certification request, and the proof that the requester has it (PQ-7). */
+/**
+ * The alternative key of a certification request, and the proof that the requester has it (PQ-7).
+ */
 
 import { DerError, openSequence } from "#core/asn1/cursor.ts";
 import { element, sequence, setOf } from "#core/asn1/der.ts";
@@ -22,8 +24,9 @@ export type CsrAlternative =
   | { readonly status: "proven"; readonly publicKey: PublicKey };
 
 /**
- * Reads the three values of a CertificationRequestInfo, as extensions it requests or as attributes of their own, and
- * verifies the alternative signature over it without altSignatureValue. The native signature is not looked at.
+ * Reads the three values of a CertificationRequestInfo, as extensions it requests or as attributes
+ * of their own, and verifies the alternative signature over it without altSignatureValue. The
+ * native signature is not looked at.
  */
 export function csrAlternative(request: Uint8Array): CsrAlternative {
   try {
@@ -45,7 +48,10 @@ export function csrAlternative(request: Uint8Array): CsrAlternative {
   }
 }
 
-/** The values by OID, and the request without altSignatureValue: the octets the alternative signature covers. */
+/**
+ * The values by OID, and the request without altSignatureValue: the octets the alternative
+ * signature covers.
+ */
 function takeApart(request: Uint8Array) {
   const values = new Map<string, Uint8Array>();
   const found = (oid: string, value: Uint8Array) => {
@@ -90,5 +96,7 @@ function readAttribute(
 const typeOf = (attribute: Uint8Array): Uint8Array => openSequence(attribute).element(tags.oid);
 
 const wanted: ReadonlySet<string> = new Set([
-  ...[oids.subjectAltPublicKeyInfo, oids.altSignatureAlgorithm, oids.altSignatureValue],
+  oids.subjectAltPublicKeyInfo,
+  oids.altSignatureAlgorithm,
+  oids.altSignatureValue,
 ]);

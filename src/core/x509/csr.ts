@@ -36,8 +36,9 @@ export interface CertificationRequest {
 export type CsrReason = "too_large" | "not_pem" | "malformed" | "unsupported_version";
 
 /**
- * Reads one PEM or DER request of at most 64 KiB; attributes other than extensionRequest and challengePassword
- * are ignored. Refuses `bad_csr` with a closed `reason` for everything else, trailing octets included.
+ * Reads one PEM or DER request of at most 64 KiB; attributes other than extensionRequest and
+ * challengePassword are ignored. Refuses `bad_csr` with a closed `reason` for everything else,
+ * trailing octets included.
  */
 export function parseCsr(input: string | Uint8Array): CertificationRequest {
   if (input.length > octetsMax) throw badCsr("too_large");
@@ -52,8 +53,8 @@ export function parseCsr(input: string | Uint8Array): CertificationRequest {
 }
 
 /**
- * True when the request is signed by the key inside it (proof of possession), with an algorithm of the table that fits
- * the key; SHA-1 and MD5 have no row there.
+ * True when the request is signed by the key inside it (proof of possession), with an algorithm of
+ * the table that fits the key; SHA-1 and MD5 have no row there.
  */
 export function csrSignatureValid(request: CertificationRequest): boolean {
   const check = signatureCheck(request);
@@ -109,7 +110,8 @@ function readTbs(tbs: Cursor) {
   return { subject, spki, sans, unsupportedNames: unsupported, mustStaple, challengePassword };
 }
 
-// The order X.690 §11.6 asks of a SET OF is not insisted on: many devices write attributes as they come.
+// The order X.690 §11.6 asks of a SET OF is not insisted on: many devices write attributes as they
+// come.
 function readAttributes(attributes: Cursor) {
   let extensions: readonly Extension[] | undefined;
   let challengePassword: string | undefined;

@@ -53,7 +53,10 @@ export const extendedKeyUsages = {
   anyExtendedKeyUsage: "2.5.29.37.0",
 } as const;
 
-/** True when TLS servers may use a certificate of these purposes, words or dotted OIDs; none at all is every purpose. */
+/**
+ * True when TLS servers may use a certificate of these purposes, words or dotted OIDs; none at all
+ * is every purpose.
+ */
 export function isForServers(usages: readonly string[]): boolean {
   const { serverAuth, anyExtendedKeyUsage } = extendedKeyUsages;
   const serving = ["serverAuth", serverAuth, "anyExtendedKeyUsage", anyExtendedKeyUsage];
@@ -86,7 +89,10 @@ export function extendedKeyUsage(usages: readonly string[], isCritical = false):
   return { oid: oids.extKeyUsage, critical: isCritical, value };
 }
 
-/** RFC 7093 method 1 (leftmost 160 bits of SHA-256) or SHA-1, over the content of the subjectPublicKey BIT STRING. */
+/**
+ * RFC 7093 method 1 (leftmost 160 bits of SHA-256) or SHA-1, over the content of the
+ * subjectPublicKey BIT STRING.
+ */
 export function subjectKeyId(spki: Uint8Array, method: "rfc7093" | "sha1"): Uint8Array {
   const bits = subjectPublicKeyBits(spki);
   return method === "sha1" ? digest("sha1", bits) : sha256(bits).slice(0, 20);
@@ -101,11 +107,15 @@ export const authorityKeyIdentifier = (keyId: Uint8Array): Extension =>
 
 /** Critical exactly when the subject is empty (RFC 5280 §4.2.1.6); the caller knows. */
 export const subjectAltName = (names: readonly GeneralName[], isCritical: boolean): Extension => ({
-  ...{ oid: oids.subjectAltName, critical: isCritical },
+  oid: oids.subjectAltName,
+  critical: isCritical,
   value: encodeGeneralNames(names),
 });
 
-/** Policy OIDs, each with the CPS pointer when there is one (RFC 5280 §4.2.1.4); the pointer is ASCII. */
+/**
+ * Policy OIDs, each with the CPS pointer when there is one (RFC 5280 §4.2.1.4); the pointer is
+ * ASCII.
+ */
 export function certificatePolicies(value: PolicyOptions, isCritical: boolean): Extension {
   const { cps } = value;
   const qualifiers =
@@ -168,7 +178,9 @@ export function parseExtensions(der: Uint8Array): readonly Extension[] {
   return extensions;
 }
 
-/** Throws DerError for a flag of FALSE that is written out, and for a path length that is no count. */
+/**
+ * Throws DerError for a flag of FALSE that is written out, and for a path length that is no count.
+ */
 export function parseBasicConstraints(value: Uint8Array): {
   readonly ca: boolean;
   readonly pathLength: number | undefined;
@@ -250,12 +262,14 @@ function encodeExtension(extension: Extension): Uint8Array {
 }
 
 const critical = (dotted: string, value: Uint8Array): Extension => ({
-  ...{ oid: dotted, critical: true },
+  oid: dotted,
+  critical: true,
   value,
 });
 
 const plain = (dotted: string, value: Uint8Array): Extension => ({
-  ...{ oid: dotted, critical: false },
+  oid: dotted,
+  critical: false,
   value,
 });
 

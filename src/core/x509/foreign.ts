@@ -1,4 +1,7 @@
-/** Octets that somebody else encoded: what cannot be read is the sender's fault and is refused, wherever it is found out. */
+/**
+ * Octets that somebody else encoded: what cannot be read is the sender's fault and is refused,
+ * wherever it is found out.
+ */
 
 import { DerError } from "#core/asn1/cursor.ts";
 import { oids } from "#core/asn1/oids.ts";
@@ -15,7 +18,9 @@ import {
 import { parseNameConstraints } from "./name-constraints.ts";
 import { policyFactsOf } from "./path-policies.ts";
 
-/** What `read` gives; a DerError it throws becomes the refusal, with what is wrong as its `reason`. */
+/**
+ * What `read` gives; a DerError it throws becomes the refusal, with what is wrong as its `reason`.
+ */
 export function readOrRefuse<T>(code: ProblemCode, read: () => T): T {
   try {
     return read();
@@ -26,8 +31,8 @@ export function readOrRefuse<T>(code: ProblemCode, read: () => T): T {
 }
 
 /**
- * Reads every extension a CA certificate is later used by, so that none is found unreadable when it signs. Refuses
- * `bad_certificate`, also for name constraints that could not be enforced (behaviour.md §6.4).
+ * Reads every extension a CA certificate is later used by, so that none is found unreadable when it
+ * signs. Refuses `bad_certificate`, also for name constraints that could not be enforced (NC-1).
  */
 export function refuseUnreadableCa(certificate: ParsedCertificate): void {
   for (const [oid, read] of caExtensionReaders) {

@@ -9,7 +9,10 @@ import { assert } from "#core/problems.ts";
 import { canonicalDnsName, ipText, parseIpAddress } from "./addresses.ts";
 import { nameText, parseName } from "./names.ts";
 
-/** A name of a kind pkid issues; values are texts in canonical form (lower-case A-labels, RFC 5952 addresses). */
+/**
+ * A name of a kind pkid issues; values are texts in canonical form (lower-case A-labels, RFC 5952
+ * addresses).
+ */
 export interface GeneralName {
   readonly kind: "dns" | "ip" | "email" | "uri";
   readonly value: string;
@@ -25,7 +28,10 @@ export function encodeGeneralNames(names: readonly GeneralName[]): Uint8Array {
   return sequence(...names.map(encodeGeneralName));
 }
 
-/** One GeneralName, DER; values are ASCII, `ip` values are addresses: the caller has made them canonical. */
+/**
+ * One GeneralName, DER; values are ASCII, `ip` values are addresses: the caller has made them
+ * canonical.
+ */
 export function encodeGeneralName({ kind, value }: GeneralName): Uint8Array {
   if (kind === "ip") {
     const octets = parseIpAddress(value);
@@ -38,8 +44,9 @@ export function encodeGeneralName({ kind, value }: GeneralName): Uint8Array {
 }
 
 /**
- * Reads GeneralNames; names of other kinds come back in `unsupported` as texts. Throws DerError. DNS names are put into
- * canonical form; U-labels, which IA5String cannot hold but requests carry as UTF-8, become A-labels.
+ * Reads GeneralNames; names of other kinds come back in `unsupported` as texts. Throws DerError.
+ * DNS names are put into canonical form; U-labels, which IA5String cannot hold but requests carry
+ * as UTF-8, become A-labels.
  */
 export function parseGeneralNames(der: Uint8Array): {
   readonly names: readonly GeneralName[];
@@ -78,7 +85,10 @@ function readDnsName(octets: Uint8Array): string {
   return name;
 }
 
-/** IA5String carries control characters; no mailbox and no URI does, and software ends a name at NUL. */
+/**
+ * IA5String carries control characters; no mailbox and no URI does, and software ends a name at
+ * NUL.
+ */
 function readVisible(octets: Uint8Array): string {
   const text = decodeAscii(octets);
   if (/\p{Cc}/u.test(text)) throw new DerError("a name has control characters");

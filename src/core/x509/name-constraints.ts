@@ -11,7 +11,10 @@ import { ipText, parseIpAddress } from "./addresses.ts";
 import type { Extension } from "./extensions.ts";
 import { parseName } from "./names.ts";
 
-/** Subtrees by kind: DNS suffixes, CIDRs, e-mail domains or mailboxes, URI hosts, directory names (DER). */
+/**
+ * Subtrees by kind: DNS suffixes, CIDRs, e-mail domains or mailboxes, URI hosts, directory names
+ * (DER).
+ */
 export interface Subtrees {
   readonly dns: readonly string[];
   readonly ip: readonly string[];
@@ -36,8 +39,8 @@ export function nameConstraints(value: NameConstraints, critical: boolean): Exte
 }
 
 /**
- * Reads the extension; throws DerError for what pkid could not enforce: other kinds of names, a minimum, a maximum,
- * a mask that is no prefix.
+ * Reads the extension; throws DerError for what pkid could not enforce: other kinds of names, a
+ * minimum, a maximum, a mask that is no prefix.
  */
 export function parseNameConstraints(value: Uint8Array): NameConstraints {
   const constraints = openSequence(value);

@@ -1,12 +1,16 @@
-/** Whether a distinguished name lies below another, compared as RFC 5280 §7.1 wants: prepared by RFC 4518. */
+/**
+ * Whether a distinguished name lies below another, compared as RFC 5280 §7.1 wants: prepared by RFC
+ * 4518.
+ */
 
 import { openSequence } from "#core/asn1/cursor.ts";
 import { decodeText, isTextTag } from "#core/asn1/strings.ts";
 import { tags } from "#core/asn1/tags.ts";
 
 /**
- * The RDNs of a name, ready to be compared as they are; `comparable` is false where a value has characters that comparison
- * is not defined for, which equals nothing. Takes DER of a Name; throws DerError.
+ * The RDNs of a name, ready to be compared as they are; `comparable` is false where a value has
+ * characters that comparison is not defined for, which equals nothing. Takes DER of a Name; throws
+ * DerError.
  */
 export function preparedName(name: Uint8Array): {
   readonly rdns: readonly string[];
@@ -18,8 +22,9 @@ export function preparedName(name: Uint8Array): {
 }
 
 /**
- * Stands for a name wherever issuers are looked for: names that §7.1 calls equal have one key, all others another. A name
- * with characters that comparison is not defined for equals itself alone. Throws DerError.
+ * Stands for a name wherever issuers are looked for: names that RFC 5280 §7.1 calls equal have one
+ * key, all others another. A name with characters that comparison is not defined for equals itself
+ * alone. Throws DerError.
  */
 export function nameMatchKey(der: Uint8Array): string {
   const rdns = rdnsOf(der);
@@ -28,8 +33,9 @@ export function nameMatchKey(der: Uint8Array): string {
 }
 
 /**
- * A value as it is compared (RFC 4518 §2): mapped, case folded, in form NFKC, without outer blanks, inner ones single.
- * Undefined for prohibited characters, with which nothing is equal (§2.4).
+ * A value as it is compared (RFC 4518 §2): mapped, case folded, in form NFKC, without outer blanks,
+ * inner ones single. Undefined for prohibited characters, with which nothing is equal (RFC 4518
+ * §2.4).
  */
 export function preparedValue(text: string): string | undefined {
   const mapped = text.replaceAll(blank, " ").replaceAll(nothing, "");
@@ -76,9 +82,15 @@ const keyOf = (rdn: readonly Attribute[]): string =>
 /** Full case folding as far as it matters for equality: `ß` is `ss`, a final sigma is a sigma. */
 const fold = (text: string): string => text.toUpperCase().toLowerCase().replaceAll("ς", "σ");
 
-/** RFC 4518 §2.2: separators, and the control characters that part words or lines, are mapped to a space. */
+/**
+ * RFC 4518 §2.2: separators, and the control characters that part words or lines, are mapped to a
+ * space.
+ */
 const blank = /[\p{Z}\t\n\v\f\r\u0085]/gu;
-/** RFC 4518 §2.2, in the words of a newer Unicode: what has no shape of its own is mapped to nothing. */
+/**
+ * RFC 4518 §2.2, in the words of a newer Unicode: what has no shape of its own is mapped to
+ * nothing.
+ */
 const nothing = /\p{Cc}|\p{Cf}|\p{Variation_Selector}|\u034f|\ufffc/gu;
 /** RFC 4518 §2.4: unassigned, private use, surrogates, the replacement character. */
 const prohibited = /[\p{Cn}\p{Co}\p{Cs}\ufffd]/u;

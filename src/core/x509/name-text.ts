@@ -1,4 +1,6 @@
-/** Reads distinguished names as people write them (RFC 4514), and says when two are the same name. */
+/**
+ * Reads distinguished names as people write them (RFC 4514), and says when two are the same name.
+ */
 
 import { type Cursor, DerError, openDer, openSequence } from "#core/asn1/cursor.ts";
 import { isOid } from "#core/asn1/oid-octets.ts";
@@ -9,9 +11,9 @@ import { attributeTypes } from "./attribute-types.ts";
 import type { Name } from "./names.ts";
 
 /**
- * Stands for a name wherever it is compared: two names have one key exactly when they have the same RDNs in the same
- * order, each with the same attributes in any order, by type and by the characters of the value, whatever the string
- * types are. Case counts.
+ * Stands for a name wherever it is compared: two names have one key exactly when they have the same
+ * RDNs in the same order, each with the same attributes in any order, by type and by the characters
+ * of the value, whatever the string types are. Case counts.
  */
 export type NameKey = string & { readonly brand: "NameKey" };
 
@@ -30,8 +32,9 @@ export function nameKey(name: Pick<Name, "der">): NameKey {
 }
 
 /**
- * The key of a name as text, the most specific attribute first; undefined for what RFC 4514 §3 does not allow. Types are
- * the names of `attributeTypes`, in any case, or dotted OIDs; spaces around separators are passed over, as RFC 2253 §4 wants.
+ * The key of a name as text, the most specific attribute first; undefined for what RFC 4514 §3 does
+ * not allow. Types are the names of `attributeTypes`, in any case, or dotted OIDs; spaces around
+ * separators are passed over, as RFC 2253 §4 wants.
  */
 export function parseNameText(text: string): NameKey | undefined {
   const rdns: Rdn[] = [];
@@ -131,8 +134,9 @@ const utf8 = new TextEncoder();
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * A type, an equals sign, and a value up to a separator or the end; within it separators and their like are escaped. The
- * value does not begin with a space, so that there is one way to part the spaces before it from it.
+ * A type, an equals sign, and a value up to a separator or the end; within it separators and their
+ * like are escaped. The value does not begin with a space, so that there is one way to part the
+ * spaces before it from it.
  */
 const attributePattern =
   /\s*([A-Za-z][A-Za-z0-9-]*|\d[\d.]*) *= *(?! )((?:\\[ "#+,;<=>\\]|\\[0-9A-Fa-f]{2}|[^"+,;<>\\\0])*)(?=[,+]|$)/y;

@@ -1,4 +1,6 @@
-/** Distinguished names: parse, re-encode in pkid's form, and print (RFC 5280 §4.1.2.4, RFC 4514). */
+/**
+ * Distinguished names: parse, re-encode in pkid's form, and print (RFC 5280 §4.1.2.4, RFC 4514).
+ */
 
 import { type Cursor, DerError, openSequence } from "#core/asn1/cursor.ts";
 import { ia5String, oid, printableString, sequence, setOf, utf8String } from "#core/asn1/der.ts";
@@ -21,9 +23,10 @@ export interface Name {
 }
 
 /**
- * Encodes attributes in pkid's form: UTF8String, except C and serialNumber PrintableString, DC and emailAddress IA5String.
- * A value those cannot carry becomes UTF8String, which the lint rule `subject_encoding` refuses.
- * Types are words of `attributeTypes` or dotted OIDs; anything else is a bug of the caller.
+ * Encodes attributes in pkid's form: UTF8String, except C and serialNumber PrintableString, DC and
+ * emailAddress IA5String. A value those cannot carry becomes UTF8String, which the lint rule
+ * `subject_encoding` refuses. Types are words of `attributeTypes` or dotted OIDs; anything else is
+ * a bug of the caller.
  */
 export function encodeName(attributes: readonly NameAttribute[]): Name {
   const rdns = attributes.map(({ type, value }) => {
@@ -35,9 +38,9 @@ export function encodeName(attributes: readonly NameAttribute[]): Name {
 }
 
 /**
- * Reads a DER Name; throws DerError. Values of UTF8String, PrintableString, IA5String, TeletexString (Latin-1),
- * BMPString, UniversalString, NumericString and VisibleString become text; other values are refused for known types
- * and given as `#` and hex for unknown ones.
+ * Reads a DER Name; throws DerError. Values of UTF8String, PrintableString, IA5String,
+ * TeletexString (Latin-1), BMPString, UniversalString, NumericString and VisibleString become text;
+ * other values are refused for known types and given as `#` and hex for unknown ones.
  */
 export function parseName(der: Uint8Array): Name {
   const attributes: NameAttribute[] = [];
@@ -69,8 +72,8 @@ export function commonName(name: Name): string {
 }
 
 /**
- * True for a text with control characters: NUL, where software ends a name; those terminals and pages obey; separators of
- * lines, and those that turn the direction of text around.
+ * True for a text with control characters: NUL, where software ends a name; those terminals and
+ * pages obey; separators of lines, and those that turn the direction of text around.
  */
 export const hasControls = (text: string): boolean =>
   /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u.test(text);
@@ -97,7 +100,8 @@ function attributeText(attribute: Cursor): string {
   const dotted = attribute.oid();
   const known = attributeTypesByOid.get(dotted);
   const tag = attribute.tag;
-  // RFC 4514 §2.4: a type without a short name, or a value that is not text, is shown as the hex of its DER.
+  // RFC 4514 §2.4: a type without a short name, or a value that is not text, is shown as the hex of
+  // its DER.
   if (!known || !isTextTag(tag)) return `${dotted}=#${attribute.element().toHex().toUpperCase()}`;
   return `${known.text}=${escapeText(decodeText(tag, attribute.content(tag)))}`;
 }

@@ -1,4 +1,7 @@
-/** Judges an OCSP answer as a relying party must: signer, signature, certificate asked about, nonce, freshness (RFC 6960 §3.2). */
+/**
+ * Judges an OCSP answer as a relying party must: signer, signature, certificate asked about, nonce,
+ * freshness (RFC 6960 §3.2).
+ */
 
 import { DerError } from "#core/asn1/cursor.ts";
 import { oids } from "#core/asn1/oids.ts";
@@ -33,10 +36,15 @@ export interface Asked {
   readonly now: Instant;
 }
 
-/** The verdict on a DER answer; an answer that is no OCSP response at all is untrusted like any other. */
+/**
+ * The verdict on a DER answer; an answer that is no OCSP response at all is untrusted like any
+ * other.
+ */
 export function judgeAnswer(der: Uint8Array, asked: Asked): Verdict {
   const untrusted = (fault: string, status = "none"): Verdict => ({
-    ...{ trusted: false, fault, status },
+    trusted: false,
+    fault,
+    status,
     nonce: "none",
   });
   let response: ParsedOcspResponse;
@@ -54,7 +62,10 @@ export function judgeAnswer(der: Uint8Array, asked: Asked): Verdict {
   const nonce = nonceOf(basic.nonce, asked.nonce);
   const { thisUpdate, nextUpdate } = answer;
   const said: Verdict = {
-    ...{ trusted: true, status: answer.status.status, thisUpdate, nonce },
+    trusted: true,
+    status: answer.status.status,
+    thisUpdate,
+    nonce,
     ...(nextUpdate === undefined ? {} : { nextUpdate }),
     ...(answer.status.status === "revoked"
       ? { reason: answer.status.reason, revokedAt: answer.status.at }
@@ -68,7 +79,10 @@ export function judgeAnswer(der: Uint8Array, asked: Asked): Verdict {
   return fault === undefined ? said : { ...said, trusted: false, fault };
 }
 
-/** The issuer itself, or a certificate in the answer that the issuer signed for OCSP signing and that is valid now (§4.2.2.2). */
+/**
+ * The issuer itself, or a certificate in the answer that the issuer signed for OCSP signing and
+ * that is valid now (RFC 6960 §4.2.2.2).
+ */
 function signerOf(
   basic: NonNullable<ParsedOcspResponse["basic"]>,
   asked: Asked,
@@ -92,7 +106,10 @@ function mayAnswer(delegate: ParsedCertificate, { issuer, now }: Asked): boolean
   );
 }
 
-/** True when the key made the signature over these octets; an algorithm the table does not know verifies nothing. */
+/**
+ * True when the key made the signature over these octets; an algorithm the table does not know
+ * verifies nothing.
+ */
 export function verifies(
   spki: Uint8Array,
   algorithm: SignatureName | undefined,
@@ -107,7 +124,8 @@ function parsedOrNothing(der: Uint8Array): ParsedCertificate | undefined {
   try {
     return parseCertificate(der);
   } catch (error) {
-    if (error instanceof DerError) return undefined; // A certificate nobody can read signs for nobody.
+    // A certificate nobody can read signs for nobody.
+    if (error instanceof DerError) return undefined;
     throw error;
   }
 }

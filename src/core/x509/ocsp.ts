@@ -74,9 +74,10 @@ export const ocspStatus = {
 } as const;
 
 /**
- * Reads an OCSPRequest of at most 64 KiB and 1..32 entries. Gives undefined for everything the responder answers with
- * malformedRequest: not DER, no entry, nonce empty or over 128 octets, unknown critical extension.
- * The requestor's name and signature are read over: answers are the same for everybody.
+ * Reads an OCSPRequest of at most 64 KiB and 1..32 entries. Gives undefined for everything the
+ * responder answers with malformedRequest: not DER, no entry, nonce empty or over 128 octets,
+ * unknown critical extension. The requestor's name and signature are read over: answers are the
+ * same for everybody.
  */
 export function parseOcspRequest(der: Uint8Array): OcspRequest | undefined {
   if (der.length > octetsMax) return undefined;
@@ -96,7 +97,8 @@ export function encodeResponseData(fields: ResponseFields): Uint8Array {
   const out = new DerWriter(room);
   if (nonce !== undefined) writeNonce(out, nonce);
   const answersEnd = out.mark;
-  for (let at = answers.length - 1; at >= 0; at--) writeSingle(out, answers[at] as SingleAnswer); // Within the list.
+  // Within the list.
+  for (let at = answers.length - 1; at >= 0; at--) writeSingle(out, answers[at] as SingleAnswer);
   out.wrap(tags.sequence, answersEnd);
   out.write(generalizedTime(producedAt));
   const responderEnd = out.mark;
@@ -106,7 +108,10 @@ export function encodeResponseData(fields: ResponseFields): Uint8Array {
   return out.finish();
 }
 
-/** `[1]` of ResponseData; the nonce is an OCTET STRING within the OCTET STRING of the extension (RFC 9654 §2.1). */
+/**
+ * `[1]` of ResponseData; the nonce is an OCTET STRING within the OCTET STRING of the extension (RFC
+ * 9654 §2.1).
+ */
 function writeNonce(out: DerWriter, nonce: Uint8Array): void {
   const end = out.mark;
   out.write(nonce);
@@ -179,7 +184,10 @@ export function encodeOcspRequest(question: {
   return sequence(sequence(requests, ...extensions));
 }
 
-/** Makes the DER of CertIDs under one issuer (its subject and public key, DER), as every client writes them. */
+/**
+ * Makes the DER of CertIDs under one issuer (its subject and public key, DER), as every client
+ * writes them.
+ */
 export function certIdsOf(
   issuer: { readonly name: Uint8Array; readonly spki: Uint8Array },
   hash: "sha1" | "sha256",
@@ -223,7 +231,8 @@ function readRequest(request: Cursor): OcspRequest {
   return { certIds, nonce: readNonce(extensions) };
 }
 
-// Version 1 is the DEFAULT, which DER leaves out; some clients write it, and nothing signed depends on it.
+// Version 1 is the DEFAULT, which DER leaves out; some clients write it, and nothing signed depends
+// on it.
 function readVersion(version: Cursor | undefined): void {
   if (version === undefined) return;
   if (version.small() !== 0) throw new DerError("the request has an unknown version");

@@ -1,4 +1,7 @@
-/** Certificate policies along a path, as RFC 5280 §6.1 and RFC 9618 process them for a relying party that accepts any. */
+/**
+ * Certificate policies along a path, as RFC 5280 §6.1 and RFC 9618 process them for a relying party
+ * that accepts any.
+ */
 
 import { type Cursor, DerError, openSequence } from "#core/asn1/cursor.ts";
 import { oids } from "#core/asn1/oids.ts";
@@ -13,7 +16,9 @@ export interface PolicyFacts {
   /** Dotted OIDs; undefined without the extension. */
   readonly policies: ReadonlySet<string> | undefined;
   readonly mappings: readonly PolicyMapping[];
-  /** How many certificates below may still be free of the constraint; undefined where it sets none. */
+  /**
+   * How many certificates below may still be free of the constraint; undefined where it sets none.
+   */
   readonly requireExplicitPolicy: number | undefined;
   readonly inhibitPolicyMapping: number | undefined;
   readonly inhibitAnyPolicy: number | undefined;
@@ -46,16 +51,17 @@ export function policyFactsIn(
 }
 
 /**
- * Why no policy makes the path valid, with the place of the certificate at which that shows; undefined when one does or
- * none is demanded. The path begins below the trust anchor and ends with the certificate that is judged.
+ * Why no policy makes the path valid, with the place of the certificate at which that shows;
+ * undefined when one does or none is demanded. The path begins below the trust anchor and ends with
+ * the certificate that is judged.
  */
 export const policyFault = (
   path: readonly PolicyFacts[],
 ): { readonly at: number; readonly reason: string } | undefined => processed(path).fault;
 
 /**
- * The policies, dotted OIDs, that the last certificate of the path may name so that one is valid; anyPolicy stands for every
- * one. Empty where none is valid above it.
+ * The policies, dotted OIDs, that the last certificate of the path may name so that one is valid;
+ * anyPolicy stands for every one. Empty where none is valid above it.
  */
 export const policiesForLast = (path: readonly PolicyFacts[]): ReadonlySet<string> =>
   processed(path).expected;
@@ -66,7 +72,8 @@ function processed(path: readonly PolicyFacts[]): {
 } {
   const n = path.length;
   const left = { explicit: n + 1, mapping: n + 1, any: n + 1 };
-  // RFC 9618 §5: which policies are valid so far, each with those that the next certificate may name for it.
+  // RFC 9618 §5: which policies are valid so far, each with those that the next certificate may
+  // name for it.
   let valid: Valid | undefined = new Map([[anyPolicy, new Set([anyPolicy])]]);
   let expected: ReadonlySet<string> = new Set();
   for (const [at, facts] of path.entries()) {
@@ -86,13 +93,13 @@ function processed(path: readonly PolicyFacts[]): {
     valid = valid && mapped(valid, facts.mappings, left.mapping > 0);
     lower(left, facts);
   }
-  // §6.1.5 a, b.
+  // RFC 5280 §6.1.5 a, b.
   const demanded = left.explicit <= 1 || path.at(-1)?.requireExplicitPolicy === 0;
   const fault = demanded && valid === undefined ? { at: n - 1, reason: noneValid } : undefined;
   return { fault, expected };
 }
 
-/** What is left of each limit: §6.1.4 h to j. */
+/** What is left of each limit: RFC 5280 §6.1.4 h to j. */
 interface Left {
   explicit: number;
   mapping: number;
@@ -105,7 +112,7 @@ type Valid = ReadonlyMap<string, ReadonlySet<string>>;
 const expectedIn = (valid: Valid): ReadonlySet<string> =>
   new Set([...valid.values()].flatMap((set) => [...set]));
 
-/** §6.1.3 d. */
+/** RFC 5280 §6.1.3 d. */
 function nextValid(
   valid: Valid,
   policies: ReadonlySet<string>,
@@ -123,7 +130,7 @@ function nextValid(
   return next.size === 0 ? undefined : next;
 }
 
-/** §6.1.4 b. */
+/** RFC 5280 §6.1.4 b. */
 function mapped(
   valid: Valid,
   mappings: readonly PolicyMapping[],
@@ -160,7 +167,7 @@ function readPolicies(value: Uint8Array): ReadonlySet<string> {
   const list = openSequence(value);
   do {
     const policy = list.enter(tags.sequence).oid();
-    // §4.2.1.4: a policy must not stand twice.
+    // RFC 5280 §4.2.1.4: a policy must not stand twice.
     if (found.has(policy)) throw new DerError("a policy stands twice");
     found.add(policy);
   } while (!list.finished);
@@ -198,7 +205,9 @@ function readCount(value: Uint8Array): number {
   return countOf(value.subarray(2));
 }
 
-/** Content of an INTEGER that is not negative; a count beyond any path is as good as the longest. */
+/**
+ * Content of an INTEGER that is not negative; a count beyond any path is as good as the longest.
+ */
 function countOf(content: Uint8Array): number {
   const [first, second = 0] = content;
   const isPadded = content.length > 1 && first === 0 && second < 0x80;

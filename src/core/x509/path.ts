@@ -1,4 +1,7 @@
-/** Finds a path from a certificate to a trust anchor, those first that relying parties accept (RFC 5280 §6.1, RFC 4158). */
+/**
+ * Finds a path from a certificate to a trust anchor, those first that relying parties accept (RFC
+ * 5280 §6.1, RFC 4158).
+ */
 
 import { DerError } from "#core/asn1/cursor.ts";
 import { compareOctets } from "#core/asn1/der.ts";
@@ -20,15 +23,22 @@ export interface PathWish {
   readonly intermediates: readonly ParsedCertificate[];
   readonly anchors: readonly ParsedCertificate[];
   readonly now: Instant;
-  /** Signatures that may be verified, 256 unless it says otherwise; those of SLH-DSA count for eight. */
+  /**
+   * Signatures that may be verified, 256 unless it says otherwise; those of SLH-DSA count for
+   * eight.
+   */
   readonly signaturesMax?: number;
-  /** Says whether a path will do whose issuers are valid, CAs, and allowed so many below them; asked a few times only. */
+  /**
+   * Says whether a path will do whose issuers are valid, CAs, and allowed so many below them; asked
+   * a few times only.
+   */
   readonly accept: (path: Path) => boolean;
 }
 
 /**
- * The first path that is accepted; `whole` is false for one that is only signed all the way, where none is. Undefined when
- * there is none at all, or none within the limits of depth, steps and signatures tried.
+ * The first path that is accepted; `whole` is false for one that is only signed all the way, where
+ * none is. Undefined when there is none at all, or none within the limits of depth, steps and
+ * signatures tried.
  */
 export function findPath(
   wish: PathWish,
@@ -52,8 +62,9 @@ export const isSelfIssued = ({ subject, issuer }: ParsedCertificate): boolean =>
   compareOctets(subject.der, issuer.der) === 0;
 
 /**
- * True when the key of `issuer` made the signature of `certificate`, also by an algorithm with SHA-1, which no caller may
- * trust: what relies on a path asks whether each of its signatures has a name in the table.
+ * True when the key of `issuer` made the signature of `certificate`, also by an algorithm with
+ * SHA-1, which no caller may trust: what relies on a path asks whether each of its signatures has a
+ * name in the table.
  */
 export function isSignedBy(certificate: ParsedCertificate, issuer: ParsedCertificate): boolean {
   const { signatureName, signatureOid, tbs, signature } = certificate;
@@ -70,7 +81,10 @@ export function isSignedBy(certificate: ParsedCertificate, issuer: ParsedCertifi
   }
 }
 
-/** One search: what it has verified it does not verify again, and hostile input finds it limited on every side. */
+/**
+ * One search: what it has verified it does not verify again, and hostile input finds it limited on
+ * every side.
+ */
 class Search {
   readonly #now: Instant;
   readonly #anchors: readonly ParsedCertificate[];
@@ -159,7 +173,10 @@ class Search {
 export const isValidAt = ({ notBefore, notAfter }: ParsedCertificate, at: Instant): boolean =>
   notBefore <= at && at <= notAfter + 999;
 
-/** §6.1.4 k to n: a CA that may sign certificates, with so many others below it. What cannot be read may nothing. */
+/**
+ * RFC 5280 §6.1.4 k to n: a CA that may sign certificates, with so many others below it. What
+ * cannot be read may nothing.
+ */
 function mayIssue(issuer: ParsedCertificate, below: number): boolean {
   const [constraints, usage] = [oids.basicConstraints, oids.keyUsage].map((oid) =>
     extensionOf(issuer, oid),
@@ -175,7 +192,10 @@ function mayIssue(issuer: ParsedCertificate, below: number): boolean {
   }
 }
 
-/** RFC 4158 §5.2: an issuer of one name with one key leads nowhere a second time, whatever else its certificates say. */
+/**
+ * RFC 4158 §5.2: an issuer of one name with one key leads nowhere a second time, whatever else its
+ * certificates say.
+ */
 function isAgain(
   member: ParsedCertificate,
   candidate: ParsedCertificate,

@@ -1,4 +1,6 @@
-/** Where a certificate says that its status and its issuer are found (RFC 5280 §4.2.1.13, §4.2.2.1). */
+/**
+ * Where a certificate says that its status and its issuer are found (RFC 5280 §4.2.1.13, §4.2.2.1).
+ */
 
 import { type Cursor, readWhole } from "#core/asn1/cursor.ts";
 import { oids } from "#core/asn1/oids.ts";
@@ -14,7 +16,10 @@ export interface Pointers {
   readonly caIssuers: readonly string[];
 }
 
-/** Reads them; a certificate may have none. Throws DerError for an extension that is not what it says. */
+/**
+ * Reads them; a certificate may have none. Throws DerError for an extension that is not what it
+ * says.
+ */
 export function pointersOf(certificate: Pick<ParsedCertificate, "extensions">): Pointers {
   const points = extensionOf(certificate, oids.crlDistributionPoints);
   const access = extensionOf(certificate, oids.authorityInfoAccess);

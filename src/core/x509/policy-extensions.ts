@@ -1,4 +1,7 @@
-/** The extensions that steer certificate policies along a path (RFC 5280 §4.2.1.5, §4.2.1.11, §4.2.1.14). */
+/**
+ * The extensions that steer certificate policies along a path (RFC 5280 §4.2.1.5, §4.2.1.11,
+ * §4.2.1.14).
+ */
 
 import { implicit, integer, oid, sequence } from "#core/asn1/der.ts";
 import { oids } from "#core/asn1/oids.ts";
@@ -23,7 +26,9 @@ export function policyMappings(pairs: readonly PolicyMapping[]): Extension {
   return { oid: oids.policyMappings, critical: false, value };
 }
 
-/** At least one of the two: how many certificates below this one are still free of the constraint. */
+/**
+ * At least one of the two: how many certificates below this one are still free of the constraint.
+ */
 export function policyConstraints(skip: {
   readonly requireExplicitPolicy?: number | undefined;
   readonly inhibitPolicyMapping?: number | undefined;
@@ -36,12 +41,15 @@ export function policyConstraints(skip: {
 }
 
 /**
- * What a path of certificates must be told about policies, copied as it is from one certificate of a key to the next.
- * inhibitAnyPolicy comes only with the certificate of a CA elsewhere that is cross-signed: nothing here asks for it.
+ * What a path of certificates must be told about policies, copied as it is from one certificate of
+ * a key to the next. inhibitAnyPolicy comes only with the certificate of a CA elsewhere that is
+ * cross-signed: nothing here asks for it.
  */
 export const policyExtensionOids: readonly string[] = [
-  ...[oids.certificatePolicies, oids.policyMappings],
-  ...[oids.policyConstraints, oids.inhibitAnyPolicy],
+  oids.certificatePolicies,
+  oids.policyMappings,
+  oids.policyConstraints,
+  oids.inhibitAnyPolicy,
 ];
 
 export const anyPolicy = "2.5.29.32.0";

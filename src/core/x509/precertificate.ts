@@ -10,7 +10,8 @@ import { encodeExtensions, type Extension } from "./extensions.ts";
 
 /** Makes a certificate unusable for everything but promises of logs; critical. */
 export const poison = (): Extension => ({
-  ...{ oid: oids.precertificatePoison, critical: true },
+  oid: oids.precertificatePoison,
+  critical: true,
   value: nullElement(),
 });
 
@@ -19,8 +20,8 @@ export const withoutPoison = (tbs: Uint8Array): Uint8Array =>
   rebuilt(tbs, oids.precertificatePoison, undefined);
 
 /**
- * The TBSCertificate of the final certificate: the SCT list stands where the poison was, or nothing does; every other
- * octet is the same.
+ * The TBSCertificate of the final certificate: the SCT list stands where the poison was, or nothing
+ * does; every other octet is the same.
  */
 export function finalTbs(precertificate: Uint8Array, scts: Extension | undefined): Uint8Array {
   const made = rebuilt(precertificate, oids.precertificatePoison, scts);
@@ -30,7 +31,10 @@ export function finalTbs(precertificate: Uint8Array, scts: Extension | undefined
   return made;
 }
 
-/** The TBS with the one extension of this OID replaced, or left out; every other element is taken over octet by octet. */
+/**
+ * The TBS with the one extension of this OID replaced, or left out; every other element is taken
+ * over octet by octet.
+ */
 function rebuilt(tbs: Uint8Array, oid: string, by: Extension | undefined): Uint8Array {
   const fields = openSequence(tbs);
   const elements: Uint8Array[] = [];

@@ -33,8 +33,9 @@ export type PublicKey = {
 );
 
 /**
- * Reads a SubjectPublicKeyInfo; throws DerError for what is not one. `curve` is `P-256`, `P-384`, `P-521` or an OID.
- * The algorithm's parameters must be those of its RFC; whether the key is any good is for the key checks to say.
+ * Reads a SubjectPublicKeyInfo; throws DerError for what is not one. `curve` is `P-256`, `P-384`,
+ * `P-521` or an OID. The algorithm's parameters must be those of its RFC; whether the key is any
+ * good is for the key checks to say.
  */
 export function parsePublicKey(spki: Uint8Array): PublicKey {
   const { algorithm, bits } = openSpki(spki);
@@ -48,8 +49,9 @@ export function parsePublicKey(spki: Uint8Array): PublicKey {
 export const subjectPublicKeyBits = (spki: Uint8Array): Uint8Array => openSpki(spki).bits;
 
 /**
- * Lower hex SHA-256 of every SubjectPublicKeyInfo that a list may know the key by, its own first: an RSA key with another
- * exponent than 65537 is factored together with the one that has it. A key that cannot be read has its own alone.
+ * Lower hex SHA-256 of every SubjectPublicKeyInfo that a list may know the key by, its own first:
+ * an RSA key with another exponent than 65537 is factored together with the one that has it. A key
+ * that cannot be read has its own alone.
  */
 export function keyDigests(spki: Uint8Array): readonly string[] {
   const own = spkiSha256(spki);
@@ -73,7 +75,10 @@ export const fingerprintOf = (hex: string): string =>
 /** Lower hex SHA-256 over the DER: the form the store carries. */
 export const spkiSha256 = (spki: Uint8Array): string => sha256Hex(spki);
 
-/** Reads a fingerprint in hex (colons, blanks, any case) or `SHA256:<base64>`; gives lower hex, refuses `bad_fingerprint`. */
+/**
+ * Reads a fingerprint in hex (colons, blanks, any case) or `SHA256:<base64>`; gives lower hex,
+ * refuses `bad_fingerprint`.
+ */
 export function parseFingerprint(text: string): string {
   if (text.length > 200) throw refuse("bad_fingerprint");
   const base64 = /^SHA256:([A-Za-z0-9+/]{43})=?$/.exec(text.trim())?.[1];
@@ -86,7 +91,10 @@ export function parseFingerprint(text: string): string {
 /** Lower hex of the first 20 octets of SHA-256 over the DER: `KeyRef.id`. */
 export const keyIdOf = (spki: Uint8Array): string => sha256Hex(spki).slice(0, 40);
 
-/** True when a key of this family, and for ML-DSA and SLH-DSA of this parameter set, can make the signature. */
+/**
+ * True when a key of this family, and for ML-DSA and SLH-DSA of this parameter set, can make the
+ * signature.
+ */
 export function signatureFits(key: PublicKey, signature: SignatureName): boolean {
   switch (key.family) {
     case "rsa":
@@ -152,7 +160,10 @@ function readRsaKey(spki: Uint8Array, key: Uint8Array): PublicKey {
   numbers.finish();
   const bits = modulus.length * 8 - Math.clz32(modulus[0] ?? 0) + 24;
   return {
-    ...{ spki, family: "rsa", keyType: rsaKeyTypes.get(bits), bits },
+    spki,
+    family: "rsa",
+    keyType: rsaKeyTypes.get(bits),
+    bits,
     modulus: BigInt(`0x${modulus.toHex()}`),
     exponent: BigInt(`0x${exponent.toHex()}`),
   };

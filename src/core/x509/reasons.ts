@@ -16,7 +16,10 @@ export const revocationReasons = {
 
 export type RevocationReason = keyof typeof revocationReasons;
 
-/** Reads a reason by name without case; empty text is `unspecified`. Refuses all else with `bad_reason`. */
+/**
+ * Reads a reason by name without case; empty text is `unspecified`. Refuses all else with
+ * `bad_reason`.
+ */
 export function parseReason(text: string): RevocationReason {
   if (text === "") return "unspecified";
   const name = text.toLowerCase();

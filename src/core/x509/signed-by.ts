@@ -6,7 +6,10 @@ import { type SignatureName, schemeOf } from "./algorithms.ts";
 import type { ParsedCertificate } from "./certificate.ts";
 import { parsePublicKey, signatureFits } from "./public-keys.ts";
 
-/** True when the signature verifies under this SubjectPublicKeyInfo, with an algorithm of the table that fits the key. */
+/**
+ * True when the signature verifies under this SubjectPublicKeyInfo, with an algorithm of the table
+ * that fits the key.
+ */
 export function signedBy(
   { signatureName, tbs, signature }: ParsedCertificate,
   spki: Uint8Array,

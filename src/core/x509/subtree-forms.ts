@@ -1,4 +1,7 @@
-/** How the base of a name constraint may be spelled (RFC 5280 §4.2.1.10); any other spelling means nothing certain. */
+/**
+ * How the base of a name constraint may be spelled (RFC 5280 §4.2.1.10); any other spelling means
+ * nothing certain.
+ */
 
 import { endsInNumber } from "./addresses.ts";
 

@@ -1,6 +1,6 @@
 /**
- * URIs as RFC 3986 spells them, and nothing else: browsers repair what they read, other software reads it as it stands,
- * and a name that each takes for another host is nobody's.
+ * URIs as RFC 3986 spells them, and nothing else: browsers repair what they read, other software
+ * reads it as it stands, and a name that each takes for another host is nobody's.
  */
 
 import { endsInNumber, parseIpAddress } from "./addresses.ts";
@@ -24,8 +24,9 @@ export interface Authority {
 }
 
 /**
- * Reads an absolute URI; undefined for what is none by the grammar of RFC 3986 §3, and for what the grammar allows and
- * software reads in different ways: an empty authority, and a host with an escape, a final dot or an empty label.
+ * Reads an absolute URI; undefined for what is none by the grammar of RFC 3986 §3, and for what the
+ * grammar allows and software reads in different ways: an empty authority, and a host with an
+ * escape, a final dot or an empty label.
  */
 export function parseUri(text: string): Uri | undefined {
   const [, scheme, after] = /^([A-Za-z][A-Za-z0-9+.-]*):(.*)$/s.exec(text) ?? [];
@@ -43,13 +44,19 @@ export function parseUri(text: string): Uri | undefined {
   return { scheme: scheme.toLowerCase(), authority, rest: after.slice(end) };
 }
 
-/** The host of an authority as a DNS name in lower case; undefined for an address, or what no DNS name can be. */
+/**
+ * The host of an authority as a DNS name in lower case; undefined for an address, or what no DNS
+ * name can be.
+ */
 export function dnsHost({ host }: Authority): string | undefined {
   const labelled = host.split(".").every((label) => hostLabel.test(label));
   return labelled && !endsInNumber(host) ? host : undefined;
 }
 
-/** True when a segment of the path is `.` or `..`, also escaped: whoever resolves it arrives elsewhere (§5.2.4, §6.2.2). */
+/**
+ * True when a segment of the path is `.` or `..`, also escaped: whoever resolves it arrives
+ * elsewhere (RFC 3986 §5.2.4, §6.2.2).
+ */
 export function hasDotSegments({ rest }: Uri): boolean {
   const [path = ""] = rest.split(/[?#]/, 1);
   return path.split("/").some((segment) => /^\.{1,2}$/.test(segment.replaceAll(/%2e/gi, ".")));
@@ -75,14 +82,20 @@ function isHost(host: string): boolean {
   return registeredName.test(host) && host.split(".").every((label) => label !== "");
 }
 
-/** §2: reserved, unreserved, and whole escapes; brackets are for `parseAuthority` to place, a second `#` has no place. */
+/**
+ * RFC 3986 §2: reserved, unreserved, and whole escapes; brackets are for `parseAuthority` to place,
+ * a second `#` has no place.
+ */
 const characters =
   /^(?:[A-Za-z0-9._~:/?@!$&'()*+,;=[\]-]|%[0-9A-Fa-f]{2})*(?:#(?:[A-Za-z0-9._~:/?@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)?$/;
-/** §3.2.2, without escapes. */
+/** RFC 3986 §3.2.2, without escapes. */
 const registeredName = /^[A-Za-z0-9._~!$&'()*+,;=-]+$/;
 const hostLabel = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
-/** Schemes that name a host (RFC 9110 §4.2 and their like): `https:good.example` is one to browsers and none to others. */
+/**
+ * Schemes that name a host (RFC 9110 §4.2 and their like): `https:good.example` is one to browsers
+ * and none to others.
+ */
 const needsAuthority: ReadonlySet<string> = new Set([
   "http",
   "https",

@@ -1,4 +1,7 @@
-/** Lets addresses have their turn at what is dear: whoever fails often waits for himself, and nobody waits for him. */
+/**
+ * Lets addresses have their turn at what is dear: whoever fails often waits for himself, and nobody
+ * waits for him.
+ */
 
 import { addressKey } from "#core/address-key.ts";
 import { refuse } from "#core/problems.ts";
@@ -35,8 +38,9 @@ interface Lane {
 }
 
 /**
- * One lane per address. Lanes are served in turn, so that a hundred guesses of one address are one guess ahead of another's
- * right password; and a lane that keeps failing is slowed down by itself. Nothing is refused for what others have done.
+ * One lane per address. Lanes are served in turn, so that a hundred guesses of one address are one
+ * guess ahead of another's right password; and a lane that keeps failing is slowed down by itself.
+ * Nothing is refused for what others have done.
  */
 export class AddressTurns {
   readonly #deps: AddressTurnsDeps;
@@ -55,7 +59,10 @@ export class AddressTurns {
     return this.#lanes.size;
   }
 
-  /** Refuses `rate_limited` while as many of this lane wait as may: then nothing is looked at, not even what is right. */
+  /**
+   * Refuses `rate_limited` while as many of this lane wait as may: then nothing is looked at, not
+   * even what is right.
+   */
   refuseWhenFull(name: string): void {
     const lane = this.#lanes.get(name);
     if ((lane?.waiting.length ?? 0) < this.#deps.limits.waitingPerLane) return;
@@ -63,9 +70,9 @@ export class AddressTurns {
   }
 
   /**
-   * Looks when it is this lane's turn; `failed` says whether what was seen is a failure of the lane. Refuses `rate_limited`
-   * when too many wait: of this lane, or, when there is no room at all, the last of the longest. What `look` throws is thrown,
-   * and is no failure.
+   * Looks when it is this lane's turn; `failed` says whether what was seen is a failure of the
+   * lane. Refuses `rate_limited` when too many wait: of this lane, or, when there is no room at
+   * all, the last of the longest. What `look` throws is thrown, and is no failure.
    */
   async run<T>(name: string, look: () => Promise<T>, failed: (seen: T) => boolean): Promise<T> {
     this.refuseWhenFull(name);
@@ -161,7 +168,10 @@ export class AddressTurns {
   }
 }
 
-/** Whose failures count together: those of an address, apart from those at what is never held up (HTTP contract §9). */
+/**
+ * Whose failures count together: those of an address, apart from those at what is never held up
+ * (REV-3).
+ */
 export const laneOf = ({
   ip,
   exempt,

@@ -1,4 +1,4 @@
-/** Turns what a request presents into a principal, by the mechanisms of the HTTP contract §2.1 in their order. */
+/** Turns what a request presents into a principal, by the mechanisms of AUTH-1 in their order. */
 
 import { localPerson } from "#core/access/person.ts";
 import type { Principal } from "#core/access/principal.ts";
@@ -14,7 +14,7 @@ import type { ApiTokens } from "./tokens.ts";
 export interface Whence {
   readonly ip: string;
   readonly requestId: string;
-  /** For what is never held up by what others have failed at: to revoke (HTTP contract §9). */
+  /** For what is never held up by what others have failed at: to revoke (REV-3). */
   readonly exempt?: boolean;
 }
 
@@ -28,29 +28,40 @@ export interface Authenticated {
   readonly session?: Session;
 }
 
-/** Gives who is asking, or undefined when nothing that was presented says so. Refuses what a mechanism refuses. */
+/**
+ * Gives who is asking, or undefined when nothing that was presented says so. Refuses what a
+ * mechanism refuses.
+ */
 export type Authenticate = (
   presented: Presented,
   whence: Whence,
 ) => Promise<Authenticated | undefined>;
 
 /**
- * One way of proving who one is. Undefined lets the next one try: nothing was presented for it, or what was may fall
- * through. A refusal is final, so that a bad credential never falls through to a weaker one.
+ * One way of proving who one is. Undefined lets the next one try: nothing was presented for it, or
+ * what was may fall through. A refusal is final, so that a bad credential never falls through to a
+ * weaker one.
  */
 export type Mechanism = Authenticate;
 
-/** Who a bearer token of an identity provider stands for; refuses `invalid_token` and `oidc_unavailable`. */
+/**
+ * Who a bearer token of an identity provider stands for; refuses `invalid_token` and
+ * `oidc_unavailable`.
+ */
 export type BearerCheck = (token: string) => Promise<Principal>;
 
-/** Who a name and password of the directory stand for; refuses `invalid_credentials`, `no_access` and `rate_limited`. */
+/**
+ * Who a name and password of the directory stand for; refuses `invalid_credentials`, `no_access`
+ * and `rate_limited`.
+ */
 export type DirectoryCheck = (name: string, password: string, whence: Whence) => Promise<Principal>;
 
 /** Slows down who guesses passwords. */
 export interface Attempts {
   /**
-   * Counts an attempt from this address, or refuses `rate_limited` when it has failed too often. What it gives takes the
-   * attempt back, for one that was no wrong guess: counted first, many guesses at once are many.
+   * Counts an attempt from this address, or refuses `rate_limited` when it has failed too often.
+   * What it gives takes the attempt back, for one that was no wrong guess: counted first, many
+   * guesses at once are many.
    */
   attempt(ip: string): () => void;
 }
@@ -73,7 +84,10 @@ export interface MechanismDeps {
   readonly onBasic: (result: "success" | "denied") => void;
 }
 
-/** THE ORDER. A credential of the first three is final; a cookie that is unknown or expired, and a certificate that binds nobody, are as good as none. */
+/**
+ * THE ORDER. A credential of the first three is final; a cookie that is unknown or expired, and a
+ * certificate that binds nobody, are as good as none.
+ */
 export const mechanisms = (deps: MechanismDeps): readonly Mechanism[] => [
   basic(deps),
   apiToken(deps),
@@ -164,7 +178,10 @@ function clientCertificate({ client }: MechanismDeps): Mechanism {
 const localSocket: Mechanism = async ({ localUser }) =>
   localUser === undefined ? undefined : { principal: localPrincipal(localUser) };
 
-/** A caller of the admin socket, by the name of its user; all of them together are one person (CLI-3). */
+/**
+ * A caller of the admin socket, by the name of its user; all of them together are one person
+ * (CLI-3).
+ */
 export const localPrincipal = (user: string): Principal => ({
   subject: `local:${user}`,
   person: localPerson,

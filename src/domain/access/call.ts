@@ -25,7 +25,10 @@ export interface Origin {
 /** An approved operation while it is executed. */
 export interface Execution {
   readonly id: string;
-  /** Seals a one-time secret for the maker; what it gives is called in the unit that stores what the secret opens. */
+  /**
+   * Seals a one-time secret for the maker; what it gives is called in the unit that stores what the
+   * secret opens.
+   */
   keepSecret(secret: string): Promise<(tx: Unit) => Promise<void>>;
 }
 
@@ -41,11 +44,16 @@ export const authorOf = (
   tenant: TenantId | undefined,
 ): Author => ({
   approval: approval?.id,
-  ...{ actor: principal.subject, actorName: principal.name, ip, requestId },
+  actor: principal.subject,
+  actorName: principal.name,
+  ip,
+  requestId,
   actorRoles: effectiveRoles(principal, tenant),
 });
 
-/** What a caller hands to `perform`; the body is read only after the capability is known to be held. */
+/**
+ * What a caller hands to `perform`; the body is read only after the capability is known to be held.
+ */
 export interface Call {
   readonly operation: OperationName;
   readonly origin: Origin | undefined;
@@ -80,8 +88,8 @@ export interface Answer {
 }
 
 /**
- * A text or binary answer: in a list of pieces when it is long; what is too long to be held comes piece by piece, and ends
- * early when one cannot be made.
+ * A text or binary answer: in a list of pieces when it is long; what is too long to be held comes
+ * piece by piece, and ends early when one cannot be made.
  */
 export interface RawAnswer {
   readonly status: 200;
@@ -100,6 +108,11 @@ export interface Handler {
   readonly gives: readonly string[];
   /** True when the body may be absent: every member of it may be. */
   readonly emptyBody: boolean;
+  /**
+   * Throws what `run` would refuse whoever approves the call, and changes nothing: asked before a
+   * call is left to wait for others. Absent where the shapes say all there is.
+   */
+  readonly admit: ((call: Authorized<Fields, Fields, Fields>) => unknown) | undefined;
   run(call: Authorized<Fields, Fields, Fields>): Promise<Answer | RawAnswer>;
 }
 
@@ -115,6 +128,7 @@ export function handler<
   readonly body?: B;
   /** JSON when it is not said. */
   readonly gives?: readonly string[];
+  readonly admit?: (call: Authorized<P, Q, B>) => unknown;
   readonly run: (call: Authorized<P, Q, B>) => Promise<Answer | RawAnswer>;
 }): Handler {
   return {
@@ -124,7 +138,8 @@ export function handler<
     body: shape.body,
     gives: shape.gives ?? ["application/json"],
     emptyBody: Object.values<Fields[string]>(shape.body ?? {}).every(({ optional }) => optional),
-    // `perform` reads the input with exactly these shapes before it runs the handler.
+    // `perform` reads the input with exactly these shapes before it asks or runs the handler.
+    admit: shape.admit as unknown as Handler["admit"],
     run: shape.run as unknown as Handler["run"],
   };
 }

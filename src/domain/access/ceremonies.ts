@@ -1,6 +1,8 @@
-/** What the two ceremonies of WebAuthn bring back from a browser, and the promise of what checks it. */
+/**
+ * What the two ceremonies of WebAuthn bring back from a browser, and the promise of what checks it.
+ */
 
-/** Why an answer is not accepted, in the words of the HTTP contract. */
+/** Why an answer is not accepted, in the closed words of AUTH-5. */
 export type CeremonyFault =
   | "challenge"
   | "origin"
@@ -27,11 +29,15 @@ export interface Assertion {
 export type Refused = { readonly accepted: false; readonly reason: CeremonyFault };
 
 /**
- * Checks answers against the challenge they must hold, the configured origins and the id of the relying party. The user
- * was present, and verified where that is required. Throws for nothing a browser can send.
+ * Checks answers against the challenge they must hold, the configured origins and the id of the
+ * relying party. The user was present, and verified where that is required. Throws for nothing a
+ * browser can send.
  */
 export interface PasskeyChecks {
-  /** WebAuthn Level 3 §7.1. Who made the authenticator is not asked for, so nothing it says about that is looked at. */
+  /**
+   * WebAuthn Level 3 §7.1. Who made the authenticator is not asked for, so nothing it says about
+   * that is looked at.
+   */
   attested(
     answer: AttestedKey,
     challenge: string,
@@ -39,7 +45,10 @@ export interface PasskeyChecks {
     | { readonly accepted: true; readonly publicKey: Uint8Array; readonly signCount: number }
     | Refused
   >;
-  /** WebAuthn Level 3 §7.2 but for its counter, which is given. `publicKey` is the COSE_Key that was registered. */
+  /**
+   * WebAuthn Level 3 §7.2 but for its counter, which is given. `publicKey` is the COSE_Key that was
+   * registered.
+   */
   asserted(
     answer: Assertion,
     challenge: string,

@@ -1,4 +1,7 @@
-/** Challenges of ceremonies: each for one session and one kind of ceremony, for two minutes, taken once. */
+/**
+ * Challenges of ceremonies: each for one session and one kind of ceremony, for two minutes, taken
+ * once.
+ */
 
 import { addSeconds, type Instant } from "#core/time.ts";
 import type { Clock, Random } from "#domain/ports.ts";
@@ -11,7 +14,10 @@ interface Given {
   readonly expiresAt: Instant;
 }
 
-/** Challenges of this process; a session has one of each kind at most, and a newer one takes its place. */
+/**
+ * Challenges of this process; a session has one of each kind at most, and a newer one takes its
+ * place.
+ */
 export class Challenges {
   /** Oldest first. */
   readonly #given = new Map<string, Given>();
@@ -42,7 +48,10 @@ export class Challenges {
     return given !== undefined && given.expiresAt > this.#clock.now() ? given.challenge : undefined;
   }
 
-  /** All lives are equally long, so the oldest come first. Sessions are bounded, and so is what is given to them. */
+  /**
+   * All lives are equally long, so the oldest come first. Sessions are bounded, and so is what is
+   * given to them.
+   */
   #sweep(now: Instant): void {
     for (const [key, { expiresAt }] of this.#given) {
       if (expiresAt > now) return;

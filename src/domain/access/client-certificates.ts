@@ -1,4 +1,7 @@
-/** Callers who prove by a client certificate who they are: judged anew at every request of a connection. */
+/**
+ * Callers who prove by a client certificate who they are: judged anew at every request of a
+ * connection.
+ */
 
 import {
   ambiguousFor,
@@ -22,7 +25,10 @@ import { printableName } from "./failed-logins.ts";
 import { type ClientPaths, type FoundPath, isCurrent } from "./client-paths.ts";
 import { laneOf } from "./address-turns.ts";
 
-/** What a client showed in the handshake of one connection, in which it proved to hold the key; nobody has judged it. */
+/**
+ * What a client showed in the handshake of one connection, in which it proved to hold the key;
+ * nobody has judged it.
+ */
 export interface ClientCertificate {
   /** DER, the client's own first. */
   readonly chain: readonly Uint8Array[];
@@ -34,7 +40,9 @@ export interface ClientTrust {
   readonly bindings: readonly Binding[];
 }
 
-/** Who a client certificate stands for; undefined for nobody. Refuses as `ClientPaths.find` does. */
+/**
+ * Who a client certificate stands for; undefined for nobody. Refuses as `ClientPaths.find` does.
+ */
 export type ClientCheck = (
   certificate: ClientCertificate,
   whence: { readonly ip: string; readonly exempt?: boolean },
@@ -63,8 +71,8 @@ export class ClientCertificates {
   }
 
   /**
-   * Who comes with this certificate. Nobody: without a path to what is trusted now, expired, not for clients, revoked or
-   * on hold at a CA of this instance anywhere on the path, or not bound.
+   * Who comes with this certificate. Nobody: without a path to what is trusted now, expired, not
+   * for clients, revoked or on hold at a CA of this instance anywhere on the path, or not bound.
    */
   readonly principal: ClientCheck = async (certificate, whence) => {
     const { onLogin } = this.#deps;
@@ -80,7 +88,9 @@ export class ClientCertificates {
     }
   };
 
-  /** The same of a certificate that was shown earlier; no request with it, and not counted as one. */
+  /**
+   * The same of a certificate that was shown earlier; no request with it, and not counted as one.
+   */
   readonly principalAgain = async (
     certificate: ClientCertificate,
   ): Promise<Principal | undefined> => {
@@ -104,7 +114,8 @@ export class ClientCertificates {
     const before = pending && (await pending);
     const now = this.#deps.clock.now();
     if (before?.trust === trust && isCurrent(before.found, now)) return before.known;
-    // Another request of the connection may have begun meanwhile: those that come together are judged together.
+    // Another request of the connection may have begun meanwhile: those that come together are
+    // judged together.
     if (this.#judged.get(certificate) !== pending) return await this.#known(certificate, lane);
     const judging = this.#judge(certificate, trust, { now, lane });
     this.#judged.set(certificate, judging);
@@ -151,8 +162,9 @@ export class ClientCertificates {
   }
 
   /**
-   * Where this instance may have revoked any certificate that was shown or is on the path. By the issuer's name and key,
-   * without the signature: a CA key is here before it signs, so this is asked once, and to ask one CA too many is safe.
+   * Where this instance may have revoked any certificate that was shown or is on the path. By the
+   * issuer's name and key, without the signature: a CA key is here before it signs, so this is
+   * asked once, and to ask one CA too many is safe.
    */
   async #issuedHere({ path, shown }: Known): Promise<readonly Issued[]> {
     const { cas } = this.#deps.store.read;
@@ -187,9 +199,14 @@ export class ClientCertificates {
       if (tenant !== undefined) held.set(tenant, [...(held.get(tenant) ?? []), ...more]);
     }
     return {
-      ...{ subject, person: plainPerson("mtls", subject), isRoot: false, roles },
+      subject,
+      person: plainPerson("mtls", subject),
+      isRoot: false,
+      roles,
       ...(name === undefined ? {} : { name }),
-      ...{ tenantRoles: Object.fromEntries(held), groups: [], mechanism: "mtls" },
+      tenantRoles: Object.fromEntries(held),
+      groups: [],
+      mechanism: "mtls",
       evidence: known.evidence,
     };
   }

@@ -1,4 +1,7 @@
-/** The paths of client certificates: looked for where it holds nobody up, in fair turns, and remembered while they stay. */
+/**
+ * The paths of client certificates: looked for where it holds nobody up, in fair turns, and
+ * remembered while they stay.
+ */
 
 import { DerError } from "#core/asn1/cursor.ts";
 import { createHash } from "#core/crypto.ts";
@@ -17,7 +20,10 @@ export interface ClientPathsDeps {
   readonly turns: AddressTurns;
 }
 
-/** A verdict, and while it is the same: from the first of these moments until just before the second. */
+/**
+ * A verdict, and while it is the same: from the first of these moments until just before the
+ * second.
+ */
 export interface FoundPath {
   /** From the client's certificate to the anchor; undefined where there is none. */
   readonly path: readonly ParsedCertificate[] | undefined;
@@ -36,9 +42,10 @@ export class ClientPaths {
   }
 
   /**
-   * The path over what was shown, as `clientPath` has it. What no name connects with an anchor, and what was found lately,
-   * costs nothing; anything else is asked in the turn of this lane, or at once without one. Refuses `rate_limited` as
-   * turns do, and `overloaded` where an answer takes too long. Throws DerError.
+   * The path over what was shown, as `clientPath` has it. What no name connects with an anchor, and
+   * what was found lately, costs nothing; anything else is asked in the turn of this lane, or at
+   * once without one. Refuses `rate_limited` as turns do, and `overloaded` where an answer takes
+   * too long. Throws DerError.
    */
   async find(
     shown: readonly ParsedCertificate[],
@@ -52,7 +59,7 @@ export class ClientPaths {
     const key = digestOf(shown);
     const before = ground.found.get(key);
     if (before !== undefined && isCurrent(before, now)) return before;
-    const look = () => this.#ask(shown, within, now);
+    const look = () => this.#ask(shown, within, { now, lane });
     const path =
       lane === undefined
         ? await look()
@@ -66,14 +73,15 @@ export class ClientPaths {
   async #ask(
     shown: readonly ParsedCertificate[],
     anchors: readonly ParsedCertificate[],
-    now: Instant,
+    { now, lane = "" }: { readonly now: Instant; readonly lane: string | undefined },
   ): Promise<readonly ParsedCertificate[] | undefined> {
-    const answer = await this.#deps.paths.ask({
+    const question = {
       kind: "client",
       shown: shown.map(({ der }) => der),
       anchors: anchors.map(({ der }) => der),
       now,
-    });
+    } as const;
+    const answer = await this.#deps.paths.ask(question, { home: lane, name: "" });
     if (answer === undefined) throw refuse("overloaded", { retry_after: 2 });
     if ("unreadable" in answer) throw new DerError(answer.unreadable);
     return answer.client?.map(parseCertificate);
@@ -98,7 +106,10 @@ interface Ground {
   readonly found: Recent<string, FoundPath>;
 }
 
-/** From the last moment to the next one at which any of the certificates begins or ends, inclusive or to its last second. */
+/**
+ * From the last moment to the next one at which any of the certificates begins or ends, inclusive
+ * or to its last second.
+ */
 function windowAround(now: Instant, certificates: readonly ParsedCertificate[]) {
   let [from, until] = [-Infinity, Infinity];
   for (const { notBefore, notAfter } of certificates) {

@@ -1,4 +1,7 @@
-/** People who log in with the password of a directory: asked once per attempt, and refused alike whatever is wrong. */
+/**
+ * People who log in with the password of a directory: asked once per attempt, and refused alike
+ * whatever is wrong.
+ */
 
 import { type HeldRoles, type Identity, roleless } from "#core/access/assignments.ts";
 import { isLoginName } from "#core/access/directory-entry.ts";
@@ -14,8 +17,9 @@ import type { Verdict } from "./waiting.ts";
 /** Where people and their passwords are kept. */
 export interface Directory {
   /**
-   * Who this is, when the directory accepts the password; undefined when it knows nobody of that name, knows several, or
-   * refuses the password. Name and password are not empty. Throws `DirectoryFault` when there is no answer.
+   * Who this is, when the directory accepts the password; undefined when it knows nobody of that
+   * name, knows several, or refuses the password. Name and password are not empty. Throws
+   * `DirectoryFault` when there is no answer.
    */
   identify(name: string, password: string): Promise<Identity | undefined>;
 }
@@ -32,7 +36,10 @@ export interface DirectoryLoginDeps {
   /** `allow_zero_role`. */
   readonly allowZeroRole: boolean;
   readonly log: Log;
-  /** Who waits for whom: a directory that is slow must not pile people up here, nor one person keep out the others. */
+  /**
+   * Who waits for whom: a directory that is slow must not pile people up here, nor one person keep
+   * out the others.
+   */
   readonly turns: FairTurns;
   readonly keys: AttemptKeys;
   /** Told every Basic credential that was accepted; metrics are its only use. */
@@ -54,7 +61,10 @@ export class DirectoryLogins {
     return this.#deps.logins.vouched("ldap", identity, visitor);
   }
 
-  /** Who a Basic credential stands for, for this request alone; refuses as `open` does, and `rate_limited`. */
+  /**
+   * Who a Basic credential stands for, for this request alone; refuses as `open` does, and
+   * `rate_limited`.
+   */
   readonly principal: DirectoryCheck = async (name, password, whence) => {
     const { logins, allowZeroRole, onBasic } = this.#deps;
     const identity = await this.#identity(name, password, whence, "basic");
@@ -83,7 +93,11 @@ export class DirectoryLogins {
     if (typeof found === "object") return found;
     const { ip, requestId } = whence;
     const failure: FailedLogin = {
-      ...{ method: "ldap", reason: found, loginName: name, ip, requestId },
+      method: "ldap",
+      reason: found,
+      loginName: name,
+      ip,
+      requestId,
       ...(channel === undefined ? {} : { channel }),
     };
     await this.#deps.logins.failed(failure, found === "invalid_credentials" ? "denied" : "error");
@@ -91,9 +105,11 @@ export class DirectoryLogins {
   }
 
   async #asked(name: string, password: string, whence: Whence): Promise<Identity | Failure> {
-    // RFC 4513 §5.1.2: a bind with a name and no password is anonymous, and a directory may let it pass.
+    // RFC 4513 §5.1.2: a bind with a name and no password is anonymous, and a directory may let it
+    // pass.
     if (password === "" || !isLoginName(name)) return "invalid_credentials";
-    // Nothing is remembered of a password: the directory alone knows whether it is right still, and counts its failures.
+    // Nothing is remembered of a password: the directory alone knows whether it is right still, and
+    // counts its failures.
     return this.#deps.turns.run<Identity | Failure>({
       attempt: this.#deps.keys.of(name, password, whence),
       look: () => this.#answered(name, password),

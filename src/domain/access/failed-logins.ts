@@ -1,4 +1,7 @@
-/** Writes failed logins down: the first from an address at once, its repeats folded into one event a minute. */
+/**
+ * Writes failed logins down: the first from an address at once, its repeats folded into one event a
+ * minute.
+ */
 
 import { addressKey } from "#core/address-key.ts";
 import type { Instant } from "#core/time.ts";
@@ -9,7 +12,9 @@ import type { Store } from "#domain/store.ts";
 /** A login that was refused. */
 export interface FailedLogin {
   readonly method: "oidc" | "password" | "ldap";
-  /** `invalid_credentials`, `directory_unavailable`, `no_access`, or a code of the OIDC callback. */
+  /**
+   * `invalid_credentials`, `directory_unavailable`, `no_access`, or a code of the OIDC callback.
+   */
   readonly reason: string;
   readonly channel?: "basic";
   /** What an identity provider gave as its reason. */
@@ -44,12 +49,17 @@ export class FailedLogins {
     });
   }
 
-  /** Records the first failure of its kind from an address; within a minute, counts the next ones. */
+  /**
+   * Records the first failure of its kind from an address; within a minute, counts the next ones.
+   */
   record(failure: FailedLogin): Promise<void> {
     return this.#folding.record(failure);
   }
 
-  /** Tells what was counted in windows that are over; `all` tells also of those that are not, before the end. */
+  /**
+   * Tells what was counted in windows that are over; `all` tells also of those that are not, before
+   * the end.
+   */
   fold(all = false): Promise<void> {
     return this.#folding.fold(all);
   }
@@ -67,8 +77,13 @@ async function append(
   await store.atomically(async (tx) => {
     await tx.audit.appendEvent(
       {
-        ...{ action: "auth.login_failed", result: "denied", actor: "anonymous" },
-        ...{ targetName: printableName(failure.loginName) || undefined, ip, requestId, detail },
+        action: "auth.login_failed",
+        result: "denied",
+        actor: "anonymous",
+        targetName: printableName(failure.loginName) || undefined,
+        ip,
+        requestId,
+        detail,
       },
       now,
     );

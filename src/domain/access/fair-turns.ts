@@ -1,19 +1,22 @@
 /**
- * Lets those who present passwords have their turn: whoever guesses waits for himself, and nobody waits for him.
+ * Lets those who present passwords have their turn: whoever guesses waits for himself, and nobody
+ * waits for him.
  *
- * Failures are rationed, and never by a lock: who knows a name must not be able to keep its owner out (OWASP, "Device
- * cookies"). An address from which an account's password was right of late is known at that account, and what fails there
- * is rationed there alone: strangers cannot make it wait, however many they are. From every other address failures count
- * twice, for the address and for the account, so that an account's strangers together guess only so often; a stranger
- * whose ration is used up is not refused but stands in line, one line of addresses, in which an address that asks a
- * thousand times stands once.
+ * Failures are rationed, and never by a lock: who knows a name must not be able to keep its owner
+ * out (OWASP, "Device cookies"). An address from which an account's password was right of late is
+ * known at that account, and what fails there is rationed there alone: strangers cannot make it
+ * wait, however many they are. From every other address failures count twice, for the address and
+ * for the account, so that an account's strangers together guess only so often; a stranger whose
+ * ration is used up is not refused but stands in line, one line of addresses, in which an address
+ * that asks a thousand times stands once.
  *
- * Nothing is compared before its ration is taken, not even with what is remembered as right: to be told at once would be
- * to guess as fast as one can send. Only where an address is known is it compared on credit: at once, and what is not right
- * takes up room until it has its token. So what is right is not delayed before the room of its own address is full of
- * guesses at it. From then on it cannot be told from them, and tokens go by turns to the newest and to the oldest: neither
- * a flood that came before nor one that comes after shuts anybody out. What is right gives its tokens back; what one look
- * finds wrong is wrong for all who wait with the same.
+ * Nothing is compared before its ration is taken, not even with what is remembered as right: to be
+ * told at once would be to guess as fast as one can send. Only where an address is known is it
+ * compared on credit: at once, and what is not right takes up room until it has its token. So what
+ * is right is not delayed before the room of its own address is full of guesses at it. From then on
+ * it cannot be told from them, and tokens go by turns to the newest and to the oldest: neither a
+ * flood that came before nor one that comes after shuts anybody out. What is right gives its tokens
+ * back; what one look finds wrong is wrong for all who wait with the same.
  */
 
 import { refuse } from "#core/problems.ts";
@@ -24,7 +27,9 @@ import type { LoginAttempt } from "./login-attempt.ts";
 import { type Ration, Rations } from "./rations.ts";
 import { type Entry, type Lane, type Room, type Verdict, Waiting } from "./waiting.ts";
 
-/** The values of one queue; who is known, and who revokes, has room and turns apart from the others. */
+/**
+ * The values of one queue; who is known, and who revokes, has room and turns apart from the others.
+ */
 export interface TurnLimits extends Room {
   /** Looks at once: each takes a core, or a connection. */
   readonly atOnce: number;
@@ -103,9 +108,9 @@ export class FairTurns {
   }
 
   /**
-   * Looks when it is this attempt's turn, or gives `wrong` when another look has found the same to be wrong meanwhile.
-   * Refuses `rate_limited` to whoever has waited too long or gives way to others. What `look` throws is thrown, and is no
-   * failure.
+   * Looks when it is this attempt's turn, or gives `wrong` when another look has found the same to
+   * be wrong meanwhile. Refuses `rate_limited` to whoever has waited too long or gives way to
+   * others. What `look` throws is thrown, and is no failure.
    */
   run<T>({ attempt, recall, look, verdict, wrong }: Look<T>): Promise<T> {
     this.#came += 1;
@@ -170,7 +175,10 @@ export class FairTurns {
     this.#waiting.forget(lane);
   }
 
-  /** One has all its tokens: what is known to be right is answered, everything else waits for a look. */
+  /**
+   * One has all its tokens: what is known to be right is answered, everything else waits for a
+   * look.
+   */
   #paid(lane: Lane): void {
     const entry = lane.unpaid.at(lane.newestNext ? -1 : 0);
     lane.taken = 0;
@@ -204,7 +212,10 @@ export class FairTurns {
     }
   }
 
-  /** Of those whose turn was longest ago: the group, in it the address with fewest looks under way, and of it the account. */
+  /**
+   * Of those whose turn was longest ago: the group, in it the address with fewest looks under way,
+   * and of it the account.
+   */
   #next(): Lane | undefined {
     const { atOncePerAddress, atOnceStrangers } = this.#deps.limits;
     const strangers = this.#runningStrangers < atOnceStrangers;

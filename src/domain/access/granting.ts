@@ -1,4 +1,4 @@
-/** Giving and taking back grants on single CAs, and what a subject may do on one (HTTP contract §3.4). */
+/** Giving and taking back grants on single CAs, and what a subject may do on one (AUTH-7). */
 
 import type { Principal } from "#core/access/principal.ts";
 import { type Capability, capabilities, capabilitiesOf } from "#core/access/roles.ts";
@@ -16,7 +16,9 @@ export interface GrantingDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly source: GrantSource;
-  /** What is known of a subject that is not asking itself: roles of tokens and of the configuration. */
+  /**
+   * What is known of a subject that is not asking itself: roles of tokens and of the configuration.
+   */
   readonly known: (subject: string) => Promise<Principal>;
 }
 
@@ -44,8 +46,9 @@ export class Granting {
   }
 
   /**
-   * Grants the role; an identical grant stays as it is and nothing is recorded. Refuses `forbidden` unless the granter
-   * holds every capability of the role on the CA, and for `subtree` on what stands below it too.
+   * Grants the role; an identical grant stays as it is and nothing is recorded. Refuses `forbidden`
+   * unless the granter holds every capability of the role on the CA, and for `subtree` on what
+   * stands below it too.
    */
   async grant(
     origin: Origin,
@@ -63,8 +66,13 @@ export class Granting {
     const { store, clock, random } = this.#deps;
     const now = clock.now();
     const grant: GrantRecord = {
-      ...{ grantId: random.uuid(), ca: ca.id, lineage: ca.lineage, tenant: ca.tenant },
-      ...{ ...wish, createdBy: origin.principal.subject, createdAt: now },
+      grantId: random.uuid(),
+      ca: ca.id,
+      lineage: ca.lineage,
+      tenant: ca.tenant,
+      ...wish,
+      createdBy: origin.principal.subject,
+      createdAt: now,
     };
     const present = await store.atomically(async (tx) => {
       // A CA deleted meanwhile has taken its grants with it.
@@ -95,7 +103,10 @@ export class Granting {
     throw refuse(declared ? "config_managed" : "not_found");
   }
 
-  /** What a subject may do on the CA: the caller itself, with all it presented, or as much as is known of another. */
+  /**
+   * What a subject may do on the CA: the caller itself, with all it presented, or as much as is
+   * known of another.
+   */
   async effective(caller: Principal, ca: CaRecord, subject: string): Promise<Effective> {
     const { store, source, known } = this.#deps;
     const principal = subject === caller.subject ? caller : await known(subject);
@@ -123,8 +134,13 @@ function grantEvent(
   { ca, tenant, type, id, role, scope }: GrantRecord,
 ) {
   return {
-    ...{ action, result: "success" as const, ...authorOf(origin, tenant) },
-    ...{ tenant, caId: ca, target: `ca/${ca}`, targetName: `${type}:${id}` },
+    action,
+    result: "success" as const,
+    ...authorOf(origin, tenant),
+    tenant,
+    caId: ca,
+    target: `ca/${ca}`,
+    targetName: `${type}:${id}`,
     detail: { role, scope },
   };
 }

@@ -1,4 +1,7 @@
-/** Grants on single CAs, wherever they are kept: given and taken back through the API, or declared in the configuration. */
+/**
+ * Grants on single CAs, wherever they are kept: given and taken back through the API, or declared
+ * in the configuration.
+ */
 
 import { canonicalGroup } from "#core/access/group-names.ts";
 import type { Principal } from "#core/access/principal.ts";
@@ -68,7 +71,8 @@ export async function resourceOf(cas: CaReads, resource: string): Promise<CaReco
 }
 
 function namesOf({ subject, email, emailVerified, groups }: Principal): readonly Grantee[] {
-  // Who chooses subjects must not choose addresses: what has an at sign is an address and never a subject.
+  // Who chooses subjects must not choose addresses: what has an at sign is an address and never a
+  // subject.
   const address = emailVerified === true && email?.includes("@") ? [email] : [];
   const users = [...(subject.includes("@") ? [] : [subject]), ...address];
   return [
@@ -96,9 +100,14 @@ async function resolved(
     if (ca === undefined) continue;
     const { type, id, role, scope } = grant;
     found.push({
-      ...{ ...grant, ca: ca.id, lineage: ca.lineage, tenant: ca.tenant, source: "config" },
-      ...{ grantId: ["config", ca.id, type, id, role, scope].join(":") },
-      ...{ createdBy: "system:config", createdAt: since },
+      ...grant,
+      ca: ca.id,
+      lineage: ca.lineage,
+      tenant: ca.tenant,
+      source: "config",
+      grantId: ["config", ca.id, type, id, role, scope].join(":"),
+      createdBy: "system:config",
+      createdAt: since,
     });
   }
   return found;

@@ -1,8 +1,13 @@
 /** Remembers from which addresses an account's password was right of late. */
 
-/** Bounded, and by account, so that whoever has one account displaces the addresses of no other one. */
+/**
+ * Bounded, and by account, so that whoever has one account displaces the addresses of no other one.
+ */
 export class KnownAddresses {
-  /** When each was last right, in milliseconds of a clock that only moves forward; the longest ago first at both levels. */
+  /**
+   * When each was last right, in milliseconds of a clock that only moves forward; the longest ago
+   * first at both levels.
+   */
   readonly #accounts = new Map<string, Map<string, number>>();
 
   /** True when this account's password was right from there within the last day. */

@@ -6,8 +6,9 @@ import type { Principal } from "#core/access/principal.ts";
 import type { ApiTokens } from "./tokens.ts";
 
 /**
- * Root, tokens in force and local callers have roles of their own, others what the configuration assigns to their name or
- * verified e-mail address. Groups and claims are known only while somebody is logged in.
+ * Root, tokens in force and local callers have roles of their own, others what the configuration
+ * assigns to their name or verified e-mail address. Groups and claims are known only while somebody
+ * is logged in.
  */
 export function knownPrincipals(
   tokens: ApiTokens,
@@ -15,14 +16,13 @@ export function knownPrincipals(
 ): (subject: string) => Promise<Principal> {
   return async (subject) => {
     const nobody: Principal = {
-      ...{
-        subject,
-        person: ownPerson(subject),
-        isRoot: subject === "root",
-        roles: [],
-        tenantRoles: {},
-      },
-      ...{ groups: [], mechanism: "bearer" },
+      subject,
+      person: ownPerson(subject),
+      isRoot: subject === "root",
+      roles: [],
+      tenantRoles: {},
+      groups: [],
+      mechanism: "bearer",
     };
     if (subject === "root") return nobody;
     if (subject.startsWith("local:")) return { ...nobody, roles: ["admin"] };

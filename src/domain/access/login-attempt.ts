@@ -10,9 +10,12 @@ export interface LoginAttempt {
   readonly address: string;
   /** What counts as one account, whether it exists or not: a digest, base64. */
   readonly account: string;
-  /** For what is never held up by what others have failed at: to revoke (HTTP contract §9). */
+  /** For what is never held up by what others have failed at: to revoke (REV-3). */
   readonly exempt: boolean;
-  /** Of name and password exactly as presented: HMAC-SHA-256 under a key that dies with this process, base64. */
+  /**
+   * Of name and password exactly as presented: HMAC-SHA-256 under a key that dies with this
+   * process, base64.
+   */
   readonly digest: string;
 }
 

@@ -1,4 +1,7 @@
-/** People logging in and out: every login that works opens a session and is an event, and so is every one that does not. */
+/**
+ * People logging in and out: every login that works opens a session and is an event, and so is
+ * every one that does not.
+ */
 
 import {
   type Assignments,
@@ -68,7 +71,9 @@ export class Logins {
     this.#deps = deps;
   }
 
-  /** Root's password in exchange for a session; refuses `invalid_credentials`, whatever is wrong. */
+  /**
+   * Root's password in exchange for a session; refuses `invalid_credentials`, whatever is wrong.
+   */
   async password(name: string, password: string, visitor: Visitor): Promise<Opened> {
     const { root } = this.#deps;
     if (!(await root.verify(name, password, visitor))) {
@@ -78,13 +83,20 @@ export class Logins {
     }
     const principal = root.principal("session");
     return this.#open({
-      ...{ method: "password", principal, identity: undefined, loginName: name },
-      ...{ ip: visitor.ip, userAgent: visitor.userAgent },
+      method: "password",
+      principal,
+      identity: undefined,
+      loginName: name,
+      ip: visitor.ip,
+      userAgent: visitor.userAgent,
       requestId: visitor.requestId,
     });
   }
 
-  /** A session for somebody a provider or directory vouches for; refuses `no_access` to whoever has no role. */
+  /**
+   * A session for somebody a provider or directory vouches for; refuses `no_access` to whoever has
+   * no role.
+   */
   async vouched(method: "oidc" | "ldap", identity: Identity, visitor: Visitor): Promise<Opened> {
     const principal = await this.principalOf(method, identity, "session");
     if (roleless(principal) && !this.#deps.rules[method]?.allowZeroRole) {
@@ -93,8 +105,12 @@ export class Logins {
       throw refuse("no_access");
     }
     return this.#open({
-      ...{ method, principal, identity, loginName: identity.loginName },
-      ...{ ip: visitor.ip, userAgent: visitor.userAgent },
+      method,
+      principal,
+      identity,
+      loginName: identity.loginName,
+      ip: visitor.ip,
+      userAgent: visitor.userAgent,
       requestId: visitor.requestId,
     });
   }
@@ -105,7 +121,10 @@ export class Logins {
     await this.#deps.failures.record(failure);
   }
 
-  /** Who an identity is here, with the roles it has now: those of `rbac`, and of the mappings of `method` when given. */
+  /**
+   * Who an identity is here, with the roles it has now: those of `rbac`, and of the mappings of
+   * `method` when given.
+   */
   async principalOf(
     method: LoginMethod | undefined,
     identity: Identity,
@@ -119,7 +138,8 @@ export class Logins {
       ...(name === undefined ? {} : { name }),
       ...(email === undefined ? {} : { email, emailVerified }),
       ...(await this.#roles(identity, this.#mappings(method))),
-      ...{ groups, mechanism },
+      groups,
+      mechanism,
       evidence: { kind: "identity", identity },
     };
   }
@@ -136,7 +156,10 @@ export class Logins {
     await this.#end(session, "admin", principal, { ip, requestId });
   }
 
-  /** Gives every session the roles its owner has now (RLD-4); gives the digests of those left without any. */
+  /**
+   * Gives every session the roles its owner has now (RLD-4); gives the digests of those left
+   * without any.
+   */
   resolveAgain(): Promise<readonly string[]> {
     return this.#deps.sessions.resolveAgain(({ method }, identity) =>
       this.principalOf(method, identity, "session"),
@@ -153,10 +176,16 @@ export class Logins {
       await store.atomically(async (tx) => {
         await tx.audit.appendEvent(
           {
-            ...{ action: "auth.login", result: "success", actor: principal.subject },
-            ...{ actorName: principal.name, actorRoles: effectiveRoles(principal, undefined) },
-            ...{ target: digest, targetName: printableName(login.loginName) || undefined },
-            ...{ detail: { method }, ip, requestId },
+            action: "auth.login",
+            result: "success",
+            actor: principal.subject,
+            actorName: principal.name,
+            actorRoles: effectiveRoles(principal, undefined),
+            target: digest,
+            targetName: printableName(login.loginName) || undefined,
+            detail: { method },
+            ip,
+            requestId,
           },
           now,
         );
@@ -184,10 +213,16 @@ export class Logins {
     await store.atomically(async (tx) => {
       await tx.audit.appendEvent(
         {
-          ...{ action: "auth.logout", result: "success", actor: actor.subject },
-          ...{ actorName: actor.name, actorRoles: effectiveRoles(actor, undefined) },
-          ...{ target: session.digest, targetName: printableName(session.loginName) || undefined },
-          ...{ detail: { ended_by: endedBy }, ip, requestId },
+          action: "auth.logout",
+          result: "success",
+          actor: actor.subject,
+          actorName: actor.name,
+          actorRoles: effectiveRoles(actor, undefined),
+          target: session.digest,
+          targetName: printableName(session.loginName) || undefined,
+          detail: { ended_by: endedBy },
+          ip,
+          requestId,
         },
         now,
       );

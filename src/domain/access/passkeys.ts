@@ -58,8 +58,9 @@ export class Passkeys {
   }
 
   /**
-   * Begins a registration. The first passkey needs a login of the last five minutes (`fresh_login_required`), every
-   * other one a confirmation with one there is, so that a stolen session gets itself none.
+   * Begins a registration. The first passkey needs a login of the last five minutes
+   * (`fresh_login_required`), every other one a confirmation with one there is, so that a stolen
+   * session gets itself none.
    */
   async beginRegistration(origin: Origin): Promise<RegistrationBegun> {
     const session = sessionOf(origin);
@@ -71,7 +72,10 @@ export class Passkeys {
     return { challenge, userId, session, known };
   }
 
-  /** Ends it; refuses as above, and `webauthn_failed` for what does not answer the challenge. Gives the passkey's id. */
+  /**
+   * Ends it; refuses as above, and `webauthn_failed` for what does not answer the challenge. Gives
+   * the passkey's id.
+   */
   async finishRegistration(origin: Origin, wish: NewPasskey): Promise<string> {
     const session = sessionOf(origin);
     const owner = accountOf(session);
@@ -125,7 +129,9 @@ export class Passkeys {
       if (used === "used") {
         await tx.audit.appendEvent(
           {
-            ...{ action: "auth.step_up", result: "success", ...authorOf(origin, undefined) },
+            action: "auth.step_up",
+            result: "success",
+            ...authorOf(origin, undefined),
             target: digest,
             targetName: principal.subject,
             detail: { credential: accepted.id },
@@ -150,8 +156,8 @@ export class Passkeys {
   }
 
   /**
-   * Removes one of the caller's own, and ends what was confirmed with it; refuses `not_found`, also for one of somebody
-   * else.
+   * Removes one of the caller's own, and ends what was confirmed with it; refuses `not_found`, also
+   * for one of somebody else.
    */
   async remove(origin: Origin, id: string): Promise<void> {
     const owner = accountOf(sessionOf(origin));
@@ -165,8 +171,10 @@ export class Passkeys {
   }
 
   /**
-   * Removes all passkeys of a subject, for an administrator: who has lost the last one cannot confirm to add another, and
-   * whoever has it by now has confirmed nothing any more. Gives how many there were; refuses `not_found` for none. The person adds a first one within five minutes of a login.
+   * Removes all passkeys of a subject, for an administrator: who has lost the last one cannot
+   * confirm to add another, and whoever has it by now has confirmed nothing any more. Gives how
+   * many there were; refuses `not_found` for none. The person adds a first one within five minutes
+   * of a login.
    */
   async reset(origin: Origin, subject: string): Promise<number> {
     const now = this.#deps.clock.now();
@@ -224,7 +232,10 @@ function accountOf({ principal }: Session): Account {
   return { subject, voucher, issuer };
 }
 
-/** What a user handle is made of: every part in quotation marks, so that no two accounts have one text. */
+/**
+ * What a user handle is made of: every part in quotation marks, so that no two accounts have one
+ * text.
+ */
 const handleOf = ({ voucher, issuer, subject }: Account): string =>
   JSON.stringify([voucher, issuer, subject]);
 
@@ -234,8 +245,12 @@ function passkeyEvent(
   { id, name, owner }: PasskeyRecord,
 ) {
   return {
-    ...{ action, result: "success" as const, ...authorOf(origin, undefined) },
-    ...{ target: id, targetName: name, detail: { subject: owner.subject } },
+    action,
+    result: "success" as const,
+    ...authorOf(origin, undefined),
+    target: id,
+    targetName: name,
+    detail: { subject: owner.subject },
   };
 }
 

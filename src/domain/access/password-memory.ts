@@ -1,4 +1,7 @@
-/** Remembers for a while which password of an account was right and which were wrong, so that the slow hash runs once for each. */
+/**
+ * Remembers for a while which password of an account was right and which were wrong, so that the
+ * slow hash runs once for each.
+ */
 
 import { equalInConstantTime } from "#core/crypto.ts";
 import type { Later } from "#domain/ports.ts";
@@ -9,8 +12,9 @@ export interface PasswordMemoryDeps {
 }
 
 /**
- * Of one account whose password does not change while this lives, as digests of attempts. What is right is forgotten when
- * nobody has used it for a while: a copy of the memory holds the key of the digests too, and could then be guessed at.
+ * Of one account whose password does not change while this lives, as digests of attempts. What is
+ * right is forgotten when nobody has used it for a while: a copy of the memory holds the key of the
+ * digests too, and could then be guessed at.
  */
 export class PasswordMemory {
   readonly #deps: PasswordMemoryDeps;

@@ -49,18 +49,19 @@ export interface PipelineDeps {
 }
 
 /**
- * Answers in place of an operation that takes two: that it waits, or what became of it. Undefined lets it be done; what
- * cannot be known refuses.
+ * Answers in place of an operation that takes two: that it waits, or what became of it. Undefined
+ * lets it be done; what cannot be known refuses.
  */
 export type Gate = (
   call: Call,
   handler: Handler,
-  allowed: Pick<Authorized<never, never, never>, "origin" | "ca" | "tenant">,
+  allowed: Authorized<never, never, never>,
 ) => Promise<Answer | undefined>;
 
 /**
- * Builds the pipeline: steps 4 to 9 of the order of gates (HTTP contract §1.8); what comes before them is the front door's.
- * A write refused after authentication is an event of that action with result `denied`.
+ * Builds the pipeline: steps 4 to 9 of the order of gates (GATE-1); what comes before them is the
+ * front door's. A write refused after authentication is an event of that action with result
+ * `denied`.
  */
 export function pipeline(deps: PipelineDeps): Perform {
   const refusals = deps.refusals ?? new Refusals(deps);
@@ -69,10 +70,16 @@ export function pipeline(deps: PipelineDeps): Perform {
     const origin = row.needs === "pub" ? (call.origin ?? anonymous) : authenticated(call);
     const { store, onDecision } = deps;
     const rights = new Rights({
-      ...{ principal: origin.principal, store, source: deps.grants ?? noGrants },
+      principal: origin.principal,
+      store,
+      source: deps.grants ?? noGrants,
     });
     const asked: Asked = {
-      ...{ store, row, call: { ...call, body: once(call.body) }, rights, onDecision },
+      store,
+      row,
+      call: { ...call, body: once(call.body) },
+      rights,
+      onDecision,
       capability: row.needs === "pub" || row.needs === "any" ? undefined : row.needs,
     };
     try {
@@ -109,7 +116,9 @@ async function gated(
 
   // 7. Query, path and body; existence and state of what they name is for the handler.
   const allowed: Authorized<never, never, never> = {
-    ...{ origin: await speakingFor(origin, asked, scope), rights, ...scope },
+    origin: await speakingFor(origin, asked, scope),
+    rights,
+    ...scope,
     reach: await reachOf(asked),
     // The handler's own shapes read them just now.
     ...((await inputOf(handler, call)) as Input),
@@ -132,7 +141,7 @@ async function inputOf(handler: Handler, call: Call) {
   const query = readQuery(handler.query, call.query);
   const members = Object.keys(handler.path).map((name) => [name, call.path[name]]);
   const path = readBody(handler.path, Object.fromEntries(members));
-  return { query, path, body: await bodyOf(handler, call.body) };
+  return { query, path, body: await bodyOf(handler, call) };
 }
 
 /** Lists and filters see grants; a write concerns one object and never asks. */
@@ -159,9 +168,14 @@ function authenticated(call: Call): Origin {
   return call.origin;
 }
 
-async function bodyOf(handler: Handler, read: () => Promise<unknown>): Promise<unknown> {
-  if (handler.body === undefined) return {};
+async function bodyOf(
+  handler: Handler,
+  { operation, body: read }: Pick<Call, "operation" | "body">,
+): Promise<unknown> {
+  if (handler.body === undefined && operationOf(operation).route.startsWith("GET ")) return {};
   const body = await read();
+  // Who sends members to what takes none means something that would not happen.
+  if (handler.body === undefined) return readBody({}, body ?? {});
   if (body === undefined && handler.emptyBody) return readBody(handler.body, {});
   if (body === undefined) throw refuse("malformed_json");
   return await readBodyInTurns(handler.body, body);
@@ -191,20 +205,26 @@ async function denialOf(
   if (action === undefined) return undefined;
   const object = await objectOf(asked);
   return {
-    ...{ action, result: "denied", ...authorOf(origin, object.tenant), ...object },
-    ...{ targetName: named(call.path.serial), detail: { reason: problem.code } },
+    action,
+    result: "denied",
+    ...authorOf(origin, object.tenant),
+    ...object,
+    targetName: named(call.path.serial),
+    detail: { reason: problem.code },
   };
 }
 
 /**
- * What a denied event says it was about: the object, where the caller may know that it exists; else only the id it gave,
- * in its own tenant, so that nobody else reads of the attempt and its record tells nothing either (§5.1).
+ * What a denied event says it was about: the object, where the caller may know that it exists; else
+ * only the id it gave, in its own tenant, so that nobody else reads of the attempt and its record
+ * tells nothing either (EVT-1).
  */
 async function objectOf(asked: Asked) {
   const { row, call, rights } = asked;
   const { principal } = rights;
   if (row.on === "tenant") {
-    const tenant = await bodyTenant(asked).catch(() => undefined); // A body that is none names nothing.
+    // A body that is none names nothing.
+    const tenant = await bodyTenant(asked).catch(() => undefined);
     if (tenant !== undefined && isMember(principal, tenant.id)) return { tenant: tenant.id };
   }
   if (row.on === "ca") {
@@ -228,14 +248,13 @@ const named = (given: string | undefined): string | undefined =>
 /** Who asks for what needs no credential. */
 const anonymous: Origin = {
   principal: {
-    ...{
-      subject: "anonymous",
-      person: ownPerson("anonymous"),
-      isRoot: false,
-      roles: [],
-      tenantRoles: {},
-    },
-    ...{ groups: [], mechanism: "system" },
+    subject: "anonymous",
+    person: ownPerson("anonymous"),
+    isRoot: false,
+    roles: [],
+    tenantRoles: {},
+    groups: [],
+    mechanism: "system",
   },
   ip: "",
   requestId: "",

@@ -1,4 +1,7 @@
-/** What somebody who asked earlier may do by now: found anew, by the means that proved the principal then (APR-2). */
+/**
+ * What somebody who asked earlier may do by now: found anew, by the means that proved the principal
+ * then (APR-2).
+ */
 
 import type { Identity } from "#core/access/assignments.ts";
 import { type Principal, systemPrincipal } from "#core/access/principal.ts";
@@ -16,9 +19,10 @@ import type { LoginMethod } from "./sessions.ts";
 import type { ApiTokens } from "./tokens.ts";
 
 /**
- * The principal of then with the roles it has now; undefined for whoever would not come in any more: a token that was
- * revoked or has expired, a certificate that was revoked, has expired or is not bound to that subject, an identity of a
- * provider or directory that is not asked any more. Roles come from the assignments and mappings in force now.
+ * The principal of then with the roles it has now; undefined for whoever would not come in any
+ * more: a token that was revoked or has expired, a certificate that was revoked, has expired or is
+ * not bound to that subject, an identity of a provider or directory that is not asked any more.
+ * Roles come from the assignments and mappings in force now.
  */
 export type PrincipalNow = (then: Principal) => Promise<Principal | undefined>;
 
@@ -26,7 +30,10 @@ export interface PrincipalNowDeps {
   readonly tokens: Pick<ApiTokens, "principal">;
   readonly root: Pick<RootAccount, "principal">;
   readonly logins: Pick<Logins, "principalOf">;
-  /** Whose mappings count for the identity now; undefined where nobody of the configuration vouches for it. */
+  /**
+   * Whose mappings count for the identity now; undefined where nobody of the configuration vouches
+   * for it.
+   */
   readonly vouching: (
     identity: Identity,
   ) => { readonly method: LoginMethod | undefined } | undefined;
@@ -54,7 +61,10 @@ export function principalNow(deps: PrincipalNowDeps): PrincipalNow {
   };
 }
 
-/** Refuses `forbidden`, or `invalid_token`, unless the principal of then still holds the capability on the CA. */
+/**
+ * Refuses `forbidden`, or `invalid_token`, unless the principal of then still holds the capability
+ * on the CA.
+ */
 export type StillMay = (then: Principal, capability: Capability, ca: CaRecord) => Promise<void>;
 
 /** Builds it. */

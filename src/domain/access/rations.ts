@@ -23,7 +23,9 @@ interface Line<Waiter> {
   cancel: () => void;
 }
 
-/** One line for each ration that is used up; whoever comes while somebody waits stands behind him. */
+/**
+ * One line for each ration that is used up; whoever comes while somebody waits stands behind him.
+ */
 export class Rations<Waiter> {
   readonly #deps: RationDeps<Waiter>;
   readonly #buckets = new TokenBuckets();
@@ -33,7 +35,9 @@ export class Rations<Waiter> {
     this.#deps = deps;
   }
 
-  /** True when a token was taken; otherwise the waiter stands in line, at most once, and is told. */
+  /**
+   * True when a token was taken; otherwise the waiter stands in line, at most once, and is told.
+   */
   take(ration: Ration, waiter: Waiter): boolean {
     const line = this.#lines.get(ration.key);
     if (line !== undefined) {

@@ -1,4 +1,7 @@
-/** Writes down what was refused, and by which gates; who asks again and again leaves one event a minute, with their number. */
+/**
+ * Writes down what was refused, and by which gates; who asks again and again leaves one event a
+ * minute, with their number.
+ */
 
 import { addressKey } from "#core/address-key.ts";
 import type { EventDraft } from "#core/audit/actions.ts";
@@ -11,7 +14,10 @@ export interface RefusalsDeps {
   readonly clock: Clock;
 }
 
-/** Events of refusals, told apart by who asked from where for what on whose behalf, and why it was refused. */
+/**
+ * Events of refusals, told apart by who asked from where for what on whose behalf, and why it was
+ * refused.
+ */
 export class Refusals {
   readonly #folding: Folding<EventDraft>;
 
@@ -38,7 +44,10 @@ export class Refusals {
     return this.#folding.record(draft);
   }
 
-  /** Tells what was counted in minutes that are over; `all` tells also of those that are not, before the end. */
+  /**
+   * Tells what was counted in minutes that are over; `all` tells also of those that are not, before
+   * the end.
+   */
   fold(all = false): Promise<void> {
     return this.#folding.fold(all);
   }

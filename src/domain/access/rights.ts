@@ -13,7 +13,9 @@ import type { CaReads, CaRecord } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
 import { type EffectiveGrant, type GrantSource, grantsTo } from "./grants.ts";
 
-/** The rights of a principal during one call; grants are looked up when roles alone do not decide. */
+/**
+ * The rights of a principal during one call; grants are looked up when roles alone do not decide.
+ */
 export class Rights {
   readonly principal: Principal;
   readonly #store: Store;
@@ -47,7 +49,10 @@ export class Rights {
     return holdsIn(this.principal, capability, tenant);
   }
 
-  /** True when the capability is held on the CA, by its tenant or by a grant; with `subtree` on what is below it too. */
+  /**
+   * True when the capability is held on the CA, by its tenant or by a grant; with `subtree` on what
+   * is below it too.
+   */
   async on(
     ca: CaRecord,
     capability: Capability,

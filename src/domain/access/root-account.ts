@@ -30,8 +30,9 @@ export class RootAccount {
   }
 
   /**
-   * True for root's name with root's password. A wrong name costs the same slow hash as a wrong password, once for each;
-   * an empty password is refused before it. Refuses `rate_limited` to whoever gives way in the queue.
+   * True for root's name with root's password. A wrong name costs the same slow hash as a wrong
+   * password, once for each; an empty password is refused before it. Refuses `rate_limited` to
+   * whoever gives way in the queue.
    */
   async verify(
     name: string,
@@ -72,8 +73,14 @@ export class RootAccount {
   /** Who root is when this mechanism has proved it. */
   principal(mechanism: Principal["mechanism"]): Principal {
     return {
-      ...{ subject: "root", person: ownPerson("root"), name: this.#deps.username, isRoot: true },
-      ...{ roles: ["admin"], tenantRoles: {}, groups: [], mechanism },
+      subject: "root",
+      person: ownPerson("root"),
+      name: this.#deps.username,
+      isRoot: true,
+      roles: ["admin"],
+      tenantRoles: {},
+      groups: [],
+      mechanism,
     };
   }
 }

@@ -1,4 +1,7 @@
-/** Step 5 of the pipeline: whose CA or tenant an operation concerns, and whether the caller may touch it (HTTP contract §3.2). */
+/**
+ * Step 5 of the pipeline: whose CA or tenant an operation concerns, and whether the caller may
+ * touch it (SCOPE-1).
+ */
 
 import type { Capability } from "#core/access/roles.ts";
 import { caId, defaultTenant, type TenantId } from "#core/ids.ts";
@@ -37,7 +40,7 @@ export interface Scope {
   readonly tenant: TenantId | undefined;
 }
 
-/** Finds it; refuses 403 or 404 as §3.2 says, so that foreign and absent ids answer alike. */
+/** Finds it; refuses 403 or 404 as SCOPE-1 says, so that foreign and absent ids answer alike. */
 export async function scopeOf(asked: Asked): Promise<Scope> {
   const { row, capability, rights } = asked;
   if (row.on === "platform" && capability !== undefined) {
@@ -49,7 +52,10 @@ export async function scopeOf(asked: Asked): Promise<Scope> {
   return { ca, tenant: ca.tenant };
 }
 
-/** The CA a call names: in its path, or as `resource` in its query or body; undefined for none that exists. */
+/**
+ * The CA a call names: in its path, or as `resource` in its query or body; undefined for none that
+ * exists.
+ */
 export async function namedCa({ store, row, call }: Pick<Asked, "store" | "row" | "call">) {
   const { cas } = store.read;
   if (row.by === "resource") return await resourceOf(cas, await resourceIn(row, call));
@@ -58,8 +64,8 @@ export async function namedCa({ store, row, call }: Pick<Asked, "store" | "row" 
 }
 
 /**
- * The CA of the call. Foreign and absent ids answer alike: 404 to a reader, 403 to a writer; only a platform-wide
- * holder learns by 404 that an id to be written does not exist.
+ * The CA of the call. Foreign and absent ids answer alike: 404 to a reader, 403 to a writer; only a
+ * platform-wide holder learns by 404 that an id to be written does not exist.
  */
 async function callersCa(asked: Asked): Promise<CaRecord> {
   const { row, rights, capability } = asked;
@@ -95,7 +101,9 @@ async function resourceIn(row: Operation, call: Call): Promise<string> {
   throw refuse("invalid_field", { field: "resource", reason: "must be ca/ and the id of a CA" });
 }
 
-/** The tenant a body names as `tenant_id` (or `tenant`); undefined where it names none that exists. */
+/**
+ * The tenant a body names as `tenant_id` (or `tenant`); undefined where it names none that exists.
+ */
 export async function bodyTenant({ store, call }: Pick<Asked, "store" | "call">) {
   const named = tenantIn(await call.body());
   return named === undefined ? undefined : await store.read.tenants.named(named);
@@ -118,7 +126,7 @@ async function namedTenant(asked: Asked): Promise<TenantId | undefined> {
   return tenant?.id;
 }
 
-/** The default tenant of platform-wide callers, the only one of others (§1.2). */
+/** The default tenant of platform-wide callers, the only one of others (SCOPE-3). */
 function ownTenant(asked: Asked, capability: Capability): TenantId {
   const held = asked.rights.reachByRoles(capability);
   if (held === "platform") return defaultTenant;

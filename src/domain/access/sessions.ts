@@ -1,4 +1,7 @@
-/** Sessions of people: opened at login, known by a digest, ended by logout, by an admin, or by the clock. */
+/**
+ * Sessions of people: opened at login, known by a digest, ended by logout, by an admin, or by the
+ * clock.
+ */
 
 import type { Identity } from "#core/access/assignments.ts";
 import { isSamePerson, type Person } from "#core/access/person.ts";
@@ -67,9 +70,13 @@ export class Sessions {
     const id = base64url(random.bytes(32));
     const key = keyOf(id);
     const session: Session = {
-      ...{ ...login, digest: key.slice(0, 32), csrfToken: base64url(random.bytes(32)) },
+      ...login,
+      digest: key.slice(0, 32),
+      csrfToken: base64url(random.bytes(32)),
       userAgent: login.userAgent.slice(0, userAgentMax),
-      ...{ createdAt: now, lastSeenAt: now, expiresAt: addSeconds(now, ttlSeconds) },
+      createdAt: now,
+      lastSeenAt: now,
+      expiresAt: addSeconds(now, ttlSeconds),
       stepUpUntil: undefined,
       stepUpBy: undefined,
     };
@@ -107,7 +114,10 @@ export class Sessions {
     return this.#entry(digest)?.[1];
   }
 
-  /** The session of this digest has confirmed who uses it with a passkey, until then; gives false when it has ended meanwhile. */
+  /**
+   * The session of this digest has confirmed who uses it with a passkey, until then; gives false
+   * when it has ended meanwhile.
+   */
   stepUp(digest: string, until: Instant, passkey: string): boolean {
     this.sweep();
     const entry = this.#entry(digest);
@@ -143,9 +153,8 @@ export class Sessions {
   }
 
   /**
-   * Puts roles resolved anew into the sessions that came with an identity; one that has lost its last role ends, and one
-   * whose roles cannot be told.
-   * Gives the digests of those that ended.
+   * Puts roles resolved anew into the sessions that came with an identity; one that has lost its
+   * last role ends, and one whose roles cannot be told. Gives the digests of those that ended.
    */
   async resolveAgain(
     resolve: (session: Session, identity: Identity) => Promise<Principal>,
@@ -177,7 +186,10 @@ export class Sessions {
     return [...this.#live].find(([, session]) => session.digest === digest);
   }
 
-  /** Whoever logs in without end displaces his own oldest session first, and nobody else's before all are taken. */
+  /**
+   * Whoever logs in without end displaces his own oldest session first, and nobody else's before
+   * all are taken.
+   */
   #makeRoom(person: Person): void {
     const own = [...this.#live].filter(([, { principal }]) =>
       isSamePerson(principal.person, person),

@@ -9,8 +9,9 @@ import { authorOf, type Origin } from "./call.ts";
 import type { PasskeyRecord } from "./store.ts";
 
 /**
- * Refuses `step_up_required` to a session that has not confirmed of late with a passkey its account still has; every other
- * caller passes (HTTP contract §2.4). `own` are the passkeys of the account where they are known already.
+ * Refuses `step_up_required` to a session that has not confirmed of late with a passkey its account
+ * still has; every other caller passes (AUTH-5). `own` are the passkeys of the account
+ * where they are known already.
  */
 export type RequireStepUp = (
   name: StepUpName,
@@ -50,7 +51,11 @@ export function stepUpDenial(
 ): EventDraft {
   const { principal, session } = origin;
   return {
-    ...{ action: "auth.step_up_denied", result: "denied", ...authorOf(origin, undefined) },
-    ...{ target: session?.digest, targetName: principal.subject, detail },
+    action: "auth.step_up_denied",
+    result: "denied",
+    ...authorOf(origin, undefined),
+    target: session?.digest,
+    targetName: principal.subject,
+    detail,
   };
 }

@@ -94,13 +94,16 @@ export interface AccessWrites {
   /** Gives false when a passkey of this id is known already, whoever has it. */
   insertPasskey(passkey: PasskeyRecord): Promise<boolean>;
   /**
-   * Remembers a use with the counter that came with it. `counter`: it did not grow, and one of the two is not zero
-   * (WebAuthn Level 3 §7.2 step 22); nothing is changed then. `gone`: this person has no such passkey.
+   * Remembers a use with the counter that came with it. `counter`: it did not grow, and one of the
+   * two is not zero (WebAuthn Level 3 §7.2 step 22); nothing is changed then. `gone`: this person
+   * has no such passkey.
    */
   usePasskey(use: PasskeyUse): Promise<"used" | "counter" | "gone">;
   /** Gives the passkey that is gone; undefined when this person had none of this id. */
   removePasskey(id: string, owner: Account): Promise<PasskeyRecord | undefined>;
-  /** Removes every passkey of this subject, whoever vouches for it, and gives them, oldest first. */
+  /**
+   * Removes every passkey of this subject, whoever vouches for it, and gives them, oldest first.
+   */
   removePasskeysOf(subject: string): Promise<readonly PasskeyRecord[]>;
   insertToken(token: ApiTokenRecord): Promise<void>;
   /** Gives false when it was revoked before. */

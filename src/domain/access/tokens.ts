@@ -38,6 +38,11 @@ export interface TokenWish {
 export class ApiTokens {
   constructor(private readonly deps: TokenDeps) {}
 
+  /** Refuses what `create` would refuse of the wish itself. */
+  admit(wish: TokenWish): void {
+    this.expiry(wish, this.deps.clock.now());
+  }
+
   /**
    * Mints a token; the secret (256 random bits, base64url) is in the answer and nowhere else.
    * Refuses `lifetime_exceeded` above the cap, which an omitted expiry becomes.
@@ -51,12 +56,23 @@ export class ApiTokens {
     const secret = `${tokenPrefix}${random.bytes(32).toBase64({ alphabet: "base64url", omitPadding: true })}`;
     const { principal } = origin;
     const token: ApiTokenRecord = {
-      ...{ id: random.uuid(), name: wish.name, description: wish.description },
-      ...{ prefix: secret.slice(0, tokenPrefix.length + 6), tokenHash: hashOf(secret) },
-      ...{ roles: wish.roles, scope: wish.scope, tenant: wish.tenant },
-      ...{ createdBy: principal.subject, createdByName: principal.name ?? "" },
-      ...{ person: principal.person, createdAt: now, expiresAt: this.expiry(wish, now) },
-      ...{ lastUsedAt: undefined, lastUsedIp: "", revokedAt: undefined, revokedBy: "" },
+      id: random.uuid(),
+      name: wish.name,
+      description: wish.description,
+      prefix: secret.slice(0, tokenPrefix.length + 6),
+      tokenHash: hashOf(secret),
+      roles: wish.roles,
+      scope: wish.scope,
+      tenant: wish.tenant,
+      createdBy: principal.subject,
+      createdByName: principal.name ?? "",
+      person: principal.person,
+      createdAt: now,
+      expiresAt: this.expiry(wish, now),
+      lastUsedAt: undefined,
+      lastUsedIp: "",
+      revokedAt: undefined,
+      revokedBy: "",
     };
     const keep = await origin.approval?.keepSecret(secret);
     await store.atomically(async (tx) => {
@@ -90,8 +106,9 @@ export class ApiTokens {
   }
 
   /**
-   * The principal a presented secret stands for. Refuses every failure with one and the same `invalid_token`, after the same
-   * work: whatever was presented is hashed and looked up, so that no answer comes sooner than another.
+   * The principal a presented secret stands for. Refuses every failure with one and the same
+   * `invalid_token`, after the same work: whatever was presented is hashed and looked up, so that
+   * no answer comes sooner than another.
    */
   async verify(secret: string, ip: string): Promise<Principal> {
     const { store, clock } = this.deps;
@@ -128,7 +145,10 @@ export class ApiTokens {
     return wish.expiresAt ?? cap;
   }
 
-  /** Remembers the last use at most once a minute, so that a busy token does not write on every request. */
+  /**
+   * Remembers the last use at most once a minute, so that a busy token does not write on every
+   * request.
+   */
   private async touch(token: ApiTokenRecord, ip: string): Promise<void> {
     const now = this.deps.clock.now();
     if (token.lastUsedAt !== undefined && now - token.lastUsedAt < 60_000) return;
@@ -145,10 +165,14 @@ function verdictOn(token: ApiTokenRecord | undefined, now: Instant): TokenVerdic
 function principalOf(token: ApiTokenRecord): Principal {
   const platform = token.scope === "platform";
   return {
-    ...{ subject: `token:${token.id}`, person: token.person, name: token.name, isRoot: false },
+    subject: `token:${token.id}`,
+    person: token.person,
+    name: token.name,
+    isRoot: false,
     roles: platform ? token.roles : [],
     tenantRoles: platform || token.tenant === undefined ? {} : { [token.tenant]: token.roles },
-    ...{ groups: [], mechanism: "token" },
+    groups: [],
+    mechanism: "token",
   };
 }
 
@@ -160,12 +184,21 @@ export function tokenEvent(
 ) {
   const { principal } = origin;
   return {
-    ...{ action, result: "success" as const, actor: principal.subject, actorName: principal.name },
-    ...{ actorRoles: effectiveRoles(principal, token.tenant), tenant: token.tenant },
-    ...{ target: token.id, targetName: token.name, ip: origin.ip, requestId: origin.requestId },
+    action,
+    result: "success" as const,
+    actor: principal.subject,
+    actorName: principal.name,
+    actorRoles: effectiveRoles(principal, token.tenant),
+    tenant: token.tenant,
+    target: token.id,
+    targetName: token.name,
+    ip: origin.ip,
+    requestId: origin.requestId,
     approval: origin.approval?.id,
     detail: {
-      ...{ scope: token.scope, roles: token.roles.join(","), tenant: token.tenant },
+      scope: token.scope,
+      roles: token.roles.join(","),
+      tenant: token.tenant,
       expires_at: token.expiresAt === undefined ? undefined : timestamp(token.expiresAt),
     },
   };

@@ -1,4 +1,7 @@
-/** Who waits to have a password looked at: by standing, by address and by account, within the room there is. */
+/**
+ * Who waits to have a password looked at: by standing, by address and by account, within the room
+ * there is.
+ */
 
 import type { LoginAttempt } from "./login-attempt.ts";
 import type { Ration } from "./rations.ts";
@@ -37,7 +40,10 @@ export interface Lane {
   readonly unpaid: Entry[];
   /** With their tokens, in the order in which they got them. */
   readonly paid: Entry[];
-  /** Whose is the next token: by turns the newest's, whom no flood before him may shut out, and the oldest's. */
+  /**
+   * Whose is the next token: by turns the newest's, whom no flood before him may shut out, and the
+   * oldest's.
+   */
   newestNext: boolean;
   /** How many tokens are taken for the next of them. */
   taken: number;
@@ -59,7 +65,10 @@ export interface Source {
   turn: number;
 }
 
-/** Those who know the password or do not, and who revoke or do not: each has room and turns of its own. */
+/**
+ * Those who know the password or do not, and who revoke or do not: each has room and turns of its
+ * own.
+ */
 export interface Group {
   readonly known: boolean;
   readonly exempt: boolean;
@@ -157,9 +166,10 @@ export class Waiting {
   }
 
   /**
-   * Who gives way so that there is room again after `entry` came: of an address with too many its oldest, since a flood that
-   * came first must not keep out what comes after; with too many of all, the oldest of the address with most, or, where no
-   * address has two, the newest at the account with most.
+   * Who gives way so that there is room again after `entry` came: of an address with too many its
+   * oldest, since a flood that came first must not keep out what comes after; with too many of all,
+   * the oldest of the address with most, or, where no address has two, the newest at the account
+   * with most.
    */
   tooMany({ lane }: Entry): Entry | undefined {
     const { source } = lane;

@@ -1,4 +1,7 @@
-/** What people do with requests for approval: approve, reject, withdraw, retry; and what time does to them. */
+/**
+ * What people do with requests for approval: approve, reject, withdraw, retry; and what time does
+ * to them.
+ */
 
 import { isSamePerson, mayBeSamePerson } from "#core/access/person.ts";
 import { effectiveRoles } from "#core/access/principal.ts";
@@ -40,8 +43,8 @@ export class Approvals {
   }
 
   /**
-   * The request, for its maker and for holders of `approval:read` on its tenant; foreign and absent ones refuse alike with
-   * `not_found`.
+   * The request, for its maker and for holders of `approval:read` on its tenant; foreign and absent
+   * ones refuse alike with `not_found`.
    */
   async shown({ origin, rights }: Decider, id: string): Promise<ApprovalRecord> {
     const found = await this.#deps.store.read.approvals.byId(id);
@@ -55,9 +58,9 @@ export class Approvals {
   }
 
   /**
-   * Approves. The decision that meets the threshold starts the execution in its own transaction, and waits for the outcome
-   * for at most 25 s. Refuses `self_approval`, `forbidden` to who is no operator of the class, `already_decided`,
-   * `approval_not_pending`, `approval_expired`.
+   * Approves. The decision that meets the threshold starts the execution in its own transaction,
+   * and waits for the outcome for at most 25 s. Refuses `self_approval`, `forbidden` to who is no
+   * operator of the class, `already_decided`, `approval_not_pending`, `approval_expired`.
    */
   async approve(who: Decider, id: string, comment: string): Promise<ApprovalRecord> {
     const { store, executions, patience } = this.#deps;
@@ -70,8 +73,8 @@ export class Approvals {
   }
 
   /**
-   * Ends a request for good: one rejection is enough, and so is its maker's change of mind. Refuses as `approve`, and
-   * `forbidden` to withdraw what somebody else has made.
+   * Ends a request for good: one rejection is enough, and so is its maker's change of mind. Refuses
+   * as `approve`, and `forbidden` to withdraw what somebody else has made.
    */
   async reject(
     who: Decider,
@@ -111,7 +114,7 @@ export class Approvals {
     return found !== undefined && isMaker(origin, found);
   }
 
-  /** Foreign and absent ids refuse alike, but for who may decide everything (HTTP contract §3.2). */
+  /** Foreign and absent ids refuse alike, but for who may decide everything (SCOPE-1). */
   async #refuseUnlessMay({ origin, rights }: Decider, id: string): Promise<void> {
     const found = await this.#deps.store.read.approvals.byId(id);
     if (found !== undefined && rights.in(found.tenant, "approval:approve")) return;
@@ -132,8 +135,12 @@ export class Approvals {
     const { principal } = origin;
     const createdAt = clock.now();
     const decision: Decision = {
-      ...{ ...said, id: random.uuid(), approver: principal.subject, person: principal.person },
-      ...{ approverName: principal.name ?? "", createdAt },
+      ...said,
+      id: random.uuid(),
+      approver: principal.subject,
+      person: principal.person,
+      approverName: principal.name ?? "",
+      createdAt,
     };
     const outcome = await store.atomically(async (tx) => {
       const locked = await tx.approvals.lock(id);
@@ -151,13 +158,17 @@ export class Approvals {
     throw refusal;
   }
 
-  /** Folded where whoever may decide nothing tries; a maker who tries to approve the own request is told of every time. */
+  /**
+   * Folded where whoever may decide nothing tries; a maker who tries to approve the own request is
+   * told of every time.
+   */
   async #tellDenied(origin: Origin, approval: ApprovalRecord, { code }: Problem): Promise<void> {
     const { store, clock, refusals } = this.#deps;
     const { resourceKey: resource, required, tenant } = approval;
     const event = {
       ...approvalEvent("approved", origin, approval),
-      ...{ result: "denied" as const, actorRoles: effectiveRoles(origin.principal, tenant) },
+      result: "denied" as const,
+      actorRoles: effectiveRoles(origin.principal, tenant),
       detail: { resource, required, approvals: approvalsOf(approval), reason: code },
     };
     if (code === "forbidden") return await refusals.record(event);
@@ -207,9 +218,13 @@ async function settle(
     return rejected;
   }
   if (approvalsOf(decided) < found.required) return decided;
-  // Claimed at once by this store: whoever races finds it claimed, and after a crash a sweep finds it so.
+  // Claimed at once by this store: whoever races finds it claimed, and after a crash a sweep finds
+  // it so.
   const claimed: ApprovalRecord = {
-    ...{ ...decided, status: "executing", decidedAt: at, attempts: 1 },
+    ...decided,
+    status: "executing",
+    decidedAt: at,
+    attempts: 1,
   };
   await tx.approvals.save(claimed);
   await tx.audit.appendEvent(approvalEvent("approved", origin, claimed, { comment }), at);

@@ -1,4 +1,7 @@
-/** Exactly once: the unit that does an approved operation takes the approval's id into a unique column. */
+/**
+ * Exactly once: the unit that does an approved operation takes the approval's id into a unique
+ * column.
+ */
 
 import type { Action, EventDraft } from "#core/audit/actions.ts";
 import { refuse } from "#core/problems.ts";
@@ -6,9 +9,9 @@ import type { Instant } from "#core/time.ts";
 import type { Store, Unit } from "#domain/store.ts";
 
 /**
- * The same store, whose units see to approved operations: events made under an approval say so, and the one that tells
- * of the operation itself marks the request executed in its own transaction. A second effect of one approval refuses
- * `approval_not_pending`, and nothing of its unit remains.
+ * The same store, whose units see to approved operations: events made under an approval say so, and
+ * the one that tells of the operation itself marks the request executed in its own transaction. A
+ * second effect of one approval refuses `approval_not_pending`, and nothing of its unit remains.
  */
 export function recordingEffects<S extends Store>(store: S): S {
   // Stores hand out few unit objects, most of them one for ever.

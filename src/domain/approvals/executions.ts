@@ -1,4 +1,7 @@
-/** The execution of approved operations: by the server, as their maker, once, whatever breaks in between (HTTP contract §7.2). */
+/**
+ * The execution of approved operations: by the server, as their maker, once, whatever breaks in
+ * between (APR-2, APR-4).
+ */
 
 import { isRetryable } from "#core/approvals/classes.ts";
 import type { JsonObject } from "#core/approvals/input.ts";
@@ -40,8 +43,9 @@ export class Executions {
   }
 
   /**
-   * Runs `claim`, a unit that may mark the request executing, and executes what it gives when it did. `done` ends when
-   * what came of it is stored; no sweep of this process takes the request up in between.
+   * Runs `claim`, a unit that may mark the request executing, and executes what it gives when it
+   * did. `done` ends when what came of it is stored; no sweep of this process takes the request up
+   * in between.
    */
   async claimed(
     id: string,
@@ -115,11 +119,15 @@ export class Executions {
     return await perform({
       operation: operation as OperationName, // It was a row of the table when it was parked.
       origin: { principal, ip, requestId, approval: execution },
-      ...{ path: input.path, query: new URLSearchParams(), body: async () => input.body },
+      path: input.path,
+      query: new URLSearchParams(),
+      body: async () => input.body,
     });
   }
 
-  /** As it is now, and not as it was when it asked: the pipeline asks what it may do by now (APR-2). */
+  /**
+   * As it is now, and not as it was when it asked: the pipeline asks what it may do by now (APR-2).
+   */
   async #maker({ maker, operation }: ApprovalRecord): Promise<Principal> {
     const { needs } = operationOf(operation as OperationName); // As above.
     return (await this.#deps.now(maker)) ?? gone(maker, needs);
@@ -172,8 +180,8 @@ export class Executions {
 }
 
 /**
- * Takes over what is executing and nobody executes; what was not done in its time is not done any more. Refuses
- * `approval_not_pending` when somebody else was faster.
+ * Takes over what is executing and nobody executes; what was not done in its time is not done any
+ * more. Refuses `approval_not_pending` when somebody else was faster.
  */
 async function claimAbandoned(tx: Unit, id: string, now: Instant): Promise<ApprovalRecord> {
   const found = await tx.approvals.lock(id);
@@ -193,7 +201,8 @@ async function claimAbandoned(tx: Unit, id: string, now: Instant): Promise<Appro
 function keptAnswer({ operation }: ApprovalRecord, answer: Answer | RawAnswer): KeptAnswer {
   assert("body" in answer, "guarded operations answer in JSON");
   assert(answer.status === 200 || answer.status === 201, "what was approved is not parked again");
-  const body = JSON.parse(JSON.stringify(answer.body)) as JsonObject; // Handlers answer JSON objects.
+  // Handlers answer JSON objects.
+  const body = JSON.parse(JSON.stringify(answer.body)) as JsonObject;
   const { secret: _secret, ...shown } = body;
   return {
     status: answer.status,
@@ -205,11 +214,14 @@ function keptAnswer({ operation }: ApprovalRecord, answer: Answer | RawAnswer): 
 function failureOf(error: unknown): Failure {
   const problem = error instanceof Problem ? error : refuse("internal");
   const { code, message } = problem;
-  const facts = JSON.parse(JSON.stringify(problem.facts)) as JsonObject; // Facts are what error bodies show.
+  // Facts are what error bodies show.
+  const facts = JSON.parse(JSON.stringify(problem.facts)) as JsonObject;
   return { code, error: sentenceOf(problem) ?? message, retryable: isRetryable(code), facts };
 }
 
-/** Drift after approval needs a new request, and is told so: the count is part of what was approved. */
+/**
+ * Drift after approval needs a new request, and is told so: the count is part of what was approved.
+ */
 const sentenceOf = ({ code }: Problem): string | undefined =>
   code === "confirm_count_mismatch"
     ? "The live count differs from the confirm_count that was approved; nothing was changed. Make a new request."

@@ -1,4 +1,7 @@
-/** Step 8 of the order of gates: an operation that takes two waits, and a repeated call gets what came of it (HTTP contract §7.2). */
+/**
+ * Step 8 of the order of gates: an operation that takes two waits, and a repeated call gets what
+ * came of it (GATE-1, APV-3).
+ */
 
 import { isSamePerson } from "#core/access/person.ts";
 import { effectiveRoles } from "#core/access/principal.ts";
@@ -73,9 +76,10 @@ export class FourEyes {
   }
 
   /**
-   * Parks the call, or finds the request an identical call of the same person made. `named` is the request the caller
-   * asks for by id: its result is answered any number of times; refuses `not_found` when it is not that of this call.
-   * Refuses as `check` does, with the failure of a repeated execution, and `storage_unavailable` (APR-8).
+   * Parks the call, or finds the request an identical call of the same person made. `named` is the
+   * request the caller asks for by id: its result is answered any number of times; refuses
+   * `not_found` when it is not that of this call. Refuses as `check` does, with the failure of a
+   * repeated execution, and `storage_unavailable` (APR-8).
    */
   async hold(origin: Origin, call: HeldCall, named?: string): Promise<Held> {
     const fingerprint = fingerprintOf(call);
@@ -117,7 +121,10 @@ export class FourEyes {
     return await this.#deps.store.atomically((tx) => openRequest(tx, origin, fingerprint, now));
   }
 
-  /** Units come one after the other, so of two identical calls the second finds the request of the first. */
+  /**
+   * Units come one after the other, so of two identical calls the second finds the request of the
+   * first.
+   */
   async #park(origin: Origin, made: ApprovalRecord): Promise<ApprovalRecord> {
     const { store } = this.#deps;
     return await store.atomically(async (tx) => {
@@ -137,12 +144,25 @@ export class FourEyes {
     const { grantRoles: _grantRoles, ...maker } = origin.principal;
     const createdAt = clock.now();
     return {
-      ...{ ...facts, id: `apr_${random.uuid()}`, fingerprint, maker, ip: origin.ip },
-      ...{ requestId: origin.requestId, required: thresholdOf(settings, call.operationClass) },
-      ...{ status: "pending", attempts: 0, createdAt, decidedAt: undefined, executedAt: undefined },
+      ...facts,
+      id: `apr_${random.uuid()}`,
+      fingerprint,
+      maker,
+      ip: origin.ip,
+      requestId: origin.requestId,
+      required: thresholdOf(settings, call.operationClass),
+      status: "pending",
+      attempts: 0,
+      createdAt,
+      decidedAt: undefined,
+      executedAt: undefined,
       expiresAt: addSeconds(createdAt, settings.requestTtlHours * 3600),
-      ...{ collectedAt: undefined, failure: undefined, effect: undefined, answer: undefined },
-      ...{ secret: "none", decisions: [] },
+      collectedAt: undefined,
+      failure: undefined,
+      effect: undefined,
+      answer: undefined,
+      secret: "none",
+      decisions: [],
     };
   }
 
@@ -175,7 +195,9 @@ export class FourEyes {
       const current = locked && (await expireIfDue(tx, locked, now));
       if (current?.status !== "failed" || !isOpen(current)) return current;
       const claimed: ApprovalRecord = {
-        ...{ ...current, status: "executing", attempts: current.attempts + 1 },
+        ...current,
+        status: "executing",
+        attempts: current.attempts + 1,
         failure: undefined,
       };
       await tx.approvals.save(claimed);
@@ -261,7 +283,8 @@ async function collect(
   if (found.secret === "none" && found.collectedAt !== undefined) return found;
   const sealed = found.secret === "sealed";
   const collected: ApprovalRecord = {
-    ...{ ...found, collectedAt: found.collectedAt ?? at },
+    ...found,
+    collectedAt: found.collectedAt ?? at,
     ...(sealed ? { secret: "shown" as const } : {}),
   };
   if (sealed) await tx.envelopes.remove(placeOf("approval", id));
@@ -269,7 +292,9 @@ async function collect(
   return collected;
 }
 
-/** After a crash between the effect and its answer: what is known is where the effect can be found. */
+/**
+ * After a crash between the effect and its answer: what is known is where the effect can be found.
+ */
 function lostAnswer({ effect }: ApprovalRecord): KeptAnswer {
   const { action = "", target = "", caId, serial } = effect ?? {};
   const found = { ...(caId === undefined ? {} : { ca_id: caId }), ...(serial && { serial }) };
@@ -280,7 +305,8 @@ function lostAnswer({ effect }: ApprovalRecord): KeptAnswer {
 export function problemOf({ failure }: ApprovalRecord): Problem {
   const code = failure?.code ?? "internal";
   if (!Object.hasOwn(problems, code)) return refuse("internal");
-  return new Problem(code as ProblemCode, failure?.facts ?? {}); // A key of the table, as just seen.
+  // A key of the table, as just seen.
+  return new Problem(code as ProblemCode, failure?.facts ?? {});
 }
 
 export const rejectedBy = ({ decisions }: ApprovalRecord): Problem =>
@@ -302,12 +328,21 @@ export function approvalEvent(
   const action: Action = `${operationClass}.${what}`;
   return {
     action,
-    ...{ result: "success" as const, actor: principal.subject, actorName: principal.name },
-    ...{ actorRoles: effectiveRoles(principal, tenant), tenant, target: id, ip, requestId },
+    result: "success" as const,
+    actor: principal.subject,
+    actorName: principal.name,
+    actorRoles: effectiveRoles(principal, tenant),
+    tenant,
+    target: id,
+    ip,
+    requestId,
     targetName: resourceName,
     detail: {
-      ...{ resource: resourceKey, required, approvals: approvalsOf(approval) },
-      ...{ comment: more.comment || undefined, withdrawn: more.withdrawn },
+      resource: resourceKey,
+      required,
+      approvals: approvalsOf(approval),
+      comment: more.comment || undefined,
+      withdrawn: more.withdrawn,
     },
   };
 }

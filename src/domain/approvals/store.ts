@@ -84,7 +84,10 @@ export interface ApprovalRecord {
   readonly decisions: readonly Decision[];
 }
 
-/** As lists have it: what is executed left out, and details of more than 64 KiB replaced by `{"too_long":true}`. */
+/**
+ * As lists have it: what is executed left out, and details of more than 64 KiB replaced by
+ * `{"too_long":true}`.
+ */
 export type ListedApproval = Omit<ApprovalRecord, "input">;
 
 /** Lists hold what lies in reach, and what the person made. */
@@ -108,7 +111,10 @@ export interface ApprovalReads {
 }
 
 export interface ApprovalWrites {
-  /** Stores a new one. Gives false, and stores nothing, while the same maker has one of this fingerprint open. */
+  /**
+   * Stores a new one. Gives false, and stores nothing, while the same maker has one of this
+   * fingerprint open.
+   */
   insert(approval: ApprovalRecord): Promise<boolean>;
   /** The request as every unit before this one left it. */
   lock(id: string): Promise<ApprovalRecord | undefined>;
@@ -119,13 +125,16 @@ export interface ApprovalWrites {
   decide(id: string, decision: Decision): Promise<void>;
   /** True while a request is executing and its store is gone, or is this one. */
   abandoned(id: string): Promise<boolean>;
-  /** Takes the id into the unique column; false when an earlier unit did, and then this one must come to nothing. */
+  /**
+   * Takes the id into the unique column; false when an earlier unit did, and then this one must
+   * come to nothing.
+   */
   take(id: string): Promise<boolean>;
 }
 
 /**
- * True while an identical call of the maker is this request: until it is rejected or expired, failed for good, or its
- * result has been collected.
+ * True while an identical call of the maker is this request: until it is rejected or expired,
+ * failed for good, or its result has been collected.
  */
 export function isOpen({
   status,

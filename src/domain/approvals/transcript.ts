@@ -1,4 +1,4 @@
-/** The record of who asked, who decided and what was done, signed by the ledger key (MON-1, HTTP contract §4.16). */
+/** The record of who asked, who decided and what was done, signed by the ledger key (MON-1). */
 
 import type { AuditEvent } from "#core/audit/chain.ts";
 import { framedTexts } from "#core/audit/ledger-export.ts";
@@ -20,7 +20,9 @@ export interface TranscriptDeps {
   readonly random: Pick<Random, "uuid">;
 }
 
-/** The events of a request: those about it, oldest first, and the one of the operation it led to. */
+/**
+ * The events of a request: those about it, oldest first, and the one of the operation it led to.
+ */
 export async function eventsOf(
   store: Store,
   approval: ApprovalRecord,
@@ -42,8 +44,8 @@ export async function eventsOf(
 }
 
 /**
- * Signs the texts exactly as they are sent: Ed25519 over `pkid/transcript/1`, a zero octet, and the three texts, each
- * behind its length in 32 bits. Refuses `key_unavailable`.
+ * Signs the texts exactly as they are sent: Ed25519 over `pkid/transcript/1`, a zero octet, and the
+ * three texts, each behind its length in 32 bits. Refuses `key_unavailable`.
  */
 export async function signTranscript(
   deps: TranscriptDeps,

@@ -10,8 +10,9 @@ import type { AccessLogFilter, LoggedRequest } from "./store.ts";
 export const exportedRowsMax = 100_000;
 
 /**
- * Newest first, at most `exportedRowsMax`; `each` is given the rows page by page. Records `audit.export` with the time
- * span asked for and the number of rows, and only when that is durable resolves with the number.
+ * Newest first, at most `exportedRowsMax`; `each` is given the rows page by page. Records
+ * `audit.export` with the time span asked for and the number of rows, and only when that is durable
+ * resolves with the number.
  */
 export async function exportAccessLog(
   deps: { readonly store: Store; readonly clock: Clock },

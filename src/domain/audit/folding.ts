@@ -36,7 +36,10 @@ export class Folding<T> {
     this.#deps = deps;
   }
 
-  /** Tells of the first of its kind; within a minute, counts the next ones. */
+  /**
+   * Tells of the first of its kind; within a minute, counts the next ones. What could not be told
+   * stays counted.
+   */
   async record(one: T): Promise<void> {
     const now = this.#deps.clock.now();
     const key = this.#keyOf(one);
@@ -45,21 +48,44 @@ export class Folding<T> {
       this.#windows.set(key, { ...window, last: one, repeats: window.repeats + 1 });
       return;
     }
-    this.#windows.set(key, { last: one, ends: addSeconds(now, windowSeconds), repeats: 0 });
     // A window that is over and not yet told is told with this one.
-    await this.#deps.tell(one, (window?.repeats ?? 0) + 1, now);
+    await this.#tell(key, { last: one, repeats: (window?.repeats ?? 0) + 1 }, now);
   }
 
-  /** Tells what was counted in windows that are over; `all` tells also of those that are not, before the end. */
+  /**
+   * Tells what was counted in windows that are over; `all` tells also of those that are not, before
+   * the end. Throws the first failure, when all have been tried.
+   */
   async fold(all = false): Promise<void> {
     const now = this.#deps.clock.now();
-    for (const [key, { last, ends, repeats }] of [...this.#windows]) {
-      if (now < ends && !all) continue;
-      if (repeats === 0) this.#windows.delete(key);
-      else {
-        this.#windows.set(key, { last, ends: addSeconds(now, windowSeconds), repeats: 0 });
-        await this.#deps.tell(last, repeats, now);
-      }
+    const failures: unknown[] = [];
+    for (const key of [...this.#windows.keys()]) {
+      // Looked up in its turn: others are counted while one is told.
+      const window = this.#windows.get(key);
+      if (window === undefined || (now < window.ends && !all)) continue;
+      if (window.repeats === 0) this.#windows.delete(key);
+      else await this.#tell(key, window, now).catch((error) => failures.push(error));
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+
+  /**
+   * Begins the next window and tells; what could not be told is counted in that window, with what
+   * came meanwhile.
+   */
+  async #tell(
+    key: string,
+    { last, repeats }: Pick<Window<T>, "last" | "repeats">,
+    now: Instant,
+  ): Promise<void> {
+    const begun = { last, ends: addSeconds(now, windowSeconds), repeats: 0 };
+    this.#windows.set(key, begun);
+    try {
+      await this.#deps.tell(last, repeats, now);
+    } catch (error) {
+      const meanwhile = this.#windows.get(key) ?? begun;
+      this.#windows.set(key, { ...meanwhile, repeats: meanwhile.repeats + repeats });
+      throw error;
     }
   }
 

@@ -1,4 +1,7 @@
-/** Counts the operations of keys that the ledger does not list, and writes the counts into it (KEY-5). */
+/**
+ * Counts the operations of keys that the ledger does not list, and writes the counts into it
+ * (KEY-5).
+ */
 
 import type { LedgerEntry } from "#core/audit/ledger.ts";
 import { timestamp } from "#core/time.ts";
@@ -43,8 +46,8 @@ export class KeyCounts {
   }
 
   /**
-   * Adds one data key unwrapped, as a decryption. Wrapping is not counted: the ledger has no word for it, and with an
-   * RSA key it is no operation of the private key.
+   * Adds one data key unwrapped, as a decryption. Wrapping is not counted: the ledger has no word
+   * for it, and with an RSA key it is no operation of the private key.
    */
   addKek(kek: KeyRef): void {
     this.#add(kek.id, kek, "kek");
@@ -80,8 +83,12 @@ export class KeyCounts {
       await this.#deps.store.atomically(async (tx) => {
         const total = await tx.instance.add(`signatures/${key.signerFingerprint}`, count);
         await tx.audit.appendLedger({
-          ...{ kind: "count", timestamp: timestamp(at), role, ...key },
-          ...{ count: String(count), total: String(total) },
+          kind: "count",
+          timestamp: timestamp(at),
+          role,
+          ...key,
+          count: String(count),
+          total: String(total),
         });
       });
     } catch (error) {

@@ -1,4 +1,7 @@
-/** Hands the sign ledger out under the signature of its own key, for whoever trusts nothing else of pkid (HTTP contract §10.2). */
+/**
+ * Hands the sign ledger out under the signature of its own key, for whoever trusts nothing else of
+ * pkid (LED-3).
+ */
 
 import { type ExportedRange, exportMessage } from "#core/audit/ledger-export.ts";
 import type { LedgerEntry } from "#core/audit/ledger.ts";
@@ -18,7 +21,6 @@ import { ledgerKey } from "#domain/key-inventory.ts";
 import type { HeldKey, Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
-import type { KeyCounts } from "./key-counts.ts";
 import { documentTicket } from "./sign-ledger.ts";
 
 export interface LedgerExportDeps {
@@ -26,7 +28,6 @@ export interface LedgerExportDeps {
   readonly keys: Pick<Keys, "facts" | "find" | "sign">;
   readonly clock: Clock;
   readonly random: Pick<Random, "uuid">;
-  readonly counts: Pick<KeyCounts, "write">;
   /** Where CA keys are made: the document names its device. */
   readonly provider: ProviderName;
 }
@@ -36,7 +37,10 @@ export interface OpenedExport {
   readonly range: Omit<ExportedRange, "exportedAt" | "operationsSha256">;
   /** DER of the self-signed certificate of the ledger key. */
   readonly certificate: Uint8Array;
-  /** Signs what was read; the digest of the operations makes it the signature of a combined document. */
+  /**
+   * Signs what was read; the digest of the operations makes it the signature of a combined
+   * document.
+   */
   sign(operationsSha256?: string): Promise<SignedExport>;
 }
 
@@ -46,15 +50,15 @@ export interface SignedExport {
 }
 
 /**
- * Writes what was counted since the last count entry, and looks the range up: both numbers are inclusive, and one behind the
- * head means the head. Refuses `bad_query` for a range that holds nothing, `key_unavailable`.
+ * Looks the range up: both numbers are inclusive, and one behind the head means the head. Counts of
+ * operations that no entry tells yet come with a later export, as looking changes nothing. Refuses
+ * `bad_query` for a range that holds nothing, `key_unavailable`.
  */
 export async function openExport(
   deps: LedgerExportDeps,
   wanted: { readonly from: number | undefined; readonly to: number | undefined },
 ): Promise<OpenedExport> {
-  const { store, keys, counts, provider } = deps;
-  await counts.write();
+  const { store, keys, provider } = deps;
   const head = await store.read.audit.ledgerHead();
   const firstNumber = wanted.from ?? 1;
   const lastNumber = Math.min(wanted.to ?? head.seq, head.seq);
@@ -113,7 +117,10 @@ export interface KeyTally {
   unknown: number;
 }
 
-/** Adds up what the entries of a range say: operations of each key, and intents that have no outcome yet. */
+/**
+ * Adds up what the entries of a range say: operations of each key, and intents that have no outcome
+ * yet.
+ */
 export class LedgerSums {
   readonly counts = new Map<string, KeyTally>();
   readonly openIntents = new Set<string>();
@@ -149,8 +156,9 @@ async function entryAt(store: Store, number: number): Promise<LedgerEntry> {
 }
 
 /**
- * Self-signed, CN `pkid ledger <id>`. Nothing in it changes from one export to the next, and Ed25519 signs the same octets the
- * same way, so it is made anew each time and is always the same certificate.
+ * Self-signed, CN `pkid ledger <id>`. Nothing in it changes from one export to the next, and
+ * Ed25519 signs the same octets the same way, so it is made anew each time and is always the same
+ * certificate.
  */
 async function ledgerCertificate(
   deps: LedgerExportDeps,

@@ -26,14 +26,20 @@ export interface SigningIntent {
   readonly artifact: string;
 }
 
-/** The same for octets that are too long to be hashed inside a unit: they come in pieces, with their SHA-256 in lower hex. */
+/**
+ * The same for octets that are too long to be hashed inside a unit: they come in pieces, with their
+ * SHA-256 in lower hex.
+ */
 export interface LongIntent extends Omit<SigningIntent, "message"> {
   readonly message: { readonly pieces: readonly Uint8Array[]; readonly digest: string };
 }
 
 type Intent = SigningIntent | LongIntent;
 
-/** Writes the intent inside the unit; the ticket may be used only after the unit has committed (KEY-5). */
+/**
+ * Writes the intent inside the unit; the ticket may be used only after the unit has committed
+ * (KEY-5).
+ */
 export async function openTicket(tx: Unit, intent: Intent, at: Instant): Promise<SignTicket> {
   const digest = digestOf(intent);
   await tx.audit.appendLedger({
@@ -44,7 +50,9 @@ export async function openTicket(tx: Unit, intent: Intent, at: Instant): Promise
   return ticket(intent, digest);
 }
 
-/** Writes the outcome inside the unit: the signature made, or the closed word for why there is none. */
+/**
+ * Writes the outcome inside the unit: the signature made, or the closed word for why there is none.
+ */
 export async function closeTicket(
   tx: Unit,
   intent: Intent,
@@ -59,7 +67,10 @@ export async function closeTicket(
   await tx.audit.appendLedger({ ...facts, ...result, kind: "outcome", timestamp: timestamp(at) });
 }
 
-/** Closes an intent whose outcome a crash lost (KEY-7); its artefact is treated as possibly existing. */
+/**
+ * Closes an intent whose outcome a crash lost (KEY-7); its artefact is treated as possibly
+ * existing.
+ */
 export async function closeUnknown(tx: Unit, intent: LedgerEntry, at: Instant): Promise<void> {
   const { number: _number, prevHash: _prevHash, hash: _hash, ...facts } = intent;
   const outcome = { kind: "outcome", result: "unknown", timestamp: timestamp(at) } as const;
@@ -75,8 +86,13 @@ export async function announceKey(
   at: Instant,
 ): Promise<void> {
   await tx.audit.appendLedger({
-    ...{ kind: "key", timestamp: timestamp(at), provider: held.ref.provider, role, operation },
-    ...{ deviceSerial: held.deviceSerial, keyLabel: held.ref.label },
+    kind: "key",
+    timestamp: timestamp(at),
+    provider: held.ref.provider,
+    role,
+    operation,
+    deviceSerial: held.deviceSerial,
+    keyLabel: held.ref.label,
     signerFingerprint: fingerprint(held.spki),
   });
 }
@@ -90,13 +106,20 @@ export function countedTicket(
   return ticket(intent, digestOf(intent));
 }
 
-/** A ticket for a document the ledger key vouches for; it signs nothing that a CA key could be asked for. */
+/**
+ * A ticket for a document the ledger key vouches for; it signs nothing that a CA key could be asked
+ * for.
+ */
 export const documentTicket = (of: {
   readonly opId: string;
   readonly key: KeyRef;
   readonly digest: string;
 }): SignTicket => ({
-  ...{ ...of, role: "ledger", algorithm: "ed25519", purpose: "document", caId: undefined },
+  ...of,
+  role: "ledger",
+  algorithm: "ed25519",
+  purpose: "document",
+  caId: undefined,
   brand: "SignTicket",
 });
 
@@ -113,9 +136,17 @@ function ticket(
 
 function entryFacts(intent: Intent, digest: string) {
   return {
-    ...{ opId: intent.opId, provider: intent.key.provider, deviceSerial: intent.deviceSerial },
-    ...{ keyLabel: intent.key.label, signerFingerprint: fingerprint(intent.spki) },
-    ...{ role: intent.role, operation: "sign" as const, algorithm: intent.algorithm, digest },
-    ...{ purpose: intent.purpose, caId: intent.caId ?? "", artifact: intent.artifact },
+    opId: intent.opId,
+    provider: intent.key.provider,
+    deviceSerial: intent.deviceSerial,
+    keyLabel: intent.key.label,
+    signerFingerprint: fingerprint(intent.spki),
+    role: intent.role,
+    operation: "sign" as const,
+    algorithm: intent.algorithm,
+    digest,
+    purpose: intent.purpose,
+    caId: intent.caId ?? "",
+    artifact: intent.artifact,
   };
 }

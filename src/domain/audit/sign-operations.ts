@@ -1,4 +1,7 @@
-/** What was signed, beside the ledger entries that say so: each artefact where the store still has it (HTTP contract §10.2). */
+/**
+ * What was signed, beside the ledger entries that say so: each artefact where the store still has
+ * it (LED-3).
+ */
 
 import type { LedgerEntry, SignPurpose } from "#core/audit/ledger.ts";
 import { type CaId, caId, parseSerial } from "#core/ids.ts";
@@ -17,8 +20,9 @@ export interface SignOperation {
 }
 
 /**
- * The octets signed, DER; a list in the pieces it is stored in. `absent` is what the store does not keep: superseded CRLs,
- * OCSP answers that a CA key signed itself, what a ceremony that came to nothing had signed.
+ * The octets signed, DER; a list in the pieces it is stored in. `absent` is what the store does not
+ * keep: superseded CRLs, OCSP answers that a CA key signed itself, what a ceremony that came to
+ * nothing had signed.
  */
 export type Artefact =
   | { readonly kind: "certificate"; readonly der: Uint8Array }

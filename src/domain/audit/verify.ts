@@ -1,4 +1,6 @@
-/** Walks the audit chain from genesis in constant memory and names the first thing that is wrong. */
+/**
+ * Walks the audit chain from genesis in constant memory and names the first thing that is wrong.
+ */
 
 import { type AuditEvent, genesis, violation } from "#core/audit/chain.ts";
 import { Problem, refuse } from "#core/problems.ts";
@@ -19,8 +21,9 @@ export type ChainVerdict =
     };
 
 /**
- * AUD-6: sequence, links, recomputed hashes, and the stored head, which a cut tail no longer matches. Refuses
- * `storage_unavailable` naming the first event that cannot be read, which is not known to be broken.
+ * AUD-6: sequence, links, recomputed hashes, and the stored head, which a cut tail no longer
+ * matches. Refuses `storage_unavailable` naming the first event that cannot be read, which is not
+ * known to be broken.
  */
 export async function verifyChain(read: Reads): Promise<ChainVerdict> {
   // The head is read first: events appended while walking lie behind it and are checked too.
@@ -36,7 +39,8 @@ export async function verifyChain(read: Reads): Promise<ChainVerdict> {
       if (event.seq === stored.seq) storedHashAt = event.hash;
     }
     if (page.length < pageSize) break;
-    // A store in this process answers at once: without a turn for others they would wait for the whole chain.
+    // A store in this process answers at once: without a turn for others they would wait for the
+    // whole chain.
     await nextTurn();
   }
   if (head.seq < stored.seq) {
@@ -48,7 +52,10 @@ export async function verifyChain(read: Reads): Promise<ChainVerdict> {
   return { valid: true, events: head.seq, headSeq: head.seq, headHash: head.hash };
 }
 
-/** The next events; when their page cannot be read, the ones before the first that cannot, each by itself. */
+/**
+ * The next events; when their page cannot be read, the ones before the first that cannot, each by
+ * itself.
+ */
 async function readable(read: Reads, after: number): Promise<readonly AuditEvent[]> {
   try {
     return await read.audit.eventsAfter(after, pageSize);

@@ -1,4 +1,6 @@
-/** Bundles: the certificates a relying party needs to build a path through a CA, rollovers included. */
+/**
+ * Bundles: the certificates a relying party needs to build a path through a CA, rollovers included.
+ */
 
 import { encodePem } from "#core/asn1/pem.ts";
 import { refuse } from "#core/problems.ts";
@@ -6,10 +8,10 @@ import { externalCertificates, pathOf } from "./signers.ts";
 import type { CaReads, CaRecord } from "./store.ts";
 
 /**
- * PEM of the active member's certificate, superseded siblings by NotAfter (latest first), the ancestors up to the root,
- * and what was imported above it; retired CAs and repeats are left out (ROL-4). Where siblings have other ancestors, for
- * the parent was rolled over too, those stand beside the active member's, nearest first. Refuses `not_found` while
- * nothing is certified.
+ * PEM of the active member's certificate, superseded siblings by NotAfter (latest first), the
+ * ancestors up to the root, and what was imported above it; retired CAs and repeats are left out
+ * (ROL-4). Where siblings have other ancestors, for the parent was rolled over too, those stand
+ * beside the active member's, nearest first. Refuses `not_found` while nothing is certified.
  */
 export async function chainBundle(cas: CaReads, ca: CaRecord): Promise<string> {
   const members = (await cas.lineage(ca.lineage)).filter(usable);

@@ -1,4 +1,7 @@
-/** The keys of a new CA: made in their providers and announced in the ledger, or destroyed when nothing comes of them. */
+/**
+ * The keys of a new CA: made in their providers and announced in the ledger, or destroyed when
+ * nothing comes of them.
+ */
 
 import { refuse } from "#core/problems.ts";
 import type { KeyType } from "#core/x509/algorithms.ts";
@@ -21,7 +24,10 @@ interface Deps {
   readonly clock: Clock;
 }
 
-/** Refuses `key_unavailable` and `key_type_unsupported`. The alternative key is software-held, always (KEY-3). */
+/**
+ * Refuses `key_unavailable` and `key_type_unsupported`. The alternative key is software-held,
+ * always (KEY-3).
+ */
 export async function makeCaKeys(
   deps: Deps,
   wish: {
@@ -29,7 +35,10 @@ export async function makeCaKeys(
     readonly keyType: KeyType;
     readonly alternativeKeyType?: KeyType | undefined;
     readonly provider: ProviderName;
-    /** The label belongs to this one operation: keys an earlier attempt has made under it are taken, not made anew. */
+    /**
+     * The label belongs to this one operation: keys an earlier attempt has made under it are taken,
+     * not made anew.
+     */
     readonly repeatable?: boolean;
   },
 ): Promise<CaKeys> {
@@ -42,7 +51,8 @@ export async function makeCaKeys(
   try {
     alternative = await make(deps, { ...second, provider: "software" });
     const digest = spkiSha256(alternative.spki);
-    // The record finds a CA's first key by itself; nobody else may have the second one certified either.
+    // The record finds a CA's first key by itself; nobody else may have the second one certified
+    // either.
     await deps.store.atomically((tx) => tx.keyChecks.claim(digest));
     return { native, alternative };
   } catch (error) {
@@ -61,7 +71,9 @@ export async function discardCaKeys(deps: Deps, { native, alternative }: CaKeys)
 
 /** A held key as the CA's record names it. */
 export const alternativeOf = ({ ref, keyType, spki }: HeldKey): AlternativeKey => ({
-  ...{ key: ref, keyType, spki },
+  key: ref,
+  keyType,
+  spki,
 });
 
 type KeyWish = Pick<Parameters<Keys["generate"]>[0], "provider" | "label" | "keyType">;

@@ -16,8 +16,8 @@ export interface Chain {
 }
 
 /**
- * The native path first, which a root has none of, then one for each cross certificate in force for the CA or a CA above
- * it. Retired issuers lead nowhere and are left out. At most 100.
+ * The native path first, which a root has none of, then one for each cross certificate in force for
+ * the CA or a CA above it. Retired issuers lead nowhere and are left out. At most 100.
  */
 export async function chainsOf(
   cas: CaReads,

@@ -1,6 +1,8 @@
-/** Creates CAs: a key in the provider, announced in the ledger, and a certificate through the ceremony. */
+/**
+ * Creates CAs: a key in the provider, announced in the ledger, and a certificate through the
+ * ceremony.
+ */
 
-import { sha256Hex } from "#core/crypto.ts";
 import { caId, type TenantId } from "#core/ids.ts";
 import { caIdFrom } from "#core/approvals/ca-id.ts";
 import type { Action } from "#core/audit/actions.ts";
@@ -34,13 +36,12 @@ import { encodeName, type Name, type NameAttribute, nameText } from "#core/x509/
 import { parsePublicKey, spkiSha256 } from "#core/x509/public-keys.ts";
 import type { Origin } from "#domain/access/call.ts";
 import type { Ceremony } from "#domain/certificates/ceremony.ts";
-import { aboutCa, refusingGates } from "#domain/certificates/events.ts";
-import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { HeldKey, Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { requireActive, requireTenant } from "#domain/tenants/quotas.ts";
 import { alternativeOf, type CaKeys, discardCaKeys, makeCaKeys } from "./ca-keys.ts";
+import { creationEvents } from "./creation-events.ts";
 import { acrossRollover, activeMember } from "./resolve.ts";
 import {
   nextLabel,
@@ -61,7 +62,9 @@ export interface CaWish {
   readonly keyType: KeyType;
   /** Makes it hybrid: an ML-DSA key that signs beside the native one (PQ-4). */
   readonly alternativeKeyType?: KeyType | undefined;
-  /** Undefined takes the default, shortened to the parent's life; a number above that is refused. */
+  /**
+   * Undefined takes the default, shortened to the parent's life; a number above that is refused.
+   */
   readonly validityDays: number | undefined;
   readonly maxPathLength: number | undefined;
   readonly nameConstraints: CaConstraints["nameConstraints"];
@@ -80,7 +83,10 @@ export interface AuthoritiesDeps {
   /** `key_provider` of CA keys. */
   readonly provider: ProviderName;
   readonly urlBase: string | undefined;
-  /** Told every CA that has become active, once that is stored; makes what goes with it and does not throw. */
+  /**
+   * Told every CA that has become active, once that is stored; makes what goes with it and does not
+   * throw.
+   */
   readonly activated: (ca: CaRecord["id"]) => Promise<void>;
   readonly settings: Pick<IssuanceSettings, "backdateSeconds" | "skiMethod">;
 }
@@ -125,18 +131,26 @@ export class Authorities {
     const now = this.#deps.clock.now();
     await this.#labelFree(wish.label);
     return await this.#create({
-      ...{ origin, wish, tenant, action: "ca.init_root", parent: undefined, now },
-      ...{ constraints: constraintExtensions(wish), extKeyUsage: undefined },
-      ...{ maxPathLength: wish.maxPathLength, subject: encodeName(wish.subject) },
+      origin,
+      wish,
+      tenant,
+      action: "ca.init_root",
+      parent: undefined,
+      now,
+      constraints: constraintExtensions(wish),
+      extKeyUsage: undefined,
+      maxPathLength: wish.maxPathLength,
+      subject: encodeName(wish.subject),
       validity: this.#validity(wish.validityDays, rootDays * secondsPerDay, undefined, now),
-      ...{
-        provider: special.provider ?? this.#providerOf(wish),
-        internal: special.internal ?? false,
-      },
+      provider: special.provider ?? this.#providerOf(wish),
+      internal: special.internal ?? false,
     });
   }
 
-  /** Refuses also `ca_not_active`, `ca_constraint` and `validity_exceeds_limit`, all before a key is made. */
+  /**
+   * Refuses also `ca_not_active`, `ca_constraint` and `validity_exceeds_limit`, all before a key is
+   * made.
+   */
   async issueIntermediate(origin: Origin, parentCa: CaRecord, wish: CaWish): Promise<CaRecord> {
     const { cas } = this.#deps.store.read;
     return await acrossRollover(cas, parentCa, (parent) =>
@@ -145,6 +159,11 @@ export class Authorities {
   }
 
   async #issueIntermediate(origin: Origin, parentCa: CaRecord, wish: CaWish): Promise<CaRecord> {
+    return await this.#create(await this.admitIntermediate(origin, parentCa, wish));
+  }
+
+  /** Refuses what `issueIntermediate` would refuse before its gates; gives what it would make. */
+  async admitIntermediate(origin: Origin, parentCa: CaRecord, wish: CaWish): Promise<Creation> {
     const { store, signers, clock } = this.#deps;
     const now = clock.now();
     refuseKeyType(wish);
@@ -163,29 +182,52 @@ export class Authorities {
     );
     refuseTooLong(validity);
     const { extKeyUsages = [] } = wish;
-    return await this.#create({
-      ...{ origin, wish, tenant: parentCa.tenant, action: "ca.issue_intermediate", parent, now },
+    return {
+      origin,
+      wish,
+      tenant: parentCa.tenant,
+      action: "ca.issue_intermediate",
+      parent,
+      now,
       constraints: constraintExtensions(wish),
       extKeyUsage: extKeyUsages.length === 0 ? undefined : extendedKeyUsage(extKeyUsages),
-      ...{ maxPathLength, subject, validity, provider: this.#providerOf(wish), internal: false },
-    });
+      maxPathLength,
+      subject,
+      validity,
+      provider: this.#providerOf(wish),
+      internal: false,
+    };
   }
 
   /**
-   * Rolls the active member of the lineage over to a new key: same parent, subject, path length, name constraints and
-   * policies (ROL-1). Successor and predecessor change places in one unit (ROL-2). Refuses `not_rotatable`,
-   * `ca_not_active`, `already_exists`, `validity_exceeds_limit`, `key_type_unsupported`, `key_unavailable`.
+   * Rolls the active member of the lineage over to a new key: same parent, subject, path length,
+   * name constraints and policies (ROL-1). Successor and predecessor change places in one unit
+   * (ROL-2). Refuses `not_rotatable`, `ca_not_active`, `already_exists`, `validity_exceeds_limit`,
+   * `key_type_unsupported`, `key_unavailable`.
    */
   async rotate(origin: Origin, ca: CaRecord, wish: RotationWish): Promise<Rotation> {
     const { cas } = this.#deps.store.read;
     return await this.#turns.take(ca.lineage, async () => {
       const { old } = await rotatable(cas, ca);
-      // Once more under the parent's successor; but never a second time over, after another replica's rotation.
+      // Once more under the parent's successor; but never a second time over, after another
+      // replica's rotation.
       return await acrossRollover(cas, old, (member) => this.#rotate(origin, member, wish));
     });
   }
 
   async #rotate(origin: Origin, old: CaRecord, wish: RotationWish): Promise<Rotation> {
+    const { store } = this.#deps;
+    const successor = await this.#create(await this.#succession(origin, old, wish));
+    return { old: (await store.read.cas.byId(old.id)) ?? old, successor };
+  }
+
+  /** Refuses what `rotate` would refuse before its gates. */
+  async admitRotation(origin: Origin, ca: CaRecord, wish: RotationWish): Promise<void> {
+    const { old } = await rotatable(this.#deps.store.read.cas, ca);
+    await this.#succession(origin, old, wish);
+  }
+
+  async #succession(origin: Origin, old: CaRecord, wish: RotationWish): Promise<Creation> {
     const { store, signers, clock } = this.#deps;
     const now = clock.now();
     if (old.status !== "active") throw refuse("ca_not_active", { status: old.status });
@@ -202,15 +244,22 @@ export class Authorities {
     const validity = this.#validity(wish.validityDays, span, parent.issuer, now);
     refuseTooLong(validity);
     const { latestNotAfter } = await store.read.certificates.outstanding(old.id, now);
-    const successor = await this.#create({
-      ...{ origin, wish: { label, keyType, alternativeKeyType }, now, parent },
-      ...{ tenant: old.tenant, action: "ca.rotate" },
-      ...{ constraints: copiedConstraints(certificate), maxPathLength, subject, validity },
+    return {
+      origin,
+      wish: { label, keyType, alternativeKeyType },
+      now,
+      parent,
+      tenant: old.tenant,
+      action: "ca.rotate",
+      constraints: copiedConstraints(certificate),
+      maxPathLength,
+      subject,
+      validity,
       extKeyUsage: copiedPurposes(certificate),
-      ...{ provider: this.#providerOf({ keyType }), internal: false },
+      provider: this.#providerOf({ keyType }),
+      internal: false,
       predecessor: { ca: old, retireAfter: latestNotAfter },
-    });
-    return { old: (await store.read.cas.byId(old.id)) ?? old, successor };
+    };
   }
 
   /** KEY-3: no token of today holds post-quantum keys, so they are software-held, and called so. */
@@ -232,8 +281,11 @@ export class Authorities {
     return placeValidity(
       {
         requestedSeconds: days === undefined ? undefined : days * secondsPerDay,
-        ...{ defaultSeconds, issuer },
-        ...{ profileMaxSeconds: 0, policyMaxSeconds: 0, shorten: false },
+        defaultSeconds,
+        issuer,
+        profileMaxSeconds: 0,
+        policyMaxSeconds: 0,
+        shorten: false,
         backdateSeconds: this.#deps.settings.backdateSeconds,
       },
       now,
@@ -246,9 +298,11 @@ export class Authorities {
     const { approval } = origin;
     // TEN-2: what is refused makes no key; the unit that intends to sign asks again.
     requireActive(await store.read.tenants.named(tenant));
-    // APR-4: under an approval a repeat after a crash finds the key of the first attempt, and never makes a second.
+    // APR-4: under an approval a repeat after a crash finds the key of the first attempt, and never
+    // makes a second.
     const id = approval === undefined ? caId(random.uuid()) : caIdFrom(approval.id);
-    // Label and id together: any other repeat after a failure never meets the key of the first attempt.
+    // Label and id together: any other repeat after a failure never meets the key of the first
+    // attempt.
     const label = `${wish.label.replace(/[^A-Za-z0-9._-]/g, "-")}-${id}`;
     const repeatable = approval !== undefined;
     const held = await makeCaKeys(this.#deps, { ...wish, label, provider, repeatable });
@@ -263,8 +317,15 @@ export class Authorities {
     let signed = false;
     try {
       await ceremony.certify({
-        ...{ signer, plan: this.#plan(creation, held), objections: [], profile: undefined },
-        ...{ kind: "ca", purpose: "ca_certificate", tenant, now, marker: "" },
+        signer,
+        plan: this.#plan(creation, held),
+        objections: [],
+        profile: undefined,
+        kind: "ca",
+        purpose: "ca_certificate",
+        tenant,
+        now,
+        marker: "",
         requestedBy: creation.origin.principal.subject,
         // Before the row: a root's certificate is recorded under the root itself.
         before: async (tx, { certificate, serial }) => {
@@ -290,11 +351,17 @@ export class Authorities {
     const { validity, subject, wish } = creation;
     const keyId = this.#keyId(native);
     const issuer: Issuer = {
-      ...{ id, subject: subject.der, keyId, spkiSha256: spkiSha256(native.spki) },
-      ...{ signature: defaultSignature(native.keyType), constraints: [] },
-      ...{ policyPath: [], purposes: [] },
+      id,
+      subject: subject.der,
+      keyId,
+      spkiSha256: spkiSha256(native.spki),
+      signature: defaultSignature(native.keyType),
+      constraints: [],
+      policyPath: [],
+      purposes: [],
       alternative: alternative && defaultSignature(alternative.keyType),
-      ...{ notBefore: validity.notBefore, notAfter: validity.notAfter },
+      notBefore: validity.notBefore,
+      notAfter: validity.notAfter,
       maxPathLength: creation.maxPathLength,
       repeated: repeatedExtensions({ id, keyId, urlBase: undefined }),
     };
@@ -305,14 +372,24 @@ export class Authorities {
   #plan(creation: Creation, { native, alternative }: CaKeys): Plan {
     const { parent, constraints, subject, validity, maxPathLength, extKeyUsage } = creation;
     return {
-      ...{ kind: parent ? "intermediate" : "root", profile: "", subject, sans: [] },
-      ...{ publicKey: parsePublicKey(native.spki), clamped: validity.clamped },
+      kind: parent ? "intermediate" : "root",
+      profile: "",
+      subject,
+      sans: [],
+      publicKey: parsePublicKey(native.spki),
+      clamped: validity.clamped,
       extKeyUsages: extKeyUsage === undefined ? [] : parseExtendedKeyUsage(extKeyUsage.value),
-      ...{ notBefore: validity.notBefore, notAfter: validity.notAfter, mustStaple: false },
+      notBefore: validity.notBefore,
+      notAfter: validity.notAfter,
+      mustStaple: false,
       keyUsages: caKeyUsages,
       extensions: caExtensions({
-        ...{ alternativeSpki: alternative?.spki, constraints, extKeyUsage },
-        ...{ keyId: this.#keyId(native), maxPathLength, repeated: parent?.issuer.repeated },
+        alternativeSpki: alternative?.spki,
+        constraints,
+        extKeyUsage,
+        keyId: this.#keyId(native),
+        maxPathLength,
+        repeated: parent?.issuer.repeated,
       }),
       alternativeKey: alternative && parsePublicKey(alternative.spki),
     };
@@ -323,7 +400,10 @@ export class Authorities {
   }
 }
 
-/** What the gates refused was not signed, nor what found its parent rolled over before the key was used. */
+/**
+ * What the gates refused was not signed, nor what found its parent rolled over before the key was
+ * used.
+ */
 const isUncertified = (error: unknown): boolean =>
   error instanceof Problem && (error.code === "gate_refused" || error.code === "ca_not_active");
 
@@ -331,7 +411,10 @@ function refuseTooLong({ objection }: Validity): void {
   if (objection) throw refuse("validity_exceeds_limit", objection.facts ?? {});
 }
 
-/** RFC 5280 §4.2.1.9: a subordinate's path length is smaller than its parent's, which it inherits when it names none. */
+/**
+ * RFC 5280 §4.2.1.9: a subordinate's path length is smaller than its parent's, which it inherits
+ * when it names none.
+ */
 export function pathLengthBelow(parent: Issuer, wanted: number | undefined): number | undefined {
   if (parent.maxPathLength === undefined) return wanted;
   const most = parent.maxPathLength - 1;
@@ -354,7 +437,10 @@ function refuseKeyType(wish: Pick<CaWish, "keyType" | "alternativeKeyType">): vo
   if (twice || isForRootsOnly(keyType)) throw refuse("key_type_unsupported", { key_type: keyType });
 }
 
-/** PQ-4: without the parent's alternative signature the second key would be certified by nobody who needs it. */
+/**
+ * PQ-4: without the parent's alternative signature the second key would be certified by nobody who
+ * needs it.
+ */
 function refuseLoneAlternative(parent: Issuer, { alternativeKeyType }: CaWish): void {
   if (alternativeKeyType === undefined || parent.alternative !== undefined) return;
   throw refuse("ca_constraint", { reason: "parent_not_hybrid" });
@@ -364,46 +450,27 @@ function caRecord(creation: Creation, id: CaRecord["id"], { native, alternative 
   const { wish, tenant, parent, validity, maxPathLength, now, internal, subject } = creation;
   const { predecessor } = creation;
   return {
-    ...{ id, tenant, label: wish.label, parent: parent?.ca.id },
-    ...{ lineage: predecessor?.ca.lineage ?? id, predecessor: predecessor?.ca.id },
-    ...{ successor: undefined, retireAfter: undefined, csr: undefined, externalChain: undefined },
-    ...{ status: "active" as const, key: native.ref, keyType: native.keyType },
-    ...{ spki: native.spki, alternative: alternative && alternativeOf(alternative) },
-    ...{ subject: nameText(subject), notBefore: validity.notBefore, notAfter: validity.notAfter },
-    ...{ maxPathLength, createdAt: now, internal },
-  };
-}
-
-function creationEvents(creation: Creation, ca: CaSigner["ca"], action: Creation["action"]) {
-  const { origin, wish, parent, subject, predecessor } = creation;
-  const detail = {
-    ...{ subject: nameText(subject), parent: parent?.ca.id, key_type: wish.keyType },
-    alt_key_type: wish.alternativeKeyType,
-    old_ca: predecessor?.ca.id,
-  };
-  const about = { action, ...aboutCa(origin, ca), targetName: wish.label };
-  // A CA that was not created has no id to be found under.
-  const nothing = { ...about, caId: parent?.ca.id, target: parent?.ca.id };
-  return {
-    issued: ({ serial, certificate }: Pick<CertificateRecord, "serial" | "certificate">) => [
-      {
-        ...{ ...about, result: "success" as const, serial },
-        detail: {
-          ...{ ...detail, serial, new_ca: predecessor && ca.id },
-          sha256: sha256Hex(certificate),
-        },
-      },
-    ],
-    refused: (_refusal: Problem, gates: Parameters<typeof refusingGates>[0]) => [
-      {
-        ...nothing,
-        result: "denied" as const,
-        detail: { ...detail, reason: refusingGates(gates) },
-      },
-    ],
-    failed: (error: string) => [
-      { ...nothing, result: "error" as const, detail: { ...detail, reason: error } },
-    ],
+    id,
+    tenant,
+    label: wish.label,
+    parent: parent?.ca.id,
+    lineage: predecessor?.ca.lineage ?? id,
+    predecessor: predecessor?.ca.id,
+    successor: undefined,
+    retireAfter: undefined,
+    csr: undefined,
+    externalChain: undefined,
+    status: "active" as const,
+    key: native.ref,
+    keyType: native.keyType,
+    spki: native.spki,
+    alternative: alternative && alternativeOf(alternative),
+    subject: nameText(subject),
+    notBefore: validity.notBefore,
+    notAfter: validity.notAfter,
+    maxPathLength,
+    createdAt: now,
+    internal,
   };
 }
 

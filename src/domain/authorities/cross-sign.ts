@@ -1,4 +1,7 @@
-/** Cross certificates: one CA vouches for the name and key of another, so that clients of both find a path (ROL-6). */
+/**
+ * Cross certificates: one CA vouches for the name and key of another, so that clients of both find
+ * a path (ROL-6).
+ */
 
 import { oids } from "#core/asn1/oids.ts";
 import { sha256Hex } from "#core/crypto.ts";
@@ -56,7 +59,9 @@ export type CrossSubject =
 
 export interface CrossWish {
   readonly subject: CrossSubject;
-  /** Undefined: what is left of the subject's certificate and of the issuer's; a request needs it. */
+  /**
+   * Undefined: what is left of the subject's certificate and of the issuer's; a request needs it.
+   */
   readonly validityDays: number | undefined;
   /** At most the subject's own. */
   readonly maxPathLength: number | undefined;
@@ -84,28 +89,44 @@ export class CrossSigning {
   }
 
   /**
-   * Refuses `ca_not_active`, `bad_certificate`, `bad_csr`, `missing_field`, `ca_constraint`, `validity_exceeds_limit`, and
-   * what the gates refuse, all before the key is used.
+   * Refuses `ca_not_active`, `bad_certificate`, `bad_csr`, `missing_field`, `ca_constraint`,
+   * `validity_exceeds_limit`, and what the gates refuse, all before the key is used.
    */
   async sign(origin: Origin, issuer: CaRecord, wish: CrossWish): Promise<CrossSignRecord> {
     const { cas } = this.#deps.store.read;
     return await acrossRollover(cas, issuer, (named) => this.#sign(origin, named, wish));
   }
 
-  async #sign(origin: Origin, issuer: CaRecord, wish: CrossWish): Promise<CrossSignRecord> {
-    const { store, clock, random, signers, ceremony } = this.#deps;
+  /** Refuses what `sign` would refuse before its gates; gives what it would sign. */
+  async admit(issuer: CaRecord, wish: CrossWish) {
+    const { store, clock, signers } = this.#deps;
     const now = clock.now();
     const signer = await signers.signer(await activeMember(store.read.cas, issuer), now);
     const subject = await this.#subject(wish);
-    const plan = this.#plan(signer.issuer, subject, wish, now);
+    return { signer, subject, plan: this.#plan(signer.issuer, subject, wish, now), now };
+  }
+
+  async #sign(origin: Origin, issuer: CaRecord, wish: CrossWish): Promise<CrossSignRecord> {
+    const { store, random, ceremony } = this.#deps;
+    const { signer, subject, plan, now } = await this.admit(issuer, wish);
     const facts = {
-      ...{ id: random.uuid(), issuer: signer.ca.id, source: wish.subject.source, createdAt: now },
+      id: random.uuid(),
+      issuer: signer.ca.id,
+      source: wish.subject.source,
+      createdAt: now,
       subjectCa: wish.subject.source === "local-ca" ? wish.subject.ca.id : undefined,
       subjectKeyId: subject.keyId.toHex(),
     };
     await ceremony.certify({
-      ...{ signer, plan, objections: [], profile: undefined, now, marker: "", kind: "cross" },
-      ...{ purpose: "cross_certificate", tenant: signer.ca.tenant },
+      signer,
+      plan,
+      objections: [],
+      profile: undefined,
+      now,
+      marker: "",
+      kind: "cross",
+      purpose: "cross_certificate",
+      tenant: signer.ca.tenant,
       requestedBy: origin.principal.subject,
       after: (tx, { serial }) => tx.cas.insertCrossSign({ ...facts, serial }),
       ...crossEvents(origin, signer.ca, nameText(subject.name)),
@@ -152,7 +173,11 @@ export class CrossSigning {
     const found = extensionOf(certificate, oids.subjectKeyIdentifier);
     const keyId = found ? parseSubjectKeyIdentifier(found.value) : subjectKeyId(spki, "sha1");
     return {
-      ...{ name, publicKey, keyId, keyUsages: usagesOf(certificate) ?? caKeyUsages, notAfter },
+      name,
+      publicKey,
+      keyId,
+      keyUsages: usagesOf(certificate) ?? caKeyUsages,
+      notAfter,
       pathLength: pathLengthOf(certificate),
       constraints: copiedConstraints(certificate),
       extKeyUsage: copiedPurposes(certificate),
@@ -171,18 +196,32 @@ export class CrossSigning {
     const maxPathLength = crossPathLength(issuer, subject, wish.maxPathLength);
     const { notBefore, notAfter, clamped } = this.#validity(issuer, subject, wish, now);
     return {
-      ...{ kind: "intermediate", profile: "", subject: name, sans: [], clamped, notBefore },
-      ...{ publicKey, notAfter, keyUsages },
+      kind: "intermediate",
+      profile: "",
+      subject: name,
+      sans: [],
+      clamped,
+      notBefore,
+      publicKey,
+      notAfter,
+      keyUsages,
       extKeyUsages: extKeyUsage === undefined ? [] : parseExtendedKeyUsage(extKeyUsage.value),
       mustStaple: false,
       extensions: caExtensions({
-        ...{ keyId: subject.keyId, maxPathLength, keyUsages, constraints, extKeyUsage },
+        keyId: subject.keyId,
+        maxPathLength,
+        keyUsages,
+        constraints,
+        extKeyUsage,
         repeated: issuer.repeated,
       }),
     };
   }
 
-  /** Inside the lives of both; what is asked beyond them is refused, what is left of them is the default. */
+  /**
+   * Inside the lives of both; what is asked beyond them is refused, what is left of them is the
+   * default.
+   */
   #validity(issuer: Issuer, subject: Subject, { validityDays }: CrossWish, now: Instant) {
     const end = Math.min(issuer.notAfter, subject.notAfter ?? issuer.notAfter);
     const placed = placeValidity(
@@ -190,8 +229,10 @@ export class CrossSigning {
         requestedSeconds: validityDays === undefined ? undefined : validityDays * secondsPerDay,
         // More than is left, so that it is shortened to exactly that.
         defaultSeconds: Math.max(0, (end - now) / 1000) * 2 + secondsPerDay,
-        ...{ issuer: { notBefore: issuer.notBefore, notAfter: instant(end) } },
-        ...{ profileMaxSeconds: 0, policyMaxSeconds: 0, shorten: false },
+        issuer: { notBefore: issuer.notBefore, notAfter: instant(end) },
+        profileMaxSeconds: 0,
+        policyMaxSeconds: 0,
+        shorten: false,
         backdateSeconds: this.#deps.settings.backdateSeconds,
       },
       now,
@@ -202,7 +243,10 @@ export class CrossSigning {
   }
 }
 
-/** A root vouches for itself with the key inside; of other certificates only their issuer could say that they are whole. */
+/**
+ * A root vouches for itself with the key inside; of other certificates only their issuer could say
+ * that they are whole.
+ */
 async function refuseForgedRoot(certificate: ParsedCertificate): Promise<void> {
   if (!isSelfIssued(certificate) || (await signedByOffThread(certificate, certificate.spki)))
     return;
@@ -229,7 +273,9 @@ function crossEvents(origin: Origin, ca: CaSigner["ca"], subject: string) {
   return {
     issued: ({ serial, certificate }: Pick<CrossSignRecord, "serial" | "certificate">) => [
       {
-        ...{ ...about, result: "success" as const, serial },
+        ...about,
+        result: "success" as const,
+        serial,
         detail: { subject, serial, sha256: sha256Hex(certificate) },
       },
     ],

@@ -1,4 +1,4 @@
-/** Deletion of CAs that nothing depends on (behaviour.md §1). */
+/** Deletion of CAs that nothing depends on (CA-1). */
 
 import { refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
@@ -17,9 +17,10 @@ interface Deps {
 }
 
 /**
- * Removes the CA; its certificates, CRLs, ledger entries and events stay. With `destroyKey` its keys are destroyed after
- * that, for good. Refuses `ca_in_use` for one that has signed more than its own certificate and that of its responder, unless it is past notAfter
- * without unexpired certificate and without child; and for members of a rollover.
+ * Removes the CA; its certificates, CRLs, ledger entries and events stay. With `destroyKey` its
+ * keys are destroyed after that, for good. Refuses `ca_in_use` for one that has signed more than
+ * its own certificate and that of its responder, unless it is past notAfter without unexpired
+ * certificate and without child; and for members of a rollover.
  */
 export async function deleteCa(
   deps: Deps,
@@ -39,8 +40,11 @@ export async function deleteCa(
     if (!(await tx.cas.remove(ca.id, own))) throw refuse("ca_in_use");
     await tx.audit.appendEvent(
       {
-        ...{ action: "ca.delete", result: "success", ...aboutCa(origin, ca, ca.serial) },
-        ...{ targetName: ca.label, detail: { subject: ca.subject, serial: ca.serial } },
+        action: "ca.delete",
+        result: "success",
+        ...aboutCa(origin, ca, ca.serial),
+        targetName: ca.label,
+        detail: { subject: ca.subject, serial: ca.serial },
       },
       now,
     );

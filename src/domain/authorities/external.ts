@@ -1,4 +1,7 @@
-/** CAs below a root somewhere else: the key and its request here, the certificate from there (ROL-7). */
+/**
+ * CAs below a root somewhere else: the key and its request here, the certificate from there
+ * (ROL-7).
+ */
 
 import { decodePem, decodePemBlocks, encodePem } from "#core/asn1/pem.ts";
 import { sha256Hex } from "#core/crypto.ts";
@@ -54,8 +57,8 @@ export class ExternalAuthorities {
   }
 
   /**
-   * A pending CA: its key and a request signed with it. Refuses `already_exists`, `key_type_unsupported`,
-   * `tenant_suspended`, `key_unavailable`.
+   * A pending CA: its key and a request signed with it. Refuses `already_exists`,
+   * `key_type_unsupported`, `tenant_suspended`, `key_unavailable`.
    */
   async request(origin: Origin, tenant: TenantId, wish: ExternalWish): Promise<CaRecord> {
     const { store, random, provider } = this.#deps;
@@ -80,8 +83,9 @@ export class ExternalAuthorities {
   }
 
   /**
-   * Gives a pending CA the certificate the other side made, or an active externally signed one another for the same
-   * key. Refuses `ca_not_pending`, `bad_certificate`, `import_refused` with every check that failed.
+   * Gives a pending CA the certificate the other side made, or an active externally signed one
+   * another for the same key. Refuses `ca_not_pending`, `bad_certificate`, `import_refused` with
+   * every check that failed.
    */
   async certify(
     origin: Origin,
@@ -90,6 +94,20 @@ export class ExternalAuthorities {
   ): Promise<{ readonly ca: CaRecord; readonly warnings: readonly ImportWarning[] }> {
     const { store, clock } = this.#deps;
     const now = clock.now();
+    const { from, certified, warnings } = this.admit(ca, wish);
+    await store.atomically(async (tx) => {
+      if (!(await tx.cas.certify(ca.id, from, certified))) {
+        throw refuse("ca_not_pending", { status: await tx.cas.status(ca.id) });
+      }
+      await tx.audit.appendEvent(importEvent(origin, ca, certified), now);
+    });
+    await this.#deps.activated(ca.id);
+    return { ca: { ...ca, ...certified, status: "active" }, warnings };
+  }
+
+  /** Refuses what `certify` would refuse; gives what it would store. */
+  admit(ca: CaRecord, wish: ImportWish) {
+    const now = this.#deps.clock.now();
     const from = wish.replace ? ("active" as const) : ("pending" as const);
     if (ca.csr === undefined || ca.status !== from) {
       throw refuse("ca_not_pending", { status: ca.status });
@@ -98,23 +116,24 @@ export class ExternalAuthorities {
     const replaced = ca.certificate && parseCertificate(ca.certificate);
     const chain = wish.chainPem === undefined ? keptChain(ca) : readChain(wish.chainPem);
     const verdict = checkImport({
-      ...{ certificate, chain, heldSpki: ca.spki, replaced, now },
-      ...{ subject: parseCsr(ca.csr).subject.der, maxPathLength: ca.maxPathLength },
+      certificate,
+      chain,
+      heldSpki: ca.spki,
+      replaced,
+      now,
+      subject: parseCsr(ca.csr).subject.der,
+      maxPathLength: ca.maxPathLength,
     });
     if (verdict.refused.length > 0) throw refuse("import_refused", { checks: verdict.refused });
     for (const one of [certificate, ...verdict.path]) refuseUnreadableCa(one);
     const certified = certifiedBy(certificate, verdict.path);
-    await store.atomically(async (tx) => {
-      if (!(await tx.cas.certify(ca.id, from, certified))) {
-        throw refuse("ca_not_pending", { status: await tx.cas.status(ca.id) });
-      }
-      await tx.audit.appendEvent(importEvent(origin, ca, certified), now);
-    });
-    await this.#deps.activated(ca.id);
-    return { ca: { ...ca, ...certified, status: "active" }, warnings: verdict.warnings };
+    return { from, certified, warnings: verdict.warnings };
   }
 
-  /** Through the ledger like every other use of a CA key, though what is signed is no certificate (KEY-5). */
+  /**
+   * Through the ledger like every other use of a CA key, though what is signed is no certificate
+   * (KEY-5).
+   */
   async #signRequest(
     origin: Origin,
     tenant: TenantId,
@@ -127,8 +146,16 @@ export class ExternalAuthorities {
     const message = this.#requestInfo(wish, subject.der, held);
     const algorithm = defaultSignature(held.keyType);
     const intent: SigningIntent = {
-      ...{ opId: random.uuid(), key: held.ref, spki: held.spki, deviceSerial: held.deviceSerial },
-      ...{ role: "ca", algorithm, message, purpose: "csr", caId: id, artifact: id },
+      opId: random.uuid(),
+      key: held.ref,
+      spki: held.spki,
+      deviceSerial: held.deviceSerial,
+      role: "ca",
+      algorithm,
+      message,
+      purpose: "csr",
+      caId: id,
+      artifact: id,
     };
     const began = clock.now();
     const ticket = await store.atomically((tx) => openTicket(tx, intent, began));
@@ -185,7 +212,8 @@ function readChain(pem: string): readonly ParsedCertificate[] {
 
 function parsed(der: Uint8Array): ParsedCertificate {
   const certificate = readOrRefuse("bad_certificate", () => parseCertificate(der));
-  // It would become the issuer of all that is signed here, which no lint of ours could refuse any more.
+  // It would become the issuer of all that is signed here, which no lint of ours could refuse any
+  // more.
   if (certificate.subject.attributes.some(({ value }) => hasControls(value))) {
     throw refuse("bad_certificate", { reason: "the subject has control characters" });
   }
@@ -201,7 +229,11 @@ function certifiedBy(
   const { der, serial, subject, notBefore, notAfter } = certificate;
   const pem = path.map((above) => encodePem("CERTIFICATE", above.der)).join("");
   return {
-    ...{ certificate: der, serial, subject: nameText(subject), notBefore, notAfter },
+    certificate: der,
+    serial,
+    subject: nameText(subject),
+    notBefore,
+    notAfter,
     maxPathLength: pathLengthOf(certificate),
     externalChain: pem === "" ? undefined : pem,
   };
@@ -219,20 +251,41 @@ function pendingCa(
 ): CaRecord {
   const { id, tenant, label, held, subject, maxPathLength } = wish;
   return {
-    ...{ id, tenant, label, parent: undefined, lineage: id, status: "pending", key: held.ref },
-    ...{ keyType: held.keyType, spki: held.spki, alternative: undefined, subject, maxPathLength },
-    ...{ certificate: undefined, serial: undefined, notBefore: undefined, notAfter: undefined },
-    ...{ csr, externalChain: undefined, successor: undefined, predecessor: undefined },
-    ...{ retireAfter: undefined, createdAt, internal: false },
+    id,
+    tenant,
+    label,
+    parent: undefined,
+    lineage: id,
+    status: "pending",
+    key: held.ref,
+    keyType: held.keyType,
+    spki: held.spki,
+    alternative: undefined,
+    subject,
+    maxPathLength,
+    certificate: undefined,
+    serial: undefined,
+    notBefore: undefined,
+    notAfter: undefined,
+    csr,
+    externalChain: undefined,
+    successor: undefined,
+    predecessor: undefined,
+    retireAfter: undefined,
+    createdAt,
+    internal: false,
   };
 }
 
 function requestEvent(origin: Origin, ca: CaRecord) {
   return {
-    ...{ action: "ca.csr" as const, result: "success" as const, ...aboutCa(origin, ca) },
+    action: "ca.csr" as const,
+    result: "success" as const,
+    ...aboutCa(origin, ca),
     targetName: ca.label,
     detail: {
-      ...{ subject: ca.subject, key_type: ca.keyType },
+      subject: ca.subject,
+      key_type: ca.keyType,
       sha256: ca.csr && sha256Hex(ca.csr),
     },
   };
@@ -241,8 +294,10 @@ function requestEvent(origin: Origin, ca: CaRecord) {
 function importEvent(origin: Origin, ca: CaRecord, { subject, serial, certificate }: Certified) {
   const sha256 = sha256Hex(certificate);
   return {
-    ...{ action: "ca.import_cert" as const, result: "success" as const },
-    ...{ ...aboutCa(origin, ca, serial), targetName: ca.label },
+    action: "ca.import_cert" as const,
+    result: "success" as const,
+    ...aboutCa(origin, ca, serial),
+    targetName: ca.label,
     detail: { subject, serial, sha256 },
   };
 }

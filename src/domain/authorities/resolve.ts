@@ -1,12 +1,15 @@
-/** From a reference to a CA to the member of its lineage that signs now, also when it changes under the caller. */
+/**
+ * From a reference to a CA to the member of its lineage that signs now, also when it changes under
+ * the caller.
+ */
 
 import { Problem, refuse } from "#core/problems.ts";
 import type { CaReads, CaRecord } from "./store.ts";
 
 /**
- * Superseded and retired ids are accepted and resolve to the active member of the lineage, which the answer names in `ca_id`:
- * a client configured years ago keeps working (behaviour.md §5.1). Refuses `ca_not_active` for pending CAs, and where no
- * member is active.
+ * Superseded and retired ids are accepted and resolve to the active member of the lineage, which
+ * the answer names in `ca_id`: a client configured years ago keeps working (ISS-1). Refuses
+ * `ca_not_active` for pending CAs, and where no member is active.
  */
 export async function activeMember(cas: CaReads, ca: CaRecord): Promise<CaRecord> {
   if (ca.status === "active") return ca;
@@ -18,8 +21,9 @@ export async function activeMember(cas: CaReads, ca: CaRecord): Promise<CaRecord
 }
 
 /**
- * Does a piece of issuance. When a rotation is committed between its look at the CA and its intent, the intending unit
- * refuses before the key is used, and the work is done once more with the CA as it is then.
+ * Does a piece of issuance. When a rotation is committed between its look at the CA and its intent,
+ * the intending unit refuses before the key is used, and the work is done once more with the CA as
+ * it is then.
  */
 export async function acrossRollover<T>(
   cas: CaReads,
@@ -43,4 +47,5 @@ const replacedMeanwhile = (error: unknown): boolean =>
   error.code === "ca_not_active" &&
   (error.facts.status === "superseded" || error.facts.status === "retired");
 
-const attemptsMax = 3;
+/** Rotations of one CA that one piece of work may meet; each takes a ceremony of its own. */
+const attemptsMax = 10;

@@ -1,4 +1,7 @@
-/** Retirement of a superseded key: its certificate is revoked, and the world is told before the caller is (ROL-5). */
+/**
+ * Retirement of a superseded key: its certificate is revoked, and the world is told before the
+ * caller is (ROL-5).
+ */
 
 import { assert, refuse } from "#core/problems.ts";
 import { type Instant, timestamp } from "#core/time.ts";
@@ -21,7 +24,10 @@ interface Deps {
 
 export interface RetireWish {
   readonly reason: RevocationReason;
-  /** Retires although certificates of the key are still valid; they stay unrevoked and lose their path. */
+  /**
+   * Retires although certificates of the key are still valid; they stay unrevoked and lose their
+   * path.
+   */
   readonly force: boolean;
 }
 
@@ -42,11 +48,39 @@ export class Retirement {
   }
 
   /**
-   * Retires the oldest superseded member of the lineage. Refuses `ca_not_superseded`, `leaves_outstanding`, `bad_reason`,
-   * and what the publisher refuses: then the certificate is revoked all the same, and the CRL is tried again by itself.
+   * Retires the oldest superseded member of the lineage. Refuses `ca_not_superseded`,
+   * `leaves_outstanding`, `bad_reason`, and what the publisher refuses: then the certificate is
+   * revoked all the same, and the CRL is tried again by itself.
    */
   async retire(origin: Origin, named: CaRecord, wish: RetireWish): Promise<Retired> {
-    const { store, clock, revoker, publisher } = this.#deps;
+    const { store, revoker, publisher } = this.#deps;
+    const { old, count } = await this.admit(named, wish);
+    const parent = old.parent && (await store.read.cas.byId(old.parent));
+    assert(
+      parent && old.serial !== undefined,
+      "only intermediates of this instance are superseded",
+    );
+    await revoker.revoke(
+      {
+        ca: parent,
+        serial: old.serial,
+        origin,
+        mayManageCa: true,
+        also: (tx, at) => recordRetirement(tx, at, origin, old, wish),
+      },
+      wish.reason,
+    );
+    const { base } = await publisher.publish(parent, origin);
+    const ca = (await store.read.cas.byId(old.id)) ?? old;
+    return { ca, parent, crlNumber: base.number, outstanding: count };
+  }
+
+  /**
+   * Refuses what `retire` would refuse; gives what it would retire, and how many certificates of it
+   * are in force.
+   */
+  async admit(named: CaRecord, wish: RetireWish) {
+    const { store, clock } = this.#deps;
     if (wish.reason === "certificateHold") throw refuse("bad_reason");
     const old = await oldestSuperseded(store.read.cas, named);
     if (old === undefined) throw refuse("ca_not_superseded", { status: named.status });
@@ -55,21 +89,7 @@ export class Retirement {
       clock.now(),
     );
     if (count > 0 && !wish.force) throw outstanding(count, latestNotAfter);
-    const parent = old.parent && (await store.read.cas.byId(old.parent));
-    assert(
-      parent && old.serial !== undefined,
-      "only intermediates of this instance are superseded",
-    );
-    await revoker.revoke(
-      {
-        ...{ ca: parent, serial: old.serial, origin, mayManageCa: true },
-        also: (tx, at) => recordRetirement(tx, at, origin, old, wish),
-      },
-      wish.reason,
-    );
-    const { base } = await publisher.publish(parent, origin);
-    const ca = (await store.read.cas.byId(old.id)) ?? old;
-    return { ca, parent, crlNumber: base.number, outstanding: count };
+    return { old, count };
   }
 }
 
@@ -83,7 +103,9 @@ async function recordRetirement(
   const { subject, parent, serial, successor: newCa } = old;
   await tx.audit.appendEvent(
     {
-      ...{ action: "ca.retire", result: "success", ...aboutCa(origin, old, serial) },
+      action: "ca.retire",
+      result: "success",
+      ...aboutCa(origin, old, serial),
       targetName: old.label,
       detail: { subject, parent, serial, new_ca: newCa, reason, force: force || undefined },
     },

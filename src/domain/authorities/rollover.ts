@@ -1,4 +1,7 @@
-/** The rules of key rollover: what may be rotated, under which label, and who takes whose place (ROL-1, ROL-2). */
+/**
+ * The rules of key rollover: what may be rotated, under which label, and who takes whose place
+ * (ROL-1, ROL-2).
+ */
 
 import { refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
@@ -29,12 +32,15 @@ export interface Succeeded {
   readonly retireAfter: Instant | undefined;
 }
 
-/** The active member with its certificate and parent. Refuses `not_rotatable` and `ca_not_active`. */
+/**
+ * The active member with its certificate and parent. Refuses `not_rotatable` and `ca_not_active`.
+ */
 export async function rotatable(cas: CaReads, ca: CaRecord) {
   if (ca.csr !== undefined) throw refuse("not_rotatable", { reason: "externally_signed" });
   if (ca.certificate === undefined) throw refuse("not_rotatable", { reason: "no_certificate" });
   if (ca.parent === undefined) throw refuse("not_rotatable", { reason: "root" });
-  // Any member names the lineage, retired ones too; read anew, for the turn before this one may have rotated it.
+  // Any member names the lineage, retired ones too; read anew, for the turn before this one may
+  // have rotated it.
   const old = (await cas.lineage(ca.lineage)).findLast(({ status }) => status === "active");
   if (old === undefined) throw refuse("ca_not_active", { status: ca.status });
   const parentCa = old.parent === undefined ? undefined : await cas.byId(old.parent);
@@ -55,7 +61,10 @@ export async function nextLabel(cas: CaReads, old: CaRecord): Promise<string> {
   }
 }
 
-/** In the unit that stores the successor; refuses `ca_not_active` when another rotation was committed before. */
+/**
+ * In the unit that stores the successor; refuses `ca_not_active` when another rotation was
+ * committed before.
+ */
 export async function succeed(tx: Unit, old: Succeeded, successor: CaRecord["id"]): Promise<void> {
   if (await tx.cas.supersede(old.ca.id, successor, old.retireAfter)) return;
   const status = await tx.cas.status(old.ca.id);
@@ -67,7 +76,10 @@ export interface RotationStatus {
   readonly ca: CaRecord;
   readonly predecessor: CaRecord | undefined;
   readonly successor: CaRecord | undefined;
-  /** Unexpired good and held certificates of the key that is to be retired; 0 when there is no such key. */
+  /**
+   * Unexpired good and held certificates of the key that is to be retired; 0 when there is no such
+   * key.
+   */
   readonly outstanding: number;
   /** When the last of them expires. */
   readonly retireAfter: Instant | undefined;
@@ -75,7 +87,10 @@ export interface RotationStatus {
   readonly safeToRetire: boolean;
 }
 
-/** The state of a CA's rollover, counted now: for a superseded CA its own, else that of its oldest superseded sibling. */
+/**
+ * The state of a CA's rollover, counted now: for a superseded CA its own, else that of its oldest
+ * superseded sibling.
+ */
 export async function rotationStatus(
   read: Pick<Reads, "cas" | "certificates">,
   ca: CaRecord,
@@ -91,7 +106,8 @@ export async function rotationStatus(
     ca,
     predecessor: ca.predecessor && (await cas.byId(ca.predecessor)),
     successor: ca.successor && (await cas.byId(ca.successor)),
-    ...{ outstanding: count, retireAfter: latestNotAfter },
+    outstanding: count,
+    retireAfter: latestNotAfter,
     safeToRetire: target !== undefined && count === 0,
   };
 }

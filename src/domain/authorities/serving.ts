@@ -63,7 +63,10 @@ export class Serving {
     this.#deps = deps;
   }
 
-  /** The internal CA, made at first use: software-held, P-256, ten years, path length 0, never listed. */
+  /**
+   * The internal CA, made at first use: software-held, P-256, ten years, path length 0, never
+   * listed.
+   */
   async internalCa(): Promise<CaRecord> {
     const found = await this.#deps.store.read.cas.byLabel(label);
     if (found !== undefined) return found;
@@ -71,17 +74,22 @@ export class Serving {
       origin,
       defaultTenant,
       {
-        ...{ label, subject: [{ type: "CN", value: "pkid internal serving CA" }] },
-        ...{ keyType: "ecdsa-p256", validityDays: tenYears, maxPathLength: 0 },
-        ...{ nameConstraints: undefined, policies: undefined },
+        label,
+        subject: [{ type: "CN", value: "pkid internal serving CA" }],
+        keyType: "ecdsa-p256",
+        validityDays: tenYears,
+        maxPathLength: 0,
+        nameConstraints: undefined,
+        policies: undefined,
       },
       { provider: "software", internal: true },
     );
   }
 
   /**
-   * The CA that is named by id or label, as it issues now. Refuses `not_found` for one that does not exist, or is the internal
-   * one, and `ca_not_active` while neither it nor a successor is active.
+   * The CA that is named by id or label, as it issues now. Refuses `not_found` for one that does
+   * not exist, or is the internal one, and `ca_not_active` while neither it nor a successor is
+   * active.
    */
   async named(reference: string): Promise<CaRecord> {
     const { cas } = this.#deps.store.read;
@@ -106,7 +114,10 @@ export class Serving {
     );
   }
 
-  /** Marks the key of a certificate somebody else issued as the instance's own: no leaf ever has it (§6.2 own_key). */
+  /**
+   * Marks the key of a certificate somebody else issued as the instance's own: no leaf ever has it
+   * (KCK-2).
+   */
   async claim(spki: Uint8Array): Promise<void> {
     const digest = spkiSha256(spki);
     const question = { spkiSha256: digest, tenant: defaultTenant, duplicate: undefined };
@@ -115,8 +126,8 @@ export class Serving {
   }
 
   /**
-   * Certifies the serving key under `ca`, through every gate. Refuses as issuance does; names that are none are
-   * `unprocessable`. A renewal is the same call again, with the same key or a new one.
+   * Certifies the serving key under `ca`, through every gate. Refuses as issuance does; names that
+   * are none are `unprocessable`. A renewal is the same call again, with the same key or a new one.
    */
   async certify(ca: CaRecord, wish: ServingWish): Promise<ServingCertificate> {
     const { store, clock, signers, ceremony, profiles, settings } = this.#deps;
@@ -125,8 +136,11 @@ export class Serving {
     const signer = await signers.signer(active, now);
     const profile = profiles().named(wish.profile);
     const csr = {
-      ...{ subject: encodeName([{ type: "CN", value: wish.commonName }]), spki: wish.spki },
-      ...{ sans: namesOf(wish), unsupportedNames: [], mustStaple: false },
+      subject: encodeName([{ type: "CN", value: wish.commonName }]),
+      spki: wish.spki,
+      sans: namesOf(wish),
+      unsupportedNames: [],
+      mustStaple: false,
     };
     const { validitySeconds } = wish;
     const request = { csr, validitySeconds, mustStaple: undefined, caller: "protocol" as const };
@@ -134,8 +148,16 @@ export class Serving {
     if (!admission.readable) throw admission.refusal;
     const { plan, objections } = admission;
     const record = await ceremony.certify({
-      ...{ signer, plan, objections, profile, now, kind: "serving", marker: "serving-tls" },
-      ...{ purpose: "certificate", tenant: ca.tenant, requestedBy: origin.principal.subject },
+      signer,
+      plan,
+      objections,
+      profile,
+      now,
+      kind: "serving",
+      marker: "serving-tls",
+      purpose: "certificate",
+      tenant: ca.tenant,
+      requestedBy: origin.principal.subject,
       ...leafEvents(origin, signer.ca, { profile: profile.name, clamped: plan.clamped }),
     });
     const chainPem = pemBundle([record.certificate, ...signer.intermediates]);

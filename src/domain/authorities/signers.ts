@@ -1,4 +1,6 @@
-/** Signing CAs made ready: everything about a CA that does not change, read and encoded once per CA. */
+/**
+ * Signing CAs made ready: everything about a CA that does not change, read and encoded once per CA.
+ */
 
 import { oids } from "#core/asn1/oids.ts";
 import { decodePemBlocks } from "#core/asn1/pem.ts";
@@ -33,7 +35,9 @@ export interface CaSigner {
   readonly alternative?: HeldKey | undefined;
   /** DER of the CA's certificate and every one above it, without the root (EXT-6). */
   readonly intermediates: readonly Uint8Array[];
-  /** The same with the root: what a transparency log wants above a precertificate (RFC 6962 §3.1). */
+  /**
+   * The same with the root: what a transparency log wants above a precertificate (RFC 6962 §3.1).
+   */
   readonly issuers: readonly Uint8Array[];
 }
 
@@ -55,13 +59,19 @@ export class CaSigners {
     this.#deps = deps;
   }
 
-  /** The signer of an active CA. Refuses `ca_not_active` for any other or an expired one, `key_unavailable` without key. */
+  /**
+   * The signer of an active CA. Refuses `ca_not_active` for any other or an expired one,
+   * `key_unavailable` without key.
+   */
   async signer(ca: CaRecord, now: Instant): Promise<CaSigner> {
     if (ca.status !== "active") throw refuse("ca_not_active", { status: ca.status });
     return await this.unexpired(ca, now);
   }
 
-  /** The same also for superseded and retired CAs, which certify responders until their own notAfter (CRL-14). */
+  /**
+   * The same also for superseded and retired CAs, which certify responders until their own notAfter
+   * (CRL-14).
+   */
   async unexpired(ca: CaRecord, now: Instant): Promise<CaSigner> {
     if (ca.notAfter === undefined || ca.notAfter < now) {
       throw refuse("ca_not_active", { status: "expired" });
@@ -71,7 +81,8 @@ export class CaSigners {
     const recent = ready !== undefined && Math.abs(now - ready.checkedAt) < recheckMs;
     if (ready !== undefined && own && recent) return ready.signer;
     const path = await certificatesOf(this.#deps.cas, ca);
-    // A certificate of the path may have been replaced by another one for the same key, here or on another replica.
+    // A certificate of the path may have been replaced by another one for the same key, here or on
+    // another replica.
     const unchanged =
       ready?.path.length === path.length && path.every((der, n) => same(der, ready.path[n]));
     const signer = ready !== undefined && unchanged ? ready.signer : await this.#prepare(ca, path);
@@ -88,17 +99,25 @@ export class CaSigners {
     const found = extensionOf(own, oids.subjectKeyIdentifier);
     const keyId = found ? parseSubjectKeyIdentifier(found.value) : subjectKeyId(ca.spki, "sha1");
     const issuer: Issuer = {
-      ...{ id: ca.id, subject: own.subject.der, keyId, spkiSha256: spkiSha256(ca.spki) },
-      ...{ signature: defaultSignature(ca.keyType), notBefore: own.notBefore },
+      id: ca.id,
+      subject: own.subject.der,
+      keyId,
+      spkiSha256: spkiSha256(ca.spki),
+      signature: defaultSignature(ca.keyType),
+      notBefore: own.notBefore,
       alternative: ca.alternative && defaultSignature(ca.alternative.keyType),
-      ...{ notAfter: own.notAfter, maxPathLength: pathLengthOf(certificates) },
+      notAfter: own.notAfter,
+      maxPathLength: pathLengthOf(certificates),
       constraints: certificates
         .map(constraintsOf)
         .flatMap((value) => (value ? indexed(value) : [])),
       purposes: certificates.map(purposesOf),
       policyPath: belowRoot(certificates).map(policiesOf).toReversed(),
       repeated: repeatedExtensions({
-        ...{ id: ca.id, keyId, urlBase: this.#deps.urlBase, shards: this.#deps.shards ?? 0 },
+        id: ca.id,
+        keyId,
+        urlBase: this.#deps.urlBase,
+        shards: this.#deps.shards ?? 0,
       }),
     };
     const intermediates = withoutRoot(path);
@@ -107,7 +126,10 @@ export class CaSigners {
     return { ca: { id, tenant, label }, issuer, held, alternative, intermediates, issuers };
   }
 
-  /** KEY-4: the record pins the key; whatever the provider holds under its name is not it when they differ. */
+  /**
+   * KEY-4: the record pins the key; whatever the provider holds under its name is not it when they
+   * differ.
+   */
   async #pinned({ key, spki }: Pick<CaRecord, "key" | "spki">): Promise<HeldKey> {
     const held = await this.#deps.keys.find(key);
     if (!Buffer.from(held.spki).equals(spki)) throw refuse("key_unavailable", retry);
@@ -128,8 +150,8 @@ export async function pathOf(cas: CaReads, ca: CaRecord): Promise<readonly CaRec
 }
 
 /**
- * DER of the certificates from the CA's own up to the root, those above an externally signed CA included.
- * Refuses `ca_not_active` while one is missing.
+ * DER of the certificates from the CA's own up to the root, those above an externally signed CA
+ * included. Refuses `ca_not_active` while one is missing.
  */
 export async function certificatesOf(cas: CaReads, ca: CaRecord): Promise<readonly Uint8Array[]> {
   const path = await pathOf(cas, ca);
@@ -140,13 +162,19 @@ export async function certificatesOf(cas: CaReads, ca: CaRecord): Promise<readon
   return [...own, ...externalCertificates(path.at(-1))];
 }
 
-/** The path up to but not including the root, which is the last one exactly when it names itself as its issuer (EXT-6). */
+/**
+ * The path up to but not including the root, which is the last one exactly when it names itself as
+ * its issuer (EXT-6).
+ */
 export function withoutRoot(path: readonly Uint8Array[]): readonly Uint8Array[] {
   const last = path.at(-1);
   return last !== undefined && isSelfIssued(parseCertificate(last)) ? path.slice(0, -1) : path;
 }
 
-/** The same of what was read: whom relying parties trust for its key, they do not ask what it says (RFC 5280 §6.1.1 d). */
+/**
+ * The same of what was read: whom relying parties trust for its key, they do not ask what it says
+ * (RFC 5280 §6.1.1 d).
+ */
 function belowRoot(path: readonly ParsedCertificate[]): readonly ParsedCertificate[] {
   const last = path.at(-1);
   return last !== undefined && isSelfIssued(last) ? path.slice(0, -1) : path;
@@ -160,7 +188,10 @@ export function externalCertificates(ca: CaRecord | undefined): readonly Uint8Ar
   return blocks;
 }
 
-/** RFC 5280 §6.1.4: the tightest of the path's limits, each less the certificates between it and the CA. */
+/**
+ * RFC 5280 §6.1.4: the tightest of the path's limits, each less the certificates between it and the
+ * CA.
+ */
 function pathLengthOf(certificates: readonly ParsedCertificate[]): number | undefined {
   const left = certificates.flatMap((certificate, depth) => {
     const found = extensionOf(certificate, oids.basicConstraints);
@@ -180,7 +211,7 @@ interface Ready {
   readonly checkedAt: Instant;
 }
 
-/** Constraints pkid cannot read it cannot keep either: such a CA signs nothing (behaviour.md §6.4). */
+/** Constraints pkid cannot read it cannot keep either: such a CA signs nothing (NC-1). */
 function constraintsOf(certificate: ParsedCertificate): NameConstraints | undefined {
   const found = extensionOf(certificate, oids.nameConstraints);
   return found && readOrRefuse("ca_constraint", () => parseNameConstraints(found.value));

@@ -32,9 +32,15 @@ export interface CaRecord {
   readonly notBefore: Instant | undefined;
   readonly notAfter: Instant | undefined;
   readonly maxPathLength: number | undefined;
-  /** The request an external CA was given, DER; set exactly for externally signed CAs, pending ones included. */
+  /**
+   * The request an external CA was given, DER; set exactly for externally signed CAs, pending ones
+   * included.
+   */
   readonly csr: Uint8Array | undefined;
-  /** PEM of the certificates above an externally signed CA, its issuer's first; undefined when none were given. */
+  /**
+   * PEM of the certificates above an externally signed CA, its issuer's first; undefined when none
+   * were given.
+   */
   readonly externalChain: string | undefined;
   /** The members of the lineage made after and before this one. */
   readonly successor: CaId | undefined;
@@ -71,9 +77,15 @@ export interface CaReads {
   lineage(id: CaId): Promise<readonly CaRecord[]>;
   /** Every CA that can sign now, internal ones too, keyset-paged inside; for jobs. */
   signing(): Promise<readonly CaRecord[]>;
-  /** The CAs with this public key (SubjectPublicKeyInfo, DER), whatever their status, internal ones too. */
+  /**
+   * The CAs with this public key (SubjectPublicKeyInfo, DER), whatever their status, internal ones
+   * too.
+   */
   withKey(spki: Uint8Array): Promise<readonly CaRecord[]>;
-  /** CAs of these lineages, and those of the subtrees with all CAs below them; internal ones are left out. */
+  /**
+   * CAs of these lineages, and those of the subtrees with all CAs below them; internal ones are
+   * left out.
+   */
   under(lineages: readonly CaId[], subtrees: readonly CaId[]): Promise<readonly CaId[]>;
   /** True when a CA names this one as its parent. */
   hasChildren(id: CaId): Promise<boolean>;
@@ -87,20 +99,30 @@ export interface CaReads {
 export interface CaWrites {
   /** Refuses `already_exists` (`label`) when the label is taken. */
   insert(ca: CaRecord): Promise<void>;
-  /** The status as this unit finds it, after every unit that was committed before it; undefined when there is no such CA. */
+  /**
+   * The status as this unit finds it, after every unit that was committed before it; undefined when
+   * there is no such CA.
+   */
   status(id: CaId): Promise<CaStatus | undefined>;
-  /** Gives a CA of this status its imported certificate and makes it active; false when it has another status. */
+  /**
+   * Gives a CA of this status its imported certificate and makes it active; false when it has
+   * another status.
+   */
   certify(id: CaId, from: "pending" | "active", certified: Certified): Promise<boolean>;
   /** Takes an active CA out of issuing; false when it is not active. */
   supersede(id: CaId, by: CaId, retireAfter: Instant | undefined): Promise<boolean>;
   /**
-   * Removes the row and grants on it; its certificates, CRLs and ledger entries stay. With `own` only a CA whose key has taken no other
-   * serial than that and those of its responders; false when it has.
+   * Removes the row and grants on it; its certificates, CRLs and ledger entries stay. With `own`
+   * only a CA whose key has taken no other serial than that and those of its responders; false when
+   * it has.
    */
   remove(id: CaId, own?: { readonly serial: Serial | undefined }): Promise<boolean>;
   /** Remembers a cross certificate whose row the same unit stores. */
   insertCrossSign(facts: CrossSignFacts): Promise<void>;
-  /** Marks the CA certified by `parent` under this serial retired, unless it is; gives its id when there is one. */
+  /**
+   * Marks the CA certified by `parent` under this serial retired, unless it is; gives its id when
+   * there is one.
+   */
   retireSubject(parent: CaId, serial: Serial): Promise<CaId | undefined>;
 }
 
@@ -112,7 +134,10 @@ export interface Certified extends Pick<CaRecord, "subject" | "maxPathLength" | 
   readonly notAfter: Instant;
 }
 
-/** A certificate one CA made for the name and key of another; stored facts beside its row among the certificates. */
+/**
+ * A certificate one CA made for the name and key of another; stored facts beside its row among the
+ * certificates.
+ */
 export interface CrossSignRecord {
   readonly id: string;
   readonly issuer: CaId;

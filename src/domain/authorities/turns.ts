@@ -7,7 +7,8 @@ export class Turns {
   /** Does the work when everything begun under this name before has ended, well or not. */
   async take<T>(name: string, work: () => Promise<T>): Promise<T> {
     const before = this.#last.get(name) ?? Promise.resolve();
-    const mine = before.then(work, work); // What became of the one before is its own caller's to learn.
+    // What became of the one before is its own caller's to learn.
+    const mine = before.then(work, work);
     this.#last.set(name, mine);
     try {
       return await mine;

@@ -29,6 +29,9 @@ export interface BulkReads {
 export interface BulkWrites {
   /** Takes the id for good; false when it is taken in its lineage. */
   begin(operation: BulkOperation): Promise<boolean>;
-  /** Notes what an item became, in the unit that stores the certificate; false when it had become one before. */
+  /**
+   * Notes what an item became, in the unit that stores the certificate; false when it had become
+   * one before.
+   */
   settle(operation: OperationKey, item: BulkItem): Promise<boolean>;
 }

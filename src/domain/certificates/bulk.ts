@@ -1,4 +1,7 @@
-/** Bulk issue: a plan, or an execution that can be repeated under its id and then makes only what is missing. */
+/**
+ * Bulk issue: a plan, or an execution that can be repeated under its id and then makes only what is
+ * missing.
+ */
 
 import { createHash } from "#core/crypto.ts";
 import { Problem, refuse } from "#core/problems.ts";
@@ -45,8 +48,9 @@ export type BulkOutcome =
   | { readonly refusal: Problem };
 
 /**
- * What an item that takes two meets: the request that waits for it, or the certificate made under that, which `settle`
- * is told in the unit that hands it over. Undefined for an item that needs nobody.
+ * What an item that takes two meets: the request that waits for it, or the certificate made under
+ * that, which `settle` is told in the unit that hands it over. Undefined for an item that needs
+ * nobody.
  */
 export type ItemGate = (
   origin: Origin,
@@ -92,8 +96,9 @@ export class BulkIssue {
   }
 
   /**
-   * Issues what has not been issued under this id yet; the last word is one event when anything was tried. Refuses
-   * `operation_mismatch` for an id of another request, `operation_running` while it runs here, `ca_not_active`.
+   * Issues what has not been issued under this id yet; the last word is one event when anything was
+   * tried. Refuses `operation_mismatch` for an id of another request, `operation_running` while it
+   * runs here, `ca_not_active`.
    */
   async execute(
     origin: Origin,
@@ -127,7 +132,9 @@ export class BulkIssue {
       await this.#conclude(origin, active, operationId, outcomes);
     }
     return {
-      ...{ operationId, ca: active, outcomes },
+      operationId,
+      ca: active,
+      outcomes,
       durationSeconds: Math.max(0, clock.now() - begun) / 1000,
     };
   }
@@ -186,7 +193,11 @@ export class BulkIssue {
         return "made" in held ? await this.#found({ position, ...held.made }) : held;
       }
       const { record, intermediates } = await this.#deps.issuance.issue(run.origin, run.ca, {
-        ...{ csr, profile, validityDays, mustStaple: undefined, caller: "interactive" },
+        csr,
+        profile,
+        validityDays,
+        mustStaple: undefined,
+        caller: "interactive",
         // In the certificate's own unit: either both are stored or neither.
         also: settle,
       });
@@ -216,7 +227,9 @@ export class BulkIssue {
     await this.#deps.store.atomically((tx) =>
       tx.audit.appendEvent(
         {
-          ...{ action: "cert.issue_bulk", ...aboutCa(origin, ca), targetName: ca.label },
+          action: "cert.issue_bulk",
+          ...aboutCa(origin, ca),
+          targetName: ca.label,
           result: issued + pending === 0 ? "error" : "success",
           detail: { op, requested, issued, pending, failed },
         },
@@ -242,8 +255,9 @@ interface Run {
 }
 
 /**
- * Runs `work` on every item, at most `bound` at a time, and gives the results in order; the first fault ends it. Each begins
- * in a turn of its own, because what is refused at once waits for nothing.
+ * Runs `work` on every item, at most `bound` at a time, and gives the results in order; the first
+ * fault ends it. Each begins in a turn of its own, because what is refused at once waits for
+ * nothing.
  */
 async function eachOf<T, R>(
   items: readonly T[],
@@ -263,7 +277,9 @@ async function eachOf<T, R>(
   return results;
 }
 
-/** SHA-256 of what is asked as one JSON text, which may be many megabytes and is never put together. */
+/**
+ * SHA-256 of what is asked as one JSON text, which may be many megabytes and is never put together.
+ */
 async function digestOf(items: readonly BulkWish[]): Promise<string> {
   const hash = createHash("sha256");
   for (const [at, { ref, csr, profile, validityDays }] of items.entries()) {
@@ -275,8 +291,14 @@ async function digestOf(items: readonly BulkWish[]): Promise<string> {
 }
 
 const stopping: ReadonlySet<string> = new Set([
-  ...["key_unavailable", "storage_unavailable", "tenant_suspended", "ca_not_active"],
-  ...["quota_exceeded", "operation_running", "forbidden", "invalid_token"],
+  "key_unavailable",
+  "storage_unavailable",
+  "tenant_suspended",
+  "ca_not_active",
+  "quota_exceeded",
+  "operation_running",
+  "forbidden",
+  "invalid_token",
 ]);
 /** A request has 131,072 characters at most. */
 const digestedPerTurn = 50;

@@ -1,4 +1,7 @@
-/** Remembers CAA answers no longer than the DNS, the settings and the eight hours of the Baseline Requirements allow (CAA-8). */
+/**
+ * Remembers CAA answers no longer than the DNS, the settings and the eight hours of the Baseline
+ * Requirements allow (CAA-8).
+ */
 
 import type { CaaContent } from "#core/dns/records.ts";
 import { addSeconds, type Instant } from "#core/time.ts";

@@ -1,4 +1,7 @@
-/** The CAA gate: asks the DNS whether the names' owners let this CA certify them, before any key is used (CAA-1 to CAA-9). */
+/**
+ * The CAA gate: asks the DNS whether the names' owners let this CA certify them, before any key is
+ * used (CAA-1 to CAA-9).
+ */
 
 import type { CaaContent } from "#core/dns/records.ts";
 import {
@@ -35,8 +38,9 @@ export class CaaGate {
   }
 
   /**
-   * What the gate says of the plan: `skipped` without a query where the mode is `off` or nothing is relaxed by a profile,
-   * `fail` in mode `enforce` and `warn` in mode `permissive` when a name is forbidden or could not be looked up.
+   * What the gate says of the plan: `skipped` without a query where the mode is `off` or nothing is
+   * relaxed by a profile, `fail` in mode `enforce` and `warn` in mode `permissive` when a name is
+   * forbidden or could not be looked up.
    */
   async judge(
     plan: Plan,
@@ -55,7 +59,10 @@ export class CaaGate {
     };
   }
 
-  /** A few names at a time. After a lookup that failed no other is begun: the request is refused anyway. */
+  /**
+   * A few names at a time. After a lookup that failed no other is begun: the request is refused
+   * anyway.
+   */
   async #refusals(
     names: readonly CaaName[],
     settings: Profile["caa"],
@@ -107,8 +114,10 @@ type Refused = Extract<CaaVerdict, { allowed: false }>;
 
 function findingOf({ text }: CaaName, { reason, domain }: Refused, refuses: boolean) {
   return {
-    ...{ code: reason, mode: refuses ? ("error" as const) : ("warn" as const) },
-    ...{ clause: clauses[reason], description: `${text}: ${sentences[reason]} (${domain})` },
+    code: reason,
+    mode: refuses ? ("error" as const) : ("warn" as const),
+    clause: clauses[reason],
+    description: `${text}: ${sentences[reason]} (${domain})`,
   };
 }
 
@@ -141,7 +150,9 @@ const clauses: Readonly<Record<CaaReason, string>> = {
   validation_method: "RFC 8657 4",
 };
 
-/** However slow the servers are, a request does not hang longer; one lookup more may end after it. */
+/**
+ * However slow the servers are, a request does not hang longer; one lookup more may end after it.
+ */
 const gateSecondsMax = 60;
 const parallelMax = 8;
 /** Names and contacts in one event. */

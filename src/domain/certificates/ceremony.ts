@@ -1,4 +1,7 @@
-/** The signing ceremony every certificate goes through: clear, intend, let logs promise, sign, commit. */
+/**
+ * The signing ceremony every certificate goes through: clear, intend, let logs promise, sign,
+ * commit.
+ */
 
 import type { EventDraft } from "#core/audit/actions.ts";
 import type { SignPurpose } from "#core/audit/ledger.ts";
@@ -91,7 +94,10 @@ export interface CeremonyDeps {
 /** A promise that is durable: from here on the key may be used, once, over exactly these octets. */
 interface Promised {
   readonly cleared: ClearedPlan;
-  /** Names the intent's row; operations that follow in the same ceremony have ids of their own in the ledger. */
+  /**
+   * Names the intent's row; operations that follow in the same ceremony have ids of their own in
+   * the ledger.
+   */
   readonly rowId: string;
   readonly intent: SigningIntent;
   readonly ticket: SignTicket;
@@ -110,9 +116,10 @@ export class Ceremony {
   }
 
   /**
-   * Certifies the order. Refuses `storage_unavailable` while a step of the clock pauses issuance, what a gate refuses, before any private-key operation and with its denied events;
-   * `key_unavailable` and the like when the provider fails, `ct_policy_unmet` when too few logs promise, both with the
-   * intent abandoned.
+   * Certifies the order. Refuses `storage_unavailable` while a step of the clock pauses issuance,
+   * what a gate refuses, before any private-key operation and with its denied events;
+   * `key_unavailable` and the like when the provider fails, `ct_policy_unmet` when too few logs
+   * promise, both with the intent abandoned.
    */
   async certify(order: SigningOrder): Promise<CertificateRecord> {
     await this.#payOwed();
@@ -122,15 +129,20 @@ export class Ceremony {
     try {
       return await this.#commit(order, promised, signature);
     } catch (error) {
-      // The unit refused (a label taken, a CA rolled over meanwhile): what was signed is thrown away and said to be.
+      // The unit refused (a label taken, a CA rolled over meanwhile): what was signed is thrown
+      // away and said to be.
       if (nothingWritten(error)) await this.#abandonOrOwe(order, promised, error);
       throw error;
     }
   }
 
-  /** What every gate says, with a serial drawn for nobody else: the one decision of issue and preview (PRO-3, PRC-4). */
+  /**
+   * What every gate says, with a serial drawn for nobody else: the one decision of issue and
+   * preview (PRO-3, PRC-4).
+   */
   async decide(order: Undecided): Promise<Clearance> {
-    // What keeps revocation reachable goes on: relying parties must be answered whatever the clock says.
+    // What keeps revocation reachable goes on: relying parties must be answered whatever the clock
+    // says.
     if (order.kind !== "responder" && order.kind !== "serving") this.#deps.refuseWhileBehind();
     const { objections, profile, now, signer } = order;
     const plan = ctOf(order) === undefined ? order.plan : poisoned(order.plan);
@@ -194,8 +206,14 @@ export class Ceremony {
     return await this.#deps.store.atomically(async (tx) => {
       await admitSigning(tx, order);
       const taken = !(await tx.certificates.intend({
-        ...{ opId, caId: issuer.id, serial, purpose, tbsDigest: sha256Hex(message) },
-        ...{ requestedBy, createdAt: now, state: "intended" },
+        opId,
+        caId: issuer.id,
+        serial,
+        purpose,
+        tbsDigest: sha256Hex(message),
+        requestedBy,
+        createdAt: now,
+        state: "intended",
       }));
       if (taken) return undefined;
       await keepStamp(tx, cleared);
@@ -203,7 +221,10 @@ export class Ceremony {
     });
   }
 
-  /** What is signed last: after the alternative signature of a hybrid CA, or after logs have promised to show it. */
+  /**
+   * What is signed last: after the alternative signature of a hybrid CA, or after logs have
+   * promised to show it.
+   */
   async #readied(order: SigningOrder, first: Promised): Promise<Promised> {
     const ct = ctOf(order);
     if (ct !== undefined) return await this.#precertify(order, first, ct);
@@ -211,7 +232,10 @@ export class Ceremony {
     return first;
   }
 
-  /** The promise step (behaviour.md §7): what is to be signed next is the certificate the logs have promised to show. */
+  /**
+   * The promise step (CT-1): what is to be signed next is the certificate the logs have promised to
+   * show.
+   */
   async #precertify(order: SigningOrder, intended: Promised, ct: CtPolicy): Promise<Promised> {
     const { store, clock, random, promises } = this.#deps;
     assert(promises !== undefined, "where profiles use transparency there are logs to ask");
@@ -237,7 +261,9 @@ export class Ceremony {
 
       // 4. Intend the final octets, as an entry of their own, if the CA still is what it was.
       const intent: SigningIntent = {
-        ...{ ...intended.intent, opId: random.uuid(), purpose: order.purpose },
+        ...intended.intent,
+        opId: random.uuid(),
+        purpose: order.purpose,
         message: final.tbs,
       };
       const at = clock.now();
@@ -264,7 +290,10 @@ export class Ceremony {
     });
   }
 
-  /** The operation that is next: of a hybrid CA the alternative signature first, the native one last (PQ-6). */
+  /**
+   * The operation that is next: of a hybrid CA the alternative signature first, the native one last
+   * (PQ-6).
+   */
   #intentOf(order: SigningOrder, cleared: ClearedPlan): SigningIntent {
     const { signer } = order;
     const purpose = ctOf(order) === undefined ? order.purpose : "precertificate";
@@ -272,14 +301,23 @@ export class Ceremony {
     const held = alternative === undefined ? signer.held : signer.alternative;
     assert(held !== undefined, "a hybrid issuer has a second key");
     return {
-      ...{ opId: this.#deps.random.uuid(), key: held.ref, spki: held.spki, role: "ca", purpose },
-      ...{ deviceSerial: held.deviceSerial, caId: issuer.id, artifact: serial },
+      opId: this.#deps.random.uuid(),
+      key: held.ref,
+      spki: held.spki,
+      role: "ca",
+      purpose,
+      deviceSerial: held.deviceSerial,
+      caId: issuer.id,
+      artifact: serial,
       algorithm: alternative?.algorithm ?? issuer.signature,
       message: alternative?.preTbs ?? tbs,
     };
   }
 
-  /** Makes the alternative signature, closes its entry and promises the native one over the complete octets. */
+  /**
+   * Makes the alternative signature, closes its entry and promises the native one over the complete
+   * octets.
+   */
   async #signAlternative(order: SigningOrder, first: Promised): Promise<Promised> {
     const signature = await this.#sign(order, first);
     const cleared = withAlternativeSignature(first.cleared, signature);
@@ -293,7 +331,10 @@ export class Ceremony {
     return { cleared, rowId: first.rowId, intent, ticket };
   }
 
-  /** Outside any unit. The Keys port verifies what it gives back; what was signed is what was intended. */
+  /**
+   * Outside any unit. The Keys port verifies what it gives back; what was signed is what was
+   * intended.
+   */
   async #sign(order: SigningOrder, promised: Promised): Promise<Uint8Array> {
     const { intent, ticket } = promised;
     try {
@@ -324,12 +365,16 @@ export class Ceremony {
     await this.#orOwe(() => this.#abandon(order, promised, word));
   }
 
-  /** What cannot be written down now, because the database is away, is before the next certificate; at worst at a start. */
+  /**
+   * What cannot be written down now, because the database is away, is before the next certificate;
+   * at worst at a start.
+   */
   async #orOwe(write: () => Promise<void>): Promise<void> {
     try {
       await write();
     } catch (error) {
-      // Its caller learns what it failed with first; only a database that is away is worth another attempt.
+      // Its caller learns what it failed with first; only a database that is away is worth another
+      // attempt.
       const away = error instanceof Problem && error.code === "storage_unavailable";
       if (away && nothingWritten(error) && this.#owed.length < owedMax) this.#owed.push(write);
     }
@@ -350,7 +395,10 @@ export class Ceremony {
     if (final !== undefined) await this.#deps.promises?.lost();
   }
 
-  /** One unit: the certificate, its intent settled, the ledger closed, the event. Only then may anybody see it. */
+  /**
+   * One unit: the certificate, its intent settled, the ledger closed, the event. Only then may
+   * anybody see it.
+   */
   async #commit(
     order: SigningOrder,
     promised: Promised,
@@ -378,21 +426,33 @@ export class Ceremony {
     const tbs = promised.intent.message;
     const ct = promised.final?.facts;
     return {
-      ...{ id: this.#deps.random.uuid(), caId: issuer.id, tenant: order.tenant, serial },
-      ...{ kind: order.kind, subject: nameText(plan.subject) },
-      ...{ commonName: commonName(plan.subject), sans: plan.sans.map(generalNameText) },
-      ...{ profile: plan.profile, certificate: assembleSigned(tbs, issuer.signature, signature) },
-      ...{ notBefore: plan.notBefore, notAfter: plan.notAfter, status: "good" },
-      ...{ revokedAt: undefined, reason: undefined, requestedBy: order.requestedBy },
-      ...{ createdAt: order.now, spkiSha256: spkiSha256(plan.publicKey.spki) },
-      ...{ marker: order.marker, ...stampOf(promised.cleared) },
+      id: this.#deps.random.uuid(),
+      caId: issuer.id,
+      tenant: order.tenant,
+      serial,
+      kind: order.kind,
+      subject: nameText(plan.subject),
+      commonName: commonName(plan.subject),
+      sans: plan.sans.map(generalNameText),
+      profile: plan.profile,
+      certificate: assembleSigned(tbs, issuer.signature, signature),
+      notBefore: plan.notBefore,
+      notAfter: plan.notAfter,
+      status: "good",
+      revokedAt: undefined,
+      reason: undefined,
+      requestedBy: order.requestedBy,
+      createdAt: order.now,
+      spkiSha256: spkiSha256(plan.publicKey.spki),
+      marker: order.marker,
+      ...stampOf(promised.cleared),
       ...(ct === undefined ? {} : { ct }),
     };
   }
 }
 
 /**
- * Before anything is promised: the tenant may still issue, and has room for one leaf more (behaviour.md §5.1, step 6).
+ * Before anything is promised: the tenant may still issue, and has room for one leaf more (ISS-2).
  * OCSP and the service's own port go on without it (TEN-2).
  */
 async function admitSigning(tx: Unit, order: SigningOrder): Promise<void> {
@@ -409,9 +469,9 @@ async function admitSigning(tx: Unit, order: SigningOrder): Promise<void> {
 }
 
 /**
- * Units of all replicas come one after the other, so an order whose signer was superseded or retired meanwhile ends here,
- * before the key is used (ROL-3). Responders are certified by every key that still has certificates to answer for; a root
- * that certifies itself is not there yet.
+ * Units of all replicas come one after the other, so an order whose signer was superseded or
+ * retired meanwhile ends here, before the key is used (ROL-3). Responders are certified by every
+ * key that still has certificates to answer for; a root that certifies itself is not there yet.
  */
 async function refuseUnlessActive(tx: Unit, { signer, plan }: SigningOrder): Promise<void> {
   if (plan.kind === "responder") return;

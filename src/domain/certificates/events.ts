@@ -15,9 +15,15 @@ import type { SigningOrder } from "./ceremony.ts";
 export function aboutCa(origin: Origin, ca: CaSigner["ca"], serial?: Serial) {
   const { principal } = origin;
   return {
-    ...{ actor: principal.subject, actorName: principal.name },
-    ...{ actorRoles: effectiveRoles(principal, ca.tenant), tenant: ca.tenant, caId: ca.id },
-    ...{ serial, target: ca.id, ip: origin.ip, requestId: origin.requestId },
+    actor: principal.subject,
+    actorName: principal.name,
+    actorRoles: effectiveRoles(principal, ca.tenant),
+    tenant: ca.tenant,
+    caId: ca.id,
+    serial,
+    target: ca.id,
+    ip: origin.ip,
+    requestId: origin.requestId,
     approval: origin.approval?.id,
   };
 }
@@ -30,7 +36,10 @@ export interface LeafFacts {
   readonly renewedFrom?: Serial | undefined;
 }
 
-/** The events of a leaf, whatever becomes of it; one that gates refused is a denied `cert.issue` on every path (§5.2). */
+/**
+ * The events of a leaf, whatever becomes of it; one that gates refused is a denied `cert.issue` on
+ * every path (ISS-5).
+ */
 export function leafEvents(
   origin: Origin,
   ca: CaSigner["ca"],
@@ -43,15 +52,16 @@ export function leafEvents(
     issued: ({ serial, notAfter, ct, certificate }, gates) => [
       ...gateEvents(origin, ca, profile, gates),
       {
-        ...{ action, result: "success", ...aboutCa(origin, ca, serial), targetName: serial },
+        action,
+        result: "success",
+        ...aboutCa(origin, ca, serial),
+        targetName: serial,
         detail: {
-          ...{
-            profile,
-            not_after: timestamp(notAfter),
-            ct: ct?.status ?? "none",
-            requester,
-            ...from,
-          },
+          profile,
+          not_after: timestamp(notAfter),
+          ct: ct?.status ?? "none",
+          requester,
+          ...from,
           validity_clamped: clamped,
           sha256: sha256Hex(certificate),
         },
@@ -60,20 +70,24 @@ export function leafEvents(
     refused: (refusal, gates) => [
       ...gateEvents(origin, ca, profile, gates),
       {
-        ...{ action: "cert.issue", result: "denied", ...aboutCa(origin, ca) },
+        action: "cert.issue",
+        result: "denied",
+        ...aboutCa(origin, ca),
         detail: { profile, requester, reasons: refusingGates(gates) || refusal.code, ...from },
       },
     ],
     failed: (error) => [
       {
-        ...{ action, result: "error", ...aboutCa(origin, ca) },
+        action,
+        result: "error",
+        ...aboutCa(origin, ca),
         detail: { profile, requester, reasons: error, ...from },
       },
     ],
   };
 }
 
-/** One event for each gate of §5.4 that refused (`denied`) or only warned (`success`). */
+/** One event for each gate that has one and refused (`denied`) or only warned (`success`). */
 export function gateEvents(
   origin: Origin,
   ca: CaSigner["ca"],
@@ -86,7 +100,8 @@ export function gateEvents(
     const codes = [...new Set(findings.map(({ code }) => code))].join(",");
     return [
       {
-        ...{ action, result: status === "fail" ? ("denied" as const) : ("success" as const) },
+        action,
+        result: status === "fail" ? ("denied" as const) : ("success" as const),
         ...aboutCa(origin, ca),
         detail: event ?? { profile: profile || undefined, findings: codes || undefined },
       },

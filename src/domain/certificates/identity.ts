@@ -4,8 +4,8 @@ import { sha256 } from "#core/crypto.ts";
 import type { CertificateRecord } from "./store.ts";
 
 /**
- * A short digest over subject and profile; a certificate without subject is who its names say it is. Empty for
- * certificates of pkid itself, which supersede nothing.
+ * A short digest over subject and profile; a certificate without subject is who its names say it
+ * is. Empty for certificates of pkid itself, which supersede nothing.
  */
 export function identityOf(
   certificate: Pick<CertificateRecord, "kind" | "subject" | "profile" | "sans">,

@@ -59,8 +59,8 @@ export class Issuance {
   }
 
   /**
-   * Refuses `unknown_profile`, `bad_csr`, `unsupported_name`, `ca_not_active`, what a gate refuses (`gate_refused`, or the
-   * code of the one gate that did), and `key_unavailable`.
+   * Refuses `unknown_profile`, `bad_csr`, `unsupported_name`, `ca_not_active`, what a gate refuses
+   * (`gate_refused`, or the code of the one gate that did), and `key_unavailable`.
    */
   async issue(origin: Origin, ca: CaRecord, wish: IssueWish): Promise<Issued> {
     const { cas } = this.#deps.store.read;
@@ -88,7 +88,10 @@ export class Issuance {
     return planned(this.#deps, grounds, request);
   }
 
-  /** Refuses, with the events of a refusal, what an issue would be refused with now; for one that is to wait. */
+  /**
+   * Refuses, with the events of a refusal, what an issue would be refused with now; for one that is
+   * to wait.
+   */
   async admissible(origin: Origin, ca: CaRecord, wish: IssueWish): Promise<void> {
     const { cas } = this.#deps.store.read;
     await acrossRollover(cas, ca, async (named) =>
@@ -116,8 +119,8 @@ export class Issuance {
   }
 
   /**
-   * The same identity again (REN-1). Refuses `not_found`, `not_renewable`, `identity_mismatch`, and everything an issue
-   * refuses.
+   * The same identity again (REN-1). Refuses `not_found`, `not_renewable`, `identity_mismatch`, and
+   * everything an issue refuses.
    */
   async renew(origin: Origin, ca: CaRecord, wish: RenewWish): Promise<Issued> {
     const { ceremony, store } = this.#deps;
@@ -133,7 +136,9 @@ export class Issuance {
   }
 }
 
-/** Takes a planned leaf through the ceremony. Refuses what a gate refuses, and `key_unavailable`. */
+/**
+ * Takes a planned leaf through the ceremony. Refuses what a gate refuses, and `key_unavailable`.
+ */
 export async function certifyLeaf(
   ceremony: Ceremony,
   origin: Origin,
@@ -153,15 +158,22 @@ function leafOrder(origin: Origin, planned: Planned, more: LeafMore): SigningOrd
   const { clamped } = plan;
   const about = { profile: profile.name, clamped, renewedFrom: more.renewedFrom };
   return {
-    ...{ ...planned, marker: markerOf(profile.name), kind: "leaf", purpose: "certificate" },
-    ...{ tenant: signer.ca.tenant, requestedBy: origin.principal.subject },
+    ...planned,
+    marker: markerOf(profile.name),
+    kind: "leaf",
+    purpose: "certificate",
+    tenant: signer.ca.tenant,
+    requestedBy: origin.principal.subject,
     caaFacts: more.caaFacts,
     ...(more.also === undefined ? {} : { after: more.also }),
     ...leafEvents(origin, signer.ca, about),
   };
 }
 
-/** A certificate of the inventory as its issue answered it; what shortened its validity is in its event. */
+/**
+ * A certificate of the inventory as its issue answered it; what shortened its validity is in its
+ * event.
+ */
 export async function issuedBefore(
   read: Pick<Reads, "cas" | "certificates" | "audit">,
   ca: CaId,

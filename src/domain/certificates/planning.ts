@@ -1,4 +1,4 @@
-/** From what a caller asks to a plan: the steps every path to a leaf begins with (behaviour.md §5.1, 1 to 3). */
+/** From what a caller asks to a plan: the steps every path to a leaf begins with (ISS-2). */
 
 import { admit, type LeafRequest } from "#core/policy/admit.ts";
 import type { IssuanceSettings, Objection, Plan } from "#core/policy/plan.ts";
@@ -38,8 +38,8 @@ export interface Planned extends Grounds {
 }
 
 /**
- * The active member of the CA's lineage, ready to sign, and the profile in force. Refuses `ca_not_active`,
- * `key_unavailable`, `unknown_profile`.
+ * The active member of the CA's lineage, ready to sign, and the profile in force. Refuses
+ * `ca_not_active`, `key_unavailable`, `unknown_profile`.
  */
 export async function groundsFor(
   deps: PlanningDeps,
@@ -58,7 +58,9 @@ export async function provenRequest(csr: string | Uint8Array): Promise<Certifica
   return request;
 }
 
-/** The complete plan. Refuses `bad_csr` and `unsupported_name` for what cannot be planned at all. */
+/**
+ * The complete plan. Refuses `bad_csr` and `unsupported_name` for what cannot be planned at all.
+ */
 export function planned(deps: PlanningDeps, grounds: Grounds, request: LeafRequest): Planned {
   const { signer, profile, now } = grounds;
   const admission = admit(request, profile, signer.issuer, deps.settings, now);

@@ -42,7 +42,10 @@ export type PreviewedGate =
       readonly reason?: string;
     };
 
-/** Refuses as an issue does before its gates: `ca_not_active`, `unknown_profile`, `bad_csr`, `unsupported_name`. */
+/**
+ * Refuses as an issue does before its gates: `ca_not_active`, `unknown_profile`, `bad_csr`,
+ * `unsupported_name`.
+ */
 export async function preview(
   deps: PlanningDeps & { readonly ceremony: Ceremony },
   ca: CaRecord,
@@ -70,7 +73,7 @@ export async function preview(
   return { ...plan, keyProvided, gates, accepted, parks, refusal };
 }
 
-/** What comes behind the gates of the table (HTTP contract §4.5), where the tenant has anything to say. */
+/** What comes behind the gates of the table (GATE-2), where the tenant has anything to say. */
 function tenantGate(verdict: TenantVerdict): readonly PreviewedGate[] {
   if (verdict === "unlimited") return [];
   if (verdict === "room") return [{ name: "quota", status: "pass" }];
@@ -91,7 +94,10 @@ function withoutKey(report: GateReport): PreviewedGate {
   return { name: report.name, status: "skipped", reason: "no key was given" };
 }
 
-/** Stand for keys that are still to be made, of the families the profile wants; they belong to nobody. */
+/**
+ * Stand for keys that are still to be made, of the families the profile wants; they belong to
+ * nobody.
+ */
 function anyKeys({ algorithm, pqcKeyType }: Profile) {
   if (algorithm === "classical") return { spki: p256Generator };
   const [type, length] = placeholders[pqcKeyType ?? ""] ?? placeholder65;

@@ -1,4 +1,7 @@
-/** The step between precertificate and certificate: the precertificate kept, promises of logs collected, the final octets made. */
+/**
+ * The step between precertificate and certificate: the precertificate kept, promises of logs
+ * collected, the final octets made.
+ */
 
 import type { ClearedPlan } from "#core/policy/gates.ts";
 import { type CtPolicy, ctMet, ctNeeds } from "#core/policy/transparency.ts";
@@ -32,7 +35,10 @@ export interface PromiseDeps {
   readonly registry: () => LogRegistry;
   readonly clock: Clock;
   readonly random: Random;
-  /** Called after an intent with a kept precertificate came to nothing; what it throws is tried again by a job. */
+  /**
+   * Called after an intent with a kept precertificate came to nothing; what it throws is tried
+   * again by a job.
+   */
   readonly lost: () => Promise<void>;
 }
 
@@ -56,12 +62,16 @@ export class Promises {
     const tbs = withoutPoison(cleared.tbs);
     const entry = { issuerKeyHash: Uint8Array.fromHex(issuer.spkiSha256), tbs };
     const collected = await collectPromises(this.#deps, {
-      ...{ logs: this.#deps.registry().selected(policy.logs), entry, needs, policy },
+      logs: this.#deps.registry().selected(policy.logs),
+      entry,
+      needs,
+      policy,
       chain: [precertificate, ...signer.issuers],
     });
     if (!collected.met && !policy.failOpen) {
       throw refuse("ct_policy_unmet", {
-        ...{ required: needs.scts, received: collected.promised.length },
+        required: needs.scts,
+        received: collected.promised.length,
         logs: collected.outcomes,
       });
     }
@@ -79,12 +89,16 @@ export class Promises {
     };
   }
 
-  /** Tells that a precertificate came to nothing. Never throws: the refusal matters more, and a job tries again. */
+  /**
+   * Tells that a precertificate came to nothing. Never throws: the refusal matters more, and a job
+   * tries again.
+   */
   async lost(): Promise<void> {
     try {
       await this.#deps.lost();
     } catch {
-      // The row stays unsettled, and the job that looks for such rows reports what keeps it from settling them.
+      // The row stays unsettled, and the job that looks for such rows reports what keeps it from
+      // settling them.
     }
   }
 
@@ -95,12 +109,25 @@ export class Promises {
   ): readonly InclusionRecord[] {
     const { caId, tenant, serial } = certificate;
     return promised.map(({ log, sct }) => ({
-      ...{ id: this.#deps.random.uuid(), caId, tenant, serial, logName: log.name },
-      ...{ logId: sct.logId.toHex(), sctTimestamp: sct.timestamp, status: "pending" as const },
-      ...{ leafHash: entryLeafHash(sct, entry).toHex(), promisedIndex: indexOf(sct.extensions) },
+      id: this.#deps.random.uuid(),
+      caId,
+      tenant,
+      serial,
+      logName: log.name,
+      logId: sct.logId.toHex(),
+      sctTimestamp: sct.timestamp,
+      status: "pending" as const,
+      leafHash: entryLeafHash(sct, entry).toHex(),
+      promisedIndex: indexOf(sct.extensions),
       dueAt: addSeconds(sct.timestamp, log.mmdSeconds),
-      ...{ treeSize: undefined, leafIndex: undefined, checks: 0, lastError: "", alerted: false },
-      ...{ firstCheckedAt: undefined, lastCheckedAt: undefined, includedAt: undefined },
+      treeSize: undefined,
+      leafIndex: undefined,
+      checks: 0,
+      lastError: "",
+      alerted: false,
+      firstCheckedAt: undefined,
+      lastCheckedAt: undefined,
+      includedAt: undefined,
     }));
   }
 }
@@ -108,8 +135,10 @@ export class Promises {
 function factsOf({ met, promised, outcomes }: Collected): CtFacts {
   const operators = promised.map(({ log }) => log.operator);
   return {
-    ...{ status: met ? "submitted" : "failed_open", sctCount: promised.length },
-    ...{ operators: [...new Set(operators)], logs: outcomes },
+    status: met ? "submitted" : "failed_open",
+    sctCount: promised.length,
+    operators: [...new Set(operators)],
+    logs: outcomes,
   };
 }
 

@@ -1,4 +1,4 @@
-/** Start-up: settles what a crash left between intent and commit (behaviour.md §5.3, KEY-7). */
+/** Start-up: settles what a crash left between intent and commit (ISS-3, KEY-7). */
 
 import { closeUnknown } from "#domain/audit/sign-ledger.ts";
 import type { Clock } from "#domain/ports.ts";
@@ -6,8 +6,9 @@ import type { Store } from "#domain/store.ts";
 import type { IntentRecord } from "./store.ts";
 
 /**
- * Every open intent becomes an orphan: a signature may exist, its serial is never used again, OCSP says `unknown` of it.
- * Open ledger entries are closed as `unknown`. Gives the new orphans; runs again without finding any.
+ * Every open intent becomes an orphan: a signature may exist, its serial is never used again, OCSP
+ * says `unknown` of it. Open ledger entries are closed as `unknown`. Gives the new orphans; runs
+ * again without finding any.
  */
 export async function reconcileIntents(
   store: Store,

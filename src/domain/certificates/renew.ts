@@ -1,4 +1,4 @@
-/** Renewal: the same identity certified again, by whoever signs for the lineage now (behaviour.md §12, REN-1). */
+/** Renewal: the same identity certified again, by whoever signs for the lineage now (REN-1). */
 
 import { compareOctets } from "#core/asn1/der.ts";
 import { oids } from "#core/asn1/oids.ts";
@@ -25,8 +25,9 @@ export interface RenewWish {
 }
 
 /**
- * Plans the renewal of a certificate any member of the CA's lineage signed, under today's profile and the active member.
- * Refuses `not_found`, `not_renewable`, `identity_mismatch`, and as `groundsFor`, `provenRequest` and `planned` do.
+ * Plans the renewal of a certificate any member of the CA's lineage signed, under today's profile
+ * and the active member. Refuses `not_found`, `not_renewable`, `identity_mismatch`, and as
+ * `groundsFor`, `provenRequest` and `planned` do.
  */
 export async function plannedRenewal(
   deps: PlanningDeps,

@@ -1,4 +1,6 @@
-/** Certificates of OCSP responders, through the same ceremony as every other (RFC 6960 §4.2.2.2). */
+/**
+ * Certificates of OCSP responders, through the same ceremony as every other (RFC 6960 §4.2.2.2).
+ */
 
 import type { Plan } from "#core/policy/plan.ts";
 import { responderPolicies } from "#core/policy/certificate-policy.ts";
@@ -24,7 +26,8 @@ export interface ResponderWish {
 }
 
 /**
- * Certifies a responder key, also for a superseded or retired CA, whose certificates still need answers. The ledger lists it; no event does, for the inventory of leaves is unchanged. Refuses
+ * Certifies a responder key, also for a superseded or retired CA, whose certificates still need
+ * answers. The ledger lists it; no event does, for the inventory of leaves is unchanged. Refuses
  * `ca_not_active`, `gate_refused`, `key_unavailable`.
  */
 export async function certifyResponder(
@@ -35,20 +38,38 @@ export async function certifyResponder(
   const signer = await deps.signers.unexpired(wish.ca, now);
   const policies = responderPolicies(signer.issuer);
   const plan: Plan = {
-    ...{ kind: "responder", profile: "", sans: [], clamped: undefined },
+    kind: "responder",
+    profile: "",
+    sans: [],
+    clamped: undefined,
     subject: responderSubject(signer.issuer),
-    ...{ publicKey: parsePublicKey(wish.spki), notBefore: wish.notBefore, notAfter: wish.notAfter },
-    ...{ keyUsages: ["digitalSignature"], extKeyUsages: ["OCSPSigning"], mustStaple: false },
-    // Where a relying party would refuse a responder without a policy, as it would any other certificate of this CA.
+    publicKey: parsePublicKey(wish.spki),
+    notBefore: wish.notBefore,
+    notAfter: wish.notAfter,
+    keyUsages: ["digitalSignature"],
+    extKeyUsages: ["OCSPSigning"],
+    mustStaple: false,
+    // Where a relying party would refuse a responder without a policy, as it would any other
+    // certificate of this CA.
     extensions:
       policies.length === 0
         ? wish.extensions
         : wish.extensions.concat(certificatePolicies({ oids: policies }, false)),
   };
   return await deps.ceremony.certify({
-    ...{ signer, plan, objections: [], profile: undefined, now, marker: "" },
-    ...{ kind: "responder", purpose: "responder_certificate", tenant: wish.ca.tenant },
-    ...{ requestedBy: "system:ocsp", after: wish.also },
-    ...{ issued: () => [], refused: () => [], failed: () => [] },
+    signer,
+    plan,
+    objections: [],
+    profile: undefined,
+    now,
+    marker: "",
+    kind: "responder",
+    purpose: "responder_certificate",
+    tenant: wish.ca.tenant,
+    requestedBy: "system:ocsp",
+    after: wish.also,
+    issued: () => [],
+    refused: () => [],
+    failed: () => [],
   });
 }

@@ -6,7 +6,10 @@ import type { CertificateRecord } from "./store.ts";
 
 type Stamped = Pick<ClearedPlan, "issuer" | "plan" | "stamp">;
 
-/** Before the certificate can exist: from now on its partition is published under its URL (CRL-10, CRL-11). */
+/**
+ * Before the certificate can exist: from now on its partition is published under its URL (CRL-10,
+ * CRL-11).
+ */
 export async function keepStamp(tx: Unit, { issuer, plan, stamp }: Stamped): Promise<void> {
   if (stamp?.partition === undefined) return;
   const { partition, url } = stamp;
@@ -17,5 +20,6 @@ export async function keepStamp(tx: Unit, { issuer, plan, stamp }: Stamped): Pro
 export const stampOf = ({
   stamp,
 }: Pick<Stamped, "stamp">): Pick<CertificateRecord, "crlPartition" | "crlUrl"> => ({
-  ...{ crlPartition: stamp?.partition, crlUrl: stamp?.url },
+  crlPartition: stamp?.partition,
+  crlUrl: stamp?.url,
 });

@@ -25,13 +25,19 @@ export interface CtFacts {
 export type StoredStatus = "good" | "revoked" | "held";
 export type CertificateStatus = StoredStatus | "expired";
 
-/** One certificate signed by a CA of this instance: leaf, CA, cross, responder or serving certificate. */
+/**
+ * One certificate signed by a CA of this instance: leaf, CA, cross, responder or serving
+ * certificate.
+ */
 export interface CertificateRecord {
   readonly id: string;
   readonly caId: CaId;
   readonly tenant: TenantId;
   readonly serial: Serial;
-  /** What it is for: only `leaf` rows are inventory, the others are system certificates OCSP knows too. */
+  /**
+   * What it is for: only `leaf` rows are inventory, the others are system certificates OCSP knows
+   * too.
+   */
   readonly kind: "leaf" | "ca" | "cross" | "responder" | "serving";
   readonly subject: string;
   readonly commonName: string;
@@ -91,28 +97,38 @@ export interface Outstanding {
 export interface CertificateReads {
   bySerial(ca: CaId, serial: Serial): Promise<CertificateRecord | undefined>;
   /**
-   * Leaves only; the last one stored first. `after` is the last row seen, so a page never shifts under the reader.
-   * A filter that many rows meet may take long to count the first time, but never long without letting others run; where
-   * what it asks for may change, the pages after the first repeat the first one's `total`.
+   * Leaves only; the last one stored first. `after` is the last row seen, so a page never shifts
+   * under the reader. A filter that many rows meet may take long to count the first time, but never
+   * long without letting others run; where what it asks for may change, the pages after the first
+   * repeat the first one's `total`.
    */
   page(filter: CertificateFilter, limit: number, after?: PageKey): Promise<Page<CertificateRecord>>;
-  /** Of these serials of a CA, those that another good certificate of lineage, subject and profile outlives (EXP-2). */
+  /**
+   * Of these serials of a CA, those that another good certificate of lineage, subject and profile
+   * outlives (EXP-2).
+   */
   superseded(ca: CaId, serials: readonly Serial[], now: Instant): Promise<ReadonlySet<Serial>>;
   /** Intents without certificate, newest first. */
   orphans(ca: CaId, limit: number, after?: PageKey): Promise<Page<IntentRecord>>;
   /**
-   * What still depends on a CA key: its unexpired good and held certificates, those of responders left out, and the
-   * latest notAfter among them; certificates being signed just now count too.
+   * What still depends on a CA key: its unexpired good and held certificates, those of responders
+   * left out, and the latest notAfter among them; certificates being signed just now count too.
    */
   outstanding(ca: CaId, now: Instant): Promise<Outstanding>;
-  /** True when the CA key has been used for anything but the certificate of this serial and those of its responders. */
+  /**
+   * True when the CA key has been used for anything but the certificate of this serial and those of
+   * its responders.
+   */
   signedBeyond(ca: CaId, own: Serial | undefined): Promise<boolean>;
   /** True when the profile name occurs in the inventory within reach. */
   profileSeen(profile: string, reach: Reach): Promise<boolean>;
 }
 
 export interface CertificateWrites {
-  /** Takes the serial for good; gives false when this CA key has used it before, also before a crash. */
+  /**
+   * Takes the serial for good; gives false when this CA key has used it before, also before a
+   * crash.
+   */
   intend(intent: IntentRecord): Promise<boolean>;
   /** Stores the certificate and marks its intent `issued`; the intent must be `intended`. */
   activate(opId: string, certificate: CertificateRecord): Promise<void>;
@@ -138,8 +154,8 @@ export interface CertificateWrites {
     },
   ): Promise<void>;
   /**
-   * At start: every intent still `intended` becomes `orphaned`, but those another living replica is signing now;
-   * gives them back.
+   * At start: every intent still `intended` becomes `orphaned`, but those another living replica is
+   * signing now; gives them back.
    */
   orphanOpenIntents(): Promise<readonly IntentRecord[]>;
 }

@@ -1,6 +1,10 @@
-/** Validation of any certificate against a CA of this instance, with revocation from its own records. */
+/**
+ * Validation of any certificate against a CA of this instance, with revocation from its own
+ * records.
+ */
 
 import { compareOctets } from "#core/asn1/der.ts";
+import type { Asker } from "#core/fair-queue.ts";
 import type { MemberFacts, PathMember } from "#core/policy/path-work.ts";
 import { type Check, type RevocationState, unbuilt } from "#core/policy/validate.ts";
 import { refuse } from "#core/problems.ts";
@@ -22,11 +26,16 @@ export interface ValidationWish {
   /** PEM, one certificate each. */
   readonly intermediates: readonly string[];
   readonly skipRevocation: boolean;
+  /** Whose turn it takes. */
+  readonly asker: Asker;
 }
 
 export interface Validation {
   readonly anchorName: string;
-  /** From the certificate to the anchor; the certificate alone where no path was found, nothing where time ran out. */
+  /**
+   * From the certificate to the anchor; the certificate alone where no path was found, nothing
+   * where time ran out.
+   */
   readonly path: readonly MemberFacts[];
   readonly built: boolean;
   /** One for each certificate of the path but the anchor. */
@@ -35,11 +44,14 @@ export interface Validation {
   readonly now: Instant;
 }
 
-/** The anchor is the top of the CA's own path. Refuses `bad_certificate`, and `ca_not_active` while the CA has none. */
+/**
+ * The anchor is the top of the CA's own path. Refuses `bad_certificate`, and `ca_not_active` while
+ * the CA has none.
+ */
 export async function validate(
   { store, clock, paths }: ValidationDeps,
   ca: CaRecord,
-  { certificate, intermediates, skipRevocation }: ValidationWish,
+  { certificate, intermediates, skipRevocation, asker }: ValidationWish,
 ): Promise<Validation> {
   const { read } = store;
   const now = clock.now();
@@ -47,7 +59,7 @@ export async function validate(
   const own = (await Promise.all(members.map((one) => certificatesOf(read.cas, one)))).flat();
   const anchor = (await certificatesOf(read.cas, ca)).at(-1);
   const search = { kind: "find", certificate, intermediates, own, anchor, now } as const;
-  const found = readable(await paths.ask(search));
+  const found = readable(await paths.ask(search, asker));
   if (found === undefined) return givenUp(now);
   const { built } = found;
   const signers = [...members, ...(await pathOf(read.cas, ca))];
@@ -58,7 +70,7 @@ export async function validate(
   }
   const path = found.path.map(({ der }) => der);
   const review = { kind: "judge", path, built, anchor, revocation, now } as const;
-  const judged = readable(await paths.ask(review));
+  const judged = readable(await paths.ask(review, asker));
   if (judged === undefined) return givenUp(now);
   const { anchorName, members: facts, checks } = judged;
   return { anchorName, path: facts, built, revocation, checks: built ? checks : unbuilt, now };

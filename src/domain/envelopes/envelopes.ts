@@ -29,8 +29,8 @@ export interface EnvelopeDeps {
 }
 
 /**
- * The service. Whatever keeps a value from opening, a missing key or altered octets, is the one refusal
- * `key_unavailable`, so that nobody learns which (KEY-8).
+ * The service. Whatever keeps a value from opening, a missing key or altered octets, is the one
+ * refusal `key_unavailable`, so that nobody learns which (KEY-8).
  */
 export class Envelopes {
   readonly #deps: EnvelopeDeps;
@@ -103,13 +103,18 @@ export class Envelopes {
   }
 }
 
-/** Stores a sealed value in a unit; refuses `key_unavailable` when its version has been retired since. */
+/**
+ * Stores a sealed value in a unit; refuses `key_unavailable` when its version has been retired
+ * since.
+ */
 export async function keepSealed(tx: Unit, value: SealedValue): Promise<void> {
   if (!(await tx.envelopes.put(value))) unavailable();
 }
 
 const sealedValue = (place: Place, envelope: Envelope): SealedValue => ({
-  ...{ place, kekVersion: envelope.kekVersion, envelope: encodeEnvelope(envelope) },
+  place,
+  kekVersion: envelope.kekVersion,
+  envelope: encodeEnvelope(envelope),
 });
 
 function unavailable(): never {

@@ -1,4 +1,7 @@
-/** Wraps data keys under a KEK version and its ML-KEM half together, and remembers which versions have one (KEK-5). */
+/**
+ * Wraps data keys under a KEK version and its ML-KEM half together, and remembers which versions
+ * have one (KEK-5).
+ */
 
 import type { HybridHeader } from "#core/envelope.ts";
 import type { Keys } from "#domain/keys.ts";
@@ -18,7 +21,10 @@ export const halfOf = (
 export const rememberHalf = (tx: Unit, { version }: KekNumber, fingerprint: string) =>
   tx.instance.setValue(halfName(version), fingerprint);
 
-/** The header over a data key of 32 octets, which both halves are needed to open. Refuses `key_unavailable`. */
+/**
+ * The header over a data key of 32 octets, which both halves are needed to open. Refuses
+ * `key_unavailable`.
+ */
 export async function wrapHybrid(
   { keks }: Pick<Keys, "keks">,
   { key, family, version }: Pick<KekVersion, "key" | "family" | "version">,
@@ -33,7 +39,10 @@ export async function wrapHybrid(
   }
 }
 
-/** The data key behind a hybrid header. Refuses `key_unavailable` when either half does not open its part. */
+/**
+ * The data key behind a hybrid header. Refuses `key_unavailable` when either half does not open its
+ * part.
+ */
 export async function unwrapHybrid(
   { keks }: Pick<Keys, "keks">,
   { key }: Pick<KekVersion, "key">,

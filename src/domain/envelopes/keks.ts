@@ -17,7 +17,10 @@ export interface KekDeps {
   /** Where new versions are made, and under which label family (`secret.kek_label`). */
   readonly provider: ProviderName;
   readonly family: string;
-  /** True while new versions get an ML-KEM half and those that have one wrap with it (`secret.pqc_hybrid`). */
+  /**
+   * True while new versions get an ML-KEM half and those that have one wrap with it
+   * (`secret.pqc_hybrid`).
+   */
   readonly hybrid?: boolean;
 }
 
@@ -60,8 +63,8 @@ export class Keks {
   }
 
   /**
-   * As `tellKeks`, and says in the store that this process has heard of the active version. One after the other, so that
-   * an older list never follows a newer one.
+   * As `tellKeks`, and says in the store that this process has heard of the active version. One
+   * after the other, so that an older list never follows a newer one.
    */
   tell(): Promise<void> {
     const told = this.#telling.then(() => this.#tellAndSay());
@@ -80,8 +83,8 @@ export class Keks {
   }
 
   /**
-   * Makes the version after `replaced` and lets it seal from now on; `record` appends what the same unit records.
-   * Gives undefined, with the new key destroyed, when another process was faster.
+   * Makes the version after `replaced` and lets it seal from now on; `record` appends what the same
+   * unit records. Gives undefined, with the new key destroyed, when another process was faster.
    */
   async next(
     replaced: KekVersion | undefined,
@@ -106,7 +109,8 @@ export class Keks {
         return true;
       });
     } finally {
-      // A commit whose answer was lost is the one case in which the row may exist: then the key stays.
+      // A commit whose answer was lost is the one case in which the row may exist: then the key
+      // stays.
       if (!begun && !(await this.#known(version))) {
         if (half !== undefined) await keys.keks.halves.destroy(key);
         await keys.keks.destroy(key);
@@ -115,7 +119,10 @@ export class Keks {
     return begun ? next : undefined;
   }
 
-  /** Announces in the ledger what was made before there was one, or by a release that did not (rule V9). */
+  /**
+   * Announces in the ledger what was made before there was one, or by a release that did not (rule
+   * V9).
+   */
   async announce(): Promise<void> {
     const { store, clock } = this.#deps;
     for (const version of await this.versions()) {
@@ -125,7 +132,10 @@ export class Keks {
     }
   }
 
-  /** Units come one after the other: behind an empty one nothing that was begun before it is undecided. */
+  /**
+   * Units come one after the other: behind an empty one nothing that was begun before it is
+   * undecided.
+   */
   async #known(version: number): Promise<boolean> {
     await this.#deps.store.atomically(async () => {});
     return (await this.versions()).some((one) => one.version === version);
@@ -180,7 +190,10 @@ export async function hasItsHalf(
   }
 }
 
-/** The one rule: switched on, and made with a half. One that is missing since is missed at use, never done without. */
+/**
+ * The one rule: switched on, and made with a half. One that is missing since is missed at use,
+ * never done without.
+ */
 async function wrapsHybrid(
   { store, hybrid }: Pick<KekDeps, "store" | "hybrid">,
   version: Pick<KekVersion, "version">,
@@ -188,7 +201,10 @@ async function wrapsHybrid(
   return hybrid === true && (await halfOf(store, version)) !== undefined;
 }
 
-/** Tells the key stores which versions open, and which one seals private keys from now on; gives all there are. */
+/**
+ * Tells the key stores which versions open, and which one seals private keys from now on; gives all
+ * there are.
+ */
 export async function tellKeks(
   deps: Pick<KekDeps, "store" | "keys" | "hybrid">,
 ): Promise<readonly KekVersion[]> {
@@ -204,7 +220,10 @@ export async function tellKeks(
   return versions;
 }
 
-/** How the ledger names a KEK: an RSA key by its public key, an AES key, which has none, by where it is found. */
+/**
+ * How the ledger names a KEK: an RSA key by its public key, an AES key, which has none, by where it
+ * is found.
+ */
 export function kekFingerprint({
   key,
   spkiSha256,
@@ -217,8 +236,13 @@ async function announceKek(tx: Unit, version: KekVersion, at: Instant): Promise<
   const { key, deviceSerial } = version;
   await tx.instance.setValue(announcementOf(version), kekFingerprint(version));
   await tx.audit.appendLedger({
-    ...{ kind: "key", timestamp: timestamp(at), provider: key.provider, deviceSerial },
-    ...{ keyLabel: key.label, signerFingerprint: kekFingerprint(version), role: "kek" },
+    kind: "key",
+    timestamp: timestamp(at),
+    provider: key.provider,
+    deviceSerial,
+    keyLabel: key.label,
+    signerFingerprint: kekFingerprint(version),
+    role: "kek",
     operation: "generate",
   });
 }

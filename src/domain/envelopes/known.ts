@@ -27,10 +27,11 @@ export class KekUnusable extends Error {
 }
 
 /**
- * Makes the first KEK and tells the key stores which versions there are, so that private keys can be opened and made.
- * Throws `KekUnusable` when values are sealed under a label that is not set any more or under a provider that is not
- * configured, when the ML-KEM half of a version is not here, and when an instance would begin without a KEK. A provider that is merely away is else no reason not to
- * start.
+ * Makes the first KEK and tells the key stores which versions there are, so that private keys can
+ * be opened and made. Throws `KekUnusable` when values are sealed under a label that is not set any
+ * more or under a provider that is not configured, when the ML-KEM half of a version is not here,
+ * and when an instance would begin without a KEK. A provider that is merely away is else no reason
+ * not to start.
  */
 export async function prepareKek(deps: KnownValueDeps): Promise<void> {
   await checkSettings(deps);
@@ -49,8 +50,9 @@ export async function prepareKek(deps: KnownValueDeps): Promise<void> {
 }
 
 /**
- * Seals a known value at the first start and opens it at every later one. Throws `KekUnusable` when the provider
- * answers and the value does not open. A provider that is merely away is no reason not to start.
+ * Seals a known value at the first start and opens it at every later one. Throws `KekUnusable` when
+ * the provider answers and the value does not open. A provider that is merely away is no reason not
+ * to start.
  */
 export async function checkKnownValue(deps: KnownValueDeps): Promise<void> {
   const { store, keys, keks, envelopes, log } = deps;

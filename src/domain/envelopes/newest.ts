@@ -1,13 +1,17 @@
-/** Has private keys made under the KEK version that seals now, also when another replica has just begun it. */
+/**
+ * Has private keys made under the KEK version that seals now, also when another replica has just
+ * begun it.
+ */
 
 import type { Keys } from "#domain/keys.ts";
 import type { Keks } from "./keks.ts";
 
 /**
- * Wraps `keys`: before a software-held key is made, its store is told the versions as they are. Else a key made between
- * another replica's rotation and the next look at it would be under a version that opens nothing any more. It is told again and looks again when the key is made, which may have taken
- * long: a key under a version retired meanwhile, by a replica that could not wait for this one, is destroyed and made anew
- * before anybody knows it.
+ * Wraps `keys`: before a software-held key is made, its store is told the versions as they are.
+ * Else a key made between another replica's rotation and the next look at it would be under a
+ * version that opens nothing any more. It is told again and looks again when the key is made, which
+ * may have taken long: a key under a version retired meanwhile, by a replica that could not wait
+ * for this one, is destroyed and made anew before anybody knows it.
  */
 export function underNewest(keys: Keys, keks: Pick<Keks, "tell">): Keys {
   return {

@@ -1,4 +1,7 @@
-/** Rotates the KEK: the next version, every data key under it, and then the end of the old one (KEK-4). */
+/**
+ * Rotates the KEK: the next version, every data key under it, and then the end of the old one
+ * (KEK-4).
+ */
 
 import { effectiveRoles } from "#core/access/principal.ts";
 import type { EventDraft } from "#core/audit/actions.ts";
@@ -30,8 +33,9 @@ export interface Rotated {
 }
 
 /**
- * Rotation. Its event is committed with the new version; a crash or an absent key after that leaves the old one
- * `retiring`, which still opens, and `finish` or the next rotation goes on where it stopped.
+ * Rotation. Its event is committed with the new version; a crash or an absent key after that leaves
+ * the old one `retiring`, which still opens, and `finish` or the next rotation goes on where it
+ * stopped.
  */
 export class KekRotation {
   readonly #deps: RotationDeps;
@@ -43,7 +47,9 @@ export class KekRotation {
     this.#deps = deps;
   }
 
-  /** Refuses `operation_running`; an unfinished rotation is finished, and no further version made. */
+  /**
+   * Refuses `operation_running`; an unfinished rotation is finished, and no further version made.
+   */
   async rotate(origin: Origin): Promise<Rotated> {
     if (this.#running !== undefined) {
       throw refuse("operation_running", { operation_id: this.#running });
@@ -62,14 +68,18 @@ export class KekRotation {
     });
   }
 
-  /** Brings every private key under the active version that is not: what a start does before keys are used. */
+  /**
+   * Brings every private key under the active version that is not: what a start does before keys
+   * are used.
+   */
   async settle(): Promise<void> {
     await this.#reseal(await this.#deps.keks.active());
   }
 
   /**
-   * Finishes what a crash or an absent key left open, also the first envelopes around private keys that an earlier
-   * release sealed; changes nothing else. Takes up versions another process has made.
+   * Finishes what a crash or an absent key left open, also the first envelopes around private keys
+   * that an earlier release sealed; changes nothing else. Takes up versions another process has
+   * made.
    */
   async finish(): Promise<void> {
     if (this.#running !== undefined) return;
@@ -97,10 +107,12 @@ export class KekRotation {
   async #drain(old: KekVersion, to: KekVersion): Promise<Rotated> {
     const { store, keks } = this.#deps;
     let rewrapped = 0;
-    // New private keys are sealed under the new version, here and everywhere, before the old ones are looked for.
+    // New private keys are sealed under the new version, here and everywhere, before the old ones
+    // are looked for.
     await keks.tell();
     await this.#untilHeard(to);
-    // What is sealed under the old version while this runs is found when the store refuses to retire it.
+    // What is sealed under the old version while this runs is found when the store refuses to
+    // retire it.
     for (let round = 0; round < roundsMax; round += 1) {
       rewrapped += await this.#rewrapAll(old, to);
       rewrapped += await this.#reseal(to);
@@ -113,7 +125,10 @@ export class KekRotation {
     throw refuse("key_unavailable", { retry_after: 2 });
   }
 
-  /** Refuses `key_unavailable` when a replica stays silent; until it speaks or ends, the old version opens as before. */
+  /**
+   * Refuses `key_unavailable` when a replica stays silent; until it speaks or ends, the old version
+   * opens as before.
+   */
   async #untilHeard({ version }: KekVersion): Promise<void> {
     const { store, pause } = this.#deps;
     for (let waited = 0; (await store.read.envelopes.unheard(version)) > 0; waited += pollMs) {
@@ -157,9 +172,15 @@ function rotationEvent(
   next: KekVersion,
 ) {
   return {
-    ...{ action: "kek.rotate", result: "success", actor: principal.subject },
-    ...{ actorName: principal.name, actorRoles: effectiveRoles(principal, undefined) },
-    ...{ target: next.family, ip, requestId, approval: approval?.id },
+    action: "kek.rotate",
+    result: "success",
+    actor: principal.subject,
+    actorName: principal.name,
+    actorRoles: effectiveRoles(principal, undefined),
+    target: next.family,
+    ip,
+    requestId,
+    approval: approval?.id,
     detail: { old_version: old.version, new_version: next.version },
   } satisfies EventDraft;
 }
@@ -168,7 +189,10 @@ function rotationEvent(
 const retiringOf = (versions: readonly KekVersion[]): KekVersion | undefined =>
   versions.findLast(({ status }) => status === "retiring");
 
-/** Replicas hear of an event at once, and of one they missed within seconds; an approval waits no longer than 25 s. */
+/**
+ * Replicas hear of an event at once, and of one they missed within seconds; an approval waits no
+ * longer than 25 s.
+ */
 const heardWithinMs = 15_000;
 const pollMs = 100;
 const batch = 100;

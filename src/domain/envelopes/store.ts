@@ -4,7 +4,10 @@ import type { Instant } from "#core/time.ts";
 import type { KeyRef } from "#domain/keys.ts";
 import type { Place } from "./places.ts";
 
-/** One version of the KEK. New values are sealed under the active one; a retired one opens nothing (KEK-4). */
+/**
+ * One version of the KEK. New values are sealed under the active one; a retired one opens nothing
+ * (KEK-4).
+ */
 export interface KekVersion {
   /** Counts up over all label families. */
   readonly version: number;
@@ -35,12 +38,17 @@ export interface EnvelopeReads {
   under(version: number, limit: number, after?: Place): Promise<readonly SealedValue[]>;
   /** How many values are sealed. */
   count(): Promise<number>;
-  /** How many other processes at work on this store have not said that their signers know `version`. */
+  /**
+   * How many other processes at work on this store have not said that their signers know `version`.
+   */
   unheard(version: number): Promise<number>;
 }
 
 export interface EnvelopeWrites {
-  /** Makes `next` the active version and `replaced` retiring; false when `replaced` is not the active one (any more). */
+  /**
+   * Makes `next` the active version and `replaced` retiring; false when `replaced` is not the
+   * active one (any more).
+   */
   begin(next: KekVersion, replaced: number | undefined): Promise<boolean>;
   /** Stores or replaces a value; false when its version is retired, and then nothing is changed. */
   put(value: SealedValue): Promise<boolean>;
@@ -50,8 +58,8 @@ export interface EnvelopeWrites {
   /** Says for this process that its signers know `version` and seal under nothing older. */
   heard(version: number): Promise<void>;
   /**
-   * Makes a retiring version retired; false while a value is sealed under it, or another process at work has not said
-   * that its signers know the active one.
+   * Makes a retiring version retired; false while a value is sealed under it, or another process at
+   * work has not said that its signers know the active one.
    */
   retire(version: number): Promise<boolean>;
 }

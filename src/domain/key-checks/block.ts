@@ -74,9 +74,10 @@ export class BlockedKeys {
 }
 
 /**
- * For whom a revocation for keyCompromise blocks the key (behaviour.md §6.2); undefined: for the whole instance. Only who
- * answers for all tenants, or has proved to hold the key, blocks it for all: a tenant may have got hold of another one's
- * request, or vouched for its CA, and must not stop it by revoking what came of that.
+ * For whom a revocation for keyCompromise blocks the key (KCK-4); undefined: for the whole
+ * instance. Only who answers for all tenants, or has proved to hold the key, blocks it for all: a
+ * tenant may have got hold of another one's request, or vouched for its CA, and must not stop it by
+ * revoking what came of that.
  */
 export function blockedFor(
   principal: Principal | undefined,
@@ -88,9 +89,10 @@ export function blockedFor(
 }
 
 /**
- * One record for each digest of a key. An RSA key whose exponent is unusual has two: its own, by which whoever blocked it finds
- * it again, and, with `(same modulus)` behind the reason, that of the modulus, by which the key is known under any other
- * exponent: what is factored with it is blocked with it. Both have to go before the modulus is certified again.
+ * One record for each digest of a key. An RSA key whose exponent is unusual has two: its own, by
+ * which whoever blocked it finds it again, and, with `(same modulus)` behind the reason, that of
+ * the modulus, by which the key is known under any other exponent: what is factored with it is
+ * blocked with it. Both have to go before the modulus is certified again.
  */
 export function blockings(
   digests: readonly string[],
@@ -99,7 +101,8 @@ export function blockings(
 ): readonly BlockedKeyRecord[] {
   return digests.map((spkiSha256, at) => ({
     ...facts,
-    ...{ id: newId(), spkiSha256 },
+    id: newId(),
+    spkiSha256,
     reason: at === 0 ? facts.reason : `${facts.reason} (same modulus)`,
   }));
 }
@@ -121,13 +124,18 @@ function keyDigestsIn(der: Uint8Array): readonly string[] {
   }
 }
 
-/** True for certificates whose key belongs to whom they name: of a cross certificate it is another CA's. */
+/**
+ * True for certificates whose key belongs to whom they name: of a cross certificate it is another
+ * CA's.
+ */
 export const blocksItsKey = (kind: CertificateRecord["kind"] | "bare"): boolean => kind !== "cross";
 
 /** The event of a key that was blocked, by a call or by a revocation. */
 export function blockEvent(author: Author, record: BlockedKeyRecord): EventDraft {
   return {
-    ...{ ...author, action: "key.block", result: "success" },
+    ...author,
+    action: "key.block",
+    result: "success",
     tenant: record.tenant,
     target: fingerprintOf(record.spkiSha256),
     detail: { reason: record.reason, source: record.source },

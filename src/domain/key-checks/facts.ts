@@ -1,4 +1,7 @@
-/** Asks store and blocklists what the key gate must know; where they cannot answer, nothing is certified. */
+/**
+ * Asks store and blocklists what the key gate must know; where they cannot answer, nothing is
+ * certified.
+ */
 
 import type { TenantId } from "#core/ids.ts";
 import { isPrime } from "#core/crypto.ts";
@@ -30,8 +33,9 @@ export interface KeyFactsDeps {
 }
 
 /**
- * The facts of one key, with one query, or two for an RSA key of an unusual exponent: what is known of the modulus with
- * the usual one counts too, for whoever has factored it has both. Throws what kept the store from answering.
+ * The facts of one key, with one query, or two for an RSA key of an unusual exponent: what is known
+ * of the modulus with the usual one counts too, for whoever has factored it has both. Throws what
+ * kept the store from answering.
  */
 export async function keyFactsOf(deps: KeyFactsDeps, wish: KeyWish): Promise<KeyFacts> {
   const { plan, kind, profile, tenant, now } = wish;

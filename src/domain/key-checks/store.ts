@@ -51,8 +51,9 @@ export interface KeyStanding {
 }
 
 /**
- * True for certificates whose key is surely the instance's own. Whoever has got hold of a request or of a CA certificate
- * can have a cross certificate made for its key, which then is no more ours than it was.
+ * True for certificates whose key is surely the instance's own. Whoever has got hold of a request
+ * or of a CA certificate can have a cross certificate made for its key, which then is no more ours
+ * than it was.
  */
 export const isOfOwnKey = (kind: CertificateRecord["kind"]): boolean =>
   kind === "ca" || kind === "responder" || kind === "serving";
@@ -73,9 +74,15 @@ export interface KeyCheckReads {
 }
 
 export interface KeyCheckWrites {
-  /** Blocks the key; gives the row that blocks it there already, for the tenant or for all, which stays as it is. */
+  /**
+   * Blocks the key; gives the row that blocks it there already, for the tenant or for all, which
+   * stays as it is.
+   */
   block(record: BlockedKeyRecord): Promise<BlockedKeyRecord | undefined>;
-  /** Blocks many keys for one tenant or for all, each named once; gives the records of those not blocked there before. */
+  /**
+   * Blocks many keys for one tenant or for all, each named once; gives the records of those not
+   * blocked there before.
+   */
   blockMany(records: readonly BlockedKeyRecord[]): Promise<readonly BlockedKeyRecord[]>;
   /** Gives the row that is gone. */
   unblock(id: string): Promise<BlockedKeyRecord | undefined>;

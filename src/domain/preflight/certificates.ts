@@ -1,4 +1,6 @@
-/** What preflight asks of certificates and CRLs: how long they still live, and what that endangers. */
+/**
+ * What preflight asks of certificates and CRLs: how long they still live, and what that endangers.
+ */
 
 import {
   failed,
@@ -65,7 +67,10 @@ async function outlivedBy(
   return undefined;
 }
 
-/** Responders are renewed at half of their life; a week-long one is in danger later than the usual limits say. */
+/**
+ * Responders are renewed at half of their life; a week-long one is in danger later than the usual
+ * limits say.
+ */
 export async function respondersLive(
   { read }: Ground,
   now: Instant,
@@ -89,7 +94,10 @@ export async function respondersLive(
   return gathered(findings, `${found} responders are in the first half of their life.`);
 }
 
-/** Leaves that are due, and those that expired a week ago with nobody caring; superseded ones and canaries left out. */
+/**
+ * Leaves that are due, and those that expired a week ago with nobody caring; superseded ones and
+ * canaries left out.
+ */
 export async function leavesRenewed(
   store: Ground,
   now: Instant,
@@ -132,7 +140,10 @@ export async function leavesRenewed(
   );
 }
 
-/** Of the leaves a filter selects those that matter; `whole` is false when only the newest ones were looked at. */
+/**
+ * Of the leaves a filter selects those that matter; `whole` is false when only the newest ones were
+ * looked at.
+ */
 async function countedLeaves({ read }: Ground, filter: CertificateFilter, now: Instant) {
   let count = 0;
   let after: PageKey | undefined;
@@ -148,7 +159,10 @@ async function countedLeaves({ read }: Ground, filter: CertificateFilter, now: I
   return { count, whole: false };
 }
 
-/** The newest base and delta of every scope that is published and served, of every CA that still has to publish; `shards` as configured. */
+/**
+ * The newest base and delta of every scope that is published and served, of every CA that still has
+ * to publish; `shards` as configured.
+ */
 export async function crlsFresh({ read }: Ground, now: Instant, shards: number): Promise<Finding> {
   const kept = new CrlScopes({
     store: { read },

@@ -1,4 +1,7 @@
-/** What preflight asks of key providers and keys: do they answer, do they sign, could they leave, do they open. */
+/**
+ * What preflight asks of key providers and keys: do they answer, do they sign, could they leave, do
+ * they open.
+ */
 
 import {
   failed,
@@ -23,7 +26,9 @@ import type { ProviderName } from "#domain/keys.ts";
 import type { Store } from "#domain/store.ts";
 import { type SelfTestDeps, selfTest, type TestedKey } from "./self-test.ts";
 
-/** Whether the provider of a role answers; `fault` is why the providers could not be opened at all. */
+/**
+ * Whether the provider of a role answers; `fault` is why the providers could not be opened at all.
+ */
 export async function providerAnswers(
   keys: Pick<SelfTestDeps["keys"], "facts">,
   provider: ProviderName,
@@ -127,7 +132,10 @@ export async function respondersFit(deps: SelfTestDeps, delegated: boolean): Pro
   return gathered(findings, "Every responder has its key and a valid certificate.");
 }
 
-/** Why the responder could not be made when that was tried last, as its event says; undefined when it never failed. */
+/**
+ * Why the responder could not be made when that was tried last, as its event says; undefined when
+ * it never failed.
+ */
 async function failureOf(
   { read }: Pick<Store, "read">,
   { id }: CaRecord,
@@ -167,7 +175,10 @@ export async function keksOpen({ store, keys, clock, random }: SelfTestDeps): Pr
   return gathered(findings, `${inUse.length} versions open; version ${last.version} seals.`);
 }
 
-/** The ML-KEM half of every version in use that was made with one; `on` wants one of the version that seals (KEK-5). */
+/**
+ * The ML-KEM half of every version in use that was made with one; `on` wants one of the version
+ * that seals (KEK-5).
+ */
 export async function halvesOpen(deps: SelfTestDeps, on: boolean): Promise<Finding> {
   const versions = await deps.store.read.envelopes.versions();
   const findings: Finding[] = [];

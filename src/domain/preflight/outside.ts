@@ -14,7 +14,10 @@ export type Fetched =
 
 /** Other hosts. No method throws for what they do, and each ends within `timeoutSeconds`. */
 export interface Outside {
-  /** One exchange over HTTP, a POST when there is something to send; a redirect is an answer and not followed. */
+  /**
+   * One exchange over HTTP, a POST when there is something to send; a redirect is an answer and not
+   * followed.
+   */
   ask(
     url: string,
     send: { readonly type: string; readonly content: Uint8Array } | undefined,

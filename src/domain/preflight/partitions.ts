@@ -1,4 +1,7 @@
-/** Whether every partition a valid certificate names is published and lists what it must (behaviour.md CRL-8 to CRL-11). */
+/**
+ * Whether every partition a valid certificate names is published and lists what it must (CRL-8 to
+ * CRL-11).
+ */
 
 import { failed, type Finding, gathered, skipped, warned } from "#core/preflight/finding.ts";
 import type { Serial } from "#core/ids.ts";
@@ -64,7 +67,10 @@ async function partitionFindings(
   return findings;
 }
 
-/** An entry from before the list whose certificate had not expired when it was made: nothing lets it off the list. */
+/**
+ * An entry from before the list whose certificate had not expired when it was made: nothing lets it
+ * off the list.
+ */
 const mustStand = ({ sequence, expiresAt }: PlacedEntry, base: CrlHead): boolean =>
   sequence <= base.sequence && (expiresAt === undefined || expiresAt > base.thisUpdate);
 

@@ -22,7 +22,10 @@ export interface PointerDeps {
   readonly timeoutSeconds: number;
 }
 
-/** The URLs in the newest certificate of each CA, all CAs at once: a place that hangs hides no other. */
+/**
+ * The URLs in the newest certificate of each CA, all CAs at once: a place that hangs hides no
+ * other.
+ */
 export async function pointersAnswer(deps: PointerDeps): Promise<Finding> {
   const cas = (await deps.store.read.cas.signing()).filter(({ internal }) => !internal);
   const looked = await Promise.all(cas.slice(0, casMax).map((ca) => lookedAt(deps, ca)));
@@ -88,7 +91,9 @@ async function ocspAt(
   url: string,
 ): Promise<readonly Finding[]> {
   const content = encodeOcspRequest({
-    ...{ issuerName: issuer.subject.der, issuerSpki: issuer.spki, serial },
+    issuerName: issuer.subject.der,
+    issuerSpki: issuer.spki,
+    serial,
     hash: "sha1", // RFC 5019 §2.1.1: every responder knows it, and it protects nothing here.
   });
   const send = { type: "application/ocsp-request", content };

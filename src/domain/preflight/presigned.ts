@@ -1,11 +1,14 @@
-/** Whether OCSP answers signed ahead are renewed in time (behaviour.md PRE-1, PRE-3). */
+/** Whether OCSP answers signed ahead are renewed in time (PRE-1, PRE-3). */
 
 import { failed, type Finding, gathered, skipped, warned } from "#core/preflight/finding.ts";
 import { type Instant, timestamp } from "#core/time.ts";
 import { lastSweepOf } from "#domain/revocation/presign.ts";
 import type { Store } from "#domain/store.ts";
 
-/** The last sweep, and what it left behind; `refreshMinutes` is undefined where nothing is signed ahead. */
+/**
+ * The last sweep, and what it left behind; `refreshMinutes` is undefined where nothing is signed
+ * ahead.
+ */
 export async function answersAhead(
   store: Pick<Store, "read">,
   now: Instant,

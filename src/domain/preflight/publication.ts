@@ -1,4 +1,4 @@
-/** Whether what is published for relying parties is whole and renewed in time (behaviour.md PUB-1 to PUB-4). */
+/** Whether what is published for relying parties is whole and renewed in time (PUB-1 to PUB-4). */
 
 import { failed, type Finding, gathered, skipped, warned } from "#core/preflight/finding.ts";
 import type { Artefact, Manifest } from "#core/publishing/manifest.ts";
@@ -64,7 +64,10 @@ async function findingsOf(
   return findings;
 }
 
-/** Every list and certificate; of the answers, of which there may be a million, some spread over all of them. */
+/**
+ * Every list and certificate; of the answers, of which there may be a million, some spread over all
+ * of them.
+ */
 function sampled(artefacts: readonly Artefact[]): readonly Artefact[] {
   const answers = artefacts.filter(({ kind }) => kind === "ocsp");
   const step = Math.max(1, answers.length / answersMax);

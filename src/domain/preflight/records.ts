@@ -1,4 +1,7 @@
-/** What preflight asks of the records: do both chains hold at their end, is anything signed that nobody has. */
+/**
+ * What preflight asks of the records: do both chains hold at their end, is anything signed that
+ * nobody has.
+ */
 
 import { violation } from "#core/audit/chain.ts";
 import { type LedgerEntry, ledgerHash } from "#core/audit/ledger.ts";
@@ -38,7 +41,10 @@ export async function eventsHold({ read }: Pick<Store, "read">, sample: number):
   return passed(`The newest ${seen} events link, up to ${head.seq}.`);
 }
 
-/** The newest ledger entries: links, hashes, head; intents left open; signed artefacts that nobody has. */
+/**
+ * The newest ledger entries: links, hashes, head; intents left open; signed artefacts that nobody
+ * has.
+ */
 export async function ledgerHolds(
   { read }: Pick<Store, "read">,
   sample: number,
@@ -82,7 +88,10 @@ function openFor(entries: readonly LedgerEntry[], now: Instant): readonly Findin
     .map(({ number, timestamp }) => warned(`Entry ${number} has been open since ${timestamp}.`));
 }
 
-/** Outcomes of success whose certificate or CRL is nowhere, unless the entries say that it was thrown away. */
+/**
+ * Outcomes of success whose certificate or CRL is nowhere, unless the entries say that it was
+ * thrown away.
+ */
 async function lostArtefacts(
   read: Reads,
   entries: readonly LedgerEntry[],
@@ -106,7 +115,9 @@ async function lostArtefacts(
   return lost;
 }
 
-/** Where the octets of an outcome are; purposes whose artefact is kept elsewhere are not looked for. */
+/**
+ * Where the octets of an outcome are; purposes whose artefact is kept elsewhere are not looked for.
+ */
 async function isKept(read: Reads, { purpose, caId: ca, artifact }: LedgerEntry): Promise<boolean> {
   switch (purpose) {
     case "certificate":
@@ -116,7 +127,8 @@ async function isKept(read: Reads, { purpose, caId: ca, artifact }: LedgerEntry)
       // Its own column is where the serial in the entry came from.
       return (await read.certificates.bySerial(caId(ca), artifact as Serial)) !== undefined;
     case "precertificate":
-      return (await read.transparency.precertificate(caId(ca), artifact as Serial)) !== undefined; // As above.
+      // As above.
+      return (await read.transparency.precertificate(caId(ca), artifact as Serial)) !== undefined;
     case "crl":
     case "delta_crl": {
       const [scope = "", number = ""] = artifact.split("#");

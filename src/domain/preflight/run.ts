@@ -1,4 +1,7 @@
-/** Runs the checks of preflight: all at once, each with its own limit, and no failure of one ends the others. */
+/**
+ * Runs the checks of preflight: all at once, each with its own limit, and no failure of one ends
+ * the others.
+ */
 
 import { type CheckName, checkNames, type Need, needsOf } from "#core/preflight/checks.ts";
 import { failed, type Finding, skipped } from "#core/preflight/finding.ts";
@@ -80,7 +83,10 @@ async function timed(
   return { name, finding: finding ?? late, elapsedMs };
 }
 
-/** A refusal's sentence is made for people; of anything else the message helps whoever runs preflight on the host. */
+/**
+ * A refusal's sentence is made for people; of anything else the message helps whoever runs
+ * preflight on the host.
+ */
 async function guarded(check: Check): Promise<Finding> {
   try {
     return await check();

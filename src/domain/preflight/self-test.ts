@@ -1,4 +1,7 @@
-/** Proves a CA key by a signature that can be mistaken for nothing: a request that names itself a self-test (KEY-6). */
+/**
+ * Proves a CA key by a signature that can be mistaken for nothing: a request that names itself a
+ * self-test (KEY-6).
+ */
 
 import { importPublicKey, verifySignature } from "#core/crypto.ts";
 import { Problem } from "#core/problems.ts";
@@ -24,8 +27,9 @@ export interface SelfTestDeps {
 export type TestedKey = Pick<CaRecord, "key" | "keyType" | "spki">;
 
 /**
- * Has the key sign, and gives what is wrong with it: nothing, or a sentence. The signature is in the ledger like any other
- * operation; its outcome carries the signed request (base64 of the DER), because nothing else remembers it.
+ * Has the key sign, and gives what is wrong with it: nothing, or a sentence. The signature is in
+ * the ledger like any other operation; its outcome carries the signed request (base64 of the DER),
+ * because nothing else remembers it.
  */
 export async function selfTest(
   deps: SelfTestDeps,
@@ -39,8 +43,16 @@ export async function selfTest(
   const algorithm = defaultSignature(keyType);
   const message = requestInfo(opId, spki);
   const intent: SigningIntent = {
-    ...{ opId, key, spki, deviceSerial: held.deviceSerial, role: "ca", algorithm, message },
-    ...{ purpose: "self_test", caId, artifact: "" },
+    opId,
+    key,
+    spki,
+    deviceSerial: held.deviceSerial,
+    role: "ca",
+    algorithm,
+    message,
+    purpose: "self_test",
+    caId,
+    artifact: "",
   };
   const began = clock.now();
   const ticket = await store.atomically((tx) => openTicket(tx, intent, began));

@@ -1,4 +1,7 @@
-/** What is published of a CA: its certificate and chain, every list, and the OCSP answers signed ahead (PUB-1). */
+/**
+ * What is published of a CA: its certificate and chain, every list, and the OCSP answers signed
+ * ahead (PUB-1).
+ */
 
 import { encodePem } from "#core/asn1/pem.ts";
 import { sha256Hex } from "#core/crypto.ts";
@@ -54,7 +57,9 @@ export async function certificatesOf(
   ];
 }
 
-/** Empty where no member of the lineage is in a bundle; a read that failed says nothing about that. */
+/**
+ * Empty where no member of the lineage is in a bundle; a read that failed says nothing about that.
+ */
 async function chainOf({ read }: ArtefactDeps["store"], ca: CaRecord): Promise<string> {
   try {
     return await chainBundle(read.cas, ca);
@@ -65,8 +70,8 @@ async function chainOf({ read }: ArtefactDeps["store"], ca: CaRecord): Promise<s
 }
 
 /**
- * The published base and delta of every scope; what is absent or expired is signed first. Refuses `crl_unavailable` when
- * that cannot be.
+ * The published base and delta of every scope; what is absent or expired is signed first. Refuses
+ * `crl_unavailable` when that cannot be.
  */
 export async function listsOf(deps: ArtefactDeps, ca: CaRecord): Promise<readonly Publishable[]> {
   const { publisher, scopes } = deps;
@@ -127,7 +132,10 @@ export async function answersAbout(
   return good.flatMap((row) => files(paths, row));
 }
 
-/** Where answers about a serial are published: by the request in both hashes, and by the serial itself. */
+/**
+ * Where answers about a serial are published: by the request in both hashes, and by the serial
+ * itself.
+ */
 export function answerPaths(ca: CaRecord): (serial: Serial) => AnswerPaths {
   const { subject } = issuerOf(ca);
   const folder = `${ca.id}/ocsp`;
@@ -176,8 +184,12 @@ function listArtefact(head: CrlHead): Artefact {
   const delta = head.base !== undefined;
   return {
     path: `${head.caId}/${name}${delta ? "-delta" : ""}.der`,
-    ...{ kind: delta ? "delta_crl" : "crl", sha256: head.sha256, size: head.size },
-    ...{ contentType: "application/pkix-crl", notAfter: head.nextUpdate, crlNumber: head.number },
+    kind: delta ? "delta_crl" : "crl",
+    sha256: head.sha256,
+    size: head.size,
+    contentType: "application/pkix-crl",
+    notAfter: head.nextUpdate,
+    crlNumber: head.number,
   };
 }
 

@@ -1,4 +1,7 @@
-/** Puts one snapshot together: what is new is written, what is unchanged is kept, no list goes back to an older number. */
+/**
+ * Puts one snapshot together: what is new is written, what is unchanged is kept, no list goes back
+ * to an older number.
+ */
 
 import { Problem } from "#core/problems.ts";
 import {
@@ -62,7 +65,10 @@ export class Assembly {
     await this.#keep((artefact) => isOf(ca, artefact));
   }
 
-  /** Adds everything of a CA; of its answers all there are, none, or in place of those about the changed serials. */
+  /**
+   * Adds everything of a CA; of its answers all there are, none, or in place of those about the
+   * changed serials.
+   */
   async addCa(ca: CaRecord, answers: "all" | "none" | readonly ChangedSerial[]): Promise<void> {
     this.#cas.push(ca);
     this.#thorough = answers === "all";
@@ -70,7 +76,8 @@ export class Assembly {
     try {
       await this.#add(await listsOf(this.#deps, ca));
     } catch (error) {
-      // One CA whose key is away must not keep the others from being published; its lists stay while they are good.
+      // One CA whose key is away must not keep the others from being published; its lists stay
+      // while they are good.
       if (!(error instanceof Problem)) throw error;
       this.#failure ??= error;
       await this.#keep((one) => isOf(ca, one) && one.crlNumber !== undefined && this.#isNew(one));
@@ -124,7 +131,10 @@ export class Assembly {
     });
   }
 
-  /** Answers are many, and looked at octet by octet only by a run over all of them; everything else always is. */
+  /**
+   * Answers are many, and looked at octet by octet only by a run over all of them; everything else
+   * always is.
+   */
   async #kept(artefact: Artefact): Promise<boolean> {
     const look = artefact.kind === "ocsp" && !this.#thorough ? "size" : "whole";
     return await this.#deps.snapshot.keep(artefact, look);
@@ -151,7 +161,8 @@ export class Assembly {
 function publishedCa(ca: CaRecord, artefacts: readonly Artefact[]): PublishedCa {
   const own = artefacts.filter((one) => isOf(ca, one));
   return {
-    ...{ id: ca.id, label: ca.label },
+    id: ca.id,
+    label: ca.label,
     ocspResponses: own.filter(({ kind }) => kind === "ocsp").length,
     crlShards: own.filter(({ path }) => /\/crl-partition-\d+\.der$/.test(path)).length,
   };

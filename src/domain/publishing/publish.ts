@@ -1,4 +1,6 @@
-/** Publishes what relying parties fetch, so that it can be had while pkid is down (behaviour.md PUB-1 to PUB-4). */
+/**
+ * Publishes what relying parties fetch, so that it can be had while pkid is down (PUB-1 to PUB-4).
+ */
 
 import type { CaId, Serial } from "#core/ids.ts";
 import { type Problem, refuse } from "#core/problems.ts";
@@ -55,11 +57,17 @@ export interface PublishReport {
 export class Publishing {
   readonly #deps: PublishingDeps;
   #running: Promise<unknown> = Promise.resolve();
-  /** What the configured target has, and up to which revocation its answers go; undefined before the first run. */
+  /**
+   * What the configured target has, and up to which revocation its answers go; undefined before the
+   * first run.
+   */
   #published: { readonly manifest: Manifest; readonly sequence: number } | undefined;
   /** Changed serials whose answers are not published yet, by CA and serial. */
   readonly #changed = new Map<string, ChangedSerial>();
-  /** Set while more serials have changed than are remembered, so that only a run over everything covers them all. */
+  /**
+   * Set while more serials have changed than are remembered, so that only a run over everything
+   * covers them all.
+   */
   #overflow: { readonly rowsThen: number; readonly rowsLast: number } | undefined;
 
   constructor(deps: PublishingDeps) {
@@ -67,8 +75,9 @@ export class Publishing {
   }
 
   /**
-   * One snapshot of everything. Refuses `feature_disabled` without a target, `unprocessable` when the target does not take
-   * it. A CA whose lists cannot be signed keeps what is published of it, and its problem is thrown at the end.
+   * One snapshot of everything. Refuses `feature_disabled` without a target, `unprocessable` when
+   * the target does not take it. A CA whose lists cannot be signed keeps what is published of it,
+   * and its problem is thrown at the end.
    */
   run(origin: Origin, wish: PublishWish = {}): Promise<PublishReport> {
     return this.#alone(async () => {
@@ -87,8 +96,8 @@ export class Publishing {
   }
 
   /**
-   * Publishes lists that were signed and answers that changed since the last snapshot; does nothing when none were. Refuses
-   * as `run`.
+   * Publishes lists that were signed and answers that changed since the last snapshot; does nothing
+   * when none were. Refuses as `run`.
    */
   async changed(): Promise<void> {
     const { target } = this.#deps;
@@ -129,7 +138,10 @@ export class Publishing {
     }
   }
 
-  /** True at once when more has changed than is remembered, and again when the answers signed since have all come. */
+  /**
+   * True at once when more has changed than is remembered, and again when the answers signed since
+   * have all come.
+   */
   async #everythingIsDue(): Promise<boolean> {
     const overflow = this.#overflow;
     if (overflow === undefined) return false;
@@ -235,7 +247,10 @@ export class Publishing {
     }
   }
 
-  /** What is forgotten here keeps its old answer until a run over everything, which is due at once then. */
+  /**
+   * What is forgotten here keeps its old answer until a run over everything, which is due at once
+   * then.
+   */
   #remember(changed: ChangedSerial): void {
     this.#changed.set(keyOf(changed), changed);
     const oldest = this.#changed.keys().next().value;
@@ -295,7 +310,10 @@ interface Made {
   readonly sequence: number;
   /** The changed serials whose new answers are in it. */
   readonly answered: readonly string[];
-  /** Why the lists of a CA are those published before; for who asked, after what is published is known. */
+  /**
+   * Why the lists of a CA are those published before; for who asked, after what is published is
+   * known.
+   */
   readonly failure: unknown;
 }
 
@@ -313,7 +331,9 @@ const reportOf = (
   target: PublishTarget,
   { artefacts, earliestExpiry }: Manifest,
 ): PublishReport => ({
-  ...{ target: target.name, artefacts: artefacts.length, earliestExpiry },
+  target: target.name,
+  artefacts: artefacts.length,
+  earliestExpiry,
 });
 
 const refusalOf = ({ message }: TargetFault): Problem =>

@@ -1,4 +1,7 @@
-/** The batches of a bulk revocation: each one unit with its own time, its entries and one event per certificate. */
+/**
+ * The batches of a bulk revocation: each one unit with its own time, its entries and one event per
+ * certificate.
+ */
 
 import { orderedId, type Serial } from "#core/ids.ts";
 import { assert, refuse } from "#core/problems.ts";
@@ -29,7 +32,9 @@ export interface BatchDeps {
   readonly holdPermitted: (profile: string) => boolean;
   /** Asked before every batch: what lets a run begin can be taken away before it ends. */
   readonly stillMay: StillMay;
-  /** As for single changes: called after the commit, for what cannot wait for the end of the run. */
+  /**
+   * As for single changes: called after the commit, for what cannot wait for the end of the run.
+   */
   readonly changed: (change: RevocationChange) => void;
 }
 
@@ -51,9 +56,9 @@ export class BulkBatches {
   }
 
   /**
-   * Revokes what is left of a run; `after` is told the figures of each batch that has committed. Throws what kept a
-   * batch from committing, `shutting_down` between two of them once the work was halted, and `forbidden` or
-   * `invalid_token` once its maker may not do it any more.
+   * Revokes what is left of a run; `after` is told the figures of each batch that has committed.
+   * Throws what kept a batch from committing, `shutting_down` between two of them once the work was
+   * halted, and `forbidden` or `invalid_token` once its maker may not do it any more.
    */
   async run(
     run: BulkRun,
@@ -68,8 +73,11 @@ export class BulkBatches {
       if (changes === undefined) return progress;
       const { planned, revoked, upgraded, skipped, batches } = progress;
       progress = {
-        ...{ planned, revoked: revoked + changes.revoked, upgraded: upgraded + changes.upgraded },
-        ...{ skipped: skipped + changes.skipped, batches: batches + 1 },
+        planned,
+        revoked: revoked + changes.revoked,
+        upgraded: upgraded + changes.upgraded,
+        skipped: skipped + changes.skipped,
+        batches: batches + 1,
       };
       after(progress);
     }
@@ -91,7 +99,8 @@ export class BulkBatches {
       const changes = targets.flatMap((target) => this.#changeOf(run, target, at));
       await this.#write(tx, run, ca, changes, at);
       const counts = {
-        ...{ revoked: changes.length, skipped: targets.length - changes.length },
+        revoked: changes.length,
+        skipped: targets.length - changes.length,
         upgraded: changes.filter(({ heldSince }) => heldSince !== undefined).length,
       };
       await tx.bulkRevocations.advance(run, last.serial, { ...counts, batches: 1 });
@@ -106,7 +115,10 @@ export class BulkBatches {
     return done;
   }
 
-  /** Decided anew under the lock: what somebody else has revoked since it was confirmed stays as it is. */
+  /**
+   * Decided anew under the lock: what somebody else has revoked since it was confirmed stays as it
+   * is.
+   */
   #changeOf(run: BulkRun, { serial, certificate, entry }: Target, at: Instant): readonly Change[] {
     const hold = run.reason === "certificateHold";
     const state = stateOf(certificate, entry, at);
@@ -187,5 +199,9 @@ interface Change {
 }
 
 const authorOf = ({ actor, actorName, actorRoles, ip, requestId }: BulkRun) => ({
-  ...{ actor, actorName, actorRoles, ip, requestId },
+  actor,
+  actorName,
+  actorRoles,
+  ip,
+  requestId,
 });

@@ -1,4 +1,7 @@
-/** Finds what a bulk revocation means, a slice of the inventory at a time, and counts what it passes over. */
+/**
+ * Finds what a bulk revocation means, a slice of the inventory at a time, and counts what it passes
+ * over.
+ */
 
 import type { Serial } from "#core/ids.ts";
 import {
@@ -55,7 +58,12 @@ export class Selecting {
   readonly #wanted: Wanted;
   readonly #matches: (candidate: Candidate) => boolean;
   readonly #figures = {
-    ...{ known: 0, unknown: 0, held: 0, alreadyRevoked: 0, filteredOut: 0, expiredExcluded: 0 },
+    known: 0,
+    unknown: 0,
+    held: 0,
+    alreadyRevoked: 0,
+    filteredOut: 0,
+    expiredExcluded: 0,
   };
   readonly #sample: Sample[] = [];
   readonly #unknown: Serial[] = [];
@@ -71,7 +79,9 @@ export class Selecting {
     return { ...figures, sample: this.#sample, unknownSerials: this.#unknown };
   }
 
-  /** Leaves stored at places above `after` up to `upTo`; nothing when serials name what is meant. */
+  /**
+   * Leaves stored at places above `after` up to `upTo`; nothing when serials name what is meant.
+   */
   async stored(reads: Pick<Reads, "candidates">, after: number, upTo: number, found: OnSlice) {
     const { ca, selection } = this.#wanted;
     const { profile, spkiSha256 } = selection;

@@ -1,4 +1,7 @@
-/** How bulk revocations are remembered: what was asked, which serials are left of it, and how far it came. */
+/**
+ * How bulk revocations are remembered: what was asked, which serials are left of it, and how far it
+ * came.
+ */
 
 import type { Principal } from "#core/access/principal.ts";
 import type { CaId, Serial } from "#core/ids.ts";
@@ -27,7 +30,10 @@ export interface BulkRunFacts extends OperationKey {
   readonly requestId: string;
   /** The approval under which it was begun; empty without one. */
   readonly approval: string;
-  /** Who carries it on, to find out before every batch what that principal may do by then; undefined in old runs. */
+  /**
+   * Who carries it on, to find out before every batch what that principal may do by then; undefined
+   * in old runs.
+   */
   readonly maker: Principal | undefined;
 }
 
@@ -60,7 +66,10 @@ export interface Candidate extends Selectable {
   readonly notAfter: Instant;
 }
 
-/** Leaves of a CA in the order they were stored; one of the two predicates an index may know narrows them. */
+/**
+ * Leaves of a CA in the order they were stored; one of the two predicates an index may know narrows
+ * them.
+ */
 export interface CandidateRange {
   readonly caId: CaId;
   readonly profile?: string | undefined;
@@ -76,7 +85,10 @@ export interface CandidatePage {
   readonly reached: number;
 }
 
-/** A serial of a run as it stands now, under the writer's lock; all but `entry` is undefined where it is unknown. */
+/**
+ * A serial of a run as it stands now, under the writer's lock; all but `entry` is undefined where
+ * it is unknown.
+ */
 export interface Target {
   readonly serial: Serial;
   readonly certificate:
@@ -103,9 +115,10 @@ export interface BulkRevocationReads {
 
 export interface BulkRevocationWrites {
   /**
-   * Takes the id in state `selecting`, also from a store that is gone and was still collecting; or takes over a run that
-   * is stopped or whose store is gone, as it stands, in the name of the maker of these facts. Gives what is stored under the id, as it was before a take-over, and
-   * whether this store may work on it: not when it is finished, and not while another store does.
+   * Takes the id in state `selecting`, also from a store that is gone and was still collecting; or
+   * takes over a run that is stopped or whose store is gone, as it stands, in the name of the maker
+   * of these facts. Gives what is stored under the id, as it was before a take-over, and whether
+   * this store may work on it: not when it is finished, and not while another store does.
    */
   claim(facts: BulkRunFacts): Promise<{ readonly run: BulkRun; readonly mine: boolean }>;
   /** Adds serials to a run, none of which it has. */

@@ -1,4 +1,7 @@
-/** Bulk revocation: a plan, or a run that revokes exactly what was confirmed, batch by batch, and survives a crash. */
+/**
+ * Bulk revocation: a plan, or a run that revokes exactly what was confirmed, batch by batch, and
+ * survives a crash (BLK-3, BLK-7).
+ */
 
 import { sha256Hex } from "#core/crypto.ts";
 import type { CaId, Serial } from "#core/ids.ts";
@@ -90,8 +93,9 @@ export class BulkRevocation {
   }
 
   /**
-   * Revokes what the order selects, or, under an id that was confirmed before, what is left of that. Refuses as `plan`
-   * does, `confirm_count_mismatch`, `operation_mismatch` for an id of another request and `operation_running`.
+   * Revokes what the order selects, or, under an id that was confirmed before, what is left of
+   * that. Refuses as `plan` does, `confirm_count_mismatch`, `operation_mismatch` for an id of
+   * another request and `operation_running`.
    */
   async execute(
     origin: Origin,
@@ -108,7 +112,10 @@ export class BulkRevocation {
     });
   }
 
-  /** Finishes runs that a crash left open, this store's own only at the first call; runs that cannot go on are told. */
+  /**
+   * Finishes runs that a crash left open, this store's own only at the first call; runs that cannot
+   * go on are told.
+   */
   async resume(): Promise<void> {
     const { store, onFailure } = this.#deps;
     const open = await store.read.bulkRevocations.abandoned(!this.#looked);
@@ -149,7 +156,10 @@ export class BulkRevocation {
     }
   }
 
-  /** Collects the serials in slices, then confirms and starts in one unit that sees what changed meanwhile. */
+  /**
+   * Collects the serials in slices, then confirms and starts in one unit that sees what changed
+   * meanwhile.
+   */
   async #select(
     ca: CaRecord,
     order: BulkRevocationOrder,
@@ -163,7 +173,8 @@ export class BulkRevocation {
     // These two go first: a change after them is seen as one.
     const since = await store.read.revocations.lastChange(ca.id);
     const end = await reads.end();
-    // Few units, because each of them waits for the disk, and small ones, because others wait for each of them.
+    // Few units, because each of them waits for the disk, and small ones, because others wait for
+    // each of them.
     let found: Serial[] = [];
     const stage = async () => {
       const serials = found;
@@ -237,8 +248,8 @@ export class BulkRevocation {
   }
 
   /**
-   * Base and delta of every touched scope, once, and the answers signed ahead; what cannot be signed now is signed by the
-   * schedule as soon as it can.
+   * Base and delta of every touched scope, once, and the answers signed ahead; what cannot be
+   * signed now is signed by the schedule as soon as it can.
    */
   async #publish(run: BulkRun, ca: CaRecord, by: Origin): Promise<Published> {
     const { publisher, presign, onFailure } = this.#deps;
@@ -259,7 +270,8 @@ export class BulkRevocation {
     try {
       await this.#deps.store.atomically((tx) => tx.bulkRevocations.settle(run, "stopped"));
     } catch (error) {
-      this.#deps.onFailure(error, run); // The database is away: the run is found open at the next start.
+      // The database is away: the run is found open at the next start.
+      this.#deps.onFailure(error, run);
     }
   }
 
@@ -289,10 +301,18 @@ export class BulkRevocation {
     return {
       maker,
       lineage: ca.lineage,
-      ...{ id: operationId ?? random.uuid(), caId: ca.id, reason, batchSize },
-      ...{ digest, filter: selectionText(selection), startedAt: clock.now() },
-      ...{ actor: author.actor, actorName: author.actorName ?? "" },
-      ...{ actorRoles: author.actorRoles ?? "", ip: origin.ip, requestId: origin.requestId },
+      id: operationId ?? random.uuid(),
+      caId: ca.id,
+      reason,
+      batchSize,
+      digest,
+      filter: selectionText(selection),
+      startedAt: clock.now(),
+      actor: author.actor,
+      actorName: author.actorName ?? "",
+      actorRoles: author.actorRoles ?? "",
+      ip: origin.ip,
+      requestId: origin.requestId,
       approval: author.approval ?? "",
     };
   }
@@ -316,17 +336,34 @@ function summary(
   const { actor, actorName, actorRoles, ip, requestId } = by;
   return {
     approval: by.approval || undefined,
-    ...{ action: "cert.revoke_bulk" as const, result, actor, actorName, actorRoles, ip, requestId },
-    ...{ tenant: ca.tenant, caId: ca.id, target: ca.id, targetName: ca.label, detail },
+    action: "cert.revoke_bulk" as const,
+    result,
+    actor,
+    actorName,
+    actorRoles,
+    ip,
+    requestId,
+    tenant: ca.tenant,
+    caId: ca.id,
+    target: ca.id,
+    targetName: ca.label,
+    detail,
   };
 }
 
 function detailOf(run: BulkRun, result: BulkRevocationResult) {
   const { reason, planned, revoked, upgraded, batches, crlScopes, durationSeconds } = result;
   return {
-    ...{ op: run.id, reason, filter: run.filter, planned, revoked, upgraded },
-    ...{ already_skipped: result.skipped, batches },
-    ...{ crl_scopes: crlScopes.join(",") || undefined, duration: durationSeconds },
+    op: run.id,
+    reason,
+    filter: run.filter,
+    planned,
+    revoked,
+    upgraded,
+    already_skipped: result.skipped,
+    batches,
+    crl_scopes: crlScopes.join(",") || undefined,
+    duration: durationSeconds,
   };
 }
 
@@ -336,8 +373,15 @@ function resultOf(
   at: Instant,
 ): BulkRevocationResult {
   return {
-    ...{ operationId: run.id, reason: run.reason, planned, revoked, upgraded, skipped, batches },
-    ...{ ...unpublished, durationSeconds: Math.max(0, at - run.startedAt) / 1000 },
+    operationId: run.id,
+    reason: run.reason,
+    planned,
+    revoked,
+    upgraded,
+    skipped,
+    batches,
+    ...unpublished,
+    durationSeconds: Math.max(0, at - run.startedAt) / 1000,
   };
 }
 
@@ -347,7 +391,11 @@ const unpublished: Published = { crlScopes: [], presigned: 0 };
 
 /** What a finished run finds when it is asked for again. */
 const repeated = ({ planned }: BulkRun): BulkProgress => ({
-  ...{ planned: 0, revoked: 0, upgraded: 0, skipped: planned, batches: 0 },
+  planned: 0,
+  revoked: 0,
+  upgraded: 0,
+  skipped: planned,
+  batches: 0,
 });
 
 /** The order of serials says nothing, and neither does how they were confirmed. */
@@ -358,17 +406,16 @@ async function digestOf(
   const { profile, pattern, issuedAfter, issuedBefore, spkiSha256, includeExpired } = selection;
   const serials = selection.serials && (await sortedInTurns(selection.serials));
   const asked = {
-    ...{
-      ca: ca.id,
-      reason,
-      profile,
-      pattern,
-      issuedAfter,
-      issuedBefore,
-      spkiSha256,
-      includeExpired,
-    },
-    ...{ all: isEmpty(selection) && all, serials },
+    ca: ca.id,
+    reason,
+    profile,
+    pattern,
+    issuedAfter,
+    issuedBefore,
+    spkiSha256,
+    includeExpired,
+    all: isEmpty(selection) && all,
+    serials,
   };
   return sha256Hex(new TextEncoder().encode(JSON.stringify(asked)));
 }

@@ -1,4 +1,7 @@
-/** Builds one CRL: number reserved, entries read, intent recorded before the key is used, published with its event after. */
+/**
+ * Builds one CRL: number reserved, entries read, intent recorded before the key is used, published
+ * with its event after.
+ */
 
 import { sha256HexOf } from "#core/crypto.ts";
 import { effectiveRoles } from "#core/access/principal.ts";
@@ -55,7 +58,10 @@ export interface CrlBuildDeps {
   readonly random: Random;
   readonly scopes: CrlScopes;
   readonly settings: CrlSettings;
-  /** True while nobody has confirmed a clock that leapt ahead: it would call valid certificates expired (PRC-4). */
+  /**
+   * True while nobody has confirmed a clock that leapt ahead: it would call valid certificates
+   * expired (PRC-4).
+   */
   readonly clockAhead: () => boolean;
   /** True while nothing speaks against the clock, or what did has been set right (CRL-2). */
   readonly clockBelieved: () => boolean;
@@ -79,8 +85,9 @@ export class CrlBuilder {
   }
 
   /**
-   * Signs and publishes one CRL that covers every change committed before the call. Refuses `crl_unavailable` for an
-   * expired CA, `not_found` while it has no certificate, and what keys and store refuse.
+   * Signs and publishes one CRL that covers every change committed before the call. Refuses
+   * `crl_unavailable` for an expired CA, `not_found` while it has no certificate, and what keys and
+   * store refuse.
    */
   async build(order: CrlOrder): Promise<CrlHead> {
     const { ca } = order;
@@ -95,7 +102,8 @@ export class CrlBuilder {
 
     // 2 intend: octets and ledger entry durable before the key is used (KEY-5).
     const intent = await this.#intentOf(order, alternative ?? held, draft, {
-      ...{ key: alternative?.ref ?? ca.key, spki: ca.alternative?.spki ?? ca.spki },
+      key: alternative?.ref ?? ca.key,
+      spki: ca.alternative?.spki ?? ca.spki,
       pieces: alternative === undefined ? draft.tbs : [preTbsCertList(joined(draft.tbs))],
     });
     const now = clock.now();
@@ -121,7 +129,8 @@ export class CrlBuilder {
     const wanted = { ca: ca.id, partition, everUsed: await scopes.everUsed() };
     const prior = order.base === undefined ? await this.#prior(order) : undefined;
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
-      // Nothing in here reads outside the view: on PostgreSQL that waits for a connection while it holds one.
+      // Nothing in here reads outside the view: on PostgreSQL that waits for a connection while it
+      // holds one.
       const seen = await store.read.revocations.view(async (view) => {
         const reserved = await this.#reserve(order, view.sequence);
         if (reserved === undefined) return undefined;
@@ -136,8 +145,9 @@ export class CrlBuilder {
   }
 
   /**
-   * The base before this one, unless it was made under another `crl.shards`, or nothing leaves: by a clock that leapt
-   * ahead, or by a base from such a time, certificates would leave the list that have not expired.
+   * The base before this one, unless it was made under another `crl.shards`, or nothing leaves: by
+   * a clock that leapt ahead, or by a base from such a time, certificates would leave the list that
+   * have not expired.
    */
   async #prior({ ca, scope }: CrlOrder): Promise<CrlHead["prior"]> {
     const { settings, clock, clockAhead } = this.#deps;
@@ -166,7 +176,8 @@ export class CrlBuilder {
     const { ca, scope, base } = order;
     const { settings, scopes } = this.#deps;
     const { number, thisUpdate, now } = reserved;
-    // After a clock step back thisUpdate runs ahead of the clock; the CRL still lives as long as configured.
+    // After a clock step back thisUpdate runs ahead of the clock; the CRL still lives as long as
+    // configured.
     const start = instant(Math.max(wholeSecond(now), thisUpdate));
     const seconds =
       base === undefined ? settings.baseValidityHours * 3600 : settings.deltaIntervalMinutes * 60;
@@ -176,14 +187,23 @@ export class CrlBuilder {
     const fields = {
       signature: defaultSignature(ca.keyType),
       issuer: issuer.subject.der,
-      ...{ thisUpdate, nextUpdate },
+      thisUpdate,
+      nextUpdate,
       extensions: this.#extensions(order, issuer.keyId, number, urls),
     };
     const tbs = tbsCertListSegments(fields, read.entries);
     const modulus = base?.modulus ?? scopes.partition(scope)?.modulus ?? 0;
     const head = {
-      ...{ caId: ca.id, scope, number, base: base?.number, thisUpdate, nextUpdate },
-      ...{ sequence: read.sequence, entries: read.entries.count, modulus, urls },
+      caId: ca.id,
+      scope,
+      number,
+      base: base?.number,
+      thisUpdate,
+      nextUpdate,
+      sequence: read.sequence,
+      entries: read.entries.count,
+      modulus,
+      urls,
       prior: read.prior && pick(read.prior),
     };
     return { fields, entries: read.entries, tbs, head, madeAt: reserved.madeAt };
@@ -221,14 +241,22 @@ export class CrlBuilder {
   ): Promise<LongIntent> {
     const purpose = base === undefined ? ("crl" as const) : ("delta_crl" as const);
     return {
-      ...{ ...key, opId: this.#deps.random.uuid(), role: "ca", purpose, caId: ca.id },
+      ...key,
+      opId: this.#deps.random.uuid(),
+      role: "ca",
+      purpose,
+      caId: ca.id,
       message: { pieces, digest: await sha256HexOf(pieces) },
-      ...{ deviceSerial: held.deviceSerial, algorithm: defaultSignature(held.keyType) },
+      deviceSerial: held.deviceSerial,
+      algorithm: defaultSignature(held.keyType),
       artifact: `${head.scope}#${head.number}`,
     };
   }
 
-  /** Makes the alternative signature, closes its entry and promises the native one over the complete octets. */
+  /**
+   * Makes the alternative signature, closes its entry and promises the native one over the complete
+   * octets.
+   */
   async #signAlternative(order: CrlOrder, held: HeldKey, planned: Planned): Promise<Planned> {
     const { store, clock } = this.#deps;
     const { ca } = order;
@@ -247,7 +275,10 @@ export class CrlBuilder {
     return { draft, intent, ticket };
   }
 
-  /** The key port verifies what it gives (KEY-4); what it refuses is closed in the ledger as an error. */
+  /**
+   * The key port verifies what it gives (KEY-4); what it refuses is closed in the ledger as an
+   * error.
+   */
   async #signed({ intent, ticket }: Planned): Promise<Uint8Array> {
     try {
       return await this.#deps.keys.sign(ticket, intent.message.pieces);
@@ -284,7 +315,10 @@ export class CrlBuilder {
     return crl;
   }
 
-  /** Nobody sees pieces before their head, so a long list is stored in many short units; gives what is left to store. */
+  /**
+   * Nobody sees pieces before their head, so a long list is stored in many short units; gives what
+   * is left to store.
+   */
   async #storeAhead(
     crl: Draft["head"],
     der: Segments,
@@ -338,7 +372,8 @@ function partitionOf({ scope, modulus }: CrlHead, scopes: CrlScopes) {
 }
 
 const pick = ({ thisUpdate, sequence }: NonNullable<CrlHead["prior"]>) => ({
-  ...{ thisUpdate, sequence },
+  thisUpdate,
+  sequence,
 });
 
 function publishEvent(ca: CaRecord, by: Origin, crl: CrlHead) {
@@ -350,7 +385,10 @@ function publishEvent(ca: CaRecord, by: Origin, crl: CrlHead) {
   };
 }
 
-/** CRL-2: the lists begin earlier than their predecessor said, because that one was made by a clock that was ahead. */
+/**
+ * CRL-2: the lists begin earlier than their predecessor said, because that one was made by a clock
+ * that was ahead.
+ */
 function resetEvent(ca: CaRecord, by: Origin, scope: string, reserved: ReservedCrl) {
   const { number, thisUpdate, resetFrom } = reserved;
   const from = resetFrom && timestamp(resetFrom);
@@ -363,9 +401,16 @@ function resetEvent(ca: CaRecord, by: Origin, scope: string, reserved: ReservedC
 
 function aboutList(ca: CaRecord, { principal, ip, requestId }: Origin, scope: string) {
   return {
-    ...{ result: "success" as const, actor: principal.subject, actorName: principal.name },
-    ...{ actorRoles: effectiveRoles(principal, ca.tenant), tenant: ca.tenant, caId: ca.id },
-    ...{ target: ca.id, targetName: scope, ip, requestId },
+    result: "success" as const,
+    actor: principal.subject,
+    actorName: principal.name,
+    actorRoles: effectiveRoles(principal, ca.tenant),
+    tenant: ca.tenant,
+    caId: ca.id,
+    target: ca.id,
+    targetName: scope,
+    ip,
+    requestId,
   };
 }
 

@@ -1,4 +1,7 @@
-/** Reads the entries of one CRL from a view: everything for a base, what changed since its base for a delta. */
+/**
+ * Reads the entries of one CRL from a view: everything for a base, what changed since its base for
+ * a delta (CRL-12).
+ */
 
 import type { CaId, Serial } from "#core/ids.ts";
 import { CrlEntries } from "#core/x509/crl-segments.ts";
@@ -41,7 +44,9 @@ export async function baseEntries(
   return entries;
 }
 
-/** What was revoked or held since the base, and what the base lists that was released since (CRL-4). */
+/**
+ * What was revoked or held since the base, and what the base lists that was released since (CRL-4).
+ */
 export async function deltaEntries(
   view: RevocationView,
   { ca, partition, everUsed }: Wanted,
@@ -75,9 +80,9 @@ export async function deltaEntries(
 }
 
 /**
- * True when the entry has done its time: a CRL issued after its certificate's expiry has listed it (CRL-7). The base
- * before is such a one when it is later than the expiry and covers the entry's sequence: either it listed the entry, or
- * one before it did. Bare entries have no expiry and stay.
+ * True when the entry has done its time: a CRL issued after its certificate's expiry has listed it
+ * (CRL-7). The base before is such a one when it is later than the expiry and covers the entry's
+ * sequence: either it listed the entry, or one before it did. Bare entries have no expiry and stay.
  */
 function departed(
   row: Pick<ListedEntry, "expiresAt" | "sequence">,

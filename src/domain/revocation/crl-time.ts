@@ -1,4 +1,7 @@
-/** When lists begin: strictly one after the other, and never in the future, wherever the clock has been (CRL-2). */
+/**
+ * When lists begin: strictly one after the other, and never in the future, wherever the clock has
+ * been (CRL-2).
+ */
 
 import { type Instant, instant, wholeSecond } from "#core/time.ts";
 import type { CrlHead } from "./store.ts";
@@ -6,7 +9,9 @@ import type { CrlHead } from "./store.ts";
 /** What was given out as the beginning of a list. */
 interface Begun {
   readonly thisUpdate: Instant;
-  /** What the clock said that made it or one it had to follow; undefined in rows of older releases. */
+  /**
+   * What the clock said that made it or one it had to follow; undefined in rows of older releases.
+   */
   readonly madeAt: Instant | undefined;
 }
 
@@ -25,8 +30,9 @@ export function soonestAfter(newest: readonly (CrlHead | undefined)[]): number {
 }
 
 /**
- * When a list is said to have become visible: not before `madeAt`, and in a later second than the one it takes the place
- * of, also by a clock that was set back or is another replica's. Who goes by that time must not take the old one for it.
+ * When a list is said to have become visible: not before `madeAt`, and in a later second than the
+ * one it takes the place of, also by a clock that was set back or is another replica's. Who goes by
+ * that time must not take the old one for it.
  */
 export function publishedAfter(
   before: CrlHead | undefined,
@@ -38,7 +44,8 @@ export function publishedAfter(
   const next = wholeSecond(before.publishedAt) + 1000;
   // Who has not asked for as long as the old one was to live has no use for its time.
   if (next - now > before.nextUpdate - before.thisUpdate) return instant(soonest);
-  // One that begins ahead of the clock, because many follow each other, must not pass for made by a clock that was.
+  // One that begins ahead of the clock, because many follow each other, must not pass for made by a
+  // clock that was.
   const latest = list.thisUpdate > now ? now + stepMsMax : next;
   return instant(Math.max(soonest, Math.min(next, latest)));
 }

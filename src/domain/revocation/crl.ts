@@ -1,4 +1,7 @@
-/** Publishes and serves CRLs: one build per CA key, scope and kind at a time, the published one served meanwhile. */
+/**
+ * Publishes and serves CRLs: one build per CA key, scope and kind at a time, the published one
+ * served meanwhile.
+ */
 
 import type { CaId } from "#core/ids.ts";
 import { Problem, refuse } from "#core/problems.ts";
@@ -24,10 +27,16 @@ export class CrlPublisher {
   readonly #deps: CrlBuildDeps;
   readonly #builder: CrlBuilder;
   readonly #builds = new Map<string, Builds>();
-  /** Octets of small lists, by name; the one kept longest goes first, as newer lists have taken its place. */
+  /**
+   * Octets of small lists, by name; the one kept longest goes first, as newer lists have taken its
+   * place.
+   */
   readonly #kept = new Map<string, Uint8Array>();
   #keptOctets = 0;
-  /** Until when nobody's download makes pkid try again: anyone may ask, and every try writes to the ledger. */
+  /**
+   * Until when nobody's download makes pkid try again: anyone may ask, and every try writes to the
+   * ledger.
+   */
   readonly #restingUntil = new Map<string, Instant>();
 
   constructor(deps: CrlBuildDeps) {
@@ -36,8 +45,9 @@ export class CrlPublisher {
   }
 
   /**
-   * The published CRL to serve; an absent or expired one is built first, a delta on a base that is not (CRL-5).
-   * Refuses `crl_unavailable` when it cannot be signed, `not_found` while the CA has no certificate.
+   * The published CRL to serve; an absent or expired one is built first, a delta on a base that is
+   * not (CRL-5). Refuses `crl_unavailable` when it cannot be signed, `not_found` while the CA has
+   * no certificate.
    */
   async current(ca: CaRecord, scope = fullScope, kind: CrlKind = "base"): Promise<CrlHead> {
     const served = await this.published(ca.id, scope, kind);
@@ -56,8 +66,8 @@ export class CrlPublisher {
   }
 
   /**
-   * The published CRL, unless it is expired, or begins in a future that the clock has come back from (CRL-2); a delta only
-   * while its base is the newest and served itself.
+   * The published CRL, unless it is expired, or begins in a future that the clock has come back
+   * from (CRL-2); a delta only while its base is the newest and served itself.
    */
   async published(ca: CaId, scope: string, kind: CrlKind): Promise<CrlHead | undefined> {
     const newest = await this.newest(ca, scope);
@@ -67,8 +77,8 @@ export class CrlPublisher {
   }
 
   /**
-   * The DER of a published CRL in the pieces it is stored in, from one on; each but the last has `segmentOctets`. Refuses
-   * `crl_unavailable` when it was pruned meanwhile.
+   * The DER of a published CRL in the pieces it is stored in, from one on; each but the last has
+   * `segmentOctets`. Refuses `crl_unavailable` when it was pruned meanwhile.
    */
   async *pieces(crl: CrlHead, from = 0): AsyncGenerator<Uint8Array> {
     const name = `${crl.caId}/${crl.scope}/${crl.number}`;
@@ -104,7 +114,10 @@ export class CrlPublisher {
     return published;
   }
 
-  /** Signs base and delta of every scope whose base does not list its latest change: what a run of many changes ends with. */
+  /**
+   * Signs base and delta of every scope whose base does not list its latest change: what a run of
+   * many changes ends with.
+   */
   async publishStale(ca: CaRecord, by: Origin): Promise<readonly PublishedScope[]> {
     const { scopes, store } = this.#deps;
     const published: PublishedScope[] = [];
@@ -122,8 +135,9 @@ export class CrlPublisher {
   }
 
   /**
-   * Signs a base that covers every change committed before the call. A build under way may have read too early, so the
-   * call waits for it and starts, or joins, one more. Refuses `key_unavailable`, `overloaded`, `storage_unavailable`.
+   * Signs a base that covers every change committed before the call. A build under way may have
+   * read too early, so the call waits for it and starts, or joins, one more. Refuses
+   * `key_unavailable`, `overloaded`, `storage_unavailable`.
    */
   async publishBase(ca: CaRecord, by: Origin, scope = fullScope): Promise<CrlHead> {
     return await this.#next(`${ca.id}/${scope}/base`, () => this.#buildBase(ca, by, scope));
@@ -137,8 +151,8 @@ export class CrlPublisher {
   }
 
   /**
-   * Has a list signed that is due, by whichever replica comes first: one that covers all that was committed before the
-   * call and was published after it will do. A base brings its delta with it.
+   * Has a list signed that is due, by whichever replica comes first: one that covers all that was
+   * committed before the call and was published after it will do. A base brings its delta with it.
    */
   async renew(ca: CaRecord, scope: string, kind: CrlKind): Promise<void> {
     if (kind === "base") await this.#shared(ca, scope, "base");
@@ -251,7 +265,10 @@ export class CrlPublisher {
     }
   }
 
-  /** Forgets lists older than the base before the newest, in short units; who still reads that one may finish. */
+  /**
+   * Forgets lists older than the base before the newest, in short units; who still reads that one
+   * may finish.
+   */
   async #prune({ caId, scope, number }: CrlHead): Promise<void> {
     for (let gone = piecesPerUnit; gone === piecesPerUnit; ) {
       gone = await this.#deps.store.atomically((tx) =>

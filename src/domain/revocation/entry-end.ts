@@ -1,4 +1,7 @@
-/** When an entry of the revocation table may leave the lists: the end of its certificate, as far as anybody knows it (CRL-7). */
+/**
+ * When an entry of the revocation table may leave the lists: the end of its certificate, as far as
+ * anybody knows it (CRL-7).
+ */
 
 import type { CaId, Serial } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
@@ -7,8 +10,8 @@ import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Store, Unit } from "#domain/store.ts";
 
 /**
- * The end of the certificate; for a serial the inventory does not know that of its precertificate, which the certificate it
- * was to become would share. Undefined for what nobody here has made.
+ * The end of the certificate; for a serial the inventory does not know that of its precertificate,
+ * which the certificate it was to become would share. Undefined for what nobody here has made.
  */
 export async function entryEnd(
   tx: Unit,
@@ -21,8 +24,10 @@ export async function entryEnd(
 }
 
 /**
- * Gives entries that older releases left without an end the one the store knows, that of the precertificate, once in the life of an instance; gives how many entries it was. What nobody here has made, or of
- * what only the intent is left, has no end that is known: it stays until the lists of its CA end with the CA's certificate.
+ * Gives entries that older releases left without an end the one the store knows, that of the
+ * precertificate, once in the life of an instance; gives how many entries it was. What nobody here
+ * has made, or of what only the intent is left, has no end that is known: it stays until the lists
+ * of its CA end with the CA's certificate.
  */
 export async function fillEntryEnds(store: Store): Promise<number> {
   if ((await store.read.instance.value(doneName)) !== undefined) return 0;

@@ -1,4 +1,7 @@
-/** The audit events of one serial's revocation, suspension or release, whichever path it came by (REV-6). */
+/**
+ * The audit events of one serial's revocation, suspension or release, whichever path it came by
+ * (REV-6).
+ */
 
 import type { EventDraft } from "#core/audit/actions.ts";
 import type { CaId, Serial, TenantId } from "#core/ids.ts";
@@ -28,14 +31,19 @@ export interface ToldChange {
   readonly bulkOp?: string | undefined;
 }
 
-/** One event of HTTP contract §5.4. */
+/** The event of one change of revocation state (TRN-1). */
 export function revocationEvent(author: Author, change: ToldChange): EventDraft {
   const { caId, tenant, serial, reason, known, heldSince, sequence } = change;
   const revoked_at = change.revokedAt && timestamp(change.revokedAt);
   const bound = { revoked_at, sequence };
   const subject = {
-    ...{ ...author, result: "success" as const, tenant, caId, serial },
-    ...{ target: caId, targetName: serial },
+    ...author,
+    result: "success" as const,
+    tenant,
+    caId,
+    serial,
+    target: caId,
+    targetName: serial,
   };
   switch (change.to) {
     case "revoked": {

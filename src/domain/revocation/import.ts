@@ -1,4 +1,7 @@
-/** Takes over what another CRL of a CA says: one signed elsewhere with the same key, or an older one after a loss. */
+/**
+ * Takes over what another CRL of a CA says: one signed elsewhere with the same key, or an older one
+ * after a loss.
+ */
 
 import { DerError } from "#core/asn1/cursor.ts";
 import { oids } from "#core/asn1/oids.ts";
@@ -47,8 +50,9 @@ export class CrlImport {
   }
 
   /**
-   * Revokes what the list says and is not yet revoked, at the times it says. Refuses `invalid_field` for what is no CRL,
-   * or none signed by a key of the CA's lineage. What was committed before a failure stays; a repetition goes on.
+   * Revokes what the list says and is not yet revoked, at the times it says. Refuses
+   * `invalid_field` for what is no CRL, or none signed by a key of the CA's lineage. What was
+   * committed before a failure stays; a repetition goes on.
    */
   async import(named: CaRecord, der: Uint8Array, origin: Origin): Promise<Imported> {
     const { store, clock } = this.#deps;
@@ -113,7 +117,10 @@ export class CrlImport {
     return { imported, alreadyRevoked };
   }
 
-  /** A certificate of the inventory is revoked as by any other path; false when there was nothing left to do. */
+  /**
+   * A certificate of the inventory is revoked as by any other path; false when there was nothing
+   * left to do.
+   */
   async #revokeKnown(ca: CaRecord, entry: Standing, origin: Origin): Promise<boolean> {
     const { serial, revokedAt, reason } = entry;
     const request = { ca, serial, origin, mayManageCa: true, protocol: "import", revokedAt };
@@ -192,7 +199,10 @@ async function signedWith(spki: Uint8Array, crl: OpenedCrl): Promise<boolean> {
   );
 }
 
-/** RFC 5280 §5.2: a list with a critical extension one does not know must not be used to decide anything. */
+/**
+ * RFC 5280 §5.2: a list with a critical extension one does not know must not be used to decide
+ * anything.
+ */
 function refuseUnknownMeaning({ extensions }: OpenedCrl): void {
   const unknown = extensions.find(({ oid, critical }) => critical && !understood.has(oid));
   if (unknown === undefined) return;

@@ -1,4 +1,7 @@
-/** What a CA's certificate says about it as an issuer, read once per CA: subject, key id, certID hashes. */
+/**
+ * What a CA's certificate says about it as an issuer, read once per CA: subject, key id, certID
+ * hashes.
+ */
 
 import { oids } from "#core/asn1/oids.ts";
 import { digest, type HashName } from "#core/crypto.ts";
@@ -32,8 +35,9 @@ export function issuerOf(ca: CaRecord): Issuer {
 }
 
 /**
- * The keys a certID can name under one CA id: every member of its lineage with each hash pkid knows. A CA that is deleted,
- * or whose certificate is replaced, by whatever process, is forgotten as soon as its event is heard.
+ * The keys a certID can name under one CA id: every member of its lineage with each hash pkid
+ * knows. A CA that is deleted, or whose certificate is replaced, by whatever process, is forgotten
+ * as soon as its event is heard.
  */
 export class IssuerIndex {
   readonly #cas: Pick<CaReads, "byId" | "lineage">;
@@ -70,8 +74,8 @@ export class IssuerIndex {
   }
 
   /**
-   * The member a certID names, at once when it is known. A rollover may have added it just now, so an absent one is
-   * looked for again.
+   * The member a certID names, at once when it is known. A rollover may have added it just now, so
+   * an absent one is looked for again.
    */
   member(lineage: Lineage, certId: CertId): Issuer | undefined | Promise<Issuer | undefined> {
     const known = lineage.find(certId);

@@ -1,4 +1,7 @@
-/** Makes one signed OCSP answer out of what is known: when it is true, who says so, and the signature (OCS-2, OCS-6). */
+/**
+ * Makes one signed OCSP answer out of what is known: when it is true, who says so, and the
+ * signature (OCS-2, OCS-6).
+ */
 
 import type { Serial } from "#core/ids.ts";
 import { addSeconds, type Instant, instant, wholeSecond } from "#core/time.ts";
@@ -45,7 +48,10 @@ export async function signAnswer(
   };
 }
 
-/** NextUpdate never outlives the responder's certificate, without which the answer cannot be verified. */
+/**
+ * NextUpdate never outlives the responder's certificate, without which the answer cannot be
+ * verified.
+ */
 function timesOf({ now, validitySeconds, backdateSeconds, signer }: Statement) {
   const nextUpdate = Math.min(addSeconds(wholeSecond(now), validitySeconds), signer.notAfter);
   return {

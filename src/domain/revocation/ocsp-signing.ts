@@ -1,4 +1,7 @@
-/** Signs OCSP ResponseData: counted for responder keys, entered in the sign ledger for CA keys (KEY-5). */
+/**
+ * Signs OCSP ResponseData: counted for responder keys, entered in the sign ledger for CA keys
+ * (KEY-5).
+ */
 
 import type { Serial } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
@@ -31,8 +34,9 @@ export class OcspSigning {
   }
 
   /**
-   * Signs `message` (DER of ResponseData); `serial` names the artefact when the CA key itself signs.
-   * Refuses `key_unavailable`, `overloaded` when shed. The key port verifies a sample (KEY-4).
+   * Signs `message` (DER of ResponseData); `serial` names the artefact when the CA key itself
+   * signs. Refuses `key_unavailable`, `overloaded` when shed. The key port verifies a sample
+   * (KEY-4).
    */
   async sign(
     signer: OcspSigner,

@@ -1,4 +1,4 @@
-/** Answers OCSP requests in the order of behaviour.md §10, from a cache that no revocation can make wrong. */
+/** Answers OCSP requests in the order of STAT-1, from a cache that no revocation can make wrong. */
 
 import type { CaId, Serial } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
@@ -41,7 +41,10 @@ export interface OcspDeps {
   readonly settings: OcspSettings;
   /** `presign.enabled`: answers signed ahead are given before any is signed now. */
   readonly presigned: boolean;
-  /** True for profiles with `lint.public`: their answers live `validityHours` also with a nonce (OCS-2). */
+  /**
+   * True for profiles with `lint.public`: their answers live `validityHours` also with a nonce
+   * (OCS-2).
+   */
   readonly publicProfile: (profile: string) => boolean;
   /** Told every serial asked about that is known; a sweep signs ahead for those lately asked. */
   readonly onAsked: (ca: CaId, serial: Serial) => void;
@@ -61,7 +64,10 @@ export interface OcspAnswer {
   readonly basis: Basis | undefined;
 }
 
-/** Why a kept answer is true: what was found, and the revocation sequence at which it was last looked at. */
+/**
+ * Why a kept answer is true: what was found, and the revocation sequence at which it was last
+ * looked at.
+ */
 interface Basis {
   readonly caId: CaId;
   readonly serial: Serial;
@@ -100,8 +106,9 @@ export class Ocsp {
   }
 
   /**
-   * True while a given answer may be given again. Reads the store-wide revocation sequence, so that the first answer
-   * after an acknowledged change is right in every process (OCS-4); only when it has moved is the serial looked up.
+   * True while a given answer may be given again. Reads the store-wide revocation sequence, so that
+   * the first answer after an acknowledged change is right in every process (OCS-4); only when it
+   * has moved is the serial looked up.
    */
   stillTrue(answer: OcspAnswer): boolean | Promise<boolean> {
     const { basis, validity } = answer;
@@ -140,8 +147,9 @@ export class Ocsp {
   }
 
   /**
-   * The answer signed ahead, when there is one for this very certID that is newer than the last change of its serial
-   * (PRE-2); it needs no key, so it is given while the provider is away, until its nextUpdate (PRE-3).
+   * The answer signed ahead, when there is one for this very certID that is newer than the last
+   * change of its serial (PRE-2); it needs no key, so it is given while the provider is away, until
+   * its nextUpdate (PRE-3).
    */
   async #presigned(asked: Asked, certId: CertId): Promise<OcspAnswer | undefined> {
     const { store, clock, responders, onAsked } = this.#deps;
@@ -180,7 +188,13 @@ export class Ocsp {
     const validitySeconds = this.#validitySeconds(nonce, found);
     const { backdateSeconds } = settings;
     const { der, times } = await signAnswer(signing, {
-      ...{ signer, entries, nonce, serial, now, validitySeconds, backdateSeconds },
+      signer,
+      entries,
+      nonce,
+      serial,
+      now,
+      validitySeconds,
+      backdateSeconds,
     });
     const unknown = found.some(({ standing }) => standing.status === "unknown");
     const validity = nonce === undefined && !unknown ? times : undefined;
@@ -197,7 +211,10 @@ export class Ocsp {
     };
   }
 
-  /** The first entry that names a key of the lineage decides who signs; entries naming another are unknown. */
+  /**
+   * The first entry that names a key of the lineage decides who signs; entries naming another are
+   * unknown.
+   */
   async #lookUp(
     asked: Asked,
     sequence: number,
@@ -219,7 +236,10 @@ export class Ocsp {
     return { issuer: decided ?? asked.own, found };
   }
 
-  /** From memory while nothing has changed since it was read: answers with a nonce are new, what they say is not. */
+  /**
+   * From memory while nothing has changed since it was read: answers with a nonce are new, what
+   * they say is not.
+   */
   #standing(caId: CaId, serial: Serial, sequence: number): Standing | Promise<Standing> {
     const known = this.#standings.get(`${caId}${serial}`);
     const now = this.#deps.clock.now();
@@ -239,7 +259,10 @@ export class Ocsp {
     return standing;
   }
 
-  /** OCS-2: with a nonce an answer is for the asker alone, except where the Baseline Requirements want it to last. */
+  /**
+   * OCS-2: with a nonce an answer is for the asker alone, except where the Baseline Requirements
+   * want it to last.
+   */
   #validitySeconds(nonce: Uint8Array | undefined, found: readonly Found[]): number {
     const { nonceMaxAgeSeconds, validityHours } = this.#deps.settings;
     const short = nonce !== undefined && !found.some(({ standing }) => this.#isPublic(standing));
@@ -261,8 +284,8 @@ export class Ocsp {
       return { ...errors.tryLater, retryAfter };
     }
     if (error instanceof Problem && error.code === "key_unavailable") return errors.tryLater;
-    // Without the database nobody here knows what has been revoked elsewhere. The store tells its own faults; repeating
-    // one for every question would drown the log.
+    // Without the database nobody here knows what has been revoked elsewhere. The store tells its
+    // own faults; repeating one for every question would drown the log.
     if (error instanceof Problem && error.code === "storage_unavailable") {
       return { ...errors.tryLater, retryAfter: Number(error.facts.retry_after ?? 2) };
     }
@@ -305,7 +328,10 @@ function saysSo(revoked: PresignedRecord["revoked"], standing: Standing): boolea
 const unknownStanding: Standing = { status: "unknown" };
 
 const errorAnswer = (status: Exclude<keyof typeof ocspStatus, "successful">): OcspAnswer => ({
-  ...{ der: encodeOcspError(status), status, validity: undefined, retryAfter: undefined },
+  der: encodeOcspError(status),
+  status,
+  validity: undefined,
+  retryAfter: undefined,
   basis: undefined,
 });
 const errors = {

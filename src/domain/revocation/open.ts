@@ -1,4 +1,7 @@
-/** Puts the parts of revocation together: one change reaches ledger, CRL, responder and cache by one path. */
+/**
+ * Puts the parts of revocation together: one change reaches ledger, CRL, responder and cache by one
+ * path.
+ */
 
 import type { StillMay } from "#domain/access/principal-now.ts";
 import type { CaId } from "#core/ids.ts";
@@ -39,7 +42,9 @@ export interface RevocationDeps {
     readonly presign: PresignSettings;
     readonly responder: ResponderSettings;
   };
-  /** True for profiles with `lint.public`: not holdable (REV-4), long-lived OCSP answers (OCS-2). */
+  /**
+   * True for profiles with `lint.public`: not holdable (REV-4), long-lived OCSP answers (OCS-2).
+   */
   readonly publicProfile: (profile: string) => boolean;
   readonly signCertificate: ResponderDeps["signCertificate"];
   readonly stillMay: StillMay;
@@ -73,16 +78,24 @@ export function openRevocation(deps: RevocationDeps): Revocation {
   const { shards, urlBase } = settings.crl;
   const scopes = new CrlScopes({ store, clock, shards, urlBase });
   const publisher = new CrlPublisher({
-    ...{ ...common, scopes, settings: settings.crl, clockAhead: deps.clockAhead },
+    ...common,
+    scopes,
+    settings: settings.crl,
+    clockAhead: deps.clockAhead,
     clockBelieved: deps.clockBelieved,
   });
   const refresh = new CrlRefresh({
-    ...{ store, clock, scopes, publisher, wake: deps.wake },
+    ...common,
+    scopes,
+    publisher,
+    wake: deps.wake,
     refreshAfterRevocationSeconds: settings.crl.refreshAfterRevocationSeconds,
     onFailure: (ca, error) => onFailure("crl", error, ca),
   });
   const responders = new Responders({
-    ...{ ...common, settings: settings.responder, signCertificate: deps.signCertificate },
+    ...common,
+    settings: settings.responder,
+    signCertificate: deps.signCertificate,
     onFailure: (ca, error) => onFailure("responder", error, ca),
   });
   const changed = (change: RevocationChange) => {
@@ -94,17 +107,25 @@ export function openRevocation(deps: RevocationDeps): Revocation {
   const revoker = new Revoker({ store, clock, random, changed, holdPermitted });
   const crlImport = new CrlImport({ store, clock, revoker, changed });
   const signing = new OcspSigning({ ...common, counts: deps.counts });
-  const presigner = new Presigner({
-    ...{ store, clock, responders, signing, settings: settings.presign },
-  });
+  const ahead = settings.presign;
+  const presigner = new Presigner({ store, clock, responders, signing, settings: ahead });
   const bulk = new BulkRevocation({
-    ...{ store, clock, random, publisher, changed, holdPermitted, stillMay: deps.stillMay },
-    presign: settings.presign.enabled ? (ca) => presigner.sweep(ca) : undefined,
+    ...common,
+    publisher,
+    changed,
+    holdPermitted,
+    stillMay: deps.stillMay,
+    presign: ahead.enabled ? (ca) => presigner.sweep(ca) : undefined,
     onFailure: (error, run) => onFailure("bulk_revocation", error, run.caId),
   });
   const ocsp = new Ocsp({
-    ...{ store, clock, responders, settings: settings.ocsp, publicProfile, signing },
-    presigned: settings.presign.enabled,
+    store,
+    clock,
+    responders,
+    settings: settings.ocsp,
+    publicProfile,
+    signing,
+    presigned: ahead.enabled,
     onAsked: (ca, serial) => presigner.asked(ca, serial),
     onFault: (error) => onFailure("ocsp", error),
   });

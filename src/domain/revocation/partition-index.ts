@@ -11,8 +11,9 @@ interface Deps {
 }
 
 /**
- * Brings the index of one CA up to date under one `crl.shards`; a value that is new begins from the first entry. What is
- * committed meanwhile may be left out: who reads the index looks at what is later than it for himself.
+ * Brings the index of one CA up to date under one `crl.shards`; a value that is new begins from the
+ * first entry. What is committed meanwhile may be left out: who reads the index looks at what is
+ * later than it for himself.
  */
 export async function indexPartitions(
   { store, scopes }: Deps,
@@ -36,7 +37,9 @@ export async function indexPartitions(
 
 const membersOf = (entry: PlacedEntry, modulus: number, everUsed: readonly number[]) =>
   memberships(entry, modulus, everUsed).map(({ number, modulus: counted }) => ({
-    ...{ serial: entry.serial, partition: number, modulus: counted },
+    serial: entry.serial,
+    partition: number,
+    modulus: counted,
   }));
 
 const pageSize = 1000;

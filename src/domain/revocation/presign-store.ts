@@ -54,9 +54,15 @@ export interface PresignedReads {
     serial: Serial,
     hash: PresignHash,
   ): Promise<{ readonly standing: Standing; readonly presigned: PresignedRecord | undefined }>;
-  /** The certificates of a CA after a serial, in the order of the table; lets others run between two pages. */
+  /**
+   * The certificates of a CA after a serial, in the order of the table; lets others run between two
+   * pages.
+   */
   issued(ca: CaId, limit: number, after?: Serial): Promise<readonly PresignCandidate[]>;
-  /** The revoked and held serials of a CA, likewise; those the inventory knows are among the issued ones too. */
+  /**
+   * The revoked and held serials of a CA, likewise; those the inventory knows are among the issued
+   * ones too.
+   */
   revoked(ca: CaId, limit: number, after?: Serial): Promise<readonly PresignCandidate[]>;
   /** Those of these serials that are known or revoked. */
   among(ca: CaId, serials: readonly Serial[]): Promise<readonly PresignCandidate[]>;
@@ -71,9 +77,10 @@ export interface PresignedReads {
 
 export interface PresignedWrites {
   /**
-   * Keeps answers about serials of one CA in place of older ones, and of ones more than five minutes newer, which a
-   * clock has made that was set back since; except those about serials whose revocation state is
-   * no longer what the answer says (PRE-2). `sequence` was read before their standing was. Gives how many were kept.
+   * Keeps answers about serials of one CA in place of older ones, and of ones more than five
+   * minutes newer, which a clock has made that was set back since; except those about serials whose
+   * revocation state is no longer what the answer says (PRE-2). `sequence` was read before their
+   * standing was. Gives how many were kept.
    */
   keep(ca: CaId, sequence: number, answers: readonly PresignedRecord[]): Promise<number>;
   /** Deletes at most `limit` answers whose nextUpdate has passed; gives how many there were. */

@@ -1,4 +1,6 @@
-/** Signs OCSP answers ahead, so that they outlast an outage of the key provider (PRE-1 to PRE-3). */
+/**
+ * Signs OCSP answers ahead, so that they outlast an outage of the key provider (PRE-1 to PRE-3).
+ */
 
 import { effectiveRoles } from "#core/access/principal.ts";
 import type { CaId, Serial } from "#core/ids.ts";
@@ -75,8 +77,9 @@ export class Presigner {
   }
 
   /**
-   * Signs ahead again what changed since the last call. What is shed is left to the next sweep; throws why a CA was left out,
-   * after all others were done, and its changes wait for the next call.
+   * Signs ahead again what changed since the last call. What is shed is left to the next sweep;
+   * throws why a CA was left out, after all others were done, and its changes wait for the next
+   * call.
    */
   async refreshChanged(): Promise<void> {
     const changed = this.#changed.values();
@@ -112,8 +115,8 @@ export class Presigner {
   }
 
   /**
-   * Sweeps and records it, one CA or all. Throws why a CA was left out, after all others have been swept. A sweep by
-   * the clock that signed nothing is no event.
+   * Sweeps and records it, one CA or all. Throws why a CA was left out, after all others have been
+   * swept. A sweep by the clock that signed nothing is no event.
    */
   async run(origin: Origin, only?: CaId): Promise<PresignReport> {
     const report = await this.sweep(only);
@@ -134,9 +137,15 @@ export class Presigner {
       if (principal.mechanism === "system" && signed === 0 && !failed) return;
       await tx.audit.appendEvent(
         {
-          ...{ action: "ocsp.presign", result: failed ? "error" : "success", caId: only },
-          ...{ actor: principal.subject, actorName: principal.name, target: only },
-          ...{ actorRoles: effectiveRoles(principal, undefined), ip, requestId },
+          action: "ocsp.presign",
+          result: failed ? "error" : "success",
+          caId: only,
+          actor: principal.subject,
+          actorName: principal.name,
+          target: only,
+          actorRoles: effectiveRoles(principal, undefined),
+          ip,
+          requestId,
           detail: { responses, signed, shed, duration: seconds },
         },
         now,
@@ -147,8 +156,9 @@ export class Presigner {
   }
 
   /**
-   * Signs what is missing or old, for one CA or for all; who comes while a sweep over all runs waits for that one.
-   * Does not throw for a CA that cannot sign: the others are swept, and the report says why.
+   * Signs what is missing or old, for one CA or for all; who comes while a sweep over all runs
+   * waits for that one. Does not throw for a CA that cannot sign: the others are swept, and the
+   * report says why.
    */
   sweep(only?: CaId): Promise<PresignReport> {
     if (only !== undefined) return this.#sweep(only);
@@ -214,7 +224,10 @@ export class Presigner {
     }
   }
 
-  /** Signs what a page lacks, and keeps it unless the serial changed meanwhile. `sequence` was read before the page. */
+  /**
+   * Signs what a page lacks, and keeps it unless the serial changed meanwhile. `sequence` was read
+   * before the page.
+   */
   async #refresh(
     issuer: Issuer,
     sequence: number,
@@ -262,11 +275,23 @@ export class Presigner {
       const entries = [{ certId: certIds[hash](serial), standing }];
       try {
         const { der, times } = await signAnswer(signing, {
-          ...{ signer, entries, nonce: undefined, serial, now, validitySeconds, backdateSeconds },
+          signer,
+          entries,
+          nonce: undefined,
+          serial,
+          now,
+          validitySeconds,
+          backdateSeconds,
         });
         return {
-          ...{ caId: issuer.ca.id, serial, hash, response: der, responder: signer.serial },
-          ...{ producedAt: now, ...times, revoked: revokedIn(standing) },
+          caId: issuer.ca.id,
+          serial,
+          hash,
+          response: der,
+          responder: signer.serial,
+          producedAt: now,
+          ...times,
+          revoked: revokedIn(standing),
         };
       } catch (error) {
         if (error instanceof Problem && error.code === "overloaded") return undefined;
@@ -308,8 +333,9 @@ const revokedIn = (standing: PresignCandidate["standing"]): PresignedRecord["rev
   standing.status === "revoked" ? { at: standing.at, reason: standing.reason } : undefined;
 
 /**
- * A few at a time, so that callers who want a signature now do not wait behind a sweep. What was shed is asked for once
- * more by itself, because the few may have been more than the guard lets wait.
+ * A few at a time, so that callers who want a signature now do not wait behind a sweep. What was
+ * shed is asked for once more by itself, because the few may have been more than the guard lets
+ * wait.
  */
 async function inRounds<T, R>(
   items: readonly T[],
@@ -339,7 +365,9 @@ export async function lastSweepOf({
 }
 
 const lastSweep = "presign_sweep";
-/** Rows looked at in one read, signatures under way at once, and rounds of them that share a commit. */
+/**
+ * Rows looked at in one read, signatures under way at once, and rounds of them that share a commit.
+ */
 const pageRows = 250;
 const inFlight = 8;
 const roundsPerUnit = 16;

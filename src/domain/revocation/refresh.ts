@@ -1,4 +1,7 @@
-/** Keeps the published CRLs true: deltas within a second of a change, bases after revocations and at half of their life. */
+/**
+ * Keeps the published CRLs true: deltas within a second of a change, bases after revocations and at
+ * half of their life.
+ */
 
 import type { CaId } from "#core/ids.ts";
 import { addSeconds, type Instant, instant } from "#core/time.ts";
@@ -55,7 +58,10 @@ export class CrlRefresh {
     this.#deps = deps;
   }
 
-  /** Takes note of a committed change; bases wait, but not for key compromise and CA certificates (CRL-3, §1). */
+  /**
+   * Takes note of a committed change; bases wait, but not for key compromise and CA certificates
+   * (CRL-3).
+   */
   changed(change: RevocationChange): void {
     this.#changes.push(change);
     this.#deps.wake("delta");
@@ -68,7 +74,10 @@ export class CrlRefresh {
     await this.bases();
   }
 
-  /** Signs the deltas that are due; runs several times a second, beside `bases`, which may take long. */
+  /**
+   * Signs the deltas that are due; runs several times a second, beside `bases`, which may take
+   * long.
+   */
   async deltas(): Promise<void> {
     await this.#sign("delta");
   }
@@ -78,7 +87,10 @@ export class CrlRefresh {
     await this.#sign("base");
   }
 
-  /** Signs every list that is absent or past half of its life, or made under other settings (CRL-10, CRL-11). */
+  /**
+   * Signs every list that is absent or past half of its life, or made under other settings (CRL-10,
+   * CRL-11).
+   */
   async renewals(): Promise<void> {
     const busy = await this.#deps.store.read.bulkRevocations.active();
     for (const ca of await this.#deps.store.read.cas.signing()) {
@@ -89,8 +101,9 @@ export class CrlRefresh {
   }
 
   /**
-   * Holds what is published against what changed last, whatever was noted or forgotten: a list that lacks a change is due.
-   * Once all lists of a CA have its last change they are not looked through again before the next.
+   * Holds what is published against what changed last, whatever was noted or forgotten: a list that
+   * lacks a change is due. Once all lists of a CA have its last change they are not looked through
+   * again before the next.
    */
   async #noteOverlooked(ca: CaId): Promise<void> {
     const { store, scopes, refreshAfterRevocationSeconds: seconds } = this.#deps;
@@ -159,9 +172,10 @@ export class CrlRefresh {
   }
 
   /**
-   * Changes that another process or an earlier life of this one committed show in the store-wide sequence, so none is
-   * forgotten. The replica that took a revocation publishes it; the others step in when it has not. A bulk run publishes
-   * what it did at its end, and is not overtaken by ever longer deltas before (BLK-5).
+   * Changes that another process or an earlier life of this one committed show in the store-wide
+   * sequence, so none is forgotten. The replica that took a revocation publishes it; the others
+   * step in when it has not. A bulk run publishes what it did at its end, and is not overtaken by
+   * ever longer deltas before (BLK-5).
    */
   async #noticeForeignChanges(): Promise<void> {
     const { store, scopes, refreshAfterRevocationSeconds: seconds } = this.#deps;
@@ -202,7 +216,10 @@ export class CrlRefresh {
     return at > now && at <= addSeconds(now, longest);
   }
 
-  /** Long deltas come less often, so that signing them never takes most of the time; the next base makes them short. */
+  /**
+   * Long deltas come less often, so that signing them never takes most of the time; the next base
+   * makes them short.
+   */
   #restAfter(begun: Instant): Instant {
     const now = this.#deps.clock.now();
     const taken = Math.max(0, now - begun);
@@ -221,14 +238,20 @@ export class CrlRefresh {
     return published !== undefined && published.sequence >= covers;
   }
 
-  /** True while the next list of the scope would have to begin in the future: each begins a second after the last one. */
+  /**
+   * True while the next list of the scope would have to begin in the future: each begins a second
+   * after the last one.
+   */
   async #hurried({ ca, scope }: Due, now: Instant): Promise<boolean> {
     const { base, delta } = await this.#deps.publisher.newest(ca, scope);
     const soonest = soonestAfter([base, delta]);
     return soonest > now && soonest <= now + hurryMsMax;
   }
 
-  /** The scopes that are kept fresh: the full one, and partitions somebody asked for or has to ask for. */
+  /**
+   * The scopes that are kept fresh: the full one, and partitions somebody asked for or has to ask
+   * for.
+   */
   async #kept(ca: CaId): Promise<ReadonlySet<string>> {
     const { store, clock, scopes } = this.#deps;
     const { revocations } = store.read;
@@ -249,7 +272,10 @@ export class CrlRefresh {
     if (publisher.renewable(delta)) await this.#publish(ca, scope, "delta");
   }
 
-  /** True when a base was made under another `crl.shards`, or lacks a URL certificates have (CRL-9, CRL-10). */
+  /**
+   * True when a base was made under another `crl.shards`, or lacks a URL certificates have (CRL-9,
+   * CRL-10).
+   */
   async #outdated({ caId, scope, modulus, urls }: CrlHead): Promise<boolean> {
     const { scopes } = this.#deps;
     if (modulus !== (scopes.partition(scope)?.modulus ?? 0)) return true;

@@ -1,4 +1,7 @@
-/** Puts on record why a CA has no responder: every time in the log, in the chain when that is news (RSP-2). */
+/**
+ * Puts on record why a CA has no responder: every time in the log, in the chain when that is news
+ * (RSP-2).
+ */
 
 import type { CaId } from "#core/ids.ts";
 import type { GateReport } from "#core/policy/gates.ts";
@@ -26,8 +29,8 @@ export class ResponderFailures {
   }
 
   /**
-   * Logs the failure, and appends an event unless the same one was told within the hour: anyone may ask, so that many
-   * questions must not make the chain grow. Does not throw.
+   * Logs the failure, and appends an event unless the same one was told within the hour: anyone may
+   * ask, so that many questions must not make the chain grow. Does not throw.
    */
   async tell(ca: CaRecord, error: unknown): Promise<void> {
     const { store, clock, onFailure } = this.#deps;
@@ -64,7 +67,9 @@ function eventOf(ca: CaRecord, error: unknown, reasons: string) {
   };
 }
 
-/** The gates that refused, or the word of any other refusal; what is no refusal is in the log only. */
+/**
+ * The gates that refused, or the word of any other refusal; what is no refusal is in the log only.
+ */
 function reasonsOf(error: unknown): string {
   if (!(error instanceof Problem)) return "internal";
   const { gates } = error.facts;

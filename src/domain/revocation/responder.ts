@@ -1,4 +1,7 @@
-/** Delegated OCSP responders: one key and certificate per CA key, made when the CA becomes active, renewed at half of their life. */
+/**
+ * Delegated OCSP responders: one key and certificate per CA key, made when the CA becomes active,
+ * renewed at half of their life.
+ */
 
 import type { CaId, Serial } from "#core/ids.ts";
 import { placeValidity } from "#core/policy/validity.ts";
@@ -31,7 +34,10 @@ import { type Issuer, issuerOf } from "./issuers.ts";
 import { ResponderFailures } from "./responder-failures.ts";
 import type { ResponderRecord } from "./store.ts";
 
-/** Who vouches for answers about a CA key: its responder of this serial, or without one the CA itself. */
+/**
+ * Who vouches for answers about a CA key: its responder of this serial, or without one the CA
+ * itself.
+ */
 export interface Voucher {
   readonly caId: CaId;
   readonly serial: Serial | undefined;
@@ -40,7 +46,9 @@ export interface Voucher {
   readonly notAfter: Instant;
 }
 
-/** What signs the answers about one CA key; a prepared form of the responder, or of the CA itself. */
+/**
+ * What signs the answers about one CA key; a prepared form of the responder, or of the CA itself.
+ */
 export interface OcspSigner extends Voucher {
   readonly issuer: Issuer;
   readonly role: "responder" | "ca";
@@ -49,7 +57,9 @@ export interface OcspSigner extends Voucher {
   readonly algorithm: SignatureName;
   /** DER of the name in the responder id. */
   readonly name: Uint8Array;
-  /** What the response carries: the responder's certificate, or nothing when the CA signs itself. */
+  /**
+   * What the response carries: the responder's certificate, or nothing when the CA signs itself.
+   */
   readonly certificates: readonly Uint8Array[];
 }
 
@@ -69,7 +79,10 @@ export interface ResponderDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly settings: ResponderSettings;
-  /** The ceremony of `domain/certificates`: serial, intent, ledger, signature, row of kind `responder`. */
+  /**
+   * The ceremony of `domain/certificates`: serial, intent, ledger, signature, row of kind
+   * `responder`.
+   */
   readonly signCertificate: (wish: ResponderWish) => Promise<unknown>;
   /** Told why a responder could not be made, renewed or replaced. */
   readonly onFailure: (ca: CaId, error: unknown) => void;
@@ -80,10 +93,16 @@ export class Responders {
   readonly #deps: ResponderDeps;
   readonly #signers = new Map<CaId, OcspSigner>();
   readonly #opening = new Map<CaId, Promise<OcspSigner>>();
-  /** Until when nobody's question makes pkid try again: anyone may ask, and every try writes and makes a key. */
+  /**
+   * Until when nobody's question makes pkid try again: anyone may ask, and every try writes and
+   * makes a key.
+   */
   readonly #restingUntil = new Map<CaId, Instant>();
   readonly #failures: ResponderFailures;
-  /** The revocation sequence at which a responder was last known not to be revoked, by CA and serial. */
+  /**
+   * The revocation sequence at which a responder was last known not to be revoked, by CA and
+   * serial.
+   */
   readonly #checkedAt = new Recent<string, number>(checkedMax);
 
   constructor(deps: ResponderDeps) {
@@ -92,9 +111,9 @@ export class Responders {
   }
 
   /**
-   * The signer for answers about this CA key, valid now and not revoked at `sequence`; made when there is none.
-   * Refuses `key_unavailable` when it cannot be had: answers are never signed by the CA key instead (RSP-3). At once
-   * where that is known already.
+   * The signer for answers about this CA key, valid now and not revoked at `sequence`; made when
+   * there is none. Refuses `key_unavailable` when it cannot be had: answers are never signed by the
+   * CA key instead (RSP-3). At once where that is known already.
    */
   signer(issuer: Issuer, sequence: number): OcspSigner | Promise<OcspSigner> {
     const kept = this.#signers.get(issuer.ca.id);
@@ -128,8 +147,9 @@ export class Responders {
   }
 
   /**
-   * True while answers by this signer may be given out: begun, which one made under a wrong clock may not have, not
-   * expired, and not revoked as of `sequence`. At once where that has been looked up.
+   * True while answers by this signer may be given out: begun, which one made under a wrong clock
+   * may not have, not expired, and not revoked as of `sequence`. At once where that has been looked
+   * up.
    */
   usable(signer: Voucher, sequence: number): boolean | Promise<boolean> {
     const now = this.#deps.clock.now();
@@ -146,7 +166,9 @@ export class Responders {
     return true;
   }
 
-  /** Makes a new responder with a new key at once: the old certificate was revoked. Does not throw. */
+  /**
+   * Makes a new responder with a new key at once: the old certificate was revoked. Does not throw.
+   */
   async replace(id: CaId): Promise<void> {
     try {
       const ca = await this.#deps.store.read.cas.byId(id);
@@ -160,8 +182,8 @@ export class Responders {
   }
 
   /**
-   * Makes the responder of a CA that has just become active, so that nobody's question has to wait for it (RSP-2). Does
-   * not throw: the CA is active all the same, and the failure is on record.
+   * Makes the responder of a CA that has just become active, so that nobody's question has to wait
+   * for it (RSP-2). Does not throw: the CA is active all the same, and the failure is on record.
    */
   async ensure(id: CaId): Promise<void> {
     try {
@@ -175,7 +197,10 @@ export class Responders {
     }
   }
 
-  /** Makes those that are missing, renews every one past half of its life, and takes up those another process has renewed. */
+  /**
+   * Makes those that are missing, renews every one past half of its life, and takes up those
+   * another process has renewed.
+   */
   async renewals(): Promise<void> {
     if (!this.#deps.settings.delegated) return;
     const { store, clock } = this.#deps;
@@ -214,7 +239,10 @@ export class Responders {
     return await this.#prepared(issuer, await this.#makeOrTryLater(issuer, undefined));
   }
 
-  /** Where none can be made, because the clock stands before the CA itself, the one there is goes on. */
+  /**
+   * Where none can be made, because the clock stands before the CA itself, the one there is goes
+   * on.
+   */
   async #madeOrNewest(issuer: Issuer, old: ResponderRecord | undefined): Promise<ResponderRecord> {
     try {
       return await this.#makeOrTryLater(issuer, old);
@@ -254,8 +282,9 @@ export class Responders {
   }
 
   /**
-   * A renewal keeps the key; a first or replaced responder gets a new one, destroyed when nothing comes of it. So does one
-   * that has ended and whose key cannot be had: it is not waited for longer, nobody is answered meanwhile.
+   * A renewal keeps the key; a first or replaced responder gets a new one, destroyed when nothing
+   * comes of it. So does one that has ended and whose key cannot be had: it is not waited for
+   * longer, nobody is answered meanwhile.
    */
   async #make(issuer: Issuer, old: ResponderRecord | undefined): Promise<ResponderRecord> {
     const { keys, clock, random, settings, store } = this.#deps;
@@ -293,7 +322,10 @@ export class Responders {
     }
   }
 
-  /** Does not throw: its caller tells why there is no responder, and what stays on the token is told here. */
+  /**
+   * Does not throw: its caller tells why there is no responder, and what stays on the token is told
+   * here.
+   */
   async #discard(ca: CaId, held: HeldKey): Promise<void> {
     const { keys, store, clock, onFailure } = this.#deps;
     try {
@@ -312,7 +344,10 @@ export class Responders {
     const { notBefore, notAfter } = this.#validity(ca);
     let made: ResponderRecord | undefined;
     await this.#deps.signCertificate({
-      ...{ ca, spki: held.spki, notBefore, notAfter },
+      ca,
+      spki: held.spki,
+      notBefore,
+      notAfter,
       extensions: [
         keyUsage(["digitalSignature"]),
         extendedKeyUsage(["OCSPSigning"]),
@@ -353,10 +388,16 @@ export class Responders {
     const held = await this.#deps.keys.find(keyRefOf(record));
     if (!Buffer.from(held.spki).equals(certificate.spki)) throw refuse("key_unavailable");
     return {
-      ...{ caId: issuer.ca.id, issuer, role: "responder", key: held.ref, held },
+      caId: issuer.ca.id,
+      issuer,
+      role: "responder",
+      key: held.ref,
+      held,
       algorithm: defaultSignature(held.keyType),
-      ...{ name: certificate.subject.der, certificates: [record.certificate] },
-      ...{ serial: record.serial, notBefore: record.notBefore },
+      name: certificate.subject.der,
+      certificates: [record.certificate],
+      serial: record.serial,
+      notBefore: record.notBefore,
       // The CA's certificate may have been replaced by one that ends before the responder's.
       notAfter: instant(Math.min(record.notAfter, issuer.ca.notAfter ?? record.notAfter)),
     };
@@ -367,28 +408,33 @@ export class Responders {
     const held = await this.#deps.keys.find(ca.key);
     if (!Buffer.from(held.spki).equals(ca.spki)) throw refuse("key_unavailable");
     return {
-      ...{
-        caId: ca.id,
-        issuer,
-        role: "ca",
-        key: ca.key,
-        held,
-        algorithm: defaultSignature(ca.keyType),
-      },
-      ...{ name: issuer.subject.der, certificates: [] },
-      ...{ serial: undefined, notAfter: ca.notAfter ?? instant(0) },
+      caId: ca.id,
+      issuer,
+      role: "ca",
+      key: ca.key,
+      held,
+      algorithm: defaultSignature(ca.keyType),
+      name: issuer.subject.der,
+      certificates: [],
+      serial: undefined,
+      notAfter: ca.notAfter ?? instant(0),
     };
   }
 }
 
-/** PQ-3: the responder of a post-quantum CA has an ML-DSA key as strong as the CA's, software-held too (KEY-3). */
+/**
+ * PQ-3: the responder of a post-quantum CA has an ML-DSA key as strong as the CA's, software-held
+ * too (KEY-3).
+ */
 function responderKey(caKeyType: KeyType, settings: ResponderSettings) {
   if (!isPostQuantum(caKeyType)) return { provider: settings.provider, keyType: settings.keyType };
   return { provider: "software" as const, keyType: mlDsaLike(caKeyType) };
 }
 
 const keyRefOf = ({ keyProvider, keyLabel, keyId }: ResponderRecord): KeyRef => ({
-  ...{ provider: keyProvider, label: keyLabel, id: keyId },
+  provider: keyProvider,
+  label: keyLabel,
+  id: keyId,
 });
 
 const nameOf = ({ caId, serial }: Pick<Voucher, "caId" | "serial">): string =>

@@ -1,4 +1,7 @@
-/** Changes the revocation state of one serial: one locked unit with its event, then what follows from it. */
+/**
+ * Changes the revocation state of one serial: one locked unit with its event, then what follows
+ * from it.
+ */
 
 import type { CaId, Serial } from "#core/ids.ts";
 import { refuse, type Problem } from "#core/problems.ts";
@@ -35,7 +38,10 @@ export interface RevocationRequest {
   readonly ca: CaRecord;
   readonly serial: Serial;
   readonly origin: Origin;
-  /** True when the caller holds ca:manage on the CA; without it a CA certificate is refused `forbidden`. */
+  /**
+   * True when the caller holds ca:manage on the CA; without it a CA certificate is refused
+   * `forbidden`.
+   */
   readonly mayManageCa: boolean;
   /** True when whoever asks has proved to hold the private key. */
   readonly keyProven?: boolean | undefined;
@@ -75,11 +81,14 @@ interface Deps {
   readonly random: Pick<Random, "uuid">;
   /** False for profiles with `lint.public` (REV-4); an unknown profile may be held. */
   readonly holdPermitted: (profile: string) => boolean;
-  /** Called after the commit; must return at once and never throw: the change is acknowledged whatever it does. */
+  /**
+   * Called after the commit; must return at once and never throw: the change is acknowledged
+   * whatever it does.
+   */
   readonly changed: (change: RevocationChange) => void;
 }
 
-/** Revoke, suspend and release, by the table of behaviour.md §8. */
+/** Revoke, suspend and release, by the table of `transitions.ts` (TRN-1). */
 export class Revoker {
   readonly #deps: Deps;
 
@@ -88,8 +97,9 @@ export class Revoker {
   }
 
   /**
-   * Revokes for good, or suspends when the reason is certificateHold; a serial nobody knows becomes a bare entry.
-   * Refuses `already_revoked`, `certificate_expired`, `hold_not_permitted`, `not_found`, `forbidden`.
+   * Revokes for good, or suspends when the reason is certificateHold; a serial nobody knows becomes
+   * a bare entry. Refuses `already_revoked`, `certificate_expired`, `hold_not_permitted`,
+   * `not_found`, `forbidden`.
    */
   async revoke(request: RevocationRequest, reason: RevocationReason): Promise<RevocationResult> {
     if (reason === "certificateHold") return await this.suspend(request);
@@ -254,9 +264,16 @@ function eventOf(
   const { entry, certificate, state } = found;
   const heldSince = state === "held" ? (entry?.revokedAt ?? certificate?.revokedAt) : undefined;
   return revocationEvent(authorOf(origin, ca.tenant), {
-    ...{ caId: ca.id, tenant: ca.tenant, serial: change.serial, to: change.to },
-    ...{ reason: change.reason, known: certificate !== undefined, heldSince, protocol },
-    ...{ sequence, revokedAt },
+    caId: ca.id,
+    tenant: ca.tenant,
+    serial: change.serial,
+    to: change.to,
+    reason: change.reason,
+    known: certificate !== undefined,
+    heldSince,
+    protocol,
+    sequence,
+    revokedAt,
   });
 }
 

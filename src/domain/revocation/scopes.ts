@@ -1,4 +1,7 @@
-/** Which CRLs a CA has, where certificates look for each, and which of them an entry belongs on (behaviour.md §9). */
+/**
+ * Which CRLs a CA has, where certificates look for each, and which of them an entry belongs on
+ * (CRL-1, CRL-9).
+ */
 
 import type { CaId } from "#core/ids.ts";
 import { crlUrlOf } from "#core/policy/certificate-extensions.ts";
@@ -40,7 +43,9 @@ export class CrlScopes {
     return this.#deps.shards < 2 ? 0 : this.#deps.shards;
   }
 
-  /** The full scope, the partitions that are, and those that valid certificates still name (CRL-11). */
+  /**
+   * The full scope, the partitions that are, and those that valid certificates still name (CRL-11).
+   */
   async all(ca: CaId): Promise<readonly string[]> {
     const { store, clock } = this.#deps;
     const stamps = await store.read.revocations.stamps(ca, clock.now());
@@ -50,7 +55,10 @@ export class CrlScopes {
     return [fullScope, ...numbers.map(partitionScope)];
   }
 
-  /** Those of them that have a base. What was published before `crl.shards` shrank stays in the store, and is nobody's. */
+  /**
+   * Those of them that have a base. What was published before `crl.shards` shrank stays in the
+   * store, and is nobody's.
+   */
   async published(ca: CaId): Promise<readonly string[]> {
     const served = new Set(await this.all(ca));
     const published = await this.#deps.store.read.revocations.publishedScopes(ca);
@@ -68,7 +76,10 @@ export class CrlScopes {
     throw this.#badPartition();
   }
 
-  /** Up to which number of the revocation sequence every published base of a CA covers it, of those that are served. */
+  /**
+   * Up to which number of the revocation sequence every published base of a CA covers it, of those
+   * that are served.
+   */
   async covered(ca: CaId): Promise<number> {
     const { revocations } = this.#deps.store.read;
     let least = Number.POSITIVE_INFINITY;
@@ -79,7 +90,10 @@ export class CrlScopes {
     return least === Number.POSITIVE_INFINITY ? 0 : least;
   }
 
-  /** The scopes that list what changed after a number of the revocation sequence, each with its latest change. */
+  /**
+   * The scopes that list what changed after a number of the revocation sequence, each with its
+   * latest change.
+   */
   async touched(ca: CaId, afterSequence: number): Promise<ReadonlyMap<string, number>> {
     const everUsed = await this.everUsed();
     const latest = new Map<string, number>();
@@ -114,7 +128,9 @@ export class CrlScopes {
     return urlBase && crlUrlOf(urlBase, ca, partitionNumber(scope));
   }
 
-  /** Today's URL of a partition, and every other one in a certificate that is still valid (CRL-10). */
+  /**
+   * Today's URL of a partition, and every other one in a certificate that is still valid (CRL-10).
+   */
   async urls(ca: CaId, scope: string): Promise<readonly string[]> {
     const number = partitionNumber(scope);
     if (number === undefined) return [];
@@ -135,8 +151,8 @@ export class CrlScopes {
 }
 
 /**
- * Remembers a `crl.shards` for good, before the first certificate is spread over that many partitions: a serial nobody
- * knows counts under every number there ever was (CRL-9).
+ * Remembers a `crl.shards` for good, before the first certificate is spread over that many
+ * partitions: a serial nobody knows counts under every number there ever was (CRL-9).
  */
 export async function rememberShards(
   store: Pick<Store, "read" | "atomically">,
@@ -155,8 +171,8 @@ async function shardsEverUsed({ read }: Pick<Store, "read">): Promise<readonly n
 }
 
 /**
- * Where the index puts an entry under one modulus: modulus 0 when it belongs there whatever `crl.shards` is. Certificates
- * of CAs and responders are on no partition (CRL-9).
+ * Where the index puts an entry under one modulus: modulus 0 when it belongs there whatever
+ * `crl.shards` is. Certificates of CAs and responders are on no partition (CRL-9).
  */
 export function memberships(
   { serial, kind, stamp }: EntryPlace,

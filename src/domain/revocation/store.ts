@@ -41,15 +41,17 @@ export interface CrlHead {
   readonly size: number;
   /** Lower hex SHA-256 of the DER: its strong ETag. */
   readonly sha256: string;
-  /** `crl.shards` it was made under, which decides what its partition means; 0 for the full scope. */
+  /**
+   * `crl.shards` it was made under, which decides what its partition means; 0 for the full scope.
+   */
   readonly modulus: number;
   /** URLs of its issuingDistributionPoint, which its deltas repeat; empty for the full scope. */
   readonly urls: readonly string[];
   /** The base before it, by which entries left it (CRL-7); undefined where none did. */
   readonly prior: Pick<CrlHead, "thisUpdate" | "sequence"> | undefined;
   /**
-   * When the signed list became visible; later where it had to follow one that seems to have become visible later.
-   * Undefined for lists of older releases.
+   * When the signed list became visible; later where it had to follow one that seems to have become
+   * visible later. Undefined for lists of older releases.
    */
   readonly publishedAt: Instant | undefined;
 }
@@ -60,7 +62,10 @@ export interface CrlMoment {
   readonly at: Instant;
   /** That, backdated. */
   readonly wanted: Instant;
-  /** True while nothing speaks against the clock, so that lists from its future were made while it was ahead (CRL-2). */
+  /**
+   * True while nothing speaks against the clock, so that lists from its future were made while it
+   * was ahead (CRL-2).
+   */
   readonly believed: boolean;
 }
 
@@ -68,7 +73,9 @@ export interface CrlMoment {
 export interface ReservedCrl {
   readonly number: number;
   readonly thisUpdate: Instant;
-  /** What the clock says, or said when it was ahead and a list was made that this one has to follow. */
+  /**
+   * What the clock says, or said when it was ahead and a list was made that this one has to follow.
+   */
   readonly madeAt: Instant;
   /** The thisUpdate that was left behind, because the clock was ahead when it was given out. */
   readonly resetFrom: Instant | undefined;
@@ -111,7 +118,10 @@ export interface Partition {
   readonly modulus: number;
 }
 
-/** One URL stamped as distribution point of a partition, and until when a certificate with it is valid. */
+/**
+ * One URL stamped as distribution point of a partition, and until when a certificate with it is
+ * valid.
+ */
 export interface StampRecord {
   readonly caId: CaId;
   readonly partition: number;
@@ -119,7 +129,9 @@ export interface StampRecord {
   readonly notAfter: Instant;
 }
 
-/** That an entry is on the CRLs of a partition; `modulus` 0 counts whatever `crl.shards` is (CRL-9). */
+/**
+ * That an entry is on the CRLs of a partition; `modulus` 0 counts whatever `crl.shards` is (CRL-9).
+ */
 export interface PartitionMember {
   readonly serial: Serial;
   readonly partition: number;
@@ -131,8 +143,8 @@ export interface RevocationView {
   /** The store-wide revocation sequence at that moment. */
   readonly sequence: number;
   /**
-   * Entries ascending by serial as text, after one. Of a partition only members the index knows with a sequence up to
-   * `indexed`; what came later is among the `changed`.
+   * Entries ascending by serial as text, after one. Of a partition only members the index knows
+   * with a sequence up to `indexed`; what came later is among the `changed`.
    */
   listed(
     ca: CaId,
@@ -150,7 +162,10 @@ export interface RevocationView {
 
 export interface RevocationFilter {
   readonly caId: CaId;
-  /** What the serial starts with: decimal digits, or `0x` and lower hex digits, without leading zeros. */
+  /**
+   * What the serial starts with: decimal digits, or `0x` and lower hex digits, without leading
+   * zeros.
+   */
   readonly serialPrefix?: string | undefined;
 }
 
@@ -166,7 +181,10 @@ export interface ResponderRecord {
   readonly notAfter: Instant;
 }
 
-/** What can be said of a serial: the revocation table goes before the inventory, intents are `unknown`. */
+/**
+ * What can be said of a serial: the revocation table goes before the inventory, intents are
+ * `unknown`.
+ */
 export type Standing =
   | { readonly status: "good"; readonly profile: string }
   | { readonly status: "unknown" }
@@ -182,20 +200,29 @@ export interface RevocationReads {
   bySerial(ca: CaId, serial: Serial): Promise<RevocationRecord | undefined>;
   /** One light read that touches no DER; the OCSP responder asks it for every fresh answer. */
   standing(ca: CaId, serial: Serial): Promise<Standing>;
-  /** Newest (highest sequence) first; `after` is `{ at: sequence, id: serial }` of the last row seen. */
+  /**
+   * Newest (highest sequence) first; `after` is `{ at: sequence, id: serial }` of the last row
+   * seen.
+   */
   page(filter: RevocationFilter, limit: number, after?: PageKey): Promise<Page<RevocationRecord>>;
-  /** Calls `read` with a view that stays as it is until `read` ends; pages of it give way to other work. */
+  /**
+   * Calls `read` with a view that stays as it is until `read` ends; pages of it give way to other
+   * work.
+   */
   view<T>(read: (view: RevocationView) => Promise<T>): Promise<T>;
   /**
-   * The store-wide revocation sequence now; what OCSP caches are checked against. At once where this process is the
-   * only one that writes, so that an answer from memory waits for nothing.
+   * The store-wide revocation sequence now; what OCSP caches are checked against. At once where
+   * this process is the only one that writes, so that an answer from memory waits for nothing.
    */
   sequence(): number | Promise<number>;
   /** The sequence number of the last put or remove under this CA, 0 when there was none. */
   lastChange(ca: CaId): Promise<number>;
   /** The published CRL of a kind with the highest number, expired or not. */
   crlHead(ca: CaId, scope: string, kind: CrlKind): Promise<CrlHead | undefined>;
-  /** One stored piece of a CRL, from 0; undefined behind the last one, and for lists that were pruned. */
+  /**
+   * One stored piece of a CRL, from 0; undefined behind the last one, and for lists that were
+   * pruned.
+   */
   crlPiece(
     crl: Pick<CrlHead, "caId" | "scope" | "number">,
     position: number,
@@ -204,23 +231,38 @@ export interface RevocationReads {
   publishedScopes(ca: CaId): Promise<readonly string[]>;
   /** Stamps of partitions that are in certificates valid at `at`, by partition and URL. */
   stamps(ca: CaId, at: Instant): Promise<readonly StampRecord[]>;
-  /** The newest responder of the CA key; with `at` the newest of those whose certificates had begun by then. */
+  /**
+   * The newest responder of the CA key; with `at` the newest of those whose certificates had begun
+   * by then.
+   */
   responder(ca: CaId, at?: Instant): Promise<ResponderRecord | undefined>;
 }
 
 export interface RevocationWrites {
-  /** The entry under the writer's lock; while the unit lasts nobody else inserts one for this serial either. */
+  /**
+   * The entry under the writer's lock; while the unit lasts nobody else inserts one for this serial
+   * either.
+   */
   lock(ca: CaId, serial: Serial): Promise<RevocationRecord | undefined>;
   /** Inserts or replaces the entry of its serial under the next sequence number, which it gives. */
   put(entry: Omit<RevocationRecord, "sequence">): Promise<number>;
-  /** The same for many serials of one CA, each under a sequence number of its own, in their order; gives the numbers. */
+  /**
+   * The same for many serials of one CA, each under a sequence number of its own, in their order;
+   * gives the numbers.
+   */
   putMany(
     ca: CaId,
     entries: readonly Omit<RevocationRecord, "sequence">[],
   ): Promise<readonly number[]>;
-  /** Says when the entry of a serial may leave the lists; its place in the sequence stays, for nothing about it changed. */
+  /**
+   * Says when the entry of a serial may leave the lists; its place in the sequence stays, for
+   * nothing about it changed.
+   */
   setEnd(ca: CaId, serial: Serial, expiresAt: Instant): Promise<void>;
-  /** Removes the entry of a released serial, taking the next sequence number too; views tell it as released. */
+  /**
+   * Removes the entry of a released serial, taking the next sequence number too; views tell it as
+   * released.
+   */
   remove(ca: CaId, serial: Serial): Promise<number>;
   /** Keeps the stamp of a partition; the latest notAfter stays, rounded up to a day. */
   stamp(stamp: StampRecord): Promise<void>;
@@ -232,10 +274,11 @@ export interface RevocationWrites {
     sequence: number,
   ): Promise<void>;
   /**
-   * Reserves the next CRL number of a scope for good, with a thisUpdate (whole second) that is `wanted`, or one second
-   * after the latest one reserved for the scope when that is later (CRL-1, CRL-2); but `wanted` also when the latest one
-   * is in the future of a clock that is believed, and was given out there (`fromTheFuture`). Gives undefined and reserves
-   * nothing when an earlier number was given out for a later `sequence`: a higher number never covers less.
+   * Reserves the next CRL number of a scope for good, with a thisUpdate (whole second) that is
+   * `wanted`, or one second after the latest one reserved for the scope when that is later (CRL-1,
+   * CRL-2); but `wanted` also when the latest one is in the future of a clock that is believed, and
+   * was given out there (`fromTheFuture`). Gives undefined and reserves nothing when an earlier
+   * number was given out for a later `sequence`: a higher number never covers less.
    */
   reserveCrl(
     ca: CaId,
@@ -251,7 +294,10 @@ export interface RevocationWrites {
   ): Promise<void>;
   /** Makes a CRL visible, whose pieces are all stored. */
   publishCrl(crl: CrlHead): Promise<void>;
-  /** Forgets at most `limit` pieces of CRLs of the scope below `number`, and these CRLs with their last piece; gives how many. */
+  /**
+   * Forgets at most `limit` pieces of CRLs of the scope below `number`, and these CRLs with their
+   * last piece; gives how many.
+   */
   pruneCrls(ca: CaId, scope: string, number: number, limit: number): Promise<number>;
   putResponder(responder: ResponderRecord): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** THE TRANSITIONS: what revoke, suspend and release do to a certificate in each state (behaviour.md §8). */
+/** THE TRANSITIONS: what revoke, suspend and release do to a certificate in each state (TRN-1). */
 
 import type { Instant } from "#core/time.ts";
 import type { CertificateRecord, StoredStatus } from "#domain/certificates/store.ts";
@@ -43,8 +43,9 @@ export const columns = { revoke: 0, suspend: 1, release: 2 } as const satisfies 
 >;
 
 /**
- * Decides one action. `holdable` is false for CA, cross and responder certificates and for certificates of public
- * profiles (REV-4): suspending those is refused in every state, but what is already held stays so and is releasable.
+ * Decides one action. `holdable` is false for CA, cross and responder certificates and for
+ * certificates of public profiles (REV-4): suspending those is refused in every state, but what is
+ * already held stays so and is releasable.
  */
 export function decide(
   state: RevocationState,
@@ -56,8 +57,9 @@ export function decide(
 }
 
 /**
- * The row of the table a certificate is in; `expired` is computed from good only, and notAfter is still inside. An entry
- * goes first: a serial may have been revoked before its certificate was stored.
+ * The row of the table a certificate is in; `expired` is computed from good only, and notAfter is
+ * still inside. An entry goes first: a serial may have been revoked before its certificate was
+ * stored.
  */
 export function stateOf(
   certificate: Pick<CertificateRecord, "status" | "notAfter"> | undefined,
@@ -77,7 +79,10 @@ export function certificateState(
   return now > notAfter ? "expired" : "good";
 }
 
-/** False for certificates of CAs and responders, and for those of profiles that may not be held (REV-4). */
+/**
+ * False for certificates of CAs and responders, and for those of profiles that may not be held
+ * (REV-4).
+ */
 export function isHoldable(
   { kind, profile }: Pick<CertificateRecord, "kind" | "profile">,
   holdPermitted: (profile: string) => boolean,
@@ -86,6 +91,8 @@ export function isHoldable(
   return holdPermitted(profile);
 }
 
-/** A certificate that makes its subject a CA: only who manages CAs revokes it, and nobody holds it. */
+/**
+ * A certificate that makes its subject a CA: only who manages CAs revokes it, and nobody holds it.
+ */
 export const isCaCertificate = (kind: CertificateRecord["kind"] | "bare" | undefined): boolean =>
   kind === "ca" || kind === "cross";

@@ -7,9 +7,9 @@ import type { Unit } from "#domain/store.ts";
 import type { Standing, TenantReads, Used } from "./store.ts";
 
 /**
- * Lets one more leaf of the tenant be signed, or refuses `quota_exceeded`. The intent the same unit stores is the
- * reservation: it counts until its certificate does, or until it has come to nothing. A tenant without quotas costs
- * nothing more. What cannot be read refuses, because the unit fails.
+ * Lets one more leaf of the tenant be signed, or refuses `quota_exceeded`. The intent the same unit
+ * stores is the reservation: it counts until its certificate does, or until it has come to nothing.
+ * A tenant without quotas costs nothing more. What cannot be read refuses, because the unit fails.
  */
 export async function reserveLeaf(
   tx: Unit,
@@ -29,7 +29,10 @@ export function requireActive<T extends Pick<Standing, "status">>(
   if (standing?.status !== "active") throw refuse("tenant_suspended");
 }
 
-/** In the unit that stores a CA: its tenant still exists, for one that owns none may be deleted at any time. */
+/**
+ * In the unit that stores a CA: its tenant still exists, for one that owns none may be deleted at
+ * any time.
+ */
 export async function requireTenant(tx: Unit, tenant: TenantId): Promise<void> {
   if ((await tx.tenants.standing(tenant)) === undefined) throw refuse("tenant_suspended");
 }

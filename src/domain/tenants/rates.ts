@@ -1,4 +1,7 @@
-/** How many public requests a tenant's CAs answer per second, known without asking the database for each of them. */
+/**
+ * How many public requests a tenant's CAs answer per second, known without asking the database for
+ * each of them.
+ */
 
 import type { CaId, TenantId } from "#core/ids.ts";
 import type { Filling } from "#core/token-bucket.ts";
@@ -19,7 +22,10 @@ export interface TenantRatesDeps {
   readonly onFailure: (error: unknown) => void;
 }
 
-/** The rates as of a few seconds ago: a changed quota is in force that much later, which costs nobody anything. */
+/**
+ * The rates as of a few seconds ago: a changed quota is in force that much later, which costs
+ * nobody anything.
+ */
 export class TenantRates {
   readonly #deps: TenantRatesDeps;
   #byCa: ReadonlyMap<string, RatedTenant> = new Map();

@@ -15,7 +15,10 @@ export interface Quotas {
 }
 
 export const unlimited: Quotas = {
-  ...{ maxCertsPerDay: 0, maxActiveCerts: 0, rateLimitPerSecond: 0, rateLimitBurst: 0 },
+  maxCertsPerDay: 0,
+  maxActiveCerts: 0,
+  rateLimitPerSecond: 0,
+  rateLimitBurst: 0,
 };
 
 export interface TenantRecord {

@@ -43,16 +43,21 @@ export class Tenants {
     const { store, clock, random } = this.#deps;
     const now = clock.now();
     const tenant: TenantRecord = {
-      ...{ id: tenantId(random.uuid()), slug: wish.slug, name: wish.name ?? wish.slug },
-      ...{ status: "active", kekLabel: wish.kekLabel ?? "", quotas: unlimited, createdAt: now },
+      id: tenantId(random.uuid()),
+      slug: wish.slug,
+      name: wish.name ?? wish.slug,
+      status: "active",
+      kekLabel: wish.kekLabel ?? "",
+      quotas: unlimited,
+      createdAt: now,
     };
     await store.atomically((tx) => insert(tx, origin, tenant, now));
     return tenant;
   }
 
   /**
-   * Changes what is given, effective for the next request on every replica; what is so already changes and records nothing.
-   * Refuses `tenant_protected` for suspending the default tenant.
+   * Changes what is given, effective for the next request on every replica; what is so already
+   * changes and records nothing. Refuses `tenant_protected` for suspending the default tenant.
    */
   async change(origin: Origin, id: TenantId, change: TenantChange): Promise<TenantRecord> {
     if (id === defaultTenant && change.status === "suspended") throw refuse("tenant_protected");
@@ -68,8 +73,8 @@ export class Tenants {
   }
 
   /**
-   * Deletes a tenant that owns no CA, and revokes its tokens. Refuses `tenant_protected` for the default one and
-   * `tenant_not_empty`, counted in the deleting unit.
+   * Deletes a tenant that owns no CA, and revokes its tokens. Refuses `tenant_protected` for the
+   * default one and `tenant_not_empty`, counted in the deleting unit.
    */
   async remove(origin: Origin, tenant: TenantRecord): Promise<void> {
     if (tenant.id === defaultTenant) throw refuse("tenant_protected");
@@ -89,8 +94,8 @@ export class Tenants {
   }
 
   /**
-   * Brings the tenants of the configuration into being; what it says of one that exists is put in force again. Refuses
-   * `already_exists` for an id or slug that another tenant has.
+   * Brings the tenants of the configuration into being; what it says of one that exists is put in
+   * force again. Refuses `already_exists` for an id or slug that another tenant has.
    */
   async declare(origin: Origin, declared: readonly DeclaredTenant[]): Promise<void> {
     const { store, clock } = this.#deps;
@@ -130,7 +135,10 @@ async function insert(tx: Unit, origin: Origin, tenant: TenantRecord, now: Insta
   await tx.audit.appendEvent({ ...about("tenant.create", origin, tenant), detail }, now);
 }
 
-/** One event for what is said of the tenant, one for its quotas; each names the members that changed. */
+/**
+ * One event for what is said of the tenant, one for its quotas; each names the members that
+ * changed.
+ */
 function changeEvents(origin: Origin, from: TenantRecord, to: TenantRecord): EventDraft[] {
   const facts = differing(
     { name: from.name, kek_label: from.kekLabel, status: from.status },
@@ -151,8 +159,10 @@ function differing(from: Members, to: Members): Members | undefined {
 }
 
 const quotaDetail = (quotas: Quotas) => ({
-  ...{ max_certs_per_day: quotas.maxCertsPerDay, max_active_certs: quotas.maxActiveCerts },
-  ...{ rate_limit_per_second: quotas.rateLimitPerSecond, rate_limit_burst: quotas.rateLimitBurst },
+  max_certs_per_day: quotas.maxCertsPerDay,
+  max_active_certs: quotas.maxActiveCerts,
+  rate_limit_per_second: quotas.rateLimitPerSecond,
+  rate_limit_burst: quotas.rateLimitBurst,
 });
 
 /** The members that are given; only their own values stand under their names. */
@@ -166,7 +176,11 @@ function about(
   tenant: TenantRecord,
 ) {
   return {
-    ...{ action, result: "success" as const, ...authorOf(origin, tenant.id) },
-    ...{ tenant: tenant.id, target: tenant.id, targetName: tenant.slug },
+    action,
+    result: "success" as const,
+    ...authorOf(origin, tenant.id),
+    tenant: tenant.id,
+    target: tenant.id,
+    targetName: tenant.slug,
   };
 }

@@ -1,4 +1,7 @@
-/** Watches that logs keep their promises: heads verified and consistent, every leaf proven in its tree (CT-7, CT-8). */
+/**
+ * Watches that logs keep their promises: heads verified and consistent, every leaf proven in its
+ * tree (CT-7, CT-8).
+ */
 
 import { addSeconds, type Instant, secondsPerDay } from "#core/time.ts";
 import { headVerified } from "#core/transparency/heads.ts";
@@ -68,7 +71,9 @@ export class InclusionMonitor {
     }
     const count = (status: Verdict["status"]) => verdicts.filter((one) => one === status).length;
     return {
-      ...{ checked: due.length, included: count("included"), failed: count("failed") },
+      checked: due.length,
+      included: count("included"),
+      failed: count("failed"),
       unknown: count("unknown_log"),
     };
   }
@@ -183,7 +188,10 @@ export class InclusionMonitor {
   #after(row: InclusionRecord, verdict: Verdict, now: Instant): InclusionRecord {
     const { intervalMinutes } = this.#deps.settings;
     const seen = {
-      ...{ ...row, checks: row.checks + 1, lastCheckedAt: now, status: verdict.status },
+      ...row,
+      checks: row.checks + 1,
+      lastCheckedAt: now,
+      status: verdict.status,
       firstCheckedAt: row.firstCheckedAt ?? now,
     };
     switch (verdict.status) {
@@ -218,8 +226,15 @@ async function alert(tx: Unit, row: InclusionRecord, now: Instant): Promise<void
   const { caId, tenant, serial, logName, status } = row;
   await tx.audit.appendEvent(
     {
-      ...{ action: "ct.inclusion", result: "error", actor: "system:ct", actorRoles: "system" },
-      ...{ caId, tenant, serial, target: caId, targetName: serial },
+      action: "ct.inclusion",
+      result: "error",
+      actor: "system:ct",
+      actorRoles: "system",
+      caId,
+      tenant,
+      serial,
+      target: caId,
+      targetName: serial,
       detail: { serial, log: logName, status },
     },
     now,

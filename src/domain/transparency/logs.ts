@@ -42,9 +42,15 @@ export class LogRegistry {
   }
 }
 
-/** The network as far as logs are concerned. Every method throws `LogFault`, and at once when `signal` is aborted. */
+/**
+ * The network as far as logs are concerned. Every method throws `LogFault`, and at once when
+ * `signal` is aborted.
+ */
 export interface LogClient {
-  /** Submits a precertificate with its issuers above it and gives the SCT as answered, not verified (RFC 6962 §4.2). */
+  /**
+   * Submits a precertificate with its issuers above it and gives the SCT as answered, not verified
+   * (RFC 6962 §4.2).
+   */
   submit(log: CtLog, chain: readonly Uint8Array[], limits: Limits): Promise<Sct>;
   /** The newest head: get-sth, or the checkpoint of a static log; its signature is not verified. */
   head(log: CtLog, limits: Limits): Promise<SignedHead>;

@@ -1,4 +1,7 @@
-/** Revokes the serials of public precertificates of which no certificate came: logs may show them as issued (§5.3). */
+/**
+ * Revokes the serials of public precertificates of which no certificate came: logs may show them as
+ * issued (ISS-4).
+ */
 
 import type { CaReads } from "#domain/authorities/store.ts";
 import { Problem } from "#core/problems.ts";
@@ -12,7 +15,10 @@ export interface LostDeps {
   readonly revoker: () => Pick<Revoker, "revoke">;
 }
 
-/** Revokes all there are; runs again without finding any, also after a crash between revocation and settlement. */
+/**
+ * Revokes all there are; runs again without finding any, also after a crash between revocation and
+ * settlement.
+ */
 export async function revokeLost(deps: LostDeps): Promise<void> {
   for (;;) {
     const lost = await deps.store.read.transparency.lost(pageSize);

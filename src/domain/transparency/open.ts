@@ -1,4 +1,7 @@
-/** Puts the parts of transparency together: promises before a signature, the watch over them, and what was lost between. */
+/**
+ * Puts the parts of transparency together: promises before a signature, the watch over them, and
+ * what was lost between.
+ */
 
 import { Promises } from "#domain/certificates/promise.ts";
 import type { Clock, Random } from "#domain/ports.ts";
@@ -16,7 +19,9 @@ export interface TransparencyDeps {
   /** The logs there are; asked anew for each certificate. */
   readonly registry: () => LogRegistry;
   readonly settings: InclusionSettings;
-  /** Asked when a public precertificate came to nothing; revocation is opened after transparency. */
+  /**
+   * Asked when a public precertificate came to nothing; revocation is opened after transparency.
+   */
   readonly revoker: () => Pick<Revoker, "revoke">;
 }
 

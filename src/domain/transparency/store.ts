@@ -1,4 +1,7 @@
-/** What is remembered about transparency: precertificates, promises to be kept, and the last head of each log. */
+/**
+ * What is remembered about transparency: precertificates, promises to be kept, and the last head of
+ * each log.
+ */
 
 import type { Reach } from "#core/access/principal.ts";
 import type { CaId, Serial, TenantId } from "#core/ids.ts";
@@ -11,7 +14,10 @@ export interface PrecertificateRecord {
   readonly serial: Serial;
   readonly certificate: Uint8Array;
   readonly createdAt: Instant;
-  /** True while its serial must be revoked should no final certificate come of it (profiles with `lint.public`). */
+  /**
+   * True while its serial must be revoked should no final certificate come of it (profiles with
+   * `lint.public`).
+   */
   readonly unsettled: boolean;
 }
 

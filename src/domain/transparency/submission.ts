@@ -1,4 +1,7 @@
-/** Asks several logs at once for their promises, verifies each, and stops when there are enough (CT-2 to CT-4). */
+/**
+ * Asks several logs at once for their promises, verifies each, and stops when there are enough
+ * (CT-2 to CT-4).
+ */
 
 import { type CtNeeds, type CtPolicy, ctMet } from "#core/policy/transparency.ts";
 import { addSeconds } from "#core/time.ts";

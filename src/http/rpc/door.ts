@@ -1,4 +1,7 @@
-/** Remote procedure calls: each is an operation of the table, asked for and answered in messages instead of JSON. */
+/**
+ * Remote procedure calls: each is an operation of the table, asked for and answered in messages
+ * instead of JSON.
+ */
 
 import { Problem, refuse } from "#core/problems.ts";
 import type { Message, ProtoSchema } from "#core/protobuf/schema.ts";
@@ -65,7 +68,9 @@ export interface RpcVisit {
   fault(thrown: unknown): void;
 }
 
-/** The door for every path below the service's name, and for those of open methods; never rejects. */
+/**
+ * The door for every path below the service's name, and for those of open methods; never rejects.
+ */
 export class RpcDoor {
   readonly #deps: RpcDoorDeps;
   readonly #prefix: string;
@@ -114,7 +119,9 @@ export class RpcDoor {
     const asked = await protocol.read({ schema, name: request }, octets);
     const { path, query = {}, body } = method.ask(asked);
     const call = {
-      ...{ operation: method.operation, origin, path },
+      operation: method.operation,
+      origin,
+      path,
       query: new URLSearchParams(present(query)),
       approval: approvalNamed(exchange.request.headers),
       body: async () => body,
@@ -122,7 +129,8 @@ export class RpcDoor {
     const answer = await perform(call, this.#handlerOf(method.operation)).catch((thrown) => {
       throw inWordsOf(method, thrown);
     });
-    const told = "body" in answer ? (answer.body as RpcAnswer) : {}; // Handlers answer JSON objects.
+    // Handlers answer JSON objects.
+    const told = "body" in answer ? (answer.body as RpcAnswer) : {};
     if (answer.status === 202) {
       throw refuse("approval_pending", { approval_id: told.approval_id });
     }

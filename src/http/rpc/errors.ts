@@ -1,4 +1,7 @@
-/** How a refusal is said over RPC: the Connect and gRPC words for it, and the detail that carries its code and facts. */
+/**
+ * How a refusal is said over RPC: the Connect and gRPC words for it, and the detail that carries
+ * its code and facts.
+ */
 
 import { Problem, type ProblemCode } from "#core/problems.ts";
 import type { ProtoSchema } from "#core/protobuf/schema.ts";
@@ -31,7 +34,9 @@ export interface RpcError {
   readonly retryAfter: number | undefined;
 }
 
-/** Anything thrown; what is no `Problem` becomes `internal`, and none of its text leaves the server. */
+/**
+ * Anything thrown; what is no `Problem` becomes `internal`, and none of its text leaves the server.
+ */
 export function rpcErrorOf(thrown: unknown): RpcError {
   const problem = thrown instanceof Problem ? thrown : undefined;
   const code: ProblemCode = problem?.code ?? "internal";
@@ -40,7 +45,10 @@ export function rpcErrorOf(thrown: unknown): RpcError {
   const carried = { code, facts_json: JSON.stringify(facts) };
   const [number, httpStatus] = statuses[name];
   return {
-    ...{ name, number, httpStatus, message: problem?.message ?? "internal error" },
+    name,
+    number,
+    httpStatus,
+    message: problem?.message ?? "internal error",
     detail: encodeMessage(errorSchema, "ErrorInfo", carried),
     retryAfter:
       "retry_after" in facts ? Math.max(1, Math.ceil(Number(facts.retry_after)) || 1) : undefined,
@@ -65,7 +73,7 @@ export function grpcStatus({ number, message, detail }: RpcError): Uint8Array {
   return new Uint8Array(Buffer.concat([named, delimited(3, any)]));
 }
 
-/** HTTP contract §8, by the status of the REST answer. */
+/** RPC-2: by the status of the REST answer. */
 function statusName(code: ProblemCode, status: number): StatusName {
   if (code === "tenant_suspended") return "failed_precondition";
   if (code === "already_exists") return "already_exists";

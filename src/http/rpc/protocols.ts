@@ -1,4 +1,7 @@
-/** The three ways one unary call travels: Connect with JSON or protobuf, gRPC-Web in octets or in base64. */
+/**
+ * The three ways one unary call travels: Connect with JSON or protobuf, gRPC-Web in octets or in
+ * base64.
+ */
 
 import { readMessageJson, messageJson } from "#core/protobuf/json.ts";
 import { type Message, MessageFault, type ProtoSchema } from "#core/protobuf/schema.ts";
@@ -16,13 +19,19 @@ export interface MessageType {
 
 /** One way: how a request is read and an answer or a refusal written. */
 export interface RpcProtocol {
-  /** The message of a body. Refuses `malformed_json`, and `invalid_field` for octets that are no such message. */
+  /**
+   * The message of a body. Refuses `malformed_json`, and `invalid_field` for octets that are no
+   * such message.
+   */
   read(type: MessageType, body: Uint8Array): Promise<Message>;
   answer(type: MessageType, message: Message): Response;
   refusal(error: RpcError): Response;
 }
 
-/** The way a request came. Refuses `unsupported_media_type` for any other, and for compressed bodies. */
+/**
+ * The way a request came. Refuses `unsupported_media_type` for any other, and for compressed
+ * bodies.
+ */
 export function protocolOf(headers: Headers): RpcProtocol {
   const type = (headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
   const encoding = headers.get("content-encoding") ?? "identity";
@@ -109,7 +118,10 @@ function onlyFrame(body: Uint8Array): Uint8Array {
   return octets.subarray(5);
 }
 
-/** Clients may pad and concatenate pieces; as many as streaming makes of a message, not one for every octet of it. */
+/**
+ * Clients may pad and concatenate pieces; as many as streaming makes of a message, not one for
+ * every octet of it.
+ */
 function fromBase64(body: Uint8Array): Uint8Array {
   const text = new TextDecoder("latin1").decode(body);
   if (text.split("=", paddingMax + 2).length > paddingMax + 1) {

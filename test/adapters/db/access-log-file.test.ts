@@ -1,4 +1,7 @@
-/** The file of the access log: apart from the store, and nobody minds when it is removed, replaced or damaged. */
+/**
+ * The file of the access log: apart from the store, and nobody minds when it is removed, replaced
+ * or damaged.
+ */
 
 import { Database } from "bun:sqlite";
 import { afterEach, expect, test } from "bun:test";
@@ -10,7 +13,7 @@ import { systemClock, systemRandom } from "#adapters/system.ts";
 import { addSeconds } from "#core/time.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
 import type { Store } from "#domain/store.ts";
-import { until } from "#test/contracts/store.suite.ts";
+import { until } from "#test/support/until.ts";
 import { noon } from "#test/support/records.ts";
 import { sqliteDatabase } from "#test/support/stores.ts";
 

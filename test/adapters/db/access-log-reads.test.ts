@@ -1,4 +1,7 @@
-/** The access log read in slices says what it says read as a whole, whatever is asked and wherever slices end. */
+/**
+ * The access log read in slices says what it says read as a whole, whatever is asked and wherever
+ * slices end.
+ */
 
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
@@ -15,10 +18,17 @@ import { sqliteDatabase, sessionOn } from "#test/support/stores.ts";
 const database = sqliteDatabase();
 const model = openMemoryStore();
 const rows: AccessLogRow[] = Array.from({ length: 80 }, (_, n) => ({
-  ...{ at: instant(1000 * ((n * 7) % 80)), requestId: `r${n}`, method: "GET", route: "/" },
-  ...{ subject: ["", "root", "token:1"][n % 3] ?? "", status: [200, 404, 500][n % 5] ?? 201 },
-  ...{ path: `/${["api", "API", "ocsp"][n % 4] ?? "%"}/${n}`, durationMs: n, bytesOut: n },
-  ...{ ip: "192.0.2.1", userAgent: "" },
+  at: instant(1000 * ((n * 7) % 80)),
+  requestId: `r${n}`,
+  method: "GET",
+  route: "/",
+  subject: ["", "root", "token:1"][n % 3] ?? "",
+  status: [200, 404, 500][n % 5] ?? 201,
+  path: `/${["api", "API", "ocsp"][n % 4] ?? "%"}/${n}`,
+  durationMs: n,
+  bytesOut: n,
+  ip: "192.0.2.1",
+  userAgent: "",
 }));
 let connection: Database;
 

@@ -1,4 +1,7 @@
-/** The access log under load: a thread writes it, between other units of work, and nothing is lost when it dies. */
+/**
+ * The access log under load: a thread writes it, between other units of work, and nothing is lost
+ * when it dies.
+ */
 
 import { Database } from "bun:sqlite";
 import { afterEach, expect, test } from "bun:test";
@@ -17,9 +20,17 @@ afterEach(() => {
 });
 
 const row = (n: number): AccessLogRow => ({
-  ...{ at: instant(1_700_000_000_000 + n), requestId: `r${n}`, subject: n % 2 ? "root" : "" },
-  ...{ method: "GET", route: "/a/{id}", path: `/a/${n} é\0x`, status: 200, durationMs: n % 7 },
-  ...{ bytesOut: n, ip: "192.0.2.1", userAgent: n % 3 ? "" : "ägent" },
+  at: instant(1_700_000_000_000 + n),
+  requestId: `r${n}`,
+  subject: n % 2 ? "root" : "",
+  method: "GET",
+  route: "/a/{id}",
+  path: `/a/${n} é\0x`,
+  status: 200,
+  durationMs: n % 7,
+  bytesOut: n,
+  ip: "192.0.2.1",
+  userAgent: n % 3 ? "" : "ägent",
 });
 
 async function opened(workerUrl: string) {
@@ -30,7 +41,9 @@ async function opened(workerUrl: string) {
   const store = await openStore(
     { driver: "sqlite", path, busyTimeoutMs: 5000 },
     {
-      ...{ clock: systemClock, random: systemRandom, workerUrl },
+      clock: systemClock,
+      random: systemRandom,
+      workerUrl,
       onFault: (sentence) => faults.push(sentence),
     },
   );
@@ -63,8 +76,13 @@ test("every row arrives once, in order and as it was, while other units are writ
   expect([faults, store.droppedAccessRows()]).toEqual([[], 0]);
   for (const n of [0, 1, 499, 500, 3333, 6199]) {
     expect(rows[n]).toMatchObject({
-      ...{ at: 1_700_000_000_000 + n, request_id: `r${n}`, subject: n % 2 ? "root" : "" },
-      ...{ path: `/a/${n} éx`, status: 200, duration_ms: n % 7, bytes_out: n },
+      at: 1_700_000_000_000 + n,
+      request_id: `r${n}`,
+      subject: n % 2 ? "root" : "",
+      path: `/a/${n} éx`,
+      status: 200,
+      duration_ms: n % 7,
+      bytes_out: n,
       user_agent: n % 3 ? "" : "ägent",
     });
   }

@@ -1,4 +1,7 @@
-/** A fault may end SQLite's transaction by itself: what is left of the batch is then not written, each statement for itself. */
+/**
+ * A fault may end SQLite's transaction by itself: what is left of the batch is then not written,
+ * each statement for itself.
+ */
 
 import { Database } from "bun:sqlite";
 import { afterEach, expect, test } from "bun:test";
@@ -16,7 +19,10 @@ afterEach(async () => {
   for (const engine of opened.splice(0)) await engine.close();
 });
 
-/** An engine whose transaction ends when an event is written, as a disk that cannot be read would end it. */
+/**
+ * An engine whose transaction ends when an event is written, as a disk that cannot be read would
+ * end it.
+ */
 async function engineThatLosesEvents() {
   const { target } = sqliteDatabase();
   const options = { driver: "sqlite", path: target, busyTimeoutMs: 1000 } as const;

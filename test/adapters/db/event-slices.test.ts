@@ -1,4 +1,6 @@
-/** A filter over a long audit chain finds what it would find at once, and leaves others their turn. */
+/**
+ * A filter over a long audit chain finds what it would find at once, and leaves others their turn.
+ */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";

@@ -1,4 +1,7 @@
-/** After a failed write SQLite's engine acknowledges nothing until the file, opened anew, holds what memory says. */
+/**
+ * After a failed write SQLite's engine acknowledges nothing until the file, opened anew, holds what
+ * memory says.
+ */
 
 import { Database } from "bun:sqlite";
 import { afterEach, expect, test } from "bun:test";

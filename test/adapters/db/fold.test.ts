@@ -1,4 +1,7 @@
-/** The log of a database that is written all the time is folded into it while it is short, since a fold keeps others waiting. */
+/**
+ * The log of a database that is written all the time is folded into it while it is short, since a
+ * fold keeps others waiting.
+ */
 
 import { statSync } from "node:fs";
 

@@ -1,4 +1,7 @@
-/** A SQLite database has one server, whatever name each knows it by; who comes second is told who was first. */
+/**
+ * A SQLite database has one server, whatever name each knows it by; who comes second is told who
+ * was first.
+ */
 
 import { afterEach, expect, test } from "bun:test";
 import {
@@ -17,7 +20,7 @@ import { dirname, join } from "node:path";
 import { lockByte } from "#adapters/db/byte-lock.ts";
 import { openStore } from "#adapters/db/open.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
-import { until } from "#test/contracts/store.suite.ts";
+import { until } from "#test/support/until.ts";
 import { certificate, issue, noon } from "#test/support/records.ts";
 import { sqliteDatabase, startWriter } from "#test/support/stores.ts";
 
@@ -47,7 +50,8 @@ const elsewhere = (target: string): string => {
   return join(folder, "other.db");
 };
 
-// The note lies beside the name the first one used; without it the kernel knows who has the file open.
+// The note lies beside the name the first one used; without it the kernel knows who has the file
+// open.
 const names: readonly [string, (target: string) => string][] = [
   ["the same name", (target) => target],
   [

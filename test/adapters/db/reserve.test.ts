@@ -1,4 +1,7 @@
-/** Room set aside beside a database: made when there is plenty, whole or not at all, and gone when it is needed. */
+/**
+ * Room set aside beside a database: made when there is plenty, whole or not at all, and gone when
+ * it is needed.
+ */
 
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, statSync, symlinkSync, writeFileSync } from "node:fs";

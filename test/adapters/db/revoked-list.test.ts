@@ -1,4 +1,7 @@
-/** The list of revocations answers as the plain model does, whether few rows are sorted or many are walked. */
+/**
+ * The list of revocations answers as the plain model does, whether few rows are sorted or many are
+ * walked.
+ */
 
 import { Database } from "bun:sqlite";
 import { beforeAll, expect, test } from "bun:test";

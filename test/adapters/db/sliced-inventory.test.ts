@@ -1,4 +1,7 @@
-/** The sliced inventory of SQLite answers as the plain model does, whatever is asked, by index and by walk. */
+/**
+ * The sliced inventory of SQLite answers as the plain model does, whatever is asked, by index and
+ * by walk.
+ */
 
 import { Database } from "bun:sqlite";
 import { beforeAll, expect, test } from "bun:test";
@@ -87,7 +90,8 @@ test("a total that was counted once follows what is stored and removed after", a
       make.certificate({ caId: home, subject, commonName: "x", sans: [], ...more }),
     );
   const totals = async () => [
-    ...[await total({ text: "Needle" }), await total({ text: "needle", profile: "rare" })],
+    await total({ text: "Needle" }),
+    await total({ text: "needle", profile: "rare" }),
     await total({ text: "ne" }),
   ];
   for (let n = 0; n < 5; n++) await add("CN=needle");

@@ -1,4 +1,7 @@
-/** The files of a SQLite store as others on the same host see them: locked, left alone, and missed when they are gone. */
+/**
+ * The files of a SQLite store as others on the same host see them: locked, left alone, and missed
+ * when they are gone.
+ */
 
 import { Database } from "bun:sqlite";
 import { afterEach, expect, test } from "bun:test";
@@ -14,7 +17,7 @@ import { lookFromOutside } from "#test/support/outside-look.ts";
 import { certificate, issue } from "#test/support/records.ts";
 import { sqliteDatabase, startWriter } from "#test/support/stores.ts";
 
-import { until } from "#test/contracts/store.suite.ts";
+import { until } from "#test/support/until.ts";
 import { wholeChain } from "#test/contracts/store-durable.suite.ts";
 
 const opened: Store[] = [];
@@ -32,7 +35,9 @@ async function stored() {
   return { database, store, row, faults };
 }
 
-/** What the kernel says this process has locked of a file: `READ` or `WRITE`, and the first byte. */
+/**
+ * What the kernel says this process has locked of a file: `READ` or `WRITE`, and the first byte.
+ */
 const locksOn = (path: string, pid = process.pid): readonly string[] =>
   readFileSync("/proc/locks", "utf8")
     .split("\n")

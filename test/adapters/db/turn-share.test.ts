@@ -1,4 +1,6 @@
-/** SQLite answers at once, and yet no number of its answers in a row keeps others from being served. */
+/**
+ * SQLite answers at once, and yet no number of its answers in a row keeps others from being served.
+ */
 
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";

@@ -177,7 +177,10 @@ describe("measures", () => {
     await keys.destroy(held.ref);
     await expect(keys.find(held.ref)).rejects.toMatchObject({ code: "key_unavailable" });
     expect(heard).toEqual([
-      ...["generate ok", "sign ok", "sign fault", "destroy ok"],
+      "generate ok",
+      "sign ok",
+      "sign fault",
+      "destroy ok",
       "find key_unavailable",
     ]);
   });
@@ -198,7 +201,12 @@ describe("measures", () => {
     memory.facts = async () => (facts === undefined ? [] : [{ ...facts, available: false }]);
     await keys.facts();
     expect(heard).toEqual([
-      ...["generate ok", "public_key ok", "sign ok", "sign ok", "find ok", "ping ok"],
+      "generate ok",
+      "public_key ok",
+      "sign ok",
+      "sign ok",
+      "find ok",
+      "ping ok",
       "ping key_unavailable",
     ]);
   });

@@ -1,4 +1,7 @@
-/** Data keys on their way from one signer to another: for one address, and of no use to who carries them. */
+/**
+ * Data keys on their way from one signer to another: for one address, and of no use to who carries
+ * them.
+ */
 
 import { expect, test } from "bun:test";
 import fc from "fast-check";

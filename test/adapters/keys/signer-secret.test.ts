@@ -1,4 +1,7 @@
-/** A PIN or passphrase that a server keeps, on its way into the signer: what it is told, and what it keeps. */
+/**
+ * A PIN or passphrase that a server keeps, on its way into the signer: what it is told, and what it
+ * keeps.
+ */
 
 import { afterEach, describe, expect, test } from "bun:test";
 
@@ -9,7 +12,10 @@ import { pinReader, withFetchedSecret } from "#adapters/keys/signer/secret.ts";
 
 const variable = "PKID_TEST_TOKEN_OF_A_STORE";
 const remote: KeptElsewhere = {
-  ...{ type: "remote", key: "pkcs11.pin", variables: [variable], caFile: "/etc/ca.pem" },
+  type: "remote",
+  key: "pkcs11.pin",
+  variables: [variable],
+  caFile: "/etc/ca.pem",
   source: { type: "aws", aws: { secret_id: "pin" } },
 };
 const token: SignerConfiguration = {
@@ -17,7 +23,8 @@ const token: SignerConfiguration = {
   pkcs11: { modulePath: "/m.so", pinSource: remote, sessions: 1, operationTimeoutSeconds: 1 },
 };
 const store = (passphraseSource: KeptElsewhere | undefined): SignerConfiguration => ({
-  ...{ provider: "software", keks: [] },
+  provider: "software",
+  keks: [],
   software: { keystoreDir: "/k", masterKeyFile: "/m", passphraseSource },
 });
 
@@ -95,7 +102,8 @@ describe("a signer", () => {
     const fault = await failing.catch((error: unknown) => error);
     expect(fault).toBeInstanceOf(LaunchFault);
     expect(fault).toMatchObject({
-      ...{ kind: "source", message: "The PIN cannot be had from its source." },
+      kind: "source",
+      message: "The PIN cannot be had from its source.",
       reason: "pkcs11.pin: Vault is away.",
     });
     expect(process.env[variable]).toBeUndefined();

@@ -1,4 +1,7 @@
-/** What crosses the lines between server and signers: never a data key of a private key, never the private key. */
+/**
+ * What crosses the lines between server and signers: never a data key of a private key, never the
+ * private key.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -89,7 +92,8 @@ else {
         expect(seen.includes(form)).toBe(false);
         expect(seen.includes(Buffer.from(form).toString("hex"))).toBe(false);
         for (const cut of [0, 1, 2]) {
-          // A base64 text depends on where in a group of three its octets begin; the edges are left out.
+          // A base64 text depends on where in a group of three its octets begin; the edges are left
+          // out.
           const text = Buffer.from(form.subarray(cut, cut + 24)).toString("base64");
           expect(seen.includes(text)).toBe(false);
         }

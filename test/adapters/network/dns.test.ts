@@ -1,4 +1,7 @@
-/** The resolver over a real network: what it believes, what it asks again, and what it calls a failure. */
+/**
+ * The resolver over a real network: what it believes, what it asks again, and what it calls a
+ * failure.
+ */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { Resolver as SystemResolver } from "node:dns/promises";
@@ -51,7 +54,10 @@ describe("an answer", () => {
   test("has its records, the shortest TTL, and the AD bit", async () => {
     server.zone.set("a.example", [...ours, caa("iodef", "mailto:x@a.example", 0, 60)]);
     expect(await lookup("A.Example.")).toMatchObject({
-      ...{ answered: true, aliases: [], ttlSeconds: 60, authenticated: true },
+      answered: true,
+      aliases: [],
+      ttlSeconds: 60,
+      authenticated: true,
       records: [content, { tag: "iodef" }],
     });
     server.authenticated = false;
@@ -162,7 +168,8 @@ describe("a failure is never an absence", () => {
 
   test("CAA-5: no server that listens", async () => {
     expect(await resolver(closed).lookup("a.example", "CAA", 1)).toEqual({
-      ...{ answered: false, failure: "unreachable" },
+      answered: false,
+      failure: "unreachable",
     });
   });
 
@@ -192,7 +199,8 @@ describe("CAA-5: it asks again", () => {
     server.zone.set("abcdefghijklmnopqrstuvwxyzabcdef.example", ours);
     server.tricks.set("abcdefghijklmnopqrstuvwxyzabcdef.example", { kind: "lower_case" });
     expect(await lookup("abcdefghijklmnopqrstuvwxyzabcdef.example")).toMatchObject({
-      ...{ answered: true, records: [content] },
+      answered: true,
+      records: [content],
     });
     expect(server.heard.map(({ over }) => over)).toEqual(["udp", "tcp"]);
   });

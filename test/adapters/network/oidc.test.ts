@@ -24,7 +24,10 @@ afterEach(() => idp.tampers.clear());
 afterAll(() => idp.stop());
 
 const we = (clientId: string, secret: string | undefined): OidcClient => ({
-  ...{ clientId, redirectUrl, scopes: ["openid"], secret: async () => secret },
+  clientId,
+  redirectUrl,
+  scopes: ["openid"],
+  secret: async () => secret,
 });
 const client = () => providerClient([idp.ca]);
 
@@ -42,7 +45,8 @@ test("a code is redeemed with a secret in the header, in the form, or with none"
   expect(await redeemed(we("pkid", clientSecret))).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+$/);
   expect(await redeemed(we("public", undefined))).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+$/);
   idp.tampers.set("/.well-known/openid-configuration", (told) => ({
-    ...{ ...told, token_endpoint_auth_methods_supported: ["client_secret_post"] },
+    ...told,
+    token_endpoint_auth_methods_supported: ["client_secret_post"],
   }));
   expect(await redeemed(we("posting", clientSecret))).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+$/);
 });
@@ -74,7 +78,9 @@ test("an answer that is no JSON, too long, an error or a redirect is a fault", a
 test("a provider that says nothing is waited for no longer than allowed", async () => {
   const { cert, key } = selfSigned();
   const silent = Bun.serve({
-    ...{ hostname: "127.0.0.1", port: 0, tls: { cert, key } },
+    hostname: "127.0.0.1",
+    port: 0,
+    tls: { cert, key },
     fetch: () => new Promise<Response>(() => {}),
   });
   const issuer = `https://127.0.0.1:${silent.port}`;
@@ -96,7 +102,9 @@ test("a provider whose certificate is not trusted is not believed", async () => 
 function strict(known: readonly string[]) {
   const { cert, key } = selfSigned();
   const server = Bun.serve({
-    ...{ hostname: "127.0.0.1", port: 0, tls: { cert, key } },
+    hostname: "127.0.0.1",
+    port: 0,
+    tls: { cert, key },
     fetch: (request): Response => {
       const issuer = `https://127.0.0.1:${server.port}`;
       const { pathname, searchParams: asked } = new URL(request.url);
@@ -104,8 +112,11 @@ function strict(known: readonly string[]) {
       if (pathname !== "/auth") {
         const at = (path: string) => `${issuer}/${path}`;
         return Response.json({
-          ...{ issuer, jwks_uri: at("jwks"), token_endpoint: at("token") },
-          ...{ authorization_endpoint: at("auth"), scopes_supported: known },
+          issuer,
+          jwks_uri: at("jwks"),
+          token_endpoint: at("token"),
+          authorization_endpoint: at("auth"),
+          scopes_supported: known,
         });
       }
       if (asked.get("client_id") !== "pkid") return new Response("who?", { status: 400 });

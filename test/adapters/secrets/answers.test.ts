@@ -1,4 +1,7 @@
-/** Whatever a server answers, a source gives text that stood in the answer, or says in a sentence why not. */
+/**
+ * Whatever a server answers, a source gives text that stood in the answer, or says in a sentence
+ * why not.
+ */
 
 import { expect, test } from "bun:test";
 import fc from "fast-check";
@@ -10,8 +13,13 @@ import type { RemoteSource, VaultSource } from "#config/secret.ts";
 import { instant } from "#core/time.ts";
 
 const vault: VaultSource = {
-  ...{ address: "https://vault.test", path: "a", field: "value", mount: "secret" },
-  ...{ auth_method: "token", kv_version: 2, timeout_seconds: 1 },
+  address: "https://vault.test",
+  path: "a",
+  field: "value",
+  mount: "secret",
+  auth_method: "token",
+  kv_version: 2,
+  timeout_seconds: 1,
 };
 const plainVault: RemoteSource = { type: "vault", vault };
 const sources: readonly RemoteSource[] = [
@@ -23,15 +31,33 @@ const sources: readonly RemoteSource[] = [
   { type: "azure", azure: { vault_url: "https://a.test", name: "a", field: "value" } },
 ];
 const env = {
-  ...{ VAULT_TOKEN: "t", VAULT_ROLE_ID: "r", VAULT_SECRET_ID: "s", HOME: "/nonexistent" },
-  ...{ AWS_CONTAINER_CREDENTIALS_FULL_URI: "http://127.0.0.1/", AWS_EC2_METADATA_DISABLED: "true" },
-  ...{ AZURE_TENANT_ID: "t", AZURE_CLIENT_ID: "c", AZURE_CLIENT_SECRET: "s" },
+  VAULT_TOKEN: "t",
+  VAULT_ROLE_ID: "r",
+  VAULT_SECRET_ID: "s",
+  HOME: "/nonexistent",
+  AWS_CONTAINER_CREDENTIALS_FULL_URI: "http://127.0.0.1/",
+  AWS_EC2_METADATA_DISABLED: "true",
+  AZURE_TENANT_ID: "t",
+  AZURE_CLIENT_ID: "c",
+  AZURE_CLIENT_SECRET: "s",
 };
 
 // Members that the protocols know, so that many answers get far.
 const keys = fc.constantFrom(
-  ...["data", "value", "auth", "client_token", "SecretString", "access_token", "Token", "error"],
-  ...["AccessKeyId", "SecretAccessKey", "__proto__", "constructor", "__type", "code"],
+  "data",
+  "value",
+  "auth",
+  "client_token",
+  "SecretString",
+  "access_token",
+  "Token",
+  "error",
+  "AccessKeyId",
+  "SecretAccessKey",
+  "__proto__",
+  "constructor",
+  "__type",
+  "code",
 );
 const { tree: answer } = fc.letrec((tie) => ({
   leaf: fc.oneof(
@@ -81,7 +107,10 @@ test("any answer ends in text of its own or in a refusal that names the source",
   expect(given).toBeGreaterThan(0);
 });
 
-/** True when the text is the secret, or JSON that has it as a member at any depth, also as JSON in text. */
+/**
+ * True when the text is the secret, or JSON that has it as a member at any depth, also as JSON in
+ * text.
+ */
 function holds(text: string, secret: string): boolean {
   if (text.replace(/\r?\n$/, "") === secret) return true;
   try {

@@ -31,7 +31,9 @@ describe("JSON lines", () => {
           expect(line).toStartWith('{"time":"2023-11-14T22:13:20.123Z","level":"info","msg":"m"');
           const facts = JSON.parse(JSON.stringify(lines[at]));
           expect(JSON.parse(line)).toEqual({
-            ...{ time: "2023-11-14T22:13:20.123Z", level: "info", msg: "m" },
+            time: "2023-11-14T22:13:20.123Z",
+            level: "info",
+            msg: "m",
             ...facts,
           });
         }
@@ -46,7 +48,9 @@ describe("JSON lines", () => {
     log.write("warn", "second");
     expect(written).toHaveLength(1);
     expect(written[0]?.split("\n").map((line) => line && JSON.parse(line).msg)).toEqual([
-      ...["first", "second", ""],
+      "first",
+      "second",
+      "",
     ]);
   });
 
@@ -87,7 +91,9 @@ describe("standard error", () => {
       line("after");
       line("end");`;
     const writer = Bun.spawn([process.execPath, "-e", script], {
-      ...{ stdin: "pipe", stdout: "pipe", stderr: pipe },
+      stdin: "pipe",
+      stdout: "pipe",
+      stderr: pipe,
     });
     const output = writer.stdout.getReader();
     expect(new TextDecoder().decode((await output.read()).value)).toBe("full\n");

@@ -1,4 +1,6 @@
-/** Metrics: the names and labels of the contract, from the start, with closed label values only. */
+/**
+ * Metrics: the names and labels that are promised, from the start, with closed label values only.
+ */
 
 import { describe, expect, test } from "bun:test";
 
@@ -89,9 +91,24 @@ test("OCSP answers count by what their status word means to the asker", async ()
 
 describe("projections of events", () => {
   const event = (action: string, result: string, detail = ""): AuditEvent => ({
-    ...{ seq: 1, id: "", timestamp: "", actor: "", actorName: "", actorRoles: "", action, result },
-    ...{ tenant: "", caId: "", serial: "", target: "", targetName: "", detail, ip: "" },
-    ...{ requestId: "", prevHash: "", hash: "" },
+    seq: 1,
+    id: "",
+    timestamp: "",
+    actor: "",
+    actorName: "",
+    actorRoles: "",
+    action,
+    result,
+    tenant: "",
+    caId: "",
+    serial: "",
+    target: "",
+    targetName: "",
+    detail,
+    ip: "",
+    requestId: "",
+    prevHash: "",
+    hash: "",
   });
 
   test("issue, renew and revoke count, suspend and release do not", async () => {
@@ -138,7 +155,8 @@ describe("this process", () => {
     const metrics = new Metrics();
     const stop = observeResources(metrics);
     observeComponents(metrics, async () => ({
-      ...{ database: { status: "up" }, hsm: { status: "down" } },
+      database: { status: "up" },
+      hsm: { status: "down" },
     }));
     const now = await lines(metrics);
     stop();

@@ -7,8 +7,13 @@ import { reservedSubject } from "#core/access/subject.ts";
 import { tenantId } from "#core/ids.ts";
 
 const nobody: Identity = {
-  ...{ voucher: "oidc", issuer: "https://id.x.test" },
-  ...{ subject: "s", loginName: "n", emailVerified: false, groups: [], claims: {} },
+  voucher: "oidc",
+  issuer: "https://id.x.test",
+  subject: "s",
+  loginName: "n",
+  emailVerified: false,
+  groups: [],
+  claims: {},
 };
 const none = { subjects: {}, groups: {} };
 
@@ -41,7 +46,8 @@ describe("rbac", () => {
     const tenant = tenantId("web");
     const mapping = { claim: "g", value: "x", tenant, roles: ["approver"] } as const;
     expect(rolesOf(identity, { ...none, tenants }, [mapping])).toEqual({
-      ...{ roles: [], tenantRoles: { web: ["approver", "issuer", "auditor"] } },
+      roles: [],
+      tenantRoles: { web: ["approver", "issuer", "auditor"] },
     });
   });
 
@@ -73,7 +79,8 @@ describe("a mapping", () => {
       { ...mapping, tenant, roles: ["auditor", "issuer"] as const },
     ];
     expect(rolesOf(ops, none, mappings)).toEqual({
-      ...{ roles: [], tenantRoles: { t: ["issuer", "auditor"] } },
+      roles: [],
+      tenantRoles: { t: ["issuer", "auditor"] },
     });
   });
 });

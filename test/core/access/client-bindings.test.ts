@@ -1,4 +1,7 @@
-/** Which principal a client certificate stands for: every selector, alone and together, and what resembles a match. */
+/**
+ * Which principal a client certificate stands for: every selector, alone and together, and what
+ * resembles a match.
+ */
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -27,7 +30,11 @@ const namesOf = (subject: readonly NameAttribute[], sans?: readonly GeneralName[
 const cn = (value: string) => [{ type: "CN", value }];
 
 const bound = (selectors: Selectors, subject = "robot"): Binding => ({
-  ...{ name: undefined, selectors, subject, roles: [], tenantRoles: {} },
+  name: undefined,
+  selectors,
+  subject,
+  roles: [],
+  tenantRoles: {},
 });
 const matches = (names: ReturnType<typeof namesOf>, selectors: Selectors) =>
   bindingFor(names, [bound(selectors)]) !== undefined;
@@ -155,6 +162,13 @@ describe("bindings", () => {
 });
 
 const empty = {
-  ...{ name: undefined, subject_cn: undefined, subject_dn: undefined, san_dns: undefined },
-  ...{ san_uri: undefined, san_email: undefined, subject: undefined, roles: [], tenant_roles: {} },
+  name: undefined,
+  subject_cn: undefined,
+  subject_dn: undefined,
+  san_dns: undefined,
+  san_uri: undefined,
+  san_email: undefined,
+  subject: undefined,
+  roles: [],
+  tenant_roles: {},
 };

@@ -1,4 +1,6 @@
-/** Names typed by strangers in filters and distinguished names, and what an entry makes of a person. */
+/**
+ * Names typed by strangers in filters and distinguished names, and what an entry makes of a person.
+ */
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -14,8 +16,11 @@ import {
 } from "#core/access/directory-entry.ts";
 
 const names: EntryNames = {
-  ...{ username: "uid", email: "mail", displayNames: ["displayName", "cn"] },
-  ...{ mapped: ["title"], groupsClaim: "groups" },
+  username: "uid",
+  email: "mail",
+  displayNames: ["displayName", "cn"],
+  mapped: ["title"],
+  groupsClaim: "groups",
 };
 const entry = (attributes: Record<string, string[]>) => ({ dn: "uid=a,dc=x", attributes });
 const loginName = fc.string({ unit: "grapheme", minLength: 1, maxLength: 64 }).filter(isLoginName);
@@ -28,7 +33,9 @@ describe("a login name", () => {
         // The reader gives the kind that the text makes it.
         const { attribute, value } = read as EqualityFilter;
         expect([read.constructor.name, attribute, String(value)]).toEqual([
-          ...["EqualityFilter", "uid", name],
+          "EqualityFilter",
+          "uid",
+          name,
         ]);
       }),
     );
@@ -82,8 +89,13 @@ describe("an entry", () => {
       "A",
     );
     expect(found).toEqual({
-      ...{ voucher: "ldap", issuer: "" },
-      ...{ subject: "a", loginName: "A", email: "a@x", emailVerified: true, groups: ["g"] },
+      voucher: "ldap",
+      issuer: "",
+      subject: "a",
+      loginName: "A",
+      email: "a@x",
+      emailVerified: true,
+      groups: ["g"],
       claims: { title: ["boss"], groups: ["g"] },
     });
   });

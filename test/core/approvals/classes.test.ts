@@ -13,8 +13,12 @@ import { problems } from "#core/problems.ts";
 import { personNamed } from "#test/support/people.ts";
 
 const settings = (given: Partial<ApprovalSettings> = {}): ApprovalSettings => ({
-  ...{ enabled: true, defaultThreshold: undefined, thresholds: {}, operators: {} },
-  ...{ requestTtlHours: 72, ...given },
+  enabled: true,
+  defaultThreshold: undefined,
+  thresholds: {},
+  operators: {},
+  requestTtlHours: 72,
+  ...given,
 });
 
 describe("a threshold", () => {
@@ -57,9 +61,16 @@ test("what may be tried again is what comes back by itself, and only codes of th
   const again = Object.keys(problems).filter(isRetryable);
   expect(again.sort()).toEqual(
     [
-      ...["bulk_partial", "crl_unavailable", "ct_policy_unmet", "key_unavailable"],
-      ...["operation_running", "overloaded", "quota_exceeded", "rate_limited"],
-      ...["shutting_down", "storage_unavailable"],
+      "bulk_partial",
+      "crl_unavailable",
+      "ct_policy_unmet",
+      "key_unavailable",
+      "operation_running",
+      "overloaded",
+      "quota_exceeded",
+      "rate_limited",
+      "shutting_down",
+      "storage_unavailable",
     ].sort(),
   );
 });

@@ -1,4 +1,6 @@
-/** The canonical input: complete, the same for the same call, and another one for every difference. */
+/**
+ * The canonical input: complete, the same for the same call, and another one for every difference.
+ */
 
 import { expect, test } from "bun:test";
 import fc from "fast-check";
@@ -7,15 +9,19 @@ import { completeBody, fingerprintOf, type JsonObject } from "#core/approvals/in
 import { flag, integer, optional, otherwise, text } from "#core/shape.ts";
 
 const about = {
-  ...{ operationClass: "ca.create", operation: "ca.init_root", resourceKey: "ca:new:a" },
-  ...{ tenant: "default" },
+  operationClass: "ca.create",
+  operation: "ca.init_root",
+  resourceKey: "ca:new:a",
+  tenant: "default",
 };
 const printOf = (body: JsonObject, more: Partial<typeof about> = {}) =>
   fingerprintOf({ ...about, ...more, input: { path: {}, body } });
 
 test("members that were not given have their defaults, and no others appear", () => {
   const fields = {
-    ...{ csr: text(), profile: otherwise(text(), "server"), days: optional(integer(1, 9)) },
+    csr: text(),
+    profile: otherwise(text(), "server"),
+    days: optional(integer(1, 9)),
     force: otherwise(flag(), false),
   };
   expect(completeBody(fields, { csr: "x" })).toEqual({ csr: "x", profile: "server", force: false });

@@ -23,7 +23,7 @@ const texts = [
   ...(["tenant", "caId", "serial", "target", "targetName", "detail", "ip"] as const),
 ];
 
-test("canonical bytes are those of the contract, built here by hand", () => {
+test("canonical bytes, built here by hand, are those that are hashed", () => {
   const event = sample(7, "ab".repeat(32));
   const parts = [Buffer.from("pkid/audit/1\0"), Buffer.from("0000000000000007", "hex")];
   for (const text of [event.prevHash, ...texts.map((name) => event[name])]) {
@@ -134,10 +134,23 @@ async function chainOf(length: number) {
 
 function sample(seq: number, prevHash: string): Omit<AuditEvent, "hash"> {
   return {
-    ...{ seq, prevHash, id: "e1", timestamp: "2026-06-01T12:00:00.000000Z", actor: "root" },
-    ...{ actorName: "Ünï", actorRoles: "root", action: "cert.issue", result: "success" },
-    ...{ tenant: "default", caId: "c1", serial: "12", target: "c1", targetName: "12" },
-    ...{ detail: "profile=server", ip: "192.0.2.1", requestId: "r1" },
+    seq,
+    prevHash,
+    id: "e1",
+    timestamp: "2026-06-01T12:00:00.000000Z",
+    actor: "root",
+    actorName: "Ünï",
+    actorRoles: "root",
+    action: "cert.issue",
+    result: "success",
+    tenant: "default",
+    caId: "c1",
+    serial: "12",
+    target: "c1",
+    targetName: "12",
+    detail: "profile=server",
+    ip: "192.0.2.1",
+    requestId: "r1",
   };
 }
 
@@ -147,8 +160,24 @@ const sealed = (event: Omit<AuditEvent, "hash">): AuditEvent => ({
 });
 
 const emptyEntry: Omit<LedgerEntry, "hash" | "prevHash"> = {
-  ...{ number: 1, timestamp: "", kind: "intent", opId: "", provider: "", deviceSerial: "" },
-  ...{ keyLabel: "", signerFingerprint: "", role: "", operation: "", algorithm: "", digest: "" },
-  ...{ purpose: "", caId: "", artifact: "", result: "", signatureSha256: "", error: "" },
-  ...{ count: "", total: "" },
+  number: 1,
+  timestamp: "",
+  kind: "intent",
+  opId: "",
+  provider: "",
+  deviceSerial: "",
+  keyLabel: "",
+  signerFingerprint: "",
+  role: "",
+  operation: "",
+  algorithm: "",
+  digest: "",
+  purpose: "",
+  caId: "",
+  artifact: "",
+  result: "",
+  signatureSha256: "",
+  error: "",
+  count: "",
+  total: "",
 };

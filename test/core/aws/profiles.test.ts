@@ -20,10 +20,13 @@ aws_session_token =
 
 test("a profile of the credentials file has the settings below its heading", () => {
   expect(profileIn(credentials, "default", "credentials")).toEqual({
-    ...{ aws_access_key_id: "AKIADEFAULT", aws_secret_access_key: "secret/with=sign" },
+    aws_access_key_id: "AKIADEFAULT",
+    aws_secret_access_key: "secret/with=sign",
   });
   expect(profileIn(credentials, "ops", "credentials")).toEqual({
-    ...{ aws_access_key_id: "AKIAOPS", s3: "", aws_session_token: "" },
+    aws_access_key_id: "AKIAOPS",
+    s3: "",
+    aws_session_token: "",
   });
 });
 

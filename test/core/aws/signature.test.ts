@@ -1,4 +1,7 @@
-/** Signature Version 4 against the vectors its authors publish, and what a change of any part does to a signature. */
+/**
+ * Signature Version 4 against the vectors its authors publish, and what a change of any part does
+ * to a signature.
+ */
 
 import { expect, test } from "bun:test";
 import fc from "fast-check";
@@ -13,7 +16,8 @@ const credentials = {
 const at = instant(Date.parse("2015-08-30T12:36:00Z"));
 const get = { method: "GET", url: "https://example.amazonaws.com/", headers: {}, body: "" };
 const form = {
-  ...{ method: "POST", url: "https://example.amazonaws.com/" },
+  method: "POST",
+  url: "https://example.amazonaws.com/",
   headers: { "content-type": "application/x-www-form-urlencoded" },
   body: "Param1=value1",
 };

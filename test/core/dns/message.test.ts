@@ -15,7 +15,7 @@ const record = (
   type: number,
   rdata: readonly number[],
   ttl = [0, 0, 0, 60],
-) => [...[...owner, ...u16(type), 0, 1, ...ttl, ...u16(rdata.length), ...rdata]];
+) => [...owner, ...u16(type), 0, 1, ...ttl, ...u16(rdata.length), ...rdata];
 const withAnswers = (...records: readonly (readonly number[])[]) =>
   Uint8Array.of(...answerHeader(records.length), ...question, ...records.flat());
 const pointer = [0xc0, 12];
@@ -183,7 +183,7 @@ test("parents end below the root, and a name is within itself and above nothing 
     isWithin("b", "b"),
     isWithin("ab", "b"),
     isWithin("x", ""),
-  ]).toEqual([...[true, true, false, true]]);
+  ]).toEqual([true, true, false, true]);
 });
 
 test("letters take the case their bits say, and the name stays the same", () => {

@@ -1,4 +1,7 @@
-/** Claims of a token: for us, from the right issuer, now, and about somebody who may have a name here. */
+/**
+ * Claims of a token: for us, from the right issuer, now, and about somebody who may have a name
+ * here.
+ */
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -77,13 +80,23 @@ describe("an identity", () => {
 
   test("is read from the claims, each of its own kind", () => {
     const claims = {
-      ...{ sub: "a-1", name: "Alice", email: "a@x.test", email_verified: true },
-      ...{ groups: ["ops", 1, null, "dev"], dept: "pki", preferred_username: "alice" },
+      sub: "a-1",
+      name: "Alice",
+      email: "a@x.test",
+      email_verified: true,
+      groups: ["ops", 1, null, "dev"],
+      dept: "pki",
+      preferred_username: "alice",
     };
     expect(identityOf(claims, names)).toEqual({
-      ...{ voucher: "oidc", issuer: "" },
-      ...{ subject: "a-1", loginName: "alice", name: "Alice", email: "a@x.test" },
-      ...{ emailVerified: true, groups: ["ops", "dev"] },
+      voucher: "oidc",
+      issuer: "",
+      subject: "a-1",
+      loginName: "alice",
+      name: "Alice",
+      email: "a@x.test",
+      emailVerified: true,
+      groups: ["ops", "dev"],
       claims: { groups: ["ops", "dev"], dept: ["pki"] },
     });
   });
@@ -114,8 +127,20 @@ describe("an identity", () => {
 
   test("is none without a subject, or with one that means something here", () => {
     for (const sub of [
-      ...[undefined, null, "", 1, ["a"], "a\nb", "a\0", "\ud800", "x".repeat(256)],
-      ...["root", "token:7", "local:alice", "system:crl", "anonymous"],
+      undefined,
+      null,
+      "",
+      1,
+      ["a"],
+      "a\nb",
+      "a\0",
+      "\ud800",
+      "x".repeat(256),
+      "root",
+      "token:7",
+      "local:alice",
+      "system:crl",
+      "anonymous",
     ]) {
       expect([sub, identityOf({ sub }, names)]).toEqual([sub, undefined]);
     }

@@ -1,4 +1,7 @@
-/** Tokens of providers: every algorithm of the table, and none of the tricks the format is known for. */
+/**
+ * Tokens of providers: every algorithm of the table, and none of the tricks the format is known
+ * for.
+ */
 
 import { describe, expect, test } from "bun:test";
 import { createHmac, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
@@ -99,8 +102,12 @@ describe("the key", () => {
   test("is never taken from the token", () => {
     const stranger = generateKeyPairSync("rsa", { modulusLength: 2048 });
     const planted = {
-      ...{ alg: "RS256", kid: "k", jwk: jwk(stranger.publicKey), jku: "https://evil.test/jwks" },
-      ...{ x5u: "https://evil.test/x", x5c: ["AAAA"] },
+      alg: "RS256",
+      kid: "k",
+      jwk: jwk(stranger.publicKey),
+      jku: "https://evil.test/jwks",
+      x5u: "https://evil.test/x",
+      x5c: ["AAAA"],
     };
     const jws = parsed(signed(planted, stranger.privateKey, {}));
     expect(verifyJws(jws, keysOf(jwk(rsa.publicKey, { kid: "k" })))).toBe("bad");
@@ -134,15 +141,22 @@ describe("the key", () => {
     const padded = Buffer.concat([Buffer.alloc(200), Buffer.from(n, "base64url")]);
     const point = jwk(p256.publicKey);
     for (const bad of [
-      ...[jwk(short), { ...jwk(short), n: padded.toString("base64url") }],
-      ...[jwk(rsa.publicKey, { use: "enc" }), jwk(rsa.publicKey, { key_ops: ["encrypt"] })],
-      ...[jwk(rsa.publicKey, { alg: "HS256" }), jwk(rsa.publicKey, { alg: "ES256" })],
-      ...[
-        { ...point, crv: "P-384" },
-        { ...point, y: point.x },
-        { ...point, crv: "secp256k1" },
-      ],
-      ...[{ kty: "oct", k: "AAAA" }, { kty: "RSA" }, {}, null, "key", 1, []],
+      jwk(short),
+      { ...jwk(short), n: padded.toString("base64url") },
+      jwk(rsa.publicKey, { use: "enc" }),
+      jwk(rsa.publicKey, { key_ops: ["encrypt"] }),
+      jwk(rsa.publicKey, { alg: "HS256" }),
+      jwk(rsa.publicKey, { alg: "ES256" }),
+      { ...point, crv: "P-384" },
+      { ...point, y: point.x },
+      { ...point, crv: "secp256k1" },
+      { kty: "oct", k: "AAAA" },
+      { kty: "RSA" },
+      {},
+      null,
+      "key",
+      1,
+      [],
     ]) {
       expect([bad, readKeySet({ keys: [bad] })]).toEqual([bad, []]);
     }
@@ -165,24 +179,25 @@ describe("the form", () => {
   test("has three parts of canonical base64url, and objects in two of them", () => {
     expect(parseJws(good)).toBeDefined();
     for (const bad of [
-      ...["", "..", `${head}.${body}`, `${good}.`, `${good}.x`, `${head}..${tail}`, ` ${good}`],
-      ...[
-        `${good}=`,
-        `${good}\n`,
-        `${head}=.${body}.${tail}`,
-        `${head}.${body}.${tail.slice(0, -1)}+`,
-      ],
-      ...[
-        `${b64("[]")}.${body}.${tail}`,
-        `${b64("1")}.${body}.${tail}`,
-        `${head}.${b64("[]")}.${tail}`,
-      ],
-      ...[`${b64('{"alg":"RS256"')}.${body}.${tail}`, `${head}.${b64('"x"')}.${tail}`],
-      ...[
-        `${b64({ alg: "RS256", kid: 1 })}.${body}.${tail}`,
-        `${"A".repeat(70_000)}.${body}.${tail}`,
-      ],
-      ...[`${Buffer.from([0x7b, 0xff, 0x7d]).toString("base64url")}.${body}.${tail}`],
+      "",
+      "..",
+      `${head}.${body}`,
+      `${good}.`,
+      `${good}.x`,
+      `${head}..${tail}`,
+      ` ${good}`,
+      `${good}=`,
+      `${good}\n`,
+      `${head}=.${body}.${tail}`,
+      `${head}.${body}.${tail.slice(0, -1)}+`,
+      `${b64("[]")}.${body}.${tail}`,
+      `${b64("1")}.${body}.${tail}`,
+      `${head}.${b64("[]")}.${tail}`,
+      `${b64('{"alg":"RS256"')}.${body}.${tail}`,
+      `${head}.${b64('"x"')}.${tail}`,
+      `${b64({ alg: "RS256", kid: 1 })}.${body}.${tail}`,
+      `${"A".repeat(70_000)}.${body}.${tail}`,
+      `${Buffer.from([0x7b, 0xff, 0x7d]).toString("base64url")}.${body}.${tail}`,
     ]) {
       expect([bad, parseJws(bad)]).toEqual([bad, undefined]);
     }

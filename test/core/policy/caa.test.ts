@@ -10,7 +10,10 @@ import { dnsName } from "#test/support/issuance.ts";
 
 const us = "ca.example.net";
 const caa = (tag: string, value: string, critical = false): CaaContent => ({
-  ...{ type: "CAA", critical, tag, value },
+  type: "CAA",
+  critical,
+  tag,
+  value,
 });
 const host = { use: "host", text: "a.example" } as const;
 const wildcard = { use: "wildcard", text: "*.a.example" } as const;
@@ -142,7 +145,9 @@ describe("CAA-1: the climb", () => {
     const iodef = caa("iodef", "mailto:sec@b.example");
     const { verdict } = await climb("a.b.example", { "b.example": [caa("issue", ";"), iodef] });
     expect(verdict).toEqual({
-      ...{ allowed: false, reason: "forbidden", domain: "b.example" },
+      allowed: false,
+      reason: "forbidden",
+      domain: "b.example",
       iodef: ["mailto:sec@b.example"],
     });
   });
@@ -159,12 +164,11 @@ describe("the names that are asked about", () => {
 
   test("are DNS names, wildcards by the name below the star, and the domains of mailboxes", () => {
     const sans = [
-      ...[dnsName("a.example"), dnsName("*.b.example")],
+      dnsName("a.example"),
+      dnsName("*.b.example"),
       { kind: "email", value: "Me@Mail.Example" } as const,
-      ...[
-        { kind: "ip", value: "192.0.2.1" } as const,
-        { kind: "uri", value: "https://u.example" } as const,
-      ],
+      { kind: "ip", value: "192.0.2.1" } as const,
+      { kind: "uri", value: "https://u.example" } as const,
     ];
     expect(caaNames({ sans, subject: subject() })).toEqual([
       { text: "a.example", domain: "a.example", use: "host" },

@@ -1,4 +1,6 @@
-/** The gates: they report together, refuse when they cannot decide, and alone make what is signed. */
+/**
+ * The gates: they report together, refuse when they cannot decide, and alone make what is signed.
+ */
 
 import { expect, test } from "bun:test";
 
@@ -19,14 +21,24 @@ const now = instant(Date.parse("2026-06-01T12:00:00Z"));
 const keyId = new Uint8Array(20).fill(9);
 const id = caId("11111111-1111-4111-8111-111111111111");
 const issuer: Issuer = {
-  ...{ id, subject: encodeName([{ type: "CN", value: "Issuer" }]).der, keyId },
-  ...{ spkiSha256: "", signature: "ecdsa-sha256", maxPathLength: undefined, constraints: [] },
-  ...{ notBefore: addSeconds(now, -86_400), notAfter: addSeconds(now, 3650 * secondsPerDay) },
-  ...{ policyPath: [], purposes: [] },
+  id,
+  subject: encodeName([{ type: "CN", value: "Issuer" }]).der,
+  keyId,
+  spkiSha256: "",
+  signature: "ecdsa-sha256",
+  maxPathLength: undefined,
+  constraints: [],
+  notBefore: addSeconds(now, -86_400),
+  notAfter: addSeconds(now, 3650 * secondsPerDay),
+  policyPath: [],
+  purposes: [],
   repeated: repeatedExtensions({ id, keyId, urlBase: "https://pki.example" }),
 };
 const settings: IssuanceSettings = {
-  ...{ backdateSeconds: 300, skiMethod: "rfc7093", maxNames: 3, maxCertValidityDays: 0 },
+  backdateSeconds: 300,
+  skiMethod: "rfc7093",
+  maxNames: 3,
+  maxCertValidityDays: 0,
 };
 const server = new ProfileSet().named("server");
 
@@ -38,8 +50,11 @@ interface Asked extends CsrOptions {
 
 function admission(asked: Asked) {
   const request: LeafRequest = {
-    ...{ csr: parseCsr(csr(asked)), validitySeconds: undefined, mustStaple: undefined },
-    ...{ caller: "interactive", ...asked.request },
+    csr: parseCsr(csr(asked)),
+    validitySeconds: undefined,
+    mustStaple: undefined,
+    caller: "interactive",
+    ...asked.request,
   };
   const profile = { ...server, ...asked.profile };
   return admit(request, profile, { ...issuer, ...asked.issuer }, settings, now);
@@ -68,7 +83,7 @@ test("what the profile allows passes every gate", () => {
   expect(open).toEqual([{ name: "caa", status: "skipped" }]);
 });
 
-test("the order of the gates is the contract's", () => {
+test("the gates stand in the order that is agreed on", () => {
   const order = ["names", "certificate_policy", "must_staple", "lint", "caa"];
   const last = ["name_constraints", "keycheck", "validity", "approval"];
   expect(gates.map(({ name }) => name as string)).toEqual([...order, ...last]);
@@ -76,11 +91,13 @@ test("the order of the gates is the contract's", () => {
 
 test("all gates that refuse report together", () => {
   const asked: Asked = {
-    ...{ dns: ["-bad-.example"], request: { validitySeconds: 400 * secondsPerDay } },
+    dns: ["-bad-.example"],
+    request: { validitySeconds: 400 * secondsPerDay },
     profile: { names: { ...server.names, permittedDns: ["other.example"] } },
   };
   expect(refusal(asked)).toEqual({
-    ...{ code: "gate_refused", failed: ["lint", "name_constraints", "validity"] },
+    code: "gate_refused",
+    failed: ["lint", "name_constraints", "validity"],
   });
 });
 
@@ -89,7 +106,8 @@ test("a gate that refuses alone says so with its own code when it has one", () =
   expect(refusal(validity)).toEqual({ code: "validity_exceeds_limit", failed: ["validity"] });
   const policy: Asked = { profile: { keyUsages: ["keyEncipherment"], extKeyUsages: [] } };
   expect(refusal(policy)).toEqual({
-    ...{ code: "key_usage_unsuitable", failed: ["certificate_policy"] },
+    code: "key_usage_unsuitable",
+    failed: ["certificate_policy"],
   });
 });
 
@@ -104,7 +122,9 @@ test("a gate that throws has refused", () => {
   const clearance = clear({ ...broken, profile: trap });
   if (clearance.cleared) throw new Error("a broken gate let a plan pass");
   expect(clearance.gates.find(({ name }) => name === "keycheck")).toEqual({
-    ...{ name: "keycheck", status: "fail", reason: "the gate could not decide" },
+    name: "keycheck",
+    status: "fail",
+    reason: "the gate could not decide",
   });
 });
 
@@ -141,6 +161,15 @@ test("EXT-1: keyEncipherment is kept for RSA keys only", () => {
     "digitalSignature",
     "keyEncipherment",
   ]);
+});
+
+test("EXT-1: a key that can serve none of the profile's usages is refused", () => {
+  const profile = { keyUsages: ["keyEncipherment"] as const };
+  expect(refusal({ keyType: "ecdsa-p256", profile })).toMatchObject({
+    code: "key_usage_unsuitable",
+    failed: ["certificate_policy"],
+  });
+  expect(refusal({ keyType: "rsa-2048", profile }).code).toBe("cleared");
 });
 
 test("PRO-5: the same SAN twice is one, a U-label is an A-label, the subject may be empty", () => {

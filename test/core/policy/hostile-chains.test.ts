@@ -370,8 +370,13 @@ function opensslAccepts(
   const pem = ({ der }: ParsedCertificate) => encodePem("CERTIFICATE", der);
   const untrusted = scratch.write("others.pem", others.map(pem).join(""));
   const { status } = spawnSync("openssl", [
-    ...["verify", "-policy", "2.5.29.32.0", "-attime", String(now / 1000)],
-    ...["-CAfile", scratch.write("root.pem", pem(root))],
+    "verify",
+    "-policy",
+    "2.5.29.32.0",
+    "-attime",
+    String(now / 1000),
+    "-CAfile",
+    scratch.write("root.pem", pem(root)),
     ...(others.length === 0 ? [] : ["-untrusted", untrusted]),
     scratch.write("leaf.pem", pem(certificate)),
   ]);

@@ -1,4 +1,7 @@
-/** The chain that comes with an imported CA certificate: of several certificates for one issuer the one that counts is found. */
+/**
+ * The chain that comes with an imported CA certificate: of several certificates for one issuer the
+ * one that counts is found.
+ */
 
 import { expect, test } from "bun:test";
 

@@ -13,14 +13,21 @@ const codes = (key: PublicKey, settings = strictKeyChecks, facts: Partial<KeyFac
   checkKey(key, settings, { ...soundKey, ...facts }).map(({ code }) => code);
 
 const rsa = (modulus: bigint, exponent = 65_537n): PublicKey => ({
-  ...{ spki: new Uint8Array(), keyType: undefined, family: "rsa", modulus, exponent },
+  spki: new Uint8Array(),
+  keyType: undefined,
+  family: "rsa",
+  modulus,
+  exponent,
   bits: modulus.toString(2).length,
 });
 const good = parsePublicKey(spkiOf(newKey("rsa-2048").publicKey));
 if (good.family !== "rsa") throw new Error("an RSA key is one");
 const { modulus } = good;
 const ed25519 = (point: Uint8Array): PublicKey => ({
-  ...{ spki: new Uint8Array(), keyType: "ed25519", family: "ed25519", point },
+  spki: new Uint8Array(),
+  keyType: "ed25519",
+  family: "ed25519",
+  point,
 });
 
 for (const keyType of ["rsa-2048", "ecdsa-p256", "ecdsa-p384", "ecdsa-p521", "ed25519"] as const) {
@@ -116,7 +123,10 @@ test("Ed25519 points of low order, off the curve or of a wrong length are refuse
 
 test("a key of an unknown algorithm is refused because nothing can be said about it", () => {
   const key: PublicKey = {
-    ...{ spki: new Uint8Array(), keyType: undefined, family: "unknown", oid: "1.3.101.110" },
+    spki: new Uint8Array(),
+    keyType: undefined,
+    family: "unknown",
+    oid: "1.3.101.110",
   };
   expect(codes(key)).toEqual(["unknown_key"]);
 });
@@ -136,7 +146,10 @@ test("RFC 9881 §4: an ML-DSA key has exactly the octets of its set", () => {
     expect(codes(fresh)).toEqual([]);
     for (const length of [0, octets - 1, octets + 1]) {
       const wrong: PublicKey = {
-        ...{ spki: fresh.spki, keyType, family: "ml-dsa", raw: new Uint8Array(length) },
+        spki: fresh.spki,
+        keyType,
+        family: "ml-dsa",
+        raw: new Uint8Array(length),
       };
       expect(codes(wrong, { ...strictKeyChecks, disabled: true })).toEqual(["pq_length"]);
     }
@@ -145,7 +158,9 @@ test("RFC 9881 §4: an ML-DSA key has exactly the octets of its set", () => {
 
 test("an ML-KEM key is refused, because nobody can prove to have it", () => {
   const kem: PublicKey = {
-    ...{ spki: new Uint8Array(), keyType: undefined, family: "unknown" },
+    spki: new Uint8Array(),
+    keyType: undefined,
+    family: "unknown",
     oid: "2.16.840.1.101.3.4.4.2",
   };
   expect(codes(kem)).toContain("pq_length");
@@ -194,7 +209,10 @@ test("a profile may relax the lists of weak and duplicate keys, never those of b
   const relaxed = { ...strictKeyChecks, mode: "warn" as const };
   const modes = checkKey(good, relaxed, all).map(({ code, mode }) => `${code} ${mode}`);
   expect(modes).toEqual([
-    ...["debian_weak_key warn", "blocked_key error", "own_key error", "duplicate_key warn"],
+    "debian_weak_key warn",
+    "blocked_key error",
+    "own_key error",
+    "duplicate_key warn",
   ]);
   const disabled = { ...strictKeyChecks, disabled: true };
   expect(codes(good, disabled, all)).toEqual(["blocked_key", "own_key"]);

@@ -1,4 +1,7 @@
-/** Lint of the public web, of mail, and of forms: each rule refuses what it is about, and a proper certificate passes all. */
+/**
+ * Lint of the public web, of mail, and of forms: each rule refuses what it is about, and a proper
+ * certificate passes all.
+ */
 
 import { expect, test } from "bun:test";
 import fc from "fast-check";
@@ -38,10 +41,17 @@ const pointers = crlDistributionPoints(["http://pki.test/crl"]);
 const context: LintContext = {
   kind: "leaf",
   issuer: {
-    ...{ subject: issuer, keyId, signature: "ecdsa-sha256", alternative: undefined },
-    ...{ notBefore: addSeconds(now, -900 * day), notAfter: addSeconds(now, 3650 * day) },
+    subject: issuer,
+    keyId,
+    signature: "ecdsa-sha256",
+    alternative: undefined,
+    notBefore: addSeconds(now, -900 * day),
+    notAfter: addSeconds(now, 3650 * day),
   },
-  ...{ maxValiditySeconds: 0, public: true, now, requireMustStaple: false },
+  maxValiditySeconds: 0,
+  public: true,
+  now,
+  requireMustStaple: false,
   made: { serialDrawn: true, distributionPoints: pointers.value },
 };
 
@@ -80,8 +90,13 @@ function tbsOf(given: Given): Uint8Array {
     .filter((e) => e !== undefined);
   const notBefore = given.notBefore ?? addSeconds(now, -300);
   return encodeTbsCertificate({
-    ...{ serial: parseSerial("12345"), signature: "ecdsa-sha256", issuer, notBefore, extensions },
-    ...{ notAfter: addSeconds(notBefore, (given.seconds ?? 90 * day) - 1), spki: ecKey },
+    serial: parseSerial("12345"),
+    signature: "ecdsa-sha256",
+    issuer,
+    notBefore,
+    extensions,
+    notAfter: addSeconds(notBefore, (given.seconds ?? 90 * day) - 1),
+    spki: ecKey,
     subject: encodeName(given.subject ?? [{ type: "CN", value: "www.pkid.dev" }]).der,
   });
 }
@@ -96,8 +111,10 @@ test("a certificate as the public web wants it passes every rule", () => {
 });
 
 const mail: Given = {
-  ...{ purposes: ["emailProtection"], names: [{ kind: "email", value: "a@pkid.dev" }] },
-  ...{ context: { public: false }, subject: [{ type: "CN", value: "Ann" }] },
+  purposes: ["emailProtection"],
+  names: [{ kind: "email", value: "a@pkid.dev" }],
+  context: { public: false },
+  subject: [{ type: "CN", value: "Ann" }],
 };
 const oddPoint = { oid: oids.tlsFeature, critical: false, value: integer(5) };
 const without = (oid: string) => ({ with: { [oid]: undefined } });
@@ -186,7 +203,8 @@ test("BR 6.3.2: the longest validity shrinks on three days", () => {
 test("name_constraints_form refuses a minimum that is not zero", () => {
   const base = element(0x82, new TextEncoder().encode("pkid.dev"));
   const constraints = (subtree: Uint8Array) => ({
-    ...{ oid: oids.nameConstraints, critical: true },
+    oid: oids.nameConstraints,
+    critical: true,
     value: sequence(element(0xa0, subtree)),
   });
   const asked = (subtree: Uint8Array): Given => ({
@@ -214,9 +232,17 @@ test("X.690: a value is DER to its last octet, or it is said what is wrong", () 
 
 test("whatever octets an extension has, lint answers and never throws", () => {
   const known = [
-    ...[oids.basicConstraints, oids.keyUsage, oids.extKeyUsage, oids.subjectAltName],
-    ...[oids.certificatePolicies, oids.authorityInfoAccess, oids.crlDistributionPoints],
-    ...[oids.nameConstraints, oids.tlsFeature, oids.authorityKeyIdentifier, "1.2.3.4"],
+    oids.basicConstraints,
+    oids.keyUsage,
+    oids.extKeyUsage,
+    oids.subjectAltName,
+    oids.certificatePolicies,
+    oids.authorityInfoAccess,
+    oids.crlDistributionPoints,
+    oids.nameConstraints,
+    oids.tlsFeature,
+    oids.authorityKeyIdentifier,
+    "1.2.3.4",
   ];
   const piece = fc.letrec<{ value: Uint8Array }>((tie) => ({
     value: fc.oneof(

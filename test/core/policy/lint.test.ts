@@ -51,10 +51,16 @@ const ecKey = spkiOf(newKey("ecdsa-p256").publicKey);
 const leafContext: LintContext = {
   kind: "leaf",
   issuer: {
-    ...{ subject: issuerName, keyId, signature: "ecdsa-sha256" },
-    ...{ notBefore: addSeconds(now, -86_400), notAfter: addSeconds(now, 365 * 86_400) },
+    subject: issuerName,
+    keyId,
+    signature: "ecdsa-sha256",
+    notBefore: addSeconds(now, -86_400),
+    notAfter: addSeconds(now, 365 * 86_400),
   },
-  ...{ maxValiditySeconds: 90 * 86_400, public: false, now, requireMustStaple: false },
+  maxValiditySeconds: 90 * 86_400,
+  public: false,
+  now,
+  requireMustStaple: false,
   made: { serialDrawn: true, distributionPoints: undefined },
 };
 const hybridContext: LintContext = {
@@ -92,9 +98,15 @@ const replaced = (list: readonly Extension[], ...by: Extension[]) => [
 const without = (list: readonly Extension[], id: string) => list.filter((e) => e.oid !== id);
 
 const fields = (given: Partial<TbsCertificate> = {}): TbsCertificate => ({
-  ...{ serial: parseSerial("12345"), signature: "ecdsa-sha256", issuer: issuerName },
-  ...{ notBefore: addSeconds(now, -300), notAfter: addSeconds(now, 86_400) },
-  ...{ subject: cn("a.example"), spki: ecKey, extensions: leaf, ...given },
+  serial: parseSerial("12345"),
+  signature: "ecdsa-sha256",
+  issuer: issuerName,
+  notBefore: addSeconds(now, -300),
+  notAfter: addSeconds(now, 86_400),
+  subject: cn("a.example"),
+  spki: ecKey,
+  extensions: leaf,
+  ...given,
 });
 const codes = (given: Partial<TbsCertificate>, context = leafContext, settings = strictLint) =>
   lintUnsigned(encodeTbsCertificate(fields(given)), "ecdsa-sha256", context, settings).map(
@@ -236,7 +248,8 @@ function handMade(given: { version?: number; times?: readonly Uint8Array[]; uniq
     algorithmIdentifier("ecdsa-sha256"),
     issuer,
     sequence(...(given.times ?? [time(notBefore), time(notAfter)])),
-    ...[subject, spki],
+    subject,
+    spki,
     ...(given.unique ? [implicit(1, Uint8Array.of(0, 1))] : []),
     explicit(3, encodeExtensions(extensions)),
   );

@@ -1,4 +1,7 @@
-/** Our verdict on name constraints beside OpenSSL's: never milder, and stricter only where a sentence here says why. */
+/**
+ * Our verdict on name constraints beside OpenSSL's: never milder, and stricter only where a
+ * sentence here says why.
+ */
 
 import { expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
@@ -129,7 +132,8 @@ function isStricterHere({ sans, commonName, upper, lower }: Combination): boolea
   const named = sans.some(({ kind }) => kind === "dns");
   const excludesDns = [upper, lower].some((one) => (one?.excluded.dns.length ?? 0) > 0);
   return (
-    // It looks at the common name only where there is no DNS name, and never takes it for an address.
+    // It looks at the common name only where there is no DNS name, and never takes it for an
+    // address.
     (named && commonName.includes(".")) ||
     commonName === "10.0.0.1" ||
     // It compares a wildcard as it stands; we ask what it stands for.
@@ -148,7 +152,10 @@ function subjectOf(wish: Omit<Combination, "sans" | "upper" | "lower">): readonl
   return attributes;
 }
 
-/** Of the lower CA; its organization is the leaf's, so that constraints on names of directories let some pass. */
+/**
+ * Of the lower CA; its organization is the leaf's, so that constraints on names of directories let
+ * some pass.
+ */
 function lowerSubject({ organization }: Pick<Combination, "organization">, index: number) {
   const own = [{ type: "CN", value: `Lower CA ${index}` }];
   return organization === undefined ? own : [{ type: "O", value: organization }, ...own];

@@ -296,8 +296,11 @@ test("a mailbox nobody reads alike cannot be decided", () => {
 test("a profile's own names bind every kind, wildcards and common names too", () => {
   const policy = {
     ...new ProfileSet().named("server").names,
-    ...{ permittedDns: ["example.com"], permittedIps: ["10.0.0.0/8"], allowWildcards: false },
-    ...{ permittedUris: ["spiffe://td/"], permittedEmails: ["example.com"] },
+    permittedDns: ["example.com"],
+    permittedIps: ["10.0.0.0/8"],
+    allowWildcards: false,
+    permittedUris: ["spiffe://td/"],
+    permittedEmails: ["example.com"],
   };
   const names = (sans: readonly GeneralName[]) =>
     profileViolations({ subject: encodeName([]), sans, forServers: true }, policy).map(

@@ -1,4 +1,7 @@
-/** Pinning records say exactly what their RFCs say, and nothing a caller wrote reaches zone text unescaped. */
+/**
+ * Pinning records say exactly what their RFCs say, and nothing a caller wrote reaches zone text
+ * unescaped.
+ */
 
 import { expect, test } from "bun:test";
 import { mkdtempSync, readFileSync } from "node:fs";

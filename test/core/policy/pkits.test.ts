@@ -1,4 +1,7 @@
-/** NIST's path validation suite (PKITS), as Debian ships it: our verdict on each path is the one the suite documents. */
+/**
+ * NIST's path validation suite (PKITS), as Debian ships it: our verdict on each path is the one the
+ * suite documents.
+ */
 
 import { beforeAll, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -14,16 +17,23 @@ import { findPath } from "#core/x509/path.ts";
 const folder = "/usr/lib/python3/dist-packages/cryptography_vectors/x509/PKITS_data/certs";
 
 const [valid, invalid] = ["valid", "invalid"] as const;
-/** Invalid for what revocation lists say, or for who may sign them: no path is judged by lists of other CAs here. */
+/**
+ * Invalid for what revocation lists say, or for who may sign them: no path is judged by lists of
+ * other CAs here.
+ */
 const lists = "left to revocation lists";
-/** Valid, and refused here: keys of DSA, which nobody here knows, and a directory name among the alternative names. */
+/**
+ * Valid, and refused here: keys of DSA, which nobody here knows, and a directory name among the
+ * alternative names.
+ */
 const beyond = "refused here";
 
 /**
- * The number of each test, its certificate, and what becomes of it when any policy will do and nothing is inhibited from
- * the start, which is all that anybody here asks. Not among them: sections 4.4, 4.14 and 4.15, which are about revocation
- * lists alone, and the parts of 4.8, 4.10 and 4.12 that ask for certain policies or inhibit some from the start (4.8.1,
- * 4.8.13, 4.8.14, 4.8.18, 4.8.20, 4.10.1, 4.10.3, 4.10.5, 4.10.6, 4.10.12 ask nothing else).
+ * The number of each test, its certificate, and what becomes of it when any policy will do and
+ * nothing is inhibited from the start, which is all that anybody here asks. Not among them:
+ * sections 4.4, 4.14 and 4.15, which are about revocation lists alone, and the parts of 4.8, 4.10
+ * and 4.12 that ask for certain policies or inhibit some from the start (4.8.1, 4.8.13, 4.8.14,
+ * 4.8.18, 4.8.20, 4.10.1, 4.10.3, 4.10.5, 4.10.6, 4.10.12 ask nothing else).
  */
 // biome-ignore format: the table is read by column.
 const suite: readonly (readonly [string, string, typeof valid | typeof invalid | typeof lists | typeof beyond])[] = [
@@ -190,7 +200,10 @@ const suite: readonly (readonly [string, string, typeof valid | typeof invalid |
   ["4.16.2", "InvalidUnknownCriticalCertificateExtensionTest2", invalid],
 ];
 
-/** Every CA of the suite at once, as a relying party finds them in a directory: only the right ones may be followed. */
+/**
+ * Every CA of the suite at once, as a relying party finds them in a directory: only the right ones
+ * may be followed.
+ */
 let authorities: readonly ParsedCertificate[] = [];
 let anchor: ParsedCertificate | undefined;
 

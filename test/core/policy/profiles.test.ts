@@ -1,4 +1,7 @@
-/** The built-in profiles: what each says octet by octet, read back by others, and how sets replace one another. */
+/**
+ * The built-in profiles: what each says octet by octet, read back by others, and how sets replace
+ * one another.
+ */
 
 import { describe, expect, test } from "bun:test";
 import { X509Certificate } from "node:crypto";
@@ -28,14 +31,24 @@ const now = instant(Date.parse("2026-06-01T12:00:00Z"));
 const keyId = new Uint8Array(20).fill(9);
 const id = caId("11111111-1111-4111-8111-111111111111");
 const issuer: Issuer = {
-  ...{ id, subject: encodeName([{ type: "CN", value: "Issuer" }]).der, keyId },
-  ...{ spkiSha256: "", signature: "ecdsa-sha256", maxPathLength: undefined, constraints: [] },
-  ...{ notBefore: addSeconds(now, -86_400), notAfter: addSeconds(now, 3650 * secondsPerDay) },
-  ...{ policyPath: [], purposes: [] },
+  id,
+  subject: encodeName([{ type: "CN", value: "Issuer" }]).der,
+  keyId,
+  spkiSha256: "",
+  signature: "ecdsa-sha256",
+  maxPathLength: undefined,
+  constraints: [],
+  notBefore: addSeconds(now, -86_400),
+  notAfter: addSeconds(now, 3650 * secondsPerDay),
+  policyPath: [],
+  purposes: [],
   repeated: repeatedExtensions({ id, keyId, urlBase: "https://pki.example" }),
 };
 const settings: IssuanceSettings = {
-  ...{ backdateSeconds: 300, skiMethod: "rfc7093", maxNames: 3, maxCertValidityDays: 0 },
+  backdateSeconds: 300,
+  skiMethod: "rfc7093",
+  maxNames: 3,
+  maxCertValidityDays: 0,
 };
 const everyBuiltin = new ProfileSet().sorted();
 const builtins = everyBuiltin.filter(({ algorithm }) => algorithm === "classical");
@@ -53,14 +66,19 @@ function tbsOf(profile: Profile): Uint8Array {
     ? { kind: "email" as const, value: "ada@a.example" }
     : { kind: "dns" as const, value: "a.example" };
   const csr = {
-    ...{ subject: encodeName([{ type: "CN", value: mail ? "Ada" : "a.example" }]) },
+    subject: encodeName([{ type: "CN", value: mail ? "Ada" : "a.example" }]),
     spki: profile.algorithm === "pqc" ? fixedQuantumKey : fixedKey,
-    ...{ sans: [san], unsupportedNames: [], mustStaple: false },
+    sans: [san],
+    unsupportedNames: [],
+    mustStaple: false,
     ...(profile.algorithm === "hybrid" ? { alternativeSpki: fixedQuantumKey } : {}),
   };
   const issuer = issuers[profile.algorithm];
   const request: LeafRequest = {
-    ...{ csr, validitySeconds: undefined, mustStaple: undefined, caller: "interactive" },
+    csr,
+    validitySeconds: undefined,
+    mustStaple: undefined,
+    caller: "interactive",
   };
   const admitted = admit(request, profile, issuer, settings, now);
   if (!admitted.readable) throw admitted.refusal;
@@ -119,7 +137,10 @@ describe.each(everyBuiltin)("$name", (profile) => {
   test("is shown with its exact seconds, and days that are never 0", () => {
     const shown = profileJson(profile);
     expect(shown).toMatchObject({
-      ...{ name: profile.name, builtin: true, is_ca: false, require_approval: false },
+      name: profile.name,
+      builtin: true,
+      is_ca: false,
+      require_approval: false,
       default_validity_seconds: profile.defaultValiditySeconds,
     });
     expect(shown.default_validity_days).toBeGreaterThan(0);
@@ -162,8 +183,14 @@ function signed(profile: Profile): Uint8Array {
 }
 
 const extensionNames = [
-  ...["basicConstraints", "keyUsage", "extendedKeyUsage", "subjectAltName", "tlsfeature"],
-  ...["authorityKeyIdentifier", "authorityInfoAccess", "crlDistributionPoints"],
+  "basicConstraints",
+  "keyUsage",
+  "extendedKeyUsage",
+  "subjectAltName",
+  "tlsfeature",
+  "authorityKeyIdentifier",
+  "authorityInfoAccess",
+  "crlDistributionPoints",
 ].join(",");
 
 /** An ML-DSA-65 key (RFC 9881 §4) whose octets count up: of the right form, and nobody's. */
@@ -172,7 +199,10 @@ const fixedQuantumKey = sequence(
   bitString(Uint8Array.from({ length: 1952 }, (_, at) => at)),
 );
 
-/** The generator of P-256 as a public key: a point that is certainly on the curve and belongs to nobody. */
+/**
+ * The generator of P-256 as a public key: a point that is certainly on the curve and belongs to
+ * nobody.
+ */
 const fixedKey = Uint8Array.fromHex(
   "3059301306072a8648ce3d020106082a8648ce3d030107034200" +
     "046b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296" +

@@ -16,8 +16,11 @@ import { instant } from "#core/time.ts";
 
 const day = instant(Date.parse("2026-06-01T00:00:00Z"));
 const certificate: Selectable = {
-  ...{ commonName: "Web 1", sans: ["dns:www.example.com", "uri:https://a.example/x", "ip:::1"] },
-  ...{ profile: "server", createdAt: day, spkiSha256: "ab".repeat(32) },
+  commonName: "Web 1",
+  sans: ["dns:www.example.com", "uri:https://a.example/x", "ip:::1"],
+  profile: "server",
+  createdAt: day,
+  spkiSha256: "ab".repeat(32),
 };
 const nothing: Selection = { includeExpired: false };
 const selects = (selection: Partial<Selection>) =>

@@ -1,4 +1,7 @@
-/** The index of subtrees says what going through them one by one says, and what a name costs does not depend on their number. */
+/**
+ * The index of subtrees says what going through them one by one says, and what a name costs does
+ * not depend on their number.
+ */
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";

@@ -48,8 +48,11 @@ interface Made {
 function make({ subject = "leaf", issuer = "middle", ...made }: Made): ParsedCertificate {
   const { key = keys.leaf, by = keys.middle } = made;
   const fields = {
-    ...{ serial: serial(), signature: "ecdsa-sha256" as const, spki: key.spki },
-    ...{ issuer: name(issuer), subject: name(subject) },
+    serial: serial(),
+    signature: "ecdsa-sha256" as const,
+    spki: key.spki,
+    issuer: name(issuer),
+    subject: name(subject),
     notBefore: instant(made.notBefore ?? now - year),
     notAfter: instant(made.notAfter ?? now + year),
     extensions: [
@@ -68,13 +71,20 @@ const caExtensions = (pathLength?: number) => [
   caUsage,
 ];
 const root = make({
-  ...{ subject: "root", issuer: "root", key: keys.root, by: keys.root },
+  subject: "root",
+  issuer: "root",
+  key: keys.root,
+  by: keys.root,
   extensions: caExtensions(),
 });
 const middle = (made: Made = {}) =>
   make({
-    ...{ subject: "middle", issuer: "root", key: keys.middle, by: keys.root },
-    ...{ extensions: caExtensions(0), ...made },
+    subject: "middle",
+    issuer: "root",
+    key: keys.middle,
+    by: keys.root,
+    extensions: caExtensions(0),
+    ...made,
   });
 const constrained = (dnsTrees: readonly string[]) =>
   nameConstraints({ permitted: { ...empty, dns: dnsTrees }, excluded: empty }, true);
@@ -97,7 +107,10 @@ const cases: readonly (readonly [string, ParsedCertificate, readonly ParsedCerti
 
 const found = (certificate: ParsedCertificate, intermediates: readonly ParsedCertificate[]) =>
   findPath({
-    ...{ certificate, intermediates, anchors: [root], now },
+    certificate,
+    intermediates,
+    anchors: [root],
+    now,
     accept: (path) => isFaultless(path, now),
   });
 
@@ -124,7 +137,10 @@ test("a path length is counted as openssl counts it", () => {
   const upper = makeKey("ecdsa-p256");
   const above = (length: number) =>
     make({
-      ...{ subject: "upper", issuer: "root", key: upper, by: keys.root },
+      subject: "upper",
+      issuer: "root",
+      key: upper,
+      by: keys.root,
       extensions: caExtensions(length),
     });
   const lower = middle({ issuer: "upper", by: upper });
@@ -148,7 +164,10 @@ test("certificates that certify one another end the search", () => {
   const other = makeKey("ecdsa-p256");
   const pool = Array.from({ length: 30 }, (_, at) =>
     make({
-      ...{ subject: `ca${at % 2}`, issuer: `ca${(at + 1) % 2}`, key: other, by: other },
+      subject: `ca${at % 2}`,
+      issuer: `ca${(at + 1) % 2}`,
+      key: other,
+      by: other,
       extensions: caExtensions(),
     }),
   );
@@ -192,8 +211,18 @@ test("a signature with SHA-1 is verified, and is the reason", () => {
   const rsa = ["-newkey", "rsa:2048", "-nodes"];
   const named = (cn: string) => ["-subj", `/CN=${cn}`];
   openssl([
-    ...["req", "-x509", ...rsa, ...named("sha"), "-keyout", at("ca.key"), "-out", at("ca.pem")],
-    ...["-addext", "keyUsage=critical,keyCertSign", "-days", "3650"],
+    "req",
+    "-x509",
+    ...rsa,
+    ...named("sha"),
+    "-keyout",
+    at("ca.key"),
+    "-out",
+    at("ca.pem"),
+    "-addext",
+    "keyUsage=critical,keyCertSign",
+    "-days",
+    "3650",
   ]);
   openssl(["req", ...rsa, ...named("leaf"), "-keyout", at("leaf.key"), "-out", at("leaf.csr")]);
   const under = ["-CA", at("ca.pem"), "-CAkey", at("ca.key"), "-CAcreateserial"];
@@ -229,7 +258,8 @@ test("namesakes without end, and names under subtrees without end, are given up 
   });
   const checks = judge(leaf, [middle({ extensions: [...caExtensions(0), heavy] })]);
   expect(checks.find(({ name: check }) => check === "name_constraints")).toMatchObject({
-    ...{ status: "fail", detail: expect.stringContaining("2001 names: not decidable") },
+    status: "fail",
+    detail: expect.stringContaining("2001 names: not decidable"),
   });
 });
 
@@ -266,7 +296,14 @@ function opensslAccepts(leaf: ParsedCertificate, pool: readonly ParsedCertificat
   const file = scratch.write("leaf.pem", pem(leaf));
   const untrusted = pool.length === 0 ? [] : ["-untrusted", between];
   const { exitCode } = Bun.spawnSync([
-    ...["openssl", "verify", "-attime", String(now / 1000), "-CAfile", anchor, ...untrusted, file],
+    "openssl",
+    "verify",
+    "-attime",
+    String(now / 1000),
+    "-CAfile",
+    anchor,
+    ...untrusted,
+    file,
   ]);
   return exitCode === 0;
 }

@@ -13,9 +13,14 @@ const issuer = {
   notAfter: instant(Date.parse("2026-12-31T23:59:59Z")),
 };
 const wish = (given: Partial<ValidityWish> = {}): ValidityWish => ({
-  ...{ requestedSeconds: undefined, defaultSeconds: 90 * secondsPerDay, issuer },
-  ...{ profileMaxSeconds: 100 * secondsPerDay, policyMaxSeconds: 0, backdateSeconds: 300 },
-  ...{ shorten: false, ...given },
+  requestedSeconds: undefined,
+  defaultSeconds: 90 * secondsPerDay,
+  issuer,
+  profileMaxSeconds: 100 * secondsPerDay,
+  policyMaxSeconds: 0,
+  backdateSeconds: 300,
+  shorten: false,
+  ...given,
 });
 const days = (count: number) => count * secondsPerDay;
 
@@ -39,7 +44,8 @@ test("backdating never reaches before the issuer", () => {
 test("a validity at the profile's limit is granted, one day more is refused to people", () => {
   expect(placeValidity(wish({ requestedSeconds: days(100) }), now).objection).toBeUndefined();
   expect(placeValidity(wish({ requestedSeconds: days(101) }), now).objection).toMatchObject({
-    ...{ gate: "validity", code: "validity_exceeds_limit" },
+    gate: "validity",
+    code: "validity_exceeds_limit",
     facts: { requested_days: 101, limit_days: 100, limit: "profile" },
   });
 });
@@ -53,7 +59,9 @@ test("the same validity is shortened for protocols, which is recorded", () => {
 test("the policy's limit goes before a looser one of the profile", () => {
   const asked = wish({ requestedSeconds: days(101), policyMaxSeconds: days(30) });
   expect(placeValidity(asked, now).objection?.facts).toEqual({
-    ...{ requested_days: 101, limit_days: 30, limit: "policy" },
+    requested_days: 101,
+    limit_days: 30,
+    limit: "policy",
   });
 });
 

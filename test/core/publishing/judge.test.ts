@@ -1,4 +1,7 @@
-/** What `publish verify` says of a snapshot: nothing against pkid's own, also after a rollover and a retirement. */
+/**
+ * What `publish verify` says of a snapshot: nothing against pkid's own, also after a rollover and a
+ * retirement.
+ */
 
 import { expect, test } from "bun:test";
 import { mkdtempSync, readFileSync } from "node:fs";

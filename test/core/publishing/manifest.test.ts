@@ -1,4 +1,7 @@
-/** The manifest: written and read back, read strictly, and its artefacts judged whatever is done to them. */
+/**
+ * The manifest: written and read back, read strictly, and its artefacts judged whatever is done to
+ * them.
+ */
 
 import { expect, test } from "bun:test";
 import fc from "fast-check";
@@ -59,8 +62,12 @@ test("a path that leaves the snapshot is refused", () => {
   for (const path of ["../x", "a/../b", "/etc/passwd", "a//b", "", "a/.", "..", "a\\b", "a b"]) {
     expect(plainPath(path)).toBe(false);
     const one: Artefact = {
-      ...{ path, kind: "crl", sha256: "0".repeat(64), size: 1 },
-      ...{ contentType: "x", notAfter: instant(0) },
+      path,
+      kind: "crl",
+      sha256: "0".repeat(64),
+      size: 1,
+      contentType: "x",
+      notAfter: instant(0),
     };
     const manifest = manifestOf({ generatedAt: instant(0), cas: [], artefacts: [one] });
     expect(() => parseManifest(encodeManifest(manifest))).toThrow(BadManifest);
@@ -69,7 +76,12 @@ test("a path that leaves the snapshot is refused", () => {
 
 test("the earliest expiry is that of lists and answers, of certificates only where there are none", () => {
   const one = (kind: Artefact["kind"], at: number): Artefact => ({
-    ...{ path: `${kind}${at}`, kind, sha256: "", size: 0, contentType: "", notAfter: instant(at) },
+    path: `${kind}${at}`,
+    kind,
+    sha256: "",
+    size: 0,
+    contentType: "",
+    notAfter: instant(at),
   });
   const earliest = (...all: Artefact[]) =>
     manifestOf({ generatedAt: instant(0), cas: [], artefacts: all }).earliestExpiry;
@@ -82,7 +94,7 @@ test("no octet of a list can be changed without being found, with the digest cha
   const small = await smallCa();
   const { serial } = await small.issue();
   await small.revoker.revoke(
-    { ...{ ca: small.ca, serial, origin: rootOrigin, mayManageCa: true } },
+    { ca: small.ca, serial, origin: rootOrigin, mayManageCa: true },
     "superseded",
   );
   const { base } = await small.publisher.publish(small.ca, rootOrigin);
@@ -90,8 +102,12 @@ test("no octet of a list can be changed without being found, with the digest cha
   const issuer = parseCertificate(small.ca.certificate ?? Uint8Array.of());
   const now = small.clock.now();
   const list = (octets: Uint8Array): Artefact => ({
-    ...{ path: `${small.ca.id}/crl.der`, kind: "crl", sha256: sha256Hex(octets) },
-    ...{ size: octets.length, contentType: "application/pkix-crl", notAfter: base.nextUpdate },
+    path: `${small.ca.id}/crl.der`,
+    kind: "crl",
+    sha256: sha256Hex(octets),
+    size: octets.length,
+    contentType: "application/pkix-crl",
+    notAfter: base.nextUpdate,
     crlNumber: base.number,
   });
   expect(faultOf(list(der), der, issuer, now)).toBeUndefined();

@@ -31,9 +31,13 @@ const spkiOf = (family: keyof typeof pairs) =>
 const keyOf = (family: keyof typeof pairs): LogKey => logKeyOf(spkiOf(family));
 const at = instant(Date.parse("2026-06-01T12:00:00Z"));
 const tbs = encodeTbsCertificate({
-  ...{ serial: serialFromBytes(Uint8Array.of(7)), signature: "ecdsa-sha256", notBefore: at },
-  ...{ issuer: encodeName([{ type: "CN", value: "I" }]).der, notAfter: instant(at + 1000) },
-  ...{ subject: encodeName([{ type: "CN", value: "S" }]).der, spki: spkiOf("ec") },
+  serial: serialFromBytes(Uint8Array.of(7)),
+  signature: "ecdsa-sha256",
+  notBefore: at,
+  issuer: encodeName([{ type: "CN", value: "I" }]).der,
+  notAfter: instant(at + 1000),
+  subject: encodeName([{ type: "CN", value: "S" }]).der,
+  spki: spkiOf("ec"),
   extensions: [basicConstraints(true, 3), poison(), ocspNoCheck()],
 });
 const entry = { issuerKeyHash: new Uint8Array(32).fill(9), tbs: withoutPoison(tbs) };
@@ -42,13 +46,20 @@ function sctBy(family: keyof typeof pairs, facts: Partial<Sct> = {}): Sct {
   const [logId, extensions] = [keyOf(family).logId, Uint8Array.of(0, 0, 5, 0, 0, 0, 1, 2)];
   // RFC 6962 §3.2, written out once more.
   const signed = joined(
-    ...[Uint8Array.of(0, 0), numberOctets(at, 8), Uint8Array.of(0, 1), entry.issuerKeyHash],
-    ...[vectorOctets(entry.tbs, 3), vectorOctets(extensions, 2)],
+    Uint8Array.of(0, 0),
+    numberOctets(at, 8),
+    Uint8Array.of(0, 1),
+    entry.issuerKeyHash,
+    vectorOctets(entry.tbs, 3),
+    vectorOctets(extensions, 2),
   );
   const signature = new Uint8Array(sign("sha256", signed, pairs[family].privateKey));
   const algorithm = family === "ec" ? 3 : 1;
   return {
-    ...{ logId, timestamp: at, extensions, signature: { hash: 4, algorithm, signature } },
+    logId,
+    timestamp: at,
+    extensions,
+    signature: { hash: 4, algorithm, signature },
     ...facts,
   };
 }
@@ -110,7 +121,9 @@ test("the final certificate is the precertificate with the SCT list where the po
   const whole = (octets: Uint8Array) =>
     parseCertificate(assembleSigned(octets, "ecdsa-sha256", new Uint8Array(8)));
   expect(whole(made).extensions.map(({ oid }) => oid)).toEqual([
-    ...["2.5.29.19", "1.3.6.1.4.1.11129.2.4.2", "1.3.6.1.5.5.7.48.1.5"],
+    "2.5.29.19",
+    "1.3.6.1.4.1.11129.2.4.2",
+    "1.3.6.1.5.5.7.48.1.5",
   ]);
   const { extensions: _final, tbs: _made, der: _der, ...final } = whole(made);
   const { extensions: _pre, tbs: _tbs, der: _precert, ...precertificate } = whole(tbs);
@@ -122,7 +135,7 @@ test("the final certificate is the precertificate with the SCT list where the po
 test("a checkpoint of the log verifies; that of another name, key or size does not", () => {
   const key = keyOf("ec");
   const root = new Uint8Array(32).fill(3);
-  const message = joined(...[Uint8Array.of(0, 1), numberOctets(at, 8), numberOctets(41, 8), root]);
+  const message = joined(Uint8Array.of(0, 1), numberOctets(at, 8), numberOctets(41, 8), root);
   const made = new Uint8Array(sign("sha256", message, pairs.ec.privateKey));
   const signed = joined(Uint8Array.of(4, 3), vectorOctets(made, 2));
   const origin = originOf("https://log.example/2026/");

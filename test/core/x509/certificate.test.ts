@@ -1,4 +1,6 @@
-/** Certificates: what pkid encodes is what openssl, @peculiar/x509 and pkijs read, and the reverse. */
+/**
+ * Certificates: what pkid encodes is what openssl, @peculiar/x509 and pkijs read, and the reverse.
+ */
 import { describe, expect, test } from "bun:test";
 import * as pkijs from "pkijs";
 
@@ -98,13 +100,12 @@ describe("fields", () => {
   test("pkid reads back what it wrote", () => {
     const read = parseCertificate(leaf);
     expect(read).toMatchObject({
-      ...{
-        version: 3,
-        serial: fields.serial,
-        notBefore: fields.notBefore,
-        notAfter: fields.notAfter,
-      },
-      ...{ signatureOid: "1.2.840.10045.4.3.2", signatureName: "ecdsa-sha256" },
+      version: 3,
+      serial: fields.serial,
+      notBefore: fields.notBefore,
+      notAfter: fields.notAfter,
+      signatureOid: "1.2.840.10045.4.3.2",
+      signatureName: "ecdsa-sha256",
     });
     expect(read.issuer.der).toEqual(fields.issuer);
     expect(read.subject).toEqual(subject);
@@ -208,7 +209,9 @@ describe("fields", () => {
     });
     const read = parseCertificate(new Uint8Array(theirs.rawData));
     const tbs = certificates.encodeTbsCertificate({
-      ...{ serial, signature: "ecdsa-sha256", subject: subject.der },
+      serial,
+      signature: "ecdsa-sha256",
+      subject: subject.der,
       issuer: encodeName([{ type: "O", value: "Example" }]).der,
       notBefore: instant(Date.UTC(2025, 5, 1)),
       notAfter: instant(Date.UTC(2026, 5, 1)),
@@ -249,19 +252,22 @@ describe("certificates made by openssl", () => {
   };
   test.each(Object.entries(kinds))("%s certificates are read", (type, newkey) => {
     const made = openssl([
-      ...[
-        "req",
-        "-new",
-        "-x509",
-        "-nodes",
-        "-keyout",
-        "/dev/null",
-        "-newkey",
-        ...newkey,
-        "-days",
-        "30",
-      ],
-      ...["-subj", "/C=DE/CN=x", "-set_serial", "0x1234", "-outform", "DER"],
+      "req",
+      "-new",
+      "-x509",
+      "-nodes",
+      "-keyout",
+      "/dev/null",
+      "-newkey",
+      ...newkey,
+      "-days",
+      "30",
+      "-subj",
+      "/C=DE/CN=x",
+      "-set_serial",
+      "0x1234",
+      "-outform",
+      "DER",
     ]);
     const read = parseCertificate(made);
     expect([nameText(read.subject), read.serial, read.version]).toEqual([

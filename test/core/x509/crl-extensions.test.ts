@@ -1,4 +1,7 @@
-/** The extensions of partitions and deltas: DER as RFC 5280 §5.2 and X.509 §9.5 write it, and read again. */
+/**
+ * The extensions of partitions and deltas: DER as RFC 5280 §5.2 and X.509 §9.5 write it, and read
+ * again.
+ */
 
 import { expect, test } from "bun:test";
 

@@ -30,7 +30,9 @@ const entries = fc.record({
 const fields = {
   signature: "ecdsa-sha256" as const,
   issuer: encodeName([{ type: "CN", value: "Segments" }]).der,
-  ...{ thisUpdate: instant(0), nextUpdate: instant(1000), extensions: [crlNumber(7)] },
+  thisUpdate: instant(0),
+  nextUpdate: instant(1000),
+  extensions: [crlNumber(7)],
 };
 
 test("entries, list and signed list are what the plain encoder gives", () => {

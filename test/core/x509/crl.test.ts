@@ -1,4 +1,7 @@
-/** Revocation lists: what pkid encodes is what openssl, @peculiar/x509 and pkijs read, and the reverse. */
+/**
+ * Revocation lists: what pkid encodes is what openssl, @peculiar/x509 and pkijs read, and the
+ * reverse.
+ */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import * as pkijs from "pkijs";
@@ -32,7 +35,10 @@ const entries: readonly crls.CrlEntry[] = [...reasons, "removeFromCRL" as const]
   (reason, index) => ({ serial: parseSerial(String(2 ** 40 + index)), revokedAt: at, reason }),
 );
 const fields: crls.TbsCertList = {
-  ...{ signature: "ecdsa-sha256", issuer: root.subject, thisUpdate: at, nextUpdate: later },
+  signature: "ecdsa-sha256",
+  issuer: root.subject,
+  thisUpdate: at,
+  nextUpdate: later,
   entries: entries.map(crls.encodeCrlEntry),
   extensions: [authorityKeyIdentifier(new Uint8Array(20)), crlNumber(77)],
 };
@@ -99,7 +105,8 @@ describe("a list with every reason", () => {
   });
 });
 
-// Every entry has a reason: for one without, the library writes an empty list of extensions, which §5.3 forbids.
+// Every entry has a reason: for one without, the library writes an empty list of extensions, which
+// RFC 5280 §5.3 forbids.
 test("@peculiar/x509 encodes an equal list to the same octets", async () => {
   const pair = await crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, [
     "sign",
@@ -194,9 +201,16 @@ test("lists made by openssl are read", () => {
     ].join("\n"),
   );
   const made = openssl([
-    ...["ca", "-gencrl", "-config", config, "-crldays", "7"],
-    ...["-cert", directory.write("root.pem", encodePem("CERTIFICATE", certify(key, root)))],
-    ...["-keyfile", directory.write("key.pem", pem)],
+    "ca",
+    "-gencrl",
+    "-config",
+    config,
+    "-crldays",
+    "7",
+    "-cert",
+    directory.write("root.pem", encodePem("CERTIFICATE", certify(key, root))),
+    "-keyfile",
+    directory.write("key.pem", pem),
   ]);
   const read = crls.parseCrl(openssl(["crl", "-outform", "DER"], made));
   const revokedAt = instant(Date.UTC(2025, 0, 2, 3, 4, 5));

@@ -28,7 +28,13 @@ const keyArguments = {
 /** A request by openssl in PEM. */
 function request(newkey: readonly string[], options: readonly string[] = []): string {
   return opensslText([
-    ...["req", "-new", "-nodes", "-keyout", "/dev/null", "-newkey", ...newkey],
+    "req",
+    "-new",
+    "-nodes",
+    "-keyout",
+    "/dev/null",
+    "-newkey",
+    ...newkey,
     ...(options.includes("-config") ? [] : ["-subj", "/C=DE/O=Example/CN=a.example"]),
     ...options,
   ]);
@@ -125,7 +131,9 @@ describe("what a request asks", () => {
     const algorithm = { name: "ECDSA", namedCurve: "P-384", hash: "SHA-384" };
     const keys = await crypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
     const made = await x509.Pkcs10CertificateRequestGenerator.create({
-      ...{ name: "CN=a.example, O=Example", keys, signingAlgorithm: algorithm },
+      name: "CN=a.example, O=Example",
+      keys,
+      signingAlgorithm: algorithm,
       extensions: [new x509.SubjectAlternativeNameExtension([{ type: "dns", value: "a.example" }])],
       attributes: [new x509.ChallengePasswordAttribute("sesame")],
     });

@@ -19,9 +19,17 @@ function opensslExtensions(lines: readonly string[]): readonly x.Extension[] {
   const pem = key.privateKey.export({ format: "pem", type: "pkcs8" });
   const config = ["[req]", "distinguished_name=dn", "x509_extensions=v3", "[dn]", "[v3]", ...lines];
   const certificate = openssl([
-    ...["req", "-new", "-x509", "-subj", "/CN=x", "-outform", "DER"],
-    ...["-config", directory.write("config", config.join("\n"))],
-    ...["-key", directory.write("key.pem", pem.toString())],
+    "req",
+    "-new",
+    "-x509",
+    "-subj",
+    "/CN=x",
+    "-outform",
+    "DER",
+    "-config",
+    directory.write("config", config.join("\n")),
+    "-key",
+    directory.write("key.pem", pem.toString()),
   ]);
   return parseCertificate(certificate).extensions;
 }

@@ -1,4 +1,6 @@
-/** Whatever octets arrive, a parser gives a value or throws DerError or a refusal, and never hangs. */
+/**
+ * Whatever octets arrive, a parser gives a value or throws DerError or a refusal, and never hangs.
+ */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
@@ -37,8 +39,19 @@ const names = encodeGeneralNames([
 ]);
 const signature = new Uint8Array(64);
 const csrPem = opensslText([
-  ...["req", "-new", "-nodes", "-keyout", "/dev/null", "-newkey", "ed25519", "-subj", "/C=DE/CN=x"],
-  ...["-addext", "subjectAltName=DNS:a.example,IP:::1", "-addext", "tlsfeature=status_request"],
+  "req",
+  "-new",
+  "-nodes",
+  "-keyout",
+  "/dev/null",
+  "-newkey",
+  "ed25519",
+  "-subj",
+  "/C=DE/CN=x",
+  "-addext",
+  "subjectAltName=DNS:a.example,IP:::1",
+  "-addext",
+  "tlsfeature=status_request",
 ]);
 
 const certificate = certify(key, {
@@ -47,7 +60,10 @@ const certificate = certify(key, {
 });
 const crl = assembleSigned(
   encodeTbsCertList({
-    ...{ signature: "ecdsa-sha256", issuer: root.subject, thisUpdate: at, nextUpdate: at },
+    signature: "ecdsa-sha256",
+    issuer: root.subject,
+    thisUpdate: at,
+    nextUpdate: at,
     entries: [encodeCrlEntry({ serial: root.serial, revokedAt: at, reason: "superseded" })],
     extensions: [extensions.crlNumber(300)],
   }),
@@ -55,14 +71,21 @@ const crl = assembleSigned(
   signature,
 );
 const ocspRequest = encodeOcspRequest({
-  ...{ issuerName: root.subject, issuerSpki: key.spki, serial: root.serial, hash: "sha256" },
+  issuerName: root.subject,
+  issuerSpki: key.spki,
+  serial: root.serial,
+  hash: "sha256",
   nonce: new Uint8Array(16),
 });
 const ocspResponse = encodeOcspResponse(
   encodeResponseData({
-    ...{ responder: root.subject, producedAt: at, nonce: new Uint8Array(16) },
+    responder: root.subject,
+    producedAt: at,
+    nonce: new Uint8Array(16),
     answers: (parseOcspRequest(ocspRequest)?.certIds ?? []).map((id) => ({
-      ...{ certId: id.der, thisUpdate: at, nextUpdate: at },
+      certId: id.der,
+      thisUpdate: at,
+      nextUpdate: at,
       status: { status: "revoked", at, reason: "keyCompromise" },
     })),
   }),

@@ -18,8 +18,11 @@ import { makeKey, rootFields } from "#test/support/x509.ts";
 const none: Subtrees = { dns: [], ip: [], email: [], uri: [], dirNames: [] };
 const directory = encodeName([{ type: "O", value: "Example" }]).der;
 const permitted: Subtrees = {
-  ...{ dns: ["example.com", ".x.example"], ip: ["10.0.0.0/8", "2001:db8::/33"] },
-  ...{ email: ["example.com", "a@b.example"], uri: [".example.com"], dirNames: [directory] },
+  dns: ["example.com", ".x.example"],
+  ip: ["10.0.0.0/8", "2001:db8::/33"],
+  email: ["example.com", "a@b.example"],
+  uri: [".example.com"],
+  dirNames: [directory],
 };
 const excluded: Subtrees = { ...none, ip: ["0.0.0.0/0"], dns: [""] };
 

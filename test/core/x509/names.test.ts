@@ -67,7 +67,8 @@ describe("printing", () => {
   });
 
   test("any text is printed as openssl prints it", () => {
-    // openssl leaves a lone "#" as it is, where RFC 4514 §2.4 escapes it: a value it would read as hex.
+    // openssl leaves a lone "#" as it is, where RFC 4514 §2.4 escapes it: a value it would read as
+    // hex.
     const text = fc.string({ unit: "grapheme", maxLength: 12 }).filter((value) => value !== "#");
     fc.assert(
       fc.property(fc.array(text, { minLength: 1, maxLength: 4 }), (values) => {

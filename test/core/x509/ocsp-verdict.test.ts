@@ -1,4 +1,7 @@
-/** Judging OCSP answers that openssl made: what is believed, and everything that is not (RFC 6960 §3.2). */
+/**
+ * Judging OCSP answers that openssl made: what is believed, and everything that is not (RFC 6960
+ * §3.2).
+ */
 
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
@@ -42,7 +45,9 @@ describe("an answer is believed", () => {
 
   test("about a revoked certificate, with time and reason", () => {
     expect(ask("responder", "11")).toMatchObject({
-      ...{ trusted: true, status: "revoked", reason: "keyCompromise" },
+      trusted: true,
+      status: "revoked",
+      reason: "keyCompromise",
       revokedAt: instant(Date.parse("2025-01-01T00:00:00Z")),
     });
   });
@@ -66,7 +71,8 @@ describe("an answer is believed", () => {
       fault: "its nextUpdate has passed.",
     });
     expect(after(-301)).toMatchObject({
-      ...{ trusted: false, fault: "its thisUpdate lies in the future." },
+      trusted: false,
+      fault: "its thisUpdate lies in the future.",
     });
   });
 });
@@ -154,7 +160,8 @@ function judge(
   options: { nonce?: Uint8Array; at?: Instant } = {},
 ): Verdict {
   const issuer = certificate("ca");
-  // Read after openssl has made certificates and answer: read before, it may lie before their notBefore.
+  // Read after openssl has made certificates and answer: read before, it may lie before their
+  // notBefore.
   const at = options.at ?? instant(Date.now());
   return judgeAnswer(der, { issuer, serial: parseSerial(serial), nonce: options.nonce, now: at });
 }
@@ -173,8 +180,21 @@ function answerOf(signer: string, serial: string, sent: Uint8Array | undefined):
   });
   writeFileSync(join(home, "request.der"), request);
   openssl([
-    ...["ocsp", "-index", "index.txt", "-CA", "ca.pem", "-reqin", "request.der", "-nmin", "60"],
-    ...["-rsigner", `${signer}.pem`, "-rkey", `${signer}.key`, "-respout", "answer.der"],
+    "ocsp",
+    "-index",
+    "index.txt",
+    "-CA",
+    "ca.pem",
+    "-reqin",
+    "request.der",
+    "-nmin",
+    "60",
+    "-rsigner",
+    `${signer}.pem`,
+    "-rkey",
+    `${signer}.key`,
+    "-respout",
+    "answer.der",
   ]);
   return new Uint8Array(readFileSync(join(home, "answer.der")));
 }
@@ -187,16 +207,47 @@ function certificate(name: string) {
 
 function root(name: string, subject: string): void {
   openssl([
-    ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"],
-    ...["-subj", subject, "-days", "100", "-keyout", `${name}.key`, "-out", `${name}.pem`],
+    "req",
+    "-x509",
+    "-newkey",
+    "ec",
+    "-pkeyopt",
+    "ec_paramgen_curve:P-256",
+    "-nodes",
+    "-subj",
+    subject,
+    "-days",
+    "100",
+    "-keyout",
+    `${name}.key`,
+    "-out",
+    `${name}.pem`,
   ]);
 }
 
 function delegate(name: string, usage: string): void {
   openssl([
-    ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"],
-    ...["-subj", `/CN=${name}`, "-days", "30", "-keyout", `${name}.key`, "-out", `${name}.pem`],
-    ...["-CA", "ca.pem", "-CAkey", "ca.key", "-addext", usage],
+    "req",
+    "-x509",
+    "-newkey",
+    "ec",
+    "-pkeyopt",
+    "ec_paramgen_curve:P-256",
+    "-nodes",
+    "-subj",
+    `/CN=${name}`,
+    "-days",
+    "30",
+    "-keyout",
+    `${name}.key`,
+    "-out",
+    `${name}.pem`,
+    "-CA",
+    "ca.pem",
+    "-CAkey",
+    "ca.key",
+    "-addext",
+    usage,
   ]);
 }
 

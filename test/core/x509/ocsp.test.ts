@@ -49,7 +49,10 @@ function respond(answers: readonly ocsp.SingleAnswer[], echoed?: Uint8Array): Ui
 }
 
 const answer = (status: ocsp.SingleStatus): ocsp.SingleAnswer => ({
-  ...{ certId: certIdOf(), status, thisUpdate: at, nextUpdate: later },
+  certId: certIdOf(),
+  status,
+  thisUpdate: at,
+  nextUpdate: later,
 });
 
 describe("requests", () => {
@@ -87,8 +90,18 @@ describe("requests", () => {
     const path = directory.write("root.pem", rootPem);
     const pem = key.privateKey.export({ format: "pem", type: "pkcs8" }).toString();
     openssl([
-      ...["ocsp", "-issuer", path, "-serial", "5", "-no_nonce", "-signer", path],
-      ...["-signkey", directory.write("key.pem", pem), "-reqout", `${directory.path}/request`],
+      "ocsp",
+      "-issuer",
+      path,
+      "-serial",
+      "5",
+      "-no_nonce",
+      "-signer",
+      path,
+      "-signkey",
+      directory.write("key.pem", pem),
+      "-reqout",
+      `${directory.path}/request`,
     ]);
     const request = ocsp.parseOcspRequest(new Uint8Array(directory.read("request")));
     expect(request?.certIds).toHaveLength(1);
@@ -214,20 +227,16 @@ describe("responses", () => {
     const path = directory.write("root.pem", rootPem);
     const made = respond([answer(status)], nonce);
     const text = opensslText([
-      ...[
-        "ocsp",
-        "-reqin",
-        directory.write("request", ocsp.encodeOcspRequest({ ...question, nonce })),
-      ],
-      ...[
-        "-respin",
-        directory.write("response", made),
-        "-CAfile",
-        path,
-        "-issuer",
-        path,
-        "-resp_text",
-      ],
+      "ocsp",
+      "-reqin",
+      directory.write("request", ocsp.encodeOcspRequest({ ...question, nonce })),
+      "-respin",
+      directory.write("response", made),
+      "-CAfile",
+      path,
+      "-issuer",
+      path,
+      "-resp_text",
     ]);
     expect(text).toContain("Responder Id: C = DE, O = Example, CN = Test Root");
     expect(text).toContain("Produced At: Jan  1 02:03:04 2026 GMT");
@@ -250,8 +259,16 @@ describe("responses", () => {
     const path = directory.write("root.pem", rootPem);
     const made = respond([{ ...answer({ status: "good" }), certId: certIdOf("sha1") }]);
     const text = opensslText([
-      ...["ocsp", "-issuer", path, "-serial", "0x80a1", "-no_nonce", "-CAfile", path],
-      ...["-respin", directory.write("response", made)],
+      "ocsp",
+      "-issuer",
+      path,
+      "-serial",
+      "0x80a1",
+      "-no_nonce",
+      "-CAfile",
+      path,
+      "-respin",
+      directory.write("response", made),
     ]);
     expect(text).toContain("0x80a1: good");
   });
@@ -358,10 +375,21 @@ test("a response made by openssl is read", () => {
   const pem = key.privateKey.export({ format: "pem", type: "pkcs8" }).toString();
   const index = "R\t300101000000Z\t250102030405Z,superseded\t80A1\tunknown\t/CN=a\n";
   openssl([
-    ...["ocsp", "-index", directory.write("index", index), "-CA", path, "-rsigner", path],
-    ...["-rkey", directory.write("key.pem", pem), "-ndays", "7"],
-    ...["-reqin", directory.write("request", ocsp.encodeOcspRequest({ ...question, nonce }))],
-    ...["-respout", `${directory.path}/response`],
+    "ocsp",
+    "-index",
+    directory.write("index", index),
+    "-CA",
+    path,
+    "-rsigner",
+    path,
+    "-rkey",
+    directory.write("key.pem", pem),
+    "-ndays",
+    "7",
+    "-reqin",
+    directory.write("request", ocsp.encodeOcspRequest({ ...question, nonce })),
+    "-respout",
+    `${directory.path}/response`,
   ]);
   const { basic } = parseOcspResponse(new Uint8Array(directory.read("response")));
   const revokedAt = instant(Date.UTC(2025, 0, 2, 3, 4, 5));

@@ -13,8 +13,12 @@ const facts = (
   more: Partial<PolicyFacts> = {},
 ): PolicyFacts => ({
   policies: policies && new Set(policies),
-  ...{ mappings: [], requireExplicitPolicy: undefined, inhibitPolicyMapping: undefined },
-  ...{ inhibitAnyPolicy: undefined, selfIssued: false, ...more },
+  mappings: [],
+  requireExplicitPolicy: undefined,
+  inhibitPolicyMapping: undefined,
+  inhibitAnyPolicy: undefined,
+  selfIssued: false,
+  ...more,
 });
 const strict = { requireExplicitPolicy: 0 };
 const map = (issuer: string, subject: string) => ({ mappings: [{ issuer, subject }] });
@@ -60,11 +64,13 @@ const read = (oid: string, value: Uint8Array) =>
 test("the extensions are read, absent parts too", () => {
   const both = sequence(implicit(0, Uint8Array.of(3)), implicit(1, Uint8Array.of(0)));
   expect(read(oids.policyConstraints, both)).toMatchObject({
-    ...{ requireExplicitPolicy: 3, inhibitPolicyMapping: 0 },
+    requireExplicitPolicy: 3,
+    inhibitPolicyMapping: 0,
   });
   const one = sequence(implicit(1, Uint8Array.of(1, 0)));
   expect(read(oids.policyConstraints, one)).toMatchObject({
-    ...{ requireExplicitPolicy: undefined, inhibitPolicyMapping: 256 },
+    requireExplicitPolicy: undefined,
+    inhibitPolicyMapping: 256,
   });
   expect(read(oids.inhibitAnyPolicy, integer(2)).inhibitAnyPolicy).toBe(2);
 });

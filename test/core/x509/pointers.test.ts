@@ -1,4 +1,7 @@
-/** Pointers of a certificate: what pkid writes is read again, and hostile octets throw DerError and nothing else. */
+/**
+ * Pointers of a certificate: what pkid writes is read again, and hostile octets throw DerError and
+ * nothing else.
+ */
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";

@@ -11,7 +11,10 @@ function world(wanted: Partial<AddressTurnLimits> = {}) {
   const time = { ms: 0 };
   const sleeping: { until: number; wake: () => void }[] = [];
   const limits = {
-    ...{ atOnce: 2, atOncePerLane: 2, waitingPerLane: 100, waitingMax: 1000 },
+    atOnce: 2,
+    atOncePerLane: 2,
+    waitingPerLane: 100,
+    waitingMax: 1000,
     failures: { rate: 1, burst: 1000 },
     ...wanted,
   };

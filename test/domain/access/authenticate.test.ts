@@ -1,4 +1,6 @@
-/** Authentication: the evaluation order, its fall-through, and refusals that say nothing about why. */
+/**
+ * Authentication: the evaluation order, its fall-through, and refusals that say nothing about why.
+ */
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -19,8 +21,13 @@ import { personNamed } from "#test/support/people.ts";
 /** One that stands for `robot`. */
 const certificate = { chain: [] };
 const client = async () => ({
-  ...{ subject: "robot", person: personNamed("robot"), isRoot: false, roles: ["issuer" as const] },
-  ...{ tenantRoles: {}, groups: [], mechanism: "mtls" as const },
+  subject: "robot",
+  person: personNamed("robot"),
+  isRoot: false,
+  roles: ["issuer" as const],
+  tenantRoles: {},
+  groups: [],
+  mechanism: "mtls" as const,
 });
 
 const ask = (world: AccessWorld, authorization: Authorization) =>
@@ -100,8 +107,12 @@ describe("failed logins", () => {
     for (let i = 0; i < 5; i++) await refusalOf(ask(world, basic("root", `wrong-${i}`)));
     expect(events(world).length).toBe(1);
     expect(events(world)[0]).toMatchObject({
-      ...{ action: "auth.login_failed", result: "denied", actor: "anonymous", ip: "192.0.2.7" },
-      ...{ targetName: "root", detail: expect.stringContaining("channel=basic") },
+      action: "auth.login_failed",
+      result: "denied",
+      actor: "anonymous",
+      ip: "192.0.2.7",
+      targetName: "root",
+      detail: expect.stringContaining("channel=basic"),
     });
     world.clock.advance(60);
     await refusalOf(ask(world, basic("root", "wrong")));

@@ -1,4 +1,7 @@
-/** Who a client certificate stands for: the path, its time and purpose, revocation by this instance, and the roles. */
+/**
+ * Who a client certificate stands for: the path, its time and purpose, revocation by this instance,
+ * and the roles.
+ */
 
 import { beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -18,8 +21,11 @@ import { clientPaths, somewhere } from "#test/support/client-paths.ts";
 import { testClock } from "#test/support/ports.ts";
 
 const robot: Binding = {
-  ...{ name: "robots", selectors: { subjectCn: "robot" }, subject: "robot" },
-  ...{ roles: ["issuer"], tenantRoles: {} },
+  name: "robots",
+  selectors: { subjectCn: "robot" },
+  subject: "robot",
+  roles: ["issuer"],
+  tenantRoles: {},
 };
 
 /** Asks under this trust; `counted` are the results metrics are told. */
@@ -28,7 +34,10 @@ function clients(trust: ClientTrust, store: Store = openMemoryStore(), clock = t
   const logged: object[] = [];
   const inForce = { trust };
   const service = new ClientCertificates({
-    ...{ store, clock, trust: () => inForce.trust, paths: clientPaths() },
+    store,
+    clock,
+    trust: () => inForce.trust,
+    paths: clientPaths(),
     onLogin: (result) => counted.push(result),
     log: { write: (level, message, facts) => logged.push({ level, message, ...facts }) },
   });
@@ -38,7 +47,8 @@ function clients(trust: ClientTrust, store: Store = openMemoryStore(), clock = t
 }
 
 const trusting = (...anchors: readonly Uint8Array[]): ClientTrust => ({
-  ...{ anchors: anchors.map(parseCertificate), bindings: [robot] },
+  anchors: anchors.map(parseCertificate),
+  bindings: [robot],
 });
 
 const at = (text: string) => instant(Date.parse(text));
@@ -51,8 +61,13 @@ describe("a certificate from outside", () => {
     const { principal, counted } = clients(trusting(root.der));
     const found = await principal(issuing.client(inYear));
     expect(found).toMatchObject({
-      ...{ subject: "robot", name: "robots", isRoot: false, roles: ["issuer"], tenantRoles: {} },
-      ...{ groups: [], mechanism: "mtls" },
+      subject: "robot",
+      name: "robots",
+      isRoot: false,
+      roles: ["issuer"],
+      tenantRoles: {},
+      groups: [],
+      mechanism: "mtls",
     });
     expect(found?.person).toEqual({ subject: "robot", voucher: "mtls", issuer: "", address: "" });
     expect(counted).toEqual(["success"]);
@@ -256,8 +271,11 @@ describe("a certificate of this instance", () => {
     if (parent === undefined || serial === undefined) throw new Error("it has an issuer");
     await world.store.atomically((tx) =>
       tx.revocations.put({
-        ...{ caId: parent, serial },
-        ...{ revokedAt: world.clock.now(), reason: "keyCompromise", known: true },
+        caId: parent,
+        serial,
+        revokedAt: world.clock.now(),
+        reason: "keyCompromise",
+        known: true,
         expiresAt: undefined,
       }),
     );
@@ -274,7 +292,8 @@ describe("a certificate of this instance", () => {
     if (who === undefined) throw new Error("it is bound");
     const seen = await world.ask("ca.list", who);
     expect(seen.items.map(({ label }: { label: string }) => label).toSorted()).toEqual([
-      ...["web-issuing", "web-root"],
+      "web-issuing",
+      "web-root",
     ]);
   });
 

@@ -1,8 +1,12 @@
-/** What a client's path costs whom: nothing where no name leads anywhere or it was found lately, else a turn of its address. */
+/**
+ * What a client's path costs whom: nothing where no name leads anywhere or it was found lately,
+ * else a turn of its address.
+ */
 
 import { describe, expect, test } from "bun:test";
 
 import { pathsHere } from "#adapters/paths/thread.ts";
+import type { Asker } from "#core/fair-queue.ts";
 import type { PathAnswer, PathQuestion } from "#core/policy/path-work.ts";
 import { instant } from "#core/time.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
@@ -24,9 +28,9 @@ const issuing = root.below("Issuing", inYear);
 function counting() {
   const asked: PathQuestion[] = [];
   const paths: PathWork = {
-    ask: (question) => {
+    ask: (question, asker) => {
       asked.push(question);
-      return pathsHere.ask(question);
+      return pathsHere.ask(question, asker);
     },
   };
   return { asked, paths };
@@ -111,8 +115,11 @@ describe("an answer", () => {
   test("that takes too long lets nobody in, and the next request may ask again", async () => {
     let late = true;
     const slow: PathWork = {
-      ask: async <Q extends PathQuestion>(question: Q): Promise<PathAnswer<Q> | undefined> =>
-        late ? undefined : await pathsHere.ask(question),
+      ask: async <Q extends PathQuestion>(
+        question: Q,
+        asker: Asker,
+      ): Promise<PathAnswer<Q> | undefined> =>
+        late ? undefined : await pathsHere.ask(question, asker),
     };
     const { service } = clientsOver(clientPaths(slow));
     const certificate = { chain: issuing.client(inYear).chain };

@@ -17,9 +17,14 @@ import {
 import { turnWorld } from "#test/support/turns.ts";
 
 const alice: Identity = {
-  ...{ voucher: "ldap", issuer: "" },
-  ...{ subject: "alice", loginName: "alice", email: "alice@x.test", emailVerified: true },
-  ...{ groups: ["ops"], claims: { groups: ["ops"] } },
+  voucher: "ldap",
+  issuer: "",
+  subject: "alice",
+  loginName: "alice",
+  email: "alice@x.test",
+  emailVerified: true,
+  groups: ["ops"],
+  claims: { groups: ["ops"] },
 };
 const bob: Identity = { ...alice, subject: "bob", email: "bob@x.test", groups: [], claims: {} };
 

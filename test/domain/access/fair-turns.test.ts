@@ -1,4 +1,7 @@
-/** Whose turn it is among those who present passwords: who guesses waits for himself, and nobody waits for him. */
+/**
+ * Whose turn it is among those who present passwords: who guesses waits for himself, and nobody
+ * waits for him.
+ */
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";

@@ -1,4 +1,7 @@
-/** Passkeys over time: how old a login may be, how long a challenge lives, how long a confirmation counts. */
+/**
+ * Passkeys over time: how old a login may be, how long a challenge lives, how long a confirmation
+ * counts.
+ */
 
 import { describe, expect, test } from "bun:test";
 
@@ -23,7 +26,11 @@ function world(userVerification: "required" | "preferred" = "required") {
   const { clock, sessions, logins, store } = accessWorld();
   const requireStepUp = stepUpGate({ clock, store }, usualStepUps);
   const passkeys = new Passkeys({
-    ...{ store, clock, sessions, requireStepUp, random: seededRandom("passkeys") },
+    store,
+    clock,
+    sessions,
+    requireStepUp,
+    random: seededRandom("passkeys"),
     refusals: new Refusals({ store, clock }),
     checks: new WebAuthn({ rpId: home.rpId, origins: [home.origin], userVerification }),
     stepUpSeconds: 300,

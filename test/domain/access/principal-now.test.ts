@@ -1,4 +1,7 @@
-/** Who asked earlier, as that principal is now: roles, tokens, bindings and providers that were taken away are gone. */
+/**
+ * Who asked earlier, as that principal is now: roles, tokens, bindings and providers that were
+ * taken away are gone.
+ */
 
 import { describe, expect, test } from "bun:test";
 
@@ -41,7 +44,8 @@ const stored = (principal: Principal): Principal => JSON.parse(JSON.stringify(pr
 function world(wishes: AccessWishes = {}, more: Partial<PrincipalNowDeps> = {}) {
   const access = accessWorld(wishes);
   const root = new RootAccount({
-    ...{ username: "root", passwordHash: "" },
+    username: "root",
+    passwordHash: "",
     checkPassword: async () => false,
     turns: unhurried(),
     attempts: new AttemptKeys(seededRandom()),
@@ -98,8 +102,12 @@ describe("a client certificate", () => {
     anchors: [parseCertificate(ca.der)],
     bindings: [
       {
-        ...{ name: "robots", selectors: { subjectCn: "robot" }, subject: "robot" },
-        ...{ roles: ["admin"], tenantRoles: {}, ...change },
+        name: "robots",
+        selectors: { subjectCn: "robot" },
+        subject: "robot",
+        roles: ["admin"],
+        tenantRoles: {},
+        ...change,
       },
     ],
   });
@@ -110,7 +118,10 @@ describe("a client certificate", () => {
     const trusted = { now: bound() };
     const counted: string[] = [];
     const clients = new ClientCertificates({
-      ...{ store, clock, trust: () => trusted.now, paths: clientPaths() },
+      store,
+      clock,
+      trust: () => trusted.now,
+      paths: clientPaths(),
       log: { write: () => {} },
       onLogin: (result) => counted.push(result),
     });
@@ -155,7 +166,9 @@ test("a token counts while it is in force, and root, a shell and pkid itself do 
   const origin = { principal: somebody("alice", ["admin"]), ip: "", requestId: "" };
   const wish = { name: "ci", description: "", scope: "platform", tenant: undefined } as const;
   const { token, secret } = await of.tokens.create(origin, {
-    ...{ ...wish, roles: ["issuer"], expiresAt: undefined },
+    ...wish,
+    roles: ["issuer"],
+    expiresAt: undefined,
   });
   const robot = await of.tokens.verify(secret, "");
   expect((await of.now({ ...robot, roles: ["admin"] }))?.roles).toEqual(["issuer"]);

@@ -1,4 +1,7 @@
-/** What is refused leaves a trace of bounded length, and who asks again and again leaves one a minute. */
+/**
+ * What is refused leaves a trace of bounded length, and who asks again and again leaves one a
+ * minute.
+ */
 
 import { beforeEach, expect, test } from "bun:test";
 

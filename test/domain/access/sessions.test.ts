@@ -12,9 +12,14 @@ import { tenant } from "#test/support/records.ts";
 import { personNamed } from "#test/support/people.ts";
 
 const alice: Identity = {
-  ...{ voucher: "oidc", issuer: "https://id.x.test" },
-  ...{ subject: "alice-1", loginName: "alice", email: "a@x.test", emailVerified: true },
-  ...{ groups: ["ops"], claims: { groups: ["ops"] } },
+  voucher: "oidc",
+  issuer: "https://id.x.test",
+  subject: "alice-1",
+  loginName: "alice",
+  email: "a@x.test",
+  emailVerified: true,
+  groups: ["ops"],
+  claims: { groups: ["ops"] },
 };
 
 describe("a session", () => {
@@ -89,16 +94,18 @@ describe("many sessions", () => {
   const sessions = () =>
     new Sessions({ clock: testClock(), random: seededRandom(), ttlSeconds: 60, max: 100 });
   const login = (subject: string): NewSession => ({
-    ...{ method: "password", identity: undefined, loginName: subject, ip: "", userAgent: "" },
+    method: "password",
+    identity: undefined,
+    loginName: subject,
+    ip: "",
+    userAgent: "",
     principal: {
-      ...{
-        subject,
-        person: personNamed(subject),
-        isRoot: false,
-        roles: [],
-        tenantRoles: {},
-        groups: [],
-      },
+      subject,
+      person: personNamed(subject),
+      isRoot: false,
+      roles: [],
+      tenantRoles: {},
+      groups: [],
       mechanism: "session",
     },
   });

@@ -166,26 +166,34 @@ test("when the event cannot be appended no token exists", async () => {
 
 function tokens(maxLifetimeDays = 0, over: Store = store): ApiTokens {
   return new ApiTokens({
-    ...{
-      store: over,
-      clock,
-      random: seededRandom(String(store.state.tokens.size)),
-      maxLifetimeDays,
-    },
+    store: over,
+    clock,
+    random: seededRandom(String(store.state.tokens.size)),
+    maxLifetimeDays,
     onVerified: (verdict) => verdicts.push(verdict),
   });
 }
 
 function wish(): TokenWish {
   return {
-    ...{ name: "deploy", description: "", roles: ["issuer"], scope: "tenant" },
-    ...{ tenant: defaultTenant, expiresAt: undefined },
+    name: "deploy",
+    description: "",
+    roles: ["issuer"],
+    scope: "tenant",
+    tenant: defaultTenant,
+    expiresAt: undefined,
   };
 }
 
 const root: Principal = {
-  ...{ subject: "root", person: ownPerson("root"), name: "root", isRoot: true, roles: ["admin"] },
-  ...{ tenantRoles: {}, groups: [], mechanism: "basic" },
+  subject: "root",
+  person: ownPerson("root"),
+  name: "root",
+  isRoot: true,
+  roles: ["admin"],
+  tenantRoles: {},
+  groups: [],
+  mechanism: "basic",
 };
 
 function member(tenant: string): Principal {

@@ -1,4 +1,7 @@
-/** Every class of what takes two: what waits, what approvers see, and what is done with their approval. */
+/**
+ * Every class of what takes two: what waits, what approvers see, and what is done with their
+ * approval.
+ */
 
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 
@@ -43,14 +46,16 @@ describe("CAs", () => {
     const body = { label: "second", subject: { cn: "Second" }, key_type: "ecdsa-p256" };
     const below = await world.ask("ca.issue_intermediate", alice, { path: { id: root }, body });
     expect(below.approval).toMatchObject({
-      ...{ operation_class: "ca.create", resource_key: "ca:new:second" },
+      operation_class: "ca.create",
+      resource_key: "ca:new:second",
       details: { ca_id: root, ca_label: "root", label: "second" },
     });
     expect(await world.approve(bob, below.approval_id)).toMatchObject({ status: "executed" });
 
     const rotating = await world.ask("ca.rotate", alice, { path: { id: issuing } });
     expect(rotating.approval).toMatchObject({
-      ...{ operation_class: "ca.rotate", resource_key: `ca:${issuing}` },
+      operation_class: "ca.rotate",
+      resource_key: `ca:${issuing}`,
     });
     const rotated = await world.approve(bob, rotating.approval_id);
     expect(rotated.result).toMatchObject({ old_ca: { status: "superseded" } });
@@ -59,7 +64,8 @@ describe("CAs", () => {
     const retiring = await world.ask("ca.retire", alice, { path: { id: issuing } });
     expect(retiring.approval).toMatchObject({ operation_class: "ca.retire" });
     expect(await world.approve(bob, retiring.approval_id)).toMatchObject({
-      ...{ status: "executed", result: { retired_ca: { status: "retired" } } },
+      status: "executed",
+      result: { retired_ca: { status: "retired" } },
     });
     expect(eventOf("ca.retire")?.detail).toContain(`approval=${retiring.approval_id}`);
   });
@@ -69,7 +75,8 @@ describe("CAs", () => {
     const body = { csr_pem, validity_days: 30 };
     const parked = await world.ask("ca.cross_sign", alice, { path: { id: root }, body });
     expect(parked.approval).toMatchObject({
-      ...{ operation_class: "ca.create", resource_key: `ca:${root}` },
+      operation_class: "ca.create",
+      resource_key: `ca:${root}`,
       details: { csr_pem: { subject: "CN=Elsewhere CA" }, validity_days: 30 },
     });
     expect(JSON.stringify(parked.approval)).not.toContain("BEGIN CERTIFICATE REQUEST");
@@ -86,12 +93,14 @@ describe("CAs", () => {
     const body = { certificate_pem, chain_pem };
     const parked = await world.ask("ca.import_cert", alice, { path: { id: ca.id }, body });
     expect(parked.approval).toMatchObject({
-      ...{ operation_class: "ca.create", resource_key: `ca:${ca.id}` },
+      operation_class: "ca.create",
+      resource_key: `ca:${ca.id}`,
       details: { certificate_pem: { subject: "CN=Outer" }, replace: false },
     });
     expect(parked.approval.details.chain_pem).toHaveLength(2);
     expect(await world.approve(bob, parked.approval_id)).toMatchObject({
-      ...{ status: "executed", result: { ca: { status: "active" } } },
+      status: "executed",
+      result: { ca: { status: "active" } },
     });
     const again = { path: { id: ca.id }, body };
     expect(await world.ask("ca.import_cert", alice, again)).toMatchObject({ code: 200 });
@@ -120,7 +129,8 @@ describe("CAs", () => {
 describe("a bulk revocation", () => {
   const revoke = (body: object, named?: string) =>
     world.ask("cert.revoke_bulk", alice, {
-      ...{ path: { id: issuing }, body: { all: true, reason: "superseded", ...body } },
+      path: { id: issuing },
+      body: { all: true, reason: "superseded", ...body },
       ...(named === undefined ? {} : { named }),
     });
   const issue = async () => {
@@ -134,7 +144,8 @@ describe("a bulk revocation", () => {
     expect(await revoke({ dry_run: true })).toMatchObject({ code: 200, total: 1 });
     const { approval_id: id, approval } = await revoke({ confirm_count: 1 });
     expect(approval).toMatchObject({
-      ...{ operation_class: "revocation.bulk", details: { all: true, confirm_count: 1 } },
+      operation_class: "revocation.bulk",
+      details: { all: true, confirm_count: 1 },
     });
     expect(await world.approve(bob, id)).toMatchObject({ result: { planned: 1, revoked: 1 } });
     expect(eventOf("cert.revoke_bulk")?.detail).toContain(`approval=${id}`);
@@ -149,7 +160,8 @@ describe("a bulk revocation", () => {
     expect(await world.approve(bob, id)).toMatchObject({
       status: "failed",
       failure: {
-        ...{ code: "confirm_count_mismatch", retryable: false },
+        code: "confirm_count_mismatch",
+        retryable: false,
         error: expect.stringContaining("Make a new request"),
       },
     });
@@ -184,7 +196,8 @@ describe("parked issuance", () => {
   const request = csr();
   const issue = (body: object = {}, who = alice, named?: string) =>
     world.ask("cert.issue", who, {
-      ...{ path: { id: issuing }, body: { csr: request, profile: "strict", ...body } },
+      path: { id: issuing },
+      body: { csr: request, profile: "strict", ...body },
       ...(named === undefined ? {} : { named }),
     });
   const certificate = (id: string, who = alice) =>
@@ -204,13 +217,17 @@ describe("parked issuance", () => {
     const parked = await issue();
     const { approval_id: id } = parked;
     expect(parked).toMatchObject({
-      ...{ code: 202, certificate_url: `/api/approvals/${id}/certificate` },
+      code: 202,
+      certificate_url: `/api/approvals/${id}/certificate`,
       approval: {
-        ...{ operation_class: "cert.issue", resource_key: `ca:${issuing}:profile:strict` },
+        operation_class: "cert.issue",
+        resource_key: `ca:${issuing}:profile:strict`,
         details: {
-          ...{ ca_label: "issuing", profile: "strict" },
+          ca_label: "issuing",
+          profile: "strict",
           csr: {
-            ...{ subject: "CN=a.example", sans: ["dns:a.example"] },
+            subject: "CN=a.example",
+            sans: ["dns:a.example"],
             public_key_fingerprint: expect.stringMatching(/^SHA256:/),
           },
         },
@@ -223,7 +240,8 @@ describe("parked issuance", () => {
     await world.approve(bob, id);
     expect(leaves()).toHaveLength(1);
     expect(eventOf("cert.issue")).toMatchObject({
-      ...{ actor: "alice", detail: expect.stringContaining(`approval=${id}`) },
+      actor: "alice",
+      detail: expect.stringContaining(`approval=${id}`),
     });
     const got = await certificate(id);
     expect(got).toMatchObject({ code: 200, serial: leaves()[0]?.serial, profile: "strict" });
@@ -266,7 +284,8 @@ describe("parked issuance", () => {
       body: { serial },
     });
     expect(parked.approval.details).toMatchObject({
-      ...{ serial, renews: { subject: "CN=a.example", profile: "strict" } },
+      serial,
+      renews: { subject: "CN=a.example", profile: "strict" },
     });
     await world.approve(bob, parked.approval_id);
     expect(leaves()).toHaveLength(2);
@@ -299,7 +318,8 @@ describe("parked issuance", () => {
     expect(early.code).toBe("validity_exceeds_limit");
     world.setProfiles([]);
     expect(await world.approve(bob, id)).toMatchObject({
-      ...{ status: "failed", failure: { code: "unknown_profile", retryable: false } },
+      status: "failed",
+      failure: { code: "unknown_profile", retryable: false },
     });
     expect((await refusal(certificate(id))).code).toBe("approval_failed");
   });
@@ -319,7 +339,10 @@ describe("parked issuance", () => {
     const body = { csr: csr(), profile: "strict" };
     const preview = await world.ask("cert.preview", alice, { path: { id: issuing }, body });
     expect(preview).toMatchObject({
-      ...{ decision: "park", would_issue: false, would_park: true, requires_approval: true },
+      decision: "park",
+      would_issue: false,
+      would_park: true,
+      requires_approval: true,
     });
   });
 

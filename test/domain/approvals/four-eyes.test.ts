@@ -1,4 +1,7 @@
-/** Four eyes: what waits, who may decide, and that the operation is done once, as its maker, whatever breaks. */
+/**
+ * Four eyes: what waits, who may decide, and that the operation is done once, as its maker,
+ * whatever breaks.
+ */
 
 import { beforeEach, describe, expect, test } from "bun:test";
 
@@ -35,13 +38,24 @@ describe("a guarded call", () => {
   test("waits, shows everything that would be executed, and does nothing", async () => {
     const parked = await park();
     expect(parked).toMatchObject({
-      ...{ code: 202, status: "pending_approval", required_approvals: 1, approvals_count: 0 },
+      code: 202,
+      status: "pending_approval",
+      required_approvals: 1,
+      approvals_count: 0,
       approval: {
-        ...{ operation_class: "ca.create", resource_key: "ca:new:root", resource_name: "root" },
-        ...{ requested_by: "alice", status: "pending", tenant_id: "default", attempts: 0 },
+        operation_class: "ca.create",
+        resource_key: "ca:new:root",
+        resource_name: "root",
+        requested_by: "alice",
+        status: "pending",
+        tenant_id: "default",
+        attempts: 0,
         details: {
-          ...{ label: "root", subject: { cn: "Root" }, key_type: "ecdsa-p256" },
-          ...{ algorithm: "classical", tenant_id: "default" },
+          label: "root",
+          subject: { cn: "Root" },
+          key_type: "ecdsa-p256",
+          algorithm: "classical",
+          tenant_id: "default",
         },
       },
     });
@@ -130,7 +144,11 @@ describe("a decision", () => {
     const { approval_id: id } = await park("root", carol);
     const origin = { principal: carol, ip: "", requestId: "" };
     const { token } = await world.tokens.create(origin, {
-      ...{ name: "t", description: "", roles: ["admin"], scope: "platform", tenant: undefined },
+      name: "t",
+      description: "",
+      roles: ["admin"],
+      scope: "platform",
+      tenant: undefined,
       expiresAt: undefined,
     });
     const principal = await world.tokens.principal(token.id);
@@ -249,7 +267,10 @@ describe("a decision", () => {
     const racers = [bob, carol, somebody("dave", ["admin"]), somebody("erin", ["admin"])];
     const outcomes = await Promise.all(racers.map((who) => refusal(world.approve(who, id))));
     expect(outcomes.map(({ code }) => code).sort()).toEqual([
-      ...["accepted", "approval_not_pending", "approval_not_pending", "approval_not_pending"],
+      "accepted",
+      "approval_not_pending",
+      "approval_not_pending",
+      "approval_not_pending",
     ]);
     expect(roots()).toEqual(["root"]);
     expect(world.performed).toEqual(["ca.init_root"]);
@@ -307,7 +328,8 @@ describe("an execution", () => {
     };
     const failed = await world.approve(bob, id);
     expect(failed).toMatchObject({
-      ...{ status: "failed", failure: { code: "key_unavailable", retryable: true } },
+      status: "failed",
+      failure: { code: "key_unavailable", retryable: true },
     });
     const keysMade = world.keys.held.size;
     world.keys.beforeSign = () => {};
@@ -334,7 +356,8 @@ describe("an execution", () => {
     const { approval_id: gone } = await park("gone");
     world.becoming((then) => ({ ...then, roles: ["auditor"] }));
     expect(await world.approve(bob, lost)).toMatchObject({
-      ...{ status: "failed", failure: { code: "forbidden", retryable: false } },
+      status: "failed",
+      failure: { code: "forbidden", retryable: false },
     });
     world.becoming(() => undefined);
     expect(await world.approve(bob, gone)).toMatchObject({ failure: { code: "forbidden" } });
@@ -351,7 +374,8 @@ describe("an execution", () => {
     const { approval_id: second } = await park("root", carol);
     await world.approve(bob, first);
     expect(await world.approve(bob, second)).toMatchObject({
-      ...{ status: "failed", failure: { code: "already_exists", retryable: false } },
+      status: "failed",
+      failure: { code: "already_exists", retryable: false },
     });
     expect((await refusal(retry(second))).code).toBe("approval_not_retryable");
   });
@@ -359,7 +383,11 @@ describe("an execution", () => {
   test("for a maker whose token was revoked, or in a suspended tenant, does nothing", async () => {
     const origin = { principal: carol, ip: "", requestId: "" };
     const { token } = await world.tokens.create(origin, {
-      ...{ name: "t", description: "", roles: ["admin"], scope: "platform", tenant: undefined },
+      name: "t",
+      description: "",
+      roles: ["admin"],
+      scope: "platform",
+      tenant: undefined,
       expiresAt: undefined,
     });
     const maker = await world.tokens.principal(token.id);
@@ -449,7 +477,8 @@ describe("a token with power", () => {
   test("that may only read needs nobody", async () => {
     expect(await mint(alice, { roles: ["auditor"] })).toMatchObject({ code: 201 });
     expect(await mint(alice, { roles: ["auditor"], scope: "platform" })).toMatchObject({
-      ...{ code: 202, approval: { resource_key: "token:new:platform:ci" } },
+      code: 202,
+      approval: { resource_key: "token:new:platform:ci" },
     });
   });
 });

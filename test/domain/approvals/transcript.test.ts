@@ -1,4 +1,7 @@
-/** The transcript of a request: who, when, what, signed so that a file and the pinned key are enough to check it. */
+/**
+ * The transcript of a request: who, when, what, signed so that a file and the pinned key are enough
+ * to check it.
+ */
 
 import { createPublicKey, verify } from "node:crypto";
 import { expect, test } from "bun:test";
@@ -10,7 +13,10 @@ import { alice, bob, carol, fourEyesWorld, rootBody } from "#test/support/four-e
 test("MON-1: the transcript holds all decisions and events, and its signature covers them as sent", async () => {
   const world = await fourEyesWorld({ defaultThreshold: 2 });
   const held = await world.keys.generate({
-    ...{ provider: "software", label: "ledger-x", keyType: "ed25519", role: "ledger" },
+    provider: "software",
+    label: "ledger-x",
+    keyType: "ed25519",
+    role: "ledger",
   });
   await world.store.atomically(async (tx) => {
     await tx.instance.setValue("ledger_id", "x");
@@ -26,12 +32,15 @@ test("MON-1: the transcript holds all decisions and events, and its signature co
   const { approval, events, exported_at, signature_algorithm, signature } = JSON.parse(text);
   expect(signature_algorithm).toBe("ed25519");
   expect(approval.decisions.map(({ approver }: { approver: string }) => approver)).toEqual([
-    ...["bob", "carol"],
+    "bob",
+    "carol",
   ]);
   expect(
     events.map((one: { action: string; result: string }) => `${one.action} ${one.result}`),
   ).toEqual([
-    ...["ca.create.pending success", "ca.create.approved denied", "ca.create.approved success"],
+    "ca.create.pending success",
+    "ca.create.approved denied",
+    "ca.create.approved success",
     "ca.init_root success",
   ]);
   const texts = [JSON.stringify(approval), JSON.stringify(events), exported_at];

@@ -1,4 +1,7 @@
-/** What the audit chain binds: every certificate, list and change of revocation, so that whoever edits a row is found. */
+/**
+ * What the audit chain binds: every certificate, list and change of revocation, so that whoever
+ * edits a row is found.
+ */
 
 import { beforeEach, expect, test } from "bun:test";
 
@@ -32,7 +35,10 @@ beforeEach(async () => {
   const renewal = { serial: leaf, csr: undefined, validityDays: undefined };
   await world.issuance.renew(rootOrigin, issuing, { ...renewal, caller: "interactive" });
   const request = (ca: CaRecord, serial: Serial) => ({
-    ...{ ca, serial, origin: rootOrigin, mayManageCa: true },
+    ca,
+    serial,
+    origin: rootOrigin,
+    mayManageCa: true,
   });
   await world.revoker.revoke(request(issuing, revoked), "keyCompromise");
   await world.revoker.suspend(request(issuing, held));
@@ -41,8 +47,11 @@ beforeEach(async () => {
   await world.revoker.release(request(issuing, released));
   await world.revoker.revoke(request(issuing, "4711" as Serial), "superseded");
   await world.bulk.execute(rootOrigin, issuing, {
-    ...{ operationId: "op-1", reason: "superseded", batchSize: 500, confirmCount: 1, force: false },
-    ...{ all: false, confirmed: undefined, mayManageCa: true },
+    operationId: "op-1",
+    reason: "superseded",
+    batchSize: 500,
+    all: false,
+    confirmed: undefined,
     selection: { serials: [swept], includeExpired: false },
   });
   const subject = { source: "local-ca" as const, ca: await initRoot(world, { label: "other" }) };

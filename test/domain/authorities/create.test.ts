@@ -13,7 +13,6 @@ import { addSeconds } from "#core/time.ts";
 import type { KeyType } from "#core/x509/algorithms.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { subjectKeyId } from "#core/x509/extensions.ts";
-import { encodeName } from "#core/x509/names.ts";
 import { chainBundle, pemBundle } from "#domain/authorities/bundle.ts";
 import type { CaWish } from "#domain/authorities/create.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
@@ -58,7 +57,13 @@ for (const keyType of algorithms) {
     const at = String(Math.floor(world.clock.now() / 1000));
     const verify = ["verify", "-x509_strict", "-purpose", "sslserver", "-attime", at];
     const run = Bun.spawnSync([
-      ...["openssl", ...verify, "-CAfile", rootPath, "-untrusted", chainPath, leafPath],
+      "openssl",
+      ...verify,
+      "-CAfile",
+      rootPath,
+      "-untrusted",
+      chainPath,
+      leafPath,
     ]);
     expect(run.stderr.toString()).toBe("");
     expect(run.stdout.toString()).toContain(": OK");
@@ -73,15 +78,21 @@ const codeOf = (promise: Promise<unknown>) =>
   );
 const none = { dns: [], ip: [], email: [], uri: [], dirNames: [] };
 const onlyDns = (...dns: string[]) => ({
-  ...{ permitted: { ...none, dns }, excluded: none, critical: true },
+  permitted: { ...none, dns },
+  excluded: none,
+  critical: true,
 });
 
 test("a root is recorded under itself, announced in the ledger, and an event", async () => {
   const world = issuanceWorld();
   const root = await initRoot(world, { maxPathLength: 1 });
   expect(root).toMatchObject({
-    ...{ parent: undefined, lineage: root.id, status: "active", maxPathLength: 1 },
-    ...{ subject: "CN=Test root", internal: false },
+    parent: undefined,
+    lineage: root.id,
+    status: "active",
+    maxPathLength: 1,
+    subject: "CN=Test root",
+    internal: false,
   });
   expect(await world.store.read.cas.byId(root.id)).toEqual(root);
   const [own] = [...world.store.state.certificates.values()];
@@ -235,11 +246,17 @@ test("CFG-11: the internal CA is made once, unlisted, and certifies the serving 
   const listed = await world.store.read.cas.page({ reach: "platform" }, 10);
   expect(listed.items).toEqual([]);
   const { record, chainPem, caPem } = await world.serving.certify(internal, {
-    ...{ spki: spkiOf(newKey("ecdsa-p256").publicKey), commonName: "host", profile: "server" },
-    ...{ dnsNames: ["host", "LOCALHOST"], ips: ["127.0.0.1", "::1"], validitySeconds: undefined },
+    spki: spkiOf(newKey("ecdsa-p256").publicKey),
+    commonName: "host",
+    profile: "server",
+    dnsNames: ["host", "LOCALHOST"],
+    ips: ["127.0.0.1", "::1"],
+    validitySeconds: undefined,
   });
   expect(record).toMatchObject({
-    ...{ kind: "serving", marker: "serving-tls", caId: internal.id },
+    kind: "serving",
+    marker: "serving-tls",
+    caId: internal.id,
     sans: ["dns:host", "dns:localhost", "ip:127.0.0.1", "ip:::1"],
   });
   expect(chainPem.match(/BEGIN/g)).toHaveLength(1);
@@ -249,8 +266,12 @@ test("CFG-11: the internal CA is made once, unlisted, and certifies the serving 
 test("a name no certificate can carry is refused for the serving key", async () => {
   const world = issuanceWorld();
   const wish = {
-    ...{ spki: spkiOf(newKey("ecdsa-p256").publicKey), commonName: "host", profile: "server" },
-    ...{ dnsNames: ["a b"], ips: [], validitySeconds: undefined },
+    spki: spkiOf(newKey("ecdsa-p256").publicKey),
+    commonName: "host",
+    profile: "server",
+    dnsNames: ["a b"],
+    ips: [],
+    validitySeconds: undefined,
   };
   const internal = await world.serving.internalCa();
   expect(await codeOf(world.serving.certify(internal, wish))).toBe("unprocessable");
@@ -264,8 +285,10 @@ test("a responder's certificate goes through the same ceremony and tells its uni
   const keyId = subjectKeyId(spkiOf(key), "rfc7093");
   let told: string | undefined;
   const record = await certifyResponder(world, {
-    ...{ ca: root, subject: encodeName([{ type: "CN", value: "OCSP" }]), spki: spkiOf(key) },
-    ...{ notBefore: world.clock.now(), notAfter: addSeconds(world.clock.now(), 86_400) },
+    ca: root,
+    spki: spkiOf(key),
+    notBefore: world.clock.now(),
+    notAfter: addSeconds(world.clock.now(), 86_400),
     extensions: responderExtensions(keyId, signer.issuer.repeated),
     also: async (_tx, { serial }) => {
       told = serial;

@@ -32,7 +32,10 @@ beforeEach(async () => {
 
 const sign = (subject: CrossSubject, more = {}) =>
   crossSigning.sign(rootOrigin, other, {
-    ...{ subject, validityDays: undefined, maxPathLength: undefined, ...more },
+    subject,
+    validityDays: undefined,
+    maxPathLength: undefined,
+    ...more,
   });
 const local = (ca: CaRecord): CrossSubject => ({ source: "local-ca", ca });
 const pem = (der: Uint8Array) => encodePem("CERTIFICATE", der);
@@ -52,10 +55,8 @@ test("a leaf verifies with either root, by the chains that are listed", async ()
   const { cas } = world.store.read;
   const chains = await chainsOf(cas, world.issuing, world.clock.now());
   expect(chains.map(({ crossSign, issuer }) => [crossSign?.id, issuer.label])).toEqual([
-    ...[
-      [undefined, "root"],
-      [cross.id, "other"],
-    ],
+    [undefined, "root"],
+    [cross.id, "other"],
   ]);
   const common = { leaf, at: world.clock.now() };
   for (const [index, trusted] of [world.root, other].entries()) {
@@ -79,7 +80,8 @@ test("name, key, key identifier, usages and constraints are the subject's", asyn
     rootOrigin,
     world.root,
     caWish({
-      ...{ label: "bound", maxPathLength: 1 },
+      label: "bound",
+      maxPathLength: 1,
       nameConstraints: { permitted: { ...none, dns: ["example"] }, excluded: none, critical: true },
     }),
   );
@@ -93,10 +95,15 @@ test("name, key, key identifier, usages and constraints are the subject's", asyn
   expect(made?.notAfter).toBe(bound.notAfter);
   expect(cross).toMatchObject({ subjectCa: bound.id, source: "local-ca", revoked: false });
   expect([...world.store.state.ledger.values()].at(-1)).toMatchObject({
-    ...{ purpose: "cross_certificate", result: "success", artifact: cross.serial },
+    purpose: "cross_certificate",
+    result: "success",
+    artifact: cross.serial,
   });
   expect([...world.store.state.events.values()].at(-1)).toMatchObject({
-    ...{ action: "ca.cross_sign", result: "success", caId: other.id, serial: cross.serial },
+    action: "ca.cross_sign",
+    result: "success",
+    caId: other.id,
+    serial: cross.serial,
   });
 });
 
@@ -104,13 +111,33 @@ test("what a CA elsewhere says of policies is copied octet for octet, inhibitAny
   using scratch = scratchDirectory();
   const names = { key: `${scratch.path}/foreign.key`, pem: `${scratch.path}/foreign.pem` };
   openssl([
-    ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"],
-    ...["-subj", "/CN=Elsewhere", "-days", "3650", "-keyout", names.key, "-out", names.pem],
-    ...["-addext", "basicConstraints=critical,CA:TRUE,pathlen:1"],
-    ...["-addext", "keyUsage=critical,keyCertSign,cRLSign"],
-    ...["-addext", "certificatePolicies=1.2.3.4", "-addext", "policyMappings=1.2.3.4:1.2.3.5"],
-    ...["-addext", "policyConstraints=critical,requireExplicitPolicy:3,inhibitPolicyMapping:0"],
-    ...["-addext", "inhibitAnyPolicy=critical,2"],
+    "req",
+    "-x509",
+    "-newkey",
+    "ec",
+    "-pkeyopt",
+    "ec_paramgen_curve:P-256",
+    "-nodes",
+    "-subj",
+    "/CN=Elsewhere",
+    "-days",
+    "3650",
+    "-keyout",
+    names.key,
+    "-out",
+    names.pem,
+    "-addext",
+    "basicConstraints=critical,CA:TRUE,pathlen:1",
+    "-addext",
+    "keyUsage=critical,keyCertSign,cRLSign",
+    "-addext",
+    "certificatePolicies=1.2.3.4",
+    "-addext",
+    "policyMappings=1.2.3.4:1.2.3.5",
+    "-addext",
+    "policyConstraints=critical,requireExplicitPolicy:3,inhibitPolicyMapping:0",
+    "-addext",
+    "inhibitAnyPolicy=critical,2",
   ]);
   const foreignPem = scratch.read("foreign.pem").toString();
   const foreign = parseCertificate(
@@ -122,8 +149,12 @@ test("what a CA elsewhere says of policies is copied octet for octet, inhibitAny
   const cross = await sign({ source: "certificate", pem: foreignPem });
   const made = parseCertificate(cross.certificate);
   const copied = [
-    ...[oids.certificatePolicies, oids.policyMappings, oids.policyConstraints],
-    ...[oids.inhibitAnyPolicy, oids.subjectKeyIdentifier, oids.keyUsage],
+    oids.certificatePolicies,
+    oids.policyMappings,
+    oids.policyConstraints,
+    oids.inhibitAnyPolicy,
+    oids.subjectKeyIdentifier,
+    oids.keyUsage,
   ];
   for (const oid of copied) {
     expect(extensionOf(foreign, oid)).toBeDefined();
@@ -213,7 +244,9 @@ test("a CA is deleted only while nothing depends on it, and its key only when as
   await remove(waiting, true);
   expect(world.keys.held.size).toBe(held);
   expect([...world.store.state.events.values()].at(-1)).toMatchObject({
-    ...{ action: "ca.delete", result: "success", targetName: "waiting" },
+    action: "ca.delete",
+    result: "success",
+    targetName: "waiting",
   });
   const { successor } = await world.authorities.rotate(rootOrigin, world.issuing, sameAgain);
   expect((await refusal(remove(successor))).code).toBe("ca_in_use");

@@ -1,4 +1,6 @@
-/** CAs below an external root, which openssl keeps: request, import with every check, replacement. */
+/**
+ * CAs below an external root, which openssl keeps: request, import with every check, replacement.
+ */
 
 import { afterAll, beforeEach, expect, test } from "bun:test";
 
@@ -25,7 +27,9 @@ beforeEach(async () => {
   world = revokingWorld();
   world.clock.at = elsewhere.soon;
   pending = await world.external.request(rootOrigin, defaultTenant, {
-    ...{ label: "below", subject: [{ type: "CN", value: "Below" }], keyType: "ecdsa-p256" },
+    label: "below",
+    subject: [{ type: "CN", value: "Below" }],
+    keyType: "ecdsa-p256",
     maxPathLength: undefined,
   });
 });
@@ -35,7 +39,10 @@ const certificate = (wanted: Partial<ExternalCertificate> = {}) =>
   elsewhere.certify({ csrPem: csrPem(), ...wanted });
 const imported = (certificatePem: string, more: object = {}) =>
   world.external.certify(rootOrigin, pending, {
-    ...{ certificatePem, chainPem, replace: false, ...more },
+    certificatePem,
+    chainPem,
+    replace: false,
+    ...more,
   });
 const refusal = (promise: Promise<unknown>) =>
   promise.then(
@@ -57,7 +64,9 @@ test("a request is signed through the ledger, and openssl and pkid accept it", a
   }
   const ledger = [...world.store.state.ledger.values()];
   expect(ledger.map(({ kind, purpose }) => `${kind} ${purpose}`)).toEqual([
-    ...["key ", "intent csr", "outcome csr"],
+    "key ",
+    "intent csr",
+    "outcome csr",
   ]);
   expect([...world.store.state.events.values()]).toMatchObject([
     { action: "ca.csr", result: "success", target: pending.id, targetName: "below" },
@@ -66,7 +75,8 @@ test("a request is signed through the ledger, and openssl and pkid accept it", a
 
 test("a pending CA signs nothing, has no bundle, and its OCSP answers begin with its certificate", async () => {
   expect(await refusal(world.issuance.issue(rootOrigin, pending, leafWish()))).toMatchObject({
-    ...{ code: "ca_not_active", facts: { status: "pending" } },
+    code: "ca_not_active",
+    facts: { status: "pending" },
   });
   expect((await refusal(chainBundle(world.store.read.cas, pending))).code).toBe("not_found");
   const { status } = await world.ocsp.answer(pending.id, new Uint8Array());
@@ -115,7 +125,9 @@ test("a name with control characters is not imported", async () => {
 
 test("each import check refuses by its name, and nothing changes", async () => {
   const other = await world.external.request(rootOrigin, defaultTenant, {
-    ...{ label: "other", subject: [{ type: "CN", value: "Below" }], keyType: "ecdsa-p256" },
+    label: "other",
+    subject: [{ type: "CN", value: "Below" }],
+    keyType: "ecdsa-p256",
     maxPathLength: undefined,
   });
   const otherCsr = encodePem("CERTIFICATE REQUEST", other.csr ?? new Uint8Array());
@@ -208,7 +220,8 @@ test("a path length above the CA binds what it may certify", async () => {
 test("an externally signed CA is not rotated, and post-quantum keys are not offered to other roots", async () => {
   const { ca } = await imported(certificate());
   expect(await refusal(world.authorities.rotate(rootOrigin, ca, sameAgain))).toMatchObject({
-    ...{ code: "not_rotatable", facts: { reason: "externally_signed" } },
+    code: "not_rotatable",
+    facts: { reason: "externally_signed" },
   });
   const wish = { ...caWish({ label: "pq" }), keyType: "ml-dsa-65" as const };
   expect((await refusal(world.external.request(rootOrigin, defaultTenant, wish))).code).toBe(

@@ -1,4 +1,7 @@
-/** Hybrid CAs: two signatures in a fixed order under everything they certify, each in the ledger, each verifiable alone. */
+/**
+ * Hybrid CAs: two signatures in a fixed order under everything they certify, each in the ledger,
+ * each verifiable alone.
+ */
 
 import { beforeEach, describe, expect, test } from "bun:test";
 
@@ -116,7 +119,10 @@ test("PQ-6: the alternative signature is made first, the native one over the com
     ["outcome", "ecdsa-sha256", "pkcs11"],
   ]);
   expect(entries.map(({ digest }) => digest)).toEqual([
-    ...[sha256Hex(second.signed), sha256Hex(second.signed), sha256Hex(tbs), sha256Hex(tbs)],
+    sha256Hex(second.signed),
+    sha256Hex(second.signed),
+    sha256Hex(tbs),
+    sha256Hex(tbs),
   ]);
   expect(entries[1]?.signatureSha256).toBe(sha256Hex(second.signature));
   expect(entries[3]?.signatureSha256).toBe(sha256Hex(signature));
@@ -261,7 +267,10 @@ test("KEY-4: a hybrid CA whose second key is gone, or another one, signs nothing
   fresh.keys.held.delete(id);
   expect(await attempt()).toBe("key_unavailable");
   const other = await fresh.keys.generate({
-    ...{ provider: "software", label: "other", keyType: "ml-dsa-44", role: "ca" },
+    provider: "software",
+    label: "other",
+    keyType: "ml-dsa-44",
+    role: "ca",
   });
   fresh.keys.held.set(id, other);
   expect(await attempt()).toBe("key_unavailable");

@@ -37,11 +37,18 @@ const server = new ProfileSet().named("server");
 const under = (parent: CaRecord, label: string, wish: Partial<CaWish>) =>
   world.authorities.issueIntermediate(rootOrigin, parent, caWish({ label, ...wish }));
 const policies = (more: Partial<CaPolicies> = {}): CaPolicies => ({
-  ...{ oids: ["1.2.3.4"], cps: undefined, critical: false, mappings: [] },
-  ...{ requireExplicitPolicy: undefined, inhibitPolicyMapping: undefined, ...more },
+  oids: ["1.2.3.4"],
+  cps: undefined,
+  critical: false,
+  mappings: [],
+  requireExplicitPolicy: undefined,
+  inhibitPolicyMapping: undefined,
+  ...more,
 });
 const withPolicies = (name: string, ...names: readonly string[]): Profile => ({
-  ...{ ...server, name, policies: { oids: names, cps: undefined, critical: false } },
+  ...server,
+  name,
+  policies: { oids: names, cps: undefined, critical: false },
 });
 const issue = (ca: CaRecord, profile: string) =>
   world.issuance.issue(rootOrigin, ca, leafWish({ profile, csr: csr() }));
@@ -67,10 +74,18 @@ function opensslAccepts(issued: Issued, ...flags: readonly string[]): boolean {
   const pem = (der: Uint8Array) => encodePem("CERTIFICATE", der);
   const between = issued.intermediates.map(pem).join("");
   const run = Bun.spawnSync([
-    ...["openssl", "verify", "-x509_strict", "-policy", "2.5.29.32.0", ...flags],
-    ...["-attime", String(Math.floor(world.clock.now() / 1000))],
-    ...["-CAfile", scratch.write("root.pem", pem(certificateOf(root)))],
-    ...["-untrusted", scratch.write("between.pem", between)],
+    "openssl",
+    "verify",
+    "-x509_strict",
+    "-policy",
+    "2.5.29.32.0",
+    ...flags,
+    "-attime",
+    String(Math.floor(world.clock.now() / 1000)),
+    "-CAfile",
+    scratch.write("root.pem", pem(certificateOf(root))),
+    "-untrusted",
+    scratch.write("between.pem", between),
     scratch.write("leaf.pem", pem(issued.certificate)),
   ]);
   if (run.exitCode !== 0) console.log(run.stderr.toString());
@@ -143,7 +158,8 @@ test("purposes and policies outlive a rollover, and a cross certificate has them
   const other = await initRoot(world, { label: "other" });
   const wish = { validityDays: undefined, maxPathLength: undefined };
   const cross = await new CrossSigning(world).sign(rootOrigin, other, {
-    ...{ subject: { source: "local-ca", ca }, ...wish },
+    subject: { source: "local-ca", ca },
+    ...wish,
   });
   const { successor } = await world.authorities.rotate(rootOrigin, ca, sameAgain);
   for (const der of [cross.certificate, certificateOf(successor)]) {
@@ -165,13 +181,15 @@ test("a public profile tells when the intermediate lacks what the public web wan
   };
   const bare = await under(root, "bare", {});
   expect(await said(bare)).toEqual({
-    ...{ name: "certificate_policy", status: "warn" },
+    name: "certificate_policy",
+    status: "warn",
     reason: "the CA is without extended key usages",
   });
   const half = await under(root, "half", { extKeyUsages: ["serverAuth"] });
   expect(await said(half)).toMatchObject({ reason: "the CA is without certificate policies" });
   const whole = await under(root, "whole", {
-    ...{ extKeyUsages: ["serverAuth"], policies: policies({ oids: ["2.23.140.1.2.1"] }) },
+    extKeyUsages: ["serverAuth"],
+    policies: policies({ oids: ["2.23.140.1.2.1"] }),
   });
   expect(await said(whole)).toMatchObject({ status: "pass" });
 });

@@ -1,4 +1,7 @@
-/** Post-quantum CAs: everything they sign verifies in another implementation, and the rules are those of every CA. */
+/**
+ * Post-quantum CAs: everything they sign verifies in another implementation, and the rules are
+ * those of every CA.
+ */
 
 import { beforeEach, describe, expect, test } from "bun:test";
 
@@ -92,8 +95,10 @@ test("PQ-1: SLH-DSA is for roots only: no intermediate, and no leaf", async () =
   expect(world.keys.held.size).toBe(keys);
   const { issuer } = await world.signers.signer(root, world.clock.now());
   const csr = {
-    ...{ subject: encodeName([{ type: "CN", value: "a.example" }]), sans: [dnsName("a.example")] },
-    ...{ spki: slhDsaSpki("slh-dsa-sha2-128s", new Uint8Array(32)), unsupportedNames: [] },
+    subject: encodeName([{ type: "CN", value: "a.example" }]),
+    sans: [dnsName("a.example")],
+    spki: slhDsaSpki("slh-dsa-sha2-128s", new Uint8Array(32)),
+    unsupportedNames: [],
     mustStaple: false,
   };
   const request = { csr, validitySeconds: undefined, mustStaple: undefined };

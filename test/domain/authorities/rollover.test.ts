@@ -45,8 +45,12 @@ const actionsOf = () => [...world.store.state.events.values()].map(({ action }) 
 
 test("a rotation gives a new key the same name, place, path length and constraints", async () => {
   const policies = {
-    ...{ oids: ["1.2.3.4"], cps: undefined, critical: true, requireExplicitPolicy: 0 },
-    ...{ mappings: [{ issuer: "1.2.3.4", subject: "1.2.3.5" }], inhibitPolicyMapping: undefined },
+    oids: ["1.2.3.4"],
+    cps: undefined,
+    critical: true,
+    requireExplicitPolicy: 0,
+    mappings: [{ issuer: "1.2.3.4", subject: "1.2.3.5" }],
+    inhibitPolicyMapping: undefined,
   };
   const bound = await world.authorities.issueIntermediate(
     rootOrigin,
@@ -57,8 +61,14 @@ test("a rotation gives a new key the same name, place, path length and constrain
   const { old, successor } = await rotate(bound);
   expect(old).toMatchObject({ id: bound.id, status: "superseded", successor: successor.id });
   expect(successor).toMatchObject({
-    ...{ label: "bound-r2", status: "active", parent: world.root.id, lineage: bound.id },
-    ...{ predecessor: bound.id, maxPathLength: 3, subject: bound.subject, keyType: bound.keyType },
+    label: "bound-r2",
+    status: "active",
+    parent: world.root.id,
+    lineage: bound.id,
+    predecessor: bound.id,
+    maxPathLength: 3,
+    subject: bound.subject,
+    keyType: bound.keyType,
   });
   expect(successor.spki).not.toEqual(bound.spki);
   const [before, after] = [bound, successor].map((ca) => parseCertificate(certificateOf(ca)));
@@ -92,7 +102,8 @@ test("what cannot be rotated says why, and no key is made for it", async () => {
     facts: { reason: "root" },
   });
   expect(await refusal(rotate({ ...world.issuing, csr: new Uint8Array(1) }))).toMatchObject({
-    ...{ code: "not_rotatable", facts: { reason: "externally_signed" } },
+    code: "not_rotatable",
+    facts: { reason: "externally_signed" },
   });
   expect(await refusal(rotate(world.issuing, { label: "root" }))).toMatchObject({
     code: "already_exists",
@@ -118,7 +129,9 @@ test("a successor that another replica made first refuses, and its signature is 
   expect(await refusal(rotate(world.issuing))).toMatchObject({ code: "ca_not_active" });
   expect([...cas.values()].map(({ label }) => label)).toEqual(["root", "issuing"]);
   expect([...world.store.state.ledger.values()].at(-1)).toMatchObject({
-    ...{ kind: "outcome", result: "error", error: "ca_not_active" },
+    kind: "outcome",
+    result: "error",
+    error: "ca_not_active",
   });
 });
 
@@ -219,7 +232,9 @@ test("openssl accepts old and new leaves with the one bundle, in every state of 
   const oldLeaf = (await issue(world.issuing)).certificate;
   const accepted = async (leaf: Uint8Array, ca: CaRecord) =>
     opensslVerifies({
-      ...{ leaf, trusted: [certificateOf(world.root)], untrustedPem: await bundle(ca) },
+      leaf,
+      trusted: [certificateOf(world.root)],
+      untrustedPem: await bundle(ca),
       at: world.clock.now(),
     });
   expect(await accepted(oldLeaf, world.issuing)).toBe(true);
@@ -261,7 +276,9 @@ test("retire refuses while certificates of the old key live, and counts what is 
   expect(
     await rotationStatus(world.store.read, await stored(old), world.clock.now()),
   ).toMatchObject({
-    ...{ outstanding: 1, safeToRetire: false, retireAfter: leaf.record.notAfter },
+    outstanding: 1,
+    safeToRetire: false,
+    retireAfter: leaf.record.notAfter,
   });
   await world.revoker.revoke(
     { ca: old, serial: leaf.serial, origin: rootOrigin, mayManageCa: true },
@@ -321,7 +338,8 @@ test("without an active member a retired CA stays refused", async () => {
   const retired = { ...world.issuing, status: "retired" as const };
   world.store.state.cas.set(retired.id, retired);
   expect(await refusal(issue(retired))).toMatchObject({
-    ...{ code: "ca_not_active", facts: { status: "retired" } },
+    code: "ca_not_active",
+    facts: { status: "retired" },
   });
 });
 
@@ -343,6 +361,25 @@ test("an expired CA signs nothing, and a default is never longer than the parent
   world.clock.at = successor.notAfter ?? world.clock.at;
   world.clock.advance(1);
   expect(await refusal(issue(successor))).toMatchObject({
-    ...{ code: "ca_not_active", facts: { status: "expired" } },
+    code: "ca_not_active",
+    facts: { status: "expired" },
   });
+});
+
+test("a superseded and a retired member go on signing their lists until their end", async () => {
+  const { old, successor } = await rotate(world.issuing);
+  const numbers = async () =>
+    (await world.publisher.publishAll(await stored(old), rootOrigin)).map(
+      ({ base }) => base.number,
+    );
+  const [superseded = 0] = await numbers();
+  await retire(successor);
+  expect((await stored(old)).status).toBe("retired");
+  const [retired = 0] = await numbers();
+  expect(retired).toBeGreaterThan(superseded);
+  world.clock.at = old.notAfter ?? world.clock.at;
+  const [last = 0] = await numbers();
+  expect(last).toBeGreaterThan(retired);
+  world.clock.advance(1);
+  expect(await refusal(numbers())).toMatchObject({ code: "crl_unavailable" });
 });

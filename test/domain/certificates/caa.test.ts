@@ -1,4 +1,7 @@
-/** The CAA gate in front of the key: what domains forbid is never signed, whatever keeps us from asking included. */
+/**
+ * The CAA gate in front of the key: what domains forbid is never signed, whatever keeps us from
+ * asking included.
+ */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 
@@ -43,7 +46,8 @@ async function open(settings: Partial<Profile["caa"]>, cacheTtlSeconds = 300): P
   world = issuanceWorld({
     resolver: new DnsResolver({ random: systemRandom, servers: () => [server] }),
     profiles: [{ ...server_, caa: { ...caaSettings, ...settings } }],
-    ...{ caaIdentifier: us, caaCacheTtlSeconds: cacheTtlSeconds },
+    caaIdentifier: us,
+    caaCacheTtlSeconds: cacheTtlSeconds,
   });
   root = await initRoot(world);
   server.heard.length = 0;
@@ -68,7 +72,8 @@ async function issue(asked: CsrOptions = {}, facts?: CaaFacts): Promise<Outcome>
     (error: unknown) => error,
   );
   if (refusal !== undefined && !(refusal instanceof Problem)) throw refusal;
-  const gates = (refusal?.facts.gates ?? []) as readonly GateReport[]; // As `gate_refused` has them.
+  // As `gate_refused` has them.
+  const gates = (refusal?.facts.gates ?? []) as readonly GateReport[];
   const gate = gates.find(({ name }) => name === "caa");
   return {
     code: refusal?.code ?? "issued",
@@ -229,7 +234,9 @@ describe("CAA-7: the modes", () => {
     expect(await issue()).toEqual(refused("forbidden"));
     expect(events().slice(-2)).toMatchObject([
       {
-        ...{ action: "cert.caa", result: "denied", caId: root.id },
+        action: "cert.caa",
+        result: "denied",
+        caId: root.id,
         detail: 'names=a.example verdict="forbidden iodef mailto:sec@a.example"',
       },
       {
@@ -270,7 +277,8 @@ describe("CAA-7: the modes", () => {
     const wish = { asked, profile: "server", validityDays: undefined, mustStaple: undefined };
     const { accepted, gates } = await world.issuance.preview(root, wish);
     expect({ accepted, caa: gates.find(({ name }) => name === "caa")?.status }).toEqual({
-      ...{ accepted: false, caa: "fail" },
+      accepted: false,
+      caa: "fail",
     });
     expect(events()).toHaveLength(count);
     server.zone.set("b.example", [caa("issue", us)]);
@@ -295,10 +303,13 @@ describe("CAA-7: the modes", () => {
     if (!(error instanceof Problem)) throw new Error("the gate let it pass");
     const gates = error.facts.gates as readonly GateReport[]; // As `gate_refused` has them.
     expect(gates.find(({ name }) => name === "caa")).toEqual({
-      ...{ name: "caa", status: "fail" },
+      name: "caa",
+      status: "fail",
       findings: [
         {
-          ...{ code: "forbidden", mode: "error", clause: "RFC 8659 4.2" },
+          code: "forbidden",
+          mode: "error",
+          clause: "RFC 8659 4.2",
           description: "a.example: the domain's CAA records name other issuers (a.example)",
         },
       ],

@@ -1,4 +1,7 @@
-/** The ceremony: record before signing, one unit per change and event, and what failures leave behind. */
+/**
+ * The ceremony: record before signing, one unit per change and event, and what failures leave
+ * behind.
+ */
 
 import { beforeEach, describe, expect, test } from "bun:test";
 
@@ -47,13 +50,26 @@ test("an issued certificate is in the inventory and in the chain, and its intent
   const stored = await world.store.read.certificates.bySerial(root.id, serial);
   expect(stored).toEqual(record);
   expect(record).toMatchObject({
-    ...{ kind: "leaf", commonName: "a.example", sans: ["dns:a.example"], status: "good" },
-    ...{ profile: "server", requestedBy: "root", marker: "", subject: "CN=a.example" },
+    kind: "leaf",
+    commonName: "a.example",
+    sans: ["dns:a.example"],
+    status: "good",
+    profile: "server",
+    requestedBy: "root",
+    marker: "",
+    subject: "CN=a.example",
   });
   expect(intents().at(-1)).toMatchObject({ serial, state: "issued" });
   expect(lastEvent()).toMatchObject({
-    ...{ action: "cert.issue", result: "success", serial, caId: root.id, target: root.id },
-    ...{ targetName: serial, actor: "root", ip: "192.0.2.7", requestId: "request-1" },
+    action: "cert.issue",
+    result: "success",
+    serial,
+    caId: root.id,
+    target: root.id,
+    targetName: serial,
+    actor: "root",
+    ip: "192.0.2.7",
+    requestId: "request-1",
     detail: `profile=server not_after=2027-07-03T11:54:59.000000Z ct=none requester=root sha256=${sha256Hex(record.certificate)}`,
   });
 });
@@ -126,7 +142,8 @@ test("the refusal carries every gate with its findings", async () => {
   const error = await issue({ csr: csr({ dns: ["-bad-.example"] }) }).catch((e: Problem) => e);
   if (!(error instanceof Problem)) throw new Error("the gate let it pass");
   expect(error.facts.gates).toContainEqual({
-    ...{ name: "lint", status: "fail" },
+    name: "lint",
+    status: "fail",
     findings: [expect.objectContaining({ code: "san_dns_syntax", mode: "error" })],
   });
 });
@@ -299,7 +316,10 @@ test("a superseded or retired id signs with the active member and says so; pendi
 
 test("a provider that holds another key under the name is a fault, not a signer", async () => {
   const other = await world.keys.generate({
-    ...{ provider: "software", label: "other", keyType: "ecdsa-p256", role: "ca" },
+    provider: "software",
+    label: "other",
+    keyType: "ecdsa-p256",
+    role: "ca",
   });
   world.keys.find = async () => other;
   expect(await codeOf(issue())).toBe("key_unavailable");

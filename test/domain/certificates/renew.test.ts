@@ -1,4 +1,6 @@
-/** Renewal: identity never changes, today's rules apply, and the active member of the lineage signs. */
+/**
+ * Renewal: identity never changes, today's rules apply, and the active member of the lineage signs.
+ */
 
 import { beforeEach, expect, test } from "bun:test";
 import { X509Certificate } from "node:crypto";
@@ -38,7 +40,10 @@ const issue = (profile = "server") =>
   world.issuance.issue(rootOrigin, root, leafWish({ csr: csr({ ...identity, key }), profile }));
 const renew = (wish: Partial<RenewWish> = {}, ca = root) =>
   world.issuance.renew(rootOrigin, ca, {
-    ...{ serial: old.serial, csr: undefined, validityDays: undefined, caller: "interactive" },
+    serial: old.serial,
+    csr: undefined,
+    validityDays: undefined,
+    caller: "interactive",
     ...wish,
   });
 const refusalOf = (promise: Promise<unknown>) =>
@@ -68,7 +73,11 @@ test("a renewal is one event that names what it replaces", async () => {
   const { serial } = await renew();
   expect(events()).toHaveLength(count + 1);
   expect(events().at(-1)).toMatchObject({
-    ...{ action: "cert.renew", result: "success", serial, target: root.id, targetName: serial },
+    action: "cert.renew",
+    result: "success",
+    serial,
+    target: root.id,
+    targetName: serial,
   });
   expect(events().at(-1)?.detail).toStartWith(`renewed_from=${old.serial} profile=server `);
 });

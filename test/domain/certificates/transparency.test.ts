@@ -1,4 +1,7 @@
-/** Issuing with certificate transparency: promises of real logs, every way they can fail, and what a crash leaves behind. */
+/**
+ * Issuing with certificate transparency: promises of real logs, every way they can fail, and what a
+ * crash leaves behind.
+ */
 
 import { expect, test } from "bun:test";
 
@@ -132,7 +135,8 @@ for (const [what, [log, error]] of Object.entries(refusals)) {
     const refusal = await refusalOf(world.issue());
     expect(refusal.code).toBe("ct_policy_unmet");
     expect(refusal.facts).toEqual({
-      ...{ required: 1, received: 0 },
+      required: 1,
+      received: 0,
       logs: [{ log: "a-1", operator: "a", ok: false, error }],
     });
     expect(world.keys.signed.slice(before).map(({ purpose }) => purpose)).toEqual([

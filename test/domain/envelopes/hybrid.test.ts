@@ -1,4 +1,7 @@
-/** Hybrid KEK versions: which wraps need both halves, what a rotation makes of them, and what happens to who lacks a half. */
+/**
+ * Hybrid KEK versions: which wraps need both halves, what a rotation makes of them, and what
+ * happens to who lacks a half.
+ */
 
 import { expect, test } from "bun:test";
 

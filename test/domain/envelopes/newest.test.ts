@@ -1,4 +1,7 @@
-/** Keys made while the KEK is rotated: none is handed out that does not open, and none is left behind. */
+/**
+ * Keys made while the KEK is rotated: none is handed out that does not open, and none is left
+ * behind.
+ */
 
 import { expect, test } from "bun:test";
 

@@ -1,4 +1,7 @@
-/** Sealed values and the rotation of the KEK: what opens, what is refused, and what a crash in between leaves. */
+/**
+ * Sealed values and the rotation of the KEK: what opens, what is refused, and what a crash in
+ * between leaves.
+ */
 
 import { beforeEach, describe, expect, test } from "bun:test";
 
@@ -157,7 +160,8 @@ describe("a rotation", () => {
     await keep(1);
     const { atomically } = world.store;
     let late: (() => Promise<unknown>) | undefined;
-    // The unit is under way in the database when its caller is told that nobody knows; it ends before the next one begins.
+    // The unit is under way in the database when its caller is told that nobody knows; it ends
+    // before the next one begins.
     Object.assign(world.store, {
       atomically: async (unit: Parameters<typeof atomically>[0]) => {
         if (late === undefined) {

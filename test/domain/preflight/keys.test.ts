@@ -1,4 +1,7 @@
-/** What preflight says of keys: present and signing, staying where they are, responders that fit, KEKs that open. */
+/**
+ * What preflight says of keys: present and signing, staying where they are, responders that fit,
+ * KEKs that open.
+ */
 
 import { describe, expect, test } from "bun:test";
 
@@ -48,7 +51,8 @@ describe("keys.ca", () => {
     const wish = { label, subject, keyType, maxPathLength };
     await world.external.request(rootOrigin, defaultTenant, wish);
     expect(await caKeysSign(world)).toMatchObject({
-      ...{ status: "pass", detail: expect.stringContaining("3 CA keys") },
+      status: "pass",
+      detail: expect.stringContaining("3 CA keys"),
     });
   });
 
@@ -62,13 +66,14 @@ describe("keys.ca", () => {
       },
     };
     expect(await caKeysSign({ ...world, keys: away })).toMatchObject({
-      ...{
-        status: "fail",
-        detail: expect.stringContaining("root: The key store does not answer (key_unavailable)"),
-      },
+      status: "fail",
+      detail: expect.stringContaining("root: The key store does not answer (key_unavailable)"),
     });
     expect([...world.store.state.ledger.values()].at(-1)).toMatchObject({
-      ...{ kind: "outcome", result: "error", error: "key_unavailable", purpose: "self_test" },
+      kind: "outcome",
+      result: "error",
+      error: "key_unavailable",
+      purpose: "self_test",
     });
     const other = await initRoot(world, { label: "other" });
     const swapped: Keys = { ...world.keys, find: () => world.keys.find(other.key) };
@@ -87,11 +92,13 @@ describe("keyprovider", () => {
 
   test("passes for a token that answers, fails with its sentence for one that does not", async () => {
     expect(await answering([{ ...token, available: true, model: "v2" }])).toMatchObject({
-      ...{ status: "pass", detail: "pkcs11 answers (v2 4711)." },
+      status: "pass",
+      detail: "pkcs11 answers (v2 4711).",
     });
     const error = "Several tokens match.";
     expect(await answering([{ ...token, available: false, error }])).toMatchObject({
-      ...{ status: "fail", detail: "pkcs11: Several tokens match." },
+      status: "fail",
+      detail: "pkcs11: Several tokens match.",
     });
     expect((await answering([])).status).toBe("warn");
   });
@@ -99,7 +106,11 @@ describe("keyprovider", () => {
 
 describe("keys.extractable", () => {
   const listed = (ca: CaRecord, more: object) => ({
-    ...{ ...ca.key, keyType: ca.keyType, extractable: false, sensitive: true, ...more },
+    ...ca.key,
+    keyType: ca.keyType,
+    extractable: false,
+    sensitive: true,
+    ...more,
   });
 
   test("warns of a CA key in software, and fails for one that could leave or is shown", async () => {
@@ -188,7 +199,8 @@ describe("keys.kek", () => {
     });
     await world.keys.keks.destroy(first.key);
     expect(await keksOpen(world)).toMatchObject({
-      ...{ status: "fail", detail: expect.stringContaining("Version 1 does not open") },
+      status: "fail",
+      detail: expect.stringContaining("Version 1 does not open"),
     });
   });
 });

@@ -1,4 +1,7 @@
-/** The check crl.partitions: every partition a valid certificate names is there and lists its entries. */
+/**
+ * The check crl.partitions: every partition a valid certificate names is there and lists its
+ * entries.
+ */
 
 import { beforeEach, expect, test } from "bun:test";
 
@@ -63,7 +66,8 @@ test("one that is past its nextUpdate fails, and so does one that lacks an entry
   const store = { read: { ...world.store.read, revocations: lying } };
   const found = await partitionsServed({ store, now: world.clock.now(), shards: 2, sample: 10 });
   expect(found).toMatchObject({
-    ...{ status: "fail", detail: `Partition ${record.crlPartition} of root lacks 1 entries.` },
+    status: "fail",
+    detail: `Partition ${record.crlPartition} of root lacks 1 entries.`,
   });
 });
 

@@ -1,4 +1,6 @@
-/** The check ocsp.presign: sweeps come in time, can sign, and leave nothing behind that has ended. */
+/**
+ * The check ocsp.presign: sweeps come in time, can sign, and leave nothing behind that has ended.
+ */
 
 import { expect, test } from "bun:test";
 
@@ -39,7 +41,8 @@ test("a sweep that could not sign fails", async () => {
   };
   await presigner.run(systemOrigin("presign")).catch(() => {});
   expect(await judged()).toMatchObject({
-    ...{ status: "fail", detail: expect.stringContaining("could not sign everything") },
+    status: "fail",
+    detail: expect.stringContaining("could not sign everything"),
   });
 });
 
@@ -50,6 +53,7 @@ test("an answer that ended before the last sweep did should be gone", async () =
   await store.atomically((tx) => tx.instance.setValue("presign_sweep", last));
   clock.advance(8 * 86_400);
   expect(await judged()).toMatchObject({
-    ...{ status: "fail", detail: expect.stringContaining("still kept") },
+    status: "fail",
+    detail: expect.stringContaining("still kept"),
   });
 });

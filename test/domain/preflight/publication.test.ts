@@ -29,7 +29,10 @@ beforeEach(async () => {
 
 const check = (other: PublishTarget | undefined = target) =>
   publicationFresh({
-    ...{ store: small.store, now: small.clock.now(), target: other, intervalMinutes: 60 },
+    store: small.store,
+    now: small.clock.now(),
+    target: other,
+    intervalMinutes: 60,
   });
 
 test("a fresh snapshot passes; without publishing there is nothing to check", async () => {
@@ -57,7 +60,12 @@ test("one older than two intervals is warned of, one past its end fails", async 
 test("a certificate or an answer that is damaged fails as a list does, though its size is right", async () => {
   small = await smallCa({ presign: { enabled: true } });
   publishing = new Publishing({
-    ...{ ...small, random: seededRandom(), only: [], includeOcsp: true, changedMax: 9, target },
+    ...small,
+    random: seededRandom(),
+    only: [],
+    includeOcsp: true,
+    changedMax: 9,
+    target,
     directory: () => target,
   });
   const { serial } = await small.issue();
@@ -70,7 +78,8 @@ test("a certificate or an answer that is damaged fails as a list does, though it
     octets[40] = (octets[40] ?? 0) ^ 1;
     writeFileSync(file, octets);
     expect(await check()).toMatchObject({
-      ...{ status: "fail", detail: `${small.ca.id}/${name} is not what the manifest says.` },
+      status: "fail",
+      detail: `${small.ca.id}/${name} is not what the manifest says.`,
     });
     small.clock.advance(1);
   }
@@ -82,7 +91,8 @@ test("a list somebody wrote over fails, and so do a manifest that is gone and a 
   await publishing.run(rootOrigin);
   writeFileSync(join(path, "current", small.ca.id, "crl.der"), "somebody's");
   expect(await check()).toMatchObject({
-    ...{ status: "fail", detail: `${small.ca.id}/crl.der is not what the manifest says.` },
+    status: "fail",
+    detail: `${small.ca.id}/crl.der is not what the manifest says.`,
   });
   rmSync(join(path, "current", "manifest.json"));
   expect(await check()).toMatchObject({ status: "fail" });

@@ -1,4 +1,7 @@
-/** What preflight says of chains, ledger, orphans and expiry, over records that are as they should be and that are not. */
+/**
+ * What preflight says of chains, ledger, orphans and expiry, over records that are as they should
+ * be and that are not.
+ */
 
 import { beforeEach, describe, expect, test } from "bun:test";
 
@@ -114,10 +117,8 @@ describe("ledger.head", () => {
     if (key === undefined || record === undefined) throw new Error("there are certificates");
     certificates.delete(key);
     expect(await check()).toMatchObject({
-      ...{
-        status: "fail",
-        detail: expect.stringContaining(`certificate (${record.serial}) that is nowhere`),
-      },
+      status: "fail",
+      detail: expect.stringContaining(`certificate (${record.serial}) that is nowhere`),
     });
     certificates.set(key, record);
     const third = ledger.get(3);

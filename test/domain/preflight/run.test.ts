@@ -1,4 +1,6 @@
-/** The run of preflight: all checks at once, each with its own limit, and none that ends the others. */
+/**
+ * The run of preflight: all checks at once, each with its own limit, and none that ends the others.
+ */
 
 import { describe, expect, test } from "bun:test";
 
@@ -16,12 +18,20 @@ import { testClock } from "#test/support/ports.ts";
 
 const clock = testClock();
 const deps = {
-  ...{ clock, stopwatch: clock.stopwatch, patience: systemPatience },
-  ...{ configPath: "/etc/pkid/pkid.yaml", missing: {} },
+  clock,
+  stopwatch: clock.stopwatch,
+  patience: systemPatience,
+  configPath: "/etc/pkid/pkid.yaml",
+  missing: {},
 };
 const wish: PreflightWish = {
-  ...{ deep: true, only: [], timeoutSeconds: 5, network: true },
-  ...{ expiryWarnDays: 30, expiryFailDays: 7, auditSample: 10 },
+  deep: true,
+  only: [],
+  timeoutSeconds: 5,
+  network: true,
+  expiryWarnDays: 30,
+  expiryFailDays: 7,
+  auditSample: 10,
 };
 const all = (check: Check): Checks =>
   // One function for each name of the table.
@@ -41,7 +51,8 @@ test("every row of the table is run once and reported in its order", async () =>
     true,
   ]);
   expect(report).toMatchObject({
-    ...{ checked_at: "2026-06-01T12:00:00.000000Z", config_path: "/etc/pkid/pkid.yaml" },
+    checked_at: "2026-06-01T12:00:00.000000Z",
+    config_path: "/etc/pkid/pkid.yaml",
   });
 });
 

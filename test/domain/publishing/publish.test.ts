@@ -1,4 +1,6 @@
-/** Static publishing: what is in a snapshot, what follows a revocation, and what is never put back. */
+/**
+ * Static publishing: what is in a snapshot, what follows a revocation, and what is never put back.
+ */
 
 import { beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -33,7 +35,12 @@ const opened = (
   wanted: { includeOcsp?: boolean; only?: readonly string[]; changedMax?: number } = {},
 ) =>
   new Publishing({
-    ...{ ...small, random, only: [], includeOcsp: true, changedMax: 1000, ...wanted },
+    ...small,
+    random,
+    only: [],
+    includeOcsp: true,
+    changedMax: 1000,
+    ...wanted,
     target: directoryTarget({ path, keepSnapshots: 3 }),
     directory: (other) => directoryTarget({ path: other, keepSnapshots: 3 }),
   });
@@ -45,7 +52,7 @@ const names = () => manifest().artefacts.map((one) => one.path.slice(small.ca.id
 const snapshots = () => readdirSync(join(path, "snapshots")).length;
 const revoke = (serial: Serial) =>
   small.revoker.revoke(
-    { ...{ ca: small.ca, serial, origin: rootOrigin, mayManageCa: true } },
+    { ca: small.ca, serial, origin: rootOrigin, mayManageCa: true },
     "superseded",
   );
 const statusOf = (name: string, serial: Serial) => {
@@ -60,12 +67,14 @@ test("a snapshot has certificate, chain, every list and every answer, as they ar
   const report = await publishing.run(rootOrigin);
   const paths = answerPaths(small.ca)(serial);
   const lists = ["crl", "crl-partition-0", "crl-partition-1"].flatMap((name) => [
-    ...[`${name}.der`, `${name}-delta.der`],
+    `${name}.der`,
+    `${name}-delta.der`,
   ]);
   expect(names()).toEqual(expect.arrayContaining(["ca.der", "ca.pem", "chain.pem", ...lists]));
   for (const name of Object.values(paths)) {
     expect(statusOf(name.slice(small.ca.id.length + 1), serial)).toMatchObject({
-      ...{ trusted: true, status: "good" },
+      trusted: true,
+      status: "good",
     });
   }
   const served = await small.publisher.current(small.ca);
@@ -76,7 +85,9 @@ test("a snapshot has certificate, chain, every list and every answer, as they ar
   expect(report.earliestExpiry).toBe(manifest().earliestExpiry);
   expect(manifest().cas).toEqual([
     {
-      ...{ id: small.ca.id, label: small.ca.label, crlShards: 2 },
+      id: small.ca.id,
+      label: small.ca.label,
+      crlShards: 2,
       ocspResponses: manifest().artefacts.filter(({ kind }) => kind === "ocsp").length,
     },
   ]);
@@ -287,7 +298,12 @@ test("another directory asked for by path gets a snapshot of its own", async () 
 
 test("without a target there is nothing to run, and a target that fails is told", async () => {
   const none = new Publishing({
-    ...{ ...small, random, only: [], includeOcsp: true, changedMax: 1000, target: undefined },
+    ...small,
+    random,
+    only: [],
+    includeOcsp: true,
+    changedMax: 1000,
+    target: undefined,
     directory: () => directoryTarget({ path, keepSnapshots: 1 }),
   });
   await expect(none.run(rootOrigin)).rejects.toMatchObject({ code: "feature_disabled" });
@@ -295,6 +311,7 @@ test("without a target there is nothing to run, and a target that fails is told"
   const taken = join(path, "file");
   writeFileSync(taken, "");
   await expect(publishing.run(rootOrigin, { out: taken })).rejects.toMatchObject({
-    ...{ code: "unprocessable", facts: { reason: expect.stringContaining("publish directory") } },
+    code: "unprocessable",
+    facts: { reason: expect.stringContaining("publish directory") },
   });
 });

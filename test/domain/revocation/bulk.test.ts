@@ -1,4 +1,7 @@
-/** Bulk revocation: the plan, the count that must hold, the batches, and what a repetition or a crash finds. */
+/**
+ * Bulk revocation: the plan, the count that must hold, the batches, and what a repetition or a
+ * crash finds.
+ */
 
 import { beforeEach, expect, test } from "bun:test";
 
@@ -23,8 +26,13 @@ beforeEach(async () => {
 });
 
 const orderOf = (wanted: Partial<BulkRevocationOrder> = {}): BulkRevocationOrder => ({
-  ...{ operationId: undefined, reason: "superseded", selection: { includeExpired: false } },
-  ...{ all: true, batchSize: 500, confirmed: undefined, ...wanted },
+  operationId: undefined,
+  reason: "superseded",
+  selection: { includeExpired: false },
+  all: true,
+  batchSize: 500,
+  confirmed: undefined,
+  ...wanted,
 });
 const selecting = (selection: Partial<Selection>, wanted: Partial<BulkRevocationOrder> = {}) =>
   orderOf({ ...wanted, selection: { includeExpired: false, ...selection } });
@@ -61,11 +69,19 @@ test("a plan counts what would change and what is passed over, and writes nothin
   const serials = ["1", "2", "3", "4", "5", "6"].map(parseSerial);
   const found = await plan(selecting({ serials, profile: "server" }));
   expect(found).toMatchObject({
-    ...{ total: 3, known: 2, unknown: 1, held: 1, alreadyRevoked: 1, filteredOut: 1 },
-    ...{ expiredExcluded: 1, filter: "profile=server serials=6" },
+    total: 3,
+    known: 2,
+    unknown: 1,
+    held: 1,
+    alreadyRevoked: 1,
+    filteredOut: 1,
+    expiredExcluded: 1,
+    filter: "profile=server serials=6",
   });
   expect(found.sample.map(({ serial, known }) => [String(serial), known])).toEqual([
-    ...[["1", true] as const, ["2", true] as const, ["6", false] as const],
+    ["1", true] as const,
+    ["2", true] as const,
+    ["6", false] as const,
   ] as never);
   expect(small.store.state).toEqual(before);
 });
@@ -91,19 +107,25 @@ test("a run revokes in the order of serials, batch by batch, each with its own t
   };
   const result = await execute(orderOf({ batchSize: 2, confirmed: 5, operationId: "op-1" }));
   expect(result).toMatchObject({
-    ...{ planned: 5, revoked: 5, upgraded: 0, skipped: 0, batches: 3, crlScopes: ["full"] },
-    ...{ operationId: "op-1", reason: "superseded" },
+    planned: 5,
+    revoked: 5,
+    upgraded: 0,
+    skipped: 0,
+    batches: 3,
+    crlScopes: ["full"],
+    operationId: "op-1",
+    reason: "superseded",
   });
   const revoked = events("cert.revoke");
   expect(revoked.map(({ serial }) => serial)).toEqual(["2", "9", "10", "33", "100"]);
   expect(new Set(revoked.map(({ timestamp }) => timestamp)).size).toBe(3);
   expect(revoked[0]).toMatchObject({
-    ...{
-      detail: "reason=superseded bulk_op=op-1 sequence=1",
-      target: small.ca.id,
-      targetName: "2",
-    },
-    ...{ actor: "root", ip: "192.0.2.1", requestId: "test-request" },
+    detail: "reason=superseded bulk_op=op-1 sequence=1",
+    target: small.ca.id,
+    targetName: "2",
+    actor: "root",
+    ip: "192.0.2.1",
+    requestId: "test-request",
   });
   const { items } = await small.store.read.revocations.page({ caId: small.ca.id }, 9);
   expect(items.map(({ sequence }) => sequence)).toEqual([5, 4, 3, 2, 1]);
@@ -117,7 +139,10 @@ test("BLK-5: one base and one delta at the end lists all of it, and one event te
   expect(parseCrl(crl).entries.map(({ serial }) => String(serial))).toEqual(["1", "2", "3"]);
   expect(events("cert.revoke_bulk")).toMatchObject([
     {
-      ...{ result: "success", target: small.ca.id, targetName: small.ca.label, caId: small.ca.id },
+      result: "success",
+      target: small.ca.id,
+      targetName: small.ca.label,
+      caId: small.ca.id,
       detail:
         'op=o reason=superseded filter="pattern=LEAF*" planned=3 revoked=3 upgraded=0 ' +
         `already_skipped=0 batches=1 crl_scopes=full duration=${durationSeconds}`,
@@ -171,7 +196,7 @@ test("what a run could not sign at its end is signed as soon as it can", async (
   expect(events("crl.publish").at(-1)?.detail).toMatch(/kind=delta entries=2 sha256=/);
 });
 
-test("§13.29: held ones are upgraded, and the same id finds zero afterwards", async () => {
+test("BLK-6: held ones are upgraded, and the same id finds zero afterwards", async () => {
   await certificate("1");
   await suspend((await certificate("2")).serial);
   const first = await execute(orderOf({ operationId: "again", confirmed: 2 }));
@@ -188,7 +213,7 @@ test("§13.29: held ones are upgraded, and the same id finds zero afterwards", a
   expect(await statusOf("3")).toBe("good");
 });
 
-test("§13.30: a count that drifted changes nothing and is recorded as denied", async () => {
+test("BLK-3: a count that drifted changes nothing and is recorded as denied", async () => {
   for (const serial of ["1", "2", "3"]) await certificate(serial);
   const drifted = { code: "confirm_count_mismatch", confirm_count: 2, actual_count: 3 };
   expect(await refusalOf(execute(orderOf({ confirmed: 2, operationId: "d" })))).toEqual(drifted);
@@ -196,7 +221,8 @@ test("§13.30: a count that drifted changes nothing and is recorded as denied", 
     Array(3).fill("good"),
   );
   expect([...small.store.state.events.values()].at(-1)).toMatchObject({
-    ...{ action: "cert.revoke_bulk", result: "denied" },
+    action: "cert.revoke_bulk",
+    result: "denied",
     detail: "op=d reason=superseded confirm_count=2 actual_count=3",
   });
   expect(small.store.state.bulkRuns.size + small.store.state.bulkSerials.size).toBe(0);
@@ -261,7 +287,11 @@ test("a hold suspends what is good, refuses unknown serials, and leaves the rest
   await certificate("4", { profile: "public" });
   const hold = orderOf({ reason: "certificateHold" });
   expect(await plan(hold)).toMatchObject({
-    ...{ total: 1, known: 1, held: 1, expiredExcluded: 1, filteredOut: 1 },
+    total: 1,
+    known: 1,
+    held: 1,
+    expiredExcluded: 1,
+    filteredOut: 1,
   });
   const serials = [parseSerial("1"), parseSerial("9")];
   const unknown = selecting({ serials }, { reason: "certificateHold" });
@@ -333,7 +363,8 @@ test("while a run is under way its id is refused", async () => {
   await certificate("1");
   const first = execute(orderOf({ operationId: "op" }));
   expect(await refusalOf(execute(orderOf({ operationId: "op" })))).toEqual({
-    ...{ code: "operation_running", operation_id: "op" },
+    code: "operation_running",
+    operation_id: "op",
   });
   expect(await first).toMatchObject({ revoked: 1 });
 });
@@ -504,14 +535,16 @@ function reopened(
   const { store, keys, clock } = small;
   return openRevocation({
     stillMay,
-    ...{ store, keys, clock, random: seededRandom(), settings: revocationDefaults },
-    ...{
-      publicProfile: () => false,
-      counts: { add: () => {} },
-      clockAhead: () => false,
-      clockBelieved: () => true,
-      wake: () => {},
-    },
+    store,
+    keys,
+    clock,
+    random: seededRandom(),
+    settings: revocationDefaults,
+    publicProfile: () => false,
+    counts: { add: () => {} },
+    clockAhead: () => false,
+    clockBelieved: () => true,
+    wake: () => {},
     signCertificate: async () => {},
     onFailure: (_what, error) => onFailure(error),
   });

@@ -1,4 +1,7 @@
-/** After a clock that leapt ahead is put right (PRC-4), OCSP, presigned answers and deltas are of the present again. */
+/**
+ * After a clock that leapt ahead is put right (PRC-4), OCSP, presigned answers and deltas are of
+ * the present again.
+ */
 
 import { beforeEach, expect, test } from "bun:test";
 
@@ -18,7 +21,9 @@ beforeEach(async () => {
 });
 
 const year = 365 * 86_400;
-/** What a relying party is answered now, and since when the responder's certificate has been valid. */
+/**
+ * What a relying party is answered now, and since when the responder's certificate has been valid.
+ */
 async function asked() {
   const { subject, spki } = parseCertificate(small.ca.certificate ?? new Uint8Array(0));
   const names = { issuerName: subject.der, issuerSpki: spki };
@@ -155,7 +160,8 @@ test("while nobody has confirmed the step lists go on where they are, and are pu
   const doubted = await heads();
   expect(doubted.base?.thisUpdate).toBeGreaterThan(before.base?.thisUpdate ?? 0);
   expect(await crlsFresh(small.store, small.clock.now(), 0)).toMatchObject({
-    ...{ status: "fail", detail: expect.stringContaining("begins in the future") },
+    status: "fail",
+    detail: expect.stringContaining("begins in the future"),
   });
   small.leapt.believed = true;
   await small.refresh.renewals();

@@ -37,12 +37,12 @@ test("the first CRL is number 1, empty, backdated, and lives as long as configur
   expect(parsed.thisUpdate).toBe(addSeconds(small.clock.at, -300));
   expect(parsed.nextUpdate).toBe(addSeconds(small.clock.at, 168 * 3600));
   expect(small.store.state.events.get(1)).toMatchObject({
-    ...{ action: "crl.publish", actor: "system:crl", actorRoles: "system" },
-    ...{
-      target: small.ca.id,
-      targetName: "full",
-      detail: expect.stringMatching(/^number=1 kind=base entries=0 sha256=[0-9a-f]{64}$/),
-    },
+    action: "crl.publish",
+    actor: "system:crl",
+    actorRoles: "system",
+    target: small.ca.id,
+    targetName: "full",
+    detail: expect.stringMatching(/^number=1 kind=base entries=0 sha256=[0-9a-f]{64}$/),
   });
 });
 
@@ -114,12 +114,10 @@ test("a list that many read at the same time is kept once", async () => {
   const { id: caId } = small.ca;
   const facts = { revokedAt: small.clock.at, known: false, expiresAt: undefined };
   const entries = Array.from({ length: 5000 }, (_, at) => ({
-    ...{
-      caId,
-      serial: String(10n ** 30n + BigInt(at)) as Serial,
-      reason: "superseded" as const,
-      ...facts,
-    },
+    caId,
+    serial: String(10n ** 30n + BigInt(at)) as Serial,
+    reason: "superseded" as const,
+    ...facts,
   }));
   await small.store.atomically((tx) => tx.revocations.putMany(caId, entries));
   const crl = await small.publisher.publishBase(small.ca, rootOrigin);
@@ -208,8 +206,12 @@ test("more entries than a page are all listed", async () => {
   for (let serial = 1; serial <= 2001; serial++) {
     await small.store.atomically((tx) =>
       tx.revocations.put({
-        ...{ caId: small.ca.id, serial: parseSerial(String(serial)), revokedAt: small.clock.at },
-        ...{ reason: "unspecified", known: false, expiresAt: undefined },
+        caId: small.ca.id,
+        serial: parseSerial(String(serial)),
+        revokedAt: small.clock.at,
+        reason: "unspecified",
+        known: false,
+        expiresAt: undefined,
       }),
     );
   }

@@ -1,4 +1,7 @@
-/** Deltas and partitions in single steps: what is removed, what is kept, what is renewed first, and what is refused. */
+/**
+ * Deltas and partitions in single steps: what is removed, what is kept, what is renewed first, and
+ * what is refused.
+ */
 
 import { beforeEach, expect, test } from "bun:test";
 
@@ -17,7 +20,10 @@ beforeEach(async () => {
 });
 
 const asked = (serial: Serial) => ({
-  ...{ ca: small.ca, serial, origin: rootOrigin, mayManageCa: true },
+  ca: small.ca,
+  serial,
+  origin: rootOrigin,
+  mayManageCa: true,
 });
 const hold = (serial: Serial) => small.revoker.suspend(asked(serial));
 const release = (serial: Serial) => small.revoker.release(asked(serial));

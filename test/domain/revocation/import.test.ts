@@ -1,4 +1,7 @@
-/** Importing CRLs: what an older or foreign list of the CA says becomes true here, and nothing else does. */
+/**
+ * Importing CRLs: what an older or foreign list of the CA says becomes true here, and nothing else
+ * does.
+ */
 
 import { beforeEach, expect, test } from "bun:test";
 
@@ -13,7 +16,10 @@ beforeEach(async () => {
 });
 
 const asked = (serial: Serial, ca: CaRecord = small.ca) => ({
-  ...{ ca, serial, origin: rootOrigin, mayManageCa: true },
+  ca,
+  serial,
+  origin: rootOrigin,
+  mayManageCa: true,
 });
 /** A list of the CA as another instance with its key would sign it. */
 async function foreignList(serials: readonly string[], ca: CaRecord = small.ca) {
@@ -40,7 +46,9 @@ test("what nobody has heard of becomes bare entries at the times the list says",
   expect(await importing(der)).toEqual({ imported: 2, alreadyRevoked: 0 });
   expect(await entry("77")).toMatchObject({ known: false, revokedAt: then, reason: "superseded" });
   expect(lastEvent()).toMatchObject({
-    ...{ action: "crl.import", detail: "imported=2 already_revoked=0", target: small.ca.id },
+    action: "crl.import",
+    detail: "imported=2 already_revoked=0",
+    target: small.ca.id,
   });
   expect(await importing(der)).toEqual({ imported: 0, alreadyRevoked: 2 });
   small.clock.advance(1);

@@ -1,4 +1,7 @@
-/** Revocation of certificates that were really issued: ceremony, responder, OCSP and CRL in one world. */
+/**
+ * Revocation of certificates that were really issued: ceremony, responder, OCSP and CRL in one
+ * world.
+ */
 
 import { afterAll, expect, test } from "bun:test";
 
@@ -15,7 +18,10 @@ afterAll(() => bench[Symbol.dispose]());
 
 const world = issuanceWorld();
 const revocation = openRevocation({
-  ...{ ...world, settings: revocationDefaults, publicProfile: () => false, wake: () => {} },
+  ...world,
+  settings: revocationDefaults,
+  publicProfile: () => false,
+  wake: () => {},
   counts: { add: () => {} },
   clockAhead: () => false,
   clockBelieved: () => true,

@@ -1,4 +1,7 @@
-/** The responder against whatever octets come: always an OCSP response, never more entries than asked, and no memory of it. */
+/**
+ * The responder against whatever octets come: always an OCSP response, never more entries than
+ * asked, and no memory of it.
+ */
 
 import { beforeAll, expect, test } from "bun:test";
 
@@ -24,7 +27,8 @@ async function answersProperly(octets: Uint8Array): Promise<void> {
   const asked = parseOcspRequest(octets);
   const { der, status } = await small.ocsp.answer(small.ca.id, octets);
   expect(status).toBe(asked === undefined ? "malformedRequest" : "successful");
-  // A serial no CA can issue is echoed like any other, and our own reader believes no answer about it.
+  // A serial no CA can issue is echoed like any other, and our own reader believes no answer about
+  // it.
   if (asked?.certIds.some(({ serial }) => serial === undefined)) return;
   const response = parseOcspResponse(der);
   expect(response.status).toBe(status);
@@ -36,7 +40,8 @@ async function answersProperly(octets: Uint8Array): Promise<void> {
 /** One request with some octets changed, taken away or put in. */
 const mutated = fc
   .array(fc.record({ at: fc.nat(400), away: fc.nat(3), put: fc.uint8Array({ maxLength: 3 }) }), {
-    ...{ minLength: 1, maxLength: 4 },
+    minLength: 1,
+    maxLength: 4,
   })
   .map((changes) => {
     let octets = Buffer.from(honest);

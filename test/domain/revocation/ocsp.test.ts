@@ -1,4 +1,7 @@
-/** OCSP answers: the order of their rules, the cache nobody may notice, and openssl as the relying party. */
+/**
+ * OCSP answers: the order of their rules, the cache nobody may notice, and openssl as the relying
+ * party.
+ */
 
 import { afterAll, beforeEach, expect, spyOn, test } from "bun:test";
 
@@ -46,7 +49,10 @@ async function statusOf(serial: Serial, question?: Question) {
 }
 
 const asked = (serial: Serial) => ({
-  ...{ ca: small.ca, serial, origin: rootOrigin, mayManageCa: true },
+  ca: small.ca,
+  serial,
+  origin: rootOrigin,
+  mayManageCa: true,
 });
 const revoke = (serial: Serial, reason: RevocationReason = "superseded") =>
   small.revoker.revoke(asked(serial), reason);

@@ -1,4 +1,7 @@
-/** Partitions and deltas against the smallest model, through changes of `crl.shards`, restarts, and clocks that step. */
+/**
+ * Partitions and deltas against the smallest model, through changes of `crl.shards`, restarts, and
+ * clocks that step.
+ */
 
 import { expect, test } from "bun:test";
 
@@ -51,7 +54,8 @@ const steps = fc.array(
     fc.record({ do: fc.constant("issue"), kind: fc.constantFrom("leaf", "leaf", "ca", "bare") }),
     fc.record({ do: fc.constantFrom("revoke", "suspend", "release"), which: fc.nat(9) }),
     fc.record({
-      ...{ do: fc.constant("publish"), which: fc.nat(9) },
+      do: fc.constant("publish"),
+      which: fc.nat(9),
       kind: fc.constantFrom<CrlKind>("base", "delta", "delta"),
     }),
     fc.record({ do: fc.constant("restart"), shards: fc.constantFrom(0, 2, 3, 5) }),
@@ -77,8 +81,14 @@ test("CRL-12: base and delta of every scope are the table restricted to it, afte
 async function opened(): Promise<World> {
   const small = await smallCa();
   return {
-    ...{ small, known: [], listed: new Map(), used: new Set(), last: new Map() },
-    ...{ bases: new Map(), shards: 0, running: small },
+    small,
+    known: [],
+    listed: new Map(),
+    used: new Set(),
+    last: new Map(),
+    bases: new Map(),
+    shards: 0,
+    running: small,
   };
 }
 
@@ -144,7 +154,10 @@ async function change(
   if (status === "released") listed.delete(serial);
 }
 
-/** A new process over the same database, with another number of partitions, whose first job is to renew. */
+/**
+ * A new process over the same database, with another number of partitions, whose first job is to
+ * renew.
+ */
 async function restart(world: World, shards: number): Promise<void> {
   const { store, keys, clock, ca, failures } = world.small;
   world.shards = shards;
@@ -153,7 +166,11 @@ async function restart(world: World, shards: number): Promise<void> {
   const urlBase = "http://crl.example";
   world.running = openRevocation({
     stillMay: async () => {},
-    ...{ store, keys, clock, random: seededRandom(), wake: () => {} },
+    store,
+    keys,
+    clock,
+    random: seededRandom(),
+    wake: () => {},
     settings: { ...revocationDefaults, crl: { ...revocationDefaults.crl, shards, urlBase } },
     publicProfile: () => false,
     signCertificate: () => Promise.reject(new Error("no responder here")),
@@ -179,7 +196,8 @@ async function agree(world: World, scope: string): Promise<void> {
   if (heads.delta === undefined) return;
   const delta = parseCrl(await publisher.der(heads.delta));
   const told = unionOf(base, delta);
-  // Later changes are in a later delta; only a delta that saw everything is held against the table of now.
+  // Later changes are in a later delta; only a delta that saw everything is held against the table
+  // of now.
   if (heads.delta.sequence < (await small.store.read.revocations.lastChange(small.ca.id))) return;
   const wanted = known.filter(({ serial }) => listed.has(serial));
   const inScope = wanted.filter((row) => belongs(world, row, scope, heads.base?.modulus ?? 0));
@@ -213,7 +231,8 @@ function checkOrder(world: World, scope: string, base: ParsedCrl, delta: ParsedC
   const last = world.last.get(scope) ?? { number: 0, thisUpdate: 0 };
   const number = newest.number ?? 0;
   expect(number).toBeGreaterThanOrEqual(last.number);
-  // CRL-2: a list follows the last one, unless that one begins in a future the clock has come back from.
+  // CRL-2: a list follows the last one, unless that one begins in a future the clock has come back
+  // from.
   if (number > last.number && last.thisUpdate <= world.small.clock.now())
     expect(newest.thisUpdate - last.thisUpdate).toBeGreaterThanOrEqual(1000);
   world.last.set(scope, { number, thisUpdate: newest.thisUpdate });

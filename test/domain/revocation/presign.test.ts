@@ -32,7 +32,10 @@ const wordOf = async (serial: Serial, question?: Question) => {
   return basic?.answers[0]?.status.status ?? status;
 };
 const asked = (serial: Serial) => ({
-  ...{ ca: small.ca, serial, origin: rootOrigin, mayManageCa: true },
+  ca: small.ca,
+  serial,
+  origin: rootOrigin,
+  mayManageCa: true,
 });
 const signatures = () => small.keys.signed.filter(({ purpose }) => purpose === "ocsp").length;
 const keysAway = () => {
@@ -45,7 +48,8 @@ const sweep = () => small.presigner.sweep();
 test("a sweep signs both hashes for every certificate, and serves them without another signature", async () => {
   const { serial } = await small.issue();
   const report = await sweep();
-  // The responder it made on the way is a certificate of the CA too, if the walk had not passed its place.
+  // The responder it made on the way is a certificate of the CA too, if the walk had not passed its
+  // place.
   expect(report.responses).toBeGreaterThanOrEqual(2);
   expect(report).toMatchObject({ shed: 0, failure: undefined, signed: report.responses });
   const before = signatures();

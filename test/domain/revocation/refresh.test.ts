@@ -1,4 +1,7 @@
-/** When CRLs are signed anew: after revocations, at half of their life, after a crash, and again after a failure. */
+/**
+ * When CRLs are signed anew: after revocations, at half of their life, after a crash, and again
+ * after a failure.
+ */
 
 import { beforeEach, expect, test } from "bun:test";
 
@@ -106,9 +109,13 @@ test("a CRL that could not be signed is tried again", async () => {
 
 const otherProcess = () =>
   new CrlRefresh({
-    ...{ store: small.store, clock: small.clock, scopes: small.scopes },
-    ...{ publisher: small.publisher, wake: () => {} },
-    ...{ refreshAfterRevocationSeconds: 60, onFailure: () => {} },
+    store: small.store,
+    clock: small.clock,
+    scopes: small.scopes,
+    publisher: small.publisher,
+    wake: () => {},
+    refreshAfterRevocationSeconds: 60,
+    onFailure: () => {},
   });
 
 test("what this process revoked before a crash is published too", async () => {
@@ -141,9 +148,20 @@ test("what another replica took is left to it for a while, and then published", 
 test("BLK-5: what a bulk run does is published at its end, and not while it runs", async () => {
   const run = {
     lineage: small.ca.lineage,
-    ...{ id: "run", caId: small.ca.id, reason: "superseded" as const, digest: "", filter: "" },
-    ...{ batchSize: 2, startedAt: small.clock.at, actor: "root", actorName: "", actorRoles: "" },
-    ...{ ip: "", requestId: "", approval: "", maker: undefined },
+    id: "run",
+    caId: small.ca.id,
+    reason: "superseded" as const,
+    digest: "",
+    filter: "",
+    batchSize: 2,
+    startedAt: small.clock.at,
+    actor: "root",
+    actorName: "",
+    actorRoles: "",
+    ip: "",
+    requestId: "",
+    approval: "",
+    maker: undefined,
   };
   const { serial } = await small.issue();
   const entry = { caId: small.ca.id, serial, revokedAt: small.clock.at, reason: run.reason };
@@ -239,8 +257,12 @@ test("a change nobody noted is found by the renewals, on every list that lacks i
   Reflect.set(small.store.read.revocations, "sequence", () => seen);
   await small.store.atomically((tx) =>
     tx.revocations.put({
-      ...{ caId: small.ca.id, serial, revokedAt: small.clock.at, reason: "superseded" },
-      ...{ known: true, expiresAt: undefined },
+      caId: small.ca.id,
+      serial,
+      revokedAt: small.clock.at,
+      reason: "superseded",
+      known: true,
+      expiresAt: undefined,
     }),
   );
   await small.refresh.deltas();

@@ -17,14 +17,18 @@ test.each([true, false])(
     const world = revokingWorld({ delegated });
     world.clock.at = elsewhere.soon;
     const pending = await world.external.request(rootOrigin, defaultTenant, {
-      ...{ label: "below", subject: [{ type: "CN", value: "Below" }], keyType: "ecdsa-p256" },
+      label: "below",
+      subject: [{ type: "CN", value: "Below" }],
+      keyType: "ecdsa-p256",
       maxPathLength: undefined,
     });
     const csrPem = encodePem("CERTIFICATE REQUEST", pending.csr ?? new Uint8Array());
     const chainPem = elsewhere.upperPem + elsewhere.rootPem;
     const certified = (days: number, replace: boolean) =>
       world.external.certify(rootOrigin, replace ? first : pending, {
-        ...{ certificatePem: elsewhere.certify({ csrPem, days }), chainPem, replace },
+        certificatePem: elsewhere.certify({ csrPem, days }),
+        chainPem,
+        replace,
       });
     let first = pending;
     first = (await certified(1000, false)).ca;

@@ -1,4 +1,7 @@
-/** RSP-2: whatever a CA is, its responder is made when it becomes active, and none of our gates refuses it; a failure is loud. */
+/**
+ * RSP-2: whatever a CA is, its responder is made when it becomes active, and none of our gates
+ * refuses it; a failure is loud.
+ */
 
 import { beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -34,7 +37,11 @@ const certificateOf = async (ca: CaRecord) => {
 const events = () => [...world.store.state.events.values()];
 const cn = (value: string): readonly NameAttribute[] => [{ type: "CN", value }];
 const trees = (some: Partial<Subtrees>): Subtrees => ({
-  ...{ dns: [], ip: [], email: [], uri: [], dirNames: [] },
+  dns: [],
+  ip: [],
+  email: [],
+  uri: [],
+  dirNames: [],
   ...some,
 });
 const only = (permitted: Partial<Subtrees>) => ({
@@ -122,7 +129,9 @@ test("a successor has its responder from the rotation on, under the constraints 
     caWish({ label: "issuing", subject: [organization, ...cn("Issuing")] }),
   );
   const { successor } = await world.authorities.rotate(rootOrigin, issuing, {
-    ...{ label: undefined, keyType: undefined, validityDays: undefined },
+    label: undefined,
+    keyType: undefined,
+    validityDays: undefined,
   });
   for (const ca of [root, issuing, successor]) {
     expect(nameText((await certificateOf(ca)).subject)).toEndWith("O=Example Ltd");
@@ -133,7 +142,10 @@ test("a CA that was certified this very second has a responder that begins with 
   using elsewhere = externalRoot();
   const { notBefore } = parseCertificate(elsewhere.root);
   const pending = await world.external.request(rootOrigin, defaultTenant, {
-    ...{ label: "below", subject: cn("Below"), keyType: "ecdsa-p256", maxPathLength: undefined },
+    label: "below",
+    subject: cn("Below"),
+    keyType: "ecdsa-p256",
+    maxPathLength: undefined,
   });
   const certificatePem = elsewhere.certify({
     csrPem: encodePem("CERTIFICATE REQUEST", pending.csr ?? new Uint8Array()),
@@ -160,7 +172,9 @@ test("a failure is logged, an event, and tried again by questions once a minute 
   const told = () => events().filter(({ action }) => action === "cert.issue");
   expect(told()).toMatchObject([
     {
-      ...{ result: "error", actor: "system:ocsp", target: ca.id },
+      result: "error",
+      actor: "system:ocsp",
+      target: ca.id,
       detail: "requester=system:ocsp reasons=key_unavailable",
     },
   ]);

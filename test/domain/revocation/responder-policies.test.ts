@@ -1,4 +1,7 @@
-/** A responder is accepted wherever the certificates it speaks of are: under a CA that demands a policy it has one (RFC 5280 §6.1). */
+/**
+ * A responder is accepted wherever the certificates it speaks of are: under a CA that demands a
+ * policy it has one (RFC 5280 §6.1).
+ */
 
 import { writeFileSync } from "node:fs";
 import { beforeEach, expect, test } from "bun:test";

@@ -1,4 +1,7 @@
-/** Delegated responders: what their certificate says, when they are renewed, and what replaces a revoked one. */
+/**
+ * Delegated responders: what their certificate says, when they are renewed, and what replaces a
+ * revoked one.
+ */
 
 import { beforeEach, expect, test } from "bun:test";
 
@@ -40,11 +43,13 @@ test("callers at once share one new responder, known to OCSP and announced in th
   });
   const entries = [...small.store.state.ledger.values()];
   expect(entries.map(({ kind, purpose }) => `${kind} ${purpose}`)).toEqual([
-    ...["key ", "intent responder_certificate", "outcome responder_certificate"],
+    "key ",
+    "intent responder_certificate",
+    "outcome responder_certificate",
   ]);
 });
 
-test("§6.2 own_key: the key of a responder is the instance's own", async () => {
+test("KCK-2: the key of a responder is the instance's own", async () => {
   const { held } = await signer();
   const question = {
     spkiSha256: spkiSha256(held.spki),
@@ -60,7 +65,10 @@ test("the certificate has the extensions of a responder and no pointers", async 
   const parsed = parseCertificate(certificate);
   expect(nameText(parsed.subject)).toBe(`${nameText(issuer.subject)} OCSP Responder`);
   expect(parsed.extensions.map(({ oid, critical }) => `${oid} ${critical}`)).toEqual([
-    ...["2.5.29.15 true", "2.5.29.37 false", "2.5.29.14 false", "2.5.29.35 false"],
+    "2.5.29.15 true",
+    "2.5.29.37 false",
+    "2.5.29.14 false",
+    "2.5.29.35 false",
     "1.3.6.1.5.5.7.48.1.5 false",
   ]);
   expect(parsed.notBefore).toBe(addSeconds(small.clock.at, -300));

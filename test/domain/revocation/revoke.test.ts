@@ -14,7 +14,10 @@ beforeEach(async () => {
 });
 
 const asked = (serial: Serial, mayManageCa = true) => ({
-  ...{ ca: small.ca, serial, origin: rootOrigin, mayManageCa },
+  ca: small.ca,
+  serial,
+  origin: rootOrigin,
+  mayManageCa,
 });
 const events = () => [...small.store.state.events.values()];
 const codeOf = async (promise: Promise<unknown>): Promise<string> => {
@@ -29,18 +32,32 @@ test("a revocation is in both tables and in one event", async () => {
   const { serial } = await small.issue();
   const result = await small.revoker.revoke(asked(serial), "superseded");
   expect(result).toEqual({
-    ...{ status: "revoked", serial, revokedAt: small.clock.at, reason: "superseded" },
+    status: "revoked",
+    serial,
+    revokedAt: small.clock.at,
+    reason: "superseded",
   });
   const row = await small.store.read.certificates.bySerial(small.ca.id, serial);
   expect([row?.status, row?.reason]).toEqual(["revoked", "superseded"]);
   expect(await small.store.read.revocations.bySerial(small.ca.id, serial)).toMatchObject({
-    ...{ known: true, expiresAt: row?.notAfter, sequence: 1, reason: "superseded" },
+    known: true,
+    expiresAt: row?.notAfter,
+    sequence: 1,
+    reason: "superseded",
   });
   expect(events()).toHaveLength(1);
   expect(events()[0]).toMatchObject({
-    ...{ action: "cert.revoke", result: "success", actor: "root", actorRoles: "root" },
-    ...{ target: small.ca.id, targetName: serial, caId: small.ca.id, serial },
-    ...{ detail: "reason=superseded sequence=1", ip: "192.0.2.1", tenant: "default" },
+    action: "cert.revoke",
+    result: "success",
+    actor: "root",
+    actorRoles: "root",
+    target: small.ca.id,
+    targetName: serial,
+    caId: small.ca.id,
+    serial,
+    detail: "reason=superseded sequence=1",
+    ip: "192.0.2.1",
+    tenant: "default",
   });
 });
 

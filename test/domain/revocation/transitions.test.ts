@@ -1,4 +1,4 @@
-/** Every cell of the transition table, with its refusal, against the text of behaviour.md §8. */
+/** Every cell of the transition table, with its refusal, against the table of TRN-1 written out. */
 
 import { expect, test } from "bun:test";
 

@@ -1,4 +1,7 @@
-/** What openssl makes of the pointers in certificates: full CRL, partition by distribution point, and deltas by freshestCRL. */
+/**
+ * What openssl makes of the pointers in certificates: full CRL, partition by distribution point,
+ * and deltas by freshestCRL.
+ */
 
 import { afterAll, expect, test } from "bun:test";
 
@@ -29,7 +32,10 @@ const revoke = (world: World, ca: CaRecord, serial: Serial, action: "revoke" | "
     : world.revoker.release(request);
 };
 
-/** What openssl says of a certificate, given every list of the scope its distribution point names, and the root's. */
+/**
+ * What openssl says of a certificate, given every list of the scope its distribution point names,
+ * and the root's.
+ */
 async function verdict(world: World, root: CaRecord, issuing: CaRecord, leaf: CertificateRecord) {
   const scope = leaf.crlPartition === undefined ? "full" : partitionScope(leaf.crlPartition);
   const heads = [
@@ -42,11 +48,18 @@ async function verdict(world: World, root: CaRecord, issuing: CaRecord, leaf: Ce
   const crls = ders.map((der) => encodePem("X509 CRL", der)).join("");
   const pem = (der: Uint8Array | undefined) => encodePem("CERTIFICATE", der ?? new Uint8Array(0));
   const args = [
-    ...["-CAfile", bench.write("root.pem", pem(root.certificate))],
-    ...["-untrusted", bench.write("issuing.pem", pem(issuing.certificate))],
-    ...["-CRLfile", bench.write("crls.pem", crls)],
-    ...["-crl_check_all", "-extended_crl", "-use_deltas"],
-    ...["-attime", String(world.clock.at / 1000), bench.write("leaf.pem", pem(leaf.certificate))],
+    "-CAfile",
+    bench.write("root.pem", pem(root.certificate)),
+    "-untrusted",
+    bench.write("issuing.pem", pem(issuing.certificate)),
+    "-CRLfile",
+    bench.write("crls.pem", crls),
+    "-crl_check_all",
+    "-extended_crl",
+    "-use_deltas",
+    "-attime",
+    String(world.clock.at / 1000),
+    bench.write("leaf.pem", pem(leaf.certificate)),
   ];
   return (await openssl(["verify", ...args], { mustPass: false })).text;
 }

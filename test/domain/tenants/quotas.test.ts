@@ -1,4 +1,7 @@
-/** TEN-1: quotas are reserved before the key is used, given back when nothing came of it, and exact under concurrency. */
+/**
+ * TEN-1: quotas are reserved before the key is used, given back when nothing came of it, and exact
+ * under concurrency.
+ */
 
 import { beforeEach, describe, expect, test } from "bun:test";
 
@@ -34,7 +37,8 @@ describe("the daily quota", () => {
     expect(answers.filter(({ code }) => code === "accepted")).toHaveLength(5);
     expect(answers.filter(({ code }) => code === "quota_exceeded")).toHaveLength(15);
     expect(await world.store.read.tenants.used(ca.tenant, world.clock.now())).toEqual({
-      ...{ today: 5, active: 5 },
+      today: 5,
+      active: 5,
     });
   });
 
@@ -43,7 +47,8 @@ describe("the daily quota", () => {
     world.clock.at = at("2026-06-02T23:59:30.250Z");
     await issue();
     expect(await refusal(issue())).toEqual({
-      ...{ code: "quota_exceeded", facts: { quota: "max_certs_per_day", retry_after: 30 } },
+      code: "quota_exceeded",
+      facts: { quota: "max_certs_per_day", retry_after: 30 },
     });
     world.clock.at = at("2026-06-03T00:00:00Z");
     await issue();
@@ -118,7 +123,8 @@ describe("a quota that is used up", () => {
     ]);
     const body = { serial };
     const revoked = await world.ask("cert.revoke", rootOrigin.principal, {
-      ...{ path: { id: ca.id }, body },
+      path: { id: ca.id },
+      body,
     });
     expect(revoked).toMatchObject({ status: "revoked" });
   });
@@ -126,7 +132,8 @@ describe("a quota that is used up", () => {
   test("shows in a preview as a gate behind all others, and the preview reserves nothing", async () => {
     const preview = (more = {}) =>
       world.ask("cert.preview", rootOrigin.principal, {
-        ...{ path: { id: ca.id }, body: { csr: csr(), ...more } },
+        path: { id: ca.id },
+        body: { csr: csr(), ...more },
       });
     expect((await preview()).gates.at(-1)).toMatchObject({ name: "approval" });
     await limit({ maxCertsPerDay: 1 });
@@ -137,7 +144,9 @@ describe("a quota that is used up", () => {
     const refused = await preview();
     expect(refused).toMatchObject({ decision: "reject", would_issue: false });
     expect(refused.gates.at(-1)).toEqual({
-      ...{ name: "quota", status: "fail", reason: "max_certs_per_day" },
+      name: "quota",
+      status: "fail",
+      reason: "max_certs_per_day",
     });
   });
 
@@ -155,11 +164,13 @@ describe("a quota that is used up", () => {
 describe("a suspended tenant", () => {
   test("signs nothing whoever asks, and a preview says so", async () => {
     await world.ask("tenant.status", rootOrigin.principal, {
-      ...{ path: { id: "web" }, body: { status: "suspended" } },
+      path: { id: "web" },
+      body: { status: "suspended" },
     });
     expect(await refusal(issue())).toEqual({ code: "tenant_suspended", facts: {} });
     const preview = await world.ask("cert.preview", rootOrigin.principal, {
-      ...{ path: { id: ca.id }, body: { csr: csr() } },
+      path: { id: ca.id },
+      body: { csr: csr() },
     });
     expect(preview).toMatchObject({ decision: "reject", would_issue: false });
     expect(preview.gates.at(-1)).toMatchObject({ name: "tenant", status: "fail" });

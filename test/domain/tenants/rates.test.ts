@@ -1,4 +1,7 @@
-/** The rates of tenants: known by CA at once, read again every few seconds, kept while they cannot be read. */
+/**
+ * The rates of tenants: known by CA at once, read again every few seconds, kept while they cannot
+ * be read.
+ */
 
 import { expect, test } from "bun:test";
 
@@ -20,7 +23,8 @@ async function world() {
       await tx.tenants.update(record);
     });
   const rates = new TenantRates({
-    ...{ store, stopwatch: { elapsedMs: () => time.ms } },
+    store,
+    stopwatch: { elapsedMs: () => time.ms },
     onFailure: (error) => failures.push(error),
   });
   return { rates, ca, time, failures, setRate, store };
@@ -66,7 +70,8 @@ test("while the database is away the last rates stay in force", async () => {
         tenants: { ...store.read.tenants, page: () => Promise.reject(new Error("away")) },
       },
     },
-    ...{ stopwatch: { elapsedMs: () => time.ms }, onFailure: (error) => failures.push(error) },
+    stopwatch: { elapsedMs: () => time.ms },
+    onFailure: (error) => failures.push(error),
   });
   expect(away.of(ca.id)).toBeUndefined();
   await Bun.sleep(1);

@@ -9,7 +9,10 @@ import { unlimited } from "#domain/tenants/store.ts";
 import { issuanceWorld, rootOrigin } from "#test/support/issuance.ts";
 
 const declared: DeclaredTenant = {
-  ...{ id: tenantId("web"), slug: "web", name: "Web", kekLabel: "" },
+  id: tenantId("web"),
+  slug: "web",
+  name: "Web",
+  kekLabel: "",
   quotas: { ...unlimited, maxCertsPerDay: 5 },
 };
 const origin = { principal: systemPrincipal("config"), ip: "", requestId: "" };
@@ -28,7 +31,9 @@ describe("a declared tenant", () => {
     await tenants.declare(origin, [declared]);
     await tenants.declare(origin, [declared]);
     expect(await world.store.read.tenants.named("web")).toMatchObject({
-      ...{ name: "Web", status: "active", quotas: { maxCertsPerDay: 5 } },
+      name: "Web",
+      status: "active",
+      quotas: { maxCertsPerDay: 5 },
     });
     expect(events()).toEqual([
       [
@@ -42,11 +47,15 @@ describe("a declared tenant", () => {
   test("is put back to what the configuration says, but stays suspended", async () => {
     await tenants.declare(origin, [declared]);
     await tenants.change(rootOrigin, declared.id, {
-      ...{ name: "Other", quotas: unlimited, status: "suspended" },
+      name: "Other",
+      quotas: unlimited,
+      status: "suspended",
     });
     await tenants.declare(origin, [declared]);
     expect(await world.store.read.tenants.named("web")).toMatchObject({
-      ...{ name: "Web", status: "suspended", quotas: { maxCertsPerDay: 5 } },
+      name: "Web",
+      status: "suspended",
+      quotas: { maxCertsPerDay: 5 },
     });
     expect(
       events()
@@ -82,12 +91,12 @@ test("a CA is not stored in a tenant that was deleted while its key was being ma
     kekLabel: undefined,
   });
   const wish = {
-    ...{
-      label: "late",
-      subject: [{ type: "CN" as const, value: "Late" }],
-      keyType: "ecdsa-p256" as const,
-    },
-    ...{ validityDays: undefined, maxPathLength: undefined, nameConstraints: undefined },
+    label: "late",
+    subject: [{ type: "CN" as const, value: "Late" }],
+    keyType: "ecdsa-p256" as const,
+    validityDays: undefined,
+    maxPathLength: undefined,
+    nameConstraints: undefined,
     policies: undefined,
   };
   world.keys.beforeSign = async () => {

@@ -1,4 +1,7 @@
-/** The inclusion monitor against real logs: promises kept, broken, unknown, and trees that were rewritten. */
+/**
+ * The inclusion monitor against real logs: promises kept, broken, unknown, and trees that were
+ * rewritten.
+ */
 
 import { expect, test } from "bun:test";
 
@@ -110,7 +113,8 @@ test("a head that another key has signed proves nothing and breaks every promise
   await using _held = world;
   await world.transparency.monitor.run();
   expect(one()).toMatchObject({
-    ...{ status: "failed", lastError: "the head is not signed by the log" },
+    status: "failed",
+    lastError: "the head is not signed by the log",
   });
   expect(alerts()).toHaveLength(1);
 });

@@ -51,7 +51,10 @@ export type Outcome =
   | { readonly status: "restart"; readonly wish: RestartWish; readonly reason: string }
   | { readonly status: "fault"; readonly reason: string };
 
-/** One message from a worker: it is ready, it cannot be, or here are the outcomes in the order of the work. */
+/**
+ * One message from a worker: it is ready, it cannot be, or here are the outcomes in the order of
+ * the work.
+ */
 export type WorkerSays =
   | { readonly says: "ready" }
   | { readonly says: "failed"; readonly reason: string }

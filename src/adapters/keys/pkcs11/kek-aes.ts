@@ -66,7 +66,9 @@ function generated(p11: P11, session: Handle, names: Template): Handle {
   }
 }
 
-/** The parameter as PKCS#11 2.40 and later lay it out, and as 2.30 does: a token takes one of them. */
+/**
+ * The parameter as PKCS#11 2.40 and later lay it out, and as 2.30 does: a token takes one of them.
+ */
 function start(
   { iv, context }: { readonly iv: Buffer; readonly context: Buffer },
   begin: (mechanism: Mechanism) => void,
@@ -107,6 +109,8 @@ const usage = [
 
 const ivBytes = 12;
 const outputBytes = 128;
-/** CK_PARAMS_AES_GCM_v240 and CK_PARAMS_AES_GCM of pkcs11js: which structure the parameter becomes. */
+/**
+ * CK_PARAMS_AES_GCM_v240 and CK_PARAMS_AES_GCM of pkcs11js: which structure the parameter becomes.
+ */
 const gcmWithBits = 7;
 const gcmWithoutBits = 3;

@@ -43,7 +43,10 @@ export function proveRoundTrip(
   throw unfit("does not open what it sealed");
 }
 
-/** A token says of octets it does not open what it likes, also that it failed itself: it is no reason to restart one. */
+/**
+ * A token says of octets it does not open what it likes, also that it failed itself: it is no
+ * reason to restart one.
+ */
 export function opening<T>(work: () => T): T {
   try {
     return work();

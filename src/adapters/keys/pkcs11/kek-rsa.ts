@@ -1,4 +1,7 @@
-/** An RSA key-encryption key on a token, used with RSAES-OAEP, SHA-256 and MGF1-SHA-256 (RFC 8017 §7.1), nothing else. */
+/**
+ * An RSA key-encryption key on a token, used with RSAES-OAEP, SHA-256 and MGF1-SHA-256 (RFC 8017
+ * §7.1), nothing else.
+ */
 
 import { constants, createPublicKey, publicEncrypt, randomBytes } from "node:crypto";
 
@@ -18,7 +21,10 @@ interface Made extends Pick<HeldKek, "spki"> {
   readonly keyType: "rsa-3072" | "rsa-4096";
 }
 
-/** Makes and proves one; refuses `not_supported`, with the pair destroyed, or with `otherwise` when there is no RSA. */
+/**
+ * Makes and proves one; refuses `not_supported`, with the pair destroyed, or with `otherwise` when
+ * there is no RSA.
+ */
 export function generateRsaKek(
   p11: P11,
   session: Handle,
@@ -49,8 +55,8 @@ export function generateRsaKek(
 }
 
 /**
- * Wraps a data key with the public key, which needs no token. What it is for goes before it into what is encrypted,
- * because not every token takes a label.
+ * Wraps a data key with the public key, which needs no token. What it is for goes before it into
+ * what is encrypted, because not every token takes a label.
  */
 export function wrapRsa(spki: Uint8Array, dek: Uint8Array, context: Buffer): Uint8Array {
   const key = createPublicKey({ key: Buffer.from(spki), format: "der", type: "spki" });
@@ -61,14 +67,18 @@ export function wrapRsa(spki: Uint8Array, dek: Uint8Array, context: Buffer): Uin
   return new Uint8Array(wrapped);
 }
 
-/** The data key; refuses `key_unavailable` for whatever the token does not open, or was wrapped for another use. */
+/**
+ * The data key; refuses `key_unavailable` for whatever the token does not open, or was wrapped for
+ * another use.
+ */
 export function unwrapRsa(
   p11: P11,
   session: Handle,
   kek: Handle,
   { octets, context }: { readonly octets: Uint8Array; readonly context: Buffer },
 ): Uint8Array {
-  // What is no ciphertext of RSA-3072 or RSA-4096 is kept from the token, which might name it a wrong call.
+  // What is no ciphertext of RSA-3072 or RSA-4096 is kept from the token, which might name it a
+  // wrong call.
   if (octets.length !== 384 && octets.length !== 512) {
     throw refuse("key_unavailable", { retry_after: 2 });
   }
@@ -134,7 +144,10 @@ const usage = [
   [cka.signRecover, false],
 ] as const;
 
-/** CK_RSA_PKCS_OAEP_PARAMS of pkcs11js: which structure the parameter becomes; no label (CKZ_DATA_SPECIFIED, empty). */
+/**
+ * CK_RSA_PKCS_OAEP_PARAMS of pkcs11js: which structure the parameter becomes; no label
+ * (CKZ_DATA_SPECIFIED, empty).
+ */
 const oaepSha256 = { type: 4, hashAlg: ckm.sha256, mgf: ckgMgf1.sha256, source: 1 };
 const dekBytes = 32;
 const outputBytes = 1024;

@@ -1,4 +1,7 @@
-/** A key-encryption key on a token: AES-256 where the token wraps with AES-GCM, else RSA where it unwraps with OAEP (KEK-3). */
+/**
+ * A key-encryption key on a token: AES-256 where the token wraps with AES-GCM, else RSA where it
+ * unwraps with OAEP (KEK-3).
+ */
 
 import { randomBytes } from "node:crypto";
 
@@ -24,9 +27,10 @@ export type TokenKek =
     };
 
 /**
- * Makes a KEK under `label` in a read-write session. What a token can is found out by doing it, never read from its
- * list of mechanisms. Refuses `already_exists` for a label in use, and `not_supported`, with what was made destroyed,
- * when the token does not keep such a key or wraps with neither (KEY-2).
+ * Makes a KEK under `label` in a read-write session. What a token can is found out by doing it,
+ * never read from its list of mechanisms. Refuses `already_exists` for a label in use, and
+ * `not_supported`, with what was made destroyed, when the token does not keep such a key or wraps
+ * with neither (KEY-2).
  */
 export function generateKekOnToken(
   p11: P11,
@@ -66,7 +70,10 @@ export function wrapOnToken(
   return { wrap: "AES-256-GCM", wrappedDek: wrapAes(p11, session, kek.key, { dek, context }) };
 }
 
-/** The data key; refuses `key_unavailable` for whatever the token does not open, or opens for another context. */
+/**
+ * The data key; refuses `key_unavailable` for whatever the token does not open, or opens for
+ * another context.
+ */
 export function unwrapOnToken(
   p11: P11,
   session: Handle,

@@ -21,9 +21,9 @@ interface Pair {
 }
 
 /**
- * Makes a pair under `label` in a read-write session. Refuses `already_exists` for a label in use, and
- * `key_type_unsupported` when the token cannot; refuses `not_supported`, with the key destroyed, when the token
- * does not keep its promises (KEY-2).
+ * Makes a pair under `label` in a read-write session. Refuses `already_exists` for a label in use,
+ * and `key_type_unsupported` when the token cannot; refuses `not_supported`, with the key
+ * destroyed, when the token does not keep its promises (KEY-2).
  */
 export function generateOnToken(
   p11: P11,
@@ -86,8 +86,9 @@ function kindOf(keyType: KeyType): readonly [mechanism: number, kind: number, si
 }
 
 /**
- * The flags are as asked, nothing takes the key out, and both halves say the same. Nothing is signed: every signature of
- * the key is announced by a ticket, and each is held against the public half before anybody sees it (KEY-4, KEY-5).
+ * The flags are as asked, nothing takes the key out, and both halves say the same. Nothing is
+ * signed: every signature of the key is announced by a ticket, and each is held against the public
+ * half before anybody sees it (KEY-4, KEY-5).
  */
 function provePair(p11: P11, session: Handle, pair: Pair, keyType: KeyType): PublicHalf {
   const wrong = expectedFlags.filter(([type, value]) => {
@@ -101,7 +102,8 @@ function provePair(p11: P11, session: Handle, pair: Pair, keyType: KeyType): Pub
   if (way !== undefined) throw unfit(way);
   const half = readPublicHalf(p11, session, pair.publicKey);
   if (half?.keyType !== keyType) throw unfit("has a public half of another kind");
-  // What the private object says of itself, where the token lets it: equal, or no signature would ever verify.
+  // What the private object says of itself, where the token lets it: equal, or no signature would
+  // ever verify.
   const own = readPublicHalf(p11, session, pair.privateKey);
   if (own !== undefined && !Buffer.from(own.spki).equals(half.spki)) {
     throw unfit("does not fit its public half");
@@ -125,7 +127,10 @@ const publicFlags: Template = [
   { type: cka.wrap, value: false },
 ];
 
-/** CKA_MODIFIABLE stays, because the id is set after the fact; the flags below are one-way in any case. */
+/**
+ * CKA_MODIFIABLE stays, because the id is set after the fact; the flags below are one-way in any
+ * case.
+ */
 const privateFlags: Template = [
   { type: cka.class, value: ckoPrivate },
   { type: cka.private, value: true },

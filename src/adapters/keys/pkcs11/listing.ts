@@ -8,7 +8,10 @@ import { findObjects } from "./objects.ts";
 import type { Handle, P11 } from "./module.ts";
 import { curveParameters, edwardsNames, readAttribute } from "./public-half.ts";
 
-/** Private and secret keys, at most 10,000 of each. An attribute the token does not show counts as the worse value. */
+/**
+ * Private and secret keys, at most 10,000 of each. An attribute the token does not show counts as
+ * the worse value.
+ */
 export function listTokenKeys(p11: P11, session: Handle): ListedKey[] {
   return [ckoPrivate, ckoSecret].flatMap((kind) => {
     const template = [

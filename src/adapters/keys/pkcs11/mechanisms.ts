@@ -1,4 +1,7 @@
-/** How a signature is asked from a token: the digest is ours, the token applies the bare key operation. */
+/**
+ * How a signature is asked from a token: the digest is ours, the token applies the bare key
+ * operation.
+ */
 
 import { hash as digestOf } from "node:crypto";
 
@@ -9,14 +12,19 @@ import { type KeyType, keyTypes, type SignatureName, schemeOf } from "#core/x509
 import { ckgMgf1, ckm } from "./ck.ts";
 import type { Mechanism } from "./module.ts";
 
-/** What goes to C_SignInit and C_Sign, and how its answer becomes a signature as X.509 carries it. */
+/**
+ * What goes to C_SignInit and C_Sign, and how its answer becomes a signature as X.509 carries it.
+ */
 export interface TokenSignature {
   readonly mechanism: Mechanism;
   readonly input: Buffer;
   readonly finish: (value: Buffer) => Uint8Array;
 }
 
-/** Prepares one signature; the raw mechanisms used are the only ones all known tokens have in common. */
+/**
+ * Prepares one signature; the raw mechanisms used are the only ones all known tokens have in
+ * common.
+ */
 export function tokenSignature(
   keyType: KeyType,
   algorithm: SignatureName,
@@ -36,7 +44,9 @@ export function tokenSignature(
     // RFC 4055 §3.1: the salt is as long as the hash.
     const parameter = {
       type: ckParamsRsaPss,
-      ...{ hashAlg: ckm[hash], mgf: ckgMgf1[hash], saltLen: digest.length },
+      hashAlg: ckm[hash],
+      mgf: ckgMgf1[hash],
+      saltLen: digest.length,
     };
     return { mechanism: { mechanism: ckm.rsaPkcsPss, parameter }, input: digest, finish: copied };
   }

@@ -4,7 +4,10 @@ import type * as Pkcs11js from "pkcs11js";
 
 import { LaunchFault } from "#adapters/keys/requests.ts";
 
-/** A loaded module; all calls are synchronous, because the asynchronous ones of pkcs11js sign freed memory. */
+/**
+ * A loaded module; all calls are synchronous, because the asynchronous ones of pkcs11js sign freed
+ * memory.
+ */
 export type P11 = Pkcs11js.PKCS11;
 /** A slot, session or object, as the module names it. */
 export type Handle = Pkcs11js.Handle;
@@ -13,8 +16,9 @@ export type Mechanism = Pkcs11js.Mechanism;
 /** Attributes wanted or given. */
 export type Template = Pkcs11js.Template;
 /**
- * Loads the module into this thread. Throws a `configuration` fault when the build has no addon or the module
- * cannot be loaded. Whoever has the result keeps it as long as the thread lives: collecting it unloads the module.
+ * Loads the module into this thread. Throws a `configuration` fault when the build has no addon or
+ * the module cannot be loaded. Whoever has the result keeps it as long as the thread lives:
+ * collecting it unloads the module.
  */
 export function loadModule(path: string): P11 {
   const { PKCS11 } = addon();

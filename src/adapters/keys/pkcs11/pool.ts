@@ -1,4 +1,7 @@
-/** Spreads work over the signer's workers: as many operations at once as the token has sessions for us. */
+/**
+ * Spreads work over the signer's workers: as many operations at once as the token has sessions for
+ * us.
+ */
 
 import { Worker } from "node:worker_threads";
 
@@ -11,7 +14,9 @@ interface Job {
   readonly done: (outcome: Outcome) => void;
 }
 
-/** The workers of one signer. Idle ones take from one queue; the process ends when one of them dies. */
+/**
+ * The workers of one signer. Idle ones take from one queue; the process ends when one of them dies.
+ */
 export class WorkerPool {
   readonly #idle: Worker[] = [];
   /** Tells a worker's listener which jobs the next message answers. */
@@ -81,7 +86,10 @@ export class WorkerPool {
     this.#dispatch();
   }
 
-  /** Many to a message when the token is fast, one when it is slow: batching saves handing over, not waiting. */
+  /**
+   * Many to a message when the token is fast, one when it is slow: batching saves handing over, not
+   * waiting.
+   */
   #dispatch(): void {
     this.#scheduled = false;
     while (this.#queue.length > 0) {

@@ -1,4 +1,7 @@
-/** The PKCS#11 provider, inside the signer: the main thread holds the login, the workers do what takes time. */
+/**
+ * The PKCS#11 provider, inside the signer: the main thread holds the login, the workers do what
+ * takes time.
+ */
 
 import { Problem, refuse } from "#core/problems.ts";
 import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
@@ -35,7 +38,9 @@ export async function openPkcs11Provider(
     another: deps.anotherPin,
   });
   const pool = await WorkerPool.start({
-    ...{ workerUrl: deps.workerUrl, count: settings.sessions, broken: deps.restart },
+    workerUrl: deps.workerUrl,
+    count: settings.sessions,
+    broken: deps.restart,
     start: { modulePath: settings.modulePath, slot: token.slot, serial: token.serial },
   });
   return new Pkcs11Provider(token, pool, deps);
@@ -149,8 +154,9 @@ class Pkcs11Provider implements SigningProvider {
   }
 
   /**
-   * A fresh process heals what the module has got wrong. One that is itself fresh proves that it does not, so a
-   * single bad key cannot keep the signer restarting; unless the token has stopped answering altogether.
+   * A fresh process heals what the module has got wrong. One that is itself fresh proves that it
+   * does not, so a single bad key cannot keep the signer restarting; unless the token has stopped
+   * answering altogether.
    */
   #restartOrRefuse(wish: RestartWish, reason: string): Error {
     const age = performance.now() - this.#since;
@@ -163,7 +169,10 @@ class Pkcs11Provider implements SigningProvider {
   }
 }
 
-/** How old a process must be before such a failure ends it. A key never seen is most likely just not there. */
+/**
+ * How old a process must be before such a failure ends it. A key never seen is most likely just not
+ * there.
+ */
 const provenAfterMs: Readonly<Record<RestartWish, number>> = {
   device: 5_000,
   "key vanished": 5_000,

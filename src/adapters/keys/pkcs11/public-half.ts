@@ -1,4 +1,6 @@
-/** The public half of a token key as SubjectPublicKeyInfo, from the attributes a token keeps it in. */
+/**
+ * The public half of a token key as SubjectPublicKeyInfo, from the attributes a token keeps it in.
+ */
 
 import { createPublicKey } from "node:crypto";
 
@@ -13,7 +15,10 @@ export interface PublicHalf {
   readonly spki: Uint8Array;
 }
 
-/** Reads the public half from `object`; gives undefined for keys of a kind or size pkid does not use. */
+/**
+ * Reads the public half from `object`; gives undefined for keys of a kind or size pkid does not
+ * use.
+ */
 export function readPublicHalf(p11: P11, session: Handle, object: Handle): PublicHalf | undefined {
   const read = (type: number) => readAttribute(p11, session, object, type);
   const keyType = read(cka.keyType)?.readUInt32LE(0);
@@ -29,7 +34,10 @@ export function readPublicHalf(p11: P11, session: Handle, object: Handle): Publi
   return { keyType: half.keyType, spki: new Uint8Array(spki) };
 }
 
-/** One attribute; undefined when the object has none or hides it. One at a time, as one bad one spoils a list. */
+/**
+ * One attribute; undefined when the object has none or hides it. One at a time, as one bad one
+ * spoils a list.
+ */
 export function readAttribute(
   p11: P11,
   session: Handle,

@@ -1,4 +1,7 @@
-/** Signs on the signer's main thread with the keys whose signatures take less time than handing them to a worker does. */
+/**
+ * Signs on the signer's main thread with the keys whose signatures take less time than handing them
+ * to a worker does.
+ */
 
 import type { SignatureName } from "#core/x509/algorithms.ts";
 import type { LocalRef } from "#adapters/keys/signer/provider.ts";
@@ -12,15 +15,19 @@ export class QuickKeys {
   readonly #paces = new Map<string, Pace>();
   #session: QuickSession | undefined;
 
-  /** `open` gives a session that heals nothing, when the first key turns out to be quick; `now` gives milliseconds. */
+  /**
+   * `open` gives a session that heals nothing, when the first key turns out to be quick; `now`
+   * gives milliseconds.
+   */
   constructor(open: () => QuickSession, now = () => performance.now()) {
     this.#open = open;
     this.#now = now;
   }
 
   /**
-   * The signature, valid until the next one is made; undefined when a worker had better make it: the key is not known
-   * to be quick, the message is long, or it failed here, which a worker may heal and in any case explains.
+   * The signature, valid until the next one is made; undefined when a worker had better make it:
+   * the key is not known to be quick, the message is long, or it failed here, which a worker may
+   * heal and in any case explains.
    */
   sign(ref: LocalRef, algorithm: SignatureName, message: Buffer): Uint8Array | undefined {
     const pace = this.#paces.get(nameOf(ref, algorithm));
@@ -40,7 +47,10 @@ export class QuickKeys {
     }
   }
 
-  /** Told how many milliseconds a worker's call took: the least of many is what the token needs, the rest is waiting. */
+  /**
+   * Told how many milliseconds a worker's call took: the least of many is what the token needs, the
+   * rest is waiting.
+   */
   learn(ref: LocalRef, algorithm: SignatureName, elapsedMs: number): void {
     const name = nameOf(ref, algorithm);
     const pace = this.#paces.get(name) ?? { count: 0, leastMs: elapsedMs, hereMs: 0, quick: false };
@@ -69,7 +79,10 @@ interface Pace {
 
 const nameOf = (ref: LocalRef, algorithm: SignatureName) => `${ref.id}/${algorithm}/${ref.label}`;
 
-/** No device at the end of a cable or slot answers within this time: it is a library on our own processors. */
+/**
+ * No device at the end of a cable or slot answers within this time: it is a library on our own
+ * processors.
+ */
 const quickMs = 0.15;
 /** Signatures after which a key's pace is believed: the first find cold code. */
 const countMin = 32;

@@ -1,9 +1,10 @@
 /** What each PKCS#11 return value means for us, decided by its number alone. */
 
 /**
- * `session`: open a new session, find the key again, try again. `restart`: only a fresh process can help.
- * `busy`: try later. `benign`: nothing happened. `operator`: stop logging in and call somebody. `configuration`:
- * the device cannot do what is asked. `request`: the device is well and refuses these octets.
+ * `session`: open a new session, find the key again, try again. `restart`: only a fresh process can
+ * help. `busy`: try later. `benign`: nothing happened. `operator`: stop logging in and call
+ * somebody. `configuration`: the device cannot do what is asked. `request`: the device is well and
+ * refuses these octets.
  */
 export type RvAction =
   | "session"
@@ -62,7 +63,8 @@ export const returnValues: Readonly<Record<number, readonly [name: string, actio
   225: ["TOKEN_NOT_RECOGNIZED", "restart"],
   226: ["TOKEN_WRITE_PROTECTED", "configuration"],
   256: ["USER_ALREADY_LOGGED_IN", "benign"],
-  // Sessions share one login, so when it is gone for one it is gone for all: a fresh process logs in once.
+  // Sessions share one login, so when it is gone for one it is gone for all: a fresh process logs
+  // in once.
   257: ["USER_NOT_LOGGED_IN", "restart"],
   258: ["USER_PIN_NOT_INITIALIZED", "operator"],
   304: ["DOMAIN_PARAMS_INVALID", "configuration"],
@@ -80,8 +82,9 @@ export interface Rv {
 }
 
 /**
- * The return value behind an error of pkcs11js; undefined when it is none. Its errors come in three shapes, some
- * without a code, so the number is read from the text when it must be. An unknown number asks for a restart.
+ * The return value behind an error of pkcs11js; undefined when it is none. Its errors come in three
+ * shapes, some without a code, so the number is read from the text when it must be. An unknown
+ * number asks for a restart.
  */
 export function returnValueOf(fault: unknown): Rv | undefined {
   if (!(fault instanceof Error)) return undefined;

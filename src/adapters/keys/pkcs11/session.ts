@@ -44,7 +44,10 @@ export class TokenSession {
   /** Opened when needed: the last one may have been closed by the token. */
   #session: Handle | undefined;
 
-  /** Opens it. `pausesMs` are waited between attempts at what a new session may heal; none of them, no healing. */
+  /**
+   * Opens it. `pausesMs` are waited between attempts at what a new session may heal; none of them,
+   * no healing.
+   */
   constructor(p11: P11, { slot, serial }: Place, pausesMs = usualPausesMs) {
     this.#p11 = p11;
     this.#slot = slot;
@@ -125,7 +128,10 @@ export class TokenSession {
     });
   }
 
-  /** A passing fault is met with a new session, at growing distance, because an instant one often fails too. */
+  /**
+   * A passing fault is met with a new session, at growing distance, because an instant one often
+   * fails too.
+   */
   #healing<T>(work: () => T): T {
     for (const pause of this.#pausesMs) {
       try {
@@ -201,7 +207,8 @@ export class TokenSession {
       { type: cka.label, value: ref.label },
     ]);
     if (key === undefined) {
-      // An RSA key is found as every other pair is, and its id is proven to be that of its public half.
+      // An RSA key is found as every other pair is, and its id is proven to be that of its public
+      // half.
       const { held, privateKey, publicKey } = this.#search(ref);
       this.#seen.add(nameOf(ref));
       return { kind: "rsa", key: privateKey, publicKey, spki: held.spki };
@@ -212,7 +219,8 @@ export class TokenSession {
   }
 
   #missing(ref: LocalRef): RestartNeeded {
-    // A key this process has used and now cannot see may be there for a fresh one; a key never seen hardly.
+    // A key this process has used and now cannot see may be there for a fresh one; a key never seen
+    // hardly.
     const wish = this.#seen.has(nameOf(ref)) ? "key vanished" : "key absent";
     return new RestartNeeded(wish, wish);
   }

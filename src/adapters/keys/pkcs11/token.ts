@@ -1,4 +1,7 @@
-/** Opens the one configured token: initialise, select, log in once, and keep a session so that the login lasts. */
+/**
+ * Opens the one configured token: initialise, select, log in once, and keep a session so that the
+ * login lasts.
+ */
 
 import type { KeyType } from "#core/x509/algorithms.ts";
 import { LaunchFault } from "#adapters/keys/requests.ts";
@@ -24,13 +27,17 @@ export interface Token {
 export interface PinSource {
   /** The PIN; called at most once for each opening, and only when it is presented. */
   readonly pin: () => string;
-  /** Resolves with another PIN than the one refused, or with any when none was presented; told why it is wanted. */
+  /**
+   * Resolves with another PIN than the one refused, or with any when none was presented; told why
+   * it is wanted.
+   */
   readonly another: (fault: LaunchFault, refused: string | undefined) => Promise<string>;
 }
 
 /**
- * Opens the token. Throws `configuration` when the module or the selection is wrong, `device` otherwise. Where the PIN is
- * refused or may not be tried, waits for another one and opens the token anew: no PIN is presented twice.
+ * Opens the token. Throws `configuration` when the module or the selection is wrong, `device`
+ * otherwise. Where the PIN is refused or may not be tried, waits for another one and opens the
+ * token anew: no PIN is presented twice.
  */
 export async function openToken(settings: Pkcs11Settings, source: PinSource): Promise<Token> {
   const p11 = loadModule(settings.modulePath);
@@ -45,7 +52,8 @@ export async function openToken(settings: Pkcs11Settings, source: PinSource): Pr
     try {
       return openOnce(p11, settings, present);
     } catch (fault) {
-      // Once a PIN was refused nothing may end this process but its server: a successor would present it again.
+      // Once a PIN was refused nothing may end this process but its server: a successor would
+      // present it again.
       if (!(fault instanceof LaunchFault) || (fault.kind !== "operator" && !waiting)) throw fault;
       if (fault.kind === "operator") waiting = fault;
       const next = await source.another(waiting ?? fault, presented);
@@ -63,7 +71,8 @@ function openOnce(p11: P11, settings: Pkcs11Settings, pin: () => string): Token 
     const sentinel = p11.C_OpenSession(slot, ckf.serialSession);
     logIn(p11, sentinel, found.flags, pin);
     return {
-      ...{ p11, slot },
+      p11,
+      slot,
       serial: found.serialNumber.trim(),
       manufacturer: found.manufacturerID.trim(),
       model: found.model.trim(),
@@ -89,7 +98,10 @@ function finalize(p11: P11): void {
   }
 }
 
-/** V-11: exactly one. By label, serial and manufacturer, never by slot number, which changes on re-insertion. */
+/**
+ * V-11: exactly one. By label, serial and manufacturer, never by slot number, which changes on
+ * re-insertion.
+ */
 function selectSlot(p11: P11, settings: Pkcs11Settings): Handle {
   const { tokenLabel, tokenSerial, tokenManufacturer } = settings;
   const matching = p11.C_GetSlotList(true).filter((slot) => {

@@ -1,4 +1,6 @@
-/** A worker of the signer: one thread, one session, one operation at a time, all calls synchronous. */
+/**
+ * A worker of the signer: one thread, one session, one operation at a time, all calls synchronous.
+ */
 
 import { parentPort, workerData } from "node:worker_threads";
 
@@ -12,7 +14,10 @@ import { loadModule, type P11 } from "./module.ts";
 import { returnValueOf } from "./rv.ts";
 import { TokenSession } from "./session.ts";
 
-/** Runs in a worker thread until the process ends; the main thread has initialised the module and logged in. */
+/**
+ * Runs in a worker thread until the process ends; the main thread has initialised the module and
+ * logged in.
+ */
 export function runSignerWorker(): void {
   const port = parentPort;
   if (port === null) throw new Error("a signer worker runs in a worker thread");

@@ -1,4 +1,7 @@
-/** Waits for another PIN when the token refused one: each is tried once, so that no waiting ever locks a token. */
+/**
+ * Waits for another PIN when the token refused one: each is tried once, so that no waiting ever
+ * locks a token.
+ */
 
 /** Where a PIN is read from, again and again. */
 export interface ChangedSecretDeps {
@@ -19,7 +22,10 @@ export class ChangedSecret {
     this.#deps = deps;
   }
 
-  /** Resolves with the secret once it is another than `tried`; undefined `tried` is no secret, so the first look ends it. */
+  /**
+   * Resolves with the secret once it is another than `tried`; undefined `tried` is no secret, so
+   * the first look ends it.
+   */
   async after(tried: string | undefined): Promise<string> {
     for (;;) {
       const { pauses } = this.#deps;

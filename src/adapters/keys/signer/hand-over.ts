@@ -1,4 +1,7 @@
-/** Hands a data key from one signer to another through the server, which sees only what it cannot open. */
+/**
+ * Hands a data key from one signer to another through the server, which sees only what it cannot
+ * open.
+ */
 
 import {
   createPublicKey,
@@ -12,8 +15,9 @@ import { openAes256Gcm, sealAes256Gcm } from "#core/crypto.ts";
 import { refuse } from "#core/problems.ts";
 
 /**
- * An address and what opens boxes for it: an X25519 pair that lives in one process and is never written down. Against
- * a server that only relays. One that lies about addresses could have unlocked the token itself: it starts the signers.
+ * An address and what opens boxes for it: an X25519 pair that lives in one process and is never
+ * written down. Against a server that only relays. One that lies about addresses could have
+ * unlocked the token itself: it starts the signers.
  */
 export class Mailbox {
   readonly #privateKey: KeyObject;
@@ -26,7 +30,10 @@ export class Mailbox {
     this.address = rawPublic(publicKey);
   }
 
-  /** What `boxFor` put in; refuses `key_unavailable` for a box for another address or one that was altered. */
+  /**
+   * What `boxFor` put in; refuses `key_unavailable` for a box for another address or one that was
+   * altered.
+   */
   open(box: Uint8Array): Uint8Array {
     const sender = box.slice(0, addressBytes);
     try {
@@ -41,7 +48,10 @@ export class Mailbox {
   }
 }
 
-/** Seals `content` for the mailbox at `address`, under a key used once; refuses `key_unavailable` for no address. */
+/**
+ * Seals `content` for the mailbox at `address`, under a key used once; refuses `key_unavailable`
+ * for no address.
+ */
 export function boxFor(address: Uint8Array, content: Uint8Array): Uint8Array {
   const pair = generateKeyPairSync("x25519");
   const sender = rawPublic(pair.publicKey);

@@ -1,4 +1,7 @@
-/** The signer process: the only one that holds private keys, knows the PIN and loads a PKCS#11 module. */
+/**
+ * The signer process: the only one that holds private keys, knows the PIN and loads a PKCS#11
+ * module.
+ */
 
 import { workerData } from "node:worker_threads";
 
@@ -36,12 +39,14 @@ export async function runSignerWorker(): Promise<void> {
 }
 
 /**
- * Serves the process that started this one over the inherited socket, file descriptor 3, until that closes.
- * The first frame is the configuration; the answer is `ready`, or the fault that keeps it from serving.
+ * Serves the process that started this one over the inherited socket, file descriptor 3, until that
+ * closes. The first frame is the configuration; the answer is `ready`, or the fault that keeps it
+ * from serving.
  */
 export async function runSigner(deps: SignerDeps): Promise<void> {
   forbidDumps();
-  // A terminal sends its interrupt to the whole group; the server stops first and then closes the socket.
+  // A terminal sends its interrupt to the whole group; the server stops first and then closes the
+  // socket.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
   const reader = new FrameReader();
   let service: SignerService | undefined;

@@ -17,8 +17,8 @@ import type { Resealed } from "#adapters/keys/requests.ts";
 export type LocalRef = Pick<KeyRef, "id" | "label">;
 
 /**
- * Whose data key is wrapped: of a value in the database, which the server seals and opens, or of a private key, which
- * it never may. What is wrapped for one does not unwrap for the other.
+ * Whose data key is wrapped: of a value in the database, which the server seals and opens, or of a
+ * private key, which it never may. What is wrapped for one does not unwrap for the other.
  */
 export type DekUse = "value" | "private key";
 
@@ -29,14 +29,17 @@ export const useContext: Readonly<Record<DekUse, Buffer>> = {
 };
 
 /**
- * One provider. It refuses with `key_unavailable`, `key_type_unsupported`, `already_exists` or `not_supported`;
- * it throws `RestartNeeded` when only a fresh process can help.
+ * One provider. It refuses with `key_unavailable`, `key_type_unsupported`, `already_exists` or
+ * `not_supported`; it throws `RestartNeeded` when only a fresh process can help.
  */
 export interface SigningProvider {
   facts(): ProviderFacts;
   generate(label: string, keyType: KeyType): Promise<HeldKey>;
   find(ref: LocalRef): Promise<HeldKey>;
-  /** Fast signatures come at once, slow ones later; `message` must not be read after the call returned. */
+  /**
+   * Fast signatures come at once, slow ones later; `message` must not be read after the call
+   * returned.
+   */
   sign(ref: LocalRef, algorithm: SignatureName, message: Buffer): Uint8Array | Promise<Uint8Array>;
   list(): Promise<readonly ListedKey[]>;
   /** Takes a fresh look where a key was missing; may end the process for it. */

@@ -1,4 +1,7 @@
-/** Resolves a PIN or passphrase, inside the signer; one that a server keeps is fetched before a provider is opened. */
+/**
+ * Resolves a PIN or passphrase, inside the signer; one that a server keeps is fetched before a
+ * provider is opened.
+ */
 
 import { readFileSync, statSync } from "node:fs";
 
@@ -13,8 +16,8 @@ export type FetchSecret = (
 ) => Promise<string>;
 
 /**
- * The configuration with a PIN or passphrase in place of a server that keeps it. Throws a `source` fault when it cannot
- * be had. What it was fetched with is gone from the environment afterwards.
+ * The configuration with a PIN or passphrase in place of a server that keeps it. Throws a `source`
+ * fault when it cannot be had. What it was fetched with is gone from the environment afterwards.
  */
 export async function withFetchedSecret(
   configuration: SignerConfiguration,
@@ -32,7 +35,9 @@ export async function withFetchedSecret(
   return { ...configuration, software: { ...software, passphraseSource } };
 }
 
-/** Reads the PIN again, as often as it is called: from its file, or from the server that keeps it. */
+/**
+ * Reads the PIN again, as often as it is called: from its file, or from the server that keeps it.
+ */
 export function pinReader(
   configuration: SignerConfiguration,
   fetchSecret: FetchSecret,
@@ -74,8 +79,8 @@ async function fetched(
 }
 
 /**
- * The secret, without a final line end. Throws a `configuration` fault when it is absent, empty, longer than
- * 4 KiB or in a file that others may read.
+ * The secret, without a final line end. Throws a `configuration` fault when it is absent, empty,
+ * longer than 4 KiB or in a file that others may read.
  */
 export function resolveSecret(source: SecretSource, what: "PIN" | "passphrase"): string {
   const secret = secretFrom(source, what);

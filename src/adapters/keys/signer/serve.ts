@@ -131,7 +131,10 @@ export class SignerService {
     }
   }
 
-  /** Hybrid wraps of the data keys of values; those of private keys are made in here and asked for by nobody. */
+  /**
+   * Hybrid wraps of the data keys of values; those of private keys are made in here and asked for
+   * by nobody.
+   */
   async #half(call: Extract<CallRequest, { operation: `half.${string}` }>): Promise<unknown> {
     const { halves } = this.#provider;
     if (halves === undefined) throw refuse("key_unavailable", { retry_after: 2 });
@@ -150,7 +153,9 @@ export class SignerService {
     return null;
   }
 
-  /** Serves another signer: no data key of a private key leaves this process but in a box for one. */
+  /**
+   * Serves another signer: no data key of a private key leaves this process but in a box for one.
+   */
   async #grant(wish: Wish): Promise<unknown> {
     const provider = this.#provider;
     if (!provider.servesSigners) throw refuse("key_unavailable", { retry_after: 2 });

@@ -1,10 +1,15 @@
-/** What a signer says to its server unasked: wishes that are answered, counts, and sentences for the log. */
+/**
+ * What a signer says to its server unasked: wishes that are answered, counts, and sentences for the
+ * log.
+ */
 
 import { frameKinds, jsonBody, type Outbox, readJson } from "#adapters/keys/frames.ts";
 import { type KekTally, readRefusal, type Wish } from "#adapters/keys/requests.ts";
 import { Problem } from "#core/problems.ts";
 
-/** The signer's half; the server answers every wish in seconds, and when it is gone the signer ends. */
+/**
+ * The signer's half; the server answers every wish in seconds, and when it is gone the signer ends.
+ */
 export class ServerLink {
   readonly #outbox: Outbox;
   readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();

@@ -1,4 +1,6 @@
-/** Small files that must survive a crash whole or not at all, and must be readable by nobody else. */
+/**
+ * Small files that must survive a crash whole or not at all, and must be readable by nobody else.
+ */
 
 import {
   closeSync,
@@ -27,8 +29,8 @@ export function privateDirectory(path: string): void {
 }
 
 /**
- * Removes what a crash left between a temporary file and its rename. Young ones stay: another process that shares the
- * directory may be about to rename them.
+ * Removes what a crash left between a temporary file and its rename. Young ones stay: another
+ * process that shares the directory may be about to rename them.
  */
 export function removeLeftovers(directory: string): void {
   for (const name of readdirSync(directory)) {
@@ -39,7 +41,9 @@ export function removeLeftovers(directory: string): void {
   }
 }
 
-/** Writes a new file of mode 0600 durably: temporary file, fsync, rename, fsync of the directory. */
+/**
+ * Writes a new file of mode 0600 durably: temporary file, fsync, rename, fsync of the directory.
+ */
 export function writeDurably(path: string, content: Uint8Array): void {
   const temporary = writeTemporary(path, content);
   try {

@@ -1,4 +1,7 @@
-/** The KEK versions under which private keys are sealed: those in sealed files here, those on a token elsewhere. */
+/**
+ * The KEK versions under which private keys are sealed: those in sealed files here, those on a
+ * token elsewhere.
+ */
 
 import { randomBytes } from "node:crypto";
 
@@ -45,7 +48,10 @@ export class KekRing {
     });
   }
 
-  /** The data key behind a header; one refusal for an unknown or retired version and for altered octets (KEY-8). */
+  /**
+   * The data key behind a header; one refusal for an unknown or retired version and for altered
+   * octets (KEY-8).
+   */
   async unwrap(header: EnvelopeHeader): Promise<Uint8Array> {
     const { key } = this.#versionOf(header) ?? {};
     return await this.#counted("decrypt", key, async () => {

@@ -32,8 +32,8 @@ export function parseKeyFile(octets: Uint8Array, id: string): KeyFile | undefine
 }
 
 /**
- * What the seal binds: a file cannot be renamed, relabelled, retyped or carried to another store. The label comes
- * last, because it is the only part that may hold a slash.
+ * What the seal binds: a file cannot be renamed, relabelled, retyped or carried to another store.
+ * The label comes last, because it is the only part that may hold a slash.
  */
 export const contextOf = (
   storeId: string,

@@ -1,4 +1,7 @@
-/** The key that seals the KEKs of the software store: from a file of 32 octets, or from a passphrase. */
+/**
+ * The key that seals the KEKs of the software store: from a file of 32 octets, or from a
+ * passphrase.
+ */
 
 import { argon2Sync, randomBytes } from "node:crypto";
 import { lstatSync, mkdirSync } from "node:fs";
@@ -19,8 +22,9 @@ export class MasterKey {
   #key: Uint8Array | undefined;
 
   /**
-   * Reads what is there. Throws a `configuration` fault (V-12) when the file is readable by others, has a wrong
-   * length, is missing although keys are sealed under it, or does not open the known value.
+   * Reads what is there. Throws a `configuration` fault (V-12) when the file is readable by others,
+   * has a wrong length, is missing although keys are sealed under it, or does not open the known
+   * value.
    */
   constructor(settings: SoftwareSettings, storeId: string, sealedKeysExist: () => boolean) {
     this.#settings = settings;
@@ -67,7 +71,8 @@ export class MasterKey {
       mkdirSync(dirname(this.#settings.masterKeyFile), { recursive: true, mode: 0o700 });
       createDurably(this.#settings.masterKeyFile, randomBytes(keyBytes));
     }
-    // Read back rather than remembered: another process may have been faster, and then its key is the key.
+    // Read back rather than remembered: another process may have been faster, and then its key is
+    // the key.
     const key = this.#existing();
     if (key === undefined) throw fault("cannot be written");
     this.#check(key, () => false);
@@ -94,7 +99,9 @@ export class MasterKey {
   }
 }
 
-/** Argon2id with the parameters beside the salt, so that later ones do not lock out earlier stores. */
+/**
+ * Argon2id with the parameters beside the salt, so that later ones do not lock out earlier stores.
+ */
 function derive(passphrase: string, stored: string): Uint8Array {
   const parts = /^argon2id:(\d{1,7}):(\d{1,2}):(\d):([0-9a-f]{32})$/.exec(stored);
   if (parts === null) throw fault("cannot be derived: its salt file is damaged");
@@ -114,6 +121,9 @@ const fault = (what: string): LaunchFault =>
 
 const keyBytes = 32;
 const fileBytesMax = 1024;
-/** RFC 9106 §4, second recommended option: 64 MiB, three passes; one lane, because one thread derives. */
+/**
+ * RFC 9106 §4, second recommended option: 64 MiB, three passes; one lane, because one thread
+ * derives.
+ */
 const parametersText = "argon2id:65536:3:1:";
 const knownValue = Buffer.from("pkid master key");

@@ -1,4 +1,7 @@
-/** The ML-KEM-1024 halves of hybrid KEK versions (KEK-5): decapsulation keys in sealed files beside the KEKs. */
+/**
+ * The ML-KEM-1024 halves of hybrid KEK versions (KEK-5): decapsulation keys in sealed files beside
+ * the KEKs.
+ */
 
 import {
   createPrivateKey,
@@ -74,7 +77,10 @@ export class SealedHalves implements KekHalves {
   }
 }
 
-/** The shared secret; of an altered ciphertext it is another one (implicit rejection, FIPS 203 §6.3). */
+/**
+ * The shared secret; of an altered ciphertext it is another one (implicit rejection, FIPS 203
+ * §6.3).
+ */
 async function decapsulated(pkcs8: Buffer, ciphertext: Uint8Array): Promise<Uint8Array> {
   try {
     const privateKey = await kem.importKey("pkcs8", pkcs8, algorithm, false, ["decapsulateBits"]);
@@ -99,7 +105,10 @@ const spkiOf = (key: KeyObject): Buffer =>
 
 const absent = () => refuse("key_unavailable", { retry_after: 2 });
 
-/** What the runtime's WebCrypto does with ML-KEM; the declarations of the runtime do not know it yet. */
+/**
+ * What the runtime's WebCrypto does with ML-KEM; the declarations of the runtime do not know it
+ * yet.
+ */
 interface Encapsulation {
   importKey(
     format: "spki" | "pkcs8",

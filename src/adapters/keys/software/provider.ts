@@ -1,4 +1,7 @@
-/** The software provider: keys sealed in files, used with the runtime's cryptography, inside the signer. */
+/**
+ * The software provider: keys sealed in files, used with the runtime's cryptography, inside the
+ * signer.
+ */
 
 import {
   constants,
@@ -59,7 +62,9 @@ class SoftwareProvider implements SigningProvider {
 
   facts(): ProviderFacts {
     return {
-      ...{ provider: "software", available: true, deviceSerial: `software:${this.#store.storeId}` },
+      provider: "software",
+      available: true,
+      deviceSerial: `software:${this.#store.storeId}`,
       keyTypes: Object.keys(keyTypes) as KeyType[], // The keys of the table.
     };
   }
@@ -91,7 +96,8 @@ class SoftwareProvider implements SigningProvider {
     const { secret } = key;
     if (secret instanceof SlhDsaSecret) return this.#slow.sign(secret, message);
     const { hash } = schemeOf(algorithm);
-    // P-256 and Ed25519 take about 20 µs, less than handing them to a thread; the others go to the pool.
+    // P-256 and Ed25519 take about 20 µs, less than handing them to a thread; the others go to the
+    // pool.
     if (inline.has(key.held.keyType)) return sign(hash ?? null, message, secret);
     const copy = Buffer.from(message);
     return new Promise((resolve, reject) => {

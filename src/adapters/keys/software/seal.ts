@@ -1,4 +1,7 @@
-/** Sealing with the master key: AES-256-GCM with everything that names the content as associated data. */
+/**
+ * Sealing with the master key: AES-256-GCM with everything that names the content as associated
+ * data.
+ */
 
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 

@@ -1,4 +1,7 @@
-/** Small secrets in files sealed under the master key, one per secret, named by an id and bound to a label. */
+/**
+ * Small secrets in files sealed under the master key, one per secret, named by an id and bound to a
+ * label.
+ */
 
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +20,9 @@ export interface SealedGround {
   readonly masterKey: Pick<MasterKey, "present" | "require">;
 }
 
-/** The files of one kind: their suffix, and what their seal is bound to besides store, id and label. */
+/**
+ * The files of one kind: their suffix, and what their seal is bound to besides store, id and label.
+ */
 export interface SealedKind {
   readonly suffix: "kek" | "mlkem";
   readonly purpose: string;
@@ -51,7 +56,10 @@ export class SealedFiles {
     });
   }
 
-  /** Lends a secret to `work` and wipes it. Refuses `key_unavailable`, whatever keeps it from opening. */
+  /**
+   * Lends a secret to `work` and wipes it. Refuses `key_unavailable`, whatever keeps it from
+   * opening.
+   */
   async using<T>(ref: LocalRef, work: (secret: Buffer) => T | Promise<T>): Promise<T> {
     const file = this.#read(ref.id);
     const master = this.#ground.masterKey.present;

@@ -1,4 +1,7 @@
-/** Private keys in memory and as PKCS#8: those of the runtime, and SLH-DSA keys, which it does not know. */
+/**
+ * Private keys in memory and as PKCS#8: those of the runtime, and SLH-DSA keys, which it does not
+ * know.
+ */
 
 import { createPrivateKey, createPublicKey, KeyObject } from "node:crypto";
 
@@ -8,7 +11,9 @@ import { tags } from "#core/asn1/tags.ts";
 import { type SlhDsaSet, slhDsaSet, slhDsaSets, slhDsaSpki } from "#core/slh-dsa.ts";
 import { algorithmIdentifier, readAlgorithm } from "#core/x509/algorithm-identifiers.ts";
 
-/** An SLH-DSA private key: both seeds and the public key, as FIPS 205 §9.1 strings them together. */
+/**
+ * An SLH-DSA private key: both seeds and the public key, as FIPS 205 §9.1 strings them together.
+ */
 export class SlhDsaSecret {
   readonly set: SlhDsaSet;
   readonly octets: Uint8Array;

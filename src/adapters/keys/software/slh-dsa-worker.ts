@@ -1,4 +1,7 @@
-/** A worker of the signer for one slow operation: makes an SLH-DSA key or one signature, answers, and ends. */
+/**
+ * A worker of the signer for one slow operation: makes an SLH-DSA key or one signature, answers,
+ * and ends.
+ */
 
 import { parentPort } from "node:worker_threads";
 

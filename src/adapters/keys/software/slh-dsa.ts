@@ -1,4 +1,6 @@
-/** SLH-DSA in worker threads: a signature takes seconds, in which the signer goes on serving others. */
+/**
+ * SLH-DSA in worker threads: a signature takes seconds, in which the signer goes on serving others.
+ */
 
 import { Worker } from "node:worker_threads";
 
@@ -18,7 +20,10 @@ export interface SlhDsaJob {
 export const isSlhDsaJob = (start: unknown): start is SlhDsaJob =>
   typeof start === "object" && start !== null && "slhDsa" in start;
 
-/** One job at a time, each in a worker of its own, so that a secret lives in a second thread no longer than needed. */
+/**
+ * One job at a time, each in a worker of its own, so that a secret lives in a second thread no
+ * longer than needed.
+ */
 export class SlhDsaWork {
   readonly #workerUrl: string;
   #last: Promise<unknown> = Promise.resolve();

@@ -1,4 +1,7 @@
-/** The directory of sealed key files: one file per key, named by its id, bound to all it says of itself. */
+/**
+ * The directory of sealed key files: one file per key, named by its id, bound to all it says of
+ * itself.
+ */
 
 import { randomBytes } from "node:crypto";
 import { readdirSync } from "node:fs";
@@ -52,7 +55,10 @@ export class SealedKeys {
   readonly #masterKey: MasterKey;
   /** Labels of keys that are being sealed. */
   readonly #adding = new Set<string>();
-  /** Random, made once: tells two key stores apart in the ledger, and keeps their files from being mixed. */
+  /**
+   * Random, made once: tells two key stores apart in the ledger, and keeps their files from being
+   * mixed.
+   */
   readonly storeId: string;
   /** The key-encryption keys beside them. */
   readonly keks: SealedKeks;
@@ -78,7 +84,10 @@ export class SealedKeys {
     this.ring = new KekRing({ keks: this.keks, halves: this.halves, link });
   }
 
-  /** Seals a new key durably. Refuses a label that is taken (KEY-2), and `key_unavailable` without a KEK. */
+  /**
+   * Seals a new key durably. Refuses a label that is taken (KEY-2), and `key_unavailable` without a
+   * KEK.
+   */
   async add(label: string, keyType: KeyType, secret: Secret): Promise<OpenKey> {
     const spki = spkiOf(secret);
     const file = { id: keyIdOf(spki), label, keyType };
@@ -120,7 +129,10 @@ export class SealedKeys {
     removeDurably(this.#path(ref.id));
   }
 
-  /** Every key file, unopened. A sealed key is shown to nobody and leaves only as a whole, under its KEK. */
+  /**
+   * Every key file, unopened. A sealed key is shown to nobody and leaves only as a whole, under its
+   * KEK.
+   */
   list(): ListedKey[] {
     const keys = this.#files()
       .slice(0, listedMax)
@@ -133,7 +145,10 @@ export class SealedKeys {
     return [...keys, ...this.keks.list()];
   }
 
-  /** One step of bringing every key under `version`. Refuses `key_unavailable` when that is not the active one. */
+  /**
+   * One step of bringing every key under `version`. Refuses `key_unavailable` when that is not the
+   * active one.
+   */
   async reseal(version: number): Promise<Resealed> {
     const kek = this.ring.active;
     if (kek?.version !== version) throw absent();
@@ -220,7 +235,9 @@ export class SealedKeys {
     return unseal(masterKey, context, sealed) ?? refused();
   }
 
-  /** True for what no version in use could make open: an absent key, which no rotation waits for. */
+  /**
+   * True for what no version in use could make open: an absent key, which no rotation waits for.
+   */
   #lost(file: KeyFile): boolean {
     if (isEnveloped(file)) return !this.ring.opens(file.sealed);
     try {
@@ -277,7 +294,10 @@ const listedMax = 10_000;
 const fileBytesMax = 64 * 1024;
 const dekBytes = 32;
 const nonceBytes = 12;
-/** How many keys one step brings over, and how many it tries in vain: a step must end before its caller gives up. */
+/**
+ * How many keys one step brings over, and how many it tries in vain: a step must end before its
+ * caller gives up.
+ */
 const changedMax = 64;
 const shutMax = 16;
 const notResealed = "Private keys could not be brought under the active KEK version; the first is";

@@ -1,4 +1,7 @@
-/** Walks octets as DER to their last element, so that re-encoding what was decoded gives the same octets (X.690 §10, §11). */
+/**
+ * Walks octets as DER to their last element, so that re-encoding what was decoded gives the same
+ * octets (X.690 §10, §11).
+ */
 
 import { type Cursor, DerError, openDer } from "#core/asn1/cursor.ts";
 import { tags } from "#core/asn1/tags.ts";
@@ -16,7 +19,10 @@ export function derFault(octets: Uint8Array): string | undefined {
   }
 }
 
-/** Takes one element. Lengths are minimal already when the cursor gives it out; what is left is content with two spellings. */
+/**
+ * Takes one element. Lengths are minimal already when the cursor gives it out; what is left is
+ * content with two spellings.
+ */
 function walk(cursor: Cursor): void {
   const tag = cursor.tag;
   if (tag === undefined) throw new DerError("an element is missing");

@@ -34,21 +34,30 @@ function serial({ certificate }: Linted) {
   return certificate.serial === "0" ? "the serial number is zero" : undefined;
 }
 
-/** The outer algorithm equals the inner one, or parsing had failed; both must be the one this CA signs with. */
+/**
+ * The outer algorithm equals the inner one, or parsing had failed; both must be the one this CA
+ * signs with.
+ */
 function algorithmsMatch({ issuer, innerAlgorithm }: Linted) {
   return sameOctets(innerAlgorithm, algorithmIdentifier(issuer.signature))
     ? undefined
     : "the algorithm is not the one the CA signs with";
 }
 
-/** The table of algorithms has none that is weak; what it does not have cannot be judged and is refused. */
+/**
+ * The table of algorithms has none that is weak; what it does not have cannot be judged and is
+ * refused.
+ */
 function algorithmKnown({ certificate }: Linted) {
   return isKnown(certificate.signatureOid)
     ? undefined
     : "the signature algorithm is not acceptable";
 }
 
-/** A known OID without a name has other parameters than its RFC wants: NULL for RSA, none for the others. */
+/**
+ * A known OID without a name has other parameters than its RFC wants: NULL for RSA, none for the
+ * others.
+ */
 function parameters({ certificate }: Linted) {
   return isKnown(certificate.signatureOid) && certificate.signatureName === undefined
     ? "the algorithm's parameters are wrong"
@@ -57,7 +66,10 @@ function parameters({ certificate }: Linted) {
 
 const isKnown = (oid: string) => Object.values(signatures).some(([known]) => known === oid);
 
-/** PQ-4: algorithm and value always together, the value last; the subject's second key only beside them. */
+/**
+ * PQ-4: algorithm and value always together, the value last; the subject's second key only beside
+ * them.
+ */
 function alternativeSignature({ certificate, issuer, extension }: Linted) {
   const found = alternativeOids.map(extension);
   const [, algorithm, value] = found;

@@ -1,4 +1,7 @@
-/** Lint rules for the form of extensions, and for what only the maker of a certificate knows about it. */
+/**
+ * Lint rules for the form of extensions, and for what only the maker of a certificate knows about
+ * it.
+ */
 
 import { oids } from "#core/asn1/oids.ts";
 import { parseTlsFeatures } from "#core/x509/extensions.ts";
@@ -13,7 +16,7 @@ export const formRules: readonly LintRule[] = [
   { id: "serial_entropy",        severity: "error", fixed: true,  scope: "all",  clause: "BR 7.1.2.7",            check: serialDrawn },
   { id: "extension_der",         severity: "error", fixed: true,  scope: "all",  clause: "X.690",                 check: extensionDer },
   { id: "name_constraints_form", severity: "error", fixed: true,  scope: "ca",   clause: "RFC 5280 4.2.1.10",     check: nameConstraintsForm },
-  { id: "cdp_stamp",             severity: "error", fixed: true,  scope: "all",  clause: "behaviour.md §9",       check: cdpStamp },
+  { id: "cdp_stamp",             severity: "error", fixed: true,  scope: "all",  clause: "EXT-3",                 check: cdpStamp },
   { id: "policy_unique",         severity: "error", fixed: false, scope: "all",  clause: "RFC 5280 4.2.1.4",      check: policyUnique },
   { id: "policy_cps_uri",        severity: "error", fixed: false, scope: "all",  clause: "RFC 5280 4.2.1.4",      check: policyCps },
   { id: "tls_feature_form",      severity: "error", fixed: false, scope: "all",  clause: "RFC 7633 4",            check: tlsFeatureForm },

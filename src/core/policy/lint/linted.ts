@@ -64,7 +64,10 @@ export interface Linted extends LintContext {
   readonly authorityKeyId: Uint8Array | undefined;
   readonly names: readonly GeneralName[];
   readonly policies: readonly LintedPolicy[];
-  /** Of a responder only what it does not repeat of its CA's name, which was judged when the CA was certified. */
+  /**
+   * Of a responder only what it does not repeat of its CA's name, which was judged when the CA was
+   * certified.
+   */
   readonly subject: readonly EncodedAttribute[];
   /** CDP, OCSP and caIssuers addresses. */
   readonly urls: readonly string[];

@@ -37,7 +37,8 @@ function sanCriticality({ subject, extension, isCa }: Linted) {
   return san?.critical ? undefined : "the subject is empty and there is no critical SAN";
 }
 
-// Other lengths are not strict DER of a GeneralName and do not survive parsing; their text would be no address.
+// Other lengths are not strict DER of a GeneralName and do not survive parsing; their text would be
+// no address.
 function ipLength({ names }: Linted) {
   const wrong = names.find(({ kind, value }) => kind === "ip" && !/^[0-9a-fA-F.:]+$/.test(value));
   return wrong === undefined ? undefined : "an address has neither 4 nor 16 octets";
@@ -134,7 +135,10 @@ function singleCommonName({ subject }: Linted) {
     : undefined;
 }
 
-/** What names, constraints and CAA decide is decided for the SANs; old software believes the common name. */
+/**
+ * What names, constraints and CAA decide is decided for the SANs; old software believes the common
+ * name.
+ */
 function commonNameIsName({ subject, names }: Linted) {
   for (const { oid, text } of subject) {
     const host = oid === commonName ? hostIn(text) : undefined;

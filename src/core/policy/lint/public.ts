@@ -1,4 +1,7 @@
-/** Lint rules of the public web: what the CA/Browser Forum's Baseline Requirements want of a server certificate. */
+/**
+ * Lint rules of the public web: what the CA/Browser Forum's Baseline Requirements want of a server
+ * certificate.
+ */
 
 import { openSequence } from "#core/asn1/cursor.ts";
 import { oids } from "#core/asn1/oids.ts";
@@ -131,14 +134,19 @@ function rsaSize({ publicKey }: Linted) {
 
 const anyPolicy = "2.5.29.32.0";
 const forbiddenPurposes: ReadonlySet<string> = new Set([
-  ...[extendedKeyUsages.codeSigning, extendedKeyUsages.emailProtection],
-  ...[extendedKeyUsages.timeStamping, extendedKeyUsages.OCSPSigning],
+  extendedKeyUsages.codeSigning,
+  extendedKeyUsages.emailProtection,
+  extendedKeyUsages.timeStamping,
+  extendedKeyUsages.OCSPSigning,
 ]);
 
 const attributes = (...words: readonly (keyof typeof attributeTypes)[]): ReadonlySet<string> =>
   new Set(words.map((word) => attributeTypes[word][0]));
 
-/** What the subject may have, by reserved policy: domain, organization, individual and extended validated. */
+/**
+ * What the subject may have, by reserved policy: domain, organization, individual and extended
+ * validated.
+ */
 const allowedAttributes: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ["2.23.140.1.2.1", attributes("C", "CN")],
   [

@@ -10,9 +10,15 @@ export interface LintRule {
   /** True for rules no profile can relax. */
   readonly fixed: boolean;
   readonly clause: string;
-  /** `leaf` is everything but CAs; `public` leaves of public profiles; `mail` and `server` leaves of that purpose. */
+  /**
+   * `leaf` is everything but CAs; `public` leaves of public profiles; `mail` and `server` leaves of
+   * that purpose.
+   */
   readonly scope: "all" | "ca" | "leaf" | "public" | "mail" | "server";
-  /** What is wrong, as one plain phrase; undefined when nothing is. Throws DerError for what cannot be read. */
+  /**
+   * What is wrong, as one plain phrase; undefined when nothing is. Throws DerError for what cannot
+   * be read.
+   */
   readonly check: (certificate: Linted) => Verdict;
 }
 

@@ -1,4 +1,6 @@
-/** Lint rules for what a certificate may be used for: constraints, usages, identifiers and pointers. */
+/**
+ * Lint rules for what a certificate may be used for: constraints, usages, identifiers and pointers.
+ */
 
 import { oids } from "#core/asn1/oids.ts";
 import { extendedKeyUsages, type KeyUsage } from "#core/x509/extensions.ts";

@@ -13,11 +13,17 @@ export interface BearerDeps {
   readonly names: IdentityClaims;
   /** Who an identity is here, with its roles. */
   readonly principalOf: Logins["principalOf"];
-  /** True when the provider is the one people log in with, whose role mappings then count for its tokens too. */
+  /**
+   * True when the provider is the one people log in with, whose role mappings then count for its
+   * tokens too.
+   */
   readonly mapped: boolean;
 }
 
-/** Builds the check: `invalid_token` for whatever is wrong with a token, `oidc_unavailable` when nobody can say. */
+/**
+ * Builds the check: `invalid_token` for whatever is wrong with a token, `oidc_unavailable` when
+ * nobody can say.
+ */
 export function bearerCheck(deps: BearerDeps): BearerCheck {
   return async (token) => {
     const judged = await deps.provider.judge(token, deps.audience, "bearer");

@@ -1,4 +1,7 @@
-/** The authorization code flow with PKCE (OpenID Connect Core §3.1, RFC 7636, RFC 9207): from the button to the session. */
+/**
+ * The authorization code flow with PKCE (OpenID Connect Core §3.1, RFC 7636, RFC 9207): from the
+ * button to the session.
+ */
 
 import { identityOf, type IdentityClaims } from "#core/jose/claims.ts";
 import { equalInConstantTime, sha256 } from "#core/crypto.ts";
@@ -56,9 +59,9 @@ export class OidcLogin {
   }
 
   /**
-   * The session of whoever the provider says has logged in. Refuses with the codes of HTTP contract §2.3; every refusal
-   * is an event. What the provider says of an error goes to the log and into that event, and is shown to nobody: anybody
-   * can write such an address.
+   * The session of whoever the provider says has logged in. Refuses with the codes of AUTH-4; every
+   * refusal is an event. What the provider says of an error goes to the log and into that event,
+   * and is shown to nobody: anybody can write such an address.
    */
   async complete(returned: Returned, visitor: Visitor): Promise<Opened> {
     const heard: Heard = { said: undefined };

@@ -34,14 +34,16 @@ export const discoveryUrl = (issuer: string): string =>
   `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
 
 /**
- * Reads a discovery document. Throws `ProviderFault` unless it names the very issuer that was asked (Discovery §4.3) and
- * every address is an https URL, so that neither codes nor keys travel in the clear.
+ * Reads a discovery document. Throws `ProviderFault` unless it names the very issuer that was asked
+ * (Discovery §4.3) and every address is an https URL, so that neither codes nor keys travel in the
+ * clear.
  */
 export function parseMetadata(document: unknown, issuer: string): ProviderMetadata {
   if (typeof document !== "object" || document === null) {
     throw new ProviderFault("the discovery document is no object");
   }
-  const members = document as Readonly<Record<string, unknown>>; // Checked above; members are checked one by one.
+  // Checked above; members are checked one by one.
+  const members = document as Readonly<Record<string, unknown>>;
   if (members.issuer !== issuer) {
     throw new ProviderFault("the discovery document names another issuer");
   }

@@ -1,4 +1,6 @@
-/** An identity provider: where it is, which keys it signs with now, and whether a token is its own. */
+/**
+ * An identity provider: where it is, which keys it signs with now, and whether a token is its own.
+ */
 
 import { claimsHold } from "#core/jose/claims.ts";
 import type { ProviderKey } from "#core/jose/keys.ts";
@@ -7,7 +9,10 @@ import type { Clock } from "#domain/ports.ts";
 import { Kept } from "#domain/kept.ts";
 import type { ProviderMetadata } from "./metadata.ts";
 
-/** How a provider is spoken with. Every call ends in time, follows no redirect, and throws `ProviderFault` on failure. */
+/**
+ * How a provider is spoken with. Every call ends in time, follows no redirect, and throws
+ * `ProviderFault` on failure.
+ */
 export interface ProviderClient {
   discover(issuer: string): Promise<ProviderMetadata>;
   keys(metadata: ProviderMetadata): Promise<readonly ProviderKey[]>;
@@ -79,8 +84,8 @@ export class Provider {
   }
 
   /**
-   * Whether the provider signed this for `audience`, now. Keys are asked for only when everything else holds, so that
-   * nonsense costs the provider nothing.
+   * Whether the provider signed this for `audience`, now. Keys are asked for only when everything
+   * else holds, so that nonsense costs the provider nothing.
    */
   async judge(token: string, audience: string, use: "id" | "bearer"): Promise<TokenJudgement> {
     const { issuer, clock } = this.#deps;
@@ -116,5 +121,7 @@ export class Provider {
 }
 
 const metadataTimes = { fresh: 3600, stale: 86_400, pause: 5 };
-/** A key the provider withdraws counts for an hour at most, and for five minutes while it answers. */
+/**
+ * A key the provider withdraws counts for an hour at most, and for five minutes while it answers.
+ */
 const keyTimes = { fresh: 300, stale: 3600, pause: 10 };

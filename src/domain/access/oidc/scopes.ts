@@ -1,8 +1,12 @@
-/** Which scopes are asked for: a provider refuses the whole login for one it does not know (RFC 6749 §4.1.2.1). */
+/**
+ * Which scopes are asked for: a provider refuses the whole login for one it does not know (RFC 6749
+ * §4.1.2.1).
+ */
 
 /**
- * The scopes of a login. `wished` is the operator's own list, asked for as it is, for a provider need not list all it has
- * (Discovery §3); without one the usual scopes, as far as `listed` has them, and groups where it has that.
+ * The scopes of a login. `wished` is the operator's own list, asked for as it is, for a provider
+ * need not list all it has (Discovery §3); without one the usual scopes, as far as `listed` has
+ * them, and groups where it has that.
  */
 export function wantedScopes(
   wished: readonly string[] | undefined,

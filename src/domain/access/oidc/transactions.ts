@@ -1,4 +1,7 @@
-/** Logins under way at the provider: carried by the browser in a signed cookie, good for ten minutes and for once. */
+/**
+ * Logins under way at the provider: carried by the browser in a signed cookie, good for ten minutes
+ * and for once.
+ */
 
 import { equalInConstantTime, hmacSha256, sha256Hex } from "#core/crypto.ts";
 import { addSeconds, type Instant, instant } from "#core/time.ts";
@@ -30,7 +33,10 @@ export class Transactions {
     return { secrets: { state, nonce, codeVerifier }, text: `${body}.${this.#tag(body)}` };
   }
 
-  /** The secrets of a transaction we began, that is not over and not used; undefined for any other text. */
+  /**
+   * The secrets of a transaction we began, that is not over and not used; undefined for any other
+   * text.
+   */
   read(text: string): LoginSecrets | undefined {
     const [, body = "", state = "", nonce = "", codeVerifier = "", end = "", tag = ""] =
       form.exec(text) ?? [];
@@ -66,5 +72,7 @@ const digestOf = (text: string): string => sha256Hex(bytesOf(text));
 
 const form =
   /^(([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})\.(\d{1,16}))\.([A-Za-z0-9_-]{43})$/;
-/** A code is good for once at the provider too, so what is forgotten here is still refused there. */
+/**
+ * A code is good for once at the provider too, so what is forgotten here is still refused there.
+ */
 const usedMax = 100_000;

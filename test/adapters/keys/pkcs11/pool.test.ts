@@ -37,7 +37,9 @@ test("no signature waits behind a key that is being made", async () => {
 });
 
 const signing = (label: string): Work => ({
-  ...{ operation: "sign", algorithm: "ecdsa-sha256", message: new Uint8Array(1) },
+  operation: "sign",
+  algorithm: "ecdsa-sha256",
+  message: new Uint8Array(1),
   ref: { id: "00", label },
 });
 

@@ -67,7 +67,11 @@ test("a session that cannot be opened is left to a worker as well", () => {
 /** Quick keys on a clock of our own. */
 function opened() {
   const world = {
-    ...{ signMs: 0.05, fails: false, closed: false, sessions: 0, left: 0 },
+    signMs: 0.05,
+    fails: false,
+    closed: false,
+    sessions: 0,
+    left: 0,
     sign: ({ label = "a", algorithm = "ecdsa-sha256", octets = 1 }: Asked = {}) =>
       keys.sign({ id: "00", label }, algorithm, Buffer.alloc(octets)),
     learn: (elapsedMs: number) => keys.learn({ id: "00", label: "a" }, "ecdsa-sha256", elapsedMs),

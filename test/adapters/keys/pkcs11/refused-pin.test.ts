@@ -1,4 +1,7 @@
-/** A token that refused the PIN: no PIN is presented twice, another one is found without a restart, and so is a key put back. */
+/**
+ * A token that refused the PIN: no PIN is presented twice, another one is found without a restart,
+ * and so is a key put back.
+ */
 
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";

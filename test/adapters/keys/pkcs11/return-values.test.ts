@@ -1,4 +1,6 @@
-/** Return values are read from every shape of error pkcs11js throws, and mean what the table says. */
+/**
+ * Return values are read from every shape of error pkcs11js throws, and mean what the table says.
+ */
 
 import { expect, test } from "bun:test";
 

@@ -1,4 +1,7 @@
-/** What happens to callers when a token misbehaves: SoftHSM, pulled out, and behind a module that fails on demand. */
+/**
+ * What happens to callers when a token misbehaves: SoftHSM, pulled out, and behind a module that
+ * fails on demand.
+ */
 
 import { afterEach, describe, expect, test } from "bun:test";
 import { chmodSync, mkdtempSync, writeFileSync } from "node:fs";
@@ -26,7 +29,9 @@ function declareAll(module: string): void {
   describe("a token that fails", () => {
     const faulty = newFaultyModule(module);
     const withKey = () => clientWithKey(newSoftHsm({ modulePath: faulty.path }).settings);
-    /** With a key that is used on the signer's own thread, unless this machine is too slow for that. */
+    /**
+     * With a key that is used on the signer's own thread, unless this machine is too slow for that.
+     */
     const withQuickKey = async () => {
       const made = await withKey();
       for (let n = 0; n < 40; n += 1) expect(await signs(made.client, made.held)).toBe(true);

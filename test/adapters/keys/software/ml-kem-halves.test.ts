@@ -1,4 +1,7 @@
-/** Sealed ML-KEM halves: what is refused when a file, its name or the master key is not as it was left. */
+/**
+ * Sealed ML-KEM halves: what is refused when a file, its name or the master key is not as it was
+ * left.
+ */
 
 import { beforeEach, expect, test } from "bun:test";
 import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";

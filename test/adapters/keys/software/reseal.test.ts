@@ -1,4 +1,7 @@
-/** Private keys brought under another KEK version: what changes, what does not, and what a crash in between leaves. */
+/**
+ * Private keys brought under another KEK version: what changes, what does not, and what a crash in
+ * between leaves.
+ */
 
 import { beforeEach, describe, expect, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
@@ -158,8 +161,11 @@ describe("a signer that is killed while it brings keys over", () => {
     const keyStore = newKeyStore();
     const client = new SignerClient({
       configuration: { provider: "software", software: keyStore.software, keks: [] },
-      ...{ command: signerCommand, privateDir: keyStore.privateDir, operationTimeoutMs: 10_000 },
-      ...{ hooks: {}, grant: noLink.wish },
+      command: signerCommand,
+      privateDir: keyStore.privateDir,
+      operationTimeoutMs: 10_000,
+      hooks: {},
+      grant: noLink.wish,
     });
     await client.start();
     try {

@@ -1,4 +1,7 @@
-/** Sealed key files: what is refused when a file, the master key or a permission is not as it was left. */
+/**
+ * Sealed key files: what is refused when a file, the master key or a permission is not as it was
+ * left.
+ */
 
 import { beforeEach, describe, expect, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
@@ -250,6 +253,9 @@ describe("a passphrase instead of the file", () => {
 const p256 = () => generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
 const fileOf = (key: OpenKey) => join(settings.keystoreDir, `${key.held.ref.id}.key`);
 const newVersion = (at: SealedKeys, version: number): KekInUse => ({
-  ...{ version, family: "kek", status: "active", key: at.keks.add(`kek-v${version}`).key },
+  version,
+  family: "kek",
+  status: "active",
+  key: at.keks.add(`kek-v${version}`).key,
 });
 const shut = expect.objectContaining({ code: "key_unavailable", facts: { retry_after: 2 } });

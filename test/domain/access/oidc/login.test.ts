@@ -17,12 +17,16 @@ const issuer = "https://id.test";
 const key = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const keys = readKeySet({ keys: [key.publicKey.export({ format: "jwk" })] }) ?? [];
 const document = {
-  ...{ issuer, jwks_uri: `${issuer}/jwks`, token_endpoint: `${issuer}/token` },
-  ...{ authorization_endpoint: `${issuer}/auth` },
+  issuer,
+  jwks_uri: `${issuer}/jwks`,
+  token_endpoint: `${issuer}/token`,
+  authorization_endpoint: `${issuer}/auth`,
   authorization_response_iss_parameter_supported: true,
 };
 
-/** A provider that redeems the code `good` for a token about alice, of whatever login began last. */
+/**
+ * A provider that redeems the code `good` for a token about alice, of whatever login began last.
+ */
 function world(
   change: Partial<ProviderClient> = {},
   hear: (message: string, facts: unknown) => void = () => {},
@@ -50,7 +54,10 @@ function world(
   const provider = new Provider({ clock, client, issuer, onFault: () => {} });
   const secret = async () => undefined;
   const login = new OidcLogin({
-    ...{ provider, client, logins, names: { groupsClaim: "groups", mapped: [] } },
+    provider,
+    client,
+    logins,
+    names: { groupsClaim: "groups", mapped: [] },
     we: { clientId: "pkid", redirectUrl: "https://pkid.test/cb", scopes: ["openid"], secret },
     transactions: new Transactions({ clock, random: seededRandom("transactions") }),
     log: {
@@ -79,10 +86,17 @@ describe("an answer", () => {
     expect(counted).toEqual(["oidc success", "oidc denied"]);
   });
 
-  test("with any part replaced by any text opens none, and says so in a code of the contract", async () => {
+  test("with any part replaced by any text opens none, and says so in a code of the closed list", async () => {
     const codes = [
-      ...["idp_error", "bad_tx", "state_mismatch", "no_code"],
-      ...["verify_failed", "nonce_mismatch", "claims_failed", "exchange_failed", "no_id_token"],
+      "idp_error",
+      "bad_tx",
+      "state_mismatch",
+      "no_code",
+      "verify_failed",
+      "nonce_mismatch",
+      "claims_failed",
+      "exchange_failed",
+      "no_id_token",
     ];
     const text = fc.option(fc.string({ unit: "binary" }), { nil: undefined });
     const part = fc.constantFrom("code", "state", "error", "issuer", "transaction");

@@ -1,4 +1,7 @@
-/** An identity provider seen through a clock: keys that rotate, that cannot be had, and logins that are over. */
+/**
+ * An identity provider seen through a clock: keys that rotate, that cannot be had, and logins that
+ * are over.
+ */
 
 import { describe, expect, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
@@ -12,7 +15,9 @@ import { seededRandom, testClock } from "#test/support/ports.ts";
 
 const issuer = "https://id.test";
 const document = {
-  ...{ issuer, jwks_uri: `${issuer}/jwks`, token_endpoint: `${issuer}/token` },
+  issuer,
+  jwks_uri: `${issuer}/jwks`,
+  token_endpoint: `${issuer}/token`,
   authorization_endpoint: `${issuer}/auth?tenant=a`,
 };
 const pair = () => generateKeyPairSync("rsa", { modulusLength: 2048 });

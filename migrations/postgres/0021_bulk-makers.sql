@@ -1,1 +1,0 @@
-ALTER TABLE "bulk_runs" ADD COLUMN "maker" text DEFAULT '' NOT NULL;

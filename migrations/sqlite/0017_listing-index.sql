@@ -1,1 +1,0 @@
-CREATE INDEX `revocations_listing` ON `revocations` (`ca_id`,`serial`,`revoked_at`,`reason`,`expires_at`,`sequence`);

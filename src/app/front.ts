@@ -1,0 +1,141 @@
+/** Composes the front door: the pipeline, what answers each operation, and who watches. */
+
+import { osUser, systemClock, systemRandom, systemStopwatch } from "#adapters/system.ts";
+import { requestCounters } from "#adapters/telemetry/request-counters.ts";
+import { processorMs } from "#adapters/telemetry/resources.ts";
+import { isReady, type Probes } from "#api/health.ts";
+import type { Config } from "#config/schema.ts";
+import { pipeline } from "#domain/access/perform.ts";
+import type { Refusals } from "#domain/access/refusals.ts";
+import type { ExecutionDeps } from "#domain/approvals/executions.ts";
+import { TenantRates } from "#domain/tenants/rates.ts";
+import { accessLog } from "#http/access-log.ts";
+import { consolePages } from "#http/console.ts";
+import { OwnPages } from "#http/csrf.ts";
+import { FrontDoor } from "#http/front-door.ts";
+import { LoopWatch } from "#http/loop-watch.ts";
+import { ocspRefusal } from "#protocols/ocsp-refusal.ts";
+import type { Access } from "./access.ts";
+import type { Governance } from "./governance.ts";
+import type { FourEyesParts } from "./four-eyes.ts";
+import { handlersOf } from "./handlers.ts";
+import { describe, type Parts } from "./parts.ts";
+import { rpcDoor } from "./rpc.ts";
+import { preflightRunning } from "#app/preflight/running.ts";
+import { keyRoles } from "./settings.ts";
+import type { Opened } from "./opened.ts";
+
+/** What the front door leads to. */
+export interface Rooms {
+  readonly parts: Parts;
+  readonly probes: Probes;
+  readonly access: Access;
+  readonly governance: Governance;
+  readonly fourEyes: FourEyesParts;
+  readonly refusals: Refusals;
+}
+
+/** Puts the door together: pipeline, handlers, limits, and the watch on the serving thread. */
+export function frontDoor(opened: Opened, rooms: Rooms) {
+  const { config, build, log, store, keys, metrics } = opened;
+  const { probes, access, governance, fourEyes } = rooms;
+  const clock = systemClock;
+  // 1. The pipeline: what every call goes through.
+  const perform = pipeline({
+    store,
+    clock,
+    hasRoom: () => opened.space.enough,
+    grants: governance.grants,
+    ...(access.requireStepUp && { stepUp: access.requireStepUp }),
+    gate: fourEyes.gate,
+    refusals: rooms.refusals,
+    onDecision: (action, allowed) => {
+      const decision = allowed ? "allow" : "deny";
+      metrics.count("pki_authz_decisions_total", { action, decision });
+    },
+  });
+  // 2. What answers each operation.
+  const handlers = handlersOf({
+    config,
+    build,
+    store,
+    keys,
+    clock,
+    metrics,
+    ...rooms,
+    roles: keyRoles(config),
+    draining: () => front.draining,
+    paths: opened.paths,
+    keyLoad: () => opened.opened.load(),
+    preflight: (wish) =>
+      preflightRunning(
+        {
+          config: () => opened.limits.inForce,
+          read: opened.read,
+          store,
+          keys,
+          server: () => opened.schedules.look,
+          workerUrl: opened.workerUrl,
+        },
+        wish,
+      ),
+  });
+  // 3. The door itself, and who watches it.
+  const tenantRates = new TenantRates({
+    store,
+    stopwatch: systemStopwatch,
+    onFailure: (error) => log.write("error", "tenant_rates_failed", { error: describe(error) }),
+  });
+  const watch = loopWatch(opened);
+  const ready = async () => isReady(await probes.components(), front.draining);
+  const rpc = rpcDoor(config, handlers, perform, ready);
+  const front: FrontDoor = new FrontDoor({
+    perform,
+    log,
+    random: systemRandom,
+    console: consolePages(),
+    handlers,
+    authenticate: access.authenticate,
+    cookies: access.cookies,
+    ownPages: ownPages(config),
+    ...(rpc === undefined ? {} : { rpc }),
+    limits: opened.limits.rates,
+    tenantRate: (ca: string) => tenantRates.of(ca),
+    ownWords: { "ocsp.get": ocspRefusal, "ocsp.post": ocspRefusal },
+    observer: watch,
+    trustedProxies: config.server.trusted_proxies,
+    bodyBytesMax: config.server.max_body_bytes,
+    bulkBodyBytesMax: config.server.max_bulk_body_bytes,
+    osUser: osUser(),
+  });
+  const replay: ExecutionDeps["perform"] = (call) => {
+    const handler = handlers[call.operation];
+    if (typeof handler === "function") throw new Error("a public operation takes no approval");
+    return perform(call, handler);
+  };
+  return { front, replay, watch };
+}
+
+/** Observes every request, and what holds the thread that serves them. */
+function loopWatch({ config, log, store, metrics }: Opened): LoopWatch {
+  return new LoopWatch({
+    next: accessLog({
+      clock: systemClock,
+      log,
+      counters: requestCounters(metrics),
+      ...(config.access_log.enabled ? { logAccess: (row) => store.logAccess(row) } : {}),
+    }),
+    stopwatch: systemStopwatch,
+    log,
+    held: () => metrics.count("pki_process_event_loop_holds_total", {}),
+    cpuMs: processorMs,
+  });
+}
+
+/** The addresses by which people know this server. */
+function ownPages({ server, auth }: Config): OwnPages {
+  const { public_url } = server;
+  return new OwnPages(
+    public_url === undefined ? auth.webauthn.origins : [public_url, ...auth.webauthn.origins],
+  );
+}
