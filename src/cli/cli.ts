@@ -18,6 +18,7 @@ import type { Io } from "./io.ts";
 import { canonical, checkComplete, pieces, readLine } from "./line.ts";
 import { openReach, secondsOf } from "./open-reach.ts";
 import { patiently } from "./progress.ts";
+import { printableLines } from "./rows.ts";
 import type { Table } from "./table.ts";
 import { refusalText } from "./refusal-text.ts";
 
@@ -98,7 +99,7 @@ async function perform(
     io.stdout.write(globals.json ? `${JSON.stringify(document)}\n` : text);
   };
   const note = (sentence: string) => {
-    if (!globals.quiet && !globals.json) io.stderr.write(`${sentence}\n`);
+    if (!globals.quiet && !globals.json) io.stderr.write(`${printableLines(sentence)}\n`);
   };
   const quiet = globals.quiet || globals.json;
   const wait: Invocation<Args>["patiently"] = (work) => (quiet ? work : patiently(io, work));
@@ -184,12 +185,13 @@ function report(error: unknown, io: Io, json: boolean): number {
   }
   const usage = error instanceof UsageError;
   const message = sentenceOf(error);
+  const shown = printableLines(message);
   const code = usage ? "usage" : error instanceof Failure ? error.code : "failed";
   const facts = error instanceof Failure ? error.facts : {};
   if (json) io.stderr.write(`${JSON.stringify({ error: message, code, ...facts })}\n`);
   else
     io.stderr.write(
-      error instanceof Failure && error.code === "config" ? message : `error: ${message}\n`,
+      error instanceof Failure && error.code === "config" ? shown : `error: ${shown}\n`,
     );
   return usage ? 2 : 1;
 }

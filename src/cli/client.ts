@@ -165,7 +165,7 @@ async function accepted(response: Response): Promise<Response> {
   if (typeof body.error !== "string") {
     throw new Failure(`The server answered ${response.status}.`, "unreachable");
   }
-  throw new Refusal(body);
+  throw new Refusal(body, response.status);
 }
 
 async function jsonOf(response: Response): Promise<unknown> {

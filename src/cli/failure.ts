@@ -45,9 +45,15 @@ export class ReaderGone extends Error {
 export class Refusal extends Error {
   override readonly name = "Refusal";
   readonly body: Readonly<Record<string, unknown>>;
+  /**
+   * True when nothing was done and nothing will be: a server in trouble, or an approved operation
+   * that can be tried again, says less.
+   */
+  readonly isFinal: boolean;
 
-  constructor(body: Readonly<Record<string, unknown>>) {
+  constructor(body: Readonly<Record<string, unknown>>, status: number) {
     super(String(body.error ?? "The server refused."));
     this.body = body;
+    this.isFinal = status >= 400 && status < 500 && body.code !== "approval_failed";
   }
 }

@@ -38,9 +38,9 @@ export async function inspect(
   passphrase: string | undefined,
 ): Promise<readonly Inspected[]> {
   const text = new TextDecoder().decode(octets);
-  const blocks = blocksIn(text);
+  const { blocks, unread } = blocksIn(text);
   const found: Inspected[] = [];
-  if (blocks.length === 0) return await ofDer(octets, passphrase);
+  if (blocks.length === 0 && unread === undefined) return await ofDer(octets, passphrase);
   for (const { whole, label, body } of blocks) {
     if (label.endsWith("PRIVATE KEY")) found.push(privateKey(label, whole));
     else {
@@ -49,6 +49,7 @@ export async function inspect(
       else found.push(...(await labelled(label, der, passphrase)));
     }
   }
+  if (unread !== undefined) found.push({ kind: "unknown", fault: unread });
   return found;
 }
 
@@ -58,20 +59,23 @@ interface Block {
   readonly body: string;
 }
 
-/** The PEM blocks of a text, each once over: text that ends inside a block has no further one. */
-function blocksIn(text: string): readonly Block[] {
+/** The PEM blocks of a text, each once over, and why there are no more where there may be. */
+function blocksIn(text: string) {
   const blocks: Block[] = [];
+  let unread: string | undefined;
   const head = /-----BEGIN ([A-Z0-9 #]+)-----/g;
   for (let found = head.exec(text); found !== null; found = head.exec(text)) {
     const [begin, label = ""] = found;
     const foot = `-----END ${label}-----`;
     const end = text.indexOf(foot, head.lastIndex);
-    if (end < 0 || blocks.length === blocksMax) break;
+    if (blocks.length === blocksMax) unread = `only ${blocksMax} blocks are looked at`;
+    else if (end < 0) unread = `a block of ${label} has no end`;
+    if (unread !== undefined) break;
     const whole = text.slice(found.index, end + foot.length);
     blocks.push({ whole, label, body: whole.slice(begin.length, -foot.length) });
     head.lastIndex = end + foot.length;
   }
-  return blocks;
+  return { blocks, unread };
 }
 
 async function labelled(label: string, der: Uint8Array, passphrase: string | undefined) {

@@ -3,7 +3,7 @@
  * arguments.
  */
 
-import { readFileSync, writeFileSync } from "node:fs";
+import { closeSync, openSync, readSync, writeFileSync } from "node:fs";
 
 import { Failure } from "./failure.ts";
 
@@ -38,7 +38,7 @@ export interface Io {
  * over `max` octets.
  */
 export async function readArgument(io: Io, file: string, max = bytesMax): Promise<Uint8Array> {
-  const octets = file === "-" ? await io.stdin() : readFile(file);
+  const octets = file === "-" ? await io.stdin() : readFile(file, max);
   if (octets.length > max) throw new Failure(`${file} is larger than ${max / 1_048_576} MiB.`);
   return octets;
 }
@@ -56,11 +56,24 @@ export function writeFile(file: string, content: string | Uint8Array, mode: numb
   }
 }
 
-function readFile(file: string): Uint8Array {
+/** At most one octet more than `max`: a device, or a file that grows, has no end. */
+function readFile(file: string, max: number): Uint8Array {
+  let opened: number | undefined;
   try {
-    return readFileSync(file);
+    opened = openSync(file, "r");
+    const pieces: Uint8Array[] = [];
+    for (let length = 0; length <= max; ) {
+      const piece = new Uint8Array(Math.min(pieceMax, max + 1 - length));
+      const read = readSync(opened, piece);
+      if (read === 0) break;
+      pieces.push(piece.subarray(0, read));
+      length += read;
+    }
+    return new Uint8Array(Buffer.concat(pieces));
   } catch (error) {
     throw new Failure(`${file} cannot be read: ${errorCode(error)}.`);
+  } finally {
+    if (opened !== undefined) closeSync(opened);
   }
 }
 
@@ -68,3 +81,4 @@ const errorCode = (error: unknown): string =>
   error instanceof Error && "code" in error ? String(error.code) : "unknown";
 
 const bytesMax = 4_194_304;
+const pieceMax = 1_048_576;

@@ -23,8 +23,9 @@ export function issuedPrinter(invocation: Invocation<typeof outArgs>): (issued: 
   const out = openOut(io, args.out, "a certificate");
   const toFile = args.out !== undefined && args.out !== "-";
   return (issued) => {
-    if (toFile || !globals.json) out(textAt(issued, args.chain ? "chain" : "certificate"));
-    if (globals.json) print(issued, "");
+    // What has been issued is told before the file is written, which can still fail.
     note(`Serial ${textAt(issued, "serial")}, valid until ${textAt(issued, "not_after")}.`);
+    if (globals.json) print(issued, "");
+    if (toFile || !globals.json) out(textAt(issued, args.chain ? "chain" : "certificate"));
   };
 }

@@ -7,6 +7,12 @@ export function networkFault(error: unknown): string {
   return reasons.get(code) ?? `the connection failed${code === "" ? "" : ` (${code})`}`;
 }
 
+/**
+ * Why a certificate is not trusted, by the code of the runtime; the code itself where it is not
+ * known better.
+ */
+export const trustFault = (code: string): string => reasons.get(code) ?? code;
+
 const untrusted =
   "its certificate is signed by a CA that is not trusted here; name the CA with --ca-file";
 

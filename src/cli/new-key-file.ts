@@ -1,7 +1,7 @@
 /** Writes a private key made here to a file of its own, which never takes the place of another. */
 
 import type { KeyObject } from "node:crypto";
-import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, rmSync, writeFileSync } from "node:fs";
 
 import { Failure } from "./failure.ts";
 import { keyPem } from "./new-request.ts";
@@ -26,11 +26,24 @@ export function mustBeNew(file: string): void {
  */
 export function writeKeyFile(file: string, key: KeyObject): KeyFile {
   mustBeNew(file);
+  const opened = attempted(file, () => openSync(file, "wx", 0o600));
   try {
-    writeFileSync(file, keyPem(key), { flag: "wx", mode: 0o600, flush: true });
+    attempted(file, () => writeFileSync(opened, keyPem(key), { flush: true }));
+  } catch (error) {
+    // What a full disk leaves holds no key, and would stand in the way of the next attempt.
+    rmSync(file, { force: true });
+    throw error;
+  } finally {
+    closeSync(opened);
+  }
+  return { file, discard: () => rmSync(file, { force: true }) };
+}
+
+function attempted<T>(file: string, write: () => T): T {
+  try {
+    return write();
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
     throw new Failure(`${file} cannot be written: ${code}.`);
   }
-  return { file, discard: () => rmSync(file, { force: true }) };
 }

@@ -5,6 +5,7 @@
 
 import {
   chmodSync,
+  chownSync,
   readFileSync,
   realpathSync,
   renameSync,
@@ -33,29 +34,50 @@ export function openOut(io: Io, out: string | undefined, kind: FileKind): Out {
 
 /**
  * As `openOut`, for a file. It is replaced as a whole: a reader sees the old result or the new one,
- * and a full disk leaves the old. `mode` is that of a new file; a file that is there keeps its own.
+ * and a full disk leaves the old. `mode` is that of a new file; a file that is there keeps its own,
+ * without what others may when `mode` gives them nothing, and its owner and group as far as this
+ * user may give it away. The place is looked at again when the result comes.
  */
 export function outFile(file: string, kind: FileKind, mode: number): Out {
+  const place = placeOf(file, { kind, mode }, "nothing was done");
+  if (place !== undefined) probe(place);
+  return (result) => {
+    const now = placeOf(file, { kind, mode }, "the result was not written");
+    if (now === undefined) writeFile(file, result, mode);
+    else replaced(now, result);
+  };
+}
+
+/** Where a result goes, and whose the file is there. */
+interface Place {
+  readonly target: string;
+  readonly mode: number;
+  readonly owner: { readonly uid: number; readonly gid: number } | undefined;
+}
+
+/** Undefined for a device or a pipe, which is written to: there is nothing in it to keep. */
+function placeOf(
+  file: string,
+  { kind, mode }: { readonly kind: FileKind; readonly mode: number },
+  consequence: string,
+): Place | undefined {
   const status = statSync(file, { throwIfNoEntry: false });
   if (status?.isDirectory()) throw new Failure(`${file} is a directory.`);
-  // A device or a pipe is written to; there is nothing in it to keep.
-  if (status !== undefined && !status.isFile()) {
-    return (result) => writeFile(file, result, mode);
-  }
+  if (status !== undefined && !status.isFile()) return undefined;
   if (status === undefined) {
     const folder = dirname(file);
     if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
       throw new Failure(`${file} cannot be written: there is no directory ${folder}.`);
     }
-    return (result) => replaced(file, result, mode);
+    return { target: file, mode, owner: undefined };
   }
   const held = status.size === 0 ? kind : heldIn(file, status.size);
   if (held !== kind) {
-    const sentence = `${file} holds ${held}, and is not replaced by ${kind}; nothing was done. Name another file, or move it away.`;
+    const sentence = `${file} holds ${held}, and is not replaced by ${kind}; ${consequence}. Name another file, or move it away.`;
     throw new Failure(sentence, "already_exists", { file });
   }
-  const target = realpathSync(file);
-  return (result) => replaced(target, result, status.mode & 0o777);
+  const kept = (mode & others) === 0 ? status.mode & ~others : status.mode;
+  return { target: realpathSync(file), mode: kept & 0o777, owner: status };
 }
 
 function heldIn(file: string, size: number): FileKind {
@@ -69,17 +91,52 @@ function heldIn(file: string, size: number): FileKind {
   }
 }
 
-function replaced(target: string, result: string | Uint8Array, mode: number): void {
-  const fresh = join(dirname(target), `.${basename(target)}.${crypto.randomUUID()}`);
+const freshBeside = (target: string): string =>
+  join(dirname(target), `.${basename(target)}.${crypto.randomUUID()}`);
+
+/** Fails where no file can be made, which the bits of a directory do not say for sure. */
+function probe({ target }: Place): void {
+  const fresh = freshBeside(target);
   try {
-    writeFileSync(fresh, result, { mode, flush: true });
+    writeFileSync(fresh, "", { mode: 0o600, flag: "wx" });
+  } catch (error) {
+    throw new Failure(`${target} cannot be written: ${codeOf(error)}; nothing was done.`);
+  } finally {
+    rmSync(fresh, { force: true });
+  }
+}
+
+function replaced({ target, mode, owner }: Place, result: string | Uint8Array): void {
+  const fresh = freshBeside(target);
+  try {
+    writeFileSync(fresh, result, { mode: mode & 0o700, flag: "wx", flush: true });
+    if (owner !== undefined) giveTo(fresh, owner);
     chmodSync(fresh, mode);
     renameSync(fresh, target);
   } catch (error) {
     rmSync(fresh, { force: true });
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
-    throw new Failure(`${target} cannot be written: ${code}.`);
+    throw new Failure(`${target} cannot be written: ${codeOf(error)}.`);
   }
 }
 
+/**
+ * Whoever read the old file must be able to read the new one; only root may give files to others.
+ */
+function giveTo(fresh: string, { uid, gid }: { readonly uid: number; readonly gid: number }): void {
+  for (const user of [uid, unchanged]) {
+    try {
+      chownSync(fresh, user, gid);
+      return;
+    } catch (error) {
+      if (codeOf(error) !== "EPERM") throw error;
+    }
+  }
+}
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && "code" in error ? String(error.code) : "unknown";
+
+/** POSIX chown: (uid_t)-1 leaves the owner as it is. */
+const unchanged = -1;
+const others = 0o007;
 const bytesMax = 64 * 1024 * 1024;

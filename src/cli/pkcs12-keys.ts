@@ -33,7 +33,6 @@ export function pkcs12Key(
     readonly length: number;
   },
 ): Buffer {
-  checkIterations(of.iterations);
   const block = of.hash === "sha1" || of.hash === "sha256" ? 64 : 128;
   const filled = (octets: Uint8Array) =>
     Buffer.alloc(Math.ceil(octets.length / block) * block).map(
@@ -82,15 +81,33 @@ export function seal(content: Uint8Array, passphrase: string, cipher: BagCipher)
 }
 
 /**
+ * The iterations one store may cost, whatever it says and however many parts it has: they come from
+ * whoever made it, and hold the shell. Throws DerError beyond them.
+ */
+export class Iterations {
+  #left = iterationsMax;
+
+  take(rounds: number): number {
+    if (rounds < 1 || rounds > this.#left) throw new DerError("the iterations are out of range");
+    this.#left -= rounds;
+    return rounds;
+  }
+}
+
+/**
  * Decrypts; undefined for another passphrase or an algorithm nobody uses any more. Throws DerError
  * for malformed DER.
  */
-export function unseal({ algorithm, octets }: Sealed, passphrase: string): Uint8Array | undefined {
+export function unseal(
+  { algorithm, octets }: Sealed,
+  passphrase: string,
+  allowed: Iterations,
+): Uint8Array | undefined {
   const opened = openSequence(algorithm);
   const name = opened.oid();
   const parameters = opened.enter(tags.sequence);
-  const cipher = name === pbes2 ? readPbes2(parameters, passphrase) : undefined;
-  const legacy = name === tripleDes ? readTripleDes(parameters, passphrase) : undefined;
+  const cipher = name === pbes2 ? readPbes2(parameters, passphrase, allowed) : undefined;
+  const legacy = name === tripleDes ? readTripleDes(parameters, passphrase, allowed) : undefined;
   const chosen = cipher ?? legacy;
   if (chosen === undefined) return undefined;
   try {
@@ -101,12 +118,12 @@ export function unseal({ algorithm, octets }: Sealed, passphrase: string): Uint8
   }
 }
 
-function readPbes2(parameters: Cursor, passphrase: string) {
+function readPbes2(parameters: Cursor, passphrase: string, allowed: Iterations) {
   const derivation = parameters.enter(tags.sequence);
   if (derivation.oid() !== pbkdf2) return undefined;
   const values = derivation.enter(tags.sequence);
-  const [salt, rounds] = [values.octetString(), values.small()];
-  checkIterations(rounds);
+  const salt = values.octetString();
+  const rounds = allowed.take(values.small());
   if (values.tag === tags.integer) values.small();
   const hash = values.finished ? "sha1" : prfs.get(values.enter(tags.sequence).oid());
   const scheme = parameters.enter(tags.sequence);
@@ -116,8 +133,11 @@ function readPbes2(parameters: Cursor, passphrase: string) {
   return { cipher: cipher.name, key, iv: scheme.octetString() };
 }
 
-function readTripleDes(parameters: Cursor, passphrase: string) {
-  const [salt, rounds] = [parameters.octetString(), parameters.small()];
+function readTripleDes(parameters: Cursor, passphrase: string, allowed: Iterations) {
+  const salt = parameters.octetString();
+  const rounds = parameters.small();
+  // Two blocks of the key and one of the vector.
+  for (let block = 0; block < 3; block++) allowed.take(rounds);
   return { cipher: "des-ede3-cbc", ...tripleDesKeys(passphrase, salt, rounds) };
 }
 
@@ -127,11 +147,6 @@ function tripleDesKeys(passphrase: string, salt: Uint8Array, rounds: number) {
     key: pkcs12Key(passphrase, salt, { ...of, purpose: purposes.cipher, length: 24 }),
     iv: pkcs12Key(passphrase, salt, { ...of, purpose: purposes.iv, length: 8 }),
   };
-}
-
-/** A number that would hold the shell for minutes is no fault of the passphrase. */
-function checkIterations(rounds: number): void {
-  if (rounds < 1 || rounds > iterationsMax) throw new DerError("the iterations are out of range");
 }
 
 /** Appendix B.1: UTF-16 with the high octet first, ended by a NUL. */
@@ -154,7 +169,7 @@ function addToBlocks(input: Buffer, digest: Buffer, block: number): void {
 
 /** Iterations of what is written here. */
 export const iterations = 100_000;
-const iterationsMax = 10_000_000;
+const iterationsMax = 5_000_000;
 
 const pbes2 = "1.2.840.113549.1.5.13";
 const pbkdf2 = "1.2.840.113549.1.5.12";

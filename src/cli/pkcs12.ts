@@ -19,6 +19,7 @@ import { sha256 } from "#core/crypto.ts";
 
 import {
   type BagCipher,
+  Iterations,
   iterations,
   pkcs12Key,
   purposes,
@@ -75,11 +76,13 @@ export function openPkcs12(der: Uint8Array, passphrase: string): OpenedStore | u
   const store = openSequence(der);
   store.small();
   const safes = readPlain(store.enter(tags.sequence));
-  if (!store.finished && !macFits(store.enter(tags.sequence), safes, passphrase)) return undefined;
+  const allowed = new Iterations();
+  const secret = { passphrase, allowed };
+  if (!store.finished && !macFits(store.enter(tags.sequence), safes, secret)) return undefined;
   const found: Found = { keys: 0, certificates: [], names: new Set() };
   const list = openSequence(safes);
   while (!list.finished) {
-    const contents = readSafe(list.enter(tags.sequence), passphrase);
+    const contents = readSafe(list.enter(tags.sequence), secret);
     if (contents === undefined) return undefined;
     readBags(openSequence(contents), found);
   }
@@ -117,7 +120,13 @@ function readNames(attributes: Cursor, names: Set<string>): void {
   }
 }
 
-function readSafe(content: Cursor, passphrase: string): Uint8Array | undefined {
+/** What opens a store, and what that may cost. */
+interface Secret {
+  readonly passphrase: string;
+  readonly allowed: Iterations;
+}
+
+function readSafe(content: Cursor, { passphrase, allowed }: Secret): Uint8Array | undefined {
   const type = content.oid();
   if (type === contents.plain) return content.enter(contextualConstructed(0)).octetString();
   const encrypted = content.enter(contextualConstructed(0)).enter(tags.sequence);
@@ -125,7 +134,7 @@ function readSafe(content: Cursor, passphrase: string): Uint8Array | undefined {
   const inner = encrypted.enter(tags.sequence);
   inner.oid();
   const algorithm = inner.element(tags.sequence);
-  return unseal({ algorithm, octets: inner.content(contextual(0)) }, passphrase);
+  return unseal({ algorithm, octets: inner.content(contextual(0)) }, passphrase, allowed);
 }
 
 function readPlain(content: Cursor): Uint8Array {
@@ -133,12 +142,12 @@ function readPlain(content: Cursor): Uint8Array {
   return content.enter(contextualConstructed(0)).octetString();
 }
 
-function macFits(mac: Cursor, safes: Uint8Array, passphrase: string): boolean {
+function macFits(mac: Cursor, safes: Uint8Array, { passphrase, allowed }: Secret): boolean {
   const digest = mac.enter(tags.sequence);
   const hash = macHashes.get(digest.enter(tags.sequence).oid());
   const expected = digest.octetString();
   const salt = mac.octetString();
-  const rounds = mac.finished ? 1 : mac.small();
+  const rounds = allowed.take(mac.finished ? 1 : mac.small());
   if (hash === undefined) return false;
   const made = hmac(safes, { passphrase, salt, hash, rounds });
   return made.length === expected.length && timingSafeEqual(made, expected);

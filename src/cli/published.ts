@@ -120,10 +120,14 @@ async function asked(
 async function limited(response: Response, bytesMax: number): Promise<Uint8Array | undefined> {
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of response.body ?? []) {
-    length += chunk.length;
-    if (length > bytesMax) return undefined;
-    chunks.push(chunk);
+  try {
+    for await (const chunk of response.body ?? []) {
+      length += chunk.length;
+      if (length > bytesMax) return undefined;
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    throw new Failure(`${response.url} broke off: ${networkFault(error)}.`, "unreachable");
   }
   return new Uint8Array(Buffer.concat(chunks));
 }

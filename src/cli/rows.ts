@@ -65,6 +65,9 @@ export function facts(row: Row, keys: readonly string[]): string {
 export const printable = (text: string): string =>
   text.replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, "\ufffd");
 
+/** The same of a text of several lines. */
+export const printableLines = (text: string): string => text.split("\n").map(printable).join("\n");
+
 /** The text as one word of a shell's line. */
 export const shellWord = (text: string): string =>
   /^[A-Za-z0-9._:/@,+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;

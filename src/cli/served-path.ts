@@ -3,7 +3,7 @@
 import { connect, type DetailedPeerCertificate } from "node:tls";
 
 import { Failure } from "./failure.ts";
-import { networkFault } from "./network-faults.ts";
+import { networkFault, trustFault } from "./network-faults.ts";
 
 /** What a server showed: its path as DER, lowest first, and whether this machine trusts it. */
 export interface ServedPath {
@@ -33,20 +33,19 @@ export async function servedPath(
   });
   const unreachable = (why: string) =>
     reject(new Failure(`${url.origin} cannot be reached: ${why}.`, "unreachable"));
-  socket.setTimeout(timeoutMs, () => unreachable("there was no answer in time"));
+  // All of it in this time: a server that sends an octet now and then is never idle.
+  const timer = setTimeout(() => unreachable("there was no answer in time"), timeoutMs);
   socket.once("error", (error) => unreachable(networkFault(error)));
   socket.once("secureConnect", () => {
     const error: unknown = socket.authorizationError;
-    const fault = socket.authorized
-      ? undefined
-      : error instanceof Error
-        ? error.message
-        : String(error);
+    const code = error instanceof Error && "code" in error ? error.code : error;
+    const fault = socket.authorized ? undefined : trustFault(String(code));
     resolve({ certificates: upwards(socket.getPeerCertificate(true)), fault });
   });
   try {
     return await promise;
   } finally {
+    clearTimeout(timer);
     socket.destroy();
   }
 }

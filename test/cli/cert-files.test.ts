@@ -148,6 +148,17 @@ test("flags of the daemon are refused without it, and the other way round", asyn
   }
 });
 
+test("a daemon does not begin with a file it could not replace", async () => {
+  const id = "3e3d1b5c-0f2a-4a54-9d6e-2f1f5b7a9c10";
+  const both = readFileSync(at("leaf.key"), "utf8") + readFileSync(at("leaf.pem"), "utf8");
+  writeFileSync(at("both.pem"), both);
+  const renew = (file: string) =>
+    shell(["cert", "renew", file, "--ca", id, "--daemon"], { stdin: both });
+  const { code, stderr } = await renew(at("both.pem"));
+  expect([code, stderr]).toEqual([1, expect.stringContaining("holds a key and its certificate")]);
+  expect((await renew("-")).code).toBe(2);
+});
+
 async function run(line: string) {
   const done = await ran(line.split(" "), { cwd: folder });
   if (done.code !== 0) throw new Error(`${line}: ${done.stdout}${done.stderr}`);

@@ -112,6 +112,32 @@ test("a store is opened by its passphrase, and without it only said to be one", 
   expect([closed.code, closed.items[0].kind]).toEqual([1, "pkcs12"]);
 });
 
+test("why a certificate cannot be read is told to people too", async () => {
+  const [line = "", ...rest] = readFileSync(at("leaf.pem"), "utf8").split("\n").slice(1);
+  const cut = ["-----BEGIN CERTIFICATE-----", line, ...rest.slice(-2)].join("\n");
+  writeFileSync(at("cut.pem"), cut);
+  const { code, stdout } = await shell(["cert", "inspect", at("cut.pem")]);
+  expect([code, stdout]).toEqual([1, expect.stringMatching(/^kind: +certificate\nfault: +.+\n$/)]);
+});
+
+test("what was not looked at is said, and is no success", async () => {
+  const whole = readFileSync(at("leaf.pem"), "utf8").trimEnd();
+  writeFileSync(at("torn.pem"), `${whole}\n${whole.slice(0, -20)}`);
+  writeFileSync(at("many.pem"), `${whole}\n`.repeat(1001));
+  const torn = await items(at("torn.pem"));
+  expect([torn.code, torn.items.at(-1)]).toEqual([
+    1,
+    { kind: "unknown", fault: "a block of CERTIFICATE has no end" },
+  ]);
+  const many = await items(at("many.pem"));
+  expect([many.code, many.items.length, many.items.at(-1).kind]).toEqual([1, 1001, "unknown"]);
+});
+
+test("a device without an end is refused", async () => {
+  const { code, stderr } = await shell(["cert", "inspect", "/dev/zero"]);
+  expect([code, stderr]).toEqual([1, "error: /dev/zero is larger than 64 MiB.\n"]);
+});
+
 test("no octet of a private key is printed", async () => {
   const secret = readFileSync(at("leaf.key"), "utf8").split("\n")[1] ?? "none";
   for (const flags of [[], ["--json"]]) {
@@ -137,9 +163,39 @@ describe("at an address", () => {
     const known = await shell(["cert", "inspect", url, "--ca-file", at("tls.pem")]);
     expect([known.code, known.stderr]).toEqual([0, ""]);
     expect(known.stdout).toContain("subject:    CN=localhost");
+    expect(unknown.stderr).toContain("signed by a CA that is not trusted here");
+    const other = `https://127.0.0.1:${server.port}`;
+    const misnamed = await shell(["cert", "inspect", other, "--ca-file", at("tls.pem")]);
+    expect(misnamed.stderr).toContain("for another name than the one asked");
     const dead = await shell(["cert", "inspect", "https://127.0.0.1:1"]);
     expect([dead.code, dead.stderr]).toEqual([1, expect.stringContaining("nobody listens there")]);
   });
+
+  test("a server that never comes to its end is left in time, shaking hands and answering", async () => {
+    const head = "HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n";
+    // A handshake record of 16 KiB, and a body that is announced.
+    for (const [scheme, path, begin] of [
+      ["https", "", Buffer.from([0x16, 3, 3, 0x40, 0])],
+      ["http", "/ca.crl", Buffer.from(head)],
+    ] as const) {
+      const drips: Timer[] = [];
+      using server = Bun.listen({
+        hostname: "127.0.0.1",
+        port: 0,
+        socket: {
+          open: (socket) => {
+            socket.write(begin);
+            drips.push(setInterval(() => socket.write(Buffer.of(2)), 50));
+          },
+          data: () => undefined,
+        },
+      });
+      const address = `${scheme}://127.0.0.1:${server.port}${path}`;
+      const { code, stderr } = await shell(["cert", "inspect", address, "--timeout", "1s"]);
+      for (const drip of drips) clearInterval(drip);
+      expect([code, stderr]).toEqual([1, expect.stringContaining("no answer in time")]);
+    }
+  }, 15_000);
 
   test("a path is fetched", async () => {
     const fetch = (request: Request) =>

@@ -4,7 +4,14 @@
 
 import { describe, expect, test } from "bun:test";
 import { createPrivateKey, createPublicKey } from "node:crypto";
-import { existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -70,12 +77,17 @@ describe("the file of the key", () => {
   });
 
   test("is gone when the instance refuses, and kept when nobody knows or others decide", async () => {
-    const refused = () =>
-      Response.json({ error: "No.", code: "x", request_id: "r" }, { status: 400 });
+    const said = (code: string, status: number) => () =>
+      Response.json({ error: "No.", code, request_id: "r" }, { status });
     const parked = () => Response.json({ approval_id: "apr_1" }, { status: 202 });
     const odd = () => new Response("<html>", { status: 502 });
     for (const [answers, kept] of [
-      [refused, false],
+      [said("gate_refused", 400), false],
+      [said("approval_rejected", 409), false],
+      // It may have been stored, or may yet be issued.
+      [said("storage_unavailable", 503), true],
+      [said("internal", 500), true],
+      [said("approval_failed", 409), true],
       [parked, true],
       [odd, true],
     ] as const) {
@@ -90,6 +102,14 @@ describe("the file of the key", () => {
     }
   });
 
+  test("is never replaced by the certificate, by whatever name that comes to it", async () => {
+    const [file, link] = [fresh(), fresh()];
+    symlinkSync(file, link);
+    const { code } = await issue("--name", "a.test", "--key-out", file, "--out", link);
+    expect(code).toBe(1);
+    expect(createPrivateKey(readFileSync(file, "utf8")).type).toBe("private");
+  });
+
   test("must be named, and is for --name alone", async () => {
     for (const flags of [
       ["--name", "a.test"],
@@ -98,6 +118,7 @@ describe("the file of the key", () => {
       ["--csr", "-", "--key-type", "ed25519"],
       ["--name", "a.test", "--key-out", fresh(), "--key-type", "slh-dsa-sha2-128s"],
       ["--name", "a.test", "--key-out", fresh(), "--dry-run"],
+      ["--name", "a.test", "--key-out", join(folder, "one"), "--out", `${folder}/./one`],
     ]) {
       const { code, asked } = await issue(...flags);
       expect({ flags, code, asked }).toEqual({ flags, code: 2, asked: [] });

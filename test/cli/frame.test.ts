@@ -119,6 +119,20 @@ describe("refusals", () => {
     for (const character of ["\u001b", "\u202e"]) expect(stdout).not.toContain(character);
     expect(stdout.split("\n")).toHaveLength(3);
   });
+
+  test("nor can what a note or a failure repeats of it", async () => {
+    const parked = () => Response.json({ approval_id: "apr_\u001b]0;a\u0007" }, { status: 202 });
+    const labels = () => ({ items: [{ id: "1", label: "roo\u001b[2J" }] });
+    for (const [answers, ...argv] of [
+      [parked, "crl", "publish", "--ca", uuid()],
+      [labels, "ca", "show", "roo[2J"],
+      [() => ({ serial: "1\u009b2J", certificate: "" }), "cert", "renew", "7", "--ca", uuid()],
+    ] as const) {
+      const { stderr } = await shell(argv, { answers });
+      expect(stderr).toContain("\ufffd");
+      expect(stderr.trimEnd()).not.toMatch(/\p{Cc}/u);
+    }
+  });
 });
 
 describe("help", () => {

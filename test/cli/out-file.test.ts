@@ -2,7 +2,10 @@
 
 import { beforeAll, describe, expect, test } from "bun:test";
 import {
+  chmodSync,
+  chownSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -15,6 +18,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { kindOfFile } from "#cli/file-kinds.ts";
+import { outFile } from "#cli/out-file.ts";
 import { ran } from "#test/support/child.ts";
 import { type Answers, shell } from "#test/support/shell.ts";
 
@@ -81,19 +85,51 @@ describe("cert issue --out", () => {
 
   test("issues nothing where no file can be", async () => {
     mkdirSync(at("sub"), { recursive: true });
-    for (const out of [at("sub"), at("none/x.pem")]) {
+    // Nobody can make a file in /proc, not even root, whose bits say that it may.
+    for (const out of [at("sub"), at("none/x.pem"), "/proc/x.pem"]) {
       const { code, asked } = await issue(out);
       expect({ out, code, asked }).toEqual({ out, code: 1, asked: [] });
     }
   });
 
   test("writes through a link, and into a device", async () => {
-    writeFileSync(at("target.pem"), text("leaf.pem"));
+    writeFileSync(at("target.pem"), text("chain.pem"));
     symlinkSync(at("target.pem"), at("link.pem"));
     expect((await issue(at("link.pem"))).code).toBe(0);
-    expect(statSync(at("target.pem")).isFile()).toBe(true);
+    expect(lstatSync(at("link.pem")).isSymbolicLink()).toBe(true);
+    expect(text("target.pem")).toBe(text("leaf.pem"));
     expect((await issue("/dev/null")).code).toBe(0);
   });
+});
+
+test("what came to the place while the answer was waited for is kept", async () => {
+  const came = at("came.pem");
+  const answers: Answers = () => {
+    writeFileSync(came, text("leaf.key"));
+    return { certificate: text("leaf.pem"), serial: "7", not_after: "2030-01-01" };
+  };
+  const argv = ["cert", "issue", "--ca", id, "--csr", at("leaf.csr"), "--out", came];
+  const { code, stderr } = await shell(argv, { answers });
+  expect([code, text("came.pem")]).toEqual([1, text("leaf.key")]);
+  expect(stderr).toContain("Serial 7,");
+  expect(stderr).toContain("the result was not written");
+});
+
+test("a file stays with its owner and group, and a secret one is nobody else's", () => {
+  const file = at("owned.pem");
+  writeFileSync(file, text("leaf.pem"));
+  chmodSync(file, 0o640);
+  if (process.getuid?.() === 0) chownSync(file, 65_534, 65_534);
+  const before = statSync(file);
+  outFile(file, "a certificate", 0o644)(text("chain.pem"));
+  const { uid, gid, mode } = statSync(file);
+  expect({ uid, gid, mode }).toEqual({ uid: before.uid, gid: before.gid, mode: before.mode });
+  expect(text("owned.pem")).toBe(text("chain.pem"));
+
+  writeFileSync(at("open.p12"), readFileSync(at("leaf.p12")));
+  chmodSync(at("open.p12"), 0o644);
+  outFile(at("open.p12"), "a PKCS#12 store", 0o600)(readFileSync(at("leaf.p12")));
+  expect(statSync(at("open.p12")).mode & 0o777).toBe(0o640);
 });
 
 test("every other command that writes a file keeps what is there", async () => {

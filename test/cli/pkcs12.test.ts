@@ -1,13 +1,14 @@
 /** PKCS#12 stores hold against OpenSSL, NSS and Java, written and read. */
 
 import { beforeAll, describe, expect, test } from "bun:test";
-import { createPrivateKey } from "node:crypto";
+import { createCipheriv, createPrivateKey, pbkdf2Sync } from "node:crypto";
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 
 import { DerError } from "#core/asn1/cursor.ts";
+import { explicit, implicit, integer, octetString, oid, sequence } from "#core/asn1/der.ts";
 import { decodePem } from "#core/asn1/pem.ts";
 import { encodePkcs12, openPkcs12 } from "#cli/pkcs12.ts";
 import { ran } from "#test/support/child.ts";
@@ -96,6 +97,27 @@ test("stores of OpenSSL are read, also old ones", async () => {
     });
   }
 });
+
+test("what a store may cost is bounded for all its parts together", () => {
+  const [salt, rounds] = [new Uint8Array(16), 1_000_000];
+  const cipher = createCipheriv("aes-256-cbc", pbkdf2Sync("", salt, rounds, 32, "sha1"), salt);
+  const octets = Buffer.concat([cipher.update(sequence()), cipher.final()]);
+  const derivation = sequence(
+    oid("1.2.840.113549.1.5.12"),
+    sequence(octetString(salt), integer(rounds)),
+  );
+  const scheme = sequence(oid("2.16.840.1.101.3.4.1.42"), octetString(salt));
+  const algorithm = sequence(oid("1.2.840.113549.1.5.13"), sequence(derivation, scheme));
+  const plain = oid("1.2.840.113549.1.7.1");
+  const sealed = sequence(integer(0), sequence(plain, algorithm, implicit(0, octets)));
+  const part = sequence(oid("1.2.840.113549.1.7.6"), explicit(0, sealed));
+  const of = (parts: number) => {
+    const safes = sequence(...Array.from({ length: parts }, () => part));
+    return sequence(integer(3), sequence(plain, explicit(0, octetString(safes))));
+  };
+  expect(openPkcs12(of(2), "")).toEqual({ keys: 0, certificates: [], names: [] });
+  expect(() => openPkcs12(of(6), "")).toThrow(DerError);
+}, 60_000);
 
 test("any damage is a refusal and no crash", () => {
   const octets = readFileSync(at("aes-256.p12"));

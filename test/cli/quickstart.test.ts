@@ -54,6 +54,15 @@ test("a key that is there is used and never replaced, and nothing else is either
   expect(readFileSync(join(home, "chain.pem"), "utf8")).toBe(key);
 }, 60_000);
 
+test("a host called chain keeps its certificate beside the chain", async () => {
+  const home = mkdtempSync(join(tmpdir(), "pkid-quickstart-"));
+  const { code, stdout } = await pkid(home, ["--issue", "chain", "--json"]);
+  const { certificate, chain } = JSON.parse(stdout);
+  expect([code, certificate, chain]).toEqual([0, "certificate.pem", "chain.pem"]);
+  const shown = run(home, ["openssl", "x509", "-in", certificate, "-noout", "-subject"]);
+  expect(shown).toContain("chain");
+}, 60_000);
+
 test("what an existing configuration or root would make it pass over is refused", async () => {
   const home = mkdtempSync(join(tmpdir(), "pkid-quickstart-"));
   expect((await pkid(home, ["--org", "Acme"])).code).toBe(0);

@@ -90,10 +90,16 @@ test("a daemon renews a file in place with its path, runs the hook, and goes on 
   await pkid("cert", "issue", "--ca", issuing, "--name", "d.example.test", ...files);
   const first = readFileSync(at("d.pem"), "utf8");
   const renewing = ["cert", "renew", at("d.pem"), "--ca", issuing, "--daemon", "--every", "1s"];
-  const hook = ["--within", "3650d", "--exec", `cp "$PKID_CERT_FILE" ${at("hooked.pem")}; exit 3`];
+  const hook = [
+    "--within",
+    "3650d",
+    "--exec",
+    `cp "$PKID_CERT_FILE" ${at("hooked.pem")}; env > ${at("hooked.env")}; exit 3`,
+  ];
   const config = ["--config", at("pkid.yaml")];
   const child = Bun.spawn([binary, ...renewing, ...hook, ...config], {
     cwd: instance.home,
+    env: { ...process.env, PKID_ROOT_USER_PASSWORD: "correct horse", PKID_CA_FILE: "/ca.pem" },
     stdout: "ignore",
     stderr: Bun.file(at("daemon.log")),
   });
@@ -105,6 +111,8 @@ test("a daemon renews a file in place with its path, runs the hook, and goes on 
     await until(() => log().includes("ended with 3"));
     expect(readFileSync(at("d.pem"), "utf8")).not.toBe(first);
     expect(readFileSync(at("hooked.pem"), "utf8")).toContain("BEGIN CERTIFICATE");
+    const given = readFileSync(at("hooked.env"), "utf8").match(/^PKID_\w+/gm) ?? [];
+    expect(given.toSorted()).toEqual(["PKID_CA_FILE", "PKID_CERT_FILE"]);
     const path = `-untrusted ${chain.intermediate} -CAfile ${chain.root}`;
     expect(await run(`openssl verify ${path} hooked.pem`)).toContain("OK");
     expect(readFileSync(at("hooked.pem"), "utf8").match(/BEGIN/g)).toHaveLength(2);

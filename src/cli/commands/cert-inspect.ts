@@ -66,7 +66,7 @@ const text = (items: readonly Inspected[]): string => items.map(itemText).join("
 
 function itemText(item: Inspected): string {
   const head = facts(item, ["kind"]);
-  if (item.kind === "certificate") {
+  if (item.kind === "certificate" && item.fault === undefined) {
     const own = facts(item, ["serial", "serial_hex"]);
     return head + own + certificateText(textAt(item, "pem")) + textAt(item, "pem");
   }

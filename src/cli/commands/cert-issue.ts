@@ -1,5 +1,7 @@
 /** `pkid cert issue`: certifies a request, or names with a key that is made here and never sent. */
 
+import { resolve } from "node:path";
+
 import { type Args, keyType, many, number, toggle, value, valueOr } from "#cli/args.ts";
 import type { Client } from "#cli/client.ts";
 import { type Command, command, type Invocation } from "#cli/command.ts";
@@ -77,6 +79,10 @@ function checkTogether(given: Issue["args"]): void {
   if (named && given["key-out"] === undefined && !given["dry-run"]) {
     throw new UsageError("--name makes a key: --key-out <file> says where it goes.");
   }
+  const { out, "key-out": keyOut } = given;
+  if (keyOut !== undefined && out !== undefined && resolve(keyOut) === resolve(out)) {
+    throw new UsageError("--key-out and --out must name two files.");
+  }
   if (given["dry-run"] && given["key-out"] !== undefined) {
     throw new UsageError("--dry-run keeps no key; leave --key-out out.");
   }
@@ -108,8 +114,9 @@ async function issuedFor(
   try {
     return await issue();
   } catch (error) {
-    if (error instanceof Refusal) kept.discard();
-    else if (error instanceof Failure) note(`The key is in ${kept.file}.`);
+    if (error instanceof Refusal && error.isFinal) kept.discard();
+    else if (error instanceof Failure || error instanceof Refusal)
+      note(`The key is in ${kept.file}.`);
     throw error;
   }
 }

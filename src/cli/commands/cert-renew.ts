@@ -89,12 +89,16 @@ async function stayed(invocation: Renew): Promise<number> {
   const every = secondsOf("--every", given.every);
   if (every < 1) throw new UsageError("--every must be at least 1s.");
   const within = given.within === undefined ? undefined : secondsOf("--within", given.within);
-  // The first look is taken before anybody relies on the process; what is wrong with the line ends
-  // it.
+  if (given.serial === "-") throw new UsageError("--daemon renews a file, and - is none.");
+  // The first look is taken before anybody relies on the process; what is wrong with the line or
+  // the file ends it.
   await firstIn(invocation.io, given.serial);
+  outFile(given.serial, "a certificate", 0o644);
+  // As it was before the settings of an instance put a proxy with its password into it.
+  const env = withoutSettings(process.env);
   for (let failures = 0; ; ) {
     try {
-      await renewedIfDue(invocation, within);
+      await renewedIfDue(invocation, { within, env });
       failures = 0;
     } catch (error) {
       if (!(error instanceof Failure || error instanceof Refusal)) throw error;
@@ -116,7 +120,10 @@ function pauseMs(everySeconds: number, failures: number): number {
   return Math.min(everySeconds, retrySeconds * 2 ** Math.min(failures - 1, 10)) * 1000;
 }
 
-async function renewedIfDue(invocation: Renew, within: number | undefined): Promise<void> {
+async function renewedIfDue(
+  invocation: Renew,
+  { within, env }: { readonly within: number | undefined; readonly env: Environment },
+): Promise<void> {
   const { args: given, client, io, note } = invocation;
   const file = given.serial;
   const { certificate, count } = await firstIn(io, file);
@@ -127,13 +134,18 @@ async function renewedIfDue(invocation: Renew, within: number | undefined): Prom
   const issued: Row = await client.ask("cert.renew", { path: { id }, body });
   write(textAt(issued, count > 1 ? "chain" : "certificate"));
   note(`${new Date().toISOString()} ${file} was renewed until ${textAt(issued, "not_after")}.`);
-  if (given.exec !== undefined) await hook(given.exec, file, note);
+  if (given.exec !== undefined) await hook(given.exec, file, { note, env });
+}
+
+interface HookTools {
+  readonly note: (sentence: string) => void;
+  readonly env: Environment;
 }
 
 /** The file is renewed whatever the hook does; how that ended is said. */
-async function hook(line: string, file: string, note: (sentence: string) => void): Promise<void> {
+async function hook(line: string, file: string, { note, env }: HookTools): Promise<void> {
   const child = Bun.spawn(["/bin/sh", "-c", line], {
-    env: { ...process.env, PKID_TOKEN: undefined, PKID_CERT_FILE: file },
+    env: { ...env, PKID_CERT_FILE: file },
     stdin: "ignore",
     stdout: "ignore",
     stderr: "inherit",
@@ -141,6 +153,19 @@ async function hook(line: string, file: string, note: (sentence: string) => void
   });
   const code = await child.exited;
   if (code !== 0) note(`${new Date().toISOString()} "${line}" ended with ${code}.`);
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * A hook may ask an instance, and be told which; what the settings of one hold (PINs, passwords,
+ * tokens) is not its business.
+ */
+function withoutSettings(env: Environment): Environment {
+  const kept = Object.entries(env).filter(
+    ([name]) => !name.startsWith("PKID_") || hookVariables.includes(name),
+  );
+  return Object.fromEntries(kept);
 }
 
 /** The first certificate of a file, and how many there are. Fails for a file without one. */
@@ -160,6 +185,7 @@ function parsed(file: string, der: Uint8Array): ParsedCertificate {
   }
 }
 
+const hookVariables = ["PKID_URL", "PKID_CA_FILE", "PKID_CONFIG", "PKID_DATA_DIR"];
 const retrySeconds = 60;
 /** A hook that hangs must not keep the certificate from its next renewal. */
 const hookMs = 300_000;

@@ -17,7 +17,8 @@ import { Failure, UsageError } from "#cli/failure.ts";
 import { portsMustBeFree } from "#cli/free-ports.ts";
 import { readTextArgument } from "#cli/io.ts";
 import { keyIn } from "#cli/key-files.ts";
-import { keyPem, newKey, requestFor } from "#cli/new-request.ts";
+import { writeKeyFile } from "#cli/new-key-file.ts";
+import { newKey, requestFor } from "#cli/new-request.ts";
 import { issuerFrom } from "#cli/issuer-certificate.ts";
 import { verifies } from "#core/x509/ocsp-verdict.ts";
 import { loadedConfig, readHere, refuseElsewhere, serveRequest } from "#cli/open-reach.ts";
@@ -138,14 +139,16 @@ interface Places {
   readonly chain: { readonly file: string; readonly write: Out };
   /** The key that is there already is used, and never replaced. */
   readonly key:
-    | { readonly file: string; readonly made: KeyObject; readonly write: Out | undefined }
+    | { readonly file: string; readonly made: KeyObject; readonly isNew: boolean }
     | undefined;
 }
 
 function placesOf(name: string, csr: string | undefined): Places {
   const of = csr === undefined ? name : csr === "-" ? "certificate" : basename(csr, ".csr");
   const stem = of.replace(/[^A-Za-z0-9.-]/g, "_");
-  const [certificate, chain] = [`${stem}.pem`, "chain.pem"];
+  const chain = "chain.pem";
+  // A host called chain has a certificate of its own.
+  const certificate = stem === "chain" ? "certificate.pem" : `${stem}.pem`;
   return {
     name,
     certificate: { file: certificate, write: outFile(certificate, "a certificate", 0o644) },
@@ -155,8 +158,8 @@ function placesOf(name: string, csr: string | undefined): Places {
 }
 
 function keyPlace(file: string): Places["key"] {
-  if (existsSync(file)) return { file, made: keyIn(file), write: undefined };
-  return { file, made: newKey("ecdsa-p256"), write: outFile(file, "a private key", 0o600) };
+  if (existsSync(file)) return { file, made: keyIn(file), isNew: false };
+  return { file, made: newKey("ecdsa-p256"), isNew: true };
 }
 
 async function firstCertificate(
@@ -166,7 +169,7 @@ async function firstCertificate(
 ): Promise<Files> {
   const csr =
     key === undefined ? await readTextArgument(io, args.csr ?? "-") : requestFor(key.made, [name]);
-  key?.write?.(keyPem(key.made));
+  if (key?.isNew === true) writeKeyFile(key.file, key.made);
   const issued = await client.ask("cert.issue", { path: { id }, body: { csr } });
   certificate.write(textAt(issued, "chain"));
   chain.write(await client.fetch("ca.chain", { path: { id } }));
