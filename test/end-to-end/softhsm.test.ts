@@ -85,8 +85,9 @@ test("a token that is pulled out is a 503 until it is back, without a restart", 
 describe("a wrong PIN", () => {
   test("leaves the instance alive but not ready, is presented to the token once, and is read again on SIGHUP", async () => {
     const other = await createToken();
+    const home = await founded(other);
     writeFileSync(join(other.folder, "pin"), "4321\n");
-    const wrong = await Instance.start({ config: other.config, env: other.env });
+    const wrong = await Instance.start({ config: other.config, env: other.env, home });
     try {
       expect((await wrong.fetch("/healthz")).status).toBe(200);
       const readiness = await wrong.fetch("/readyz");
@@ -125,8 +126,9 @@ test("log, readyz and preflight tell a wrong PIN, the last try and a locked toke
   const { pkcs11 } = other.config as { pkcs11: object }; // As `createToken` makes it.
   const config = { ...other.config, pkcs11: { ...pkcs11, module_path: module.path } };
   const write = (pin: string) => writeFileSync(join(other.folder, "pin"), `${pin}\n`);
+  const home = await founded(other);
   write("4321");
-  const wrong = await Instance.start({ config, env: other.env });
+  const wrong = await Instance.start({ config, env: other.env, home });
   const told = async (sentence: string) => {
     while (!(await (await wrong.fetch("/readyz")).text()).includes(sentence)) await Bun.sleep(100);
     const preflight = await wrong.cli("preflight", "--only", "keyprovider.ca", "--json");
@@ -165,6 +167,13 @@ test("a start is refused when no token is the one configured (V-11)", async () =
   expect([refused.code, refused.stdout]).toEqual([1, ""]);
   expect(refused.stderr).toContain("No token matches the settings.");
 }, 60_000);
+
+/** Where an instance with this token has begun, and ended. */
+async function founded({ config, env }: SoftToken): Promise<string> {
+  const instance = await Instance.start({ config, env });
+  await instance.stop();
+  return instance.home;
+}
 
 async function ready(of: Instance): Promise<void> {
   while ((await of.fetch("/readyz")).status !== 200) await Bun.sleep(50);

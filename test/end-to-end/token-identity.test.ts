@@ -102,6 +102,17 @@ test("a token that cannot be asked is no reason to begin", async () => {
   expect(stderr).not.toContain("at ");
 }, 60_000);
 
+test("a first start with a PIN that the token refuses says so, and begins nothing", async () => {
+  forget();
+  const pin = join(token.folder, "pin");
+  writeFileSync(pin, "4321\n");
+  const { code, stderr } = await failedStart(options());
+  writeFileSync(pin, "1234\n");
+  expect([code, existsSync(join(place, "pkid.db"))]).toEqual([1, false]);
+  expect(stderr).toContain("whether it holds keys of one: The token refused the PIN.");
+  expect(stderr).not.toContain("4321");
+}, 60_000);
+
 test("who means it founds another instance, whose KEK takes the next name", async () => {
   forget();
   const init = ["init", "--found-anew", "--out", join(home, "x"), "--data-dir", place];

@@ -53,6 +53,8 @@ export async function listToken(settings: KeySettings): Promise<readonly ListedK
   if (token === undefined) return [];
   try {
     await token.start();
+    const [facts] = await token.facts();
+    if (facts?.error !== undefined) throw refuse("key_unavailable", {}, facts.error);
     return await routed({ pkcs11: token }).list("pkcs11");
   } finally {
     await token.close();
