@@ -132,20 +132,17 @@ describe("a PIN in Vault", () => {
       VAULT_TOKEN: "unneeded",
     };
     const approle = { token: undefined, auth_method: "approle" };
-    const other = await Instance.start({ config: config(approle), env });
-    try {
-      const variables = other.signers().map((pid) =>
-        readFileSync(`/proc/${pid}/environ`, "utf8")
-          .split("\0")
-          .map((entry) => entry.split("=")[0])
-          .filter((name) => /^(VAULT|AWS)/.test(name ?? ""))
-          .sort(),
-      );
-      const wanted: unknown[] = [["VAULT_ROLE_ID", "VAULT_SECRET_ID"], []];
-      expect(variables.sort((a, b) => b.length - a.length)).toEqual(wanted as string[][]);
-    } finally {
-      await other.dispose();
-    }
+    await instance.stop();
+    instance = await Instance.start({ config: config(approle), env, home: instance.home });
+    const variables = instance.signers().map((pid) =>
+      readFileSync(`/proc/${pid}/environ`, "utf8")
+        .split("\0")
+        .map((entry) => entry.split("=")[0])
+        .filter((name) => /^(VAULT|AWS)/.test(name ?? ""))
+        .sort(),
+    );
+    const wanted: unknown[] = [["VAULT_ROLE_ID", "VAULT_SECRET_ID"], []];
+    expect(variables.sort((a, b) => b.length - a.length)).toEqual(wanted as string[][]);
   }, 60_000);
 });
 
