@@ -108,7 +108,7 @@ test("nobody waits for a replica that has ended", async () => {
 test("a key made by one that was cut off while its version was retired is made anew before anybody knows it", async () => {
   const { one, other, close, database } = await two({ hears: false });
   const cut = other.keys.generate({ ...slow, label: "cut off" });
-  // As if the network had lost its session: nobody waits for it, and it hears of nothing.
+  // As if the network had lost its connection: nobody waits for it, and it hears of nothing.
   await database.query(
     "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory'",
   );

@@ -7,8 +7,8 @@ import { dirname, join } from "node:path";
 
 import type { StoreDependencies } from "#adapters/db/heads.ts";
 import { openStore } from "#adapters/db/open.ts";
-import type { Session } from "#adapters/db/session.ts";
-import { sqliteSession } from "#adapters/db/sqlite-connection.ts";
+import type { Connection } from "#adapters/db/connection.ts";
+import { connectionOverSqlite } from "#adapters/db/sqlite-connection.ts";
 import { TurnShare } from "#core/turns.ts";
 import type { Administration } from "#adapters/db/store.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
@@ -54,11 +54,11 @@ export function sqliteDatabase(): DatabaseUnderTest {
   };
 }
 
-/** A session over a connection of the test's own. */
-export const sessionOn = (
+/** Typed queries over a connection of the test's own. */
+export const connectionOn = (
   database: Database,
   share = new TurnShare(() => performance.now()),
-): Session => sqliteSession(() => ({ compiled: (text) => database.query(text) }), share);
+): Connection => connectionOverSqlite(() => ({ compiled: (text) => database.query(text) }), share);
 
 /** A database on the server; migrated when it is opened. */
 export async function postgresDatabase(server: PostgresServer): Promise<DatabaseUnderTest> {

@@ -9,8 +9,8 @@ import type { Instant } from "#core/time.ts";
 import type { TurnShare } from "#core/turns.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
 import { isDamage } from "./faults.ts";
-import type { Session } from "./session.ts";
-import { SqliteConnection, sqliteSession } from "./sqlite-connection.ts";
+import type { Connection } from "./connection.ts";
+import { SqliteConnection, connectionOverSqlite } from "./sqlite-connection.ts";
 import { fileIdentity, makePrivate } from "./sqlite-files.ts";
 
 export interface AccessLogFileOptions {
@@ -39,8 +39,8 @@ export class AccessLogFile {
   }
 
   /** For reading, over whichever connection is open. */
-  session(share: TurnShare): Session {
-    return sqliteSession(() => this.#connection(), share);
+  reader(share: TurnShare): Connection {
+    return connectionOverSqlite(() => this.#connection(), share);
   }
 
   /** Commits rows whose members `packed` has put one behind the other. */

@@ -8,13 +8,13 @@ import { and, asc, desc, eq, gte, lt, type SQL, sql } from "drizzle-orm";
 import { instant } from "#core/time.ts";
 import type { AccessLogFilter, AccessLogReads, LoggedRequest } from "#domain/audit/store.ts";
 import type { PageKey } from "#domain/authorities/store.ts";
-import { breath, counted, type Session, startsWithExactly } from "./session.ts";
+import { breath, counted, type Connection, startsWithExactly } from "./connection.ts";
 
 /** Reads of `access_log`; on SQLite others have their turn between slices of `sliceRows` rows. */
-export function accessLogReads(session: Session, sliceRows = usualSlice): AccessLogReads {
+export function accessLogReads(connection: Connection, sliceRows = usualSlice): AccessLogReads {
   return {
     page: async (filter, limit, after) => {
-      const search = new Search(session, filter, sliceRows);
+      const search = new Search(connection, filter, sliceRows);
       const items: LoggedRequest[] = [];
       let total = 0;
       const below = after?.at ?? Number.MAX_SAFE_INTEGER;
@@ -47,14 +47,14 @@ interface Slice {
 }
 
 class Search {
-  readonly #session: Session;
+  readonly #connection: Connection;
   readonly #filter: AccessLogFilter;
   readonly #sliceRows: number;
 
-  constructor(session: Session, filter: AccessLogFilter, sliceRows: number) {
-    this.#session = session;
+  constructor(connection: Connection, filter: AccessLogFilter, sliceRows: number) {
+    this.#connection = connection;
     this.#filter = filter;
-    this.#sliceRows = session.dialect === "sqlite" ? sliceRows : Number.MAX_SAFE_INTEGER;
+    this.#sliceRows = connection.dialect === "sqlite" ? sliceRows : Number.MAX_SAFE_INTEGER;
   }
 
   /**
@@ -75,7 +75,7 @@ class Search {
 
   /** At most `limit` matching rows of a slice below `below`, newest first. */
   async rows({ low, high }: Slice, below: number, limit: number): Promise<LoggedRequest[]> {
-    const { db, t } = this.#session;
+    const { db, t } = this.#connection;
     const found = db
       .select()
       .from(t.accessLog)
@@ -85,16 +85,16 @@ class Search {
   }
 
   async count(slice: Slice): Promise<number> {
-    const { db, t } = this.#session;
+    const { db, t } = this.#connection;
     const [sum] = await db.select({ n: counted }).from(t.accessLog).where(this.#matching(slice));
     return sum?.n ?? 0;
   }
 
   #matching({ low, high }: Slice): SQL | undefined {
-    const { accessLog: a } = this.#session.t;
+    const { accessLog: a } = this.#connection.t;
     const { subject, status, pathPrefix, from, to } = this.#filter;
     // The sign keeps SQLite from walking by the index of times, whose order is not the page's.
-    const at = this.#session.dialect === "sqlite" ? sql`+${a.at}` : sql`${a.at}`;
+    const at = this.#connection.dialect === "sqlite" ? sql`+${a.at}` : sql`${a.at}`;
     return and(
       gte(a.id, low),
       lt(a.id, high),
@@ -112,7 +112,7 @@ class Search {
    * more than all of them buffer.
    */
   async #bounds(): Promise<Slice | undefined> {
-    const { accessLog: a } = this.#session.t;
+    const { accessLog: a } = this.#connection.t;
     const { from, to } = this.#filter;
     const first = await this.#edge(from === undefined ? undefined : gte(a.at, from), asc);
     const last = await this.#edge(to === undefined ? undefined : lt(a.at, to), desc);
@@ -127,7 +127,7 @@ class Search {
   }
 
   async #edge(where: SQL | undefined, order: typeof asc): Promise<number | undefined> {
-    const { db, t } = this.#session;
+    const { db, t } = this.#connection;
     const by = where === undefined ? [order(t.accessLog.id)] : [order(t.accessLog.at)];
     const found = db.select({ id: t.accessLog.id }).from(t.accessLog).where(where);
     return (await found.orderBy(...by).limit(1))[0]?.id;

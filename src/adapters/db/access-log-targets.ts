@@ -9,11 +9,11 @@ import { batchRows, type AccessLogTarget } from "./access-log.ts";
 import { AccessLogFile, packed, separator } from "./access-log-file.ts";
 import { accessLogReads } from "./access-log-reads.ts";
 import { AccessLogThread } from "./access-log-thread.ts";
-import { bulkInserter, type Session } from "./session.ts";
+import { bulkInserter, type Connection } from "./connection.ts";
 
 /** The table beside all others; `run` makes a unit of what writes. */
 export function tableTarget(
-  { reader, writer }: { readonly reader: Session; readonly writer: Session },
+  { reader, writer }: { readonly reader: Connection; readonly writer: Connection },
   run: <T>(unit: () => Promise<T>) => Promise<T>,
 ): AccessLogTarget {
   const insert = bulkInserter(writer, writer.t.accessLog);
@@ -64,7 +64,7 @@ export function fileTarget({
     }
   };
   return {
-    reads: accessLogReads(file.session(share)),
+    reads: accessLogReads(file.reader(share)),
     insert: async (rows) => {
       if (scarce()) throw new Error("the disk is nearly full");
       if (await byThread(rows)) return;

@@ -5,7 +5,7 @@
 
 import type { Instant } from "#core/time.ts";
 import type { AccessLogReads, AccessLogRow } from "#domain/audit/store.ts";
-import { breath } from "./session.ts";
+import { breath } from "./connection.ts";
 
 /** Where the rows go. */
 export interface AccessLogTarget {

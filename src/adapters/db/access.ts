@@ -7,11 +7,11 @@ import { within } from "./cas.ts";
 import { grantReads, grantWrites } from "./grants.ts";
 import { passkeyReads, passkeyWrites } from "./passkeys.ts";
 import { personAt } from "./people.ts";
-import { counted, inserter, olderThan, pageOf, type Session } from "./session.ts";
+import { counted, inserter, olderThan, pageOf, type Connection } from "./connection.ts";
 
 /** Tokens as last committed; lists newest first. */
-export function accessReads(session: Session): AccessReads {
-  const { db, t } = session;
+export function accessReads(connection: Connection): AccessReads {
+  const { db, t } = connection;
   const byHash = db
     .select()
     .from(t.tokens)
@@ -34,8 +34,8 @@ export function accessReads(session: Session): AccessReads {
       const keyOf = (token: ApiTokenRecord) => ({ at: token.createdAt, id: token.id });
       return pageOf(found.map(record), limit, sum?.total ?? 0, keyOf);
     },
-    ...grantReads(session),
-    ...passkeyReads(session),
+    ...grantReads(connection),
+    ...passkeyReads(connection),
     activeTokens: async (now) => {
       const alive = or(isNull(t.tokens.expiresAt), gt(t.tokens.expiresAt, now));
       const active = and(isNull(t.tokens.revokedAt), alive);
@@ -45,10 +45,10 @@ export function accessReads(session: Session): AccessReads {
   };
 }
 
-/** Token writes of a unit on the writing session. */
-export function accessWrites(session: Session): AccessWrites {
-  const { db, t } = session;
-  const insertToken = inserter(session, t.tokens);
+/** Token writes of a unit on the writing connection. */
+export function accessWrites(connection: Connection): AccessWrites {
+  const { db, t } = connection;
+  const insertToken = inserter(connection, t.tokens);
   return {
     insertToken: async (token) => {
       await insertToken(row(token));
@@ -66,8 +66,8 @@ export function accessWrites(session: Session): AccessWrites {
       const set = { revokedAt: at, revokedBy: by };
       return (await db.update(t.tokens).set(set).where(living).returning()).map(record);
     },
-    ...grantWrites(session),
-    ...passkeyWrites(session),
+    ...grantWrites(connection),
+    ...passkeyWrites(connection),
     touchToken: async (id, at, ip) => {
       await db.update(t.tokens).set({ lastUsedAt: at, lastUsedIp: ip }).where(eq(t.tokens.id, id));
     },
@@ -76,7 +76,7 @@ export function accessWrites(session: Session): AccessWrites {
 
 const first = (rows: readonly Row[]): ApiTokenRecord | undefined => rows[0] && record(rows[0]);
 
-type Row = Session["t"]["tokens"]["$inferSelect"];
+type Row = Connection["t"]["tokens"]["$inferSelect"];
 
 function row({ person, ...facts }: ApiTokenRecord) {
   return {

@@ -26,24 +26,24 @@ import {
 } from "#domain/approvals/store.ts";
 import { ownedByDead } from "./owners.ts";
 import { personAt } from "./people.ts";
-import { counted, inserter, olderThan, pageOf, type Session } from "./session.ts";
+import { counted, inserter, olderThan, pageOf, type Connection } from "./connection.ts";
 
 /** Requests as last committed; `owner` is this store's number among the replicas. */
-export function approvalReads(session: Session, owner: number): ApprovalReads {
-  const { db, t } = session;
+export function approvalReads(connection: Connection, owner: number): ApprovalReads {
+  const { db, t } = connection;
   const a = t.approvals;
   return {
-    byId: async (id) => (await found(session, eq(a.id, id)))[0],
+    byId: async (id) => (await found(connection, eq(a.id, id)))[0],
     page: async (filter, limit, after) => {
-      const among = meeting(session, filter);
+      const among = meeting(connection, filter);
       const rows = await db
-        .select(listedColumns(session))
+        .select(listedColumns(connection))
         .from(a)
         .where(and(among, olderThan(a.createdAt, a.id, after)))
         .orderBy(desc(a.createdAt), desc(a.id))
         .limit(limit + 1);
       const [sum] = await db.select({ total: counted }).from(a).where(among);
-      const records = await withDecisions(session, rows);
+      const records = await withDecisions(connection, rows);
       return pageOf(records, limit, sum?.total ?? 0, ({ createdAt: at, id }) => ({ at, id }));
     },
     overdue: async (now, limit) => {
@@ -53,7 +53,7 @@ export function approvalReads(session: Session, owner: number): ApprovalReads {
       return (await rows.limit(limit)).map(({ id }) => id);
     },
     abandoned: async (limit) => {
-      const free = and(eq(a.status, "executing"), ownedByDead(session, a.owner, owner));
+      const free = and(eq(a.status, "executing"), ownedByDead(connection, a.owner, owner));
       const rows = db.select({ id: a.id }).from(a).where(free).orderBy(asc(a.createdAt));
       return (await rows.limit(limit)).map(({ id }) => id);
     },
@@ -61,21 +61,21 @@ export function approvalReads(session: Session, owner: number): ApprovalReads {
 }
 
 /** The changes of a unit. */
-export function approvalWrites(session: Session, owner: number): ApprovalWrites {
-  const { db, t } = session;
+export function approvalWrites(connection: Connection, owner: number): ApprovalWrites {
+  const { db, t } = connection;
   const a = t.approvals;
-  const insert = inserter(session, a, "skip");
-  const insertDecision = inserter(session, t.approvalDecisions);
-  const insertEffect = inserter(session, t.approvalEffects, "skip");
+  const insert = inserter(connection, a, "skip");
+  const insertDecision = inserter(connection, t.approvalDecisions);
+  const insertEffect = inserter(connection, t.approvalEffects, "skip");
   return {
     insert: async (approval) => {
       assert(approval.decisions.length === 0, "a new request has been decided by nobody");
       return (await insert({ ...row(approval), owner })) === 1;
     },
-    lock: async (id) => (await found(session, eq(a.id, id)))[0],
+    lock: async (id) => (await found(connection, eq(a.id, id)))[0],
     open: async (fingerprint) => {
       const open = and(eq(a.fingerprint, fingerprint), isNotNull(a.openKey));
-      return await found(session, open);
+      return await found(connection, open);
     },
     save: async (approval) => {
       const { status, attempts, decidedAt, executedAt, collectedAt } = row(approval);
@@ -111,7 +111,7 @@ export function approvalWrites(session: Session, owner: number): ApprovalWrites 
       });
     },
     abandoned: async (id) => {
-      const free = and(eq(a.status, "executing"), ownedByDead(session, a.owner, owner));
+      const free = and(eq(a.status, "executing"), ownedByDead(connection, a.owner, owner));
       const rows = await db
         .select({ id: a.id })
         .from(a)
@@ -122,23 +122,30 @@ export function approvalWrites(session: Session, owner: number): ApprovalWrites 
   };
 }
 
-async function found(session: Session, which: SQL | undefined): Promise<readonly ApprovalRecord[]> {
-  const a = session.t.approvals;
-  const rows = session.db.select().from(a).where(which).orderBy(asc(a.createdAt), asc(a.id));
-  return await withDecisions(session, await rows);
+async function found(
+  connection: Connection,
+  which: SQL | undefined,
+): Promise<readonly ApprovalRecord[]> {
+  const a = connection.t.approvals;
+  const rows = connection.db.select().from(a).where(which).orderBy(asc(a.createdAt), asc(a.id));
+  return await withDecisions(connection, await rows);
 }
 
 async function withDecisions(
-  session: Session,
+  connection: Connection,
   rows: readonly Row[],
 ): Promise<readonly ApprovalRecord[]> {
   if (rows.length === 0) return [];
-  const d = session.t.approvalDecisions;
+  const d = connection.t.approvalDecisions;
   const theirs = inArray(
     d.approval,
     rows.map(({ id }) => id),
   );
-  const all = await session.db.select().from(d).where(theirs).orderBy(asc(d.createdAt), asc(d.id));
+  const all = await connection.db
+    .select()
+    .from(d)
+    .where(theirs)
+    .orderBy(asc(d.createdAt), asc(d.id));
   return rows.map((one) =>
     record(
       one,
@@ -147,7 +154,7 @@ async function withDecisions(
   );
 }
 
-function meeting({ t }: Session, filter: ApprovalFilter): SQL | undefined {
+function meeting({ t }: Connection, filter: ApprovalFilter): SQL | undefined {
   const a = t.approvals;
   const { reach, person, status, operationClass, tenant } = filter;
   const account = and(
@@ -168,7 +175,7 @@ function meeting({ t }: Session, filter: ApprovalFilter): SQL | undefined {
   );
 }
 
-function listedColumns({ t }: Session) {
+function listedColumns({ t }: Connection) {
   const { input: _input, ...columns } = getTableColumns(t.approvals);
   const { details } = columns;
   const short = sql<string>`case when length(${details}) <= ${listedDetailsMax} then ${details} else ${tooLong} end`;
@@ -177,8 +184,8 @@ function listedColumns({ t }: Session) {
 
 const tooLong = JSON.stringify({ too_long: true });
 
-type StoredDecision = Session["t"]["approvalDecisions"]["$inferSelect"];
-type Row = Session["t"]["approvals"]["$inferSelect"];
+type StoredDecision = Connection["t"]["approvalDecisions"]["$inferSelect"];
+type Row = Connection["t"]["approvals"]["$inferSelect"];
 
 function row(approval: ApprovalRecord): Omit<Row, "owner"> {
   const { decisions: _decisions, details, input, maker, failure, effect, answer } = approval;

@@ -9,7 +9,7 @@ import type { AuditReads, EventFilter, LedgerFilter } from "#domain/audit/store.
 import { within } from "./cas.ts";
 import type { Heads } from "./journal.ts";
 import { ownedByDead } from "./owners.ts";
-import { counted, pageOf, type Session, startsWith } from "./session.ts";
+import { counted, pageOf, type Connection, startsWith } from "./connection.ts";
 import { newestOf } from "./sliced-search.ts";
 
 /**
@@ -17,11 +17,15 @@ import { newestOf } from "./sliced-search.ts";
  * others have their turn between slices of `sliceRows` events: a filter that fits nothing looks at
  * all of them.
  */
-export function auditReads(session: Session, owner: number, sliceRows = usualSlice): AuditReads {
-  const { db, t } = session;
+export function auditReads(
+  connection: Connection,
+  owner: number,
+  sliceRows = usualSlice,
+): AuditReads {
+  const { db, t } = connection;
   return {
     events: async (filter, limit, beforeSeq) => {
-      const search = new EventSearch(session, filter, sliceRows);
+      const search = new EventSearch(connection, filter, sliceRows);
       const { rows, total } = await search.newest(limit + 1, beforeSeq);
       const items = rows.slice(0, limit).map(event);
       const last = items.at(-1);
@@ -33,11 +37,11 @@ export function auditReads(session: Session, owner: number, sliceRows = usualSli
       return (await later.orderBy(asc(t.events.seq)).limit(limit)).map(event);
     },
     eventHead: async () => {
-      const { eventSeq, eventHash } = await storedHeads(session);
+      const { eventSeq, eventHash } = await storedHeads(connection);
       return { seq: eventSeq, hash: eventHash };
     },
     ledger: async (filter, limit, beforeNumber) => {
-      const chain = await ledgerChain(session, filter, sliceRows);
+      const chain = await ledgerChain(connection, filter, sliceRows);
       const { rows, total } = await newestOf(chain, limit + 1, beforeNumber);
       return pageOf(rows.map(entry), limit, total, ({ number }) => ({ at: number, id: "" }));
     },
@@ -46,7 +50,7 @@ export function auditReads(session: Session, owner: number, sliceRows = usualSli
       return (await later.orderBy(asc(t.ledger.number)).limit(limit)).map(entry);
     },
     ledgerHead: async () => {
-      const { ledgerNumber, ledgerHash } = await storedHeads(session);
+      const { ledgerNumber, ledgerHash } = await storedHeads(connection);
       return { seq: ledgerNumber, hash: ledgerHash };
     },
     openLedgerIntents: async (limit) => {
@@ -54,7 +58,7 @@ export function auditReads(session: Session, owner: number, sliceRows = usualSli
         .select({ ledger: t.ledger })
         .from(t.openIntents)
         .innerJoin(t.ledger, eq(t.ledger.number, t.openIntents.number))
-        .where(ownedByDead(session, t.openIntents.owner, owner));
+        .where(ownedByDead(connection, t.openIntents.owner, owner));
       const rows = await open.orderBy(asc(t.openIntents.number)).limit(limit);
       return rows.map((row) => entry(row.ledger));
     },
@@ -62,21 +66,21 @@ export function auditReads(session: Session, owner: number, sliceRows = usualSli
 }
 
 class EventSearch {
-  readonly #session: Session;
+  readonly #connection: Connection;
   readonly #where: SQL | undefined;
   readonly #sliceRows: number;
 
-  constructor(session: Session, filter: EventFilter, sliceRows: number) {
-    this.#session = session;
-    this.#where = matching(session, filter);
-    this.#sliceRows = session.dialect === "sqlite" ? sliceRows : Number.MAX_SAFE_INTEGER;
+  constructor(connection: Connection, filter: EventFilter, sliceRows: number) {
+    this.#connection = connection;
+    this.#where = matching(connection, filter);
+    this.#sliceRows = connection.dialect === "sqlite" ? sliceRows : Number.MAX_SAFE_INTEGER;
   }
 
   /**
    * At most `wanted` matching events before `beforeSeq`, newest first, and how many match in all.
    */
   async newest(wanted: number, beforeSeq = Number.MAX_SAFE_INTEGER) {
-    const { eventSeq } = await storedHeads(this.#session);
+    const { eventSeq } = await storedHeads(this.#connection);
     // No event is ever deleted, so without a filter the last number is their number.
     if (this.#where === undefined) {
       return {
@@ -95,13 +99,13 @@ class EventSearch {
   }
 
   async #rows(low: number, high: number, limit: number): Promise<readonly EventRow[]> {
-    const { db, t } = this.#session;
+    const { db, t } = this.#connection;
     const found = db.select().from(t.events).where(this.#within(low, high));
     return await found.orderBy(desc(t.events.seq)).limit(limit);
   }
 
   async #count(low: number, high: number): Promise<number> {
-    const { db, t } = this.#session;
+    const { db, t } = this.#connection;
     const where = this.#within(low, high);
     const [sum] = await db.select({ total: counted }).from(t.events).where(where);
     return sum?.total ?? 0;
@@ -109,22 +113,22 @@ class EventSearch {
 
   /** Sequence numbers from `low` up to, not including, `high`. */
   #within(low: number, high: number): SQL | undefined {
-    const { seq } = this.#session.t.events;
+    const { seq } = this.#connection.t.events;
     return and(this.#where, gte(seq, low), lt(seq, high));
   }
 }
 
-type EventRow = Session["t"]["events"]["$inferSelect"];
+type EventRow = Connection["t"]["events"]["$inferSelect"];
 
 /** The head row as last committed. */
-export async function storedHeads({ db, t }: Session): Promise<Heads> {
+export async function storedHeads({ db, t }: Connection): Promise<Heads> {
   const [row] = await db.select().from(t.heads).where(eq(t.heads.id, 1));
   assert(row !== undefined, "there is one head row");
   const { id: _id, ...heads } = row;
   return heads;
 }
 
-function matching({ t }: Session, filter: EventFilter): SQL | undefined {
+function matching({ t }: Connection, filter: EventFilter): SQL | undefined {
   const e = t.events;
   const { action, actor, result, caId, serial, requestId, tenant, from, to } = filter;
   return and(
@@ -146,12 +150,12 @@ function matching({ t }: Session, filter: EventFilter): SQL | undefined {
  * counted.
  */
 async function ledgerChain(
-  session: Session,
+  connection: Connection,
   { kind, signerFingerprint, fromNumber = 1, toNumber = Number.MAX_SAFE_INTEGER }: LedgerFilter,
   sliceRows: number,
 ) {
-  const { db, t, dialect } = session;
-  const { ledgerNumber } = await storedHeads(session);
+  const { db, t, dialect } = connection;
+  const { ledgerNumber } = await storedHeads(connection);
   const fits = and(
     kind === undefined ? undefined : eq(t.ledger.kind, kind),
     signerFingerprint === undefined ? undefined : eq(t.ledger.signerFingerprint, signerFingerprint),
@@ -174,7 +178,7 @@ async function ledgerChain(
   };
 }
 
-function named(e: Session["t"]["events"], action: string): SQL {
+function named(e: Connection["t"]["events"], action: string): SQL {
   return action.endsWith(".*") ? startsWith(e.action, action.slice(0, -1)) : eq(e.action, action);
 }
 
@@ -185,7 +189,7 @@ export function event(row: EventRow): AuditEvent {
 }
 
 /** Only the journal fills the table, so its texts are the closed words the entry's types name. */
-export function entry(row: Session["t"]["ledger"]["$inferSelect"]): LedgerEntry {
+export function entry(row: Connection["t"]["ledger"]["$inferSelect"]): LedgerEntry {
   return row as LedgerEntry; // See above.
 }
 

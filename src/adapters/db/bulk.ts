@@ -5,10 +5,10 @@ import { and, asc, eq, gt } from "drizzle-orm";
 import { caId, type Serial } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
 import type { BulkItem, BulkReads, BulkWrites } from "#domain/certificates/bulk-store.ts";
-import { inserter, type Session } from "./session.ts";
+import { inserter, type Connection } from "./connection.ts";
 
 /** Operations and their items as last committed. */
-export function bulkReads({ db, t }: Session): BulkReads {
+export function bulkReads({ db, t }: Connection): BulkReads {
   const { bulkItems, bulkOperations } = t;
   return {
     operation: async ({ lineage, id }) => {
@@ -34,9 +34,9 @@ export function bulkReads({ db, t }: Session): BulkReads {
 }
 
 /** Bulk writes of a unit. */
-export function bulkWrites(session: Session): BulkWrites {
-  const insertOperation = inserter(session, session.t.bulkOperations, "skip");
-  const insertItem = inserter(session, session.t.bulkItems, "skip");
+export function bulkWrites(connection: Connection): BulkWrites {
+  const insertOperation = inserter(connection, connection.t.bulkOperations, "skip");
+  const insertItem = inserter(connection, connection.t.bulkItems, "skip");
   return {
     begin: async (operation) => (await insertOperation(operation)) === 1,
     settle: async ({ lineage, id: operation }, item) =>

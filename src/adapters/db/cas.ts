@@ -36,12 +36,12 @@ import {
   olderThan,
   pageOf,
   placeholder,
-  type Session,
-} from "./session.ts";
+  type Connection,
+} from "./connection.ts";
 
 /** CAs as last committed; lists newest first, without internal ones. */
-export function caReads(session: Session): CaReads {
-  const { db, t } = session;
+export function caReads(connection: Connection): CaReads {
+  const { db, t } = connection;
   const byId = db
     .select()
     .from(t.cas)
@@ -51,7 +51,7 @@ export function caReads(session: Session): CaReads {
     byId: async (id) => first(await byId.execute({ id })),
     byLabel: async (label) => first(await db.select().from(t.cas).where(eq(t.cas.label, label))),
     page: async (filter, limit, after) => {
-      const where = matching(session, filter);
+      const where = matching(connection, filter);
       const found = await db
         .select()
         .from(t.cas)
@@ -66,25 +66,25 @@ export function caReads(session: Session): CaReads {
       const members = db.select().from(t.cas).where(eq(t.cas.lineage, id));
       return (await members.orderBy(asc(t.cas.createdAt), asc(t.cas.id))).map(record);
     },
-    signing: () => signing(session),
+    signing: () => signing(connection),
     withKey: async (spki) => {
       const key = Buffer.from(spki);
       return (await db.select().from(t.cas).where(eq(t.cas.spki, key))).map(record);
     },
-    under: casUnder(session),
+    under: casUnder(connection),
     hasChildren: async (id) => {
       const children = db.select({ id: t.cas.id }).from(t.cas).where(eq(t.cas.parent, id));
       return (await children.limit(1)).length > 0;
     },
-    ...crossSignReads(session),
+    ...crossSignReads(connection),
   };
 }
 
 /** CA writes of a unit; refuses `already_exists` (`label`) without poisoning the transaction. */
-export function caWrites(session: Session): CaWrites {
-  const { db, t } = session;
-  const insert = inserter(session, t.cas, "skip");
-  const claimKey = keyClaim(session);
+export function caWrites(connection: Connection): CaWrites {
+  const { db, t } = connection;
+  const insert = inserter(connection, t.cas, "skip");
+  const claimKey = keyClaim(connection);
   return {
     insert: async (ca) => {
       const { key, alternative, ...facts } = ca;
@@ -104,7 +104,7 @@ export function caWrites(session: Session): CaWrites {
       await claimKey(spkiSha256(ca.spki));
       if (alternative !== undefined) await claimKey(spkiSha256(alternative.spki));
     },
-    status: statusOf(session),
+    status: statusOf(connection),
     certify: async (id, from, certified) => {
       const set = { ...certified, status: "active", ...nulls(certified) };
       const named = and(eq(t.cas.id, id), eq(t.cas.status, from));
@@ -126,8 +126,8 @@ export function caWrites(session: Session): CaWrites {
         .returning({ id: t.cas.id });
       return done.length === 1;
     },
-    remove: removal(session),
-    ...crossSignWrites(session),
+    remove: removal(connection),
+    ...crossSignWrites(connection),
     retireSubject: async (parent, serial) => {
       const certified = and(eq(t.cas.parent, parent), eq(t.cas.serial, serial));
       const retired = await db
@@ -141,7 +141,7 @@ export function caWrites(session: Session): CaWrites {
   };
 }
 
-function removal({ db, t }: Session): CaWrites["remove"] {
+function removal({ db, t }: Connection): CaWrites["remove"] {
   return async (id, own) => {
     const taken = db
       .select({ serial: t.intents.serial })
@@ -162,7 +162,7 @@ function removal({ db, t }: Session): CaWrites["remove"] {
 }
 
 /** Level by level, so that both dialects need no recursion of their own; CA trees are shallow. */
-function casUnder({ db, t }: Session): CaReads["under"] {
+function casUnder({ db, t }: Connection): CaReads["under"] {
   const { id, lineage, parent, internal } = t.cas;
   const found = (where: SQL) => db.select({ id }).from(t.cas).where(where);
   return async (lineages, subtrees) => {
@@ -184,10 +184,10 @@ function casUnder({ db, t }: Session): CaReads["under"] {
 }
 
 /** Asked by every issue, so without the query builder. */
-function statusOf(session: Session): CaWrites["status"] {
-  const text = `select status from cas where id = ${placeholder(session, 1)}`;
+function statusOf(connection: Connection): CaWrites["status"] {
+  const text = `select status from cas where id = ${placeholder(connection, 1)}`;
   return async (id) => {
-    const row = await session.row(text, [id]);
+    const row = await connection.row(text, [id]);
     return row?.[0] as CaStatus | undefined; // Only `caWrites` fills the column.
   };
 }
@@ -212,7 +212,7 @@ export function within(
   return or(byTenant, byCa) ?? sql`1 = 0`;
 }
 
-function matching({ t }: Session, filter: CaFilter): SQL | undefined {
+function matching({ t }: Connection, filter: CaFilter): SQL | undefined {
   return and(
     eq(t.cas.internal, false),
     within({ tenant: t.cas.tenant, ca: t.cas.id }, filter.reach),
@@ -223,7 +223,7 @@ function matching({ t }: Session, filter: CaFilter): SQL | undefined {
   );
 }
 
-async function signing({ db, t }: Session): Promise<readonly CaRecord[]> {
+async function signing({ db, t }: Connection): Promise<readonly CaRecord[]> {
   const all: CaRecord[] = [];
   for (let after: { at: number; id: string } | undefined; ; ) {
     const page = await db
@@ -239,7 +239,7 @@ async function signing({ db, t }: Session): Promise<readonly CaRecord[]> {
   }
 }
 
-type Row = Session["t"]["cas"]["$inferSelect"];
+type Row = Connection["t"]["cas"]["$inferSelect"];
 
 const first = (rows: readonly Row[]): CaRecord | undefined => rows[0] && record(rows[0]);
 

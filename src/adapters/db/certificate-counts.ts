@@ -13,7 +13,7 @@ import type {
   StoredStatus,
 } from "#domain/certificates/store.ts";
 import { countedRanges } from "./serial-ranges.ts";
-import { counted, type Session } from "./session.ts";
+import { counted, type Connection } from "./connection.ts";
 
 /** Which leaves; `from` is inside, `until` is not. */
 export interface Counted {
@@ -29,7 +29,7 @@ export interface Counted {
  * notAfter.
  */
 export async function countLeaves(
-  session: Session,
+  connection: Connection,
   which: Counted,
   stepMax = indexStepMax,
 ): Promise<number> {
@@ -39,11 +39,11 @@ export async function countLeaves(
   const between = (low: number | undefined, high: number | undefined) =>
     low === undefined || high === undefined || low >= high
       ? 0
-      : countBetween(session, which, { low, high, stepMax });
+      : countBetween(connection, which, { low, high, stepMax });
   if (firstDay !== undefined && endDay !== undefined && firstDay > endDay) {
     return between(from, until);
   }
-  const whole = await countDays(session, which, firstDay, endDay);
+  const whole = await countDays(connection, which, firstDay, endDay);
   const first = await between(from, firstDay === undefined ? undefined : firstDay * dayMs);
   const last = await between(endDay === undefined ? undefined : endDay * dayMs, until);
   return first + whole + last;
@@ -72,11 +72,15 @@ export function leavesOf(filter: CertificateFilter): Counted | undefined {
  * The leaves whose serial begins so, range by range of the unique index. It does not know kinds,
  * and all kinds but leaves are few.
  */
-export async function countSerials(session: Session, ca: CaId, prefix: string): Promise<number> {
-  const { db, t } = session;
+export async function countSerials(
+  connection: Connection,
+  ca: CaId,
+  prefix: string,
+): Promise<number> {
+  const { db, t } = connection;
   const c = t.certificates;
   let total = 0;
-  for (const within of countedRanges(session.dialect, sql`${c.serial}`, prefix)) {
+  for (const within of countedRanges(connection.dialect, sql`${c.serial}`, prefix)) {
     const rows = and(eq(c.caId, ca), within);
     const [all] = await db.select({ number: counted }).from(c).where(rows);
     total += all?.number ?? 0;
@@ -89,8 +93,8 @@ export async function countSerials(session: Session, ca: CaId, prefix: string): 
 }
 
 /** Intents come first: one that is settled in between is counted twice rather than not at all. */
-export function outstandingOf(session: Session): CertificateReads["outstanding"] {
-  const { db, t } = session;
+export function outstandingOf(connection: Connection): CertificateReads["outstanding"] {
+  const { db, t } = connection;
   const c = t.certificates;
   const living: readonly StoredStatus[] = ["good", "held"];
   return async (ca, now) => {
@@ -101,7 +105,7 @@ export function outstandingOf(session: Session): CertificateReads["outstanding"]
       inArray(t.intents.purpose, leafPurposes),
     );
     const [signing] = await db.select({ count: counted }).from(t.intents).where(open);
-    const leaves = await countLeaves(session, { caId: ca, statuses: living, from: now });
+    const leaves = await countLeaves(connection, { caId: ca, statuses: living, from: now });
     const others = and(
       eq(c.caId, ca),
       inArray(c.kind, [...otherKinds]),
@@ -109,7 +113,7 @@ export function outstandingOf(session: Session): CertificateReads["outstanding"]
       gte(c.notAfter, now),
     );
     const [found] = await db.select({ count: counted }).from(c).where(others);
-    const latest = await latestNotAfter(session, ca, living);
+    const latest = await latestNotAfter(connection, ca, living);
     return {
       count: (signing?.count ?? 0) + leaves + (found?.count ?? 0),
       latestNotAfter: latest === undefined || latest < now ? undefined : latest,
@@ -118,7 +122,7 @@ export function outstandingOf(session: Session): CertificateReads["outstanding"]
 }
 
 async function countDays(
-  { db, t }: Session,
+  { db, t }: Connection,
   { caId, statuses, profile }: Counted,
   firstDay: number | undefined,
   endDay: number | undefined,
@@ -150,16 +154,18 @@ interface Span {
  * At most a day's worth, which may be many all the same: SQLite counts so many entries at once, and
  * lets others run.
  */
-async function countBetween(session: Session, which: Counted, span: Span): Promise<number> {
-  const c = session.t.certificates;
+async function countBetween(connection: Connection, which: Counted, span: Span): Promise<number> {
+  const c = connection.t.certificates;
   let total = 0;
   for (let low = span.low; low < span.high; ) {
     const high =
-      session.dialect === "sqlite" ? await stepEnd(session, which, { ...span, low }) : span.high;
-    const [row] = await session.db
+      connection.dialect === "sqlite"
+        ? await stepEnd(connection, which, { ...span, low })
+        : span.high;
+    const [row] = await connection.db
       .select({ count: counted })
       .from(c)
-      .where(between(session, which, { low, high }));
+      .where(between(connection, which, { low, high }));
     total += row?.count ?? 0;
     low = high;
     if (low < span.high) await new Promise<void>((resolve) => setImmediate(resolve));
@@ -168,7 +174,11 @@ async function countBetween(session: Session, which: Counted, span: Span): Promi
 }
 
 /** The notAfter so many entries of one status on, or the end where there are fewer. */
-async function stepEnd({ db, t, dialect }: Session, which: Counted, span: Span): Promise<number> {
+async function stepEnd(
+  { db, t, dialect }: Connection,
+  which: Counted,
+  span: Span,
+): Promise<number> {
   const { notAfter } = t.certificates;
   let end = span.high;
   for (const status of which.statuses) {
@@ -187,7 +197,7 @@ async function stepEnd({ db, t, dialect }: Session, which: Counted, span: Span):
 }
 
 function between(
-  { dialect, t }: Pick<Session, "dialect" | "t">,
+  { dialect, t }: Pick<Connection, "dialect" | "t">,
   { caId, statuses, profile }: Counted,
   { low, high }: Pick<Span, "low" | "high">,
 ): SQL | undefined {
@@ -206,7 +216,7 @@ function between(
 
 /** One look at the end of the index for every kind and status. */
 async function latestNotAfter(
-  { db, t }: Session,
+  { db, t }: Connection,
   ca: CaId,
   statuses: readonly StoredStatus[],
 ): Promise<Instant | undefined> {

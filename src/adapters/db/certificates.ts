@@ -25,27 +25,27 @@ import {
   pageOf,
   placeholder,
   rowsAtOnce,
-  type Session,
-} from "./session.ts";
+  type Connection,
+} from "./connection.ts";
 import { slicedInventory } from "./sliced-inventory.ts";
 import { supersededOf } from "./superseded.ts";
 import { wholeInventory } from "./whole-inventory.ts";
 
 /** Certificates and orphaned intents as last committed. */
-export function certificateReads(session: Session): CertificateReads {
-  const { db, t } = session;
+export function certificateReads(connection: Connection): CertificateReads {
+  const { db, t } = connection;
   const inventory =
-    session.dialect === "sqlite" ? slicedInventory(session) : wholeInventory(session);
+    connection.dialect === "sqlite" ? slicedInventory(connection) : wholeInventory(connection);
   return {
-    bySerial: preparedBySerial(session),
+    bySerial: preparedBySerial(connection),
     page: async (filter, limit, after) => {
       const page = await inventory(filter, limit, after);
       return { ...page, items: page.items.map(record) };
     },
-    orphans: orphansOf(session),
-    outstanding: outstandingOf(session),
-    superseded: supersededOf(session),
-    signedBeyond: signedBeyond(session),
+    orphans: orphansOf(connection),
+    outstanding: outstandingOf(connection),
+    superseded: supersededOf(connection),
+    signedBeyond: signedBeyond(connection),
     profileSeen: async (name, reach) => {
       const { caId, kind, profile } = t.certificates;
       const its = and(eq(kind, "leaf"), eq(profile, name));
@@ -60,7 +60,7 @@ export function certificateReads(session: Session): CertificateReads {
   };
 }
 
-function orphansOf({ db, t }: Session): CertificateReads["orphans"] {
+function orphansOf({ db, t }: Connection): CertificateReads["orphans"] {
   const { caId, createdAt, opId } = t.intents;
   return async (ca, limit, after) => {
     // Literal, not a parameter: otherwise no planner may use the partial index.
@@ -77,7 +77,7 @@ function orphansOf({ db, t }: Session): CertificateReads["orphans"] {
   };
 }
 
-function signedBeyond({ db, t }: Session): CertificateReads["signedBeyond"] {
+function signedBeyond({ db, t }: Connection): CertificateReads["signedBeyond"] {
   return async (ca, own) => {
     const others = and(
       eq(t.intents.caId, ca),
@@ -93,13 +93,13 @@ function signedBeyond({ db, t }: Session): CertificateReads["signedBeyond"] {
 }
 
 /** `owner` is this store's number among the replicas. */
-export function certificateWrites(session: Session, owner: number): CertificateWrites {
-  const { db, t } = session;
-  const insertIntent = inserter(session, t.intents, "skip");
-  const insertCertificate = inserter(session, t.certificates, "skip");
-  const claimKey = keyClaim(session);
-  const settle = settling(session);
-  const mark = (at: number) => placeholder(session, at);
+export function certificateWrites(connection: Connection, owner: number): CertificateWrites {
+  const { db, t } = connection;
+  const insertIntent = inserter(connection, t.intents, "skip");
+  const insertCertificate = inserter(connection, t.certificates, "skip");
+  const claimKey = keyClaim(connection);
+  const settle = settling(connection);
+  const mark = (at: number) => placeholder(connection, at);
   const issued = `update intents set state = 'issued' where ca_id = ${mark(1)} and serial = ${mark(2)} and op_id = ${mark(3)} and state = 'intended'`;
   return {
     intend: async (intent) => (await insertIntent({ ...intent, owner })) === 1,
@@ -111,7 +111,7 @@ export function certificateWrites(session: Session, owner: number): CertificateW
       const row = { ...certificate, search, identity, serialHex: hex(serial), ct };
       // Sent together: when the intent is not open the unit fails, and the row with it.
       const [settled, inserted] = await Promise.all([
-        session.run(issued, [caId, serial, opId]),
+        connection.run(issued, [caId, serial, opId]),
         insertCertificate(row),
       ]);
       assert(settled === 1, "an intent is settled once, with its own serial");
@@ -119,7 +119,7 @@ export function certificateWrites(session: Session, owner: number): CertificateW
       if (isOfOwnKey(certificate.kind)) await claimKey(certificate.spkiSha256);
     },
     settle,
-    lock: preparedBySerial(session),
+    lock: preparedBySerial(connection),
     setStatus: async (ca, serial, status, revokedAt, reason) => {
       const changed = await db
         .update(t.certificates)
@@ -128,36 +128,36 @@ export function certificateWrites(session: Session, owner: number): CertificateW
         .returning({ id: t.certificates.id });
       assert(changed.length === 1, "a status is set on a row that exists");
     },
-    setStatuses: settingStatuses(session),
+    setStatuses: settingStatuses(connection),
     orphanOpenIntents: async () => {
-      const open = and(sql`state = 'intended'`, ownedByDead(session, t.intents.owner, owner));
+      const open = and(sql`state = 'intended'`, ownedByDead(connection, t.intents.owner, owner));
       const orphans = db.update(t.intents).set({ state: "orphaned" }).where(open).returning();
       return (await orphans).map(intentRecord);
     },
   };
 }
 
-function settingStatuses(session: Session): CertificateWrites["setStatuses"] {
-  const c = session.t.certificates;
+function settingStatuses(connection: Connection): CertificateWrites["setStatuses"] {
+  const c = connection.t.certificates;
   return async (ca, serials, to) => {
     for (let at = 0; at < serials.length; at += rowsAtOnce) {
       const piece = serials.slice(at, at + rowsAtOnce);
-      const named = and(eq(c.caId, ca), inTexts(session, c.serial, piece));
-      await session.db.update(c).set(to).where(named);
-      if (session.dialect === "sqlite") await breath();
+      const named = and(eq(c.caId, ca), inTexts(connection, c.serial, piece));
+      await connection.db.update(c).set(to).where(named);
+      if (connection.dialect === "sqlite") await breath();
     }
   };
 }
 
-function settling(session: Session): CertificateWrites["settle"] {
-  const [first, second] = [placeholder(session, 1), placeholder(session, 2)];
+function settling(connection: Connection): CertificateWrites["settle"] {
+  const [first, second] = [placeholder(connection, 1), placeholder(connection, 2)];
   const text = `update intents set state = ${first} where op_id = ${second} and state = 'intended'`;
   return async (opId, state) => {
-    assert((await session.run(text, [state, opId])) === 1, "an intent is settled once");
+    assert((await connection.run(text, [state, opId])) === 1, "an intent is settled once");
   };
 }
 
-function preparedBySerial({ db, t }: Session): CertificateReads["bySerial"] {
+function preparedBySerial({ db, t }: Connection): CertificateReads["bySerial"] {
   const named = [
     eq(t.certificates.caId, sql.placeholder("ca")),
     eq(t.certificates.serial, sql.placeholder("serial")),
@@ -179,7 +179,7 @@ const hex = (serial: Serial) => BigInt(serial).toString(16);
  * Only `certificateWrites` fills the table, so its texts are the closed words the record's types
  * name.
  */
-function record(row: Session["t"]["certificates"]["$inferSelect"]): CertificateRecord {
+function record(row: Connection["t"]["certificates"]["$inferSelect"]): CertificateRecord {
   const { ordinal: _o, search: _s, identity: _i, serialHex: _h, ...facts } = row;
   const revocation = { revokedAt: row.revokedAt ?? undefined, reason: row.reason ?? undefined };
   const ct: unknown = row.ct === null ? undefined : JSON.parse(row.ct);
@@ -188,7 +188,7 @@ function record(row: Session["t"]["certificates"]["$inferSelect"]): CertificateR
 }
 
 /** As `record`, for intents. */
-function intentRecord(row: Session["t"]["intents"]["$inferSelect"]): IntentRecord {
+function intentRecord(row: Connection["t"]["intents"]["$inferSelect"]): IntentRecord {
   const { owner: _owner, ...facts } = row;
   return facts as IntentRecord; // See above.
 }

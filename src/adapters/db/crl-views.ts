@@ -9,19 +9,19 @@ import type {
   RevocationView,
 } from "#domain/revocation/store.ts";
 import type { Engine } from "./engine.ts";
-import { breath, placeholder, type Rows, type Session, type Value } from "./session.ts";
+import { breath, placeholder, type Rows, type Connection, type Value } from "./connection.ts";
 
 /** Opens a view for each call. */
 export function viewing(engine: Pick<Engine, "view">): RevocationReads["view"] {
   return (read) =>
-    engine.view(async (session) => {
-      const sequence = await revocationSequence(session);
-      return await read(viewOver(session, sequence));
+    engine.view(async (connection) => {
+      const sequence = await revocationSequence(connection);
+      return await read(viewOver(connection, sequence));
     });
 }
 
-function viewOver(session: Session, sequence: number): RevocationView {
-  const $ = (position: number) => placeholder(session, position);
+function viewOver(connection: Connection, sequence: number): RevocationView {
+  const $ = (position: number) => placeholder(connection, position);
   let pages = 0;
   // SQLite answers on this thread: between two pages others get their turn.
   const page = async (text: string, values: readonly Value[]): Promise<Rows> => {
@@ -29,7 +29,7 @@ function viewOver(session: Session, sequence: number): RevocationView {
     pages += 1;
     // A million rows are garbage the collector would let pile up to hundreds of megabytes.
     if (pages % pagesBetweenCollections === 0) Bun.gc(false);
-    return await session.rows(text, values);
+    return await connection.rows(text, values);
   };
   const changes = `select v.serial, v.sequence, v.revoked_at, v.expires_at, c.kind, c.crl_partition, %s from %t v
 left join certificates c on c.ca_id = v.ca_id and c.serial = v.serial
@@ -56,13 +56,13 @@ order by m.serial limit ${$(5)}`;
       (await page(released, [ca, after, limit])).map(releasedEntry),
     indexed: async (ca: CaId, modulus: number) => {
       const text = `select sequence from crl_indexes where ca_id = ${$(1)} and modulus = ${$(2)}`;
-      return Number((await session.row(text, [ca, modulus]))?.[0] ?? 0);
+      return Number((await connection.row(text, [ca, modulus]))?.[0] ?? 0);
     },
   };
 }
 
-async function revocationSequence(session: Session): Promise<number> {
-  const row = await session.row("select revocation_sequence from heads where id = 1", []);
+async function revocationSequence(connection: Connection): Promise<number> {
+  const row = await connection.row("select revocation_sequence from heads where id = 1", []);
   return Number(row?.[0] ?? 0);
 }
 

@@ -12,7 +12,7 @@ import type {
   RevocationWrites,
   StampRecord,
 } from "#domain/revocation/store.ts";
-import { inserter, placeholder, type Session } from "./session.ts";
+import { inserter, placeholder, type Connection } from "./connection.ts";
 
 type CrlReads = Pick<RevocationReads, "crlHead" | "crlPiece" | "publishedScopes" | "stamps">;
 type CrlWrites = Pick<
@@ -21,8 +21,8 @@ type CrlWrites = Pick<
 >;
 
 /** Reads of the committed state. */
-export function crlReads(session: Session): CrlReads {
-  const { db, t } = session;
+export function crlReads(connection: Connection): CrlReads {
+  const { db, t } = connection;
   const heads = t.crlHeads;
   const named = and(
     eq(heads.caId, sql.placeholder("ca")),
@@ -65,14 +65,14 @@ export function crlReads(session: Session): CrlReads {
 }
 
 /** Writes of a unit. */
-export function crlWrites(session: Session): CrlWrites {
-  const { db, t } = session;
-  const insertHead = inserter(session, t.crlHeads);
-  const insertPiece = inserter(session, t.crlPieces);
-  const stamp = stamping(session);
+export function crlWrites(connection: Connection): CrlWrites {
+  const { db, t } = connection;
+  const insertHead = inserter(connection, t.crlHeads);
+  const insertPiece = inserter(connection, t.crlPieces);
+  const stamp = stamping(connection);
   return {
     stamp,
-    indexPartitions: indexing(session),
+    indexPartitions: indexing(connection),
     reserveCrl: async (caId, scope, { at, wanted, believed }, sequence) => {
       const c = t.crlReservations;
       const soonest = wholeSecond(wanted);
@@ -115,7 +115,7 @@ export function crlWrites(session: Session): CrlWrites {
       const inserted = await insertHead({ ...facts, ...before, ...more });
       assert(inserted === 1, "a CRL is published once");
     },
-    pruneCrls: pruning(session),
+    pruneCrls: pruning(connection),
   };
 }
 
@@ -123,19 +123,19 @@ export function crlWrites(session: Session): CrlWrites {
  * One statement for each certificate, which changes nothing for most: the row holds the end of a
  * day.
  */
-function stamping(session: Session): RevocationWrites["stamp"] {
-  const [ca, partition, url, until] = [1, 2, 3, 4].map((at) => placeholder(session, at));
+function stamping(connection: Connection): RevocationWrites["stamp"] {
+  const [ca, partition, url, until] = [1, 2, 3, 4].map((at) => placeholder(connection, at));
   const text = `insert into crl_stamps (ca_id, partition, url, not_after) values (${ca}, ${partition}, ${url}, ${until})
 on conflict (ca_id, partition, url) do update set not_after = excluded.not_after where crl_stamps.not_after < excluded.not_after`;
   return async (stamp) => {
     const day = secondsPerDay * 1000;
     const end = Math.ceil(stamp.notAfter / day) * day;
-    await session.run(text, [stamp.caId, stamp.partition, stamp.url, end]);
+    await connection.run(text, [stamp.caId, stamp.partition, stamp.url, end]);
   };
 }
 
-function indexing(session: Session): RevocationWrites["indexPartitions"] {
-  const { db, t } = session;
+function indexing(connection: Connection): RevocationWrites["indexPartitions"] {
+  const { db, t } = connection;
   const i = t.crlIndexes;
   const m = t.crlMembers;
   return async (caId, modulus, members, sequence) => {
@@ -157,7 +157,7 @@ function indexing(session: Session): RevocationWrites["indexPartitions"] {
   };
 }
 
-function pruning({ db, t }: Session): RevocationWrites["pruneCrls"] {
+function pruning({ db, t }: Connection): RevocationWrites["pruneCrls"] {
   const [p, h] = [t.crlPieces, t.crlHeads];
   return async (ca: CaId, scope: string, number: number, limit: number) => {
     const older = and(eq(p.caId, ca), eq(p.scope, scope), lt(p.number, number));
@@ -178,7 +178,7 @@ function pruning({ db, t }: Session): RevocationWrites["pruneCrls"] {
   };
 }
 
-function headOf(row: Session["t"]["crlHeads"]["$inferSelect"]): CrlHead {
+function headOf(row: Connection["t"]["crlHeads"]["$inferSelect"]): CrlHead {
   const { kind: _kind, priorUpdate, priorSequence, ...facts } = row;
   const prior =
     priorUpdate === null || priorSequence === null

@@ -5,16 +5,16 @@
 import { and, asc, desc, eq, type SQL } from "drizzle-orm";
 
 import type { CaReads, CaWrites, CrossSignRecord } from "#domain/authorities/store.ts";
-import { counted, inserter, olderThan, pageOf, type Session } from "./session.ts";
+import { counted, inserter, olderThan, pageOf, type Connection } from "./connection.ts";
 
 /**
  * Reads of cross certificates; a status changed by revocation shows at once, for it is read from
  * the one row.
  */
 export function crossSignReads(
-  session: Session,
+  connection: Connection,
 ): Pick<CaReads, "crossSigns" | "crossSign" | "crossSignsOf"> {
-  const { db, t } = session;
+  const { db, t } = connection;
   const x = t.crossSigns;
   const joined = (where: SQL | undefined) => {
     const same = and(eq(t.certificates.caId, x.issuer), eq(t.certificates.serial, x.serial));
@@ -43,8 +43,8 @@ export function crossSignReads(
 }
 
 /** The one write: its certificate is stored by the same unit. */
-export function crossSignWrites(session: Session): Pick<CaWrites, "insertCrossSign"> {
-  const insert = inserter(session, session.t.crossSigns);
+export function crossSignWrites(connection: Connection): Pick<CaWrites, "insertCrossSign"> {
+  const insert = inserter(connection, connection.t.crossSigns);
   return {
     insertCrossSign: async (facts) => {
       await insert(facts);
@@ -53,8 +53,8 @@ export function crossSignWrites(session: Session): Pick<CaWrites, "insertCrossSi
 }
 
 interface Joined {
-  readonly facts: Session["t"]["crossSigns"]["$inferSelect"];
-  readonly row: Session["t"]["certificates"]["$inferSelect"];
+  readonly facts: Connection["t"]["crossSigns"]["$inferSelect"];
+  readonly row: Connection["t"]["certificates"]["$inferSelect"];
 }
 
 /**

@@ -1,22 +1,22 @@
 /**
- * What a dialect must be able to do for the store above it: two sessions, and one transaction of
+ * What a dialect must be able to do for the store above it: two connections, and one transaction of
  * many units.
  */
 
 import type { Heads } from "./journal.ts";
-import type { Session } from "./session.ts";
+import type { Connection } from "./connection.ts";
 
 export interface Engine {
   readonly dialect: "sqlite" | "postgres";
   /** Sees the last committed state; never part of a transaction. */
-  readonly reader: Session;
+  readonly reader: Connection;
   /** The one connection that writes; used only between `begin` and `commit` or `rollback`. */
-  readonly writer: Session;
+  readonly writer: Connection;
   /**
-   * Calls `read` with a session that sees one committed state until `read` ends, whatever is
+   * Calls `read` with a connection that sees one committed state until `read` ends, whatever is
    * committed meanwhile.
    */
-  view<T>(read: (session: Session) => Promise<T>): Promise<T>;
+  view<T>(read: (connection: Connection) => Promise<T>): Promise<T>;
   /** As the store's. */
   exclusively<T>(name: string, work: () => Promise<T>): Promise<T>;
   /** Starts a transaction that holds the head row, and gives that row as committed. */

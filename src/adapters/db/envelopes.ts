@@ -10,14 +10,14 @@ import type {
 } from "#domain/envelopes/store.ts";
 import { instanceWrites } from "./instance.ts";
 import { presenceClass } from "./owners.ts";
-import { counted, inserter, type Session } from "./session.ts";
+import { counted, inserter, type Connection } from "./connection.ts";
 
 /**
  * KEK versions and sealed values as last committed; `owner` is this store's number among the
  * replicas.
  */
-export function envelopeReads(session: Session, owner: number): EnvelopeReads {
-  const { db, t } = session;
+export function envelopeReads(connection: Connection, owner: number): EnvelopeReads {
+  const { db, t } = connection;
   const { kekVersions, sealedValues } = t;
   return {
     versions: async () => {
@@ -44,20 +44,20 @@ export function envelopeReads(session: Session, owner: number): EnvelopeReads {
     },
     unheard: async (version) => {
       // The data-directory lock leaves no other process alive.
-      if (session.dialect === "sqlite") return 0;
-      const [row] = await session.rows(deaf, [presenceClass, owner, heardPrefix, version]);
+      if (connection.dialect === "sqlite") return 0;
+      const [row] = await connection.rows(deaf, [presenceClass, owner, heardPrefix, version]);
       return Number(row?.[0]);
     },
   };
 }
 
-/** Writes of a unit on the writing session. */
-export function envelopeWrites(session: Session, owner: number): EnvelopeWrites {
-  const { db, t } = session;
+/** Writes of a unit on the writing connection. */
+export function envelopeWrites(connection: Connection, owner: number): EnvelopeWrites {
+  const { db, dialect, t } = connection;
   const { kekVersions, sealedValues } = t;
-  const { under, unheard } = envelopeReads(session, owner);
-  const { setValue } = instanceWrites(session);
-  const insert = inserter(session, kekVersions);
+  const { under, unheard } = envelopeReads(connection, owner);
+  const { setValue } = instanceWrites(connection);
+  const insert = inserter(connection, kekVersions);
   const statusOf = async (version: number) => {
     const [row] = await db.select().from(kekVersions).where(eq(kekVersions.version, version));
     return row?.status;
@@ -98,7 +98,7 @@ export function envelopeWrites(session: Session, owner: number): EnvelopeWrites 
       await db.delete(sealedValues).where(eq(sealedValues.place, place));
     },
     heard: async (version) => {
-      if (session.dialect === "postgres") await setValue(`${heardPrefix}${owner}`, String(version));
+      if (dialect === "postgres") await setValue(`${heardPrefix}${owner}`, String(version));
     },
     retire: async (version) => {
       if ((await under(version, 1)).length > 0) return false;
@@ -122,7 +122,7 @@ const deaf = `select count(*) from pg_locks where locktype = 'advisory' and clas
     select 1 from instance where name = $3::text || objid::text
     and case when name = $3::text || objid::text then value::bigint >= $4 else false end)`;
 
-type Row = Session["t"]["kekVersions"]["$inferSelect"];
+type Row = Connection["t"]["kekVersions"]["$inferSelect"];
 
 /** Only `begin` fills the table, so its texts are the closed words the record's types name. */
 function versionOf({ keyProvider: provider, keyLabel: label, keyId: id, ...row }: Row) {

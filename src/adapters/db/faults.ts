@@ -49,7 +49,7 @@ export function unitRefused(cause: unknown, sure: boolean): Problem {
 
 /**
  * True when the database's own answer to a commit says that it has not happened. What ends the
- * session while it runs does not: a server that is told to stop may have committed already.
+ * connection while it runs does not: a server that is told to stop may have committed already.
  */
 export function saysNotCommitted(error: unknown): boolean {
   const { code, errno } = codes(rootCause(error));

@@ -3,13 +3,13 @@
 import { and, asc, eq, inArray, or } from "drizzle-orm";
 
 import type { AccessReads, AccessWrites, GrantRecord } from "#domain/access/store.ts";
-import { inserter, type Session } from "./session.ts";
+import { inserter, type Connection } from "./connection.ts";
 
 type GrantReads = Pick<AccessReads, "grantsOn" | "grantsTo">;
 type GrantWrites = Pick<AccessWrites, "grant" | "revokeGrant">;
 
 /** Grants as last committed, oldest first. */
-export function grantReads({ db, t }: Session): GrantReads {
+export function grantReads({ db, t }: Connection): GrantReads {
   const { grants } = t;
   return {
     grantsOn: async (lineage) => {
@@ -31,10 +31,10 @@ export function grantReads({ db, t }: Session): GrantReads {
 }
 
 /** Grant writes of a unit. */
-export function grantWrites(session: Session): GrantWrites {
-  const { db, t } = session;
+export function grantWrites(connection: Connection): GrantWrites {
+  const { db, t } = connection;
   const { grants } = t;
-  const insert = inserter(session, grants, "skip");
+  const insert = inserter(connection, grants, "skip");
   const identity = (one: Parameters<GrantWrites["revokeGrant"]>[0]) =>
     and(
       eq(grants.caId, one.ca),
@@ -61,7 +61,7 @@ export function grantWrites(session: Session): GrantWrites {
 }
 
 /** Only `grant` fills the table, so its texts are the closed words the record's type names. */
-function record(row: Session["t"]["grants"]["$inferSelect"]): GrantRecord {
+function record(row: Connection["t"]["grants"]["$inferSelect"]): GrantRecord {
   const { id: grantId, caId, entityType, entityId, ...facts } = row;
   // See above.
   return { ...facts, grantId, ca: caId, type: entityType, id: entityId } as GrantRecord;

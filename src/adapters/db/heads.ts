@@ -12,7 +12,7 @@ import type { Clock, Random } from "#domain/ports.ts";
 import { unlimited } from "#domain/tenants/store.ts";
 import { entry, event, storedHeads } from "./audit.ts";
 import { StoreUnfit } from "./faults.ts";
-import type { Session } from "./session.ts";
+import type { Connection } from "./connection.ts";
 import { tenantWrites } from "./tenants.ts";
 
 export interface StoreDependencies {
@@ -30,7 +30,7 @@ export interface StoreDependencies {
  * Fills a database whose tables were just made: the head row and the built-in tenant; the ledger
  * begins with its key.
  */
-export async function fillEmpty(writer: Session, deps: StoreDependencies): Promise<void> {
+export async function fillEmpty(writer: Connection, deps: StoreDependencies): Promise<void> {
   const empty = {
     eventSeq: genesis.seq,
     eventHash: genesis.hash,
@@ -54,7 +54,7 @@ export async function fillEmpty(writer: Session, deps: StoreDependencies): Promi
  * Refuses a store whose last event or ledger entry is not the one the head row names, or does not
  * recompute.
  */
-export async function verifyHeads(reader: Session): Promise<void> {
+export async function verifyHeads(reader: Connection): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     const broken = await brokenChain(reader);
     if (broken === undefined) return;
@@ -66,7 +66,9 @@ export async function verifyHeads(reader: Session): Promise<void> {
   }
 }
 
-async function brokenChain(reader: Session): Promise<"the audit chain" | "the ledger" | undefined> {
+async function brokenChain(
+  reader: Connection,
+): Promise<"the audit chain" | "the ledger" | undefined> {
   const { db, t } = reader;
   const heads = await storedHeads(reader);
   const [lastEvent] = await db.select().from(t.events).orderBy(desc(t.events.seq)).limit(1);

@@ -3,10 +3,10 @@
 import { eq } from "drizzle-orm";
 
 import type { InstanceReads, InstanceWrites } from "#domain/store.ts";
-import type { Session } from "./session.ts";
+import type { Connection } from "./connection.ts";
 
 /** Instance values as last committed. */
-export function instanceReads({ db, t }: Session): InstanceReads {
+export function instanceReads({ db, t }: Connection): InstanceReads {
   return {
     value: async (name) => {
       const [row] = await db.select().from(t.instance).where(eq(t.instance.name, name));
@@ -16,9 +16,9 @@ export function instanceReads({ db, t }: Session): InstanceReads {
 }
 
 /** Instance value writes of a unit; a name that exists is overwritten. */
-export function instanceWrites(session: Session): InstanceWrites {
-  const { db, t } = session;
-  const { value } = instanceReads(session);
+export function instanceWrites(connection: Connection): InstanceWrites {
+  const { db, t } = connection;
+  const { value } = instanceReads(connection);
   const setValue: InstanceWrites["setValue"] = async (name, text) => {
     await db
       .insert(t.instance)

@@ -6,7 +6,7 @@ import { parseSerial, type Serial } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
 import type { CertificateFilter } from "#domain/certificates/store.ts";
 import { serialsBeginning } from "./serial-ranges.ts";
-import { contains, type Session, startsWith } from "./session.ts";
+import { contains, type Connection, startsWith } from "./connection.ts";
 
 /**
  * Whether text and serial are looked for by their indexes, only compared, or have been found
@@ -16,7 +16,7 @@ export type Search = "indexed" | "compared" | "found";
 
 /** The conditions of a filter. */
 export function matching(
-  { dialect, t }: Pick<Session, "dialect" | "t">,
+  { dialect, t }: Pick<Connection, "dialect" | "t">,
   filter: CertificateFilter,
   search: Search = "indexed",
 ): SQL | undefined {
@@ -46,13 +46,18 @@ export function serialIn(text: string): Serial | undefined {
   }
 }
 
-type Columns = Session["t"]["certificates"];
+type Columns = Connection["t"]["certificates"];
 
 /**
  * SQLite has looked the serials up before; PostgreSQL finds them by ranges of the unique index, or
  * compares digits.
  */
-function beginning(dialect: Session["dialect"], c: Columns, prefix: string, search: Search): SQL {
+function beginning(
+  dialect: Connection["dialect"],
+  c: Columns,
+  prefix: string,
+  search: Search,
+): SQL {
   const hex = prefix.startsWith("0x");
   if (dialect === "sqlite") {
     return hex ? startsWith(c.serialHex, prefix.slice(2)) : startsWith(c.serial, prefix);
@@ -64,7 +69,7 @@ function beginning(dialect: Session["dialect"], c: Columns, prefix: string, sear
   return serialsBeginning(sql`${c.serial}`, prefix);
 }
 
-function spelling(dialect: Session["dialect"], c: Columns, text: string, search: Search): SQL {
+function spelling(dialect: Connection["dialect"], c: Columns, text: string, search: Search): SQL {
   const like = contains(c.search, text);
   const byIndex = dialect === "postgres" && search === "indexed" && hasTrigrams(text);
   // Found by the trigrams both have (`certificates_search`), then compared.

@@ -10,7 +10,7 @@ import { assert } from "#core/problems.ts";
 import { type Instant, timestamp } from "#core/time.ts";
 import type { AuditWrites } from "#domain/audit/store.ts";
 import { notHoldable } from "./faults.ts";
-import { bulkInserter, placeholder, type Session } from "./session.ts";
+import { bulkInserter, placeholder, type Connection } from "./connection.ts";
 
 /** Where both chains and the revocation sequence end; the one row of `heads`. */
 export interface Heads {
@@ -33,7 +33,7 @@ export interface Mark {
  * once; a unit that fails is cut off again with `mark` and `restore`. Hashes: AUD-2, LED-1.
  */
 export class Journal implements AuditWrites {
-  readonly #session: Session;
+  readonly #connection: Connection;
   readonly #owner: number;
   readonly #uuid: () => string;
   readonly #insertEvents: (rows: EventRow[]) => Promise<void>;
@@ -51,13 +51,13 @@ export class Journal implements AuditWrites {
   #instants: Instant[] = [];
   #entries: LedgerEntry[] = [];
 
-  constructor(deps: { session: Session; owner: number; uuid: () => string }) {
-    this.#session = deps.session;
+  constructor(deps: { connection: Connection; owner: number; uuid: () => string }) {
+    this.#connection = deps.connection;
     this.#owner = deps.owner;
     this.#uuid = deps.uuid;
-    this.#insertEvents = bulkInserter(deps.session, deps.session.t.events);
-    this.#insertEntries = bulkInserter(deps.session, deps.session.t.ledger);
-    this.#insertOpen = bulkInserter(deps.session, deps.session.t.openIntents);
+    this.#insertEvents = bulkInserter(deps.connection, deps.connection.t.events);
+    this.#insertEntries = bulkInserter(deps.connection, deps.connection.t.ledger);
+    this.#insertOpen = bulkInserter(deps.connection, deps.connection.t.openIntents);
   }
 
   /** Starts a batch behind the committed heads, which the transaction has locked. */
@@ -157,7 +157,7 @@ export class Journal implements AuditWrites {
     // Independent statements: PostgreSQL answers all of them in one round trip. On SQLite, where
     // there is none to save, a step that fails must not leave another under way: the transaction
     // may be over by then.
-    if (this.#session.dialect === "postgres") await Promise.all(steps.map((step) => step()));
+    if (this.#connection.dialect === "postgres") await Promise.all(steps.map((step) => step()));
     else for (const step of steps) await step();
   }
 
@@ -178,15 +178,17 @@ export class Journal implements AuditWrites {
     const rows = [...opened].map(([opId, number]) => ({ opId, number, owner: this.#owner }));
     await this.#insertOpen(rows);
     if (closed.length > 0)
-      await this.#session.run(deleteOpen[this.#session.dialect], [JSON.stringify(closed)]);
+      await this.#connection.run(deleteOpen[this.#connection.dialect], [JSON.stringify(closed)]);
   }
 
   async #moveHeads(): Promise<void> {
     const { eventSeq, eventHash: hash, ledgerNumber, ledgerHash: last } = this.#heads;
     const values = [eventSeq, hash, ledgerNumber, last, this.#heads.revocationSequence];
-    const sets = headColumns.map((name, at) => `${name} = ${placeholder(this.#session, at + 1)}`);
+    const sets = headColumns.map(
+      (name, at) => `${name} = ${placeholder(this.#connection, at + 1)}`,
+    );
     const text = `update heads set ${sets.join(", ")} where id = 1`;
-    assert((await this.#session.run(text, values)) === 1, "there is one head row");
+    assert((await this.#connection.run(text, values)) === 1, "there is one head row");
   }
 }
 

@@ -21,22 +21,22 @@ import {
   olderThan,
   pageOf,
   placeholder,
-  type Session,
+  type Connection,
   type Value,
-} from "./session.ts";
+} from "./connection.ts";
 
 /** Blocked and own keys as last committed. */
-export function keyCheckReads(session: Session): KeyCheckReads {
-  const { db, t } = session;
+export function keyCheckReads(connection: Connection): KeyCheckReads {
+  const { db, t } = connection;
   const { blockedKeys, certificates } = t;
   return {
-    standing: standingOf(session),
+    standing: standingOf(connection),
     blocked: async (id) => {
       const [row] = await db.select().from(blockedKeys).where(eq(blockedKeys.id, id));
       return row && record(row);
     },
     page: async (reach, filter, limit, after) => {
-      const where = and(visibleIn(session, reach), matching(session, filter));
+      const where = and(visibleIn(connection, reach), matching(connection, filter));
       const { createdAt, id } = blockedKeys;
       const found = await db
         .select()
@@ -57,16 +57,16 @@ export function keyCheckReads(session: Session): KeyCheckReads {
   };
 }
 
-/** Writes of a unit on the writing session. */
-export function keyCheckWrites(session: Session): KeyCheckWrites {
-  const { db, t } = session;
-  const insert = inserter(session, t.blockedKeys, "skip");
-  const insertMany = bulkInserter(session, t.blockedKeys);
-  const claim = keyClaim(session);
+/** Writes of a unit on the writing connection. */
+export function keyCheckWrites(connection: Connection): KeyCheckWrites {
+  const { db, t } = connection;
+  const insert = inserter(connection, t.blockedKeys, "skip");
+  const insertMany = bulkInserter(connection, t.blockedKeys);
+  const claim = keyClaim(connection);
   return {
     block: async (row) => {
       const named = eq(t.blockedKeys.spkiSha256, row.spkiSha256);
-      const there = and(named, blockingFor(session, row.tenant));
+      const there = and(named, blockingFor(connection, row.tenant));
       const known = async () => (await db.select().from(t.blockedKeys).where(there))[0];
       const present = await known();
       if (present !== undefined) return record(present);
@@ -79,8 +79,8 @@ export function keyCheckWrites(session: Session): KeyCheckWrites {
       const { spkiSha256 } = t.blockedKeys;
       const digests = records.map((record) => record.spkiSha256);
       const present = db.select({ spkiSha256 }).from(t.blockedKeys);
-      const there = blockingFor(session, records[0]?.tenant);
-      const rows = await present.where(and(inTexts(session, spkiSha256, digests), there));
+      const there = blockingFor(connection, records[0]?.tenant);
+      const rows = await present.where(and(inTexts(connection, spkiSha256, digests), there));
       const known = new Set(rows.map((row) => row.spkiSha256));
       const fresh = records.filter((record) => !known.has(record.spkiSha256));
       await insertMany(fresh.map(stored));
@@ -95,24 +95,24 @@ export function keyCheckWrites(session: Session): KeyCheckWrites {
 }
 
 /** Marks a key as the instance's own; what is marked already stays so. */
-export function keyClaim(session: Session): KeyCheckWrites["claim"] {
-  const insert = inserter(session, session.t.ownKeys, "skip");
+export function keyClaim(connection: Connection): KeyCheckWrites["claim"] {
+  const insert = inserter(connection, connection.t.ownKeys, "skip");
   return async (spkiSha256) => {
     await insert({ spkiSha256 });
   };
 }
 
 /** Asked for every certificate: one statement, each part of it a lookup in an index. */
-function standingOf(session: Session): KeyCheckReads["standing"] {
-  const mark = (at: number) => placeholder(session, at);
+function standingOf(connection: Connection): KeyCheckReads["standing"] {
+  const mark = (at: number) => placeholder(connection, at);
   const marked = `select exists (select 1 from blocked_keys where spki_sha256 = ${mark(1)} and tenant in ('', ${mark(2)})), exists (select 1 from own_keys where spki_sha256 = ${mark(3)})`;
   const withDuplicate = `${marked}, exists (select 1 from certificates where spki_sha256 = ${mark(4)} and kind = 'leaf' and tenant = ${mark(5)} and (subject <> ${mark(6)} or (subject = '' and sans <> ${mark(7)})) and not_after >= ${mark(8)})`;
   return async ({ spkiSha256, tenant, duplicate }: KeyQuestion) => {
     const both: Value[] = [spkiSha256, tenant, spkiSha256];
     const row =
       duplicate === undefined
-        ? await session.row(marked, both)
-        : await session.row(withDuplicate, [
+        ? await connection.row(marked, both)
+        : await connection.row(withDuplicate, [
             ...both,
             spkiSha256,
             tenant,
@@ -126,7 +126,7 @@ function standingOf(session: Session): KeyCheckReads["standing"] {
   };
 }
 
-function matching({ t }: Session, { text, spkiSha256 }: BlockedKeyFilter) {
+function matching({ t }: Connection, { text, spkiSha256 }: BlockedKeyFilter) {
   return and(
     text === undefined ? undefined : contains(t.blockedKeys.search, text),
     spkiSha256 === undefined ? undefined : eq(t.blockedKeys.spkiSha256, spkiSha256),
@@ -134,10 +134,10 @@ function matching({ t }: Session, { text, spkiSha256 }: BlockedKeyFilter) {
 }
 
 /** Rows that keep a CA of the tenant from certifying; those for all CAs do so for every tenant. */
-const blockingFor = ({ t }: Session, tenant: BlockedKeyRecord["tenant"]) =>
+const blockingFor = ({ t }: Connection, tenant: BlockedKeyRecord["tenant"]) =>
   inArray(t.blockedKeys.tenant, ["", tenant ?? ""]);
 
-const visibleIn = ({ t }: Session, reach: Reach) =>
+const visibleIn = ({ t }: Connection, reach: Reach) =>
   reach === "platform" ? undefined : inArray(t.blockedKeys.tenant, [...reach.tenants]);
 
 const stored = ({ tenant = tenantId(""), ...facts }: BlockedKeyRecord) => ({
@@ -147,7 +147,7 @@ const stored = ({ tenant = tenantId(""), ...facts }: BlockedKeyRecord) => ({
 });
 
 /** Only `block` fills the table, so its texts are the closed words the record's type names. */
-function record(row: Session["t"]["blockedKeys"]["$inferSelect"]): BlockedKeyRecord {
+function record(row: Connection["t"]["blockedKeys"]["$inferSelect"]): BlockedKeyRecord {
   const { search: _search, ...facts } = row;
   // See above.
   return { ...facts, tenant: row.tenant === "" ? undefined : row.tenant } as BlockedKeyRecord;

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { readMigrationFiles } from "drizzle-orm/migrator";
 
 import { StoreUnfit } from "./faults.ts";
-import type { Session } from "./session.ts";
+import type { Connection } from "./connection.ts";
 
 /** One step of the schema: its place, the digest of its text, its statements. */
 export interface Migration {
@@ -47,12 +47,12 @@ export function pendingMigrations(
 }
 
 /** Makes the table in which `applyMigrations` records what it did. */
-export async function ensureRecord(session: Session): Promise<void> {
-  await session.run(recordTable, []);
+export async function ensureRecord(connection: Connection): Promise<void> {
+  await connection.run(recordTable, []);
 }
 
 /** The digests of the migrations a database has had, in order. */
-export async function appliedMigrations({ db, t }: Session): Promise<readonly string[]> {
+export async function appliedMigrations({ db, t }: Connection): Promise<readonly string[]> {
   const rows = await db.select().from(t.migrations).orderBy(t.migrations.version);
   return rows.map((row) => row.hash);
 }
@@ -67,12 +67,12 @@ export function migrationPending(steps: readonly Migration[]): StoreUnfit {
 
 /** Applies the steps inside the caller's transaction and records each. */
 export async function applyMigrations(
-  session: Session,
+  connection: Connection,
   steps: readonly Migration[],
 ): Promise<void> {
   for (const { version, hash, statements } of steps) {
-    for (const statement of statements) await session.run(statement, []);
-    await session.db.insert(session.t.migrations).values({ version, hash });
+    for (const statement of statements) await connection.run(statement, []);
+    await connection.db.insert(connection.t.migrations).values({ version, hash });
   }
 }
 

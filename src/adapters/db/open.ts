@@ -59,7 +59,7 @@ async function started(
 ): Promise<Store & Administration> {
   try {
     const uuid = () => deps.random.uuid();
-    const journal = new Journal({ session: engine.writer, owner, uuid });
+    const journal = new Journal({ connection: engine.writer, owner, uuid });
     await migrate(async () => {
       deps.beforeFilling?.();
       await fillEmpty(engine.writer, deps);

@@ -4,7 +4,7 @@ import { and, asc, eq, lt, or } from "drizzle-orm";
 
 import type { Account } from "#core/access/person.ts";
 import type { AccessReads, AccessWrites, PasskeyRecord } from "#domain/access/store.ts";
-import { inserter, type Session } from "./session.ts";
+import { inserter, type Connection } from "./connection.ts";
 
 type PasskeyReads = Pick<AccessReads, "passkeysOf">;
 type PasskeyWrites = Pick<
@@ -13,7 +13,7 @@ type PasskeyWrites = Pick<
 >;
 
 /** Passkeys as last committed, oldest first. */
-export function passkeyReads({ db, t }: Session): PasskeyReads {
+export function passkeyReads({ db, t }: Connection): PasskeyReads {
   const { passkeys } = t;
   return {
     passkeysOf: async (owner) => {
@@ -24,11 +24,11 @@ export function passkeyReads({ db, t }: Session): PasskeyReads {
 }
 
 /** Passkey writes of a unit. */
-export function passkeyWrites(session: Session): PasskeyWrites {
-  const { db, t } = session;
+export function passkeyWrites(connection: Connection): PasskeyWrites {
+  const { db, t } = connection;
   const { passkeys } = t;
-  const insert = inserter(session, passkeys, "skip");
-  const { passkeysOf } = passkeyReads(session);
+  const insert = inserter(connection, passkeys, "skip");
+  const { passkeysOf } = passkeyReads(connection);
   const owned = (id: string, owner: Account) => and(eq(passkeys.id, id), ownedBy(t, owner));
   return {
     passkeysOf,
@@ -56,13 +56,13 @@ export function passkeyWrites(session: Session): PasskeyWrites {
 }
 
 /** A passkey older than vouchers belongs to whoever has its subject, as it did then. */
-function ownedBy({ passkeys }: Session["t"], { subject, voucher, issuer }: Account) {
+function ownedBy({ passkeys }: Connection["t"], { subject, voucher, issuer }: Account) {
   const vouched = and(eq(passkeys.voucher, voucher), eq(passkeys.issuer, issuer));
   return and(eq(passkeys.subject, subject), or(vouched, eq(passkeys.voucher, "unknown")));
 }
 
 /** Only `insertPasskey` and `usePasskey` fill the table. */
-function record(row: Session["t"]["passkeys"]["$inferSelect"]): PasskeyRecord {
+function record(row: Connection["t"]["passkeys"]["$inferSelect"]): PasskeyRecord {
   const { subject, voucher, issuer, ...facts } = row;
   const owner = { subject, voucher, issuer };
   // See above.

@@ -14,9 +14,9 @@ import type { Heads } from "./journal.ts";
 import { presenceClass } from "./owners.ts";
 import { Link, type LinkOptions, type Patience, usualPatience } from "./postgres-link.ts";
 import { Links } from "./postgres-links.ts";
-import { postgresSession } from "./postgres-session.ts";
+import { connectionOverPostgres } from "./postgres-connection.ts";
 import { Watch } from "./postgres-watch.ts";
-import type { Session } from "./session.ts";
+import type { Connection } from "./connection.ts";
 
 export interface PostgresOptions {
   readonly driver: "postgres";
@@ -39,8 +39,8 @@ export class PostgresEngine implements Engine {
   readonly dialect = "postgres";
   /** A connection that failed is replaced; what the server acknowledged it has. */
   readonly stopped = false;
-  readonly reader: Session;
-  readonly writer: Session;
+  readonly reader: Connection;
+  readonly writer: Connection;
   readonly #options: LinkOptions;
   readonly #owner: number;
   readonly #onFault: (sentence: string, error: unknown) => void;
@@ -89,8 +89,8 @@ export class PostgresEngine implements Engine {
       lost: (error) => this.#lost(error),
       found: () => this.#found(),
     });
-    this.reader = postgresSession((send) => this.#reading.use((link) => link.ask(send)));
-    this.writer = postgresSession((send) => this.#write(send));
+    this.reader = connectionOverPostgres((send) => this.#reading.use((link) => link.ask(send)));
+    this.writer = connectionOverPostgres((send) => this.#write(send));
   }
 
   /**
@@ -105,7 +105,7 @@ export class PostgresEngine implements Engine {
       await link.ask((sql) => sql.unsafe(writerSettings));
       await assertDurable(link);
       await link.ask((sql) => sql.unsafe(endPredecessor, [presenceClass, this.#owner]));
-      // Shared, so that a session the network lost does not keep its successor out.
+      // Shared, so that a connection the network lost does not keep its successor out.
       await link.ask((sql) =>
         sql.unsafe("select pg_advisory_lock_shared($1::int, $2::int)", [
           presenceClass,
@@ -119,11 +119,11 @@ export class PostgresEngine implements Engine {
     this.#writing = link;
   }
 
-  async view<T>(read: (session: Session) => Promise<T>): Promise<T> {
+  async view<T>(read: (connection: Connection) => Promise<T>): Promise<T> {
     return await this.#reading.use(async (link) => {
       try {
         await link.ask((sql) => sql.unsafe("begin isolation level repeatable read read only"));
-        return await read(postgresSession((send) => link.ask(send)));
+        return await read(connectionOverPostgres((send) => link.ask(send)));
       } finally {
         await endedOrGivenUp(link, "rollback");
       }
@@ -138,7 +138,7 @@ export class PostgresEngine implements Engine {
         );
         const lock = "select pg_advisory_lock($1::int, hashtext($2))";
         const waited = leaseMilliseconds + this.#options.patience.statementMs;
-        // A session that ends, however it ends, leaves the lock to the next in line.
+        // A connection that ends, however it ends, leaves the lock to the next in line.
         await link
           .ask((sql) => sql.unsafe(lock, [leaseClass, name]), waited)
           .catch(unlessWaitedTooLong);

@@ -11,29 +11,29 @@ import type {
   PresignedWrites,
 } from "#domain/revocation/presign-store.ts";
 import { standingFrom } from "./revocations.ts";
-import { breath, counted, placeholder, type Session, type Value } from "./session.ts";
+import { breath, counted, placeholder, type Connection, type Value } from "./connection.ts";
 
 /** What was last committed. */
-export function presignedReads(session: Session): PresignedReads {
-  const { db, t } = session;
+export function presignedReads(connection: Connection): PresignedReads {
+  const { db, t } = connection;
   const { certificates: c, revocations: r, presigned: p } = t;
-  const page = candidates(session);
+  const page = candidates(connection);
   return {
-    find: findOf(session),
+    find: findOf(connection),
     issued: (ca, limit, after) => {
       const where = and(eq(c.caId, ca), after === undefined ? undefined : gt(c.serial, after));
-      return page(ca, issuedFrom(session, where).orderBy(asc(c.serial)).limit(limit));
+      return page(ca, issuedFrom(connection, where).orderBy(asc(c.serial)).limit(limit));
     },
     revoked: (ca, limit, after) => {
       const later = after === undefined ? undefined : gt(r.serial, after);
-      const rows = revokedFrom(session, and(eq(r.caId, ca), later));
+      const rows = revokedFrom(connection, and(eq(r.caId, ca), later));
       return page(ca, rows.orderBy(asc(r.serial)).limit(limit));
     },
     among: async (ca, serials) => {
       const listed = [...serials];
-      const known = issuedFrom(session, and(eq(c.caId, ca), inArray(c.serial, listed)));
+      const known = issuedFrom(connection, and(eq(c.caId, ca), inArray(c.serial, listed)));
       const bare = and(eq(r.caId, ca), inArray(r.serial, listed), isNull(c.serial));
-      return [...(await page(ca, known)), ...(await page(ca, revokedFrom(session, bare)))];
+      return [...(await page(ca, known)), ...(await page(ca, revokedFrom(connection, bare)))];
     },
     page: async (ca, limit, after) => {
       await breath();
@@ -61,7 +61,7 @@ export function presignedReads(session: Session): PresignedReads {
   };
 }
 
-function recordOf(row: Session["t"]["presigned"]["$inferSelect"]): PresignedRecord {
+function recordOf(row: Connection["t"]["presigned"]["$inferSelect"]): PresignedRecord {
   const { revokedAt, reason, responder, ...rest } = row;
   const revoked = revokedAt === null ? undefined : { at: revokedAt, reason };
   // Only `keep` fills the table.
@@ -69,10 +69,10 @@ function recordOf(row: Session["t"]["presigned"]["$inferSelect"]): PresignedReco
 }
 
 /** The changes of a unit. */
-export function presignedWrites(session: Session): PresignedWrites {
-  const { db, t } = session;
+export function presignedWrites(connection: Connection): PresignedWrites {
+  const { db, t } = connection;
   const { revocations: r } = t;
-  const upsert = upserter(session);
+  const upsert = upserter(connection);
   return {
     keep: async (ca, sequence, answers) => {
       const changes = t.revocationChanges;
@@ -84,10 +84,10 @@ export function presignedWrites(session: Session): PresignedWrites {
       return still.length;
     },
     prune: async (before, limit) => {
-      const mark = placeholder(session, 1);
+      const mark = placeholder(connection, 1);
       const oldest = `select ca_id, serial, hash from presigned where next_update < ${mark} limit ${Math.trunc(limit)}`;
       const text = `delete from presigned where (ca_id, serial, hash) in (${oldest})`;
-      return session.run(text, [before]);
+      return connection.run(text, [before]);
     },
   };
 
@@ -109,8 +109,8 @@ export function presignedWrites(session: Session): PresignedWrites {
  * One statement sees one state of all tables, so an answer is never found beside a standing from
  * another moment.
  */
-function findOf(session: Session): PresignedReads["find"] {
-  const [ca, serial, hash] = [1, 2, 3].map((at) => placeholder(session, at));
+function findOf(connection: Connection): PresignedReads["find"] {
+  const [ca, serial, hash] = [1, 2, 3].map((at) => placeholder(connection, at));
   const text = `select r.revoked_at, r.reason, c.profile,
 p.response, p.responder, p.produced_at, p.this_update, p.next_update, p.revoked_at, p.reason from
 (select cast(${ca} as text) as ca, cast(${serial} as text) as serial, cast(${hash} as text) as hash) q
@@ -118,7 +118,7 @@ left join certificates c on c.ca_id = q.ca and c.serial = q.serial
 left join revocations r on r.ca_id = q.ca and r.serial = q.serial
 left join presigned p on p.ca_id = q.ca and p.serial = q.serial and p.hash = q.hash`;
   return async (caId, asked, of) => {
-    const read = session.row(text, [caId, asked, of]);
+    const read = connection.row(text, [caId, asked, of]);
     const row = (read instanceof Promise ? await read : read) ?? [];
     const standing = standingFrom(row);
     const [response, responder, producedAt, thisUpdate, nextUpdate, at, reason] = row.slice(3);
@@ -137,7 +137,7 @@ left join presigned p on p.ca_id = q.ca and p.serial = q.serial and p.hash = q.h
 }
 
 const issuedFrom = (
-  { db, t: { certificates: c, revocations: r } }: Session,
+  { db, t: { certificates: c, revocations: r } }: Connection,
   where: SQL | undefined,
 ) =>
   db
@@ -153,7 +153,7 @@ const issuedFrom = (
     .where(where);
 
 const revokedFrom = (
-  { db, t: { certificates: c, revocations: r } }: Session,
+  { db, t: { certificates: c, revocations: r } }: Connection,
   where: SQL | undefined,
 ) =>
   db
@@ -180,8 +180,8 @@ interface Row {
  * Reads rows and adds when their answers were last signed. SQLite holds the thread, so others get
  * their turn first.
  */
-function candidates(session: Session) {
-  const { db, t } = session;
+function candidates(connection: Connection) {
+  const { db, t } = connection;
   const { presigned: p } = t;
   return async (ca: CaId, rows: PromiseLike<readonly Row[]>): Promise<PresignCandidate[]> => {
     await new Promise((resume) => setImmediate(resume));
@@ -210,7 +210,7 @@ function candidates(session: Session) {
   };
 }
 
-function upserter(session: Session): (answer: PresignedRecord) => Promise<void> {
+function upserter(connection: Connection): (answer: PresignedRecord) => Promise<void> {
   const columns = [
     "ca_id",
     "serial",
@@ -223,7 +223,7 @@ function upserter(session: Session): (answer: PresignedRecord) => Promise<void> 
     "revoked_at",
     "reason",
   ];
-  const marks = columns.map((_, at) => placeholder(session, at + 1)).join(", ");
+  const marks = columns.map((_, at) => placeholder(connection, at + 1)).join(", ");
   const sets = columns.slice(3).map((name) => `${name} = excluded.${name}`);
   const text = `insert into presigned (${columns.join(", ")}) values (${marks})
 on conflict (ca_id, serial, hash) do update set ${sets.join(", ")}
@@ -243,6 +243,6 @@ where excluded.produced_at >= presigned.produced_at or excluded.produced_at < pr
       revoked?.at ?? null,
       revoked?.reason ?? null,
     ];
-    await session.run(text, values);
+    await connection.run(text, values);
   };
 }

@@ -12,7 +12,7 @@ import type {
   Standing,
 } from "#domain/revocation/store.ts";
 import { revokedList } from "./revoked-list.ts";
-import { bulkInserter, inserter, inTexts, placeholder, type Session } from "./session.ts";
+import { bulkInserter, inserter, inTexts, placeholder, type Connection } from "./connection.ts";
 
 type EntryReads = Pick<
   RevocationReads,
@@ -25,14 +25,14 @@ type EntryWrites = Pick<
 
 /** `sequence` reads the store-wide revocation sequence as last committed by anyone. */
 export function revocationReads(
-  session: Session,
+  connection: Connection,
   sequence: RevocationReads["sequence"],
 ): EntryReads {
-  const { db, t } = session;
+  const { db, t } = connection;
   return {
-    bySerial: preparedBySerial(session),
-    standing: standingOf(session),
-    page: revokedList(session, record),
+    bySerial: preparedBySerial(connection),
+    standing: standingOf(connection),
+    page: revokedList(connection, record),
     sequence,
     lastChange: async (ca) => {
       const changes = t.revocationChanges;
@@ -53,8 +53,8 @@ export function revocationReads(
 /**
  * `next` gives the next number of the revocation sequence, which commits or vanishes with the unit.
  */
-export function revocationWrites(session: Session, next: () => number): EntryWrites {
-  const { db, t } = session;
+export function revocationWrites(connection: Connection, next: () => number): EntryWrites {
+  const { db, t } = connection;
   const { revocations: r, presigned: p } = t;
   const changed = async (caId: string, sequence: number) => {
     const target = t.revocationChanges.caId;
@@ -64,11 +64,11 @@ export function revocationWrites(session: Session, next: () => number): EntryWri
       .onConflictDoUpdate({ target, set: { sequence } });
     return sequence;
   };
-  const insertMany = bulkInserter(session, r);
-  const insertResponder = inserter(session, t.responders);
-  const forget = forgetter(session);
+  const insertMany = bulkInserter(connection, r);
+  const insertResponder = inserter(connection, t.responders);
+  const forget = forgetter(connection);
   return {
-    lock: preparedBySerial(session),
+    lock: preparedBySerial(connection),
     put: async (entry) => {
       const sequence = next();
       await forget(entry.caId, entry.serial);
@@ -84,8 +84,8 @@ export function revocationWrites(session: Session, next: () => number): EntryWri
       const rows = entries.map((entry) => ({ ...entry, sequence: next() }));
       const serials = rows.map(({ serial }) => serial);
       // What was held has an entry, which its new one replaces.
-      await db.delete(r).where(and(eq(r.caId, ca), inTexts(session, r.serial, serials)));
-      await db.delete(p).where(and(eq(p.caId, ca), inTexts(session, p.serial, serials)));
+      await db.delete(r).where(and(eq(r.caId, ca), inTexts(connection, r.serial, serials)));
+      await db.delete(p).where(and(eq(p.caId, ca), inTexts(connection, p.serial, serials)));
       await insertMany(rows);
       const last = rows.at(-1);
       if (last !== undefined) await changed(ca, last.sequence);
@@ -115,15 +115,15 @@ export function revocationWrites(session: Session, next: () => number): EntryWri
 }
 
 /** Deletes the answers about one serial; part of every change of its revocation state (PRE-2). */
-function forgetter(session: Session): (ca: CaId, serial: Serial) => Promise<void> {
-  const [one, two] = [placeholder(session, 1), placeholder(session, 2)];
+function forgetter(connection: Connection): (ca: CaId, serial: Serial) => Promise<void> {
+  const [one, two] = [placeholder(connection, 1), placeholder(connection, 2)];
   const text = `delete from presigned where ca_id = ${one} and serial = ${two}`;
   return async (ca, serial) => {
-    await session.run(text, [ca, serial]);
+    await connection.run(text, [ca, serial]);
   };
 }
 
-function preparedBySerial({ db, t }: Session): RevocationReads["bySerial"] {
+function preparedBySerial({ db, t }: Connection): RevocationReads["bySerial"] {
   const query = db
     .select()
     .from(t.revocations)
@@ -139,13 +139,13 @@ function preparedBySerial({ db, t }: Session): RevocationReads["bySerial"] {
  * One statement sees one state of both tables: between a hold and its release there is no third
  * answer.
  */
-function standingOf(session: Session): RevocationReads["standing"] {
+function standingOf(connection: Connection): RevocationReads["standing"] {
   const text = `select r.revoked_at, r.reason, c.profile from
-(select cast(${placeholder(session, 1)} as text) as ca, cast(${placeholder(session, 2)} as text) as serial) q
+(select cast(${placeholder(connection, 1)} as text) as ca, cast(${placeholder(connection, 2)} as text) as serial) q
 left join certificates c on c.ca_id = q.ca and c.serial = q.serial
 left join revocations r on r.ca_id = q.ca and r.serial = q.serial`;
   return async (ca, serial) => {
-    const found = session.row(text, [ca, serial]);
+    const found = connection.row(text, [ca, serial]);
     return standingFrom((found instanceof Promise ? await found : found) ?? []);
   };
 }
@@ -163,12 +163,11 @@ export function standingFrom([at, reason, named]: readonly unknown[]): Standing 
   return { status: "revoked", at: instant(Number(at)), reason: why, profile };
 }
 
-const namedSerial = (table: Session["t"]["revocations"] | Session["t"]["certificates"]): SQL[] => [
-  eq(table.caId, sql.placeholder("ca")),
-  eq(table.serial, sql.placeholder("serial")),
-];
+const namedSerial = (
+  table: Connection["t"]["revocations"] | Connection["t"]["certificates"],
+): SQL[] => [eq(table.caId, sql.placeholder("ca")), eq(table.serial, sql.placeholder("serial"))];
 
 /** Only `put` fills the table, so its texts are the closed words the record's types name. */
-function record(row: Session["t"]["revocations"]["$inferSelect"]): RevocationRecord {
+function record(row: Connection["t"]["revocations"]["$inferSelect"]): RevocationRecord {
   return { ...row, expiresAt: row.expiresAt ?? undefined } as RevocationRecord; // See above.
 }

@@ -11,20 +11,20 @@ import type {
   RevocationRecord,
 } from "#domain/revocation/store.ts";
 import { countedRanges, serialRanges, serialsBeginning } from "./serial-ranges.ts";
-import { counted, olderThan, pageOf, type Session } from "./session.ts";
+import { counted, olderThan, pageOf, type Connection } from "./connection.ts";
 
 /** `record` makes a record of a row; at most `fewMax` rows are sorted as a whole. */
 export function revokedList(
-  session: Session,
-  record: (row: Session["t"]["revocations"]["$inferSelect"]) => RevocationRecord,
+  connection: Connection,
+  record: (row: Connection["t"]["revocations"]["$inferSelect"]) => RevocationRecord,
   fewMax = sortedMax,
 ): RevocationReads["page"] {
-  const { db, t } = session;
+  const { db, t } = connection;
   const r = t.revocations;
   return async (filter, limit, after) => {
-    const few = await fewOf(session, filter, fewMax);
+    const few = await fewOf(connection, filter, fewMax);
     // The sign keeps SQLite on the index by sequence, whose order is the page's.
-    const serial = session.dialect === "sqlite" ? sql`+${r.serial}` : sql`${r.serial}`;
+    const serial = connection.dialect === "sqlite" ? sql`+${r.serial}` : sql`${r.serial}`;
     const found = await db
       .select()
       .from(r)
@@ -40,7 +40,7 @@ export function revokedList(
       )
       .orderBy(desc(r.sequence), desc(r.serial))
       .limit(limit + 1);
-    const total = few === undefined ? await totalOf(session, filter) : few.length;
+    const total = few === undefined ? await totalOf(connection, filter) : few.length;
     const keyOf = (row: RevocationRecord) => ({ at: row.sequence, id: row.serial });
     return pageOf(found.map(record), limit, total, keyOf);
   };
@@ -50,7 +50,7 @@ export function revokedList(
  * The sequence numbers of serials in these ranges where they are few. PostgreSQL plans by itself.
  */
 async function fewOf(
-  { db, dialect }: Session,
+  { db, dialect }: Connection,
   { caId, serialPrefix }: RevocationFilter,
   fewMax: number,
 ): Promise<readonly number[] | undefined> {
@@ -68,7 +68,7 @@ async function fewOf(
 
 /** Without a prefix a counter knows; with one each range is counted by the index. */
 async function totalOf(
-  { db, dialect, t }: Session,
+  { db, dialect, t }: Connection,
   { caId, serialPrefix }: RevocationFilter,
 ): Promise<number> {
   if (serialPrefix === undefined) {

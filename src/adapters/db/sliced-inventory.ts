@@ -10,10 +10,10 @@ import type { CertificateFilter } from "#domain/certificates/store.ts";
 import { countLeaves, countSerials, leavesOf } from "./certificate-counts.ts";
 import { hasTrigrams, matching, serialIn } from "./inventory-filter.ts";
 import { type SerialRange, serialRanges } from "./serial-ranges.ts";
-import { breath, counted, type Session } from "./session.ts";
+import { breath, counted, type Connection } from "./connection.ts";
 import { TextTotals } from "./text-totals.ts";
 
-type Row = Session["t"]["certificates"]["$inferSelect"];
+type Row = Connection["t"]["certificates"]["$inferSelect"];
 
 /** How much one query may look at. */
 export interface SliceLimits {
@@ -33,17 +33,17 @@ export interface SliceLimits {
  * Rows a filter selects, last stored first; the walk lets others run between slices of a few
  * milliseconds.
  */
-export function slicedInventory(session: Session, limits: SliceLimits = sliceLimits) {
-  const { db, t } = session;
-  const totals = new TextTotals(session, (filter, low, high) =>
-    new Search({ session, filter, limits }).total(low, high),
+export function slicedInventory(connection: Connection, limits: SliceLimits = sliceLimits) {
+  const { db, t } = connection;
+  const totals = new TextTotals(connection, (filter, low, high) =>
+    new Search({ connection, filter, limits }).total(low, high),
   );
   return async (
     filter: CertificateFilter,
     limit: number,
     after: PageKey | undefined,
   ): Promise<Page<Row>> => {
-    const search = new Search({ session, filter, limits });
+    const search = new Search({ connection, filter, limits });
     const few = await search.few();
     const known = few === undefined ? await totals.known(filter) : undefined;
     const below = after?.at ?? (known === undefined ? await search.end() : known.through + 1);
@@ -108,27 +108,27 @@ interface Wanted {
 }
 
 interface SearchDeps {
-  readonly session: Session;
+  readonly connection: Connection;
   readonly filter: CertificateFilter;
   readonly limits: SliceLimits;
 }
 
 class Search {
-  readonly #session: Session;
+  readonly #connection: Connection;
   readonly #filter: CertificateFilter;
   readonly #limits: SliceLimits;
-  readonly #c: Session["t"]["certificates"];
+  readonly #c: Connection["t"]["certificates"];
 
-  constructor({ session, filter, limits }: SearchDeps) {
+  constructor({ connection, filter, limits }: SearchDeps) {
     this.#limits = limits;
-    this.#session = session;
+    this.#connection = connection;
     this.#filter = filter;
-    this.#c = session.t.certificates;
+    this.#c = connection.t.certificates;
   }
 
   /** One past the last row stored. */
   async end(): Promise<number> {
-    const [row] = await this.#session.db.values<[number | null]>(
+    const [row] = await this.#connection.db.values<[number | null]>(
       sql`select max(ordinal) from certificates`,
     );
     return (row?.[0] ?? 0) + 1;
@@ -141,7 +141,7 @@ class Search {
     const found = await this.#ordinals(sql`${candidates} limit ${this.#limits.few + 1}`);
     if (found.length > this.#limits.few) return undefined;
     const { ordinal } = this.#c;
-    const matched = and(inArray(ordinal, listed(found)), matching(this.#session, this.#filter));
+    const matched = and(inArray(ordinal, listed(found)), matching(this.#connection, this.#filter));
     return this.#ordinals(
       sql`select ordinal from certificates where ${matched} order by ordinal desc`,
     );
@@ -176,10 +176,10 @@ class Search {
   async countedTotal(): Promise<number | undefined> {
     const { status, text, serialPrefix, expiresBefore, spkiSha256, profile } = this.#filter;
     const leaves = leavesOf(this.#filter);
-    if (leaves !== undefined) return countLeaves(this.#session, leaves, this.#limits.counted);
+    if (leaves !== undefined) return countLeaves(this.#connection, leaves, this.#limits.counted);
     const others = [status, text, expiresBefore, spkiSha256, profile];
     if (serialPrefix === undefined || others.some((other) => other !== undefined)) return undefined;
-    return countSerials(this.#session, this.#filter.caId, serialPrefix);
+    return countSerials(this.#connection, this.#filter.caId, serialPrefix);
   }
 
   /** How many match with ordinals above `low` and up to `high`, counted row by row. */
@@ -200,10 +200,10 @@ class Search {
   #rows(low: number, high: number): SQL {
     const within = and(gte(this.#c.ordinal, low), lt(this.#c.ordinal, high));
     if (!this.#byTrigrams) {
-      return sql`from certificates where ${and(matching(this.#session, this.#filter), within)}`;
+      return sql`from certificates where ${and(matching(this.#connection, this.#filter), within)}`;
     }
     return sql`from certificate_search cross join certificates on ordinal = certificate_search.rowid
-      where ${this.#worded(low, high)} and ${matching(this.#session, this.#filter, "found")}`;
+      where ${this.#worded(low, high)} and ${matching(this.#connection, this.#filter, "found")}`;
   }
 
   /**
@@ -229,7 +229,7 @@ class Search {
 
   /** The other CAs with leaves; undefined when they are too many to look at. */
   async #neighbours(): Promise<readonly string[] | undefined> {
-    const found = await this.#session.db.values<[string]>(
+    const found = await this.#connection.db.values<[string]>(
       sql`select distinct ca_id from certificate_counts where ca_id <> ${this.#filter.caId} limit ${neighboursMax + 1}`,
     );
     return found.length > neighboursMax ? undefined : found.map(([id]) => id);
@@ -254,7 +254,7 @@ class Search {
     const { text = "" } = this.#filter;
     const serial = this.#byTrigrams ? serialIn(text) : undefined;
     if (serial === undefined) return undefined;
-    const its = and(eq(this.#c.serial, serial), matching(this.#session, this.#filter));
+    const its = and(eq(this.#c.serial, serial), matching(this.#connection, this.#filter));
     const [ordinal] = await this.#ordinals(sql`select ordinal from certificates where ${its}`);
     if (ordinal === undefined) return undefined;
     const worded = await this.#count(this.#rows(ordinal, ordinal + 1));
@@ -281,12 +281,12 @@ class Search {
   }
 
   async #count(rows: SQL): Promise<number> {
-    const [row] = await this.#session.db.values<[number]>(sql`select ${counted} ${rows}`);
+    const [row] = await this.#connection.db.values<[number]>(sql`select ${counted} ${rows}`);
     return row?.[0] ?? 0;
   }
 
   async #ordinals(query: SQL): Promise<number[]> {
-    return (await this.#session.db.values<[number]>(query)).map(([ordinal]) => ordinal);
+    return (await this.#connection.db.values<[number]>(query)).map(([ordinal]) => ordinal);
   }
 
   /**

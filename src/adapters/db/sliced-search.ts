@@ -3,7 +3,7 @@
  * have their turn.
  */
 
-import { breath } from "./session.ts";
+import { breath } from "./connection.ts";
 
 /**
  * A chain without gaps, and how a part of it is looked at; numbers from `low` up to, not including,

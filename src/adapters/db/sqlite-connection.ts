@@ -12,7 +12,7 @@ import type { TurnShare } from "#core/turns.ts";
 import { StoreUnfit } from "./faults.ts";
 import { sqliteKit } from "./kit.ts";
 import { defineTables } from "./schema.ts";
-import { refuseNul, type Session, type Value } from "./session.ts";
+import { refuseNul, type Connection, type Value } from "./connection.ts";
 
 export interface ConnectionSettings {
   /** The database file, which exists. */
@@ -84,15 +84,15 @@ export class SqliteConnection {
 }
 
 /**
- * A session over whichever connection is the current one. SQLite answers before it returns, so
- * nothing between two statements would let others have their turn: one that comes when the share of
- * a turn is spent waits for the next.
+ * What the repositories use, over whichever connection to a file is the current one. SQLite answers
+ * before it returns, so nothing between two statements would let others have their turn: one that
+ * comes when the share of a turn is spent waits for the next.
  */
-export function sqliteSession(
-  connection: () => Pick<SqliteConnection, "compiled">,
+export function connectionOverSqlite(
+  current: () => Pick<SqliteConnection, "compiled">,
   share: Pick<TurnShare, "spent" | "mine">,
-): Session {
-  const compiled = (text: string): Statement => connection().compiled(text);
+): Connection {
+  const compiled = (text: string): Statement => current().compiled(text);
   const inTurn = <T>(step: () => T): T | Promise<T> =>
     share.spent ? share.mine().then(step) : step();
   const db = drizzle(async (text, values, method) => {

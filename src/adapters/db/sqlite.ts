@@ -22,8 +22,8 @@ import {
 import { verifyHeads } from "./heads.ts";
 import type { Heads } from "./journal.ts";
 import { Reserve } from "./reserve.ts";
-import type { Session } from "./session.ts";
-import { SqliteConnection, sqliteSession } from "./sqlite-connection.ts";
+import type { Connection } from "./connection.ts";
+import { SqliteConnection, connectionOverSqlite } from "./sqlite-connection.ts";
 import { fileIdentity, SqliteFiles } from "./sqlite-files.ts";
 
 export interface SqliteOptions {
@@ -59,8 +59,8 @@ export function openSqlite(options: SqliteOptions, onFault: TellFault = () => {}
 /** The engine, and the connection migrations and copies need. */
 export class SqliteEngine implements Engine {
   readonly dialect = "sqlite";
-  readonly reader: Session;
-  readonly writer: Session;
+  readonly reader: Connection;
+  readonly writer: Connection;
   /** Of everything that SQLite does on this thread. */
   readonly share = new TurnShare(() => performance.now());
   readonly #options: SqliteOptions;
@@ -90,8 +90,8 @@ export class SqliteEngine implements Engine {
     // A log and its index are made at every start.
     if (!foreign) this.#reserve.beforeWriting();
     this.#files = foreign ? undefined : SqliteFiles.taken(options.path);
-    this.writer = sqliteSession(() => this.#inTransaction(), this.share);
-    this.reader = sqliteSession(() => this.#read, this.share);
+    this.writer = connectionOverSqlite(() => this.#inTransaction(), this.share);
+    this.reader = connectionOverSqlite(() => this.#read, this.share);
     const opened: SqliteConnection[] = [];
     try {
       if (!foreign) assertApart(options);
@@ -125,14 +125,14 @@ export class SqliteEngine implements Engine {
   }
 
   /** Each view has a connection of its own, whose read transaction is the snapshot. */
-  async view<T>(read: (session: Session) => Promise<T>): Promise<T> {
+  async view<T>(read: (connection: Connection) => Promise<T>): Promise<T> {
     // A new connection would take up another log than the one that is open.
     this.#assertInPlace();
     const connection = this.#connect({ forReading: true, cacheKib: viewCacheKib });
     this.#views += 1;
     try {
       connection.database.run("begin");
-      return await read(sqliteSession(() => connection, this.share));
+      return await read(connectionOverSqlite(() => connection, this.share));
     } finally {
       connection.close();
       this.#views -= 1;
@@ -280,11 +280,11 @@ export class SqliteEngine implements Engine {
       write.database.run(`pragma busy_timeout = ${Math.trunc(this.#options.busyTimeoutMs)}`);
       read = this.#connect({ forReading: true });
       const [fresh, expected] = [read, this.#heads];
-      const session = sqliteSession(() => fresh, this.share);
-      if (expected !== undefined && !Bun.deepEquals(await storedHeads(session), expected)) {
+      const connection = connectionOverSqlite(() => fresh, this.share);
+      if (expected !== undefined && !Bun.deepEquals(await storedHeads(connection), expected)) {
         throw new Error("the database does not hold what was acknowledged last");
       }
-      await verifyHeads(session);
+      await verifyHeads(connection);
     } catch (error) {
       read?.close();
       write.close();

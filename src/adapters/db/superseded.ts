@@ -5,10 +5,10 @@
 import { and, eq, inArray, sql } from "drizzle-orm";
 
 import type { CertificateReads } from "#domain/certificates/store.ts";
-import type { Session } from "./session.ts";
+import type { Connection } from "./connection.ts";
 
 /** Of these serials of a CA, those that another good certificate of the lineage outlives. */
-export function supersededOf({ db, t }: Session): CertificateReads["superseded"] {
+export function supersededOf({ db, t }: Connection): CertificateReads["superseded"] {
   const c = t.certificates;
   return async (ca, serials, now) => {
     if (serials.length === 0) return new Set();

@@ -15,11 +15,18 @@ import type {
   Usage,
   Used,
 } from "#domain/tenants/store.ts";
-import { counted, inserter, olderThan, pageOf, placeholder, type Session } from "./session.ts";
+import {
+  counted,
+  inserter,
+  olderThan,
+  pageOf,
+  placeholder,
+  type Connection,
+} from "./connection.ts";
 
 /** Tenants as last committed; lists newest first. */
-export function tenantReads(session: Session): TenantReads {
-  const { db, t } = session;
+export function tenantReads(connection: Connection): TenantReads {
+  const { db, t } = connection;
   return {
     named: async (reference) => {
       const named = or(eq(t.tenants.id, reference), eq(t.tenants.slug, reference));
@@ -40,15 +47,15 @@ export function tenantReads(session: Session): TenantReads {
       const keyOf = (row: TenantRecord) => ({ at: row.createdAt, id: row.id });
       return pageOf(found.map(record), limit, sum?.total ?? 0, keyOf);
     },
-    used: usedBy(session),
-    usage: usageOf(session),
+    used: usedBy(connection),
+    usage: usageOf(connection),
   };
 }
 
-/** Tenant writes of a unit on the writing session. */
-export function tenantWrites(session: Session): TenantWrites {
-  const { db, t } = session;
-  const insert = inserter(session, t.tenants, "skip");
+/** Tenant writes of a unit on the writing connection. */
+export function tenantWrites(connection: Connection): TenantWrites {
+  const { db, t } = connection;
+  const insert = inserter(connection, t.tenants, "skip");
   return {
     ensure: async (tenant) => {
       await insert(row(tenant));
@@ -73,17 +80,17 @@ export function tenantWrites(session: Session): TenantWrites {
       await db.delete(t.tenants).where(eq(t.tenants.id, id));
       await db.delete(t.tenantCounts).where(eq(t.tenantCounts.tenant, id));
     },
-    standing: standingOf(session),
-    used: usedBy(session),
-    cas: (tenant) => casOf(session, tenant),
+    standing: standingOf(connection),
+    used: usedBy(connection),
+    cas: (tenant) => casOf(connection, tenant),
   };
 }
 
 /** Asked by every issue, so without the query builder. */
-function standingOf(session: Session): TenantWrites["standing"] {
-  const text = `select status, max_certs_per_day, max_active_certs from tenants where id = ${placeholder(session, 1)}`;
+function standingOf(connection: Connection): TenantWrites["standing"] {
+  const text = `select status, max_certs_per_day, max_active_certs from tenants where id = ${placeholder(connection, 1)}`;
   return async (id) => {
-    const found = await session.row(text, [id]);
+    const found = await connection.row(text, [id]);
     if (found === undefined) return undefined;
     const [status, perDay, active] = found;
     return {
@@ -99,8 +106,8 @@ function standingOf(session: Session): TenantWrites["standing"] {
  * never the inventory. The open intents come first, as a table of their own, so that no planner
  * walks a CA's settled ones to find them.
  */
-export function usedQuery(session: Pick<Session, "dialect">): string {
-  const at = (position: number) => placeholder(session, position);
+export function usedQuery(connection: Pick<Connection, "dialect">): string {
+  const at = (position: number) => placeholder(connection, position);
   // One status at a time: only then is the end a bound in the index and not a filter over
   // everything good.
   const ending = (status: string, from: number) =>
@@ -120,14 +127,14 @@ export function usedQuery(session: Pick<Session, "dialect">): string {
       (select count(*) from open where ca_id in (select id from mine) and created_at >= ${at(10)})`;
 }
 
-function usedBy(session: Session): (tenant: TenantId, now: Instant) => Promise<Used> {
-  const text = usedQuery(session);
+function usedBy(connection: Connection): (tenant: TenantId, now: Instant) => Promise<Used> {
+  const text = usedQuery(connection);
   return async (tenant, now) => {
     const day = dayOf(now);
     const hour = Math.floor(now / hourMilliseconds);
     const midnight = day * 24 * hourMilliseconds;
     const thisHour = [now, (hour + 1) * hourMilliseconds];
-    const found = await session.row(text, [
+    const found = await connection.row(text, [
       tenant,
       tenant,
       day,
@@ -143,9 +150,9 @@ function usedBy(session: Session): (tenant: TenantId, now: Instant) => Promise<U
   };
 }
 
-function usageOf(session: Session): TenantReads["usage"] {
-  const { db, t } = session;
-  const used = usedBy(session);
+function usageOf(connection: Connection): TenantReads["usage"] {
+  const { db, t } = connection;
+  const used = usedBy(connection);
   const { tenant: owner, kind, slot, number } = t.tenantCounts;
   return async (tenant, firstDay, now): Promise<Usage> => {
     const { active } = await used(tenant, now);
@@ -164,18 +171,18 @@ function usageOf(session: Session): TenantReads["usage"] {
       active,
       issued: totals.get("issued") ?? 0,
       revoked: totals.get("revoked") ?? 0,
-      cas: await casOf(session, tenant),
+      cas: await casOf(connection, tenant),
       days: [...days.values()],
     };
   };
 }
 
-async function casOf({ db, t }: Session, tenant: TenantId): Promise<number> {
+async function casOf({ db, t }: Connection, tenant: TenantId): Promise<number> {
   const [sum] = await db.select({ total: counted }).from(t.cas).where(eq(t.cas.tenant, tenant));
   return sum?.total ?? 0;
 }
 
-type Row = Session["t"]["tenants"]["$inferSelect"];
+type Row = Connection["t"]["tenants"]["$inferSelect"];
 
 function row({ quotas, ...facts }: TenantRecord): Row {
   return { ...facts, ...quotas };

@@ -3,7 +3,7 @@
 import { and, eq, gt, lte, sql } from "drizzle-orm";
 
 import type { CertificateFilter } from "#domain/certificates/store.ts";
-import { counted, type Session } from "./session.ts";
+import { counted, type Connection } from "./connection.ts";
 
 /** Counts rows a filter selects with ordinals above `low` and up to `high`. */
 export type CountRows = (filter: CertificateFilter, low: number, high: number) => Promise<number>;
@@ -27,12 +27,12 @@ interface Known extends Inventory {
  * have been removed it is counted anew.
  */
 export class TextTotals {
-  readonly #session: Session;
+  readonly #connection: Connection;
   readonly #count: CountRows;
   readonly #kept = new Map<string, Inventory & { readonly total: number }>();
 
-  constructor(session: Session, count: CountRows) {
-    this.#session = session;
+  constructor(connection: Connection, count: CountRows) {
+    this.#connection = connection;
     this.#count = count;
   }
 
@@ -73,9 +73,9 @@ export class TextTotals {
 
   /** The last row stored and the number of the CA's rows, as one statement sees them. */
   async #inventory({ caId }: CertificateFilter): Promise<Inventory> {
-    const c = this.#session.t.certificates;
-    const k = this.#session.t.certificateCounts;
-    const [row] = await this.#session.db
+    const c = this.#connection.t.certificates;
+    const k = this.#connection.t.certificateCounts;
+    const [row] = await this.#connection.db
       .select({
         through: sql<number | null>`(select max(${c.ordinal}) from ${c})`,
         rows: sql<number | null>`sum(${k.number})`,
@@ -88,9 +88,9 @@ export class TextTotals {
   /** True while every row counted then is there still. */
   async #stands({ caId }: CertificateFilter, kept: Inventory, now: Inventory): Promise<boolean> {
     if (kept.through === now.through) return kept.rows === now.rows;
-    const c = this.#session.t.certificates;
+    const c = this.#connection.t.certificates;
     const newer = and(gt(c.ordinal, kept.through), lte(c.ordinal, now.through));
-    const [added] = await this.#session.db
+    const [added] = await this.#connection.db
       .select({ number: counted })
       .from(c)
       .where(and(eq(c.caId, caId), eq(c.kind, "leaf"), newer));

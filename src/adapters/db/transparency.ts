@@ -13,14 +13,14 @@ import type {
   TransparencyWrites,
 } from "#domain/transparency/store.ts";
 import { within } from "./cas.ts";
-import { counted, inserter, olderThan, pageOf, type Session } from "./session.ts";
+import { counted, inserter, olderThan, pageOf, type Connection } from "./connection.ts";
 
 /** What was last committed. */
-export function transparencyReads(session: Session): TransparencyReads {
-  const { db, t } = session;
+export function transparencyReads(connection: Connection): TransparencyReads {
+  const { db, t } = connection;
   const { precertificates: p, inclusions: i, intents, logHeads, revocations } = t;
   return {
-    precertificate: precertificateOf(session),
+    precertificate: precertificateOf(connection),
     lost: async (limit) => {
       const itsIntent = and(eq(intents.caId, p.caId), eq(intents.serial, p.serial));
       const rows = await db
@@ -44,7 +44,7 @@ export function transparencyReads(session: Session): TransparencyReads {
       return rows.map(({ row }) => precertificate(row));
     },
     inclusions: async (filter, limit, after) => {
-      const where = matching(session, filter);
+      const where = matching(connection, filter);
       const found = await db
         .select()
         .from(i)
@@ -56,7 +56,7 @@ export function transparencyReads(session: Session): TransparencyReads {
       return pageOf(found.map(inclusion), limit, sum?.total ?? 0, keyOf);
     },
     counts: async (filter) => {
-      const where = matching(session, { ...filter, status: undefined });
+      const where = matching(connection, { ...filter, status: undefined });
       const sums = db.select({ status: i.status, total: counted }).from(i).where(where);
       const rows = await sums.groupBy(i.status);
       return byStatus((status) => rows.find((row) => row.status === status)?.total ?? 0);
@@ -80,7 +80,7 @@ const byStatus = (of: (status: InclusionStatus) => number) => ({
   unknown_log: of("unknown_log"),
 });
 
-function precertificateOf({ db, t }: Session): TransparencyReads["precertificate"] {
+function precertificateOf({ db, t }: Connection): TransparencyReads["precertificate"] {
   const p = t.precertificates;
   return async (ca, serial) => {
     const named = and(eq(p.caId, ca), eq(p.serial, serial));
@@ -90,13 +90,13 @@ function precertificateOf({ db, t }: Session): TransparencyReads["precertificate
 }
 
 /** The changes of a unit. */
-export function transparencyWrites(session: Session): TransparencyWrites {
-  const { db, t } = session;
+export function transparencyWrites(connection: Connection): TransparencyWrites {
+  const { db, t } = connection;
   const { precertificates: p, inclusions: i, logHeads } = t;
-  const insertPrecertificate = inserter(session, p);
-  const insertInclusion = inserter(session, i);
+  const insertPrecertificate = inserter(connection, p);
+  const insertInclusion = inserter(connection, i);
   return {
-    kept: precertificateOf(session),
+    kept: precertificateOf(connection),
     keep: async (row) => {
       await insertPrecertificate(row);
     },
@@ -131,7 +131,7 @@ export function transparencyWrites(session: Session): TransparencyWrites {
   };
 }
 
-function matching({ t }: Session, filter: InclusionFilter): SQL | undefined {
+function matching({ t }: Connection, filter: InclusionFilter): SQL | undefined {
   const { inclusions: i } = t;
   const { reach, status, caId, serial } = filter;
   return and(
@@ -143,7 +143,7 @@ function matching({ t }: Session, filter: InclusionFilter): SQL | undefined {
 }
 
 /** Only the writes above fill the tables, so their texts are the words the records' types name. */
-function inclusion(row: Session["t"]["inclusions"]["$inferSelect"]): InclusionRecord {
+function inclusion(row: Connection["t"]["inclusions"]["$inferSelect"]): InclusionRecord {
   return {
     ...row,
     promisedIndex: row.promisedIndex ?? undefined,
@@ -156,8 +156,9 @@ function inclusion(row: Session["t"]["inclusions"]["$inferSelect"]): InclusionRe
 }
 
 const precertificate = (
-  row: Session["t"]["precertificates"]["$inferSelect"],
+  row: Connection["t"]["precertificates"]["$inferSelect"],
 ): PrecertificateRecord => row as PrecertificateRecord; // See above.
 
 // See above.
-const head = (row: Session["t"]["logHeads"]["$inferSelect"]): LogHeadRecord => row as LogHeadRecord;
+const head = (row: Connection["t"]["logHeads"]["$inferSelect"]): LogHeadRecord =>
+  row as LogHeadRecord;

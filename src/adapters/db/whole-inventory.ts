@@ -9,19 +9,19 @@ import type { PageKey } from "#domain/authorities/store.ts";
 import type { CertificateFilter } from "#domain/certificates/store.ts";
 import { countLeaves, countSerials, leavesOf } from "./certificate-counts.ts";
 import { hasTrigrams, matching, type Search } from "./inventory-filter.ts";
-import { counted, pageOf, type Session } from "./session.ts";
+import { counted, pageOf, type Connection } from "./connection.ts";
 import { type CountRows, TextTotals } from "./text-totals.ts";
 
 /** Rows a filter selects, last stored first. */
-export function wholeInventory(session: Session) {
-  const { db, t } = session;
+export function wholeInventory(connection: Connection) {
+  const { db, t } = connection;
   const { ordinal } = t.certificates;
-  const count = counting(session);
-  const totals = new TextTotals(session, count);
+  const count = counting(connection);
+  const totals = new TextTotals(connection, count);
   const totalOf = async (filter: CertificateFilter): Promise<number> => {
     const leaves = leavesOf(filter);
-    if (leaves !== undefined) return countLeaves(session, leaves);
-    if (onlySerials(filter)) return countSerials(session, filter.caId, filter.serialPrefix);
+    if (leaves !== undefined) return countLeaves(connection, leaves);
+    if (onlySerials(filter)) return countSerials(connection, filter.caId, filter.serialPrefix);
     return (await totals.of(filter)) ?? (await count(filter, 0, Number.MAX_SAFE_INTEGER));
   };
   return async (filter: CertificateFilter, limit: number, after: PageKey | undefined) => {
@@ -32,11 +32,11 @@ export function wholeInventory(session: Session) {
     const most = known?.total === undefined ? limit + 1 : Math.min(limit + 1, known.total);
     const within = known === undefined ? undefined : lte(ordinal, known.through);
     const below = after === undefined ? within : lt(ordinal, after.at);
-    const search = await searchOf(session, filter);
+    const search = await searchOf(connection, filter);
     const found = await db
       .select()
       .from(t.certificates)
-      .where(and(matching(session, filter, search), below))
+      .where(and(matching(connection, filter, search), below))
       .orderBy(desc(ordinal))
       .limit(most);
     return pageOf(found, limit, total, (row) => ({ at: row.ordinal, id: "" }));
@@ -47,12 +47,12 @@ export function wholeInventory(session: Session) {
  * Serials are found by ranges and sorted when they are few; else the newest rows are walked and
  * compared.
  */
-async function searchOf(session: Session, filter: CertificateFilter): Promise<Search> {
+async function searchOf(connection: Connection, filter: CertificateFilter): Promise<Search> {
   if (filter.serialPrefix === undefined) return "indexed";
-  const { ordinal, caId } = session.t.certificates;
+  const { ordinal, caId } = connection.t.certificates;
   const { serialPrefix } = filter;
-  const rows = matching(session, { caId: filter.caId, now: filter.now, serialPrefix });
-  const found = session.db.select({ ordinal }).from(session.t.certificates);
+  const rows = matching(connection, { caId: filter.caId, now: filter.now, serialPrefix });
+  const found = connection.db.select({ ordinal }).from(connection.t.certificates);
   const few = await found.where(and(eq(caId, filter.caId), rows)).limit(fewMax + 1);
   return few.length <= fewMax ? "indexed" : "compared";
 }
@@ -70,7 +70,7 @@ function onlySerials(filter: CertificateFilter): filter is BySerial {
  * Few are counted by the index of trigrams. Computing those of every row costs a hundred times what
  * comparing does, so when there are more the whole inventory is read instead.
  */
-function counting({ db, dialect, t }: Session): CountRows {
+function counting({ db, dialect, t }: Connection): CountRows {
   const { ordinal } = t.certificates;
   return async (filter, low, high) => {
     const selected = (search: Search) =>

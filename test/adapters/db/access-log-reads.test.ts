@@ -13,7 +13,7 @@ import { instant } from "#core/time.ts";
 import type { AccessLogFilter, AccessLogRow, LoggedRequest } from "#domain/audit/store.ts";
 import type { PageKey } from "#domain/authorities/store.ts";
 import { openMemoryStore } from "#test/support/memory-store.ts";
-import { sqliteDatabase, sessionOn } from "#test/support/stores.ts";
+import { sqliteDatabase, connectionOn } from "#test/support/stores.ts";
 
 const database = sqliteDatabase();
 const model = openMemoryStore();
@@ -78,7 +78,7 @@ test("every page of every walk is the model's", async () => {
       slices,
       fc.integer({ min: 9, max: 40 }),
       async (filter, of, limit) => {
-        const sliced = accessLogReads(sessionOn(connection), of);
+        const sliced = accessLogReads(connectionOn(connection), of);
         expect(await walk((after) => sliced.page(filter, limit, after))).toEqual(
           await walk((after) => model.read.accessLog.page(filter, limit, after)),
         );

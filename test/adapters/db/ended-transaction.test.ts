@@ -47,7 +47,7 @@ const stored = (target: string, sql: string): readonly unknown[] => {
 
 test("heads and ledger stay where they were when the events could not be written", async () => {
   const { engine, target } = await engineThatLosesEvents();
-  const journal = new Journal({ session: engine.writer, owner: 1, uuid: systemRandom.uuid });
+  const journal = new Journal({ connection: engine.writer, owner: 1, uuid: systemRandom.uuid });
   journal.begin(await engine.begin());
   await journal.appendEvent(
     { action: "config.load", result: "success", actor: "x" },

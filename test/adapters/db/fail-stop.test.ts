@@ -98,8 +98,8 @@ test.each([
 test("a reader that holds the log is waited for, without holding up the thread", async () => {
   const { engine } = await engineThatFailed();
   const gate = Promise.withResolvers<void>();
-  const view = engine.view(async (session) => {
-    await session.rows("select * from instance", []);
+  const view = engine.view(async (connection) => {
+    await connection.rows("select * from instance", []);
     await gate.promise;
   });
   const began = performance.now();

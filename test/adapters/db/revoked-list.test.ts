@@ -14,7 +14,7 @@ import type { PageKey } from "#domain/authorities/store.ts";
 import type { RevocationRecord } from "#domain/revocation/store.ts";
 import { openMemoryStore } from "#test/support/memory-store.ts";
 import { revocation } from "#test/support/records.ts";
-import { sqliteDatabase, sessionOn } from "#test/support/stores.ts";
+import { sqliteDatabase, connectionOn } from "#test/support/stores.ts";
 
 const home = caId("home");
 const model = openMemoryStore();
@@ -53,8 +53,8 @@ const prefixes = fc.option(
 test.each([5000, 0])(
   "%i rows sorted at most: every prefix finds the rows of the model",
   async (few) => {
-    const session = sessionOn(new Database(database.target));
-    const page = revokedList(session, (row) => row as RevocationRecord, few);
+    const connection = connectionOn(new Database(database.target));
+    const page = revokedList(connection, (row) => row as RevocationRecord, few);
     await fc.assert(
       fc.asyncProperty(prefixes, fc.integer({ min: 1, max: 40 }), async (serialPrefix, limit) => {
         const filter = { caId: home, serialPrefix };

@@ -21,7 +21,7 @@ import {
 } from "#test/support/inventory-model.ts";
 import { openMemoryStore } from "#test/support/memory-store.ts";
 import * as make from "#test/support/records.ts";
-import { sqliteDatabase, sessionOn } from "#test/support/stores.ts";
+import { sqliteDatabase, connectionOn } from "#test/support/stores.ts";
 
 const model = openMemoryStore();
 const database = sqliteDatabase();
@@ -37,7 +37,7 @@ test.each([
   ["few rows by index", { few: 5000, indexed: 65_536, scanned: 2048, counted: 20_000 }],
   ["many rows by walk", { few: 0, indexed: 7, scanned: 5, counted: 3 }],
 ])("%s: every filter finds the rows of the model, page after page", async (_, limits) => {
-  const page = slicedInventory(sessionOn(new Database(database.target)), limits);
+  const page = slicedInventory(connectionOn(new Database(database.target)), limits);
   await fc.assert(
     fc.asyncProperty(filters, fc.integer({ min: 1, max: 40 }), async (filter, limit) => {
       const expected = await model.read.certificates.page(filter, 500);
@@ -56,10 +56,10 @@ test.each([
 });
 
 test("slow slices do not become ever narrower ones", async () => {
-  const session = sessionOn(new Database(database.target));
+  const connection = connectionOn(new Database(database.target));
   const asked: string[] = [];
   // Every query takes longer than a slice should, as one of many trigrams does.
-  const slow = new Proxy(session.db, {
+  const slow = new Proxy(connection.db, {
     get: (db, name) => {
       if (name !== "values") return Reflect.get(db, name, db);
       asked.push(name);
@@ -68,7 +68,7 @@ test("slow slices do not become ever narrower ones", async () => {
     },
   });
   const limits = { few: 0, indexed: 10, scanned: 10, counted: 10 };
-  const page = slicedInventory({ ...session, db: slow }, limits);
+  const page = slicedInventory({ ...connection, db: slow }, limits);
   for (const filter of [{ text: "no such name" }, { text: "zz" }]) {
     asked.length = 0;
     expect((await page({ caId: home, now: make.noon, ...filter }, 5, undefined)).total).toBe(0);
@@ -79,7 +79,7 @@ test("slow slices do not become ever narrower ones", async () => {
 test("a total that was counted once follows what is stored and removed after", async () => {
   const grown = sqliteDatabase();
   const store = await grown.open();
-  const page = slicedInventory(sessionOn(new Database(grown.target)));
+  const page = slicedInventory(connectionOn(new Database(grown.target)));
   const total = async (filter: Partial<CertificateFilter>) => {
     const found = await page({ caId: home, now: make.noon, ...filter }, 1, undefined);
     return found.total;

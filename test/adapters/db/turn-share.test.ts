@@ -7,11 +7,11 @@ import { expect, test } from "bun:test";
 
 import { sql } from "drizzle-orm";
 
-import type { Session } from "#adapters/db/session.ts";
+import type { Connection } from "#adapters/db/connection.ts";
 import { TurnShare } from "#core/turns.ts";
-import { sessionOn } from "#test/support/stores.ts";
+import { connectionOn } from "#test/support/stores.ts";
 
-const ways: readonly [string, (session: Session) => unknown][] = [
+const ways: readonly [string, (connection: Connection) => unknown][] = [
   ["a query that was built", ({ db }) => db.values(sql`select 1`)],
   ["a row", ({ row }) => row("select 1", [])],
   ["rows", ({ rows }) => rows("select 1", [])],
@@ -24,7 +24,7 @@ for (const [name, ask] of ways) {
     database.run("create table things (n integer)");
     // Every look at this clock takes a millisecond, and there is one before every statement.
     let now = 0;
-    const session = sessionOn(database, new TurnShare(() => now++));
+    const connection = connectionOn(database, new TurnShare(() => now++));
     let [turn, over] = [0, false];
     const count = () => {
       turn++;
@@ -33,7 +33,7 @@ for (const [name, ask] of ways) {
     setImmediate(count);
     const inTurn = new Map<number, number>();
     for (let asked = 0; asked < 200; asked++) {
-      await ask(session);
+      await ask(connection);
       inTurn.set(turn, (inTurn.get(turn) ?? 0) + 1);
     }
     over = true;

@@ -18,7 +18,7 @@ export type Value = string | number | boolean | Uint8Array | null;
  */
 export type Db = BaseSQLiteDatabase<"async", unknown>;
 
-export interface Session {
+export interface Connection {
   readonly dialect: "sqlite" | "postgres";
   readonly t: Tables;
   readonly db: Db;
@@ -36,8 +36,8 @@ export interface Session {
 export type Rows = readonly (readonly unknown[])[];
 
 /** `?` or `$1`: how the dialect writes its positional values. */
-export const placeholder = (session: Pick<Session, "dialect">, position: number): string =>
-  session.dialect === "sqlite" ? "?" : `$${position}`;
+export const placeholder = (connection: Pick<Connection, "dialect">, position: number): string =>
+  connection.dialect === "sqlite" ? "?" : `$${position}`;
 
 /**
  * Compiles the insert of one row once; gives the number of rows inserted. With `"skip"` a row that
@@ -45,23 +45,23 @@ export const placeholder = (session: Pick<Session, "dialect">, position: number)
  * transaction.
  */
 export function inserter<T extends SQLiteTable>(
-  session: Session,
+  connection: Connection,
   table: T,
   onConflict: "fail" | "skip" = "fail",
 ): (row: T["$inferInsert"]) => number | Promise<number> {
   const columns = writtenColumns(table);
-  const marks = columns.map((_, index) => placeholder(session, index + 1)).join(", ");
+  const marks = columns.map((_, index) => placeholder(connection, index + 1)).join(", ");
   const tail = onConflict === "skip" ? " on conflict do nothing" : "";
   const text = `${insertInto(table, columns)} values (${marks})${tail}`;
-  return (row) => session.run(text, driverValues(columns, row));
+  return (row) => connection.run(text, driverValues(columns, row));
 }
 
 /** Compiles the insert of many rows whose columns are all text, numbers or flags. */
 export function bulkInserter<T extends SQLiteTable>(
-  session: Session,
+  connection: Connection,
   table: T,
 ): (rows: readonly T["$inferInsert"][]) => Promise<void> {
-  if (session.dialect === "sqlite") return piecewiseInserter(session, table);
+  if (connection.dialect === "sqlite") return piecewiseInserter(connection, table);
   // One parameter whatever the number of rows, so that the server keeps one plan.
   const columns = writtenColumns(table);
   const name = tableName(table);
@@ -73,7 +73,7 @@ export function bulkInserter<T extends SQLiteTable>(
       const values = driverValues(columns, row);
       return Object.fromEntries(columns.map(([, column], at) => [column.name, values[at]]));
     });
-    await session.run(text, [JSON.stringify(named, wellFormed)]);
+    await connection.run(text, [JSON.stringify(named, wellFormed)]);
   };
 }
 
@@ -82,7 +82,7 @@ export function bulkInserter<T extends SQLiteTable>(
  * its unit has changed before. Pieces of so many rows as powers of two, so that few statements are
  * compiled, and a breath between them.
  */
-function piecewiseInserter<T extends SQLiteTable>(session: Session, table: T) {
+function piecewiseInserter<T extends SQLiteTable>(connection: Connection, table: T) {
   const columns = writtenColumns(table);
   const into = insertInto(table, columns);
   const marks = `(${columns.map(() => "?").join(", ")})`;
@@ -97,7 +97,7 @@ function piecewiseInserter<T extends SQLiteTable>(session: Session, table: T) {
       const left = Math.min(rows.length - at, insertedAtOnce);
       const length = 2 ** Math.floor(Math.log2(left));
       const piece = rows.slice(at, at + length);
-      await session.run(
+      await connection.run(
         textOf(length),
         piece.flatMap((row) => driverValues(columns, row)),
       );
@@ -145,7 +145,7 @@ export function pageOf<T>(
  * A column that equals one of any number of texts; one parameter, so that one statement serves all.
  */
 export const inTexts = (
-  { dialect }: Pick<Session, "dialect">,
+  { dialect }: Pick<Connection, "dialect">,
   column: Column,
   texts: readonly string[],
 ): SQL =>

@@ -8,13 +8,13 @@ import { drizzle } from "drizzle-orm/bun-sql";
 
 import { postgresKit } from "./kit.ts";
 import { defineTables } from "./schema.ts";
-import { type Db, refuseNul, type Rows, type Session, type Value } from "./session.ts";
+import { type Db, refuseNul, type Rows, type Connection, type Value } from "./connection.ts";
 
 /** Sends one statement over a connection that is there for it. */
 export type Ask = <T>(send: (sql: SQL) => PromiseLike<T>) => Promise<T>;
 
-/** The session of the repositories, over whatever connection `ask` finds for each statement. */
-export function postgresSession(ask: Ask): Session {
+/** What the repositories use, over whatever connection `ask` finds for each statement. */
+export function connectionOverPostgres(ask: Ask): Connection {
   // Both casts: `kit.ts` says why SQLite's types hold for what the repositories use.
   const client = { unsafe: queries(ask) } as unknown as SQL;
   const db = drizzle({ client }) as unknown as Db;
