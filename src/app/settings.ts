@@ -161,7 +161,7 @@ async function pkcs11Settings(config: Config, secrets: SecretSources): Promise<P
     tokenSerial: uri.serial ?? pkcs11.token_serial,
     tokenManufacturer: uri.manufacturer ?? pkcs11.token_manufacturer,
     pinSource,
-    sessions: pkcs11.session_pool_size,
+    tokenSessions: pkcs11.session_pool_size,
     operationTimeoutSeconds: pkcs11.operation_timeout_seconds,
   };
 }

@@ -50,7 +50,7 @@ export function newNss(): Nss {
   const settings: Pkcs11Settings = {
     modulePath: nssModule,
     tokenLabel: "NSS Certificate DB",
-    sessions: 2,
+    tokenSessions: 2,
     pinSource: { type: "file", path: passwordFile },
     operationTimeoutSeconds: 10,
     libraryParameters: `configdir='sql:${directory}' ${names}`,

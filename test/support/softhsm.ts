@@ -48,7 +48,7 @@ export function newSoftHsm(changes: Partial<Pkcs11Settings> = {}): SoftHsm {
     settings: {
       modulePath: softHsmModule,
       tokenLabel: "pkid test",
-      sessions: 2,
+      tokenSessions: 2,
       pinSource: { type: "value", value: pin },
       operationTimeoutSeconds: 10,
       ...changes,

@@ -20,7 +20,7 @@ const remote: KeptElsewhere = {
 };
 const token: SignerConfiguration = {
   provider: "pkcs11",
-  pkcs11: { modulePath: "/m.so", pinSource: remote, sessions: 1, operationTimeoutSeconds: 1 },
+  pkcs11: { modulePath: "/m.so", pinSource: remote, tokenSessions: 1, operationTimeoutSeconds: 1 },
 };
 const store = (passphraseSource: KeptElsewhere | undefined): SignerConfiguration => ({
   provider: "software",

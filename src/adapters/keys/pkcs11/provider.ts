@@ -15,7 +15,7 @@ import { resolveSecret } from "#adapters/keys/signer/secret.ts";
 import type { Outcome } from "./jobs.ts";
 import { WorkerPool } from "./pool.ts";
 import { QuickKeys } from "./quick-keys.ts";
-import { TokenSession } from "./session.ts";
+import { TokenSession } from "./token-session.ts";
 import { openToken, type PinSource, type Token } from "./token.ts";
 
 /** What the provider needs from the process it lives in. */
@@ -39,7 +39,7 @@ export async function openPkcs11Provider(
   });
   const pool = await WorkerPool.start({
     workerUrl: deps.workerUrl,
-    count: settings.sessions,
+    count: settings.tokenSessions,
     broken: deps.restart,
     start: { modulePath: settings.modulePath, slot: token.slot, serial: token.serial },
   });

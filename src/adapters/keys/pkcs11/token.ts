@@ -1,6 +1,6 @@
 /**
- * Opens the one configured token: initialise, select, log in once, and keep a session so that the
- * login lasts.
+ * Opens the one configured token: initialise, select, log in once, and keep a token session so that
+ * the login lasts.
  */
 
 import type { KeyType } from "#core/x509/algorithms.ts";
@@ -124,13 +124,13 @@ function selectSlot(p11: P11, settings: Pkcs11Settings): Handle {
 const matches = (wanted: string | undefined, found: string): boolean =>
   wanted === undefined || wanted.trim() === found.trim();
 
-function logIn(p11: P11, session: Handle, flags: number, pin: () => string): void {
+function logIn(p11: P11, tokenSession: Handle, flags: number, pin: () => string): void {
   if ((flags & ckf.loginRequired) === 0) return;
   if ((flags & ckf.userPinLocked) !== 0) throw pinFault("The token's PIN is locked.");
   // One wrong guess more would lock the token; only a person may decide to risk that.
   if ((flags & ckf.userPinFinalTry) !== 0) throw pinFault("The token allows one last PIN attempt.");
   try {
-    p11.C_Login(session, ckuUser, pin());
+    p11.C_Login(tokenSession, ckuUser, pin());
   } catch (fault) {
     const rv = returnValueOf(fault);
     if (rv?.action === "benign") return;

@@ -89,7 +89,7 @@ function declareAll(module: string): void {
         expect(await signs(client, held)).toBe(true);
       });
 
-      test(`a session fault that stays becomes a refusal, not a wait: ${what}`, async () => {
+      test(`a token session fault that stays becomes a refusal, not a wait: ${what}`, async () => {
         const { client, held } = await withOne();
         faulty.fail(0xb3, 1000);
         await expect(signs(client, held)).rejects.toMatchObject({ code: "key_unavailable" });

@@ -1,4 +1,4 @@
-/** A thread's session on the token: finds keys, signs, and heals what a new session can heal. */
+/** A thread's token session: finds keys, signs, and heals what a new one can heal. */
 
 import { refuse } from "#core/problems.ts";
 import type { SignatureName } from "#core/x509/algorithms.ts";
@@ -25,13 +25,13 @@ export interface TokenKey {
   readonly publicKey: Handle | undefined;
 }
 
-/** Where a session is opened: the slot, and the serial number of the token in it. */
+/** Where a token session is opened: the slot, and the serial number of the token in it. */
 export interface Place {
   readonly slot: Handle;
   readonly serial: string;
 }
 
-/** A session and the handles found through it, which live no longer than it does. */
+/** A token session and the handles found through it, which live no longer than it does. */
 export class TokenSession {
   readonly #p11: P11;
   readonly #slot: Handle;
@@ -39,14 +39,14 @@ export class TokenSession {
   readonly #pausesMs: readonly number[];
   readonly #output = Buffer.alloc(signatureBytesMax);
   readonly #found = new Map<string, TokenKey>();
-  /** Keys this process has used; survives the session. */
+  /** Keys this process has used; survives the token session. */
   readonly #seen = new Set<string>();
   /** Opened when needed: the last one may have been closed by the token. */
-  #session: Handle | undefined;
+  #handle: Handle | undefined;
 
   /**
-   * Opens it. `pausesMs` are waited between attempts at what a new session may heal; none of them,
-   * no healing.
+   * Opens it. `pausesMs` are waited between attempts at what a new token session may heal; none of
+   * them, no healing.
    */
   constructor(p11: P11, { slot, serial }: Place, pausesMs = usualPausesMs) {
     this.#p11 = p11;
@@ -80,13 +80,13 @@ export class TokenSession {
     });
   }
 
-  /** Runs `work` on a read-write session of its own, closed afterwards; not repeated. */
-  writing<T>(work: (session: Handle) => T): T {
-    const session = this.#p11.C_OpenSession(this.#slot, ckf.serialSession | ckf.rwSession);
+  /** Runs `work` on a read-write token session of its own, closed afterwards; not repeated. */
+  writing<T>(work: (tokenSession: Handle) => T): T {
+    const tokenSession = this.#p11.C_OpenSession(this.#slot, ckf.serialSession | ckf.rwSession);
     try {
-      return work(session);
+      return work(tokenSession);
     } finally {
-      this.#closeQuietly(session);
+      this.#closeQuietly(tokenSession);
     }
   }
 
@@ -94,9 +94,9 @@ export class TokenSession {
   destroy(ref: LocalRef): void {
     this.#healing(() => {
       const { privateKey, publicKey } = this.#key(ref);
-      this.writing((session) => {
-        this.#p11.C_DestroyObject(session, privateKey);
-        if (publicKey !== undefined) this.#p11.C_DestroyObject(session, publicKey);
+      this.writing((tokenSession) => {
+        this.#p11.C_DestroyObject(tokenSession, privateKey);
+        if (publicKey !== undefined) this.#p11.C_DestroyObject(tokenSession, publicKey);
       });
       this.#found.delete(nameOf(ref));
       this.#seen.delete(nameOf(ref));
@@ -120,17 +120,17 @@ export class TokenSession {
     this.#healing(() => {
       const found = this.#kek(kek);
       const publicKey = found.kind === "rsa" ? found.publicKey : undefined;
-      this.writing((session) => {
-        this.#p11.C_DestroyObject(session, found.key);
-        if (publicKey !== undefined) this.#p11.C_DestroyObject(session, publicKey);
+      this.writing((tokenSession) => {
+        this.#p11.C_DestroyObject(tokenSession, found.key);
+        if (publicKey !== undefined) this.#p11.C_DestroyObject(tokenSession, publicKey);
       });
       this.#seen.delete(nameOf(kek));
     });
   }
 
   /**
-   * A passing fault is met with a new session, at growing distance, because an instant one often
-   * fails too.
+   * A passing fault is met with a new token session, at growing distance, because an instant one
+   * often fails too.
    */
   #healing<T>(work: () => T): T {
     for (const pause of this.#pausesMs) {
@@ -138,7 +138,7 @@ export class TokenSession {
         return work();
       } catch (fault) {
         const action = returnValueOf(fault)?.action;
-        if (action !== "session" && action !== "busy") throw fault;
+        if (action !== "token session" && action !== "busy") throw fault;
         Bun.sleepSync(pause);
         this.leave();
       }
@@ -147,22 +147,22 @@ export class TokenSession {
   }
 
   #current(): Handle {
-    this.#session ??= this.#p11.C_OpenSession(this.#slot, ckf.serialSession);
-    return this.#session;
+    this.#handle ??= this.#p11.C_OpenSession(this.#slot, ckf.serialSession);
+    return this.#handle;
   }
 
-  /** Closes the session; the next operation opens another. */
+  /** Closes the token session; the next operation opens another. */
   leave(): void {
     this.#found.clear();
-    if (this.#session !== undefined) this.#closeQuietly(this.#session);
-    this.#session = undefined;
+    if (this.#handle !== undefined) this.#closeQuietly(this.#handle);
+    this.#handle = undefined;
   }
 
-  #closeQuietly(session: Handle): void {
+  #closeQuietly(tokenSession: Handle): void {
     try {
-      this.#p11.C_CloseSession(session);
+      this.#p11.C_CloseSession(tokenSession);
     } catch {
-      // Closing is all we wanted: a session the token has forgotten is closed.
+      // Closing is all we wanted: one that the token has forgotten is closed.
     }
   }
 
