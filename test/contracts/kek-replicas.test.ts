@@ -123,12 +123,12 @@ test.skipIf(softHsmModule === undefined)(
   "KEK-5: a replica whose key store lacks the half of a new version is waited for, and the old one goes on opening",
   async () => {
     const database = await postgresDatabase(server);
-    const token = newSoftHsm().settings;
+    const hsmToken = newSoftHsm().settings;
     const stores = [await database.open(), await database.open()] as const;
     const [one, other] = await Promise.all(
       stores.map(async (store) => {
         // One token, and a key store each.
-        const keys = await openKeys({ ...newKeyStore(), pkcs11: token });
+        const keys = await openKeys({ ...newKeyStore(), pkcs11: hsmToken });
         const ground = {
           store,
           keys,

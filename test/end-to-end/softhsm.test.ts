@@ -10,14 +10,14 @@ import { join } from "node:path";
 import { type Chain, createChain, walkCertificate } from "#test/support/first-certificate.ts";
 import { failedStart, Instance } from "#test/support/instance.ts";
 import { newCsr, openssl, saved } from "#test/support/relying-party.ts";
-import { createToken, type SoftToken } from "#test/support/soft-token.ts";
+import { createHsmToken, type SoftHsmToken } from "#test/support/soft-token.ts";
 
-let token: SoftToken;
+let token: SoftHsmToken;
 let instance: Instance;
 let chain: Chain;
 
 beforeAll(async () => {
-  token = await createToken();
+  token = await createHsmToken();
   const server = { public_http: { enabled: true, address: "127.0.0.1:0" } };
   instance = await Instance.start({ config: { ...token.config, server }, env: token.env });
   chain = await createChain(instance, "ecdsa-p256");
@@ -83,7 +83,7 @@ test("a token that is pulled out is a 503 until it is back, without a restart", 
 
 describe("a wrong PIN", () => {
   test("leaves the instance alive but not ready, is presented to the token once, and is read again on SIGHUP", async () => {
-    const other = await createToken();
+    const other = await createHsmToken();
     writeFileSync(join(other.folder, "pin"), "4321\n");
     const wrong = await Instance.start({ config: other.config, env: other.env });
     try {
@@ -118,7 +118,7 @@ describe("a wrong PIN", () => {
 });
 
 test("a start is refused when no token is the one configured (V-11)", async () => {
-  const { pkcs11 } = token.config as { pkcs11: object }; // As `createToken` makes it.
+  const { pkcs11 } = token.config as { pkcs11: object }; // As `createHsmToken` makes it.
   const other = { ...token.config, pkcs11: { ...pkcs11, token_label: "another" } };
   const refused = await failedStart({ config: other, env: token.env });
   expect([refused.code, refused.stdout]).toEqual([1, ""]);

@@ -49,7 +49,7 @@ export function newNss(): Nss {
   const names = "certPrefix='' keyPrefix='' secmod='secmod.db'";
   const settings: Pkcs11Settings = {
     modulePath: nssModule,
-    tokenLabel: "NSS Certificate DB",
+    hsmTokenLabel: "NSS Certificate DB",
     tokenSessions: 2,
     pinSource: { type: "file", path: passwordFile },
     operationTimeoutSeconds: 10,

@@ -19,7 +19,7 @@ const { libraryParameters = "" } = settings;
 p11.C_Initialize({ flags: ckf.osLockingOk, libraryParameters: `${libraryParameters} ` });
 const slot = p11
   .C_GetSlotList(true)
-  .find((each) => p11.C_GetTokenInfo(each).label.trim() === settings.tokenLabel);
+  .find((each) => p11.C_GetTokenInfo(each).label.trim() === settings.hsmTokenLabel);
 if (slot === undefined) throw new Error("the token is there");
 const tokenSession = p11.C_OpenSession(slot, ckf.serialSession | ckf.rwSession);
 p11.C_Login(tokenSession, ckuUser, resolveSecret(settings.pinSource, "PIN"));

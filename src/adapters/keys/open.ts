@@ -61,7 +61,7 @@ function clientsFor(
   const command = settings.signerCommand ?? ownSignerCommand();
   const { privateDir, software, pkcs11 } = settings;
   const common = { command, privateDir, hooks };
-  const token =
+  const hsmToken =
     pkcs11 &&
     new SignerClient({
       ...common,
@@ -73,21 +73,21 @@ function clientsFor(
     ...common,
     configuration: { provider: "software", software, keks: [] },
     operationTimeoutMs: softwareTimeoutMs,
-    grant: granter(token, hooks),
+    grant: granter(hsmToken, hooks),
   });
-  return { software: sealed, ...(token === undefined ? {} : { pkcs11: token }) };
+  return { software: sealed, ...(hsmToken === undefined ? {} : { pkcs11: hsmToken }) };
 }
 
 /**
  * What the signer of software keys asks for is done by the signer of the token, and by no other.
  */
-function granter(token: SignerClient | undefined, { measured: report }: KeyHooks) {
+function granter(hsmToken: SignerClient | undefined, { measured: report }: KeyHooks) {
   return async (wish: Wish): Promise<unknown> => {
-    if (token === undefined || !isWish(wish)) return nothing();
+    if (hsmToken === undefined || !isWish(wish)) return nothing();
     const started = performance.now();
     let result = "key_unavailable";
     try {
-      const granted = await token.grant(wish);
+      const granted = await hsmToken.grant(wish);
       result = "ok";
       return granted;
     } finally {

@@ -13,7 +13,7 @@ import { newSoftHsm, type SoftHsm, softHsmModule } from "#test/support/softhsm.t
 if (softHsmModule === undefined) describe.todo("KEK on a token: SoftHSM is not installed here");
 else {
   let hsm: SoftHsm;
-  let token: SignerClient;
+  let hsmToken: SignerClient;
   let sealed: SignerClient;
   let first: HeldKey;
   let second: HeldKey;
@@ -28,15 +28,15 @@ else {
 
   beforeEach(async () => {
     hsm = newSoftHsm();
-    token = client({ provider: "pkcs11", pkcs11: hsm.settings }, noLink.wish);
+    hsmToken = client({ provider: "pkcs11", pkcs11: hsm.settings }, noLink.wish);
     const { software } = newKeyStore();
-    sealed = client({ provider: "software", software, keks: [] }, (wish) => token.grant(wish));
-    await Promise.all([token.start(), sealed.start()]);
-    await sealed.keks.use([await newVersion(token, 1, "pkcs11")]);
+    sealed = client({ provider: "software", software, keks: [] }, (wish) => hsmToken.grant(wish));
+    await Promise.all([hsmToken.start(), sealed.start()]);
+    await sealed.keks.use([await newVersion(hsmToken, 1, "pkcs11")]);
     [first, second] = [await make("first"), await make("second")];
     expect(await signs(first)).toBe(true);
   }, 30_000);
-  afterEach(() => Promise.all([token.close(), sealed.close()]));
+  afterEach(() => Promise.all([hsmToken.close(), sealed.close()]));
 
   async function signs(held: HeldKey): Promise<boolean> {
     const message = Buffer.from("anything");
@@ -59,8 +59,8 @@ else {
 
   test("a token that hangs ends no signer of software keys, and is waited for within their limit", async () => {
     const pid = sealed.signerPid;
-    if (token.signerPid === undefined) throw new Error("the signer runs");
-    process.kill(token.signerPid, "SIGSTOP");
+    if (hsmToken.signerPid === undefined) throw new Error("the signer runs");
+    process.kill(hsmToken.signerPid, "SIGSTOP");
     const waiting = signs(second);
     expect(await signs(first)).toBe(true);
     await expect(waiting).rejects.toMatchObject(shut);

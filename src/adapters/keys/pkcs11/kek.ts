@@ -16,7 +16,7 @@ import type { Handle, P11 } from "./module.ts";
 import { findObjects } from "./objects.ts";
 
 /** A KEK found on its token. */
-export type TokenKek =
+export type HsmTokenKek =
   | { readonly kind: "aes"; readonly key: Handle }
   | {
       readonly kind: "rsa";
@@ -32,7 +32,7 @@ export type TokenKek =
  * `not_supported`, with what was made destroyed, when the token does not keep such a key or wraps
  * with neither (KEY-2).
  */
-export function generateKekOnToken(
+export function generateKekOnHsmToken(
   p11: P11,
   tokenSession: Handle,
   { label, serial: deviceSerial }: { readonly label: string; readonly serial: string },
@@ -59,10 +59,10 @@ export function generateKekOnToken(
 }
 
 /** A data key wrapped, bound to `context`. */
-export function wrapOnToken(
+export function wrapOnHsmToken(
   p11: P11,
   tokenSession: Handle,
-  kek: TokenKek,
+  kek: HsmTokenKek,
   { dek, context }: { readonly dek: Uint8Array; readonly context: Buffer },
 ): WrappedDek {
   if (kek.kind === "rsa")
@@ -74,10 +74,10 @@ export function wrapOnToken(
  * The data key; refuses `key_unavailable` for whatever the token does not open, or opens for
  * another context.
  */
-export function unwrapOnToken(
+export function unwrapOnHsmToken(
   p11: P11,
   tokenSession: Handle,
-  kek: TokenKek,
+  kek: HsmTokenKek,
   { wrapped, context }: { readonly wrapped: WrappedDek; readonly context: Buffer },
 ): Uint8Array {
   const octets = wrapped.wrappedDek;

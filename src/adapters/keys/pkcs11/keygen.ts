@@ -25,7 +25,7 @@ interface Pair {
  * use, and `key_type_unsupported` when the token cannot; refuses `not_supported`, with the key
  * destroyed, when the token does not keep its promises (KEY-2).
  */
-export function generateOnToken(
+export function generateOnHsmToken(
   p11: P11,
   tokenSession: Handle,
   wanted: { readonly label: string; readonly keyType: KeyType; readonly serial: string },

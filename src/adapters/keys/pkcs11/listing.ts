@@ -12,7 +12,7 @@ import { curveParameters, edwardsNames, readAttribute } from "./public-half.ts";
  * Private and secret keys, at most 10,000 of each. An attribute the token does not show counts as
  * the worse value.
  */
-export function listTokenKeys(p11: P11, tokenSession: Handle): ListedKey[] {
+export function listHsmTokenKeys(p11: P11, tokenSession: Handle): ListedKey[] {
   return [ckoPrivate, ckoSecret].flatMap((kind) => {
     const template = [
       { type: cka.class, value: kind },

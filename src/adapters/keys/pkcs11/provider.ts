@@ -16,7 +16,7 @@ import type { Outcome } from "./jobs.ts";
 import { WorkerPool } from "./pool.ts";
 import { QuickKeys } from "./quick-keys.ts";
 import { TokenSession } from "./token-session.ts";
-import { openToken, type PinSource, type Token } from "./token.ts";
+import { openHsmToken, type PinSource, type HsmToken } from "./hsm-token.ts";
 
 /** What the provider needs from the process it lives in. */
 export interface Pkcs11Deps {
@@ -33,7 +33,7 @@ export async function openPkcs11Provider(
   deps: Pkcs11Deps,
 ): Promise<SigningProvider> {
   // Initialise and log in first, alone: modules crash when threads do it at once.
-  const token = await openToken(settings, {
+  const hsmToken = await openHsmToken(settings, {
     pin: () => resolveSecret(settings.pinSource, "PIN"),
     another: deps.anotherPin,
   });
@@ -41,9 +41,9 @@ export async function openPkcs11Provider(
     workerUrl: deps.workerUrl,
     count: settings.tokenSessions,
     broken: deps.restart,
-    start: { modulePath: settings.modulePath, slot: token.slot, serial: token.serial },
+    start: { modulePath: settings.modulePath, slot: hsmToken.slot, serial: hsmToken.serial },
   });
-  return new Pkcs11Provider(token, pool, deps);
+  return new Pkcs11Provider(hsmToken, pool, deps);
 }
 
 class Pkcs11Provider implements SigningProvider {
@@ -51,7 +51,7 @@ class Pkcs11Provider implements SigningProvider {
   /** They lie in the software key store, also those of KEKs held here. */
   readonly halves = undefined;
   readonly sealing = undefined;
-  readonly #token: Token;
+  readonly #hsmToken: HsmToken;
   readonly #pool: WorkerPool;
   readonly #deps: Pkcs11Deps;
   readonly #quick: QuickKeys;
@@ -59,21 +59,21 @@ class Pkcs11Provider implements SigningProvider {
   /** True once a key was asked for that this process cannot see. */
   #missed = false;
 
-  constructor(token: Token, pool: WorkerPool, deps: Pkcs11Deps) {
-    this.#token = token;
+  constructor(hsmToken: HsmToken, pool: WorkerPool, deps: Pkcs11Deps) {
+    this.#hsmToken = hsmToken;
     this.#pool = pool;
     this.#deps = deps;
-    this.#quick = new QuickKeys(() => new TokenSession(token.p11, token, []));
+    this.#quick = new QuickKeys(() => new TokenSession(hsmToken.p11, hsmToken, []));
   }
 
   facts(): ProviderFacts {
-    const { serial: deviceSerial, manufacturer, model, keyTypes } = this.#token;
-    if (!this.#token.alive()) throw new RestartNeeded("the token does not answer");
+    const { serial: deviceSerial, manufacturer, model, keyTypes } = this.#hsmToken;
+    if (!this.#hsmToken.alive()) throw new RestartNeeded("the token does not answer");
     return { provider: "pkcs11", available: true, deviceSerial, manufacturer, model, keyTypes };
   }
 
   async generate(label: string, keyType: KeyType): Promise<HeldKey> {
-    if (!this.#token.keyTypes.includes(keyType)) {
+    if (!this.#hsmToken.keyTypes.includes(keyType)) {
       throw refuse("key_type_unsupported", { key_type: keyType });
     }
     return this.#held(await this.#pool.run({ operation: "generate", label, keyType }));
@@ -160,7 +160,7 @@ class Pkcs11Provider implements SigningProvider {
    */
   #restartOrRefuse(wish: RestartWish, reason: string): Error {
     const age = performance.now() - this.#since;
-    if (age >= provenAfterMs[wish] || !this.#token.alive()) return new RestartNeeded(reason);
+    if (age >= provenAfterMs[wish] || !this.#hsmToken.alive()) return new RestartNeeded(reason);
     if (wish !== "device") this.#missed = true;
     if (wish !== "key absent") {
       this.#deps.note(`The token failed an operation right after a restart: ${reason}.`);

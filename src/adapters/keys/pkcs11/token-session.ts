@@ -10,16 +10,16 @@ import { RestartNeeded } from "#adapters/keys/requests.ts";
 import { type DekUse, type LocalRef, useContext } from "#adapters/keys/signer/provider.ts";
 
 import { cka, ckf, ckoPrivate, ckoPublic, ckoSecret } from "./ck.ts";
-import { type TokenKek, unwrapOnToken, wrapOnToken } from "./kek.ts";
-import { tokenSignature } from "./mechanisms.ts";
+import { type HsmTokenKek, unwrapOnHsmToken, wrapOnHsmToken } from "./kek.ts";
+import { hsmTokenSignature } from "./mechanisms.ts";
 import type { Handle, P11, Template } from "./module.ts";
-import { listTokenKeys } from "./listing.ts";
+import { listHsmTokenKeys } from "./listing.ts";
 import { findObjects } from "./objects.ts";
 import { readPublicHalf } from "./public-half.ts";
 import { returnValueOf } from "./rv.ts";
 
 /** A key on the token, found. */
-export interface TokenKey {
+export interface HsmTokenKey {
   readonly held: HeldKey;
   readonly privateKey: Handle;
   readonly publicKey: Handle | undefined;
@@ -38,7 +38,7 @@ export class TokenSession {
   readonly #serial: string;
   readonly #pausesMs: readonly number[];
   readonly #output = Buffer.alloc(signatureBytesMax);
-  readonly #found = new Map<string, TokenKey>();
+  readonly #found = new Map<string, HsmTokenKey>();
   /** Keys this process has used; survives the token session. */
   readonly #seen = new Set<string>();
   /** Opened when needed: the last one may have been closed by the token. */
@@ -66,7 +66,7 @@ export class TokenSession {
 
   /** Every private and secret key of the token, by the attributes it shows now. */
   list(): ListedKey[] {
-    return this.#healing(() => listTokenKeys(this.#p11, this.#current()));
+    return this.#healing(() => listHsmTokenKeys(this.#p11, this.#current()));
   }
 
   /** One signature, as X.509 carries it. */
@@ -74,7 +74,7 @@ export class TokenSession {
     return this.#healing(() => {
       const { held, privateKey } = this.#key(ref);
       checkFits(held.keyType, algorithm);
-      const { mechanism, input, finish } = tokenSignature(held.keyType, algorithm, message);
+      const { mechanism, input, finish } = hsmTokenSignature(held.keyType, algorithm, message);
       this.#p11.C_SignInit(this.#current(), mechanism, privateKey);
       return finish(this.#p11.C_Sign(this.#current(), input, this.#output));
     });
@@ -106,13 +106,13 @@ export class TokenSession {
   /** Wraps a data key for one use. */
   wrap(kek: LocalRef, dek: Uint8Array, use: DekUse): WrappedDek {
     const what = { dek, context: useContext[use] };
-    return this.#healing(() => wrapOnToken(this.#p11, this.#current(), this.#kek(kek), what));
+    return this.#healing(() => wrapOnHsmToken(this.#p11, this.#current(), this.#kek(kek), what));
   }
 
   /** The data key; refuses `key_unavailable` for whatever the token does not open. */
   unwrap(kek: LocalRef, wrapped: WrappedDek, use: DekUse): Uint8Array {
     const what = { wrapped, context: useContext[use] };
-    return this.#healing(() => unwrapOnToken(this.#p11, this.#current(), this.#kek(kek), what));
+    return this.#healing(() => unwrapOnHsmToken(this.#p11, this.#current(), this.#kek(kek), what));
   }
 
   /** Destroys a key-encryption key. */
@@ -166,7 +166,7 @@ export class TokenSession {
     }
   }
 
-  #key(ref: LocalRef): TokenKey {
+  #key(ref: LocalRef): HsmTokenKey {
     const name = nameOf(ref);
     const known = this.#found.get(name);
     if (known !== undefined) return known;
@@ -177,7 +177,7 @@ export class TokenSession {
     return key;
   }
 
-  #search(ref: LocalRef): TokenKey {
+  #search(ref: LocalRef): HsmTokenKey {
     const named = [
       { type: cka.id, value: Buffer.from(ref.id, "hex") },
       { type: cka.label, value: ref.label },
@@ -200,7 +200,7 @@ export class TokenSession {
   }
 
   /** Exactly one object of this id and label; searched each time, because it is rarely used. */
-  #kek(ref: LocalRef): TokenKek {
+  #kek(ref: LocalRef): HsmTokenKek {
     const [key, second] = this.#objects([
       { type: cka.class, value: ckoSecret },
       { type: cka.id, value: Buffer.from(ref.id, "hex") },

@@ -9,8 +9,8 @@ import { Problem, problems } from "#core/problems.ts";
 import { RestartNeeded } from "#adapters/keys/requests.ts";
 
 import type { Outcome, WorkerSays, WorkerStart, Work } from "./jobs.ts";
-import { generateOnToken } from "./keygen.ts";
-import { generateKekOnToken } from "./kek.ts";
+import { generateOnHsmToken } from "./keygen.ts";
+import { generateKekOnHsmToken } from "./kek.ts";
 import { loadModule, type P11 } from "./module.ts";
 import { returnValueOf } from "./rv.ts";
 import { TokenSession } from "./token-session.ts";
@@ -68,7 +68,7 @@ function attempt(p11: P11, tokenSession: TokenSession, serial: string, work: Wor
     case "generate": {
       const { label, keyType } = work;
       const held = tokenSession.writing((writable) =>
-        generateOnToken(p11, writable, { label, keyType, serial }),
+        generateOnHsmToken(p11, writable, { label, keyType, serial }),
       );
       return { status: "held", held };
     }
@@ -76,7 +76,7 @@ function attempt(p11: P11, tokenSession: TokenSession, serial: string, work: Wor
       return {
         status: "kek",
         held: tokenSession.writing((writable) =>
-          generateKekOnToken(p11, writable, { label: work.label, serial }),
+          generateKekOnHsmToken(p11, writable, { label: work.label, serial }),
         ),
       };
     case "kek.wrap":

@@ -12,7 +12,7 @@ import { type Handle, loadModule, type P11 } from "./module.ts";
 import { returnValueOf } from "./rv.ts";
 
 /** An open token, held by the main thread of the signer. */
-export interface Token {
+export interface HsmToken {
   readonly p11: P11;
   readonly slot: Handle;
   readonly serial: string;
@@ -39,7 +39,7 @@ export interface PinSource {
  * otherwise. Where the PIN is refused or may not be tried, waits for another one and opens the
  * token anew: no PIN is presented twice.
  */
-export async function openToken(settings: Pkcs11Settings, source: PinSource): Promise<Token> {
+export async function openHsmToken(settings: Pkcs11Settings, source: PinSource): Promise<HsmToken> {
   const p11 = loadModule(settings.modulePath);
   let presented: string | undefined;
   let { pin } = source;
@@ -63,7 +63,7 @@ export async function openToken(settings: Pkcs11Settings, source: PinSource): Pr
   }
 }
 
-function openOnce(p11: P11, settings: Pkcs11Settings, pin: () => string): Token {
+function openOnce(p11: P11, settings: Pkcs11Settings, pin: () => string): HsmToken {
   return calling("The PKCS#11 module failed to open its token.", () => {
     initialize(p11, settings);
     const slot = selectSlot(p11, settings);
@@ -103,13 +103,13 @@ function finalize(p11: P11): void {
  * re-insertion.
  */
 function selectSlot(p11: P11, settings: Pkcs11Settings): Handle {
-  const { tokenLabel, tokenSerial, tokenManufacturer } = settings;
+  const { hsmTokenLabel, hsmTokenSerial, hsmTokenManufacturer } = settings;
   const matching = p11.C_GetSlotList(true).filter((slot) => {
     const { label, serialNumber, manufacturerID } = p11.C_GetTokenInfo(slot);
     return (
-      matches(tokenLabel, label) &&
-      matches(tokenSerial, serialNumber) &&
-      matches(tokenManufacturer, manufacturerID)
+      matches(hsmTokenLabel, label) &&
+      matches(hsmTokenSerial, serialNumber) &&
+      matches(hsmTokenManufacturer, manufacturerID)
     );
   });
   const [slot, ...others] = matching;
