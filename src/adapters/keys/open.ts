@@ -8,7 +8,7 @@ import { guarded, Turns } from "./guard.ts";
 import { ownSignerCommand } from "./launch.ts";
 import { measured, publicKeyOf } from "./measure.ts";
 import { routed } from "./route.ts";
-import { isWish, type Wish } from "./requests.ts";
+import { isCarriedRequest, type CarriedRequest } from "./requests.ts";
 import type { GuardSettings, KeyHooks, KeySettings } from "./settings.ts";
 import { singleUse } from "./single-use.ts";
 import { verified } from "./verify.ts";
@@ -66,14 +66,14 @@ function clientsFor(
     new SignerClient({
       ...common,
       configuration: { provider: "pkcs11", pkcs11 },
-      grant: nothing,
+      carry: nothing,
       operationTimeoutMs: pkcs11.operationTimeoutSeconds * 1000,
     });
   const sealed = new SignerClient({
     ...common,
     configuration: { provider: "software", software, keks: [] },
     operationTimeoutMs: softwareTimeoutMs,
-    grant: granter(hsmToken, hooks),
+    carry: carrier(hsmToken, hooks),
   });
   return { software: sealed, ...(hsmToken === undefined ? {} : { pkcs11: hsmToken }) };
 }
@@ -81,18 +81,18 @@ function clientsFor(
 /**
  * What the signer of software keys asks for is done by the signer of the token, and by no other.
  */
-function granter(hsmToken: SignerClient | undefined, { measured: report }: KeyHooks) {
-  return async (wish: Wish): Promise<unknown> => {
-    if (hsmToken === undefined || !isWish(wish)) return nothing();
+function carrier(hsmToken: SignerClient | undefined, { measured: report }: KeyHooks) {
+  return async (request: CarriedRequest): Promise<unknown> => {
+    if (hsmToken === undefined || !isCarriedRequest(request)) return nothing();
     const started = performance.now();
     let result = "key_unavailable";
     try {
-      const granted = await hsmToken.grant(wish);
+      const served = await hsmToken.serve(request);
       result = "ok";
-      return granted;
+      return served;
     } finally {
       const seconds = (performance.now() - started) / 1000;
-      if (wish.operation === "kek.hand_out") report?.("decrypt", result, seconds);
+      if (request.operation === "kek.hand_out") report?.("decrypt", result, seconds);
     }
   };
 }

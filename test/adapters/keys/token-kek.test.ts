@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 
-import { SignerClient } from "#adapters/keys/client.ts";
+import { type ClientDeps, SignerClient } from "#adapters/keys/client.ts";
 import type { SignerConfiguration } from "#adapters/keys/settings.ts";
 import type { HeldKey } from "#domain/keys.ts";
 import { newKeyStore, newVersion, signerCommand } from "#test/support/keystore.ts";
@@ -18,19 +18,21 @@ else {
   let first: HeldKey;
   let second: HeldKey;
 
-  function client(configuration: SignerConfiguration, grant: SignerClient["grant"]) {
+  function client(configuration: SignerConfiguration, carry: ClientDeps["carry"]) {
     const { privateDir } = newKeyStore();
     const common = { command: signerCommand, privateDir, operationTimeoutMs: 10_000, hooks: {} };
-    return new SignerClient({ ...common, configuration, grant });
+    return new SignerClient({ ...common, configuration, carry });
   }
   const make = (label: string) =>
     sealed.generate({ provider: "software", label, keyType: "ecdsa-p256", role: "ca" });
 
   beforeEach(async () => {
     hsm = newSoftHsm();
-    hsmToken = client({ provider: "pkcs11", pkcs11: hsm.settings }, noLink.wish);
+    hsmToken = client({ provider: "pkcs11", pkcs11: hsm.settings }, noLink.request);
     const { software } = newKeyStore();
-    sealed = client({ provider: "software", software, keks: [] }, (wish) => hsmToken.grant(wish));
+    sealed = client({ provider: "software", software, keks: [] }, (request) =>
+      hsmToken.serve(request),
+    );
     await Promise.all([hsmToken.start(), sealed.start()]);
     await sealed.keks.use([await newVersion(hsmToken, 1, "pkcs11")]);
     [first, second] = [await make("first"), await make("second")];

@@ -7,7 +7,7 @@ import { Problem, refuse } from "#core/problems.ts";
 import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
 import type { WrappedDek } from "#core/envelope.ts";
 import type { HeldKek, HeldKey, ListedKey, ProviderFacts } from "#domain/keys.ts";
-import { RestartNeeded, type RestartWish } from "#adapters/keys/requests.ts";
+import { RestartNeeded, type RestartCause } from "#adapters/keys/requests.ts";
 import type { Pkcs11Settings } from "#adapters/keys/settings.ts";
 import type { DekUse, LocalRef, SigningProvider } from "#adapters/keys/signer/provider.ts";
 import { resolveSecret } from "#adapters/keys/signer/secret.ts";
@@ -149,7 +149,7 @@ class Pkcs11Provider implements SigningProvider {
       problem.message = sentence;
       return problem;
     }
-    if (outcome.status === "restart") return this.#restartOrRefuse(outcome.wish, outcome.reason);
+    if (outcome.status === "restart") return this.#restartOrRefuse(outcome.cause, outcome.reason);
     return new Error(outcome.status === "fault" ? outcome.reason : "a worker answered amiss");
   }
 
@@ -158,11 +158,11 @@ class Pkcs11Provider implements SigningProvider {
    * does not, so a single bad key cannot keep the signer restarting; unless the token has stopped
    * answering altogether.
    */
-  #restartOrRefuse(wish: RestartWish, reason: string): Error {
+  #restartOrRefuse(cause: RestartCause, reason: string): Error {
     const age = performance.now() - this.#since;
-    if (age >= provenAfterMs[wish] || !this.#hsmToken.alive()) return new RestartNeeded(reason);
-    if (wish !== "device") this.#missed = true;
-    if (wish !== "key absent") {
+    if (age >= provenAfterMs[cause] || !this.#hsmToken.alive()) return new RestartNeeded(reason);
+    if (cause !== "device") this.#missed = true;
+    if (cause !== "key absent") {
       this.#deps.note(`The token failed an operation right after a restart: ${reason}.`);
     }
     return refuse("key_unavailable", { retry_after: 2 });
@@ -173,7 +173,7 @@ class Pkcs11Provider implements SigningProvider {
  * How old a process must be before such a failure ends it. A key never seen is most likely just not
  * there.
  */
-const provenAfterMs: Readonly<Record<RestartWish, number>> = {
+const provenAfterMs: Readonly<Record<RestartCause, number>> = {
   device: 5_000,
   "key vanished": 5_000,
   "key absent": 60_000,

@@ -221,8 +221,8 @@ export class TokenSession {
   #missing(ref: LocalRef): RestartNeeded {
     // A key this process has used and now cannot see may be there for a fresh one; a key never seen
     // hardly.
-    const wish = this.#seen.has(nameOf(ref)) ? "key vanished" : "key absent";
-    return new RestartNeeded(wish, wish);
+    const cause = this.#seen.has(nameOf(ref)) ? "key vanished" : "key absent";
+    return new RestartNeeded(cause, cause);
   }
 
   #objects(template: Template): Handle[] {

@@ -97,7 +97,7 @@ function failureOf(fault: unknown): Outcome {
     return { status: "refused", refusal: { code, facts, sentence: message }, note: "" };
   }
   if (fault instanceof RestartNeeded) {
-    return { status: "restart", wish: fault.wish, reason: fault.message };
+    return { status: "restart", cause: fault.cause, reason: fault.message };
   }
   const rv = returnValueOf(fault);
   if (rv === undefined) {
@@ -106,7 +106,7 @@ function failureOf(fault: unknown): Outcome {
   }
   // Token session faults come here only after three attempts.
   if (rv.action === "restart" || rv.action === "token session") {
-    return { status: "restart", wish: "device", reason: rv.name };
+    return { status: "restart", cause: "device", reason: rv.name };
   }
   const [, sentence] = problems.key_unavailable;
   const refusal = { code: "key_unavailable", facts: { retry_after: 2 }, sentence } as const;

@@ -43,8 +43,8 @@ export class SealedHalves implements KekHalves {
     return await this.#files.using(kek, (pkcs8) => sha256Hex(spkiOf(privateKeyIn(pkcs8))));
   }
 
-  async wrap(kek: LocalRef, wish: HybridWish, use: DekUse): Promise<HybridHeader> {
-    const { family, version, dek, share, wrappedShare } = wish;
+  async wrap(kek: LocalRef, request: HybridWish, use: DekUse): Promise<HybridHeader> {
+    const { family, version, dek, share, wrappedShare } = request;
     const spki = await this.#files.using(kek, (pkcs8) => spkiOf(privateKeyIn(pkcs8)));
     const publicKey = await kem.importKey("spki", spki, algorithm, false, ["encapsulateBits"]);
     const { sharedKey, ciphertext } = await kem.encapsulateBits(algorithm, publicKey);

@@ -46,7 +46,7 @@ export interface OpenKey {
   readonly secret: Secret;
 }
 
-type Link = Pick<ServerLink, "wish" | "tally" | "note">;
+type Link = Pick<ServerLink, "request" | "tally" | "note">;
 
 /** The sealed keys of one key store. */
 export class SealedKeys {

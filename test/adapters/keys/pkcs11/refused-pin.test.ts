@@ -136,7 +136,7 @@ function clientFor(pkcs11: Pkcs11Settings) {
     privateDir: newKeyStore().privateDir,
     operationTimeoutMs: 10_000,
     hooks: { fault: (sentence, { reason = "" }) => faults.push(`${sentence} ${reason}`.trim()) },
-    grant: () => Promise.reject(new Error("nothing is granted here")),
+    carry: () => Promise.reject(new Error("nothing is carried here")),
   });
   opened.push(client);
   return { client, faults };

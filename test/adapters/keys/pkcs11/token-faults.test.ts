@@ -259,7 +259,7 @@ function clientFor(pkcs11: Pkcs11Settings) {
     privateDir: newKeyStore().privateDir,
     operationTimeoutMs: pkcs11.operationTimeoutSeconds * 1000,
     hooks: { fault },
-    grant: noLink.wish,
+    carry: noLink.request,
   });
   opened.push(client);
   return { client, faults };
