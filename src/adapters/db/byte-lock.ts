@@ -18,8 +18,8 @@ export function lockByte(file: number): ByteLock {
   const library = openFirst(libraries);
   const { fcntl } = library.symbols;
   try {
-    const wish = writeLock();
-    if (fcntl(file, takeLock, ptr(wish)) === 0) return "taken";
+    const request = writeLock();
+    if (fcntl(file, takeLock, ptr(request)) === 0) return "taken";
     // The error number does not come through: whether somebody has the byte is asked for.
     const asked = writeLock();
     if (fcntl(file, askForLock, ptr(asked)) !== 0) return "impossible";

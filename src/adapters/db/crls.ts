@@ -56,7 +56,7 @@ export function crlReads(connection: Connection): CrlReads {
       return rows.map(({ scope }) => scope);
     },
     stamps: async (ca, at) => {
-      const s = t.crlStamps;
+      const s = t.crlShards;
       const valid = and(eq(s.caId, ca), gte(s.notAfter, at));
       const rows = await db.select().from(s).where(valid).orderBy(asc(s.partition), asc(s.url));
       return rows as unknown as readonly StampRecord[]; // Only `stamp` fills the table.

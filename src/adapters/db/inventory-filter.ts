@@ -32,7 +32,7 @@ export function matching(
     expiresBefore === undefined ? undefined : lt(bare(c.notAfter), expiresBefore),
     serialPrefix === undefined ? undefined : beginning(dialect, c, serialPrefix, search),
     text === undefined || search === "found" ? undefined : spelling(dialect, c, text, search),
-    standing({ status: bare(c.status), notAfter: bare(c.notAfter) }, filter),
+    ofStatus({ status: bare(c.status), notAfter: bare(c.notAfter) }, filter),
   );
 }
 
@@ -83,7 +83,7 @@ function spelling(dialect: Connection["dialect"], c: Columns, text: string, sear
 export const hasTrigrams = (text: string): boolean => [...text].length > 2;
 
 // RFC 5280 §4.1.2.5: notAfter itself is still inside the validity.
-function standing(
+function ofStatus(
   c: { readonly status: SQL; readonly notAfter: SQL },
   { status, now }: CertificateFilter,
 ): SQL | undefined {

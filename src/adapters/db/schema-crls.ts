@@ -67,7 +67,7 @@ function publishedTables(k: Kit) {
 
 function partitionTables(k: Kit) {
   /** Which URL of which partition is in a certificate that is valid until when. */
-  const crlStamps = k.table(
+  const crlShards = k.table(
     "crl_stamps",
     {
       caId: k.text("ca_id").notNull(),
@@ -99,5 +99,5 @@ function partitionTables(k: Kit) {
     },
     (t) => [k.primaryKey({ columns: [t.caId, t.modulus] })],
   );
-  return { crlStamps, crlMembers, crlIndexes };
+  return { crlShards, crlMembers, crlIndexes };
 }

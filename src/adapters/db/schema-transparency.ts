@@ -1,6 +1,6 @@
 /**
- * The tables of certificate transparency: precertificates, promises to be kept, and the last head
- * of each log.
+ * The tables of certificate transparency: precertificates, SCTs whose inclusion is awaited, and the
+ * last head of each log.
  */
 
 import { sql } from "drizzle-orm";

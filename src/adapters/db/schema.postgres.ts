@@ -15,7 +15,7 @@ export const {
   crlReservations,
   crlHeads,
   crlPieces,
-  crlStamps,
+  crlShards,
   crlMembers,
   crlIndexes,
   responders,

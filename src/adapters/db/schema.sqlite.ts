@@ -18,7 +18,7 @@ export const {
   crlReservations,
   crlHeads,
   crlPieces,
-  crlStamps,
+  crlShards,
   crlMembers,
   crlIndexes,
   responders,

@@ -194,9 +194,9 @@ function certificatesTable(k: Kit) {
        * can.
        */
       identity: k.text("identity").notNull().default(""),
-      /** JSON of what transparency logs promised; null where none was asked. */
+      /** JSON of the SCTs of transparency logs; null where none was asked. */
       ct: k.text("ct"),
-      /** The partition and the distribution point stamped into it. */
+      /** The partition and the distribution point it names. */
       crlPartition: k.int("crl_partition"),
       crlUrl: k.text("crl_url"),
     },

@@ -73,8 +73,8 @@ export class SqliteConnection {
   }
 
   /**
-   * Ends the connection now: while a statement lived, it would live on, and with it its snapshot
-   * and its locks.
+   * Ends the connection now: while a statement lived, it would live on, and with it its read
+   * transaction and its locks.
    */
   close(): void {
     for (const statement of this.#statements.values()) statement.finalize();

@@ -124,7 +124,7 @@ export class SqliteEngine implements Engine {
     return this.#reserve.scarce;
   }
 
-  /** Each view has a connection of its own, whose read transaction is the snapshot. */
+  /** Each view has a connection of its own, whose read transaction sees one committed state. */
   async view<T>(read: (connection: Connection) => Promise<T>): Promise<T> {
     // A new connection would take up another log than the one that is open.
     this.#assertInPlace();

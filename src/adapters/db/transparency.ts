@@ -1,4 +1,4 @@
-/** Precertificates, promises of logs and heads of logs in the database. */
+/** Precertificates, SCTs of logs and heads of logs in the database. */
 
 import { and, asc, desc, eq, inArray, isNull, lte, type SQL, sql } from "drizzle-orm";
 
@@ -122,7 +122,7 @@ export function transparencyWrites(connection: Connection): TransparencyWrites {
         })
         .where(eq(i.id, id))
         .returning({ id: i.id });
-      assert(changed.length === 1, "a promise is updated where it is");
+      assert(changed.length === 1, "an SCT is updated where it is");
     },
     setHead: async (row) => {
       const { logId: target } = logHeads;
