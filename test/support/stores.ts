@@ -5,12 +5,12 @@ import { existsSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
-import type { StoreDependencies } from "#adapters/db/heads.ts";
+import type { StoreDependencies } from "#adapters/db/engine/heads.ts";
 import { openStore } from "#adapters/db/open.ts";
-import type { Connection } from "#adapters/db/connection.ts";
-import { connectionOverSqlite } from "#adapters/db/sqlite-connection.ts";
+import type { Connection } from "#adapters/db/engine/connection.ts";
+import { connectionOverSqlite } from "#adapters/db/engine/sqlite-connection.ts";
 import { TurnShare } from "#core/turns.ts";
-import type { Administration } from "#adapters/db/store.ts";
+import type { Administration } from "#adapters/db/stores/store.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import type { Store } from "#domain/store.ts";
 import { eachLine } from "./child.ts";
