@@ -18,15 +18,15 @@ import { refuse } from "#core/problems.ts";
 import type { HybridWish } from "#domain/keys.ts";
 import type { DekUse, KekHalves, LocalRef } from "#adapters/keys/signer/provider.ts";
 
-import { SealedFiles, type SealedGround } from "./sealed-files.ts";
+import { SealedFiles, type SealedDeps } from "./sealed-files.ts";
 
 /** The halves of one key store. One bears id and label of its KEK, wherever that is held. */
 export class SealedHalves implements KekHalves {
   readonly #files: SealedFiles;
 
-  constructor(ground: SealedGround) {
+  constructor(deps: SealedDeps) {
     const purpose = "pkid/sealed-ml-kem-half/1";
-    this.#files = new SealedFiles(ground, { suffix: "mlkem", purpose, length: pkcs8Bytes });
+    this.#files = new SealedFiles(deps, { suffix: "mlkem", purpose, length: pkcs8Bytes });
   }
 
   async generate(kek: LocalRef): Promise<string> {

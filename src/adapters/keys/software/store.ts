@@ -78,9 +78,9 @@ export class SealedKeys {
     this.storeId = readSmall(idPath, 64)?.toString("utf8") ?? "";
     this.#masterKey = new MasterKey(settings, this.storeId, () => this.#needsMasterKey());
     const { storeId } = this;
-    const ground = { directory: this.#directory, storeId, masterKey: this.#masterKey };
-    this.keks = new SealedKeks(ground);
-    this.halves = new SealedHalves(ground);
+    const deps = { directory: this.#directory, storeId, masterKey: this.#masterKey };
+    this.keks = new SealedKeks(deps);
+    this.halves = new SealedHalves(deps);
     this.ring = new KekRing({ keks: this.keks, halves: this.halves, link });
   }
 
