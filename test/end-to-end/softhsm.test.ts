@@ -11,14 +11,14 @@ import { type Chain, createChain, walkCertificate } from "#test/support/first-ce
 import { failedStart, Instance } from "#test/support/instance.ts";
 import { newLockingModule } from "#test/support/locking-module.ts";
 import { newCsr, openssl, saved } from "#test/support/relying-party.ts";
-import { createToken, softHsmModule, type SoftToken } from "#test/support/soft-token.ts";
+import { createHsmToken, softHsmModule, type SoftHsmToken } from "#test/support/soft-token.ts";
 
-let token: SoftToken;
+let token: SoftHsmToken;
 let instance: Instance;
 let chain: Chain;
 
 beforeAll(async () => {
-  token = await createToken();
+  token = await createHsmToken();
   const server = { public_http: { enabled: true, address: "127.0.0.1:0" } };
   instance = await Instance.start({ config: { ...token.config, server }, env: token.env });
   chain = await createChain(instance, "ecdsa-p256");
@@ -84,7 +84,7 @@ test("a token that is pulled out is a 503 until it is back, without a restart", 
 
 describe("a wrong PIN", () => {
   test("leaves the instance alive but not ready, is presented to the token once, and is read again on SIGHUP", async () => {
-    const other = await createToken();
+    const other = await createHsmToken();
     const home = await founded(other);
     writeFileSync(join(other.folder, "pin"), "4321\n");
     const wrong = await Instance.start({ config: other.config, env: other.env, home });
@@ -120,10 +120,10 @@ describe("a wrong PIN", () => {
 });
 
 test("log, readyz and preflight tell a wrong PIN, the last try and a locked token apart, and SIGHUP brings it back", async () => {
-  const other = await createToken();
+  const other = await createHsmToken();
   const module = newLockingModule(softHsmModule, "1234");
   module.set(3, 3);
-  const { pkcs11 } = other.config as { pkcs11: object }; // As `createToken` makes it.
+  const { pkcs11 } = other.config as { pkcs11: object }; // As `createHsmToken` makes it.
   const config = { ...other.config, pkcs11: { ...pkcs11, module_path: module.path } };
   const write = (pin: string) => writeFileSync(join(other.folder, "pin"), `${pin}\n`);
   const home = await founded(other);
@@ -161,7 +161,7 @@ test("log, readyz and preflight tell a wrong PIN, the last try and a locked toke
 }, 60_000);
 
 test("a start is refused when no token is the one configured (V-11)", async () => {
-  const { pkcs11 } = token.config as { pkcs11: object }; // As `createToken` makes it.
+  const { pkcs11 } = token.config as { pkcs11: object }; // As `createHsmToken` makes it.
   const other = { ...token.config, pkcs11: { ...pkcs11, token_label: "another" } };
   const refused = await failedStart({ config: other, env: token.env });
   expect([refused.code, refused.stdout]).toEqual([1, ""]);
@@ -169,7 +169,7 @@ test("a start is refused when no token is the one configured (V-11)", async () =
 }, 60_000);
 
 /** Where an instance with this token has begun, and ended. */
-async function founded({ config, env }: SoftToken): Promise<string> {
+async function founded({ config, env }: SoftHsmToken): Promise<string> {
   const instance = await Instance.start({ config, env });
   await instance.stop();
   return instance.home;

@@ -9,9 +9,9 @@ import { join } from "node:path";
 
 import { isOurs } from "#app/token-keys.ts";
 import { failedStart, Instance, newHome, runCli } from "#test/support/instance.ts";
-import { createToken, type SoftToken } from "#test/support/soft-token.ts";
+import { createHsmToken, type SoftHsmToken } from "#test/support/soft-token.ts";
 
-let token: SoftToken;
+let token: SoftHsmToken;
 const home = newHome();
 const place = join(home, "data");
 const options = () => ({
@@ -23,7 +23,7 @@ const kekVersion = async (instance: Instance) =>
   (await instance.admin<{ version: number }>("GET", "/api/kek")).version;
 
 beforeAll(async () => {
-  token = await createToken();
+  token = await createHsmToken();
   foreignKey("payroll-v1");
 }, 60_000);
 
