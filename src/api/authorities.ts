@@ -17,7 +17,7 @@ import type { Store } from "#domain/store.ts";
 import { described, type PublicHandler } from "#http/public.ts";
 import { cacheableFor } from "#http/validators.ts";
 import type { OperationName } from "#operations";
-import { caFields, intermediateFields, intermediateWishOf, rootWishOf } from "./ca-fields.ts";
+import { caFields, intermediateFields, intermediateRequestOf, rootRequestOf } from "./ca-fields.ts";
 import { pageFields, pageOf, readableCa, readableTenant } from "./pages.ts";
 
 interface Deps {
@@ -61,7 +61,7 @@ export function authorityHandlers(deps: Deps) {
       body: { ...caFields, tenant_id: optional(text({ max: 64 })) },
       run: async (call) => {
         assert(call.tenant !== undefined, "a root belongs to a tenant");
-        const ca = await authorities.initRoot(call.origin, call.tenant, rootWishOf(call.body));
+        const ca = await authorities.initRoot(call.origin, call.tenant, rootRequestOf(call.body));
         return made(deps, ca);
       },
     }),
@@ -71,8 +71,8 @@ export function authorityHandlers(deps: Deps) {
       body: intermediateFields,
       run: async (call) => {
         const parent = presentCa(call.ca);
-        const wish = intermediateWishOf(call.body);
-        const ca = await authorities.issueIntermediate(call.origin, parent, wish);
+        const request = intermediateRequestOf(call.body);
+        const ca = await authorities.issueIntermediate(call.origin, parent, request);
         return made(deps, ca);
       },
     }),

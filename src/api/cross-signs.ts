@@ -46,12 +46,12 @@ export function crossSignHandlers(deps: Deps) {
       path: { id: text() },
       body: crossFields,
       run: async ({ ca, origin, rights, body }) => {
-        const wish = {
+        const request = {
           subject: await subjectOf(store, rights, body),
           validityDays: body.validity_days,
           maxPathLength: body.max_path_len,
         };
-        const cross = await crossSigning.sign(origin, presentCa(ca), wish);
+        const cross = await crossSigning.sign(origin, presentCa(ca), request);
         return created({
           cross_sign: crossJson(cross),
           certificate_pem: pemOf(cross),

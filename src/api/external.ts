@@ -66,8 +66,8 @@ export function externalHandlers({ store, external }: Deps) {
       },
       run: async (call) => {
         const { certificate_pem, chain_pem, replace } = call.body;
-        const wish = { certificatePem: certificate_pem, chainPem: chain_pem, replace };
-        const { ca, warnings } = await external.certify(call.origin, presentCa(call.ca), wish);
+        const request = { certificatePem: certificate_pem, chainPem: chain_pem, replace };
+        const { ca, warnings } = await external.certify(call.origin, presentCa(call.ca), request);
         return ok({
           ca: caJson(ca),
           warnings,

@@ -44,12 +44,12 @@ export function rolloverHandlers(deps: Deps) {
         validity_days: optional(integer(1, 36_500)),
       },
       run: async ({ ca, origin, body }) => {
-        const wish = {
+        const request = {
           label: body.new_label,
           keyType: body.key_type,
           validityDays: body.validity_days,
         };
-        const { old, successor } = await authorities.rotate(origin, presentCa(ca), wish);
+        const { old, successor } = await authorities.rotate(origin, presentCa(ca), request);
         const { retireAfter } = old;
         return created(
           {

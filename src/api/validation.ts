@@ -27,8 +27,8 @@ export function validationHandlers(deps: ValidationDeps) {
       run: async ({ body, reach }) => {
         const ca = await readableCa(deps.store, body.ca, reach);
         const { certificate, intermediates, skip_revocation: skipRevocation } = body;
-        const wish = { certificate, intermediates, skipRevocation };
-        return ok(reportJson(ca, await validate(deps, ca, wish)));
+        const request = { certificate, intermediates, skipRevocation };
+        return ok(reportJson(ca, await validate(deps, ca, request)));
       },
     }),
   } satisfies Partial<Record<OperationName, Handler>>;

@@ -79,13 +79,13 @@ function weOf(
     issuer: issuer_url,
     clientId: client_id,
     redirectUrl: redirect_url,
-    scopes: wishedScopes(scopes),
+    scopes: configuredScopes(scopes),
     secret: () => clientSecret(oidc.client_secret, secrets),
   };
 }
 
 /** Undefined for the default, of which only what the provider lists is asked for. */
-export const wishedScopes = (scopes: readonly string[]): readonly string[] | undefined =>
+export const configuredScopes = (scopes: readonly string[]): readonly string[] | undefined =>
   scopes.length === usualScopes.length && usualScopes.every((one) => scopes.includes(one))
     ? undefined
     : scopes;

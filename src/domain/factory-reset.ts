@@ -21,7 +21,7 @@ export interface FactoryResetDeps {
   readonly provider: ProviderName;
 }
 
-export interface FactoryResetWish {
+export interface FactoryResetRequest {
   /** Serial of the device, so that the right one is meant. */
   readonly confirm: string;
   /** Also keys of CAs that still sign something. */
@@ -37,7 +37,7 @@ export interface FactoryResetWish {
 export async function factoryReset(
   deps: FactoryResetDeps,
   origin: Origin,
-  { confirm, destroyCaKeys }: FactoryResetWish,
+  { confirm, destroyCaKeys }: FactoryResetRequest,
 ): Promise<void> {
   const { store, keys, clock, provider } = deps;
   if (provider !== "pkcs11") throw refuse("not_supported");

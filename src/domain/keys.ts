@@ -94,7 +94,7 @@ export interface KekInUse {
 }
 
 /** A data key to be wrapped under a KEK version and its ML-KEM half. */
-export interface HybridWish {
+export interface HybridRequest {
   readonly family: string;
   readonly version: number;
   /** 32 octets, as is the share. */
@@ -115,7 +115,7 @@ export interface MlKemHalves {
   /** Lower hex SHA-256 of the SubjectPublicKeyInfo of one that opens. */
   fingerprint(kek: KeyRef): Promise<string>;
   /** The whole header over the data key. */
-  wrap(kek: KeyRef, wish: HybridWish): Promise<HybridHeader>;
+  wrap(kek: KeyRef, request: HybridRequest): Promise<HybridHeader>;
   /** The data key, with the share as the KEK unwrapped it. */
   unwrap(kek: KeyRef, header: HybridHeader, share: Uint8Array): Promise<Uint8Array>;
   /** Destroys one for good; used for those that never wrapped. */

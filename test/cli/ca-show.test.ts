@@ -7,14 +7,20 @@ import { expect, test } from "bun:test";
 
 import { certificatePem } from "#domain/authorities/bundle.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import { caWish, initRoot, issuanceWorld, leafWish, rootOrigin } from "#test/support/issuance.ts";
+import {
+  caRequest,
+  initRoot,
+  issuanceWorld,
+  leafRequest,
+  rootOrigin,
+} from "#test/support/issuance.ts";
 import { type Answers, shell } from "#test/support/shell.ts";
 
 const world = issuanceWorld({ urlBase: "http://pki.example" });
 const root = await initRoot(world);
-const wish = caWish({ label: "issuing" });
-const issuing = await world.authorities.issueIntermediate(rootOrigin, root, wish);
-const leaf = await world.issuance.issue(rootOrigin, issuing, leafWish());
+const request = caRequest({ label: "issuing" });
+const issuing = await world.authorities.issueIntermediate(rootOrigin, root, request);
+const leaf = await world.issuance.issue(rootOrigin, issuing, leafRequest());
 const pemOf = (ca: CaRecord) => certificatePem(ca.certificate ?? new Uint8Array());
 const urls = (ca: CaRecord) => ({
   ocsp: [`http://pki.example/api/ca/${ca.id}/ocsp`],

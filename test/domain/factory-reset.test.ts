@@ -22,13 +22,13 @@ beforeEach(async () => {
 });
 
 const reset = (
-  wish: { confirm?: string; destroyCaKeys?: boolean } = {},
+  request: { confirm?: string; destroyCaKeys?: boolean } = {},
   provider: ProviderName = "pkcs11",
 ) =>
   factoryReset({ ...small, provider }, rootOrigin, {
     confirm: serial,
     destroyCaKeys: false,
-    ...wish,
+    ...request,
   });
 
 /** A further CA whose key is on the token. */

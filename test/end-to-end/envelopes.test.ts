@@ -38,8 +38,8 @@ const keyFiles = (home: string) => {
 async function makeCas(instance: Instance, count: number): Promise<readonly string[]> {
   const ids: string[] = [];
   for (let n = 0; n < count; n += 1) {
-    const wish = { label: `ca-${n}`, subject: { cn: `CA ${n}` }, key_type: "ecdsa-p256" };
-    const { id } = await instance.admin<{ id: string }>("POST", "/api/ca/init-root", wish);
+    const request = { label: `ca-${n}`, subject: { cn: `CA ${n}` }, key_type: "ecdsa-p256" };
+    const { id } = await instance.admin<{ id: string }>("POST", "/api/ca/init-root", request);
     ids.push(id);
   }
   return ids;

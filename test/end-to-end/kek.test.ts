@@ -86,7 +86,7 @@ describe("with a label, on the token", () => {
   }, 60_000);
 
   test("its versions, the keys under it and those of a hybrid CA are all somebody's, and none could leave", async () => {
-    const wish = [
+    const request = [
       "--algorithm",
       "hybrid",
       "--key-type",
@@ -94,7 +94,15 @@ describe("with a label, on the token", () => {
       "--alt-key-type",
       "ml-dsa-44",
     ];
-    const made = await instance.cli("ca", "init-root", "--label", "hybrid", "--cn", "H", ...wish);
+    const made = await instance.cli(
+      "ca",
+      "init-root",
+      "--label",
+      "hybrid",
+      "--cn",
+      "H",
+      ...request,
+    );
     expect(made.stderr).toMatch(/^warning: Certificates of this instance carry no CRL [^\n]*\n$/);
     const metrics = await (await instance.fetch("/metrics")).text();
     const sealed = 'pki_envelope_operations_total{operation="encrypt",result="success"}';

@@ -329,14 +329,14 @@ async function byToken(store: MemoryStore): Promise<readonly Caller[]> {
   const origin = { principal: caller("root", [], {}), ip: "", requestId: "" };
   const minted = async (tenant: TenantId | undefined, role: Role): Promise<Principal> => {
     const scope = tenant === undefined ? "platform" : "tenant";
-    const wish = {
+    const request = {
       name: "t",
       description: "",
       roles: [role],
       scope,
       expiresAt: undefined,
     } as const;
-    const { secret } = await tokens.create(origin, { ...wish, tenant });
+    const { secret } = await tokens.create(origin, { ...request, tenant });
     return await tokens.verify(secret, "192.0.2.1");
   };
   return [

@@ -31,7 +31,7 @@ import { Retirement } from "#domain/authorities/retire.ts";
 import { Revoker } from "#domain/revocation/revoke.ts";
 import { Tenants } from "#domain/tenants/tenants.ts";
 import type { OperationName } from "#operations";
-import { caWish, issuanceWorld, rootOrigin } from "./issuance.ts";
+import { caRequest, issuanceWorld, rootOrigin } from "./issuance.ts";
 import { noon, tenant } from "./records.ts";
 import { personNamed } from "./people.ts";
 
@@ -109,9 +109,9 @@ export async function governedWorld() {
 
 async function foundTenant(world: ReturnType<typeof issuanceWorld>, id: string): Promise<void> {
   await world.store.atomically((tx) => tx.tenants.insert(tenant(id)));
-  const wish = caWish({ label: `${id}-root` });
-  const parent = await world.authorities.initRoot(rootOrigin, tenantId(id), wish);
-  const below = caWish({ label: `${id}-issuing` });
+  const request = caRequest({ label: `${id}-root` });
+  const parent = await world.authorities.initRoot(rootOrigin, tenantId(id), request);
+  const below = caRequest({ label: `${id}-issuing` });
   await world.authorities.issueIntermediate(rootOrigin, parent, below);
 }
 

@@ -20,7 +20,7 @@ import type { Origin } from "#domain/access/call.ts";
 import { closeTicket, openTicket, type SigningIntent } from "#domain/audit/sign-ledger.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { SignTicket } from "#domain/keys.ts";
-import type { ResponderWish } from "#domain/certificates/responder.ts";
+import type { ResponderRequest } from "#domain/certificates/responder.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import { openRevocation, type Revocation, type RevocationDeps } from "#domain/revocation/open.ts";
 import type { Store } from "#domain/store.ts";
@@ -243,7 +243,7 @@ function memoryCeremony(
   drawSerial: () => Serial,
   uuid: () => string,
 ) {
-  return async (wanted: ResponderWish): Promise<void> => {
+  return async (wanted: ResponderRequest): Promise<void> => {
     const { ca, spki, notBefore, notAfter, extensions } = wanted;
     const [serial, opId, algorithm] = [drawSerial(), uuid(), defaultSignature(ca.keyType)];
     const issuer = encodeName([{ type: "CN", value: ca.subject.slice(3) }]).der;

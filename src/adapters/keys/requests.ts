@@ -6,7 +6,7 @@
 import { Problem, type ProblemCode, problems } from "#core/problems.ts";
 import { type KeyType, type SignatureName, signatures } from "#core/x509/algorithms.ts";
 import type { HybridHeader, Wrap, WrappedDek } from "#core/envelope.ts";
-import type { HeldKek, HeldKey, HybridWish, KekInUse, KeyRef } from "#domain/keys.ts";
+import type { HeldKek, HeldKey, HybridRequest, KekInUse, KeyRef } from "#domain/keys.ts";
 
 import { jsonBody, readJson } from "./frames.ts";
 
@@ -66,7 +66,7 @@ export interface WrappedBody {
 }
 
 /** A wish for a hybrid wrap with its octets in base64. */
-export interface HybridWishBody extends Pick<HybridWish, "family" | "version"> {
+export interface HybridWishBody extends Pick<HybridRequest, "family" | "version"> {
   readonly dek: string;
   readonly share: string;
   readonly wrappedShare: WrappedBody;
@@ -246,7 +246,7 @@ export function readWrapped(value: unknown): WrappedDek {
 }
 
 /** A wish for a hybrid wrap for JSON. */
-export const hybridWishBody = (wish: HybridWish): HybridWishBody => ({
+export const hybridWishBody = (wish: HybridRequest): HybridWishBody => ({
   family: wish.family,
   version: wish.version,
   dek: wish.dek.toBase64(),
@@ -255,7 +255,7 @@ export const hybridWishBody = (wish: HybridWish): HybridWishBody => ({
 });
 
 /** Reads a wish for a hybrid wrap. */
-export const readHybridWish = (body: HybridWishBody): HybridWish => ({
+export const readHybridWish = (body: HybridWishBody): HybridRequest => ({
   family: body.family,
   version: body.version,
   dek: Uint8Array.fromBase64(body.dek),

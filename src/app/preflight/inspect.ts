@@ -20,7 +20,7 @@ import type { Config } from "#config/schema.ts";
 import type { PreflightReport } from "#core/preflight/report.ts";
 import type { Keys } from "#domain/keys.ts";
 import { tellKeks } from "#domain/envelopes/keks.ts";
-import type { PreflightWish } from "#domain/preflight/run.ts";
+import type { PreflightRequest } from "#domain/preflight/run.ts";
 import type { Store } from "#domain/store.ts";
 import { useProxy } from "#app/proxy.ts";
 import { PlaceIdentity } from "#app/identity.ts";
@@ -38,11 +38,11 @@ import type { Part, Premises } from "./premises.ts";
 export async function inspect(
   read: Read,
   env: Environment,
-  wish: PreflightWish,
+  request: PreflightRequest,
   workerUrl?: string,
 ): Promise<PreflightReport> {
   const { loaded } = read;
-  if (!loaded.ok) return preflightOver({ ...nothing, read, env, workerUrl }, wish);
+  if (!loaded.ok) return preflightOver({ ...nothing, read, env, workerUrl }, request);
   const { config } = loaded;
   // Without it the check that tries all sources says so.
   await useProxy(config, openSecrets(config, env)).catch(ignoreUnavailable);
@@ -55,17 +55,17 @@ export async function inspect(
   const never = "fault" in before.diagnosis && before.diagnosis.absent === true;
   if (never || !existsSync(config.data_dir)) {
     const absent = { fault: firstStart, absent: true };
-    return preflightOver({ ...known, store: absent, keys: absent }, wish);
+    return preflightOver({ ...known, store: absent, keys: absent }, request);
   }
   const release = held(config.data_dir);
   if (typeof release === "string") {
     const fault = { fault: release };
-    return preflightOver({ ...known, store: fault, keys: fault }, wish);
+    return preflightOver({ ...known, store: fault, keys: fault }, request);
   }
   const store = await part(() => openedStore(config));
   const keys = await part(() => openedKeys(config, store));
   try {
-    return await preflightOver({ ...known, store, keys }, wish);
+    return await preflightOver({ ...known, store, keys }, request);
   } finally {
     if ("open" in keys) await keys.open.close();
     if ("open" in store) await store.open.close();

@@ -27,7 +27,7 @@ import { answersAhead } from "#domain/preflight/presigned.ts";
 import { partitionsServed } from "#domain/preflight/partitions.ts";
 import { publicationFresh } from "#domain/preflight/publication.ts";
 import { eventsHold, ledgerHolds, orphansSettled } from "#domain/preflight/records.ts";
-import type { Checks, PreflightWish } from "#domain/preflight/run.ts";
+import type { Checks, PreflightRequest } from "#domain/preflight/run.ts";
 import type { Store } from "#domain/store.ts";
 import { targetOf } from "#app/publishing.ts";
 import { openSecrets } from "#app/secrets.ts";
@@ -53,17 +53,17 @@ type Covered =
   | "clock.skew";
 
 /** Their functions over these premises. */
-export function recordChecks(premises: Premises, wish: PreflightWish): Pick<Checks, Covered> {
+export function recordChecks(premises: Premises, request: PreflightRequest): Pick<Checks, Covered> {
   const store = () => present(premises.store);
   const now = () => systemClock.now();
-  const limits = { warnDays: wish.expiryWarnDays, failDays: wish.expiryFailDays };
+  const limits = { warnDays: request.expiryWarnDays, failDays: request.expiryFailDays };
   const profiles = () => new ProfileSet(configOf(premises).profiles.map(profileOf));
   return {
     // A server refuses to start over a chain that is broken: what keeps the store closed is what
     // they fail with.
-    "ledger.head": () => openOr(premises, () => ledgerHolds(store(), wish.auditSample, now())),
+    "ledger.head": () => openOr(premises, () => ledgerHolds(store(), request.auditSample, now())),
     "issuance.orphans": () => orphansSettled(store(), now()),
-    "audit.chain_head": () => openOr(premises, () => eventsHold(store(), wish.auditSample)),
+    "audit.chain_head": () => openOr(premises, () => eventsHold(store(), request.auditSample)),
     "certs.ca_expiry": () => casLive(store(), profiles(), now(), limits),
     "certs.responder_expiry": () => respondersLive(store(), now(), limits),
     "certs.expiring": () => leavesRenewed(store(), now(), limits),
@@ -72,7 +72,7 @@ export function recordChecks(premises: Premises, wish: PreflightWish): Pick<Chec
       partitionsServed({
         store: store(),
         now: now(),
-        sample: wish.auditSample,
+        sample: request.auditSample,
         shards: configOf(premises).crl.shards,
       }),
     "ocsp.presign": () => {

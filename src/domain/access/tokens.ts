@@ -24,7 +24,7 @@ export interface TokenDeps {
   readonly onVerified: (verdict: TokenVerdict) => void;
 }
 
-export interface TokenWish {
+export interface TokenRequest {
   readonly name: string;
   readonly description: string;
   readonly roles: readonly Role[];
@@ -44,7 +44,7 @@ export class ApiTokens {
    */
   async create(
     origin: Origin,
-    wish: TokenWish,
+    request: TokenRequest,
   ): Promise<{ readonly token: ApiTokenRecord; readonly secret: string }> {
     const { store, clock, random } = this.deps;
     const now = clock.now();
@@ -52,18 +52,18 @@ export class ApiTokens {
     const { principal } = origin;
     const token: ApiTokenRecord = {
       id: random.uuid(),
-      name: wish.name,
-      description: wish.description,
+      name: request.name,
+      description: request.description,
       prefix: secret.slice(0, tokenPrefix.length + 6),
       tokenHash: hashOf(secret),
-      roles: wish.roles,
-      scope: wish.scope,
-      tenant: wish.tenant,
+      roles: request.roles,
+      scope: request.scope,
+      tenant: request.tenant,
       createdBy: principal.subject,
       createdByName: principal.name ?? "",
       person: principal.person,
       createdAt: now,
-      expiresAt: this.expiry(wish, now),
+      expiresAt: this.expiry(request, now),
       lastUsedAt: undefined,
       lastUsedIp: "",
       revokedAt: undefined,
@@ -127,17 +127,17 @@ export class ApiTokens {
     throw refuse("forbidden", { capability: "token:manage" });
   }
 
-  private expiry(wish: TokenWish, now: Instant): Instant | undefined {
+  private expiry(request: TokenRequest, now: Instant): Instant | undefined {
     const { maxLifetimeDays } = this.deps;
-    if (wish.expiresAt !== undefined && wish.expiresAt <= now) {
+    if (request.expiresAt !== undefined && request.expiresAt <= now) {
       throw refuse("invalid_field", { field: "expires_at", reason: "must lie in the future" });
     }
-    if (maxLifetimeDays === 0) return wish.expiresAt;
+    if (maxLifetimeDays === 0) return request.expiresAt;
     const cap = addSeconds(now, maxLifetimeDays * secondsPerDay);
-    if (wish.expiresAt !== undefined && wish.expiresAt > cap) {
+    if (request.expiresAt !== undefined && request.expiresAt > cap) {
       throw refuse("lifetime_exceeded", { max_lifetime_days: maxLifetimeDays });
     }
-    return wish.expiresAt ?? cap;
+    return request.expiresAt ?? cap;
   }
 
   /**

@@ -30,7 +30,7 @@ interface Deps {
  */
 export async function makeCaKeys(
   deps: Deps,
-  wish: {
+  request: {
     readonly label: string;
     readonly keyType: KeyType;
     readonly alternativeKeyType?: KeyType | undefined;
@@ -42,7 +42,7 @@ export async function makeCaKeys(
     readonly repeatable?: boolean;
   },
 ): Promise<CaKeys> {
-  const { label, keyType, alternativeKeyType, provider, repeatable } = wish;
+  const { label, keyType, alternativeKeyType, provider, repeatable } = request;
   const make = repeatable === true ? findOrMake : makeNew;
   const native = await make(deps, { provider, label, keyType });
   if (alternativeKeyType === undefined) return { native, alternative: undefined };
@@ -76,13 +76,13 @@ export const alternativeOf = ({ ref, keyType, spki }: HeldKey): AlternativeKey =
   spki,
 });
 
-type KeyWish = Pick<Parameters<Keys["generate"]>[0], "provider" | "label" | "keyType">;
+type KeyRequest = Pick<Parameters<Keys["generate"]>[0], "provider" | "label" | "keyType">;
 
 /** What a crash left unannounced is announced now, before it is used. */
-async function findOrMake(deps: Deps, wish: KeyWish): Promise<HeldKey> {
-  const listed = await deps.keys.list(wish.provider);
-  const [left, second] = listed.filter(({ label }) => label === wish.label);
-  if (left === undefined) return await makeNew(deps, wish);
+async function findOrMake(deps: Deps, request: KeyRequest): Promise<HeldKey> {
+  const listed = await deps.keys.list(request.provider);
+  const [left, second] = listed.filter(({ label }) => label === request.label);
+  if (left === undefined) return await makeNew(deps, request);
   // Nobody but this operation makes keys under its label; two of them are nobody's to choose from.
   if (second !== undefined) throw refuse("key_unavailable", { retry_after: 60 });
   const { provider, label, id } = left;
@@ -91,8 +91,8 @@ async function findOrMake(deps: Deps, wish: KeyWish): Promise<HeldKey> {
   return held;
 }
 
-async function makeNew(deps: Deps, wish: KeyWish): Promise<HeldKey> {
-  const held = await deps.keys.generate({ ...wish, role: "ca" });
+async function makeNew(deps: Deps, request: KeyRequest): Promise<HeldKey> {
+  const held = await deps.keys.generate({ ...request, role: "ca" });
   try {
     await announce(deps, held, "generate");
   } catch (error) {

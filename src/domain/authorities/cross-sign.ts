@@ -57,7 +57,7 @@ export type CrossSubject =
   | { readonly source: "certificate"; readonly pem: string }
   | { readonly source: "csr"; readonly pem: string };
 
-export interface CrossWish {
+export interface CrossRequest {
   readonly subject: CrossSubject;
   /**
    * Undefined: what is left of the subject's certificate and of the issuer's; a request needs it.
@@ -92,23 +92,23 @@ export class CrossSigning {
    * Refuses `ca_not_active`, `bad_certificate`, `bad_csr`, `missing_field`, `ca_constraint`,
    * `validity_exceeds_limit`, and what the gates refuse, all before the key is used.
    */
-  async sign(origin: Origin, issuer: CaRecord, wish: CrossWish): Promise<CrossSignRecord> {
+  async sign(origin: Origin, issuer: CaRecord, request: CrossRequest): Promise<CrossSignRecord> {
     const { cas } = this.#deps.store.read;
-    return await acrossRollover(cas, issuer, (named) => this.#sign(origin, named, wish));
+    return await acrossRollover(cas, issuer, (named) => this.#sign(origin, named, request));
   }
 
-  async #sign(origin: Origin, issuer: CaRecord, wish: CrossWish): Promise<CrossSignRecord> {
+  async #sign(origin: Origin, issuer: CaRecord, request: CrossRequest): Promise<CrossSignRecord> {
     const { store, clock, random, signers, ceremony } = this.#deps;
     const now = clock.now();
     const signer = await signers.signer(await activeMember(store.read.cas, issuer), now);
-    const subject = await this.#subject(wish);
-    const plan = this.#plan(signer.issuer, subject, wish, now);
+    const subject = await this.#subject(request);
+    const plan = this.#plan(signer.issuer, subject, request, now);
     const facts = {
       id: random.uuid(),
       issuer: signer.ca.id,
-      source: wish.subject.source,
+      source: request.subject.source,
       createdAt: now,
-      subjectCa: wish.subject.source === "local-ca" ? wish.subject.ca.id : undefined,
+      subjectCa: request.subject.source === "local-ca" ? request.subject.ca.id : undefined,
       subjectKeyId: subject.keyId.toHex(),
     };
     await ceremony.certify({
@@ -130,7 +130,7 @@ export class CrossSigning {
     return cross;
   }
 
-  async #subject({ subject, validityDays }: CrossWish): Promise<Subject> {
+  async #subject({ subject, validityDays }: CrossRequest): Promise<Subject> {
     switch (subject.source) {
       case "local-ca": {
         const { certificate, status } = subject.ca;
@@ -178,7 +178,7 @@ export class CrossSigning {
     };
   }
 
-  #plan(issuer: Issuer, subject: Subject, wish: CrossWish, now: Instant): Plan {
+  #plan(issuer: Issuer, subject: Subject, request: CrossRequest, now: Instant): Plan {
     const { name, publicKey, keyUsages, constraints, extKeyUsage } = subject;
     if (spkiSha256(publicKey.spki) === issuer.spkiSha256) {
       throw refuse("ca_constraint", { reason: "same_key" });
@@ -187,8 +187,8 @@ export class CrossSigning {
     if (pathViolations(names, issuer.constraints).length > 0) {
       throw refuse("ca_constraint", { reason: "name_constraints" });
     }
-    const maxPathLength = crossPathLength(issuer, subject, wish.maxPathLength);
-    const { notBefore, notAfter, clamped } = this.#validity(issuer, subject, wish, now);
+    const maxPathLength = crossPathLength(issuer, subject, request.maxPathLength);
+    const { notBefore, notAfter, clamped } = this.#validity(issuer, subject, request, now);
     return {
       kind: "intermediate",
       profile: "",
@@ -216,7 +216,7 @@ export class CrossSigning {
    * Inside the lives of both; what is asked beyond them is refused, what is left of them is the
    * default.
    */
-  #validity(issuer: Issuer, subject: Subject, { validityDays }: CrossWish, now: Instant) {
+  #validity(issuer: Issuer, subject: Subject, { validityDays }: CrossRequest, now: Instant) {
     const end = Math.min(issuer.notAfter, subject.notAfter ?? issuer.notAfter);
     const placed = placeValidity(
       {

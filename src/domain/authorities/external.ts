@@ -32,16 +32,16 @@ import type { HeldKey } from "#domain/keys.ts";
 import { nothingWritten } from "#domain/store.ts";
 import { requireActive, requireTenant } from "#domain/tenants/quotas.ts";
 import { discardCaKeys, makeCaKeys } from "./ca-keys.ts";
-import type { AuthoritiesDeps, CaWish } from "./create.ts";
+import type { AuthoritiesDeps, CaRequest } from "./create.ts";
 import { externalCertificates } from "./signers.ts";
 import type { CaRecord, Certified } from "./store.ts";
 
 type Deps = Omit<AuthoritiesDeps, "ceremony" | "signers" | "urlBase">;
 
 /** What a CA below an external root shall be; its life is the other side's to decide. */
-export type ExternalWish = Pick<CaWish, "label" | "subject" | "keyType" | "maxPathLength">;
+export type ExternalRequest = Pick<CaRequest, "label" | "subject" | "keyType" | "maxPathLength">;
 
-export interface ImportWish {
+export interface ImportRequest {
   readonly certificatePem: string;
   /** Undefined: none given; a replacement then keeps the chain it has. */
   readonly chainPem: string | undefined;
@@ -60,21 +60,21 @@ export class ExternalAuthorities {
    * A pending CA: its key and a request signed with it. Refuses `already_exists`,
    * `key_type_unsupported`, `tenant_suspended`, `key_unavailable`.
    */
-  async request(origin: Origin, tenant: TenantId, wish: ExternalWish): Promise<CaRecord> {
+  async request(origin: Origin, tenant: TenantId, request: ExternalRequest): Promise<CaRecord> {
     const { store, random, provider } = this.#deps;
-    if (isPostQuantum(wish.keyType)) {
-      throw refuse("key_type_unsupported", { key_type: wish.keyType });
+    if (isPostQuantum(request.keyType)) {
+      throw refuse("key_type_unsupported", { key_type: request.keyType });
     }
-    if ((await store.read.cas.byLabel(wish.label)) !== undefined) {
+    if ((await store.read.cas.byLabel(request.label)) !== undefined) {
       throw refuse("already_exists", { field: "label" });
     }
     requireActive(await store.read.tenants.named(tenant));
     const id = caId(random.uuid());
-    const label = `${wish.label}-${id}`;
-    const keys = await makeCaKeys(this.#deps, { label, keyType: wish.keyType, provider });
+    const label = `${request.label}-${id}`;
+    const keys = await makeCaKeys(this.#deps, { label, keyType: request.keyType, provider });
     const { native } = keys;
     try {
-      return await this.#signRequest(origin, tenant, wish, native, id);
+      return await this.#signRequest(origin, tenant, request, native, id);
     } catch (error) {
       const taken = error instanceof Problem && error.code === "already_exists";
       if (taken) await discardCaKeys(this.#deps, keys);
@@ -90,17 +90,17 @@ export class ExternalAuthorities {
   async certify(
     origin: Origin,
     ca: CaRecord,
-    wish: ImportWish,
+    request: ImportRequest,
   ): Promise<{ readonly ca: CaRecord; readonly warnings: readonly ImportWarning[] }> {
     const { store, clock } = this.#deps;
     const now = clock.now();
-    const from = wish.replace ? ("active" as const) : ("pending" as const);
+    const from = request.replace ? ("active" as const) : ("pending" as const);
     if (ca.csr === undefined || ca.status !== from) {
       throw refuse("ca_not_pending", { status: ca.status });
     }
-    const certificate = readCertificate(wish.certificatePem);
+    const certificate = readCertificate(request.certificatePem);
     const replaced = ca.certificate && parseCertificate(ca.certificate);
-    const chain = wish.chainPem === undefined ? keptChain(ca) : readChain(wish.chainPem);
+    const chain = request.chainPem === undefined ? keptChain(ca) : readChain(request.chainPem);
     const verdict = checkImport({
       certificate,
       chain,
@@ -130,13 +130,13 @@ export class ExternalAuthorities {
   async #signRequest(
     origin: Origin,
     tenant: TenantId,
-    wish: ExternalWish,
+    request: ExternalRequest,
     held: HeldKey,
     id: CaRecord["id"],
   ): Promise<CaRecord> {
     const { store, clock, random, keys } = this.#deps;
-    const subject = encodeName(wish.subject);
-    const message = this.#requestInfo(wish, subject.der, held);
+    const subject = encodeName(request.subject);
+    const message = this.#requestInfo(request, subject.der, held);
     const algorithm = defaultSignature(held.keyType);
     const intent: SigningIntent = {
       opId: random.uuid(),
@@ -159,7 +159,7 @@ export class ExternalAuthorities {
     };
     try {
       const signature = await keys.sign(ticket, message);
-      const ca = pendingCa({ ...wish, id, tenant, held, subject: nameText(subject) }, began, {
+      const ca = pendingCa({ ...request, id, tenant, held, subject: nameText(subject) }, began, {
         csr: assembleSigned(message, algorithm, signature),
       });
       const at = clock.now();
@@ -177,10 +177,10 @@ export class ExternalAuthorities {
     }
   }
 
-  #requestInfo(wish: ExternalWish, subject: Uint8Array, { spki }: HeldKey): Uint8Array {
+  #requestInfo(request: ExternalRequest, subject: Uint8Array, { spki }: HeldKey): Uint8Array {
     const keyId = subjectKeyId(spki, this.#deps.settings.skiMethod);
     const extensions = [
-      basicConstraints(true, wish.maxPathLength),
+      basicConstraints(true, request.maxPathLength),
       keyUsage(caKeyUsages),
       subjectKeyIdentifier(keyId),
     ];
@@ -233,7 +233,7 @@ function certifiedBy(
 }
 
 function pendingCa(
-  wish: Omit<ExternalWish, "subject"> & {
+  request: Omit<ExternalRequest, "subject"> & {
     readonly id: CaRecord["id"];
     readonly tenant: TenantId;
     readonly held: HeldKey;
@@ -242,7 +242,7 @@ function pendingCa(
   createdAt: CaRecord["createdAt"],
   { csr }: { readonly csr: Uint8Array },
 ): CaRecord {
-  const { id, tenant, label, held, subject, maxPathLength } = wish;
+  const { id, tenant, label, held, subject, maxPathLength } = request;
   return {
     id,
     tenant,

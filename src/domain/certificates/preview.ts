@@ -14,7 +14,7 @@ import type { Ceremony } from "./ceremony.ts";
 import { groundsFor, type Planned, type PlanningDeps, planned, provenRequest } from "./planning.ts";
 
 /** As an issue, or, without a request, the names it would have. */
-export interface PreviewWish {
+export interface PreviewRequest {
   readonly asked:
     | { readonly csr: string }
     | { readonly subject: Name; readonly sans: readonly GeneralName[] };
@@ -49,18 +49,18 @@ export type PreviewedGate =
 export async function preview(
   deps: PlanningDeps & { readonly ceremony: Ceremony },
   ca: CaRecord,
-  wish: PreviewWish,
+  request: PreviewRequest,
 ): Promise<Preview> {
-  const grounds = await groundsFor(deps, ca, wish.profile);
-  const { asked, validityDays, mustStaple } = wish;
+  const grounds = await groundsFor(deps, ca, request.profile);
+  const { asked, validityDays, mustStaple } = request;
   const keyProvided = "csr" in asked;
   const csr = keyProvided
     ? await provenRequest(asked.csr)
     : { ...asked, ...anyKeys(grounds.profile), unsupportedNames: [], mustStaple: false };
   const validitySeconds = validityDays === undefined ? undefined : validityDays * secondsPerDay;
   const caller = deps.approvable ? ("approved" as const) : ("interactive" as const);
-  const request = { csr, mustStaple, validitySeconds, caller };
-  const plan = planned(deps, grounds, request);
+  const leafRequest = { csr, mustStaple, validitySeconds, caller };
+  const plan = planned(deps, grounds, leafRequest);
   const { tenant } = grounds.signer.ca;
   const decided = await deps.ceremony.decide({ ...plan, kind: "leaf", tenant });
   const reports = (decided.cleared ? decided.plan.gates : decided.gates).map(gateJson);

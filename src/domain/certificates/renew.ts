@@ -16,7 +16,7 @@ import { groundsFor, type Planned, type PlanningDeps, planned, provenRequest } f
 import type { CertificateRecord } from "./store.ts";
 
 /** What a caller may ask of a renewal; everything else is as it was. */
-export interface RenewWish {
+export interface RenewRequest {
   readonly serial: Serial;
   /** PEM or DER; only its key is taken. Undefined keeps the key. */
   readonly csr: string | Uint8Array | undefined;
@@ -32,24 +32,25 @@ export interface RenewWish {
 export async function plannedRenewal(
   deps: PlanningDeps,
   ca: CaRecord,
-  wish: RenewWish,
+  request: RenewRequest,
 ): Promise<Planned> {
-  const old = await lineageCertificate(deps.store, ca, wish.serial);
+  const old = await lineageCertificate(deps.store, ca, request.serial);
   refuseUnrenewable(old, deps.clock.now());
   const grounds = await groundsFor(deps, ca, old.profile);
   const certificate = parseCertificate(old.certificate);
   const identity = identityOf(certificate);
-  const keys = wish.csr === undefined ? keysOf(certificate) : await newKeys(wish.csr, identity);
-  const { validityDays, caller } = wish;
+  const keys =
+    request.csr === undefined ? keysOf(certificate) : await newKeys(request.csr, identity);
+  const { validityDays, caller } = request;
   const staples = stapled(certificate);
-  const request: LeafRequest = {
+  const leafRequest: LeafRequest = {
     csr: { ...identity, ...keys, unsupportedNames: [], mustStaple: staples },
     // Where the profile decides alone, its present word counts as for every new certificate.
     mustStaple: grounds.profile.allowMustStapleOverride ? staples : undefined,
     validitySeconds: validityDays === undefined ? undefined : validityDays * secondsPerDay,
     caller,
   };
-  const renewal = planned(deps, grounds, request);
+  const renewal = planned(deps, grounds, leafRequest);
   assert(sameNames(renewal.plan, identity), "a renewal keeps the identity");
   return renewal;
 }

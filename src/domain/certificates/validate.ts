@@ -19,7 +19,7 @@ export interface ValidationDeps {
   readonly paths: PathWork;
 }
 
-export interface ValidationWish {
+export interface ValidationRequest {
   /** PEM. */
   readonly certificate: string;
   /** PEM, one certificate each. */
@@ -48,7 +48,7 @@ export interface Validation {
 export async function validate(
   { store, clock, paths }: ValidationDeps,
   ca: CaRecord,
-  { certificate, intermediates, skipRevocation }: ValidationWish,
+  { certificate, intermediates, skipRevocation }: ValidationRequest,
 ): Promise<Validation> {
   const { read } = store;
   const now = clock.now();

@@ -18,7 +18,7 @@ import type { Reads } from "#domain/store.ts";
 import type { KeyStanding } from "./store.ts";
 
 /** What is to be certified, as far as its key is concerned. */
-export interface KeyWish {
+export interface KeyRequest {
   readonly plan: Pick<Plan, "publicKey" | "subject" | "sans">;
   readonly kind: CertificateRecord["kind"];
   readonly profile: Pick<Profile, "keyChecks"> | undefined;
@@ -37,8 +37,8 @@ export interface KeyFactsDeps {
  * of the modulus with the usual one counts too, for whoever has factored it has both. Throws what
  * kept the store from answering.
  */
-export async function keyFactsOf(deps: KeyFactsDeps, wish: KeyWish): Promise<KeyFacts> {
-  const { plan, kind, profile, tenant, now } = wish;
+export async function keyFactsOf(deps: KeyFactsDeps, request: KeyRequest): Promise<KeyFacts> {
+  const { plan, kind, profile, tenant, now } = request;
   const asksDuplicate = profile?.keyChecks.detectDuplicates === true && kind === "leaf";
   const holder = { subject: nameText(plan.subject), sans: plan.sans.map(generalNameText), now };
   const standings: KeyStanding[] = [];

@@ -26,7 +26,7 @@ import {
 } from "#core/x509/extensions.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { announceKey } from "#domain/audit/sign-ledger.ts";
-import type { ResponderWish } from "#domain/certificates/responder.ts";
+import type { ResponderRequest } from "#domain/certificates/responder.ts";
 import type { HeldKey, KeyRef, Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import { nothingWritten, type Store } from "#domain/store.ts";
@@ -83,7 +83,7 @@ export interface ResponderDeps {
    * The ceremony of `domain/certificates`: serial, intent, ledger, signature, row of kind
    * `responder`.
    */
-  readonly signCertificate: (wish: ResponderWish) => Promise<unknown>;
+  readonly signCertificate: (request: ResponderRequest) => Promise<unknown>;
   /** Told why a responder could not be made, renewed or replaced. */
   readonly onFailure: (ca: CaId, error: unknown) => void;
 }
@@ -371,7 +371,7 @@ export class Responders {
     const { validityHours, backdateSeconds } = this.#deps.settings;
     const issuer =
       notBefore === undefined || notAfter === undefined ? undefined : { notBefore, notAfter };
-    const wish = {
+    const request = {
       requestedSeconds: undefined,
       defaultSeconds: validityHours * 3600,
       profileMaxSeconds: 0,
@@ -380,7 +380,7 @@ export class Responders {
       backdateSeconds,
       shorten: true,
     };
-    return placeValidity(wish, this.#deps.clock.now());
+    return placeValidity(request, this.#deps.clock.now());
   }
 
   async #prepared(issuer: Issuer, record: ResponderRecord): Promise<OcspSigner> {

@@ -17,7 +17,7 @@ export interface TenantDeps {
 }
 
 /** A tenant as asked for; undefined members of a change stay as they are. */
-export interface TenantWish {
+export interface TenantRequest {
   readonly slug: string;
   /** Undefined: the slug. */
   readonly name: string | undefined;
@@ -39,15 +39,15 @@ export class Tenants {
   }
 
   /** Refuses `already_exists` for a slug that is taken. */
-  async create(origin: Origin, wish: TenantWish): Promise<TenantRecord> {
+  async create(origin: Origin, request: TenantRequest): Promise<TenantRecord> {
     const { store, clock, random } = this.#deps;
     const now = clock.now();
     const tenant: TenantRecord = {
       id: tenantId(random.uuid()),
-      slug: wish.slug,
-      name: wish.name ?? wish.slug,
+      slug: request.slug,
+      name: request.name ?? request.slug,
       status: "active",
-      kekLabel: wish.kekLabel ?? "",
+      kekLabel: request.kekLabel ?? "",
       quotas: unlimited,
       createdAt: now,
     };

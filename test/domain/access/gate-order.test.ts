@@ -55,7 +55,7 @@ test("GATE-1: capability, scope, suspension, step-up, body, four-eyes, action", 
     });
 
   await suspend("suspended");
-  // Each caller and wish passes one step more.
+  // Each caller and request passes one step more.
   expect(await ask(holding(defaultTenant, "auditor"), {})).toBe("forbidden");
   expect(await ask(holding(tenantId("lab"), "admin"), {})).toBe("forbidden");
   const admin = holding(defaultTenant, "admin");

@@ -18,7 +18,7 @@ import { type PrincipalNowDeps, principalNow } from "#domain/access/principal-no
 import { RootAccount } from "#domain/access/root-account.ts";
 import {
   accessWorld,
-  type AccessWishes,
+  type AccessOptions,
   freshMemory,
   visitor,
   unhurried,
@@ -41,8 +41,8 @@ const alice: Identity = {
 /** What came of the round trip of a stored request. */
 const stored = (principal: Principal): Principal => JSON.parse(JSON.stringify(principal));
 
-function world(wishes: AccessWishes = {}, more: Partial<PrincipalNowDeps> = {}) {
-  const access = accessWorld(wishes);
+function world(requests: AccessOptions = {}, more: Partial<PrincipalNowDeps> = {}) {
+  const access = accessWorld(requests);
   const root = new RootAccount({
     username: "root",
     passwordHash: "",
@@ -59,7 +59,7 @@ function world(wishes: AccessWishes = {}, more: Partial<PrincipalNowDeps> = {}) 
 
 describe("somebody whom a provider vouched for", () => {
   const mapping = { claim: "groups", value: "ops", tenant: undefined };
-  const mapped = (...roles: readonly Role[]): NonNullable<AccessWishes["rules"]> => ({
+  const mapped = (...roles: readonly Role[]): NonNullable<AccessOptions["rules"]> => ({
     oidc: { mappings: [{ ...mapping, roles }], allowZeroRole: false },
   });
 
@@ -164,9 +164,9 @@ describe("a client certificate", () => {
 test("a token counts while it is in force, and root, a shell and pkid itself do whatever was stored", async () => {
   const of = world();
   const origin = { principal: somebody("alice", ["admin"]), ip: "", requestId: "" };
-  const wish = { name: "ci", description: "", scope: "platform", tenant: undefined } as const;
+  const request = { name: "ci", description: "", scope: "platform", tenant: undefined } as const;
   const { token, secret } = await of.tokens.create(origin, {
-    ...wish,
+    ...request,
     roles: ["issuer"],
     expiresAt: undefined,
   });

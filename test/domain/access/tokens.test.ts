@@ -8,7 +8,7 @@ import { type Problem, refuse } from "#core/problems.ts";
 import { addSeconds, secondsPerDay } from "#core/time.ts";
 import type { Origin } from "#domain/access/call.ts";
 import type { Store } from "#domain/store.ts";
-import { ApiTokens, type TokenVerdict, type TokenWish } from "#domain/access/tokens.ts";
+import { ApiTokens, type TokenVerdict, type TokenRequest } from "#domain/access/tokens.ts";
 import { type MemoryStore, openMemoryStore } from "#test/support/memory-store.ts";
 import { seededRandom, type TestClock, testClock } from "#test/support/ports.ts";
 import { personNamed } from "#test/support/people.ts";
@@ -25,7 +25,7 @@ beforeEach(() => {
 });
 
 test("a minted token verifies as its own subject and acts as its creator's person", async () => {
-  const { secret, token } = await tokens().create(origin(root), wish());
+  const { secret, token } = await tokens().create(origin(root), request());
   const principal = await tokens().verify(secret, "192.0.2.1");
   expect(principal.subject).toBe(`token:${token.id}`);
   expect(principal.person).toEqual(ownPerson("root"));
@@ -35,7 +35,7 @@ test("a minted token verifies as its own subject and acts as its creator's perso
 
 test("a platform token holds its roles in every tenant", async () => {
   const { secret } = await tokens().create(origin(root), {
-    ...wish(),
+    ...request(),
     scope: "platform",
     tenant: undefined,
   });
@@ -45,17 +45,17 @@ test("a platform token holds its roles in every tenant", async () => {
 });
 
 test("the secret carries 256 random bits and only its digest is stored", async () => {
-  const { secret } = await tokens().create(origin(root), wish());
+  const { secret } = await tokens().create(origin(root), request());
   expect(secret).toMatch(/^pki_pat_[A-Za-z0-9_-]{43}$/);
   expect(JSON.stringify([...store.state.tokens.values()])).not.toContain(secret.slice(20));
 });
 
 test("unknown, malformed, expired and revoked tokens are refused alike", async () => {
   const expiring = await tokens().create(origin(root), {
-    ...wish(),
+    ...request(),
     expiresAt: addSeconds(clock.now(), 60),
   });
-  const revoked = await tokens().create(origin(root), wish());
+  const revoked = await tokens().create(origin(root), request());
   await tokens().revoke(origin(root), revoked.token.id);
   clock.advance(60);
   const secrets = [expiring.secret, revoked.secret, `pki_pat_${"A".repeat(43)}`, "pki_pat_x", ""];
@@ -66,7 +66,7 @@ test("unknown, malformed, expired and revoked tokens are refused alike", async (
 });
 
 test("every token that is refused costs one look-up by its digest, whatever is wrong with it", async () => {
-  const { token, secret } = await tokens().create(origin(root), wish());
+  const { token, secret } = await tokens().create(origin(root), request());
   await tokens().revoke(origin(root), token.id);
   const asked: string[] = [];
   const watched = {
@@ -99,7 +99,7 @@ test("every token that is refused costs one look-up by its digest, whatever is w
 
 test("a token is good until the millisecond before its expiry", async () => {
   const { secret } = await tokens().create(origin(root), {
-    ...wish(),
+    ...request(),
     expiresAt: addSeconds(clock.now(), 1),
   });
   expect((await tokens().verify(secret, "")).name).toBe("deploy");
@@ -110,27 +110,27 @@ test("a token is good until the millisecond before its expiry", async () => {
 test("a lifetime above the cap is refused and an omitted one becomes the cap", async () => {
   const capped = tokens(30);
   const late = addSeconds(clock.now(), 30 * secondsPerDay + 1);
-  expect(await codeOf(capped.create(origin(root), { ...wish(), expiresAt: late }))).toEqual(
+  expect(await codeOf(capped.create(origin(root), { ...request(), expiresAt: late }))).toEqual(
     refusal("lifetime_exceeded", { max_lifetime_days: 30 }),
   );
-  const { token } = await capped.create(origin(root), wish());
+  const { token } = await capped.create(origin(root), request());
   expect(token.expiresAt).toBe(addSeconds(clock.now(), 30 * secondsPerDay));
 });
 
 test("an expiry that is not in the future is refused", async () => {
-  const now = { ...wish(), expiresAt: clock.now() };
+  const now = { ...request(), expiresAt: clock.now() };
   expect((await codeOf(tokens().create(origin(root), now))).code).toBe("invalid_field");
 });
 
 test("revoking twice changes and records nothing", async () => {
-  const { token } = await tokens().create(origin(root), wish());
+  const { token } = await tokens().create(origin(root), request());
   expect(await tokens().revoke(origin(root), token.id)).toBe(true);
   expect(await tokens().revoke(origin(root), token.id)).toBe(false);
   expect(actions()).toEqual(["token.create", "token.revoke"]);
 });
 
 test("a tenant admin revokes only tokens of its tenant, and absent ids look like foreign ones", async () => {
-  const { token } = await tokens().create(origin(root), wish());
+  const { token } = await tokens().create(origin(root), request());
   const stranger = origin(member("other"));
   const foreign = await codeOf(tokens().revoke(stranger, token.id));
   expect(foreign).toEqual(refusal("forbidden", { capability: "token:manage" }));
@@ -139,13 +139,13 @@ test("a tenant admin revokes only tokens of its tenant, and absent ids look like
 });
 
 test("a token may end itself without token:manage", async () => {
-  const { secret, token } = await tokens().create(origin(root), wish());
+  const { secret, token } = await tokens().create(origin(root), request());
   const itself = origin(await tokens().verify(secret, ""));
   expect(await tokens().revoke(itself, token.id)).toBe(true);
 });
 
 test("last use is written at most once a minute", async () => {
-  const { secret, token } = await tokens().create(origin(root), wish());
+  const { secret, token } = await tokens().create(origin(root), request());
   await tokens().verify(secret, "192.0.2.1");
   clock.advance(59);
   await tokens().verify(secret, "192.0.2.2");
@@ -159,7 +159,7 @@ test("when the event cannot be appended no token exists", async () => {
   store.beforeWrite = (operation) => {
     if (operation === "audit.appendEvent") throw new Error("disk");
   };
-  expect(tokens().create(origin(root), wish())).rejects.toThrow("disk");
+  expect(tokens().create(origin(root), request())).rejects.toThrow("disk");
   await store.close();
   expect(store.state.tokens.size).toBe(0);
 });
@@ -174,7 +174,7 @@ function tokens(maxLifetimeDays = 0, over: Store = store): ApiTokens {
   });
 }
 
-function wish(): TokenWish {
+function request(): TokenRequest {
   return {
     name: "deploy",
     description: "",

@@ -208,9 +208,9 @@ describe("a decision", () => {
     expect((await refusal(show(id, eve))).code).toBe("not_found");
     expect((await refusal(reject(id, eve))).code).toBe("forbidden");
     expect((await world.ask("approval.list", eve)).items).toEqual([]);
-    const wish = { name: "ci", roles: ["admin"], scope: "platform" };
-    const parked = await world.ask("token.create", boss, { body: wish });
-    const named = { body: wish, named: parked.approval_id };
+    const request = { name: "ci", roles: ["admin"], scope: "platform" };
+    const parked = await world.ask("token.create", boss, { body: request });
+    const named = { body: request, named: parked.approval_id };
     await world.approve(bob, parked.approval_id);
     const admin = { ...eve, roles: ["admin"] as const };
     expect((await refusal(world.ask("token.create", admin, named))).code).toBe("not_found");

@@ -25,7 +25,7 @@ import { ctWorld } from "#test/support/ct-world.ts";
 import {
   initRoot,
   issuanceWorld,
-  leafWish,
+  leafRequest,
   rootOrigin,
   type World,
 } from "#test/support/issuance.ts";
@@ -36,7 +36,7 @@ let root: CaRecord;
 beforeEach(async () => {
   world = issuanceWorld();
   root = await initRoot(world);
-  for (let n = 0; n < 3; n++) await world.issuance.issue(rootOrigin, root, leafWish());
+  for (let n = 0; n < 3; n++) await world.issuance.issue(rootOrigin, root, leafRequest());
 });
 const day = secondsPerDay;
 const limits = { warnDays: 30, failDays: 7 };
@@ -99,7 +99,7 @@ describe("ledger.head", () => {
     world.store.beforeWrite = (operation) => {
       if (operation === "certificates.activate") throw powerCut();
     };
-    await expect(world.issuance.issue(rootOrigin, root, leafWish())).rejects.toMatchObject({
+    await expect(world.issuance.issue(rootOrigin, root, leafRequest())).rejects.toMatchObject({
       code: "storage_unavailable",
     });
     world.clock.advance(60);
@@ -138,7 +138,7 @@ describe("issuance.orphans", () => {
     world.store.beforeWrite = (operation) => {
       if (operation === "certificates.activate") throw powerCut();
     };
-    await expect(world.issuance.issue(rootOrigin, root, leafWish())).rejects.toMatchObject({
+    await expect(world.issuance.issue(rootOrigin, root, leafRequest())).rejects.toMatchObject({
       code: "storage_unavailable",
     });
     await world.store.atomically((tx) => tx.certificates.orphanOpenIntents());
@@ -199,7 +199,7 @@ describe("certs.expiring", () => {
       status: "fail",
       detail: expect.stringContaining("not renewed: 3"),
     });
-    const { record } = await world.issuance.issue(rootOrigin, root, leafWish());
+    const { record } = await world.issuance.issue(rootOrigin, root, leafRequest());
     expect(record.notAfter).toBeGreaterThan(world.clock.now());
     // The three had its subject and profile: it stands in for them.
     expect((await check()).status).toBe("pass");
@@ -252,7 +252,7 @@ test("ct.inclusion warns of a monitor that stands and of logs nobody knows, and 
   const check = (minutes: number | undefined) =>
     promisesKept(logs.store, logs.clock.now(), minutes);
   expect((await check(60)).status).toBe("skip");
-  await logs.issuance.issue(rootOrigin, logs.root, leafWish({ profile: "ct" }));
+  await logs.issuance.issue(rootOrigin, logs.root, leafRequest({ profile: "ct" }));
   expect((await check(60)).status).toBe("pass");
   logs.clock.advance(30 * day);
   expect(await check(60)).toMatchObject({

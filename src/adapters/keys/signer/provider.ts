@@ -5,7 +5,7 @@ import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
 import type {
   HeldKek,
   HeldKey,
-  HybridWish,
+  HybridRequest,
   KekInUse,
   KeyRef,
   ListedKey,
@@ -62,7 +62,7 @@ export interface SigningProvider {
 export interface KekHalves {
   generate(kek: LocalRef): Promise<string>;
   fingerprint(kek: LocalRef): Promise<string>;
-  wrap(kek: LocalRef, wish: HybridWish, use: DekUse): Promise<HybridHeader>;
+  wrap(kek: LocalRef, wish: HybridRequest, use: DekUse): Promise<HybridHeader>;
   unwrap(kek: LocalRef, header: HybridHeader, share: Uint8Array, use: DekUse): Promise<Uint8Array>;
   remove(kek: LocalRef): void;
 }
