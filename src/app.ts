@@ -226,7 +226,7 @@ function compose(opened: Opened): App {
   const refusals = new Refusals({ store, clock });
   let weakKeys = readBlocklists(config.keychecks.weak_key_blocklist_paths);
   const resolver = new DnsResolver({ random, servers: () => nameServers(config) });
-  const ground = {
+  const deps = {
     config,
     store,
     keys,
@@ -242,7 +242,7 @@ function compose(opened: Opened): App {
     weakKeys: () => weakKeys,
     stillMay: later(() => stillMay({ store, ...governance, now: access.principalNow })),
   };
-  const parts = domainParts(ground, (kind) => schedules.wake(kind));
+  const parts = domainParts(deps, (kind) => schedules.wake(kind));
   // 2. What is measured.
   store.onOwnEvents(eventCounters(metrics));
   observeStore(store, metrics);
@@ -256,7 +256,7 @@ function compose(opened: Opened): App {
   const stopObserving = observeResources(metrics);
   // 3. Who comes in, what they may do, and what takes two.
   const access = openAccess({
-    ...ground,
+    ...deps,
     metrics,
     passwords: opened.passwords,
     clientPaths: opened.clientPaths,

@@ -57,8 +57,8 @@ export function keyHandlers(deps: KeyHandlerDeps) {
       },
       run: async ({ origin, body }) => {
         const { confirm, destroy_ca_keys: destroyCaKeys } = body;
-        const ground = { ...deps, provider: deps.roles.ca };
-        await factoryReset(ground, origin, { confirm, destroyCaKeys });
+        const resetDeps = { ...deps, provider: deps.roles.ca };
+        await factoryReset(resetDeps, origin, { confirm, destroyCaKeys });
         return ok({ status: "reset" });
       },
     }),

@@ -87,8 +87,8 @@ export const kekHolder = (config: Config): { provider: ProviderName; family: str
 /** The label family of the KEK in the software store, when none is set. */
 export const usualKekFamily = "kek";
 
-/** What the settings of the key adapter stand on; `limits` are those in force. */
-export interface KeyGround {
+/** What the settings of the key adapter are made from; `limits` are those in force. */
+export interface KeySettingsDeps {
   readonly privateDir: string;
   readonly limits: () => Config["rate_limit"];
   readonly secrets: SecretSources;
@@ -97,7 +97,7 @@ export interface KeyGround {
 /** What the key adapter is told; PIN and passphrase go as sources, to be read in the signer. */
 export async function keySettings(
   config: Config,
-  { privateDir, limits, secrets }: KeyGround,
+  { privateDir, limits, secrets }: KeySettingsDeps,
 ): Promise<KeySettings> {
   const { software } = config.key_provider;
   const holders = [...Object.values(keyRoles(config)), kekHolder(config).provider];

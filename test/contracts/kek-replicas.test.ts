@@ -129,14 +129,14 @@ test.skipIf(softHsmModule === undefined)(
       stores.map(async (store) => {
         // One token, and a key store each.
         const keys = await openKeys({ ...newKeyStore(), pkcs11: token });
-        const ground = {
+        const deps = {
           store,
           keys,
           clock: testClock(),
           provider: "pkcs11",
           family: "own",
         } as const;
-        return { keys, plain: new Keks(ground), hybrid: new Keks({ ...ground, hybrid: true }) };
+        return { keys, plain: new Keks(deps), hybrid: new Keks({ ...deps, hybrid: true }) };
       }),
     );
     if (one === undefined || other === undefined) throw new Error("there are two stores");

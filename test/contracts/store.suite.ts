@@ -345,16 +345,16 @@ function revocations(given: Given): void {
     expect(await put).toBe(before + 1);
   });
 
-  test("the standing of a serial: unknown, intended, good, revoked, bare", async () => {
+  test("the status of a serial: unknown, intended, good, revoked, bare", async () => {
     const { store, home } = given();
     const row = make.certificate({ caId: home });
-    const standing = (serial: Serial) => store.read.revocations.standing(home, serial);
-    expect(await standing(row.serial)).toEqual({ status: "unknown" });
+    const certStatus = (serial: Serial) => store.read.revocations.certStatus(home, serial);
+    expect(await certStatus(row.serial)).toEqual({ status: "unknown" });
     const intent = make.intentFor(row);
     await store.atomically((tx) => make.intend(tx, intent));
-    expect(await standing(row.serial)).toEqual({ status: "unknown" });
+    expect(await certStatus(row.serial)).toEqual({ status: "unknown" });
     await store.atomically((tx) => make.activate(tx, intent, row));
-    expect(await standing(row.serial)).toEqual({ status: "good", profile: row.profile });
+    expect(await certStatus(row.serial)).toEqual({ status: "good", profile: row.profile });
     const entries = [
       make.revocation({ caId: home, serial: row.serial }),
       make.revocation({ caId: home, known: false, expiresAt: undefined }),
@@ -363,7 +363,7 @@ function revocations(given: Given): void {
     const revoked = { status: "revoked", at: noon, reason: "keyCompromise" } as const;
     for (const { serial, known } of entries) {
       const profile = known ? row.profile : undefined;
-      expect(await standing(serial)).toEqual({ ...revoked, profile });
+      expect(await certStatus(serial)).toEqual({ ...revoked, profile });
     }
   });
 

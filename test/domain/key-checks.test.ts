@@ -179,7 +179,7 @@ test("when the store cannot say, nothing is signed", async () => {
   await initRoot(world);
   const before = world.store.state.intents.size;
   const { keyChecks } = world.store.read;
-  keyChecks.standing = async () => {
+  keyChecks.keyStatus = async () => {
     throw new Error("the table is gone");
   };
   expect(outcome(world)).rejects.toThrow("the table is gone");

@@ -228,8 +228,8 @@ describe("attacks on tokens and paths", () => {
       const { status } = await as(secret, "POST", path);
       expect([path, status >= 400 && status < 500]).toEqual([path, true]);
     }
-    const standing = await (await as(secret, "GET", `${base}/${serial}`)).json();
-    expect(standing.status).toBe("good");
+    const certStatus = await (await as(secret, "GET", `${base}/${serial}`)).json();
+    expect(certStatus.status).toBe("good");
     expect((await as(secret, "POST", `${base}/${serial}:suspend`)).status).toBe(200);
   }, 30_000);
 });

@@ -28,7 +28,7 @@ export function memoryReads(state: MemoryState, accessLog: readonly AccessLogRow
     cas: casReads(state),
     certificates: certificateReads(state),
     revocations,
-    presigned: presignedReads(state, revocations.standing),
+    presigned: presignedReads(state, revocations.certStatus),
     bulk: bulkReads(state),
     bulkRevocations: bulkRevocationReads(state),
     keyChecks: keyCheckReads(state),
@@ -218,7 +218,7 @@ const startsWith = (serial: string, prefix: string) =>
 function revocationReads(state: MemoryState): Reads["revocations"] {
   return {
     bySerial: async (ca, serial) => state.revocations.get(serialKey(ca, serial)),
-    standing: async (ca, serial) => {
+    certStatus: async (ca, serial) => {
       const row = state.revocations.get(serialKey(ca, serial));
       const profile = state.certificates.get(serialKey(ca, serial))?.profile;
       if (row) return { status: "revoked", at: row.revokedAt, reason: row.reason, profile };

@@ -30,7 +30,7 @@ export function keyCheckReads(session: Session): KeyCheckReads {
   const { db, t } = session;
   const { blockedKeys, certificates } = t;
   return {
-    standing: standingOf(session),
+    keyStatus: standingOf(session),
     blocked: async (id) => {
       const [row] = await db.select().from(blockedKeys).where(eq(blockedKeys.id, id));
       return row && record(row);
@@ -103,7 +103,7 @@ export function keyClaim(session: Session): KeyCheckWrites["claim"] {
 }
 
 /** Asked for every certificate: one statement, each part of it a lookup in an index. */
-function standingOf(session: Session): KeyCheckReads["standing"] {
+function standingOf(session: Session): KeyCheckReads["keyStatus"] {
   const mark = (at: number) => placeholder(session, at);
   const marked = `select exists (select 1 from blocked_keys where spki_sha256 = ${mark(1)} and tenant in ('', ${mark(2)})), exists (select 1 from own_keys where spki_sha256 = ${mark(3)})`;
   const withDuplicate = `${marked}, exists (select 1 from certificates where spki_sha256 = ${mark(4)} and kind = 'leaf' and tenant = ${mark(5)} and (subject <> ${mark(6)} or (subject = '' and sans <> ${mark(7)})) and not_after >= ${mark(8)})`;

@@ -9,14 +9,14 @@ import type {
   RevocationReads,
   RevocationRecord,
   RevocationWrites,
-  Standing,
+  CertStatus,
 } from "#domain/revocation/store.ts";
 import { revokedList } from "./revoked-list.ts";
 import { bulkInserter, inserter, inTexts, placeholder, type Session } from "./session.ts";
 
 type EntryReads = Pick<
   RevocationReads,
-  "bySerial" | "standing" | "page" | "sequence" | "lastChange" | "responder"
+  "bySerial" | "certStatus" | "page" | "sequence" | "lastChange" | "responder"
 >;
 type EntryWrites = Pick<
   RevocationWrites,
@@ -31,7 +31,7 @@ export function revocationReads(
   const { db, t } = session;
   return {
     bySerial: preparedBySerial(session),
-    standing: standingOf(session),
+    certStatus: standingOf(session),
     page: revokedList(session, record),
     sequence,
     lastChange: async (ca) => {
@@ -139,7 +139,7 @@ function preparedBySerial({ db, t }: Session): RevocationReads["bySerial"] {
  * One statement sees one state of both tables: between a hold and its release there is no third
  * answer.
  */
-function standingOf(session: Session): RevocationReads["standing"] {
+function standingOf(session: Session): RevocationReads["certStatus"] {
   const text = `select r.revoked_at, r.reason, c.profile from
 (select cast(${placeholder(session, 1)} as text) as ca, cast(${placeholder(session, 2)} as text) as serial) q
 left join certificates c on c.ca_id = q.ca and c.serial = q.serial
@@ -154,7 +154,7 @@ left join revocations r on r.ca_id = q.ca and r.serial = q.serial`;
  * The standing told by time and reason of a revocation and the profile of a certificate, each
  * absent without a row.
  */
-export function standingFrom([at, reason, named]: readonly unknown[]): Standing {
+export function standingFrom([at, reason, named]: readonly unknown[]): CertStatus {
   const profile = typeof named === "string" ? named : undefined;
   if (at === null || at === undefined) {
     return profile === undefined ? { status: "unknown" } : { status: "good", profile };

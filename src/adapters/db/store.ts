@@ -146,7 +146,7 @@ function unitOf({ engine: { writer }, journal, owner }: StoreDeps, memo: Memo | 
   const cas = caWrites(writer);
   const access = accessWrites(writer);
   const tenants = tenantWrites(writer);
-  const { standing, used, cas: casOf } = tenants; // These change nothing.
+  const { state: standing, used, cas: casOf } = tenants; // These change nothing.
   return {
     // Reading the status, which every issue does, changes nothing.
     cas: memo === undefined ? cas : { ...touching(memo, cas), status: cas.status },
@@ -162,7 +162,9 @@ function unitOf({ engine: { writer }, journal, owner }: StoreDeps, memo: Memo | 
     transparency: transparencyWrites(writer),
     envelopes: envelopeWrites(writer, owner),
     tenants:
-      memo === undefined ? tenants : { ...touching(memo, tenants), standing, used, cas: casOf },
+      memo === undefined
+        ? tenants
+        : { ...touching(memo, tenants), state: standing, used, cas: casOf },
     access: memo === undefined ? access : touching(memo, access),
     approvals: approvalWrites(writer, owner),
     audit: journal,

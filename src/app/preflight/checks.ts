@@ -53,7 +53,7 @@ function checksOver(premises: Premises, request: PreflightRequest): Checks {
 }
 
 function keyChecks(premises: Premises) {
-  const ground = () => ({
+  const deps = () => ({
     store: present(premises.store),
     keys: present(premises.keys),
     clock: systemClock,
@@ -71,11 +71,11 @@ function keyChecks(premises: Premises) {
       // A server does not start over what keeps them closed, and then no CA key is used.
       const { store, keys } = premises;
       if ("fault" in store) return closed(store);
-      return "fault" in keys ? closed(keys) : caKeysSign(ground());
+      return "fault" in keys ? closed(keys) : caKeysSign(deps());
     },
-    "keys.extractable": () => keysStay(ground(), Object.values(roles())),
-    "keys.ocsp_delegate": () => respondersFit(ground(), configOf(premises).ocsp.delegated),
-    "keys.kek": () => keksOpen(ground()),
-    "pqc.hybrid": () => halvesOpen(ground(), configOf(premises).secret.pqc_hybrid),
+    "keys.extractable": () => keysStay(deps(), Object.values(roles())),
+    "keys.ocsp_delegate": () => respondersFit(deps(), configOf(premises).ocsp.delegated),
+    "keys.kek": () => keksOpen(deps()),
+    "pqc.hybrid": () => halvesOpen(deps(), configOf(premises).secret.pqc_hybrid),
   };
 }

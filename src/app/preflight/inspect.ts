@@ -134,8 +134,8 @@ async function openedStore(config: Config): Promise<Store> {
 /** Private keys open when it is known what they are sealed under, which the store says. */
 async function openedKeys(config: Config, store: Part<Store>): Promise<Keys> {
   const privateDir = join(config.data_dir, "private");
-  const ground = { privateDir, limits: () => config.rate_limit, secrets: openSecrets(config) };
-  const keys = await openKeys(await keySettings(config, ground));
+  const deps = { privateDir, limits: () => config.rate_limit, secrets: openSecrets(config) };
+  const keys = await openKeys(await keySettings(config, deps));
   const hybrid = config.secret.pqc_hybrid;
   if ("open" in store) await tellKeks({ store: store.open, keys, hybrid });
   return keys;

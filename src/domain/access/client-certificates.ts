@@ -154,7 +154,7 @@ export class ClientCertificates {
     const { read } = this.#deps.store;
     known.own ??= await this.#issuedHere(known);
     for (const { ca, serial } of known.own) {
-      const { status } = await read.revocations.standing(ca, serial);
+      const { status } = await read.revocations.certStatus(ca, serial);
       // A certificate on hold stands among the revoked ones.
       if (status === "revoked") return true;
     }

@@ -72,7 +72,7 @@ export class ApiTokens {
     const keep = await origin.approval?.keepSecret(secret);
     await store.atomically(async (tx) => {
       // A tenant deleted meanwhile has ended its tokens; none may come after them.
-      const orphan = token.tenant !== undefined && !(await tx.tenants.standing(token.tenant));
+      const orphan = token.tenant !== undefined && !(await tx.tenants.state(token.tenant));
       if (orphan) throw refuse("not_found");
       await keep?.(tx);
       await tx.access.insertToken(token);

@@ -1,12 +1,12 @@
 /**
- * Who waits to have a password looked at: by standing, by address and by account, within the room
+ * Who waits to have a password looked at: by group, by address and by account, within the room
  * there is.
  */
 
 import type { LoginAttempt } from "./login-attempt.ts";
 import type { Ration } from "./rations.ts";
 
-/** How many may wait: of one address, and of all addresses together, of each standing. */
+/** How many may wait: of one address, and of all addresses together, of each group. */
 export interface Room {
   readonly waitingPerAddress: number;
   readonly waitingMax: number;
@@ -54,7 +54,7 @@ export interface Lane {
   turn: number;
 }
 
-/** All attempts of one address and one standing. */
+/** All attempts of one address and one group. */
 export interface Source {
   readonly key: string;
   readonly address: string;
@@ -144,7 +144,7 @@ export class Waiting {
     if (same?.size === 0) this.#byDigest.delete(attempt.digest);
   }
 
-  /** True while an address of this standing has room for another one. */
+  /** True while an address of this group has room for another one. */
   hasRoom({ source }: Lane): boolean {
     return source.waiting < this.#room.waitingPerAddress;
   }

@@ -121,7 +121,7 @@ export class Serving {
   async claim(spki: Uint8Array): Promise<void> {
     const digest = spkiSha256(spki);
     const question = { spkiSha256: digest, tenant: defaultTenant, duplicate: undefined };
-    if ((await this.#deps.store.read.keyChecks.standing(question)).own) return;
+    if ((await this.#deps.store.read.keyChecks.keyStatus(question)).own) return;
     await this.#deps.store.atomically((tx) => tx.keyChecks.claim(digest));
   }
 

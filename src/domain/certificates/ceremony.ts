@@ -459,13 +459,13 @@ async function admitSigning(tx: Unit, order: SigningOrder): Promise<void> {
   const { kind, tenant, now } = order;
   const bound = kind !== "responder" && kind !== "serving";
   // Asked together: PostgreSQL answers both in one round trip.
-  const [, standing] = await Promise.all([
+  const [, state] = await Promise.all([
     refuseUnlessActive(tx, order),
-    bound ? tx.tenants.standing(tenant) : undefined,
+    bound ? tx.tenants.state(tenant) : undefined,
   ]);
   if (!bound) return;
-  requireActive(standing);
-  if (kind === "leaf") await reserveLeaf(tx, tenant, standing, now);
+  requireActive(state);
+  if (kind === "leaf") await reserveLeaf(tx, tenant, state, now);
 }
 
 /**

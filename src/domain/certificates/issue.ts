@@ -15,7 +15,7 @@ import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Reads, Unit } from "#domain/store.ts";
 import type { Ceremony, SigningOrder } from "./ceremony.ts";
 import { leafEvents } from "./events.ts";
-import { groundsFor, type Planned, type PlanningDeps, planned, provenRequest } from "./planning.ts";
+import { contextFor, type Planned, type PlanningDeps, planned, provenRequest } from "./planning.ts";
 import { type Preview, type PreviewRequest, preview } from "./preview.ts";
 import { plannedRenewal, type RenewRequest } from "./renew.ts";
 import type { CertificateRecord } from "./store.ts";
@@ -76,7 +76,7 @@ export class Issuance {
 
   async #planned(ca: CaRecord, request: IssueRequest): Promise<Planned> {
     // 1. Load: the active member of the lineage, its key, the profile in force.
-    const grounds = await groundsFor(this.#deps, ca, request.profile);
+    const context = await contextFor(this.#deps, ca, request.profile);
 
     // 2. Parse: one strict object that proves possession of its key.
     const csr = await provenRequest(request.csr);
@@ -85,7 +85,7 @@ export class Issuance {
     const { mustStaple, caller, validityDays } = request;
     const validitySeconds = validityDays === undefined ? undefined : validityDays * secondsPerDay;
     const leafRequest = { csr, mustStaple, caller, validitySeconds };
-    return planned(this.#deps, grounds, leafRequest);
+    return planned(this.#deps, context, leafRequest);
   }
 
   /**

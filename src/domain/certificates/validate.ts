@@ -99,10 +99,10 @@ async function stateOf(
 ): Promise<RevocationState> {
   const signer = signers.find(({ spki }) => issuer && compareOctets(spki, issuer.spki) === 0);
   if (signer === undefined) return noStatement;
-  const standing = await read.revocations.standing(signer.id, certificate.serial);
-  if (standing.status !== "revoked") return { state: standing.status, source: "store" };
-  const state = standing.reason === "certificateHold" ? "held" : "revoked";
-  return { state, revokedAt: standing.at, reason: standing.reason, source: "store" };
+  const certStatus = await read.revocations.certStatus(signer.id, certificate.serial);
+  if (certStatus.status !== "revoked") return { state: certStatus.status, source: "store" };
+  const state = certStatus.reason === "certificateHold" ? "held" : "revoked";
+  return { state, revokedAt: certStatus.at, reason: certStatus.reason, source: "store" };
 }
 
 const noStatement: RevocationState = { state: "unknown", source: "none" };

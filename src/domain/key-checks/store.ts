@@ -43,7 +43,7 @@ export interface KeyHolder {
   readonly now: Instant;
 }
 
-export interface KeyStanding {
+export interface KeyStatus {
   readonly blocked: boolean;
   /** A CA, a certificate that `isOfOwnKey`, or a claim has it. */
   readonly own: boolean;
@@ -60,7 +60,7 @@ export const isOfOwnKey = (kind: CertificateRecord["kind"]): boolean =>
 
 export interface KeyCheckReads {
   /** One indexed query, asked for every certificate. */
-  standing(question: KeyQuestion): Promise<KeyStanding>;
+  keyStatus(question: KeyQuestion): Promise<KeyStatus>;
   blocked(id: string): Promise<BlockedKeyRecord | undefined>;
   /** Newest first, what belongs to the reach; `after` is the key of the last row seen. */
   page(

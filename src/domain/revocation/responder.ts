@@ -160,8 +160,8 @@ export class Responders {
   }
 
   async #isGood(caId: CaId, serial: Serial, sequence: number): Promise<boolean> {
-    const standing = await this.#deps.store.read.revocations.standing(caId, serial);
-    if (standing.status !== "good") return false;
+    const certStatus = await this.#deps.store.read.revocations.certStatus(caId, serial);
+    if (certStatus.status !== "good") return false;
     this.#checkedAt.set(nameOf({ caId, serial }), sequence);
     return true;
   }
@@ -234,7 +234,7 @@ export class Responders {
     if (found === undefined || found.notAfter <= now) {
       return await this.#prepared(issuer, await this.#madeOrNewest(issuer, found));
     }
-    const { status } = await revocations.standing(issuer.ca.id, found.serial);
+    const { status } = await revocations.certStatus(issuer.ca.id, found.serial);
     if (status === "good") return await this.#prepared(issuer, found);
     return await this.#prepared(issuer, await this.#makeOrTryLater(issuer, undefined));
   }
@@ -249,7 +249,7 @@ export class Responders {
     } catch (error) {
       const newest = await this.#deps.store.read.revocations.responder(issuer.ca.id);
       if (newest === undefined || newest.notBefore <= this.#deps.clock.now()) throw error;
-      const { status } = await this.#deps.store.read.revocations.standing(
+      const { status } = await this.#deps.store.read.revocations.certStatus(
         issuer.ca.id,
         newest.serial,
       );

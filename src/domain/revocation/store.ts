@@ -185,7 +185,7 @@ export interface ResponderRecord {
  * What can be said of a serial: the revocation table goes before the inventory, intents are
  * `unknown`.
  */
-export type Standing =
+export type CertStatus =
   | { readonly status: "good"; readonly profile: string }
   | { readonly status: "unknown" }
   | {
@@ -199,7 +199,7 @@ export type Standing =
 export interface RevocationReads {
   bySerial(ca: CaId, serial: Serial): Promise<RevocationRecord | undefined>;
   /** One light read that touches no DER; the OCSP responder asks it for every fresh answer. */
-  standing(ca: CaId, serial: Serial): Promise<Standing>;
+  certStatus(ca: CaId, serial: Serial): Promise<CertStatus>;
   /**
    * Newest (highest sequence) first; `after` is `{ at: sequence, id: serial }` of the last row
    * seen.

@@ -304,7 +304,7 @@ describe("a certificate of this instance", () => {
         ...world.store.read,
         revocations: {
           ...world.store.read.revocations,
-          standing: () => Promise.reject(new Error("the database is away")),
+          certStatus: () => Promise.reject(new Error("the database is away")),
         },
       },
     };

@@ -9,7 +9,7 @@ import { openMemoryStore } from "#test/support/memory-store.ts";
 import { testClock } from "#test/support/ports.ts";
 
 test("a count entry holds the signatures since the last one and the total ever", async () => {
-  const { store, counts, held } = await ground();
+  const { store, counts, held } = await countedWorld();
   for (let n = 0; n < 3; n++) counts.add(held, "responder");
   await counts.write();
   counts.add(held, "responder");
@@ -23,13 +23,13 @@ test("a count entry holds the signatures since the last one and the total ever",
 });
 
 test("nothing signed writes nothing", async () => {
-  const { store, counts } = await ground();
+  const { store, counts } = await countedWorld();
   await counts.write();
   expect(store.state.ledger.size).toBe(0);
 });
 
 test("counts that could not be written are written with the next", async () => {
-  const { store, counts, held } = await ground();
+  const { store, counts, held } = await countedWorld();
   counts.add(held, "responder");
   store.beforeWrite = () => {
     throw new Error("disk");
@@ -42,7 +42,7 @@ test("counts that could not be written are written with the next", async () => {
 });
 
 test("a KEK's data keys are counted as decryptions, under the name its version has in the ledger", async () => {
-  const { store, counts, keys } = await ground();
+  const { store, counts, keys } = await countedWorld();
   const keks = new Keks({ store, keys, clock: testClock(), provider: "software", family: "kek" });
   const { key } = await keks.active();
   await keks.announce();
@@ -62,7 +62,7 @@ test("a KEK's data keys are counted as decryptions, under the name its version h
 });
 
 test("a KEK is announced once, whenever the ledger began", async () => {
-  const { store, keys } = await ground();
+  const { store, keys } = await countedWorld();
   const keks = new Keks({ store, keys, clock: testClock(), provider: "software", family: "kek" });
   const first = await keks.active();
   expect(store.state.ledger.size).toBe(0);
@@ -76,7 +76,7 @@ test("a KEK is announced once, whenever the ledger began", async () => {
   expect(labels).toEqual(["key kek-v1", "key kek-v2"]);
 });
 
-async function ground() {
+async function countedWorld() {
   const store = openMemoryStore();
   const keys = openMemoryKeys();
   const counts = new KeyCounts({ store, clock: testClock(), onFailure: () => {} });

@@ -241,12 +241,12 @@ test.each([
 
 test("nobody can have the second key of a CA certified", async () => {
   const key = spkiSha256(root.alternative?.spki ?? new Uint8Array(0));
-  const standing = world.store.read.keyChecks.standing({
+  const keyStatus = world.store.read.keyChecks.keyStatus({
     spkiSha256: key,
     tenant: defaultTenant,
     duplicate: undefined,
   });
-  expect(await standing).toMatchObject({ own: true });
+  expect(await keyStatus).toMatchObject({ own: true });
 });
 
 test("a second key that is not free is refused as a first one would be", async () => {

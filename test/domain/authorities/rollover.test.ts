@@ -296,11 +296,11 @@ test("retire revokes the old certificate under its parent, whose CRL says so bef
   expect(retired).toMatchObject({ outstanding: 0, parent: { id: world.root.id } });
   const crl = await world.publisher.current(world.root);
   expect(crl).toMatchObject({ number: retired.crlNumber, entries: 1 });
-  const standing = await world.store.read.revocations.standing(
+  const certStatus = await world.store.read.revocations.certStatus(
     world.root.id,
     old.serial ?? ("" as never),
   );
-  expect(standing).toMatchObject({ status: "revoked", reason: "cessationOfOperation" });
+  expect(certStatus).toMatchObject({ status: "revoked", reason: "cessationOfOperation" });
   // The base and the delta of the parent's full scope.
   const published = ["crl.publish", "crl.publish"];
   expect(actionsOf().slice(-4)).toEqual(["cert.revoke", "ca.retire", ...published]);
