@@ -45,5 +45,5 @@ console.log(`${report.bulks} bulk issues, ${report.resumed} of them resumed afte
 console.log(`${report.logged} precertificates shown to logs`);
 console.log(`${report.orphans} orphaned intents named`);
 for (const finding of report.broken) console.error(`BROKEN: ${finding}`);
-console.log(report.broken.length === 0 ? "every promise kept" : `${report.broken.length} broken`);
+console.log(report.broken.length === 0 ? "every guarantee kept" : `${report.broken.length} broken`);
 process.exit(report.broken.length === 0 ? 0 : 1);

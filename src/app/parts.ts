@@ -95,7 +95,7 @@ export function domainParts(deps: PartsDeps, wake: (kind: CrlKind) => void): Par
     caa,
     weakKeys: deps.weakKeys,
     refusals: deps.refusals,
-    promises: transparency.promises,
+    scts: transparency.scts,
     refuseWhileBehind: () => deps.clockWatch.refuseWhileBehind(),
   });
   const activated = (ca: CaId) => revocation.responders.ensure(ca);

@@ -1,4 +1,4 @@
-/** What every publish target promises, whatever it publishes into. */
+/** What every publish target guarantees, whatever it publishes into. */
 
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
@@ -16,7 +16,7 @@ export interface TargetUnderTest {
   damage(path: string, octets: Buffer): Promise<void>;
 }
 
-/** Runs the promises against fresh targets. */
+/** Tests the guarantees on fresh targets. */
 export function publishTargetSuite(name: string, create: () => TargetUnderTest): void {
   describe(`Publish target ${name}`, () => {
     test("a snapshot is served whole, with its manifest", async () => {

@@ -1,5 +1,5 @@
 /**
- * What a store promises about CRLs: numbers, published lists and their pieces, partitions, and
+ * What a store guarantees about CRLs: numbers, published lists and their pieces, partitions, and
  * views that stand still.
  */
 
@@ -16,7 +16,7 @@ const year = 31_536_000;
 const momentOf = (at: Instant) => ({ at, wanted: at, believed: true });
 const later = (seconds: number) => instant(noon + seconds * 1000);
 
-/** The promises, as tests of the store `given` holds. */
+/** The guarantees, as tests of the store `given` holds. */
 export function crlContract(
   given: () => { readonly store: Store; readonly home: ReturnType<typeof caId> },
 ): void {

@@ -1,5 +1,5 @@
 /**
- * What every store promises about tenants, what counts against their quotas, and grants on single
+ * What every store guarantees about tenants, what counts against their quotas, and grants on single
  * CAs.
  */
 

@@ -1,4 +1,4 @@
-/** What every store must do, whatever holds the rows: the ports' promises, one test each. */
+/** What every store must do, whatever holds the rows: the ports' guarantees, one test each. */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 

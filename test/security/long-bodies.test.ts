@@ -141,7 +141,7 @@ async function send(operation: OperationName, body: string): Promise<Told> {
 
 /**
  * The server itself says when it was held, and what of that it worked. The bound is far above the
- * 50 ms that are promised, for slow machines, and far below what it took to read any of these
+ * 50 ms that are guaranteed, for slow machines, and far below what it took to read any of these
  * bodies at once.
  */
 async function heldNobody(): Promise<void> {

@@ -156,7 +156,7 @@ test("nothing is issued with the superseded key after a rollover, whoever asks a
   while (answers.filter(({ afterwards }) => afterwards).length < 10) await Bun.sleep(2);
   done = true;
   await load;
-  // What was promised under the old key before the rollover is still handed out, and nothing else
+  // What was announced under the old key before the rollover is still handed out, and nothing else
   // is signed by it.
   const byOldKey = answers.filter(({ certificate }) =>
     new X509Certificate(certificate ?? "").verify(oldKey),

@@ -40,7 +40,7 @@ export async function ctWorld(
     events: () => [...world.store.state.events.values()],
     ledger: () => [...world.store.state.ledger.values()],
     intents: () => [...world.store.state.intents.values()],
-    promises: () => [...world.store.state.inclusions.values()],
+    inclusions: () => [...world.store.state.inclusions.values()],
     [Symbol.asyncDispose]: async () => {
       await Promise.all([...running.values()].map((one) => one.stop()));
     },

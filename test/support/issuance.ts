@@ -103,7 +103,7 @@ export function issuanceWorld(options: WorldOptions = {}) {
     clock,
     random,
     caa,
-    promises: transparency.promises,
+    scts: transparency.scts,
     refuseWhileBehind: () => clockWatch.refuseWhileBehind(),
     weakKeys: () => options.weakKeys ?? new Set(),
   });

@@ -113,7 +113,7 @@ export function transparencyWrites(session: Session): TransparencyWrites {
         .update(i)
         .set({
           ...facts,
-          promisedIndex: row.promisedIndex ?? null,
+          sctLeafIndex: row.sctLeafIndex ?? null,
           treeSize: row.treeSize ?? null,
           leafIndex: row.leafIndex ?? null,
           includedAt: row.includedAt ?? null,
@@ -146,7 +146,7 @@ function matching({ t }: Session, filter: InclusionFilter): SQL | undefined {
 function inclusion(row: Session["t"]["inclusions"]["$inferSelect"]): InclusionRecord {
   return {
     ...row,
-    promisedIndex: row.promisedIndex ?? undefined,
+    sctLeafIndex: row.sctLeafIndex ?? undefined,
     treeSize: row.treeSize ?? undefined,
     leafIndex: row.leafIndex ?? undefined,
     includedAt: row.includedAt ?? undefined,

@@ -20,7 +20,7 @@ import {
   casLive,
   crlsFresh,
   leavesRenewed,
-  promisesKept,
+  sctsKept,
   respondersLive,
 } from "#domain/preflight/certificates.ts";
 import { answersAhead } from "#domain/preflight/presigned.ts";
@@ -83,7 +83,7 @@ export function recordChecks(premises: Premises, request: PreflightRequest): Pic
     "ct.inclusion": () => {
       const { enabled, interval_minutes } =
         configOf(premises).certificate_transparency.inclusion_monitor;
-      return promisesKept(store(), now(), enabled ? interval_minutes : undefined);
+      return sctsKept(store(), now(), enabled ? interval_minutes : undefined);
     },
     "auth.root_basic": async () => judgeRoot(await rootFacts(configOf(premises), store(), now())),
     "auth.cleartext": () => cleartext(premises),

@@ -26,7 +26,7 @@ export interface ExpiryLimits {
 
 type Deps = Pick<Store, "read">;
 
-/** Every CA that is not retired; an active one must outlive what its profiles promise. */
+/** Every CA that is not retired; an active one must outlive the certificates of its profiles. */
 export async function casLive(
   store: Deps,
   profiles: ProfileSet,
@@ -214,8 +214,8 @@ async function listFinding(
 const begins = (name: string, { thisUpdate }: CrlHead): string =>
   `${name} begins in the future, ${timestamp(thisUpdate)}: the clock was ahead when it was signed.`;
 
-/** Whether logs keep what they promised; undefined interval: nobody looks. */
-export async function promisesKept(
+/** Whether logs have included what they gave SCTs for; undefined interval: nobody looks. */
+export async function sctsKept(
   { read }: Deps,
   now: Instant,
   intervalMinutes: number | undefined,

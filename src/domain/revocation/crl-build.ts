@@ -254,7 +254,7 @@ export class CrlBuilder {
   }
 
   /**
-   * Makes the alternative signature, closes its entry and promises the native one over the complete
+   * Makes the alternative signature, closes its entry and intends the native one over the complete
    * octets.
    */
   async #signAlternative(order: CrlOrder, held: HeldKey, planned: Planned): Promise<Planned> {

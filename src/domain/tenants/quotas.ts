@@ -1,4 +1,4 @@
-/** Quotas: what a tenant may still issue, decided in the unit that promises to sign (TEN-1). */
+/** Quotas: what a tenant may still issue, decided in the unit that stores the intent (TEN-1). */
 
 import type { TenantId } from "#core/ids.ts";
 import { assert, type Problem, refuse } from "#core/problems.ts";

@@ -1,5 +1,5 @@
 /**
- * Issuing with certificate transparency: promises of real logs, every way they can fail, and what a
+ * Issuing with certificate transparency: SCTs of real logs, every way they can fail, and what a
  * crash leaves behind.
  */
 
@@ -209,7 +209,7 @@ test("fail-open signs with the SCTs there are, and answer, record and event say 
   const one = await some.issue();
   expect(one.record.ct).toMatchObject({ status: "failed_open", sctCount: 1, operators: ["a"] });
   expect(some.events().at(-1)?.detail).toContain("ct=failed_open");
-  expect(some.promises()).toHaveLength(1);
+  expect(some.inclusions()).toHaveLength(1);
   await using none = await ctWorld({ "b-1": down }, { failOpen: true });
   const bare = await none.issue();
   const oids = parseCertificate(bare.certificate).extensions.map(({ oid }) => oid);

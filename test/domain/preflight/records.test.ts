@@ -16,7 +16,7 @@ import {
   casLive,
   crlsFresh,
   leavesRenewed,
-  promisesKept,
+  sctsKept,
   respondersLive,
 } from "#domain/preflight/certificates.ts";
 import { eventsHold, ledgerHolds, orphansSettled } from "#domain/preflight/records.ts";
@@ -247,10 +247,9 @@ describe("crl.freshness and certs.responder_expiry", () => {
   });
 });
 
-test("ct.inclusion warns of a monitor that stands and of logs nobody knows, and fails for a broken promise", async () => {
+test("ct.inclusion warns of a monitor that stands and of logs nobody knows, and fails for a broken SCT", async () => {
   await using logs = await ctWorld({ "a-1": {} }, { minScts: 1 });
-  const check = (minutes: number | undefined) =>
-    promisesKept(logs.store, logs.clock.now(), minutes);
+  const check = (minutes: number | undefined) => sctsKept(logs.store, logs.clock.now(), minutes);
   expect((await check(60)).status).toBe("skip");
   await logs.issuance.issue(rootOrigin, logs.root, leafRequest({ profile: "ct" }));
   expect((await check(60)).status).toBe("pass");
@@ -260,11 +259,12 @@ test("ct.inclusion warns of a monitor that stands and of logs nobody knows, and 
     detail: expect.stringContaining("stands"),
   });
   expect((await check(undefined)).detail).toContain("switched off");
-  const [promise] = (await logs.store.read.transparency.inclusions({ reach: "platform" }, 1)).items;
-  if (promise === undefined) throw new Error("there is a promise");
+  const [inclusion] = (await logs.store.read.transparency.inclusions({ reach: "platform" }, 1))
+    .items;
+  if (inclusion === undefined) throw new Error("there is an SCT");
   const become = (status: "failed" | "unknown_log") =>
     logs.store.atomically((tx) =>
-      tx.transparency.update({ ...promise, status, dueAt: addSeconds(logs.clock.now(), day) }),
+      tx.transparency.update({ ...inclusion, status, dueAt: addSeconds(logs.clock.now(), day) }),
     );
   await become("unknown_log");
   expect(await check(60)).toMatchObject({
