@@ -124,16 +124,16 @@ function tokenJson(token: ApiTokenRecord) {
     created_by: token.createdBy,
     ...present("created_by_name", token.createdByName || undefined),
     created_at: timestamp(token.createdAt),
-    ...present("expires_at", stamp(token.expiresAt)),
-    ...present("last_used_at", stamp(token.lastUsedAt)),
+    ...present("expires_at", timeText(token.expiresAt)),
+    ...present("last_used_at", timeText(token.lastUsedAt)),
     ...present("last_used_ip", token.lastUsedIp || undefined),
     revoked: token.revokedAt !== undefined,
-    ...present("revoked_at", stamp(token.revokedAt)),
+    ...present("revoked_at", timeText(token.revokedAt)),
     ...present("revoked_by", token.revokedBy || undefined),
   };
 }
 
-const stamp = (at: Instant | undefined) => (at === undefined ? undefined : timestamp(at));
+const timeText = (at: Instant | undefined) => (at === undefined ? undefined : timestamp(at));
 
 /** A member that is left out when it has no value: answers never carry null. */
 const present = (name: string, value: string | TenantId | undefined) =>

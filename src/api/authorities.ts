@@ -27,7 +27,7 @@ interface Deps {
    * True when certificates are not told where their CRL and their OCSP answers are (no
    * `crl.base_url`).
    */
-  readonly stampsNothing?: boolean;
+  readonly namesNoAddress?: boolean;
 }
 
 /** Handlers for `ca.*`; the two public ones answer octets. */
@@ -80,8 +80,8 @@ export function authorityHandlers(deps: Deps) {
 }
 
 /** The CA, and what its maker should know before anything is issued. */
-function made({ stampsNothing = false }: Pick<Deps, "stampsNothing">, ca: CaRecord) {
-  const told = stampsNothing ? { warnings: [unstamped] } : {};
+function made({ namesNoAddress = false }: Pick<Deps, "namesNoAddress">, ca: CaRecord) {
+  const told = namesNoAddress ? { warnings: [noAddressWarning] } : {};
   return created({ ...caJson(ca), ...told }, `/api/ca/${ca.id}`);
 }
 
@@ -172,7 +172,7 @@ function publicKey(ca: CaRecord, format: "pem" | "ssh") {
   };
 }
 
-/** The address stamped as caIssuers: one DER certificate. */
+/** The address that certificates name as caIssuers: one DER certificate. */
 function caCertificate(store: Store): PublicHandler {
   return async ({ request, path, query }) => {
     const format = new URLSearchParams(query).get("format") ?? "der";
@@ -236,5 +236,5 @@ function presentCa(ca: CaRecord | undefined): CaRecord {
 const pemType = "application/x-pem-file";
 const maxAgeSeconds = 300;
 
-const unstamped =
+const noAddressWarning =
   "Certificates of this instance carry no CRL and no OCSP address, so nobody learns of revocations by them. Set server.public_url or crl.base_url and start again before issuing.";

@@ -103,7 +103,7 @@ export function handlersOf(deps: HandlerDeps): Handlers {
     ...preflightHandlers({ preflight: deps.preflight }),
     ...clockHandlers({ clock, clockWatch: parts.clockWatch }),
     ...kekHandlers({ store, keys, ...parts.sealing }),
-    ...authorityHandlers({ store, authorities, stampsNothing: config.crl.base_url === undefined }),
+    ...authorityHandlers({ store, authorities, namesNoAddress: config.crl.base_url === undefined }),
     ...crossSignHandlers({ store, keys, clock, crossSigning: parts.crossSigning }),
     ...externalHandlers({ store, external: parts.external }),
     ...rolloverHandlers({ store, clock, authorities, retirement: parts.retirement }),

@@ -1,6 +1,6 @@
 /**
- * `pkid ca show`: the record, its bundle, its rollover, and the addresses it was stamped with and
- * stamps.
+ * `pkid ca show`: the record, its bundle, its rollover, and the addresses it names and
+ * those that what it signs names.
  */
 
 import { expect, test } from "bun:test";
@@ -43,7 +43,7 @@ const answers =
     return shown;
   };
 
-test("a CA is shown with what it stamps, what it was stamped with, and its bundle", async () => {
+test("a CA is shown with the addresses it writes, those it names itself, and its bundle", async () => {
   const leaves = { items: [{ certificate: certificatePem(leaf.certificate) }] };
   const options = { answers: answers(issuing, { leaves, superseded: true }) };
   const { code, stdout } = await shell(["ca", "show", issuing.id], options);
@@ -67,7 +67,7 @@ test("with --json the record keeps its members, with the rest beside them", asyn
     status: "active",
     certificate: pemOf(root),
     rotation: { successor: { label: "next" }, outstanding_leaves: 1, safe_to_retire: false },
-    // A root has made no leaf: the newest CA below it says what it stamps.
+    // A root has made no leaf: the newest CA below it says which addresses it writes.
     stamped_urls: urls(root),
     issuer_urls: { ocsp: [], ca_issuers: [], crl: [] },
     chain: pemOf(root) + pemOf(root),

@@ -367,7 +367,7 @@ const emptyState = (): MemoryState => ({
   revocations: new Map(),
   releases: new Map(),
   crlPieces: new Map(),
-  stamps: new Map(),
+  shardUrls: new Map(),
   members: new Map(),
   crls: new Map(),
   crlReservations: new Map(),

@@ -44,7 +44,7 @@ export interface CaSigner {
 export interface CaSignersDeps {
   readonly cas: CaReads;
   readonly keys: Keys;
-  /** Base of AIA and CDP addresses; undefined stamps none. */
+  /** Base of AIA and CDP addresses; without it certificates name none. */
   readonly urlBase: string | undefined;
   /** `crl.shards`: over how many partitions leaves are spread; absent or below 2 over none. */
   readonly shards?: number;

@@ -38,7 +38,7 @@ import type { InclusionRecord } from "#domain/transparency/store.ts";
 import type { CaaGate } from "./caa.ts";
 import type { FinalPlan, SctCollector } from "./scts.ts";
 import { drawSerial } from "./serials.ts";
-import { keepStamp, stampOf } from "./stamps.ts";
+import { keepCrlPointer, crlPointerColumns } from "./crl-pointers.ts";
 import type { CertificateRecord } from "./store.ts";
 
 /** What is to be certified, by whom, and what else its unit writes. */
@@ -216,7 +216,7 @@ export class Ceremony {
         state: "intended",
       }));
       if (taken) return undefined;
-      await keepStamp(tx, cleared);
+      await keepCrlPointer(tx, cleared);
       return { cleared, rowId: opId, intent, ticket: await openTicket(tx, intent, now) };
     });
   }
@@ -444,7 +444,7 @@ export class Ceremony {
       createdAt: order.now,
       spkiSha256: spkiSha256(plan.publicKey.spki),
       marker: order.marker,
-      ...stampOf(intended.cleared),
+      ...crlPointerColumns(intended.cleared),
       ...(ct === undefined ? {} : { ct }),
     };
   }

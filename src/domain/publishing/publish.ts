@@ -19,7 +19,7 @@ import {
   keyOf,
   publishedLists,
   publishes,
-  stampOf,
+  timeName,
 } from "./artefacts.ts";
 import { Assembly } from "./assembly.ts";
 import { type PublishTarget, TargetFault } from "./target.ts";
@@ -182,8 +182,8 @@ export class Publishing {
       // Where nothing is published there is nothing to keep.
       const answers =
         previous === undefined && Array.isArray(request.answers) ? "all" : request.answers;
-      const stamp = `${stampOf(began)}-${random.bytes(3).toHex()}`;
-      const snapshot = await target.begin(stamp, previous);
+      const name = `${timeName(began)}-${random.bytes(3).toHex()}`;
+      const snapshot = await target.begin(name, previous);
       const assembly = new Assembly({
         ...this.#deps,
         snapshot,

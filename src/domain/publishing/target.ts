@@ -26,10 +26,10 @@ export interface PublishTarget {
    */
   holds(artefact: Artefact): Promise<boolean>;
   /**
-   * Begins a snapshot beside the published one. `stamp` is a name that sorts by time and was not
+   * Begins a snapshot beside the published one. `name` sorts by time and was not
    * used before.
    */
-  begin(stamp: string, previous: Manifest | undefined): Promise<Snapshot>;
+  begin(name: string, previous: Manifest | undefined): Promise<Snapshot>;
 }
 
 /** A snapshot being made. */

@@ -104,7 +104,7 @@ export class CrlImport {
     });
     for (const { serial, reason } of sorted.bare) {
       const to = reason === "certificateHold" ? ("held" as const) : ("revoked" as const);
-      const place = { kind: "bare" as const, stamp: undefined, sequence: undefined };
+      const place = { kind: "bare" as const, namedShard: undefined, sequence: undefined };
       changed({ caId: ca.id, serial, to, reason, at: now, ...place });
     }
     let { imported, alreadyRevoked } = before;

@@ -209,7 +209,7 @@ test("only an active CA certifies another", async () => {
   );
 });
 
-test("addresses are stamped only with a base, and name the CA that signs", async () => {
+test("addresses are written only with a base, and name the CA that signs", async () => {
   const bare = issuanceWorld();
   const plain = await bare.issuance.issue(rootOrigin, await initRoot(bare), leafRequest());
   const oidsOf = (der: Uint8Array) => parseCertificate(der).extensions.map(({ oid }) => oid);

@@ -27,7 +27,7 @@ test("there is nothing to look at while no certificate names a partition", async
   expect((await check()).status).toBe("skip");
 });
 
-test("a partition that is stamped and not published yet warns, a published one with its entries passes", async () => {
+test("a partition that is named and not published yet warns, a published one with its entries passes", async () => {
   const { serial } = await issued();
   expect((await check()).status).toBe("warn");
   await world.revoker.revoke(
