@@ -37,7 +37,7 @@ import type { Store } from "#domain/store.ts";
 import { RateLimits } from "#http/rate-limits.ts";
 import { openAccess } from "#app/access.ts";
 import { declareTenants, openGovernance } from "#app/governance.ts";
-import { holdPlace, mustBeFounded } from "#app/founded.ts";
+import { claimPlace, mustBeFounded } from "#app/founded.ts";
 import { openFourEyes } from "#app/four-eyes.ts";
 import { PlaceIdentity } from "#app/identity.ts";
 import { describe, domainParts } from "#app/parts.ts";
@@ -161,7 +161,7 @@ export async function openApp(options: AppOptions): Promise<App> {
 /** Data directory, its lock, and the database, which must be parts of one instance. */
 async function openPlace(options: AppOptions, address: StoreOptions, closing: (() => unknown)[]) {
   const { config, log, workerUrl, mayFound, foundAnew = false } = options;
-  const directory = holdPlace(options, address);
+  const directory = claimPlace(options, address);
   closing.push(() => directory.release());
   const place = PlaceIdentity.of(config);
   place.mayOpen(address, foundAnew);

@@ -109,8 +109,9 @@ async function subjectOf(
   if (id === undefined) throw refuse("missing_field", { field: "subject_ca_id" });
   const found = await store.read.cas.byId(caId(id));
   const ca = found?.internal ? undefined : found;
-  const held = ca === undefined ? rights.everywhere("ca:manage") : await rights.on(ca, "ca:manage");
-  if (!held) {
+  const allowed =
+    ca === undefined ? rights.everywhere("ca:manage") : await rights.on(ca, "ca:manage");
+  if (!allowed) {
     throw refuse("forbidden", { capability: "ca:manage" });
   }
   if (ca === undefined) throw refuse("not_found");

@@ -18,7 +18,7 @@ import { generalNameText } from "#core/x509/general-names.ts";
 import { nameText } from "#core/x509/names.ts";
 import { fingerprint } from "#core/x509/public-keys.ts";
 import type { Origin } from "#domain/access/call.ts";
-import type { HeldCall } from "#domain/approvals/four-eyes.ts";
+import type { ParkableCall } from "#domain/approvals/four-eyes.ts";
 import { activeMember } from "#domain/authorities/resolve.ts";
 import { oldestSuperseded, rotatable } from "#domain/authorities/rollover.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
@@ -46,7 +46,7 @@ export interface AskedCall extends StoredInput {
 
 /** What a request says of its call. */
 export type Parking = Pick<
-  HeldCall,
+  ParkableCall,
   "resourceKey" | "resourceName" | "summary" | "details" | "check"
 >;
 

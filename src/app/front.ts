@@ -127,7 +127,7 @@ function loopWatch({ config, log, store, metrics }: Opened): LoopWatch {
     }),
     stopwatch: systemStopwatch,
     log,
-    held: () => metrics.count("pki_process_event_loop_holds_total", {}),
+    onBlocked: () => metrics.count("pki_process_event_loop_holds_total", {}),
     cpuMs: processorMs,
   });
 }

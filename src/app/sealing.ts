@@ -13,7 +13,7 @@ import { KekRotation } from "#domain/envelopes/rotation.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock, Log, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
-import { kekHolder, usualKekFamily } from "./settings.ts";
+import { kekPlace, usualKekFamily } from "./settings.ts";
 
 export interface Sealing {
   readonly keks: Keks;
@@ -41,7 +41,7 @@ export async function openSealing(deps: {
 }): Promise<Sealing> {
   const { config, store, keys, clock, random, log, metrics } = deps;
   const hybrid = config.secret.pqc_hybrid;
-  const keks = new Keks({ store, keys, clock, ...kekHolder(config), hybrid });
+  const keks = new Keks({ store, keys, clock, ...kekPlace(config), hybrid });
   const onOperation = (operation: "encrypt" | "decrypt", succeeded: boolean) =>
     countEnvelope(metrics, operation, succeeded);
   const envelopes = new Envelopes({ keks, keys, random, onOperation });

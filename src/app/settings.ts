@@ -78,7 +78,7 @@ export const keyRoles = (config: Config): { ca: ProviderName; responder: Provide
   config.key_provider.roles;
 
 /** Where the KEK is made and under which label family. */
-export const kekHolder = (config: Config): { provider: ProviderName; family: string } => {
+export const kekPlace = (config: Config): { provider: ProviderName; family: string } => {
   const family = config.secret.kek_label;
   if (family === undefined) return { provider: "software", family: usualKekFamily };
   return { provider: config.key_provider.type, family };
@@ -100,14 +100,14 @@ export async function keySettings(
   { privateDir, limits, secrets }: KeySettingsDeps,
 ): Promise<KeySettings> {
   const { software } = config.key_provider;
-  const holders = [...Object.values(keyRoles(config)), kekHolder(config).provider];
+  const providers = [...Object.values(keyRoles(config)), kekPlace(config).provider];
   return {
     software: {
       keystoreDir: software.keystore_dir,
       masterKeyFile: software.master_key_file ?? "",
       passphraseSource: keySecret(config, passphraseKey, software.passphrase),
     },
-    pkcs11: holders.includes("pkcs11") ? await pkcs11Settings(config, secrets) : undefined,
+    pkcs11: providers.includes("pkcs11") ? await pkcs11Settings(config, secrets) : undefined,
     privateDir,
     guard: () => guardSettings(limits(), config.pkcs11.session_pool_size),
   };

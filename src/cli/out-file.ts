@@ -49,16 +49,16 @@ export function outFile(file: string, kind: FileKind, mode: number): Out {
     }
     return (result) => replaced(file, result, mode);
   }
-  const held = status.size === 0 ? kind : heldIn(file, status.size);
-  if (held !== kind) {
-    const sentence = `${file} holds ${held}, and is not replaced by ${kind}; nothing was done. Name another file, or move it away.`;
+  const found = status.size === 0 ? kind : kindIn(file, status.size);
+  if (found !== kind) {
+    const sentence = `${file} holds ${found}, and is not replaced by ${kind}; nothing was done. Name another file, or move it away.`;
     throw new Failure(sentence, "already_exists", { file });
   }
   const target = realpathSync(file);
   return (result) => replaced(target, result, status.mode & 0o777);
 }
 
-function heldIn(file: string, size: number): FileKind {
+function kindIn(file: string, size: number): FileKind {
   if (size > bytesMax) return "something else";
   try {
     return kindOfFile(readFileSync(file));

@@ -9,7 +9,7 @@ import type { Origin } from "#domain/access/call.ts";
 import { announceKey } from "#domain/audit/sign-ledger.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { type InventoriedKey, keyInventory } from "./key-inventory.ts";
-import type { HeldKey, Keys, ProviderName } from "./keys.ts";
+import type { KeyHandle, Keys, ProviderName } from "./keys.ts";
 import type { Clock } from "./ports.ts";
 import type { Store } from "./store.ts";
 
@@ -64,10 +64,10 @@ export async function factoryReset(
 
 async function destroyed({ store, keys, clock }: FactoryResetDeps, key: InventoriedKey) {
   const { provider, label, id, role } = key;
-  const held: HeldKey = await keys.find({ provider, label, id });
-  await keys.destroy(held.ref);
+  const handle: KeyHandle = await keys.find({ provider, label, id });
+  await keys.destroy(handle.ref);
   const at = clock.now();
-  await store.atomically((tx) => announceKey(tx, held, role, "destroy", at));
+  await store.atomically((tx) => announceKey(tx, handle, role, "destroy", at));
 }
 
 /** A retired CA signs lists and answers until its own end (CRL-14). */

@@ -19,7 +19,7 @@ export interface KeyRef {
 }
 
 /** A key as its provider holds it. */
-export interface HeldKey {
+export interface KeyHandle {
   readonly ref: KeyRef;
   readonly keyType: KeyType;
   /** SubjectPublicKeyInfo, DER. */
@@ -73,7 +73,7 @@ export interface ProviderFacts {
 }
 
 /** A key-encryption key as its provider made it. */
-export interface HeldKek {
+export interface KekHandle {
   readonly key: KeyRef;
   readonly keyType: "aes-256" | "rsa-3072" | "rsa-4096";
   /** SubjectPublicKeyInfo of an RSA key, DER. */
@@ -134,7 +134,7 @@ export interface KekKeys {
    * non-extractable, for nothing but encrypting and decrypting, proven by trying. Refuses
    * `already_exists` for a label in use, `not_supported` when the token can do neither.
    */
-  generate(wanted: { readonly provider: ProviderName; readonly label: string }): Promise<HeldKek>;
+  generate(wanted: { readonly provider: ProviderName; readonly label: string }): Promise<KekHandle>;
   /** Wraps a data key of 32 octets. */
   wrap(kek: KeyRef, dek: Uint8Array): Promise<WrappedDek>;
   /** The data key. */
@@ -172,9 +172,9 @@ export interface Keys {
     label: string;
     keyType: KeyType;
     role: KeyRole;
-  }): Promise<HeldKey>;
+  }): Promise<KeyHandle>;
   /** The key as the provider holds it now; refuses when absent or ambiguous. */
-  find(ref: KeyRef): Promise<HeldKey>;
+  find(ref: KeyRef): Promise<KeyHandle>;
   /**
    * Signs `message`, whose SHA-256 is `ticket.digest`; gives the value as X.509 carries it (ECDSA
    * in DER).

@@ -6,7 +6,7 @@ import { sha256Hex } from "#core/crypto.ts";
 import type { Reach } from "#core/access/principal.ts";
 import { defaultTenant, type TenantId, tenantId } from "#core/ids.ts";
 import { instant } from "#core/time.ts";
-import type { BlockedKeyRecord, KeyHolder, KeyQuestion } from "#domain/key-checks/store.ts";
+import type { BlockedKeyRecord, KeySubject, KeyQuestion } from "#domain/key-checks/store.ts";
 import type { Store } from "#domain/store.ts";
 import * as make from "#test/support/records.ts";
 
@@ -123,7 +123,7 @@ export function keyCheckContract(
       const { store } = given();
       const digest = newDigest();
       const row = await issued(store, { spkiSha256: digest, subject: "CN=first" });
-      const asked: KeyHolder = { subject: "CN=second", sans: [], now: make.noon };
+      const asked: KeySubject = { subject: "CN=second", sans: [], now: make.noon };
       const duplicate = async (change: Partial<typeof asked>, tenant = defaultTenant) =>
         (await keyStatus(digest, { tenant, duplicate: { ...asked, ...change } })).duplicate;
       expect(await duplicate({})).toBe(true);
@@ -138,7 +138,7 @@ export function keyCheckContract(
       const digest = newDigest();
       const sans = ["dns:a.example", 'email:"q"@b.example'];
       await issued(store, { spkiSha256: digest, subject: "", commonName: "", sans });
-      const duplicate = async (holder: Omit<KeyHolder, "now">) =>
+      const duplicate = async (holder: Omit<KeySubject, "now">) =>
         (await keyStatus(digest, { duplicate: { ...holder, now: make.noon } })).duplicate;
       expect(await duplicate({ subject: "", sans })).toBe(false);
       expect(await duplicate({ subject: "", sans: ["dns:b.example"] })).toBe(true);

@@ -7,7 +7,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
-import { type Held, OutsideCa } from "#test/support/client-certificates.ts";
+import { type ClientCertificate, OutsideCa } from "#test/support/client-certificates.ts";
 import { Instance, newHome } from "#test/support/instance.ts";
 import { csr } from "#test/support/issuance.ts";
 import { said } from "#test/support/preflight.ts";
@@ -52,7 +52,12 @@ beforeAll(async () => {
 
 afterAll(() => instance.dispose());
 
-async function ask(who: Held, method: string, path: string, body?: object): Promise<Json> {
+async function ask(
+  who: ClientCertificate,
+  method: string,
+  path: string,
+  body?: object,
+): Promise<Json> {
   const answer = await fetch(instance.url.replace("127.0.0.1", "localhost") + path, {
     method,
     tls: { ...material(who), ca: instance.servingCa() },

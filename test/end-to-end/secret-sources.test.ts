@@ -12,7 +12,7 @@ import { failedStart, Instance, newHome, runCli, writeConfig } from "#test/suppo
 import { answerOf, clientSecret, startIdentityProvider } from "#test/support/identity-provider.ts";
 import { startPostgres } from "#test/support/postgres.ts";
 import { said } from "#test/support/preflight.ts";
-import { memoryHolds } from "#test/support/process-memory.ts";
+import { memoryContains } from "#test/support/process-memory.ts";
 import {
   awsKey,
   azureClient,
@@ -93,8 +93,8 @@ describe("a PIN in Vault", () => {
     expect(shown.stdout).toContain('"type":"vault"');
     expect(shown.stdout).not.toContain(pin);
     // What is known to be there is found, so that not finding the PIN means something.
-    expect(memoryHolds(instance.pid, "pkid/hsm")).toBe(true);
-    expect(memoryHolds(instance.pid, pin)).toBe(false);
+    expect(memoryContains(instance.pid, "pkid/hsm")).toBe(true);
+    expect(memoryContains(instance.pid, pin)).toBe(false);
   }, 60_000);
 
   test("is waited for when a signer is lost while Vault is away", async () => {
@@ -188,7 +188,7 @@ test("a PIN in AWS and a passphrase in Azure unlock keys, each with what its sig
     expect((await said(instance.home, "secret.sources")).detail).toBe("2 sources resolve.");
     for (const secret of [pin, "SecretPassphrase-of-the-cloud-40"]) {
       expect(seen(instance)).not.toContain(secret);
-      expect(memoryHolds(instance.pid, secret)).toBe(false);
+      expect(memoryContains(instance.pid, secret)).toBe(false);
     }
   } finally {
     await instance.dispose();
@@ -205,7 +205,7 @@ test("preflight of a running server tells whether a PIN in a file is there, and 
     for (const check of ["pin.source", "secret.sources", "config.default_secrets"]) {
       expect((await said(instance.home, check)).status).not.toBe("fail");
     }
-    expect(memoryHolds(instance.pid, pin)).toBe(false);
+    expect(memoryContains(instance.pid, pin)).toBe(false);
     chmodSync(file, 0o644);
     expect(await said(instance.home, "pin.source")).toMatchObject({
       status: "fail",

@@ -30,7 +30,7 @@ export interface Options {
 }
 
 /** A certificate with its key and what stands above it, as a client has them. */
-export interface Held {
+export interface ClientCertificate {
   /** DER, its own first. */
   readonly chain: readonly Uint8Array[];
   readonly key: TestKey;
@@ -68,7 +68,7 @@ export class OutsideCa {
     return made(this.name, this.key, name, key.spki, { ...request, more: caExtensions() });
   }
 
-  client(request: Options = {}): Held {
+  client(request: Options = {}): ClientCertificate {
     const key = makeKey("ecdsa-p256");
     const subject = request.subject ?? [{ type: "CN", value: "robot" }];
     const usages = request.usages ?? ["clientAuth"];
@@ -88,7 +88,7 @@ export class OutsideCa {
 }
 
 /** Files curl, openssl and the command line read, with the whole chain. */
-export function savedClient(folder: string, name: string, { chain, key }: Held) {
+export function savedClient(folder: string, name: string, { chain, key }: ClientCertificate) {
   const cert = join(folder, `${name}.pem`);
   const keyFile = join(folder, `${name}.key`);
   writeFileSync(cert, chain.map((der) => encodePem("CERTIFICATE", der)).join(""));

@@ -153,17 +153,17 @@ async function selfSigned(
   lineage: CaRecord | undefined,
 ): Promise<CaRecord> {
   const label = `ca-${id}`;
-  const held = await keys.generate({ provider: "software", label, keyType, role: "ca" });
+  const handle = await keys.generate({ provider: "software", label, keyType, role: "ca" });
   const name = encodeName([{ type: "CN", value: lineage ? "Small CA" : `Small CA ${id}` }]);
   const [notBefore, notAfter] = [instant(now - 86_400_000), addSeconds(now, 10 * 365 * 86_400)];
-  const keyId = subjectKeyId(held.spki, "rfc7093");
+  const keyId = subjectKeyId(handle.spki, "rfc7093");
   const algorithm = defaultSignature(keyType);
   const tbs = encodeTbsCertificate({
     serial,
     signature: algorithm,
     issuer: name.der,
     subject: name.der,
-    spki: held.spki,
+    spki: handle.spki,
     notBefore,
     notAfter,
     extensions: [
@@ -174,7 +174,7 @@ async function selfSigned(
   });
   const ticket: SignTicket = {
     opId: id,
-    key: held.ref,
+    key: handle.ref,
     role: "ca",
     algorithm,
     digest: sha256Hex(tbs),
@@ -189,10 +189,10 @@ async function selfSigned(
     label,
     parent: undefined,
     keyType,
-    spki: held.spki,
+    spki: handle.spki,
     lineage: lineage?.id ?? caId(id),
     status: "active",
-    key: held.ref,
+    key: handle.ref,
     certificate,
     serial,
     subject: nameText(name),

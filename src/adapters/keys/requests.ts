@@ -6,7 +6,7 @@
 import { Problem, type ProblemCode, problems } from "#core/problems.ts";
 import { type KeyType, type SignatureName, signatures } from "#core/x509/algorithms.ts";
 import type { HybridHeader, Wrap, WrappedDek } from "#core/envelope.ts";
-import type { HeldKek, HeldKey, HybridRequest, KekInUse, KeyRef } from "#domain/keys.ts";
+import type { KekHandle, KeyHandle, HybridRequest, KekInUse, KeyRef } from "#domain/keys.ts";
 
 import { jsonBody, readJson } from "./frames.ts";
 
@@ -213,23 +213,23 @@ export function unforeseen(fault: unknown): LaunchFault {
 }
 
 /** A held key with its octets as base64, for JSON. */
-export const heldKeyBody = (held: HeldKey): unknown => ({
+export const heldKeyBody = (held: KeyHandle): unknown => ({
   ...held,
   spki: Buffer.from(held.spki).toString("base64"),
 });
 
 /** Reads a held key. */
-export function readHeldKey(value: unknown): HeldKey {
-  const held = value as Omit<HeldKey, "spki"> & { spki: string }; // Written by heldKeyBody.
+export function readHeldKey(value: unknown): KeyHandle {
+  const held = value as Omit<KeyHandle, "spki"> & { spki: string }; // Written by heldKeyBody.
   return { ...held, spki: Uint8Array.fromBase64(held.spki) };
 }
 
 /** A new KEK with its octets as base64, for JSON. */
-export const heldKekBody = (held: HeldKek): unknown => ({ ...held, spki: held.spki?.toBase64() });
+export const heldKekBody = (held: KekHandle): unknown => ({ ...held, spki: held.spki?.toBase64() });
 
 /** Reads a new KEK. */
-export function readHeldKek(value: unknown): HeldKek {
-  const held = value as Omit<HeldKek, "spki"> & { spki?: string }; // Written by heldKekBody.
+export function readHeldKek(value: unknown): KekHandle {
+  const held = value as Omit<KekHandle, "spki"> & { spki?: string }; // Written by heldKekBody.
   return { ...held, spki: held.spki === undefined ? undefined : Uint8Array.fromBase64(held.spki) };
 }
 

@@ -57,7 +57,7 @@ export async function inspect(
     const absent = { fault: firstStart, absent: true };
     return preflightOver({ ...known, store: absent, keys: absent }, request);
   }
-  const release = held(config.data_dir);
+  const release = claimed(config.data_dir);
   if (typeof release === "string") {
     const fault = { fault: release };
     return preflightOver({ ...known, store: fault, keys: fault }, request);
@@ -113,7 +113,7 @@ export async function filesBefore(config: Config): Promise<Premises["before"]["f
 }
 
 /** Gives the release, or why the directory cannot be used. */
-function held(path: string): (() => void) | string {
+function claimed(path: string): (() => void) | string {
   try {
     return holdDirectory(path).release;
   } catch (error) {

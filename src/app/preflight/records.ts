@@ -26,7 +26,7 @@ import {
 import { answersAhead } from "#domain/preflight/presigned.ts";
 import { partitionsServed } from "#domain/preflight/partitions.ts";
 import { publicationFresh } from "#domain/preflight/publication.ts";
-import { eventsHold, ledgerHolds, orphansSettled } from "#domain/preflight/records.ts";
+import { eventsIntact, ledgerIntact, orphansSettled } from "#domain/preflight/records.ts";
 import type { Checks, PreflightRequest } from "#domain/preflight/run.ts";
 import type { Store } from "#domain/store.ts";
 import { targetOf } from "#app/publishing.ts";
@@ -61,9 +61,9 @@ export function recordChecks(premises: Premises, request: PreflightRequest): Pic
   return {
     // A server refuses to start over a chain that is broken: what keeps the store closed is what
     // they fail with.
-    "ledger.head": () => openOr(premises, () => ledgerHolds(store(), request.auditSample, now())),
+    "ledger.head": () => openOr(premises, () => ledgerIntact(store(), request.auditSample, now())),
     "issuance.orphans": () => orphansSettled(store(), now()),
-    "audit.chain_head": () => openOr(premises, () => eventsHold(store(), request.auditSample)),
+    "audit.chain_head": () => openOr(premises, () => eventsIntact(store(), request.auditSample)),
     "certs.ca_expiry": () => casLive(store(), profiles(), now(), limits),
     "certs.responder_expiry": () => respondersLive(store(), now(), limits),
     "certs.expiring": () => leavesRenewed(store(), now(), limits),

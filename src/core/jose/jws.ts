@@ -59,10 +59,10 @@ export function verifyJws(jws: Jws, keys: readonly ProviderKey[]): Verdict {
   // Two keys of one name, or no name and a choice: whose signature it is cannot be said.
   if (second !== undefined) return "bad";
   if (signatureBytes !== undefined && jws.signature.length !== signatureBytes) return "bad";
-  const holds = verifySignature(
+  const valid = verifySignature(
     ...([chosen.key, schemeOf(jws.algorithm), jws.signed, jws.signature] as const),
   );
-  return holds ? "good" : "bad";
+  return valid ? "good" : "bad";
 }
 
 /** Base64url without padding in its one canonical spelling (RFC 7515 §2). */

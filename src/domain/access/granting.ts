@@ -58,8 +58,8 @@ export class Granting {
   ): Promise<{ readonly grant: EffectiveGrant; readonly added: boolean }> {
     const request = { ...asked, id: idOf(asked) };
     for (const capability of capabilitiesOf(request.role)) {
-      const held = await rights.on(ca, capability, request.scope);
-      if (!held) throw refuse("forbidden", { capability });
+      const own = await rights.on(ca, capability, request.scope);
+      if (!own) throw refuse("forbidden", { capability });
     }
     const declared = (await this.on(ca)).find((one) => isSame(one, ca, request) && fromConfig(one));
     if (declared !== undefined) return { grant: declared, added: false };
@@ -111,11 +111,11 @@ export class Granting {
     const { store, source, known } = this.#deps;
     const principal = subject === caller.subject ? caller : await known(subject);
     const rights = new Rights({ principal, store, source });
-    const held: Capability[] = [];
+    const own: Capability[] = [];
     for (const capability of capabilities) {
-      if (await rights.on(ca, capability)) held.push(capability);
+      if (await rights.on(ca, capability)) own.push(capability);
     }
-    return { principal, capabilities: held, grants: await rights.grantsOn(ca) };
+    return { principal, capabilities: own, grants: await rights.grantsOn(ca) };
   }
 }
 

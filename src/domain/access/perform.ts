@@ -126,8 +126,8 @@ async function gated(
 
   // 8. Four eyes; what is executed under an approval has been through.
   if (row.takesTwo !== undefined && origin.approval === undefined) {
-    const held = await deps.gate?.(asked.call, handler, allowed);
-    if (held !== undefined) return held;
+    const parked = await deps.gate?.(asked.call, handler, allowed);
+    if (parked !== undefined) return parked;
   }
 
   // 9. The action; what adds records needs room for them.

@@ -1,6 +1,6 @@
 /** API tokens: minted once, stored as a digest, verified on every request, revoked for good. */
 
-import { effectiveRoles, holdsIn, type Principal } from "#core/access/principal.ts";
+import { effectiveRoles, hasIn, type Principal } from "#core/access/principal.ts";
 import type { Role } from "#core/access/roles.ts";
 import { tokenPrefix } from "#core/access/token-secret.ts";
 import { sha256Hex } from "#core/crypto.ts";
@@ -120,8 +120,8 @@ export class ApiTokens {
     const token = await this.deps.store.read.access.tokenById(id);
     const { principal } = origin;
     if (principal.subject === `token:${id}` && token !== undefined) return token;
-    if (token !== undefined && holdsIn(principal, "token:manage", token.tenant)) return token;
-    if (token === undefined && holdsIn(principal, "token:manage", undefined)) {
+    if (token !== undefined && hasIn(principal, "token:manage", token.tenant)) return token;
+    if (token === undefined && hasIn(principal, "token:manage", undefined)) {
       throw refuse("not_found");
     }
     throw refuse("forbidden", { capability: "token:manage" });

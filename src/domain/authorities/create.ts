@@ -39,7 +39,7 @@ import type { Origin } from "#domain/access/call.ts";
 import type { Ceremony } from "#domain/certificates/ceremony.ts";
 import { aboutCa, refusingGates } from "#domain/certificates/events.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
-import type { HeldKey, Keys, ProviderName } from "#domain/keys.ts";
+import type { KeyHandle, Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { requireActive, requireTenant } from "#domain/tenants/quotas.ts";
@@ -291,20 +291,20 @@ export class Authorities {
     // attempt.
     const label = `${request.label.replace(/[^A-Za-z0-9._-]/g, "-")}-${id}`;
     const repeatable = approval !== undefined;
-    const held = await makeCaKeys(this.#deps, { ...request, label, provider, repeatable });
-    return await this.#certify(creation, id, held);
+    const keys = await makeCaKeys(this.#deps, { ...request, label, provider, repeatable });
+    return await this.#certify(creation, id, keys);
   }
 
-  async #certify(creation: Creation, id: CaRecord["id"], held: CaKeys): Promise<CaRecord> {
+  async #certify(creation: Creation, id: CaRecord["id"], keys: CaKeys): Promise<CaRecord> {
     const { ceremony } = this.#deps;
     const { request, tenant, now, action } = creation;
-    const signer = creation.parent ?? this.#itself(creation, id, held);
+    const signer = creation.parent ?? this.#itself(creation, id, keys);
     let record: CaRecord | undefined;
     let signed = false;
     try {
       await ceremony.certify({
         signer,
-        plan: this.#plan(creation, held),
+        plan: this.#plan(creation, keys),
         objections: [],
         profile: undefined,
         kind: "ca",
@@ -316,7 +316,7 @@ export class Authorities {
         // Before the row: a root's certificate is recorded under the root itself.
         before: async (tx, { certificate, serial }) => {
           signed = true;
-          record = { ...caRecord(creation, id, held), certificate, serial };
+          record = { ...caRecord(creation, id, keys), certificate, serial };
           await requireTenant(tx, tenant);
           await tx.cas.insert(record);
           if (creation.predecessor) await succeed(tx, creation.predecessor, id);
@@ -324,7 +324,7 @@ export class Authorities {
         ...creationEvents(creation, { id, tenant, label: request.label }, action),
       });
     } catch (error) {
-      if (!signed && isUncertified(error)) await discardCaKeys(this.#deps, held);
+      if (!signed && isUncertified(error)) await discardCaKeys(this.#deps, keys);
       throw error;
     }
     if (record === undefined) throw new Error("the ceremony ended without the record of its CA");
@@ -352,7 +352,7 @@ export class Authorities {
       repeated: repeatedExtensions({ id, keyId, urlBase: undefined }),
     };
     const ca = { id, tenant: creation.tenant, label: request.label };
-    return { ca, issuer, held: native, alternative, intermediates: [], issuers: [] };
+    return { ca, issuer, handle: native, alternative, intermediates: [], issuers: [] };
   }
 
   #plan(creation: Creation, { native, alternative }: CaKeys): Plan {
@@ -381,8 +381,8 @@ export class Authorities {
     };
   }
 
-  #keyId(held: HeldKey): Uint8Array {
-    return subjectKeyId(held.spki, this.#deps.settings.skiMethod);
+  #keyId(handle: KeyHandle): Uint8Array {
+    return subjectKeyId(handle.spki, this.#deps.settings.skiMethod);
   }
 }
 

@@ -28,7 +28,7 @@ import { encodeRequestInfo } from "#core/x509/request-info.ts";
 import type { Origin } from "#domain/access/call.ts";
 import { closeTicket, openTicket, type SigningIntent } from "#domain/audit/sign-ledger.ts";
 import { aboutCa } from "#domain/certificates/events.ts";
-import type { HeldKey } from "#domain/keys.ts";
+import type { KeyHandle } from "#domain/keys.ts";
 import { nothingWritten } from "#domain/store.ts";
 import { requireActive, requireTenant } from "#domain/tenants/quotas.ts";
 import { discardCaKeys, makeCaKeys } from "./ca-keys.ts";
@@ -104,7 +104,7 @@ export class ExternalAuthorities {
     const verdict = checkImport({
       certificate,
       chain,
-      heldSpki: ca.spki,
+      ownSpki: ca.spki,
       replaced,
       now,
       subject: parseCsr(ca.csr).subject.der,
@@ -131,18 +131,18 @@ export class ExternalAuthorities {
     origin: Origin,
     tenant: TenantId,
     request: ExternalRequest,
-    held: HeldKey,
+    handle: KeyHandle,
     id: CaRecord["id"],
   ): Promise<CaRecord> {
     const { store, clock, random, keys } = this.#deps;
     const subject = encodeName(request.subject);
-    const message = this.#requestInfo(request, subject.der, held);
-    const algorithm = defaultSignature(held.keyType);
+    const message = this.#requestInfo(request, subject.der, handle);
+    const algorithm = defaultSignature(handle.keyType);
     const intent: SigningIntent = {
       opId: random.uuid(),
-      key: held.ref,
-      spki: held.spki,
-      deviceSerial: held.deviceSerial,
+      key: handle.ref,
+      spki: handle.spki,
+      deviceSerial: handle.deviceSerial,
       role: "ca",
       algorithm,
       message,
@@ -159,7 +159,7 @@ export class ExternalAuthorities {
     };
     try {
       const signature = await keys.sign(ticket, message);
-      const ca = pendingCa({ ...request, id, tenant, held, subject: nameText(subject) }, began, {
+      const ca = pendingCa({ ...request, id, tenant, handle, subject: nameText(subject) }, began, {
         csr: assembleSigned(message, algorithm, signature),
       });
       const at = clock.now();
@@ -177,7 +177,7 @@ export class ExternalAuthorities {
     }
   }
 
-  #requestInfo(request: ExternalRequest, subject: Uint8Array, { spki }: HeldKey): Uint8Array {
+  #requestInfo(request: ExternalRequest, subject: Uint8Array, { spki }: KeyHandle): Uint8Array {
     const keyId = subjectKeyId(spki, this.#deps.settings.skiMethod);
     const extensions = [
       basicConstraints(true, request.maxPathLength),
@@ -236,13 +236,13 @@ function pendingCa(
   request: Omit<ExternalRequest, "subject"> & {
     readonly id: CaRecord["id"];
     readonly tenant: TenantId;
-    readonly held: HeldKey;
+    readonly handle: KeyHandle;
     readonly subject: string;
   },
   createdAt: CaRecord["createdAt"],
   { csr }: { readonly csr: Uint8Array },
 ): CaRecord {
-  const { id, tenant, label, held, subject, maxPathLength } = request;
+  const { id, tenant, label, handle, subject, maxPathLength } = request;
   return {
     id,
     tenant,
@@ -250,9 +250,9 @@ function pendingCa(
     parent: undefined,
     lineage: id,
     status: "pending",
-    key: held.ref,
-    keyType: held.keyType,
-    spki: held.spki,
+    key: handle.ref,
+    keyType: handle.keyType,
+    spki: handle.spki,
     alternative: undefined,
     subject,
     maxPathLength,

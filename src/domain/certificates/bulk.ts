@@ -190,9 +190,9 @@ export class BulkIssue {
     };
     try {
       await this.#deps.stillMay(run.origin.principal, "issue", run.ca);
-      const held = await run.gate(run.origin, run.ca, request, settle);
-      if (held !== undefined) {
-        return "made" in held ? await this.#found({ position, ...held.made }) : held;
+      const parked = await run.gate(run.origin, run.ca, request, settle);
+      if (parked !== undefined) {
+        return "made" in parked ? await this.#found({ position, ...parked.made }) : parked;
       }
       const { record, intermediates } = await this.#deps.issuance.issue(run.origin, run.ca, {
         csr,

@@ -297,15 +297,15 @@ export class Ceremony {
     const { signer } = order;
     const purpose = ctOf(order) === undefined ? order.purpose : "precertificate";
     const { serial, tbs, issuer, alternative } = cleared;
-    const held = alternative === undefined ? signer.held : signer.alternative;
-    assert(held !== undefined, "a hybrid issuer has a second key");
+    const handle = alternative === undefined ? signer.handle : signer.alternative;
+    assert(handle !== undefined, "a hybrid issuer has a second key");
     return {
       opId: this.#deps.random.uuid(),
-      key: held.ref,
-      spki: held.spki,
+      key: handle.ref,
+      spki: handle.spki,
       role: "ca",
       purpose,
-      deviceSerial: held.deviceSerial,
+      deviceSerial: handle.deviceSerial,
       caId: issuer.id,
       artifact: serial,
       algorithm: alternative?.algorithm ?? issuer.signature,

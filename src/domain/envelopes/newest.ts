@@ -20,12 +20,12 @@ export function underNewest(keys: Keys, keks: Pick<Keks, "tell">): Keys {
       if (wanted.provider !== "software") return await keys.generate(wanted);
       for (let attempt = 1; ; attempt += 1) {
         await keks.tell();
-        const held = await keys.generate(wanted);
+        const handle = await keys.generate(wanted);
         try {
           await keks.tell();
-          return await keys.find(held.ref);
+          return await keys.find(handle.ref);
         } catch (error) {
-          await keys.destroy(held.ref);
+          await keys.destroy(handle.ref);
           if (attempt === attemptsMax) throw error;
         }
       }

@@ -32,11 +32,11 @@ export interface KeyQuestion {
   /** Whose CA is asked. */
   readonly tenant: TenantId;
   /** Whether another subject of the tenant has an unexpired leaf for it; undefined is not asked. */
-  readonly duplicate: KeyHolder | undefined;
+  readonly duplicate: KeySubject | undefined;
 }
 
 /** Who holds a key now; an empty subject is told apart by the names beside it. */
-export interface KeyHolder {
+export interface KeySubject {
   readonly subject: string;
   /** As texts, `dns:a.example`, in the order of the certificate. */
   readonly sans: readonly string[];

@@ -24,7 +24,7 @@ export interface PublishTarget {
    * True when what is published under the path has the size and digest of the artefact; its octets
    * are read.
    */
-  holds(artefact: Artefact): Promise<boolean>;
+  has(artefact: Artefact): Promise<boolean>;
   /**
    * Begins a snapshot beside the published one. `name` sorts by time and was not
    * used before.

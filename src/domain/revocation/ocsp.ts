@@ -117,11 +117,11 @@ export class Ocsp {
     // Made before the clock was set back: to whoever asks now it comes from the future.
     if (validity !== undefined && validity.thisUpdate > now) return false;
     const sequence = this.#deps.store.read.revocations.sequence();
-    if (typeof sequence !== "number") return sequence.then((read) => this.#holds(basis, read));
-    return sequence === basis.sequence || this.#holds(basis, sequence);
+    if (typeof sequence !== "number") return sequence.then((read) => this.#stillValid(basis, read));
+    return sequence === basis.sequence || this.#stillValid(basis, sequence);
   }
 
-  async #holds(basis: Basis, sequence: number): Promise<boolean> {
+  async #stillValid(basis: Basis, sequence: number): Promise<boolean> {
     if (sequence === basis.sequence) return true;
     const { revocations } = this.#deps.store.read;
     const certStatus = await revocations.certStatus(basis.caId, basis.serial);

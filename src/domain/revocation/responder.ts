@@ -27,7 +27,7 @@ import {
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { announceKey } from "#domain/audit/sign-ledger.ts";
 import type { ResponderRequest } from "#domain/certificates/responder.ts";
-import type { HeldKey, KeyRef, Keys, ProviderName } from "#domain/keys.ts";
+import type { KeyHandle, KeyRef, Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import { nothingWritten, type Store } from "#domain/store.ts";
 import { type Issuer, issuerOf } from "./issuers.ts";
@@ -53,7 +53,7 @@ export interface OcspSigner extends Voucher {
   readonly issuer: Issuer;
   readonly role: "responder" | "ca";
   readonly key: KeyRef;
-  readonly held: HeldKey;
+  readonly handle: KeyHandle;
   readonly algorithm: SignatureName;
   /** DER of the name in the responder id. */
   readonly name: Uint8Array;
@@ -291,28 +291,28 @@ export class Responders {
     const kept = old && (await this.#keyOf(old));
     if (kept !== undefined) return await this.#certify(issuer, kept);
     const suffix = random.uuid().slice(0, 8);
-    const held = await keys.generate({
+    const handle = await keys.generate({
       ...responderKey(issuer.ca.keyType, settings),
       role: "responder",
       label: `ocsp-${issuer.ca.id}-${suffix}`,
     });
     try {
       const at = clock.now();
-      await store.atomically((tx) => announceKey(tx, held, "responder", "generate", at));
+      await store.atomically((tx) => announceKey(tx, handle, "responder", "generate", at));
     } catch (error) {
-      await this.#discard(issuer.ca.id, held);
+      await this.#discard(issuer.ca.id, handle);
       throw error;
     }
     try {
-      return await this.#certify(issuer, held);
+      return await this.#certify(issuer, handle);
     } catch (error) {
       // A commit whose answer was lost may have made it the responder: then the key stays.
-      if (nothingWritten(error)) await this.#discard(issuer.ca.id, held);
+      if (nothingWritten(error)) await this.#discard(issuer.ca.id, handle);
       throw error;
     }
   }
 
-  async #keyOf(old: ResponderRecord): Promise<HeldKey | undefined> {
+  async #keyOf(old: ResponderRecord): Promise<KeyHandle | undefined> {
     try {
       return await this.#deps.keys.find(keyRefOf(old));
     } catch (error) {
@@ -326,18 +326,18 @@ export class Responders {
    * Does not throw: its caller tells why there is no responder, and what stays on the token is told
    * here.
    */
-  async #discard(ca: CaId, held: HeldKey): Promise<void> {
+  async #discard(ca: CaId, handle: KeyHandle): Promise<void> {
     const { keys, store, clock, onFailure } = this.#deps;
     try {
-      await keys.destroy(held.ref);
+      await keys.destroy(handle.ref);
       const at = clock.now();
-      await store.atomically((tx) => announceKey(tx, held, "responder", "destroy", at));
+      await store.atomically((tx) => announceKey(tx, handle, "responder", "destroy", at));
     } catch (error) {
       onFailure(ca, error);
     }
   }
 
-  async #certify({ ca: known }: Issuer, held: HeldKey): Promise<ResponderRecord> {
+  async #certify({ ca: known }: Issuer, handle: KeyHandle): Promise<ResponderRecord> {
     // Read anew: the certificate of an externally signed CA may have been replaced by a longer one.
     const ca = (await this.#deps.store.read.cas.byId(known.id)) ?? known;
     const issuer = issuerOf(ca);
@@ -345,18 +345,18 @@ export class Responders {
     let made: ResponderRecord | undefined;
     await this.#deps.signCertificate({
       ca,
-      spki: held.spki,
+      spki: handle.spki,
       notBefore,
       notAfter,
       extensions: [
         keyUsage(["digitalSignature"]),
         extendedKeyUsage(["OCSPSigning"]),
-        subjectKeyIdentifier(subjectKeyId(held.spki, "rfc7093")),
+        subjectKeyIdentifier(subjectKeyId(handle.spki, "rfc7093")),
         authorityKeyIdentifier(issuer.keyId),
         ocspNoCheck(),
       ],
       also: async (tx, { serial, certificate }) => {
-        const { label: keyLabel, id: keyId, provider: keyProvider } = held.ref;
+        const { label: keyLabel, id: keyId, provider: keyProvider } = handle.ref;
         const key = { keyLabel, keyId, keyProvider };
         made = { caId: ca.id, serial, ...key, certificate, notBefore, notAfter };
         await tx.revocations.putResponder(made);
@@ -385,15 +385,15 @@ export class Responders {
 
   async #prepared(issuer: Issuer, record: ResponderRecord): Promise<OcspSigner> {
     const certificate = parseCertificate(record.certificate);
-    const held = await this.#deps.keys.find(keyRefOf(record));
-    if (!Buffer.from(held.spki).equals(certificate.spki)) throw refuse("key_unavailable");
+    const handle = await this.#deps.keys.find(keyRefOf(record));
+    if (!Buffer.from(handle.spki).equals(certificate.spki)) throw refuse("key_unavailable");
     return {
       caId: issuer.ca.id,
       issuer,
       role: "responder",
-      key: held.ref,
-      held,
-      algorithm: defaultSignature(held.keyType),
+      key: handle.ref,
+      handle,
+      algorithm: defaultSignature(handle.keyType),
       name: certificate.subject.der,
       certificates: [record.certificate],
       serial: record.serial,
@@ -405,14 +405,14 @@ export class Responders {
 
   async #caItself(issuer: Issuer): Promise<OcspSigner> {
     const { ca } = issuer;
-    const held = await this.#deps.keys.find(ca.key);
-    if (!Buffer.from(held.spki).equals(ca.spki)) throw refuse("key_unavailable");
+    const handle = await this.#deps.keys.find(ca.key);
+    if (!Buffer.from(handle.spki).equals(ca.spki)) throw refuse("key_unavailable");
     return {
       caId: ca.id,
       issuer,
       role: "ca",
       key: ca.key,
-      held,
+      handle,
       algorithm: defaultSignature(ca.keyType),
       name: issuer.subject.der,
       certificates: [],

@@ -9,10 +9,10 @@ import { openMemoryStore } from "#test/support/memory-store.ts";
 import { testClock } from "#test/support/ports.ts";
 
 test("a count entry holds the signatures since the last one and the total ever", async () => {
-  const { store, counts, held } = await countedWorld();
-  for (let n = 0; n < 3; n++) counts.add(held, "responder");
+  const { store, counts, handle } = await countedWorld();
+  for (let n = 0; n < 3; n++) counts.add(handle, "responder");
   await counts.write();
-  counts.add(held, "responder");
+  counts.add(handle, "responder");
   await counts.write();
   const entries = [...store.state.ledger.values()];
   expect(entries.map(({ kind, count, total }) => [kind, count, total])).toEqual([
@@ -29,14 +29,14 @@ test("nothing signed writes nothing", async () => {
 });
 
 test("counts that could not be written are written with the next", async () => {
-  const { store, counts, held } = await countedWorld();
-  counts.add(held, "responder");
+  const { store, counts, handle } = await countedWorld();
+  counts.add(handle, "responder");
   store.beforeWrite = () => {
     throw new Error("disk");
   };
   await expect(counts.write()).rejects.toThrow("disk");
   store.beforeWrite = () => {};
-  counts.add(held, "responder");
+  counts.add(handle, "responder");
   await counts.write();
   expect(store.state.ledger.get(1)).toMatchObject({ count: "2", total: "2" });
 });
@@ -81,5 +81,5 @@ async function countedWorld() {
   const keys = openMemoryKeys();
   const counts = new KeyCounts({ store, clock: testClock(), onFailure: () => {} });
   const wanted = { label: "r1", keyType: "ecdsa-p256", role: "responder" } as const;
-  return { store, counts, keys, held: await keys.generate({ ...wanted, provider: "software" }) };
+  return { store, counts, keys, handle: await keys.generate({ ...wanted, provider: "software" }) };
 }

@@ -261,7 +261,7 @@ test("KEY-4: a hybrid CA whose second key is gone, or another one, signs nothing
   const fresh = revokingWorld();
   const ca = await initRoot(fresh, { alternativeKeyType: "ml-dsa-44" });
   const id = ca.alternative?.key.id ?? "";
-  const held = fresh.keys.held.get(id);
+  const handle = fresh.keys.held.get(id);
   const attempt = () =>
     codeOf(fresh.issuance.issue(rootOrigin, ca, leafRequest({ csr: csr(), profile: "server" })));
   fresh.keys.held.delete(id);
@@ -274,7 +274,7 @@ test("KEY-4: a hybrid CA whose second key is gone, or another one, signs nothing
   });
   fresh.keys.held.set(id, other);
   expect(await attempt()).toBe("key_unavailable");
-  if (held) fresh.keys.held.set(id, held);
+  if (handle) fresh.keys.held.set(id, handle);
   expect(await attempt()).toBe("accepted");
 });
 

@@ -19,7 +19,7 @@ import {
   sctsKept,
   respondersLive,
 } from "#domain/preflight/certificates.ts";
-import { eventsHold, ledgerHolds, orphansSettled } from "#domain/preflight/records.ts";
+import { eventsIntact, ledgerIntact, orphansSettled } from "#domain/preflight/records.ts";
 import { issuerOf } from "#domain/revocation/issuers.ts";
 import { ctWorld } from "#test/support/ct-world.ts";
 import {
@@ -45,7 +45,7 @@ const limits = { warnDays: 30, failDays: 7 };
 const powerCut = () => refuse("storage_unavailable", { retry_after: 2 });
 
 describe("audit.chain_head", () => {
-  const check = (sample = 1000) => eventsHold(world.store, sample);
+  const check = (sample = 1000) => eventsIntact(world.store, sample);
 
   test("passes for any sample of a chain that holds", async () => {
     expect(await check()).toMatchObject({
@@ -53,7 +53,7 @@ describe("audit.chain_head", () => {
       detail: "The newest 4 events link, up to 4.",
     });
     expect((await check(2)).detail).toContain("newest 2 events");
-    expect((await eventsHold(issuanceWorld().store, 10)).status).toBe("skip");
+    expect((await eventsIntact(issuanceWorld().store, 10)).status).toBe("skip");
   });
 
   test("fails for an event that was changed, one that is missing, a tail that was cut, another head", async () => {
@@ -78,7 +78,7 @@ describe("audit.chain_head", () => {
     if (last === undefined) throw new Error("there are events");
     // The stored head row stays what it was.
     const audit = { ...read.audit, eventHead: async () => head };
-    const checked = async () => (await eventsHold({ read: { ...read, audit } }, 1000)).detail;
+    const checked = async () => (await eventsIntact({ read: { ...read, audit } }, 1000)).detail;
     const forged = { ...last, actor: "mallory" };
     events.set(head.seq, { ...forged, hash: eventHash(forged) });
     expect(await checked()).toContain("not the one the head names");
@@ -88,7 +88,7 @@ describe("audit.chain_head", () => {
 });
 
 describe("ledger.head", () => {
-  const check = (sample = 1000) => ledgerHolds(world.store, sample, world.clock.now());
+  const check = (sample = 1000) => ledgerIntact(world.store, sample, world.clock.now());
 
   test("passes for a ledger whose entries link, are closed, and whose artefacts are there", async () => {
     expect((await check()).status).toBe("pass");

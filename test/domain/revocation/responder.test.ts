@@ -50,9 +50,9 @@ test("callers at once share one new responder, known to OCSP and announced in th
 });
 
 test("KCK-2: the key of a responder is the instance's own", async () => {
-  const { held } = await signer();
+  const { handle } = await signer();
   const question = {
-    spkiSha256: spkiSha256(held.spki),
+    spkiSha256: spkiSha256(handle.spki),
     tenant: defaultTenant,
     duplicate: undefined,
   };
