@@ -26,7 +26,7 @@ export interface LoopWatchDeps {
  */
 export class LoopWatch implements Observer {
   readonly #deps: LoopWatchDeps;
-  readonly #running = new Set<Exchange>();
+  readonly #open = new Set<Exchange>();
   /** Those that ended since the last look and took long enough to have been it. */
   #ended: Exchange[] = [];
   #timer: Timer | undefined;
@@ -46,12 +46,12 @@ export class LoopWatch implements Observer {
   }
 
   began(exchange: Exchange): void {
-    this.#running.add(exchange);
+    this.#open.add(exchange);
     this.#deps.next.began(exchange);
   }
 
   ended(exchange: Exchange, outcome: Outcome): void {
-    this.#running.delete(exchange);
+    this.#open.delete(exchange);
     if (outcome.durationMs > blockedMs) this.#ended.push(exchange);
     this.#deps.next.ended(exchange, outcome);
   }
@@ -75,7 +75,7 @@ export class LoopWatch implements Observer {
 
   /** What was seen to move since then; when nothing was, whatever is under way. */
   #suspects(since: number): readonly Exchange[] {
-    const open = [...this.#ended, ...this.#running];
+    const open = [...this.#ended, ...this.#open];
     const moved = open.filter((exchange) => exchange.movedAt >= since - everyMs);
     return moved.length > 0 ? moved : open;
   }

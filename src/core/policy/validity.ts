@@ -101,7 +101,7 @@ function objection(wanted: number, limit: Limit): Objection {
     code: "validity_exceeds_limit",
     facts: {
       requested_days: Math.ceil(wanted / secondsPerDay),
-      // Rounded down, so that asking for the limit is granted.
+      // Rounded down, so that asking for the limit is allowed.
       limit_days: Math.max(0, Math.floor(limit.seconds / secondsPerDay)),
       limit: limit.by,
     },

@@ -38,7 +38,7 @@ export interface PipelineDeps {
   readonly hasRoom: () => boolean;
   /** Told every authorization decision; metrics are its only use. */
   readonly onDecision: (capability: Capability, allowed: boolean) => void;
-  /** Absent: the configuration grants nothing. */
+  /** Absent: the configuration has no grants. */
   readonly grants?: GrantSource;
   /** Step 6; absent: nobody has a passkey. */
   readonly stepUp?: RequireStepUp;

@@ -49,7 +49,7 @@ export interface Lane {
   taken: number;
   /** Stands in line for the next token. */
   inLine: boolean;
-  running: number;
+  active: number;
   /** The number of the turn it had last. */
   turn: number;
 }
@@ -60,7 +60,7 @@ export interface Source {
   readonly address: string;
   readonly group: Group;
   readonly lanes: Set<Lane>;
-  running: number;
+  active: number;
   waiting: number;
   turn: number;
 }
@@ -112,7 +112,7 @@ export class Waiting {
       newestNext: true,
       taken: 0,
       inLine: false,
-      running: 0,
+      active: 0,
       turn: 0,
     };
     this.#lanes.set(key, made);
@@ -203,14 +203,14 @@ export class Waiting {
   #newSource(key: string, { address, exempt }: LoginAttempt, known: boolean): Source {
     // There is one for every pair.
     const group = this.#groups.find((one) => one.known === known && one.exempt === exempt) as Group;
-    const source = { key, address, group, lanes: new Set<Lane>(), running: 0, waiting: 0, turn: 0 };
+    const source = { key, address, group, lanes: new Set<Lane>(), active: 0, waiting: 0, turn: 0 };
     this.#sources.set(key, source);
     return source;
   }
 
   /** Keeps nothing of a lane in which nobody is. */
   forget(lane: Lane): void {
-    if (waitingIn(lane) > 0 || lane.running > 0) return;
+    if (waitingIn(lane) > 0 || lane.active > 0) return;
     this.#lanes.delete(lane.key);
     lane.source.lanes.delete(lane);
     if (lane.source.lanes.size === 0) this.#sources.delete(lane.source.key);

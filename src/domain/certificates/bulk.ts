@@ -11,7 +11,7 @@ import type { StillMay } from "#domain/access/principal-now.ts";
 import { activeMember } from "#domain/authorities/resolve.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
-import { type OperationKey, RunningOperations } from "#domain/running.ts";
+import { type OperationKey, OperationRuns } from "#domain/operation-runs.ts";
 import type { Store, Unit } from "#domain/store.ts";
 import type { BulkItem } from "./bulk-store.ts";
 import { aboutCa } from "./events.ts";
@@ -82,7 +82,7 @@ export interface BulkDeps {
 /** Issues many certificates, each through the one path of every certificate. */
 export class BulkIssue {
   readonly #deps: BulkDeps;
-  readonly #running = new RunningOperations();
+  readonly #runs = new OperationRuns();
 
   constructor(deps: BulkDeps) {
     this.#deps = deps;
@@ -110,7 +110,7 @@ export class BulkIssue {
   ): Promise<BulkResult> {
     const operationId = order.operationId ?? this.#deps.random.uuid();
     const work = () => this.#execute(origin, ca, order, operationId, gate);
-    return await this.#running.run({ lineage: ca.lineage, id: operationId }, work);
+    return await this.#runs.run({ lineage: ca.lineage, id: operationId }, work);
   }
 
   async #execute(

@@ -56,7 +56,7 @@ export interface PublishReport {
 /** Snapshots of everything, and of what changed, one at a time. */
 export class Publishing {
   readonly #deps: PublishingDeps;
-  #running: Promise<unknown> = Promise.resolve();
+  #last: Promise<unknown> = Promise.resolve();
   /**
    * What the configured target has, and up to which revocation its answers go; undefined before the
    * first run.
@@ -161,8 +161,8 @@ export class Publishing {
 
   /** Runs follow each other: the next one builds on the snapshot of the one before. */
   #alone<T>(work: () => Promise<T>): Promise<T> {
-    const next = this.#running.then(work, work);
-    this.#running = next.catch(() => {}); // Whoever asked for it is told.
+    const next = this.#last.then(work, work);
+    this.#last = next.catch(() => {}); // Whoever asked for it is told.
     return next;
   }
 

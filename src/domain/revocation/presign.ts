@@ -64,7 +64,7 @@ export class Presigner {
   #changed = new Recent<string, { readonly ca: CaId; readonly serial: Serial }>(changedMax);
   /** Until when a key that is away is left alone. */
   #restingUntil = 0;
-  #running: Promise<PresignReport> | undefined;
+  #sweeping: Promise<PresignReport> | undefined;
 
   constructor(deps: PresignDeps) {
     this.#deps = deps;
@@ -162,10 +162,10 @@ export class Presigner {
    */
   sweep(only?: CaId): Promise<PresignReport> {
     if (only !== undefined) return this.#sweep(only);
-    this.#running ??= this.#sweep(undefined).finally(() => {
-      this.#running = undefined;
+    this.#sweeping ??= this.#sweep(undefined).finally(() => {
+      this.#sweeping = undefined;
     });
-    return this.#running;
+    return this.#sweeping;
   }
 
   async #sweep(only: CaId | undefined): Promise<PresignReport> {
