@@ -8,7 +8,7 @@
 import { chaos } from "#test/support/chaos.ts";
 import { everyFault, newStore, sweepFaults } from "#test/support/disk-faults.ts";
 import { newFaultyDisk } from "#test/support/faulty-disk.ts";
-import { createToken } from "#test/support/soft-token.ts";
+import { createHsmToken } from "#test/support/soft-token.ts";
 
 const option = (name: string, fallback: number): number =>
   Number(process.argv.find((a) => a.startsWith(`--${name}=`))?.split("=")[1] ?? fallback);
@@ -28,8 +28,8 @@ if (process.argv.includes("--disk")) {
 
 const kills = option("kills", 50);
 const clients = option("clients", 32);
-const token = process.argv.includes("--softhsm") ? await createToken() : undefined;
-console.log(`${kills} kills under ${clients} clients, ${token ? "SoftHSM" : "software"} keys`);
+const hsmToken = process.argv.includes("--softhsm") ? await createHsmToken() : undefined;
+console.log(`${kills} kills under ${clients} clients, ${hsmToken ? "SoftHSM" : "software"} keys`);
 const report = await chaos({
   kills,
   clients,
@@ -37,9 +37,9 @@ const report = await chaos({
   rotateAt: Math.ceil(kills / 2),
   loadMsMax: option("load-ms", 1500),
   progress: (line) => console.log(line),
-  ...(token === undefined ? {} : { options: { config: token.config, env: token.env } }),
+  ...(hsmToken === undefined ? {} : { options: { config: hsmToken.config, env: hsmToken.env } }),
 });
-token?.remove();
+hsmToken?.remove();
 console.log(`${report.issued} certificates and ${report.revoked} revocations acknowledged`);
 console.log(`${report.bulks} bulk issues, ${report.resumed} of them resumed after a kill`);
 console.log(`${report.logged} precertificates shown to logs`);

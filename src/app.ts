@@ -263,7 +263,7 @@ function compose(opened: Opened): App {
     rootPasswordHash: opened.instance.rootPasswordHash,
     attempts: opened.limits.rates,
   });
-  const governance = openGovernance({ config, store, clock, random, tokens: access.tokens });
+  const governance = openGovernance({ config, store, clock, random, apiTokens: access.apiTokens });
   const fourEyes = openFourEyes({
     config,
     store,
@@ -346,7 +346,7 @@ async function openInstanceKeys({
 
 function observeStore(store: Store, metrics: Metrics): void {
   metrics.beforeScrape(async () => {
-    const active = await store.read.access.activeTokens(systemClock.now());
+    const active = await store.read.access.activeApiTokens(systemClock.now());
     metrics.set("pki_auth_tokens_active", {}, active);
   });
 }

@@ -27,7 +27,7 @@ import { userInfo } from "./user.ts";
 export interface AccessHandlerDeps {
   readonly store: Store;
   readonly clock: Clock;
-  readonly tokens: ApiTokens;
+  readonly apiTokens: ApiTokens;
   readonly loginConfig: LoginConfig;
 }
 
@@ -42,27 +42,27 @@ export function accessHandlers(deps: AccessHandlerDeps) {
       summary: "The principal behind this request.",
       run: async (call) => ok(userInfo(call.origin.principal)),
     }),
-    "token.list": tokenList(deps),
-    "token.create": tokenCreate(deps),
+    "token.list": apiTokenList(deps),
+    "token.create": apiTokenCreate(deps),
     "token.revoke": handler({
       summary: "Revoke an API token at once.",
       path: { id: text({ max: 64 }) },
       run: async (call) => {
-        const changed = await deps.tokens.revoke(call.origin, call.path.id);
+        const changed = await deps.apiTokens.revoke(call.origin, call.path.id);
         return ok({ status: changed ? "revoked" : "already_revoked" });
       },
     }),
   } satisfies Partial<Record<OperationName, Handler>>;
 }
 
-function tokenList(deps: AccessHandlerDeps): Handler {
+function apiTokenList(deps: AccessHandlerDeps): Handler {
   return handler({
     summary: "API tokens the caller may manage, newest first.",
     query: { tenant: optional(text({ max: 64 })), ...pageFields },
     run: async (call) => {
       const tenant = await readableTenant(deps.store, call.query.tenant, call.reach);
       return ok(
-        await pageOf("token.list", call, { tenant: tenant ?? "" }, tokenJson, (limit, after) =>
+        await pageOf("token.list", call, { tenant: tenant ?? "" }, apiTokenJson, (limit, after) =>
           deps.store.read.access.tokens(call.reach, tenant, limit, after),
         ),
       );
@@ -70,10 +70,10 @@ function tokenList(deps: AccessHandlerDeps): Handler {
   });
 }
 
-function tokenCreate(deps: AccessHandlerDeps): Handler {
+function apiTokenCreate(deps: AccessHandlerDeps): Handler {
   return handler({
     summary: "Mint an API token; its secret is answered once.",
-    body: tokenBody,
+    body: apiTokenBody,
     run: async (call) => {
       const { body } = call;
       const { tenant_id, tenant, expires_at, expiry, expires_in_days } = body;
@@ -81,7 +81,7 @@ function tokenCreate(deps: AccessHandlerDeps): Handler {
       exclusive({ tenant_id, tenant });
       exclusive({ expires_at, expiry, expires_in_days });
       if (platform) exclusive({ scope: "platform", tenant_id: tenant_id ?? tenant });
-      const { token, secret } = await deps.tokens.create(call.origin, {
+      const { apiToken, secret } = await deps.apiTokens.create(call.origin, {
         name: body.name,
         description: body.description,
         scope: body.scope,
@@ -89,7 +89,7 @@ function tokenCreate(deps: AccessHandlerDeps): Handler {
         tenant: platform ? undefined : call.tenant,
         expiresAt: expires_at ?? expiry ?? inDays(deps.clock, expires_in_days),
       });
-      return created({ ...tokenJson(token), secret });
+      return created({ ...apiTokenJson(apiToken), secret });
     },
   });
 }
@@ -112,24 +112,24 @@ function instantField() {
   });
 }
 
-function tokenJson(token: ApiTokenRecord) {
+function apiTokenJson(apiToken: ApiTokenRecord) {
   return {
-    id: token.id,
-    ...present("tenant_id", token.tenant),
-    name: token.name,
-    ...present("description", token.description || undefined),
-    prefix: token.prefix,
-    roles: token.roles,
-    scope: token.scope,
-    created_by: token.createdBy,
-    ...present("created_by_name", token.createdByName || undefined),
-    created_at: timestamp(token.createdAt),
-    ...present("expires_at", timeText(token.expiresAt)),
-    ...present("last_used_at", timeText(token.lastUsedAt)),
-    ...present("last_used_ip", token.lastUsedIp || undefined),
-    revoked: token.revokedAt !== undefined,
-    ...present("revoked_at", timeText(token.revokedAt)),
-    ...present("revoked_by", token.revokedBy || undefined),
+    id: apiToken.id,
+    ...present("tenant_id", apiToken.tenant),
+    name: apiToken.name,
+    ...present("description", apiToken.description || undefined),
+    prefix: apiToken.prefix,
+    roles: apiToken.roles,
+    scope: apiToken.scope,
+    created_by: apiToken.createdBy,
+    ...present("created_by_name", apiToken.createdByName || undefined),
+    created_at: timestamp(apiToken.createdAt),
+    ...present("expires_at", timeText(apiToken.expiresAt)),
+    ...present("last_used_at", timeText(apiToken.lastUsedAt)),
+    ...present("last_used_ip", apiToken.lastUsedIp || undefined),
+    revoked: apiToken.revokedAt !== undefined,
+    ...present("revoked_at", timeText(apiToken.revokedAt)),
+    ...present("revoked_by", apiToken.revokedBy || undefined),
   };
 }
 
@@ -139,7 +139,7 @@ const timeText = (at: Instant | undefined) => (at === undefined ? undefined : ti
 const present = (name: string, value: string | TenantId | undefined) =>
   value === undefined ? {} : { [name]: value };
 
-const tokenBody = {
+const apiTokenBody = {
   name: text({ min: 1, max: 100 }),
   description: otherwise(text({ max: 500 }), ""),
   roles: list(oneOf(roles), 1, roles.length),

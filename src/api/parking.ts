@@ -89,7 +89,7 @@ export const parkings: Readonly<Record<GuardedName, Describe>> = {
     summary: "Make a new key-encryption key and retire the old one.",
     check: async () => {},
   }),
-  "token.create": newToken,
+  "token.create": newApiToken,
   "webauthn.reset": async (_, { body }) => ({
     resourceKey: `passkeys:${String(body.subject)}`,
     resourceName: String(body.subject),
@@ -163,7 +163,7 @@ async function revokeBulk(deps: ParkingDeps, call: AskedCall): Promise<Parking |
   };
 }
 
-async function newToken(_: ParkingDeps, call: AskedCall): Promise<Parking | undefined> {
+async function newApiToken(_: ParkingDeps, call: AskedCall): Promise<Parking | undefined> {
   const { body, tenant } = call;
   const roles = Array.isArray(body.roles) ? body.roles.map(String) : [];
   if (body.scope !== "platform" && roles.every((role) => role === "auditor")) return undefined;

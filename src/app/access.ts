@@ -43,7 +43,7 @@ import { openTurns } from "./turns.ts";
 
 export interface Access {
   readonly authenticate: Authenticate;
-  readonly tokens: ApiTokens;
+  readonly apiTokens: ApiTokens;
   readonly sessions: Sessions;
   readonly logins: Logins;
   readonly failedLogins: FailedLogins;
@@ -84,7 +84,7 @@ export interface AccessDeps {
 /** Builds everything between a credential and a principal. */
 export function openAccess(deps: AccessDeps): Access {
   const { config, store, clock, log, metrics, refusals } = deps;
-  const tokens = openTokens(deps);
+  const apiTokens = openApiTokens(deps);
   const root = rootAccount(deps);
   const sessions = openSessions(deps);
   const { cookie_name, insecure } = config.auth.session;
@@ -107,7 +107,7 @@ export function openAccess(deps: AccessDeps): Access {
     client: clients.check,
     root,
     failures: failedLogins,
-    tokens,
+    apiTokens,
     sessions,
     bearer: providers.bearer,
     directory: directory?.principal,
@@ -117,7 +117,7 @@ export function openAccess(deps: AccessDeps): Access {
   });
   return {
     authenticate: authenticator(inOrder),
-    tokens,
+    apiTokens,
     sessions,
     logins,
     failedLogins,
@@ -126,7 +126,7 @@ export function openAccess(deps: AccessDeps): Access {
     loginConfig: loginConfigOf(config),
     oidcLogin: providers.login,
     directoryLogins: directory,
-    principalNow: principalNow({ tokens, root, logins, ...evidenceOf(config, clients) }),
+    principalNow: principalNow({ apiTokens, root, logins, ...evidenceOf(config, clients) }),
     prepare: (next) => {
       // The file is read before anything changes, so that a reload changes all or nothing.
       const admit = clients.prepare(next);
@@ -152,7 +152,7 @@ const loginCounters = (metrics: Metrics): Pick<LoginDeps, "onLogin" | "onLogout"
   onLogout: () => metrics.count("pki_auth_logouts_total", {}),
 });
 
-const openTokens = ({ config, store, clock, random, metrics }: AccessDeps): ApiTokens =>
+const openApiTokens = ({ config, store, clock, random, metrics }: AccessDeps): ApiTokens =>
   new ApiTokens({
     store,
     clock,

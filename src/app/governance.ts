@@ -28,11 +28,11 @@ export interface GovernanceDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
-  readonly tokens: ApiTokens;
+  readonly apiTokens: ApiTokens;
 }
 
 /** Builds it; nothing is written. */
-export function openGovernance({ config, tokens, ...deps }: GovernanceDeps): Governance {
+export function openGovernance({ config, apiTokens, ...deps }: GovernanceDeps): Governance {
   const settingsOf = (of: Config) => ({
     grants: of.rbac.grants.flatMap(configuredGrants),
     since: deps.clock.now(),
@@ -40,7 +40,7 @@ export function openGovernance({ config, tokens, ...deps }: GovernanceDeps): Gov
   });
   let inForce = settingsOf(config);
   const grants: GrantSource = { configured: () => inForce };
-  const known = knownPrincipals(tokens, () => inForce.assignments);
+  const known = knownPrincipals(apiTokens, () => inForce.assignments);
   return {
     tenants: new Tenants(deps),
     granting: new Granting({ ...deps, source: grants, known }),

@@ -150,7 +150,7 @@ function guardSettings(
 
 async function pkcs11Settings(config: Config, secrets: SecretSources): Promise<Pkcs11Settings> {
   const { pkcs11 } = config;
-  const uri = tokenOfUri(await secrets.fresh("pkcs11.uri", pkcs11.uri));
+  const uri = hsmTokenOfUri(await secrets.fresh("pkcs11.uri", pkcs11.uri));
   const pinSource = keySecret(config, "pkcs11.pin", pkcs11.pin);
   if (pkcs11.module_path === undefined || pinSource === undefined) {
     throw new SecretUnavailable("pkcs11.module_path and pkcs11.pin (or pin_source) must be set.");
@@ -167,7 +167,7 @@ async function pkcs11Settings(config: Config, secrets: SecretSources): Promise<P
 }
 
 /** The token attributes of an RFC 7512 URI, percent-decoded. */
-function tokenOfUri(uri: string | undefined): Readonly<Record<string, string>> {
+function hsmTokenOfUri(uri: string | undefined): Readonly<Record<string, string>> {
   const attributes = (uri ?? "").replace(/^pkcs11:/, "").split("?")[0] ?? "";
   const pairs = attributes.split(";").filter((pair) => pair.includes("="));
   return Object.fromEntries(

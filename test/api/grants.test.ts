@@ -131,7 +131,7 @@ describe("a grant", () => {
     const maker = somebody("alice", { lab: ["admin"] });
     const body = { name: "t", roles: ["issuer"], tenant_id: "lab" };
     const { secret, id } = await ask("token.create", maker, { body });
-    const token = await world.tokens.verify(secret, "192.0.2.1");
+    const token = await world.apiTokens.verify(secret, "192.0.2.1");
     expect(await refusal(issue(issuing, token))).toMatchObject({ code: "forbidden" });
     await grant(issuing, "ca-issuer", { entity_id: `token:${id}` });
     await issue(issuing, token);

@@ -134,10 +134,10 @@ describe("a tenant", () => {
     const token = await ask("token.create", admin, {
       body: { name: "ci", roles: ["issuer"], tenant_id: "ops" },
     });
-    await world.tokens.verify(token.secret, "192.0.2.1");
+    await world.apiTokens.verify(token.secret, "192.0.2.1");
     const gone = await ask("tenant.delete", admin, { path: { id: "ops" } });
     expect(gone.status).toBe("deleted");
-    expect(await refusal(world.tokens.verify(token.secret, "192.0.2.1"))).toMatchObject({
+    expect(await refusal(world.apiTokens.verify(token.secret, "192.0.2.1"))).toMatchObject({
       code: "invalid_token",
     });
     expect(await refusal(ask("tenant.show", admin, { path: { id } }))).toMatchObject({

@@ -32,7 +32,7 @@ const reset = (
   });
 
 /** A further CA whose key is on the token. */
-async function onToken() {
+async function onApiToken() {
   const wanted = {
     provider: "pkcs11",
     label: "hsm-root",
@@ -56,14 +56,14 @@ test("keys in files, and a device of another serial, are left alone", async () =
 });
 
 test("a token with keys of a CA that signs is refused with their labels, and nothing is destroyed", async () => {
-  const ref = await onToken();
+  const ref = await onApiToken();
   expect(await refusalOf(reset())).toEqual(["keys_in_use", { labels: ["hsm-root"] }]);
   expect((await small.keys.find(ref)).ref).toEqual(ref);
   expect(small.store.state.events.size).toBe(0);
 });
 
 test("when they are to go too they are destroyed, each in the ledger, and the event comes first", async () => {
-  const ref = await onToken();
+  const ref = await onApiToken();
   await reset({ destroyCaKeys: true });
   expect([...small.store.state.events.values()]).toMatchObject([
     { action: "hsm.factory_reset", result: "success", target: serial },

@@ -11,7 +11,7 @@ import { exportSecret } from "#adapters/keys/software/secrets.ts";
 import type { KeyRef } from "#domain/keys.ts";
 import { binary, Instance, newHome, writeConfig } from "#test/support/instance.ts";
 import { sealedStore, writeLegacyKey } from "#test/support/sealed-store.ts";
-import { createToken } from "#test/support/soft-token.ts";
+import { createHsmToken } from "#test/support/soft-token.ts";
 
 const homes: string[] = [];
 afterAll(() => {
@@ -59,12 +59,12 @@ for (const [where, withToken] of [
   ["on a token", true],
 ] as const) {
   test(`KEK-4: a rotation of a KEK ${where} is finished after power cuts at any moment, and every CA signs`, async () => {
-    const token = withToken ? await createToken() : undefined;
+    const hsmToken = withToken ? await createHsmToken() : undefined;
     const home = ownHome();
     const provider = { type: "pkcs11", roles: { ca: "software", responder: "software" } };
     const secret = { kek_label: "pkid-kek" };
-    const options = token
-      ? { config: { ...token.config, key_provider: provider, secret }, env: token.env }
+    const options = hsmToken
+      ? { config: { ...hsmToken.config, key_provider: provider, secret }, env: hsmToken.env }
       : {};
     let instance = await power(home, options);
     const ids = await makeCas(instance, 10);
@@ -90,7 +90,7 @@ for (const [where, withToken] of [
     instance = await power(home, options);
     await allSign(instance, ids);
     await instance.stop();
-    token?.remove();
+    hsmToken?.remove();
   }, 120_000);
 }
 

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { type Chain, createChain, walkCertificate } from "#test/support/first-certificate.ts";
 import { Instance } from "#test/support/instance.ts";
 import { openssl, saved } from "#test/support/relying-party.ts";
-import { createToken, type SoftToken } from "#test/support/soft-token.ts";
+import { createHsmToken, type SoftHsmToken } from "#test/support/soft-token.ts";
 
 interface Entry {
   readonly number: number;
@@ -66,13 +66,13 @@ interface Document {
   readonly device_cert_pem: string;
 }
 
-let token: SoftToken;
+let hsmToken: SoftHsmToken;
 let instance: Instance;
 let chain: Chain;
 beforeAll(async () => {
-  token = await createToken();
+  hsmToken = await createHsmToken();
   const server = { public_http: { enabled: true, address: "127.0.0.1:0" } };
-  const options = { config: { ...token.config, server }, env: token.env };
+  const options = { config: { ...hsmToken.config, server }, env: hsmToken.env };
   instance = await Instance.start(options);
   chain = await createChain(instance, "ecdsa-p256");
   await walkCertificate(instance, chain, "ecdsa-p256");
@@ -83,7 +83,7 @@ beforeAll(async () => {
 }, 90_000);
 afterAll(async () => {
   await instance?.dispose();
-  token?.remove();
+  hsmToken?.remove();
 });
 
 /** Has the shell write the document, and gives its text. */

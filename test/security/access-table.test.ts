@@ -319,7 +319,7 @@ const last: readonly Caller[] = [["roleless", caller("roleless", [], {})]];
 
 /** The principals of tokens as they are minted and verified. */
 async function byToken(store: MemoryStore): Promise<readonly Caller[]> {
-  const tokens = new ApiTokens({
+  const apiTokens = new ApiTokens({
     store,
     clock: testClock(),
     random: seededRandom(),
@@ -336,8 +336,8 @@ async function byToken(store: MemoryStore): Promise<readonly Caller[]> {
       scope,
       expiresAt: undefined,
     } as const;
-    const { secret } = await tokens.create(origin, { ...request, tenant });
-    return await tokens.verify(secret, "192.0.2.1");
+    const { secret } = await apiTokens.create(origin, { ...request, tenant });
+    return await apiTokens.verify(secret, "192.0.2.1");
   };
   return [
     ["token issuer", await minted(undefined, "issuer")],

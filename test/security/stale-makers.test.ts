@@ -90,13 +90,13 @@ test("APR-2: what was approved is done with the authority its maker has now, how
   const waiting = await instance.admin<{ approval_id: string }>(
     "POST",
     "/api/tokens",
-    tokenRequest,
+    apiTokenRequest,
   );
   await approved(waiting.approval_id);
   const secret = await instance.admin<{ id: string; secret: string }>(
     "POST",
     "/api/tokens",
-    tokenRequest,
+    apiTokenRequest,
   );
   const token = { authorization: `Token ${secret.secret}` };
   const makers = {
@@ -138,4 +138,4 @@ test("APR-2: what was approved is done with the authority its maker has now, how
   ]);
 }, 60_000);
 
-const tokenRequest = { name: "ci", roles: ["admin"], scope: "platform" };
+const apiTokenRequest = { name: "ci", roles: ["admin"], scope: "platform" };

@@ -31,7 +31,7 @@ export interface AccessWorld {
   readonly sessions: Sessions;
   readonly failures: FailedLogins;
   readonly logins: Logins;
-  readonly tokens: ApiTokens;
+  readonly apiTokens: ApiTokens;
   readonly authenticate: Authenticate;
   readonly directory: DirectoryLogins | undefined;
   /** How often the slow hash ran. */
@@ -86,7 +86,7 @@ export function accessWorld(requests: AccessOptions = {}): AccessWorld {
     onLogin: (method, result) => counted.push(`${method} ${result}`),
     onLogout: () => counted.push("logout"),
   });
-  const tokens = new ApiTokens({
+  const apiTokens = new ApiTokens({
     store,
     clock,
     random,
@@ -102,7 +102,7 @@ export function accessWorld(requests: AccessOptions = {}): AccessWorld {
       root,
       rootBasicAllowed,
       failures,
-      tokens,
+      apiTokens,
       sessions,
       bearer,
       attempts,
@@ -111,7 +111,7 @@ export function accessWorld(requests: AccessOptions = {}): AccessWorld {
       onBasic: (result) => counted.push(`basic ${result}`),
     }),
   );
-  const parts = { store, clock, sessions, failures, logins, tokens, authenticate, counted };
+  const parts = { store, clock, sessions, failures, logins, apiTokens, authenticate, counted };
   return { directory, ...parts, checks: () => checks };
 }
 

@@ -56,14 +56,14 @@ export async function governedWorld() {
   let configured: readonly ConfiguredGrant[] = [];
   const assignments = { subjects: { carol: ["auditor" as const] }, groups: {} };
   const grants: GrantSource = { configured: () => ({ grants: configured, since: noon }) };
-  const tokens = new ApiTokens({
+  const apiTokens = new ApiTokens({
     store,
     clock,
     random,
     maxLifetimeDays: 0,
     onVerified: () => {},
   });
-  const known = knownPrincipals(tokens, () => assignments);
+  const known = knownPrincipals(apiTokens, () => assignments);
   const granting = new Granting({ store, clock, random, source: grants, known });
   const revoker = new Revoker({ ...world, holdPermitted: () => true, changed: () => {} });
   // Not asked by these tests.
@@ -82,7 +82,7 @@ export async function governedWorld() {
     ...transparencyHandlers({ store, monitor: { run: async () => ({}) as never } }), // As above.
     ...blockedKeyHandlers({ store, blockedKeys: new BlockedKeys(world) }),
     ...auditHandlers({ store }),
-    ...accessHandlers({ store, clock, tokens } as never), // What logins need is not asked.
+    ...accessHandlers({ store, clock, apiTokens } as never), // What logins need is not asked.
     ...tenantHandlers({ store, clock, tenants: new Tenants(world) }),
     ...grantHandlers({ store, granting }),
   };
@@ -104,7 +104,7 @@ export async function governedWorld() {
   const configure = (declared: readonly ConfiguredGrant[]) => {
     configured = declared;
   };
-  return { ...world, tokens, granting, grants, ask, ca, configure };
+  return { ...world, apiTokens, granting, grants, ask, ca, configure };
 }
 
 async function foundTenant(world: ReturnType<typeof issuanceWorld>, id: string): Promise<void> {

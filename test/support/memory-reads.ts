@@ -244,25 +244,27 @@ function revocationReads(state: MemoryState): Reads["revocations"] {
 }
 
 function accessReads(state: MemoryState): Reads["access"] {
-  const all = () => [...state.tokens.values()];
+  const all = () => [...state.apiTokens.values()];
   return {
-    tokenByHash: async (hash) => all().find((token) => token.tokenHash === hash),
-    tokenById: async (id) => state.tokens.get(id),
+    apiTokenByHash: async (hash) => all().find((apiToken) => apiToken.tokenHash === hash),
+    apiTokenById: async (id) => state.apiTokens.get(id),
     tokens: async (reach, tenant, limit, after) =>
       pageOf(
         all().filter(
-          (token) =>
-            coversTenant(reach, token.tenant) && (tenant === undefined || token.tenant === tenant),
+          (apiToken) =>
+            coversTenant(reach, apiToken.tenant) &&
+            (tenant === undefined || apiToken.tenant === tenant),
         ),
-        (token) => ({ at: token.createdAt, id: token.id }),
+        (apiToken) => ({ at: apiToken.createdAt, id: apiToken.id }),
         limit,
         after,
       ),
     ...grantReads(state),
     ...passkeyReads(state),
-    activeTokens: async (now) =>
-      all().filter((token) => token.revokedAt === undefined && (token.expiresAt ?? now + 1) > now)
-        .length,
+    activeApiTokens: async (now) =>
+      all().filter(
+        (apiToken) => apiToken.revokedAt === undefined && (apiToken.expiresAt ?? now + 1) > now,
+      ).length,
   };
 }
 

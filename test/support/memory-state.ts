@@ -71,7 +71,7 @@ export interface MemoryState {
   readonly kekVersions: Map<string, KekVersion>;
   /** By place. */
   readonly sealedValues: Map<string, SealedValue>;
-  readonly tokens: Map<string, ApiTokenRecord>;
+  readonly apiTokens: Map<string, ApiTokenRecord>;
   readonly tenants: Map<string, TenantRecord>;
   readonly passkeys: Map<string, PasskeyRecord>;
   readonly grants: Map<string, GrantRecord>;

@@ -18,8 +18,8 @@ export function accessReads(session: Session): AccessReads {
     .where(eq(t.tokens.tokenHash, sql.placeholder("hash")))
     .prepare();
   return {
-    tokenByHash: async (hash) => first(await byHash.execute({ hash })),
-    tokenById: async (id) => first(await db.select().from(t.tokens).where(eq(t.tokens.id, id))),
+    apiTokenByHash: async (hash) => first(await byHash.execute({ hash })),
+    apiTokenById: async (id) => first(await db.select().from(t.tokens).where(eq(t.tokens.id, id))),
     tokens: async (reach, tenant, limit, after) => {
       const { createdAt, id } = t.tokens;
       const named = tenant === undefined ? undefined : eq(t.tokens.tenant, tenant);
@@ -36,7 +36,7 @@ export function accessReads(session: Session): AccessReads {
     },
     ...grantReads(session),
     ...passkeyReads(session),
-    activeTokens: async (now) => {
+    activeApiTokens: async (now) => {
       const alive = or(isNull(t.tokens.expiresAt), gt(t.tokens.expiresAt, now));
       const active = and(isNull(t.tokens.revokedAt), alive);
       const [sum] = await db.select({ total: counted }).from(t.tokens).where(active);
@@ -50,10 +50,10 @@ export function accessWrites(session: Session): AccessWrites {
   const { db, t } = session;
   const insertToken = inserter(session, t.tokens);
   return {
-    insertToken: async (token) => {
+    insertApiToken: async (token) => {
       await insertToken(row(token));
     },
-    revokeToken: async (id, at, by) => {
+    revokeApiToken: async (id, at, by) => {
       const revoked = await db
         .update(t.tokens)
         .set({ revokedAt: at, revokedBy: by })
@@ -61,14 +61,14 @@ export function accessWrites(session: Session): AccessWrites {
         .returning({ id: t.tokens.id });
       return revoked.length === 1;
     },
-    revokeTokensOf: async (tenant, at, by) => {
+    revokeApiTokensOf: async (tenant, at, by) => {
       const living = and(eq(t.tokens.tenant, tenant), isNull(t.tokens.revokedAt));
       const set = { revokedAt: at, revokedBy: by };
       return (await db.update(t.tokens).set(set).where(living).returning()).map(record);
     },
     ...grantWrites(session),
     ...passkeyWrites(session),
-    touchToken: async (id, at, ip) => {
+    touchApiToken: async (id, at, ip) => {
       await db.update(t.tokens).set({ lastUsedAt: at, lastUsedIp: ip }).where(eq(t.tokens.id, id));
     },
   };

@@ -134,7 +134,9 @@ function readsOf(
     transparency: guardedMethods(transparencyReads(reader)),
     envelopes: guardedMethods(envelopeReads(reader, owner)),
     tenants: guardedMethods(memo === undefined ? tenants : remembered(memo, tenants, ["named"])),
-    access: guardedMethods(memo === undefined ? access : remembered(memo, access, ["tokenByHash"])),
+    access: guardedMethods(
+      memo === undefined ? access : remembered(memo, access, ["apiTokenByHash"]),
+    ),
     approvals: guardedMethods(approvalReads(reader, owner)),
     audit: guardedMethods(auditReads(reader, owner)),
     accessLog: guardedMethods(accessLog.reads),

@@ -142,14 +142,14 @@ async function rootFacts(config: Config, { read }: Store, now: Instant) {
   const began = (first && parseTimestamp(first.timestamp)) ?? now;
   return {
     basicAllowed: config.policy.allow_root_basic_auth,
-    otherAdmins: (await adminTokens({ read }, now)) + configuredAdmins(config),
+    otherAdmins: (await adminApiTokens({ read }, now)) + configuredAdmins(config),
     passwordGenerated: password === undefined && password_hash === undefined,
     ageDays: (now - began) / dayMs,
   };
 }
 
 /** API tokens that administer the platform and are accepted now. */
-async function adminTokens({ read }: Pick<Store, "read">, now: Instant): Promise<number> {
+async function adminApiTokens({ read }: Pick<Store, "read">, now: Instant): Promise<number> {
   let count = 0;
   let after: PageKey | undefined;
   do {

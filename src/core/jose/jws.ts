@@ -27,7 +27,7 @@ export type Verdict = "good" | "bad" | "unknown_key";
  * header are not looked at.
  */
 export function parseJws(token: string): Jws | undefined {
-  if (token.length > tokenMax) return undefined;
+  if (token.length > jwtLengthMax) return undefined;
   const [head = "", body = "", tail = "", ...more] = token.split(".");
   const header = jsonObject(decoded(head));
   const claims = jsonObject(decoded(body));
@@ -84,4 +84,4 @@ function jsonObject(octets: Uint8Array | undefined): Readonly<Record<string, unk
   }
 }
 
-const tokenMax = 65_536;
+const jwtLengthMax = 65_536;

@@ -3,7 +3,7 @@
 import { ownPerson } from "#core/access/person.ts";
 import { isMember, type Reach } from "#core/access/principal.ts";
 import type { Capability } from "#core/access/roles.ts";
-import { withoutTokens } from "#core/access/token-secret.ts";
+import { withoutApiTokens } from "#core/access/token-secret.ts";
 import { type Action, actions, type EventDraft } from "#core/audit/actions.ts";
 import type { TenantId } from "#core/ids.ts";
 import { Problem, refuse } from "#core/problems.ts";
@@ -238,7 +238,7 @@ async function objectOf(asked: Asked) {
 
 /** What a stranger wrote into a path, as far as an event has use for it. */
 const named = (given: string | undefined): string | undefined =>
-  given && printableName(withoutTokens(given));
+  given && printableName(withoutApiTokens(given));
 
 /** Who asks for what needs no credential. */
 const anonymous: Origin = {

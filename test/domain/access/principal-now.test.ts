@@ -51,9 +51,9 @@ function world(requests: AccessOptions = {}, more: Partial<PrincipalNowDeps> = {
     attempts: new AttemptKeys(seededRandom()),
     memory: freshMemory(),
   });
-  const { tokens, logins } = access;
+  const { apiTokens, logins } = access;
   const vouching = () => ({ method: "oidc" as const });
-  const now = principalNow({ tokens, logins, root, vouching, client: undefined, ...more });
+  const now = principalNow({ apiTokens, logins, root, vouching, client: undefined, ...more });
   return { ...access, now: (then: Principal) => now(stored(then)) };
 }
 
@@ -165,14 +165,14 @@ test("a token counts while it is in force, and root, a shell and pkid itself do 
   const of = world();
   const origin = { principal: somebody("alice", ["admin"]), ip: "", requestId: "" };
   const request = { name: "ci", description: "", scope: "platform", tenant: undefined } as const;
-  const { token, secret } = await of.tokens.create(origin, {
+  const { apiToken, secret } = await of.apiTokens.create(origin, {
     ...request,
     roles: ["issuer"],
     expiresAt: undefined,
   });
-  const robot = await of.tokens.verify(secret, "");
+  const robot = await of.apiTokens.verify(secret, "");
   expect((await of.now({ ...robot, roles: ["admin"] }))?.roles).toEqual(["issuer"]);
-  await of.tokens.revoke(origin, token.id);
+  await of.apiTokens.revoke(origin, apiToken.id);
   expect(await of.now(robot)).toBeUndefined();
   const root = somebody("root", [], { isRoot: true, mechanism: "basic" });
   expect(await of.now(root)).toMatchObject({ subject: "root", isRoot: true, mechanism: "basic" });

@@ -53,7 +53,7 @@ export interface Redemption {
 }
 
 /** What came of verifying a token. `unavailable`: without the provider's keys nobody can say. */
-export type TokenJudgement =
+export type JwtJudgement =
   | { readonly verdict: "good"; readonly claims: Jws["claims"] }
   | { readonly verdict: "bad_signature" | "bad_claims" | "unavailable" };
 
@@ -87,7 +87,7 @@ export class Provider {
    * Whether the provider signed this for `audience`, now. Keys are asked for only when everything
    * else holds, so that nonsense costs the provider nothing.
    */
-  async judge(token: string, audience: string, use: "id" | "bearer"): Promise<TokenJudgement> {
+  async judge(token: string, audience: string, use: "id" | "bearer"): Promise<JwtJudgement> {
     const { issuer, clock } = this.#deps;
     const jws = parseJws(token);
     if (jws === undefined) return { verdict: "bad_signature" };

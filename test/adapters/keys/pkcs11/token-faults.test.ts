@@ -15,7 +15,7 @@ import { newFaultyModule } from "#test/support/faulty-module.ts";
 import { newKeyStore, signerCommand } from "#test/support/keystore.ts";
 import { noLink } from "#test/support/sealed-store.ts";
 import { ticketFor, verifies } from "#test/support/signing.ts";
-import { initToken, newSoftHsm, softHsmModule } from "#test/support/softhsm.ts";
+import { initHsmToken, newSoftHsm, softHsmModule } from "#test/support/softhsm.ts";
 
 const opened: SignerClient[] = [];
 afterEach(async () => {
@@ -200,7 +200,7 @@ function declareAll(module: string): void {
 
     test("a selection that fits two tokens stops the start", async () => {
       const token = newSoftHsm();
-      initToken("pkid test", token.configurationFile);
+      initHsmToken("pkid test", token.configurationFile);
       await expect(clientFor(token.settings).client.start()).rejects.toMatchObject({
         kind: "configuration",
         message: "More than one token matches the settings.",
