@@ -78,7 +78,7 @@ export interface KekHandle {
   readonly keyType: "aes-256" | "rsa-3072" | "rsa-4096";
   /** SubjectPublicKeyInfo of an RSA key, DER. */
   readonly spki: Uint8Array | undefined;
-  /** As of `HeldKey`. */
+  /** As of `KeyHandle`. */
   readonly deviceSerial: string;
 }
 
