@@ -65,7 +65,7 @@ describe("a PIN in Vault", () => {
   let instance: Instance;
   const config = (more: object = {}) => {
     const { pkcs11, ...rest } = hsmToken.config;
-    const members = pkcs11 as object; // Written by `createToken`.
+    const members = pkcs11 as object; // Written by `createHsmToken`.
     return { ...rest, pkcs11: { ...members, pin_source: source("pkid/hsm", "pin", more) } };
   };
 
@@ -160,7 +160,7 @@ test("a PIN in AWS and a passphrase in Azure unlock keys, each with what its sig
   const instance = await Instance.start({
     config: {
       outbound: { ca_file: vault.caFile },
-      // Both written by `createToken`.
+      // Both written by `createHsmToken`.
       pkcs11: { ...(pkcs11 as object), pin_source: { type: "aws", aws } },
       key_provider: {
         ...(key_provider as object), // As above.

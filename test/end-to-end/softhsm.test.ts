@@ -118,7 +118,7 @@ describe("a wrong PIN", () => {
 });
 
 test("a start is refused when no token is the one configured (V-11)", async () => {
-  const { pkcs11 } = hsmToken.config as { pkcs11: object }; // As `createToken` makes it.
+  const { pkcs11 } = hsmToken.config as { pkcs11: object }; // As `createHsmToken` makes it.
   const other = { ...hsmToken.config, pkcs11: { ...pkcs11, token_label: "another" } };
   const refused = await failedStart({ config: other, env: hsmToken.env });
   expect([refused.code, refused.stdout]).toEqual([1, ""]);

@@ -89,7 +89,7 @@ function row({ person, ...facts }: ApiTokenRecord) {
 }
 
 /**
- * Only `insertToken` fills the table, so its texts are the closed words the record's types name.
+ * Only `insertApiToken` fills the table, so its texts are the closed words the record's types name.
  */
 function record(stored: Row): ApiTokenRecord {
   const { personSubject, personVoucher, personIssuer, personAddress, ...facts } = stored;
